@@ -1,0 +1,186 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import cors from '@fastify/cors';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { Clock } from './clock.ts';
+import { answerProblem, problemBody, problemOf } from './http/answers.ts';
+import { addHealth, type HealthPorts } from './http/health.ts';
+import { takeJson } from './http/json.ts';
+import { type Door, mount } from './http/mount.ts';
+import type { Route } from './http/route.ts';
+import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { notFound, Problem, type ProblemCode, problems } from './problems.ts';
+import type { Store } from './store/store.ts';
+
+const LARGEST_BODY = 64 * 1_024;
+const LARGEST_HEADERS = 16 * 1_024;
+const LONGEST_URL = 8 * 1_024;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const HANDLER_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+
+export type AppPorts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly routes: readonly Route[];
+  readonly doors: readonly Door[];
+  readonly health: HealthPorts;
+  readonly baseUrl: () => string;
+  readonly corsOrigins: readonly string[];
+  readonly trustProxy: readonly string[];
+  readonly maxRequests: number;
+};
+
+/** The HTTP app: every row behind every door, and what each request passes on its way. Never listens by itself. */
+export type App = {
+  readonly server: FastifyInstance;
+  /** From now on answers end their connection, so that a stop leaves nobody unanswered. */
+  drain(): void;
+};
+
+export async function createApp(ports: AppPorts): Promise<App> {
+  const { log, baseUrl } = ports;
+  let draining = false;
+  let underWay = 0;
+  let requestNumber = 0;
+
+  const app: FastifyInstance = fastify({
+    logger: false,
+    bodyLimit: LARGEST_BODY,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    handlerTimeout: HANDLER_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
+    http: { maxHeaderSize: LARGEST_HEADERS, headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 5_000 },
+    routerOptions: { maxParamLength: 64 },
+    genReqId: () => String(++requestNumber),
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, baseUrl()),
+    frameworkErrors: (error, request, reply) => {
+      void answerUnrouted(error, request, reply);
+    },
+  });
+  app.decorateRequest('caller', undefined);
+  takeJson(app);
+
+  /** An address that the router cannot read is behind a door, too: without a key it is 401, like any other (C1). */
+  async function answerUnrouted(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const door = ports.doors.find(({ prefix }) => request.raw.url?.startsWith(prefix));
+    const known = door === undefined || (await door.callerOf(request.raw)) !== undefined;
+    answerProblem(reply, known ? (problemOf(error) ?? notFound()) : new Problem('unauthorized'), baseUrl());
+  }
+
+  app.setErrorHandler((error, request, reply) => {
+    const problem = problemOf(error);
+    if (problem?.cause !== undefined || problem === undefined) {
+      log.error({ event: 'request.failed', request_id: request.id, err: problem?.cause ?? error });
+    }
+    return answerProblem(reply, noteProblem(request, problem ?? new Problem('internal')), baseUrl());
+  });
+  app.setNotFoundHandler(() => {
+    throw notFound();
+  });
+
+  app.addHook('onRequest', async (request, reply) => {
+    underWay += 1;
+    reply.raw.once('close', () => {
+      underWay -= 1;
+    });
+    reply.header('x-request-id', request.id);
+    if (draining) reply.header('connection', 'close');
+    if (countOf(request.raw, 'host') > 1) throw new Problem('malformed_request', { detail: 'The header host stands more than once.' });
+    if ((request.raw.url ?? '').length > LONGEST_URL) throw new Problem('uri_too_long');
+    if (underWay > ports.maxRequests && !isProbe(request)) throw new Problem('overloaded');
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (draining) reply.header('connection', 'close');
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? '(none)';
+    ports.metrics.requests.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1_000);
+    log.info({
+      event: 'request',
+      request_id: request.id,
+      method: request.method,
+      route,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      from: request.ip,
+      ...(request.problem === undefined ? {} : { problem: request.problem }),
+      ...(request.caller === undefined
+        ? {}
+        : { account_id: request.caller.accountId, user_id: request.caller.userId, key_id: request.caller.keyId }),
+    });
+  });
+
+  if (ports.corsOrigins.length > 0) await app.register(cors, corsOptions(ports.corsOrigins));
+  addHealth(app, ports.health);
+  for (const door of ports.doors) mount(app, ports.routes, door, ports);
+  await app.ready();
+  return {
+    server: app,
+    drain: () => {
+      draining = true;
+    },
+  };
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The problem it was answered with, for the log. */
+    problem?: ProblemCode;
+  }
+}
+
+function noteProblem(request: FastifyRequest, problem: Problem): Problem {
+  request.problem = problem.code;
+  return problem;
+}
+
+function isProbe(request: FastifyRequest): boolean {
+  return ['/healthz', '/readyz', '/metrics'].includes(request.url);
+}
+
+/** How often a header stands in the request as it came; Node joins or drops repeated ones. */
+function countOf(request: IncomingMessage, name: string): number {
+  let count = 0;
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    if (request.rawHeaders[index]?.toLowerCase() === name) count += 1;
+  }
+  return count;
+}
+
+function corsOptions(origins: readonly string[]) {
+  return {
+    origin: [...origins],
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
+    allowedHeaders: ['key', 'domain', 'content-type', 'idempotency-key', 'if-match', 'if-none-match'],
+    exposedHeaders: ['link', 'location', 'retry-after', 'etag', 'x-request-id'],
+    maxAge: 600,
+  };
+}
+
+/** What Node could not read as HTTP never reaches the app; it is answered by hand and the connection ends. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, baseUrl: string): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const problem = new Problem(brokenCode(error.code));
+  const body = JSON.stringify(problemBody(problem, baseUrl));
+  socket.end(
+    `HTTP/1.1 ${problem.status} ${problems[problem.code].title}\r\ncontent-type: application/problem+json\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+function brokenCode(code: string | undefined): ProblemCode {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout';
+  return 'malformed_request';
+}

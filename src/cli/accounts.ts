@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { createAccount, parseDomain } from '../resources/accounts/actions.ts';
+import { systemChance } from '../secrets.ts';
+import { addDatabaseOptions, type DatabaseFlags, print, withStore } from './database.ts';
+import { readEmail } from './input.ts';
+import { Refusal } from './refusal.ts';
+
+/** `carillon accounts …` */
+export function addAccounts(program: Command): void {
+  const accounts = program.command('accounts').description('Accounts of the service.');
+  addDatabaseOptions(accounts.command('create'))
+    .description('Create an account with its owner; prints the owner\'s key, this once.')
+    .requiredOption('--domain <host>', "The account's host name, which its callers send in the header domain.")
+    .requiredOption('--email <address>', 'The e-mail address of its owner.')
+    .action(async (flags: DatabaseFlags & { domain: string; email: string }) => {
+      const domain = parseDomain(flags.domain);
+      if (domain === undefined) throw new Refusal([`--domain must be a host name, such as acme.example; ${flags.domain} is none.`]);
+      const email = readEmail(flags.email);
+      const account = await withStore(flags, (store) =>
+        store.write((tx) => createAccount(tx, { domain, email }, Date.now(), systemChance)),
+      );
+      print(flags, account, [`domain: ${account.domain}`, `user: ${account.user_id}`, `key: ${account.key}`]);
+    });
+}

@@ -1,0 +1,57 @@
+import type { Command } from 'commander';
+import { environmentName, options } from '../config/options.ts';
+import { Problem } from '../problems.ts';
+import { findAccount } from '../resources/accounts/actions.ts';
+import { AccountWrite } from '../store/account.ts';
+import { openStore } from '../store/sqlite.ts';
+import { type Store, StoreFault } from '../store/store.ts';
+import { Refusal } from './refusal.ts';
+
+/** The options of every command that works on the database itself, also while a service runs on it. */
+export type DatabaseFlags = { readonly database?: string; readonly json?: true };
+
+/** Gives a command `--database` and `--json`. */
+export function addDatabaseOptions(command: Command): Command {
+  const { flag, shape, says, initial } = options.database;
+  return command
+    .option(`--${flag} <${shape}>`, `${says} (default ${initial}) Also ${environmentName(flag)}.`)
+    .option('--json', 'Answer in JSON, for programs.');
+}
+
+/** Opens the database for one piece of work and closes it again. Problems are said in one line. */
+export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
+  const { flag, parse, initial } = options.database;
+  const text = flags.database ?? (process.env[environmentName(flag)] || initial);
+  const parsed = parse(text);
+  if ('fault' in parsed) throw new Refusal([`--${flag} ${parsed.fault}.`]);
+  try {
+    const store = await openStore({ path: parsed.value.path, as: 'command', onFatal: (error) => { throw error; } });
+    try {
+      return await work(store);
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    if (error instanceof StoreFault || error instanceof Problem) throw new Refusal([error.message]);
+    throw error;
+  }
+}
+
+/** Works on the account with a domain, in one transaction. */
+export async function withAccount<T>(
+  flags: DatabaseFlags & { readonly domain: string },
+  work: (write: AccountWrite) => Promise<T>,
+): Promise<T> {
+  return withStore(flags, (store) =>
+    store.write(async (tx) => {
+      const accountId = await findAccount(tx.queries, flags.domain);
+      if (accountId === undefined) throw new Refusal([`There is no account with the domain ${flags.domain}.`]);
+      return work(new AccountWrite(tx, accountId, Date.now()));
+    }),
+  );
+}
+
+/** Prints an answer: JSON for programs, else the lines for people. */
+export function print(flags: DatabaseFlags, answer: unknown, lines: readonly string[]): void {
+  process.stdout.write(`${flags.json ? JSON.stringify(answer) : lines.join('\n')}\n`);
+}

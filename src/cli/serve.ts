@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+import { type Config, loadConfig, unknownVariables } from '../config/load.ts';
+import { environmentName, type Option, type OptionName, options } from '../config/options.ts';
+import { type Service, StartFault, startService } from '../service.ts';
+import { Refusal } from './refusal.ts';
+
+/** `carillon serve`: runs the service until it is told to stop. */
+export function addServe(program: Command): void {
+  const serve = program.command('serve').description('Run the service.').allowExcessArguments();
+  for (const row of Object.values(options) as Option<unknown>[]) {
+    const initial = row.initial === undefined || row.initial === '' ? '' : ` (default ${row.initial})`;
+    serve.option(`--${row.flag} <${row.shape}>`, `${row.says}${initial} Also ${environmentName(row.flag)}.`);
+  }
+  // Unknown options are collected, so that all that is wrong is said at once.
+  serve.allowUnknownOption();
+  serve.action(async (flags: Partial<Record<OptionName, string>>, command: Command) => {
+    const config = readConfig(flags, command.args);
+    for (const name of unknownVariables(process.env)) {
+      process.stderr.write(`${name} is set and no option of Carillon; see carillon serve --help.\n`);
+    }
+    const service = await startService(config).catch((error: unknown) => {
+      throw error instanceof StartFault ? new Refusal([error.message]) : error;
+    });
+    greet(service);
+    stopOnSignals(service);
+  });
+}
+
+function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly string[]): Config {
+  const strangers = rest.map((argument) => `${argument} is no option of carillon serve.`);
+  const loaded = loadConfig({ flags, environment: process.env });
+  if ('config' in loaded && strangers.length === 0) return loaded.config;
+  throw new Refusal([...strangers, ...('faults' in loaded ? loaded.faults : [])]);
+}
+
+/** Where the service is, and at the first start, this once, with what to enter it. */
+function greet({ baseUrl, firstAccount }: Service): void {
+  const lines = [`console: ${baseUrl}/`];
+  if (firstAccount !== undefined) {
+    const { domain, key } = firstAccount;
+    lines.push(
+      `domain: ${domain}`,
+      `key: ${key}`,
+      '',
+      'Keep the key: it is shown this once. Try it:',
+      `curl -X POST ${baseUrl}/v2/events -H 'domain: ${domain}' -H 'key: ${key}' -d '{"event_name":"Hello","start_date":"20270101","due_date":"20270102"}'`,
+    );
+  }
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function stopOnSignals(service: Service): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      service.stop().then(
+        () => process.exit(0),
+        (error: unknown) => {
+          process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
+          process.exit(1);
+        },
+      );
+    });
+  }
+}

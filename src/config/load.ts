@@ -1,0 +1,64 @@
+import { environmentName, type Option, type OptionName, options } from './options.ts';
+
+type ValueOf<O> = O extends Option<infer T> ? T : never;
+
+/** Every option, read and checked. `baseUrl` is undefined until the service knows its port. */
+export type Config = Readonly<{ [N in Exclude<OptionName, 'baseUrl'>]: ValueOf<(typeof options)[N]> }> & {
+  readonly baseUrl: string | undefined;
+};
+
+/** Where option values come from: flags as given (by option name), then the environment. */
+export type Sources = {
+  readonly flags: Readonly<Partial<Record<OptionName, string>>>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+};
+
+/** The configuration, or every fault at once, each a line for the operator. */
+export function loadConfig(sources: Sources): { config: Config } | { faults: readonly string[] } {
+  const faults: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, row] of Object.entries(options) as [OptionName, Option<unknown>][]) {
+    const { text, writtenAs } = textOf(name, row, sources);
+    if (text === undefined) continue;
+    const parsed = row.parse(text);
+    if ('fault' in parsed) faults.push(`${writtenAs} ${parsed.fault}.`);
+    else values[name] = parsed.value;
+  }
+  const config = { baseUrl: undefined, ...values } as unknown as Config;
+  if (faults.length === 0 || values.host !== undefined) faults.push(...contradictions(config));
+  return faults.length > 0 ? { faults } : { config: Object.freeze(config) };
+}
+
+function textOf(name: OptionName, row: Option<unknown>, sources: Sources): { text: string | undefined; writtenAs: string } {
+  const flag = sources.flags[name];
+  if (flag !== undefined) return { text: flag, writtenAs: `--${row.flag}` };
+  const variable = environmentName(row.flag);
+  const value = sources.environment[variable];
+  // An empty variable is how many tools say "not set".
+  if (value !== undefined && value !== '') return { text: value, writtenAs: variable };
+  return { text: row.initial, writtenAs: `--${row.flag}` };
+}
+
+/** C10: on a wildcard address nobody could say what the service is called. */
+function contradictions(config: Config): string[] {
+  if (!isWildcard(config.host) || config.baseUrl !== undefined) return [];
+  return [`--host ${config.host} listens on every address: say with --base-url under which one others reach the service.`];
+}
+
+function isWildcard(host: string): boolean {
+  return host === '0.0.0.0' || /^[0:]+$/.test(host);
+}
+
+/** Environment variables that begin like ours and are none: most likely a slip of the pen. */
+export function unknownVariables(environment: Sources['environment']): string[] {
+  const known = new Set(Object.values(options).map((row) => environmentName(row.flag)));
+  return Object.keys(environment).filter((name) => name.startsWith('CARILLON_') && !known.has(name));
+}
+
+/** What is in force, by flag, with secrets masked: for the line that start-up logs. */
+export function summaryOf(config: Config): Record<string, unknown> {
+  const rows = Object.entries(options) as [OptionName, Option<unknown>][];
+  return Object.fromEntries(
+    rows.map(([name, row]) => [row.flag, row.secret && config[name] !== '' ? '(set)' : config[name]]),
+  );
+}

@@ -1,0 +1,176 @@
+import { isIP } from 'node:net';
+import { type AllowRule, parseAllowRules } from '../delivery/guard.ts';
+import { parseDuration } from '../durations.ts';
+
+/** What reading one option's text gives: its value, or what is wrong with it, in words that follow the option's name. */
+export type Parsed<T> = { value: T } | { fault: string };
+
+/** One option of `carillon serve`: a row of the table, from which flags, environment, help and docs are derived. */
+export type Option<T> = {
+  /** `--flag`, and `CARILLON_FLAG` in the environment. */
+  readonly flag: string;
+  readonly shape: string;
+  readonly says: string;
+  /** As it would be written; undefined means that absence is a value. */
+  readonly initial: string | undefined;
+  readonly parse: (text: string) => Parsed<T>;
+  /** Its value never appears in a log or at start. */
+  readonly secret?: true;
+};
+
+function option<T>(row: Option<T>): Option<T> {
+  return row;
+}
+
+/** The table of options. The order is that of the help. */
+export const options = {
+  host: option({
+    flag: 'host',
+    shape: 'address',
+    says: 'The address to listen on.',
+    initial: '127.0.0.1',
+    parse: (text) => (/^[\w.:-]+$/.test(text) ? { value: text } : { fault: 'must be a host name or an IP address' }),
+  }),
+  port: option({
+    flag: 'port',
+    shape: 'number',
+    says: 'The port to listen on; 0 takes a free one.',
+    initial: '8080',
+    parse: (text) => parseWhole(text, 0, 65_535),
+  }),
+  database: option({
+    flag: 'database',
+    shape: 'sqlite:path',
+    says: 'Where everything is kept.',
+    initial: 'sqlite:data/carillon.db',
+    parse: parseDatabase,
+  }),
+  baseUrl: option({
+    flag: 'base-url',
+    shape: 'url',
+    says: 'The address under which others reach the service; every address in an answer begins with it. Default: http://{host}:{port}.',
+    initial: undefined,
+    parse: parseBaseUrl,
+  }),
+  allowTargets: option<readonly AllowRule[]>({
+    flag: 'allow-targets',
+    shape: 'list',
+    says: 'Targets that may be called although they are not public: CIDRs or exact names, each with optional :port, separated by commas.',
+    initial: '',
+    parse(text) {
+      const parsed = parseAllowRules(text);
+      return 'fault' in parsed ? { fault: parsed.fault } : { value: parsed.rules };
+    },
+  }),
+  retryWaits: option({
+    flag: 'retry-waits',
+    shape: 'duration,duration',
+    says: 'The waits after the first and the second failure of a hook; the third failure ends it.',
+    initial: '1m,2h',
+    parse: parseWaits,
+  }),
+  attemptTimeout: option({
+    flag: 'attempt-timeout',
+    shape: 'duration',
+    says: 'The total time one notification may take: name, connection and answer.',
+    initial: '15s',
+    parse: (text) => parseTime(text, 100, 300_000),
+  }),
+  corsOrigins: option<readonly string[]>({
+    flag: 'cors-origins',
+    shape: 'list',
+    says: 'Web origins whose pages may call the interface, separated by commas.',
+    initial: '',
+    parse: parseOrigins,
+  }),
+  trustProxy: option<readonly string[]>({
+    flag: 'trust-proxy',
+    shape: 'list',
+    says: 'Addresses or CIDRs of the reverse proxies whose X-Forwarded-For is believed, separated by commas.',
+    initial: '',
+    parse: parseProxies,
+  }),
+  metricsToken: option<string>({
+    flag: 'metrics-token',
+    shape: 'token',
+    says: 'Opens /metrics to others than this machine, as Authorization: Bearer …',
+    initial: '',
+    parse: (text) => (text === '' || text.length >= 16 ? { value: text } : { fault: 'must be at least 16 characters long' }),
+    secret: true,
+  }),
+  maxRequests: option({
+    flag: 'max-requests',
+    shape: 'number',
+    says: 'The most requests under way at once; beyond them, 503 with Retry-After.',
+    initial: '1000',
+    parse: (text) => parseWhole(text, 1, 100_000),
+  }),
+  logLevel: option({
+    flag: 'log-level',
+    shape: 'level',
+    says: 'The least important lines to log: debug, info, warn, error or silent.',
+    initial: 'info',
+    parse: (text) =>
+      ['debug', 'info', 'warn', 'error', 'silent'].includes(text)
+        ? { value: text }
+        : { fault: 'must be debug, info, warn, error or silent' },
+  }),
+};
+
+export type OptionName = keyof typeof options;
+
+/** The name of an option in the environment. */
+export function environmentName(flag: string): string {
+  return `CARILLON_${flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+function parseWhole(text: string, least: number, most: number): Parsed<number> {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  return value >= least && value <= most ? { value } : { fault: `must be a whole number from ${least} to ${most}` };
+}
+
+function parseTime(text: string, leastMs: number, mostMs: number): Parsed<number> {
+  const value = parseDuration(text);
+  if (value === undefined) return { fault: 'must be a duration such as 15s, 2h or 250ms' };
+  return value >= leastMs && value <= mostMs ? { value } : { fault: `must be from ${leastMs}ms to ${mostMs}ms` };
+}
+
+function parseDatabase(text: string): Parsed<{ path: string }> {
+  const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : '';
+  return path === '' ? { fault: 'must be sqlite: and the path of a file, such as sqlite:data/carillon.db' } : { value: { path } };
+}
+
+function parseBaseUrl(text: string): Parsed<string> {
+  const fault = { fault: 'must be an http or https address without query, such as https://calendar.example.com' };
+  const url = URL.parse(text);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) return fault;
+  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') return fault;
+  return { value: url.href.replace(/\/+$/, '') };
+}
+
+function parseWaits(text: string): Parsed<readonly [number, number]> {
+  const [first, second, ...more] = text.split(',').map(parseDuration);
+  if (first === undefined || second === undefined || more.length > 0) return { fault: 'must be two durations, such as 1m,2h' };
+  return { value: [first, second] };
+}
+
+function parseOrigins(text: string): Parsed<readonly string[]> {
+  const origins = listOf(text);
+  const wrong = origins.find((origin) => URL.parse(origin)?.origin !== origin);
+  return wrong === undefined ? { value: origins } : { fault: `must list origins such as https://app.example.com; ${wrong} is none` };
+}
+
+function parseProxies(text: string): Parsed<readonly string[]> {
+  const proxies = listOf(text);
+  const wrong = proxies.find((proxy) => {
+    const [address = '', bits, ...more] = proxy.split('/');
+    const family = isIP(address);
+    if (family === 0 || more.length > 0) return true;
+    return bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
+  });
+  return wrong === undefined ? { value: proxies } : { fault: `must list IP addresses or CIDRs; ${wrong} is none` };
+}
+
+function listOf(text: string): string[] {
+  return text.split(',').map((item) => item.trim()).filter((item) => item !== '');
+}

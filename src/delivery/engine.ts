@@ -1,0 +1,329 @@
+import type { Clock } from '../clock.ts';
+import { type Log, maskTarget } from '../log.ts';
+import type { Chance } from '../secrets.ts';
+import type { News, Store } from '../store/store.ts';
+import type { Attempt, Outcome } from './attempt.ts';
+import { type DeliveryKind, resourceUrl } from './kinds.ts';
+import { type AttemptInFlight, Lane } from './lane.ts';
+import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
+import {
+  askedFor,
+  findOwed,
+  lanesWithSomethingOwed,
+  nextOwed,
+  type OwedRow,
+  type Settlement,
+  settle,
+  takeUp,
+} from './queue.ts';
+
+/** The most attempts in flight at once, over all lanes. */
+const MOST_IN_FLIGHT = 2_000;
+
+/** How many deliveries of a lane are held in memory at once. */
+const READ_AHEAD = 32;
+
+/** Lanes kept in memory while nothing is owed to them; beyond it the idle ones are forgotten. */
+const MOST_LANES = 50_000;
+
+/** How often the database is asked for what no wake-up told of. */
+const POLL_MS = 60_000;
+
+/** After a settlement could not be written: when it is tried again. */
+const SETTLE_AGAIN_MS = 500;
+
+/** The most settlements of one transaction. */
+const LARGEST_SETTLEMENT = 200;
+
+export type EnginePorts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly chance: Chance;
+  readonly attempt: Attempt;
+  readonly log: Log;
+  readonly baseUrl: () => string;
+  readonly waitsMs: readonly [number, number];
+  readonly attemptTimeoutMs: number;
+  readonly onAttempt: (attempted: { outcome: string; verdict: Verdict['is']; ms: number; lateMs: number }) => void;
+  readonly onEnded: (reason: string) => void;
+};
+
+/**
+ * Tells hooks what is owed to them. Works lane by lane: a slow, dead or hostile target costs the slots of its own lane
+ * and nobody else's (C22). Nothing is held open while an attempt is in flight: no transaction, no lock.
+ */
+export class Engine {
+  readonly #ports: EnginePorts;
+  readonly #lanes = new Map<number, Lane>();
+  /** Hooks that something is owed to, not yet read. */
+  readonly #unknown = new Set<number>();
+  /** Lanes that may be able to begin an attempt. */
+  readonly #ready = new Set<Lane>();
+  #inFlight = 0;
+  #pumping = false;
+  #settling: Settlement[] = [];
+  #settler: Promise<void> | undefined;
+  #stopping = false;
+  #cancelPoll: () => void = () => undefined;
+  #whenIdle: (() => void)[] = [];
+
+  constructor(ports: EnginePorts) {
+    this.#ports = ports;
+  }
+
+  /** Begins: everything that was owed when the service last stopped is owed still (C20). */
+  async start(): Promise<void> {
+    this.#ports.store.onCommitted((news) => this.#hear(news));
+    await this.#poll();
+  }
+
+  /** Begins nothing new, lets what is in flight finish for `graceMs`, ends the rest, and writes everything down. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    this.#cancelPoll();
+    const cut = this.#ports.clock.after(graceMs, () => {
+      for (const lane of this.#lanes.values()) lane.abortAll();
+    });
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+    cut();
+    for (const lane of this.#lanes.values()) lane.forget();
+    await this.#settler;
+  }
+
+  /** How many attempts are in flight, for the metrics. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  async #poll(): Promise<void> {
+    try {
+      for (const hookId of await lanesWithSomethingOwed(this.#ports.store.read)) this.#wake(hookId, 'owed');
+    } catch (error) {
+      this.#ports.log.error({ event: 'engine.poll_failed', err: error });
+    }
+    if (!this.#stopping) this.#cancelPoll = this.#ports.clock.after(POLL_MS, () => void this.#poll());
+  }
+
+  /**
+   * C13: runs before the write that ended a hook is answered, so after that answer nothing begins. A lane that a verdict ended is
+   * known until that is written down, lest a wake-up meanwhile take it up again.
+   */
+  #hear(news: News): void {
+    for (const hookId of news.ended) {
+      this.#lanes.get(hookId)?.end();
+      this.#lanes.delete(hookId);
+      this.#unknown.delete(hookId);
+    }
+    for (const hookId of news.owed) this.#wake(hookId, 'owed');
+    for (const hookId of news.asked) this.#wake(hookId, 'asked');
+  }
+
+  #wake(hookId: number, what: 'owed' | 'asked'): void {
+    const lane = this.#lanes.get(hookId);
+    if (lane === undefined) this.#unknown.add(hookId);
+    else {
+      if (what === 'asked') lane.moreAsked = true;
+      else lane.more = true;
+      this.#ready.add(lane);
+    }
+    this.#pump();
+  }
+
+  /** Begins every attempt that may begin now. One at a time; what arrives meanwhile makes it go round again. */
+  #pump(): void {
+    if (this.#pumping || this.#stopping) return;
+    this.#pumping = true;
+    let failed = false;
+    this.#pumpOut()
+      .catch((error: unknown) => {
+        failed = true;
+        this.#ports.log.error({ event: 'engine.read_failed', err: error });
+        this.#ports.clock.after(SETTLE_AGAIN_MS, () => this.#pump());
+      })
+      .finally(() => {
+        this.#pumping = false;
+        if (!failed && this.#hasWork()) this.#pump();
+      });
+  }
+
+  #hasWork(): boolean {
+    return !this.#stopping && (this.#unknown.size > 0 || (this.#ready.size > 0 && this.#inFlight < MOST_IN_FLIGHT));
+  }
+
+  async #pumpOut(): Promise<void> {
+    while (this.#hasWork()) {
+      await this.#takeUpUnknown();
+      for (const lane of [...this.#ready]) {
+        if (this.#inFlight >= MOST_IN_FLIGHT) break;
+        // To the end of the line, so that every lane gets its turn when slots are few.
+        this.#ready.delete(lane);
+        if (await this.#beginOn(lane)) this.#ready.add(lane);
+      }
+    }
+  }
+
+  async #takeUpUnknown(): Promise<void> {
+    if (this.#unknown.size === 0) return;
+    const hookIds = [...this.#unknown].slice(0, 500);
+    const rows = await takeUp(this.#ports.store.read, hookIds);
+    for (const hookId of hookIds) {
+      // Ended while it was read: not to be taken up.
+      if (!this.#unknown.delete(hookId)) continue;
+      const row = rows.find((candidate) => candidate.hookId === hookId);
+      if (row !== undefined) this.#addLane(new Lane(row));
+    }
+    if (this.#lanes.size > MOST_LANES) this.#forgetIdle();
+  }
+
+  #addLane(lane: Lane): void {
+    this.#lanes.set(lane.hookId, lane);
+    this.#ready.add(lane);
+    this.#wakeWhenDue(lane);
+  }
+
+  #forgetIdle(): void {
+    for (const [hookId, lane] of this.#lanes) if (lane.isIdle) this.#lanes.delete(hookId);
+  }
+
+  #wakeWhenDue(lane: Lane): void {
+    const waitMs = lane.waitMs(this.#ports.clock.now());
+    if (waitMs <= 0) return;
+    lane.setTimer(
+      this.#ports.clock.after(waitMs, () => {
+        this.#ready.add(lane);
+        this.#pump();
+      }),
+    );
+  }
+
+  /** Begins one attempt of the lane if it may; answers whether it may be able to begin another. */
+  async #beginOn(lane: Lane): Promise<boolean> {
+    if (lane.moreAsked) await this.#readAsked(lane);
+    const asked = lane.nextAsked(this.#ports.clock.now());
+    if (asked !== undefined) {
+      this.#begin(lane, asked);
+      return true;
+    }
+    if (!lane.mayBegin(this.#ports.clock.now())) return false;
+    if (lane.waiting.length === 0) await this.#readAhead(lane);
+    // The lane may have ended, or begun to wait, while it was read.
+    if (!lane.mayBegin(this.#ports.clock.now())) return false;
+    const row = lane.waiting.shift();
+    if (row === undefined) return false;
+    this.#begin(lane, row);
+    return true;
+  }
+
+  async #readAsked(lane: Lane): Promise<void> {
+    lane.moreAsked = false;
+    lane.addAsked(await askedFor(this.#ports.store.read, lane.hookId, READ_AHEAD));
+  }
+
+  async #readAhead(lane: Lane): Promise<void> {
+    if (lane.retryToRead !== null) {
+      const retry = await findOwed(this.#ports.store.read, lane.hookId, lane.retryToRead);
+      lane.retryToRead = null;
+      if (retry !== undefined) lane.add([retry]);
+    }
+    if (!lane.more) return;
+    lane.more = false;
+    const rows = await nextOwed(this.#ports.store.read, lane.hookId, lane.readUpTo, READ_AHEAD);
+    const last = rows.at(-1)?.position;
+    if (typeof last === 'number') lane.readUpTo = last;
+    if (rows.length === READ_AHEAD) lane.more = true;
+    lane.add(rows);
+  }
+
+  #begin(lane: Lane, row: OwedRow): void {
+    if (lane.ended) return;
+    const { clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
+    const flight = lane.begin(row, clock.now());
+    this.#inFlight += 1;
+    const order = {
+      target: lane.target,
+      body: JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) }),
+      deliveryId: String(row.deliveryId),
+      deadlineMs: attemptTimeoutMs,
+      signal: flight.signal,
+      onDialled: () => flight.dialled(),
+    };
+    attempt(order)
+      .catch((error: unknown): Outcome => {
+        this.#ports.log.error({ event: 'attempt.broke', err: error, hook_id: lane.hookId });
+        return { kind: 'ours', fault: 'broken', ms: 0 };
+      })
+      .then((outcome) => this.#finish(lane, flight, outcome))
+      .catch((error: unknown) =>
+        this.#ports.log.error({ event: 'engine.finish_failed', err: error, hook_id: lane.hookId }),
+      );
+  }
+
+  #finish(lane: Lane, flight: AttemptInFlight, outcome: Outcome): void {
+    this.#inFlight -= 1;
+    const verdict = judge({
+      outcome,
+      failures: lane.failures,
+      sameBurst: lane.hasFailedSince(flight),
+      asked: flight.row.asked,
+      ownFaults: lane.ownFaults,
+      waitsMs: this.#ports.waitsMs,
+      fraction: this.#ports.chance.fraction(),
+    });
+    const now = this.#ports.clock.now();
+    const settlement = lane.finish({ flight, verdict, outcome: outcomeWord(outcome), reason: reasonOf(verdict), ms: outcome.ms, now });
+    this.#report(lane, flight, outcome, verdict);
+    // Stopped by our own stop, or by the hook's end: the delivery is owed as before, and nothing happened.
+    if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#settle(settlement);
+    if (!lane.ended) {
+      this.#wakeWhenDue(lane);
+      this.#ready.add(lane);
+    }
+    this.#pump();
+    if (this.#inFlight === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
+  #report(lane: Lane, flight: AttemptInFlight, outcome: Outcome, verdict: Verdict): void {
+    const word = outcomeWord(outcome);
+    const lateMs = Math.max(0, Math.round(flight.beganAt - flight.dueAt));
+    this.#ports.onAttempt({ outcome: word, verdict: verdict.is, ms: outcome.ms, lateMs });
+    this.#ports.log.info({
+      event: 'delivery.attempted',
+      account_id: lane.accountId,
+      hook_id: lane.hookId,
+      delivery_id: flight.row.deliveryId,
+      kind: flight.row.kind satisfies DeliveryKind,
+      target: maskTarget(lane.target),
+      outcome: word,
+      verdict: verdict.is,
+      failures: lane.failures,
+      ms: Math.round(outcome.ms),
+      ...('waitMs' in verdict ? { wait_ms: verdict.waitMs } : {}),
+      ...('note' in outcome && outcome.note !== undefined ? { note: outcome.note } : {}),
+    });
+  }
+
+  #settle(settlement: Settlement): void {
+    this.#settling.push(settlement);
+    this.#settler ??= this.#settleAll();
+  }
+
+  /** Writes settlements in batches until none is left; what cannot be written now is tried again, in order. */
+  async #settleAll(): Promise<void> {
+    // What ends in this turn of the event loop is written together.
+    await Promise.resolve();
+    while (this.#settling.length > 0) {
+      const batch = this.#settling.slice(0, LARGEST_SETTLEMENT);
+      try {
+        await settle(this.#ports.store, batch, this.#ports.clock.now());
+        this.#settling.splice(0, batch.length);
+        for (const one of batch) if (one.ended !== undefined) this.#ports.onEnded(one.ended);
+      } catch (error) {
+        this.#ports.log.error({ event: 'engine.settle_failed', err: error, settlements: this.#settling.length });
+        // At a stop the rest stays owed: it is told again rather than lost.
+        if (this.#stopping) break;
+        await new Promise<void>((resolve) => this.#ports.clock.after(SETTLE_AGAIN_MS, resolve));
+      }
+    }
+    this.#settler = undefined;
+  }
+}

@@ -1,0 +1,296 @@
+import type { Verdict } from './policy.ts';
+import type { LaneRow, OwedRow, Settlement } from './queue.ts';
+
+/** The most attempts that a healthy lane has in flight; it begins with one and earns the others by its 200s (C22). */
+const WIDEST_WINDOW = 8;
+
+/** One attempt under way. */
+export class AttemptInFlight {
+  readonly row: OwedRow;
+  /** Milliseconds since the epoch. */
+  readonly beganAt: number;
+  /** When it could have begun at the earliest. */
+  readonly dueAt: number;
+  /** How often the lane had failed when it began: tells a burst's failures from a new one. */
+  readonly turn: number;
+  readonly #abort = new AbortController();
+  #dialled = false;
+
+  constructor(row: OwedRow, beganAt: number, dueAt: number, turn: number) {
+    this.row = row;
+    this.beganAt = beganAt;
+    this.dueAt = dueAt;
+    this.turn = turn;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** The target is connected: from here on the notification may be written. */
+  dialled(): void {
+    this.#dialled = true;
+  }
+
+  /** Ends it if nothing has gone out yet. */
+  abortUnsent(): void {
+    if (!this.#dialled) this.#abort.abort();
+  }
+
+  abort(): void {
+    this.#abort.abort();
+  }
+}
+
+/** How an attempt has ended, for `Lane.finish`. */
+export type Finished = {
+  readonly flight: AttemptInFlight;
+  readonly verdict: Verdict;
+  /** The outcome in one word, and what it meant, in a sentence. */
+  readonly outcome: string;
+  readonly reason: string;
+  readonly ms: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+};
+
+/**
+ * A hook with something owed, in memory: what may begin now, and what each verdict does to it. Reads and writes
+ * nothing; the engine does what it says.
+ */
+export class Lane {
+  readonly hookId: number;
+  readonly accountId: number;
+  readonly target: string;
+  readonly #generation: number;
+
+  /** Read and not begun yet, in the order in which they will be. */
+  readonly waiting: OwedRow[] = [];
+  /** The database may hold more behind `readUpTo`. */
+  more = true;
+  /** The database may hold something asked for. */
+  moreAsked = true;
+  readUpTo = 0;
+  /** The delivery that failed before a restart, to be read first (C18). */
+  retryToRead: number | null;
+
+  #asked: OwedRow[] = [];
+  readonly #inFlight = new Map<number, AttemptInFlight>();
+  /** Asked for while in flight: to be read again unless the flight delivers it. */
+  readonly #askAgain = new Set<number>();
+  #failures: number;
+  #dueAt: number | null;
+  #retryDeliveryId: number | null;
+  #lastOutcome: string;
+  #window = 1;
+  #turn = 0;
+  #ownFaults = 0;
+  #pausedUntil = 0;
+  #ended = false;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(row: LaneRow) {
+    this.hookId = row.hookId;
+    this.accountId = row.accountId;
+    this.target = row.target;
+    this.#generation = row.generation;
+    this.#failures = row.failures;
+    this.#dueAt = row.dueAt;
+    this.#retryDeliveryId = row.retryDeliveryId;
+    this.retryToRead = row.retryDeliveryId;
+    this.#lastOutcome = row.lastOutcome;
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  get ownFaults(): number {
+    return this.#ownFaults;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Nothing owed, nothing known that the database does not say as well. */
+  get isIdle(): boolean {
+    const busy = this.#inFlight.size + this.waiting.length + this.#asked.length + this.#failures + this.#pausedUntil;
+    return busy === 0 && !this.more && !this.moreAsked;
+  }
+
+  /** How long nothing may begin on this lane, milliseconds; 0 or less: now. */
+  waitMs(now: number): number {
+    return Math.max(this.#dueAt ?? 0, this.#pausedUntil) - now;
+  }
+
+  /** Whether one more of what is owed may begin. */
+  mayBegin(now: number): boolean {
+    if (this.#ended || this.waitMs(now) > 0) return false;
+    return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#window);
+  }
+
+  /** Takes what was read, but for what is known already. */
+  add(rows: readonly OwedRow[]): void {
+    for (const row of rows) if (!this.#knows(row.deliveryId)) this.waiting.push(row);
+  }
+
+  /** Takes what was asked for; it goes before everything, and during a wait too (X1). */
+  addAsked(rows: readonly OwedRow[]): void {
+    for (const row of rows) {
+      if (this.#inFlight.has(row.deliveryId)) this.#askAgain.add(row.deliveryId);
+      else if (!this.#asked.some((other) => other.deliveryId === row.deliveryId)) {
+        remove(this.waiting, row.deliveryId);
+        this.#asked.push(row);
+      }
+    }
+  }
+
+  /** What was asked for and may begin now. */
+  nextAsked(now: number): OwedRow | undefined {
+    return this.#ended || now < this.#pausedUntil ? undefined : this.#asked.shift();
+  }
+
+  begin(row: OwedRow, now: number): AttemptInFlight {
+    const dueAt = row.asked ? now : Math.max(row.owedAt, this.#dueAt ?? 0, this.#pausedUntil);
+    const flight = new AttemptInFlight(row, now, dueAt, this.#turn);
+    this.#inFlight.set(row.deliveryId, flight);
+    return flight;
+  }
+
+  /** Whether the lane has failed since an attempt began: then both belong to one burst (C18). */
+  hasFailedSince(flight: AttemptInFlight): boolean {
+    return flight.turn < this.#turn;
+  }
+
+  /** Does what a verdict says; answers what is to be written down. */
+  finish({ flight, verdict, outcome, reason, ms, now }: Finished): Settlement {
+    const { row } = flight;
+    this.#inFlight.delete(row.deliveryId);
+    const before = this.#state();
+    const delivery = this.#apply(flight, verdict, outcome, now);
+    const after = this.#state();
+    const changed = before.failures !== after.failures || before.dueAt !== after.dueAt || before.lastOutcome !== after.lastOutcome;
+    return {
+      hookId: this.hookId,
+      accountId: this.accountId,
+      generation: this.#generation,
+      row,
+      attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(verdict), reason },
+      delivery,
+      ...(changed ? { lane: after } : {}),
+      ...(verdict.is === 'ended' ? { ended: verdict.reason } : {}),
+    };
+  }
+
+  /** The hook has ended: nothing begins any more, and what has not gone out yet does not go out (C13). */
+  end(): void {
+    this.#ended = true;
+    this.forget();
+    for (const flight of this.#inFlight.values()) flight.abortUnsent();
+  }
+
+  abortAll(): void {
+    for (const flight of this.#inFlight.values()) flight.abort();
+  }
+
+  setTimer(cancel: () => void): void {
+    this.#cancelTimer();
+    this.#cancelTimer = cancel;
+  }
+
+  /** Lets go of its timer. */
+  forget(): void {
+    this.setTimer(() => undefined);
+  }
+
+  #state() {
+    return {
+      failures: this.#failures,
+      dueAt: this.#dueAt,
+      retryDeliveryId: this.#retryDeliveryId,
+      lastOutcome: this.#lastOutcome,
+    };
+  }
+
+  #apply(flight: AttemptInFlight, verdict: Verdict, outcome: string, now: number): Settlement['delivery'] {
+    const { row } = flight;
+    if (verdict.is !== 'again') this.#ownFaults = 0;
+    switch (verdict.is) {
+      case 'delivered':
+        this.#recover(row);
+        this.#lastOutcome = outcome;
+        return 'delivered';
+      case 'delivered_alone':
+        return 'delivered';
+      case 'wait':
+        this.#fail(row, verdict.failures, now + verdict.waitMs);
+        this.#lastOutcome = outcome;
+        return 'owed';
+      case 'same_failure':
+        this.#putBack(row);
+        return 'owed';
+      case 'again':
+        this.#ownFaults += 1;
+        this.#pausedUntil = Math.max(this.#pausedUntil, now + verdict.waitMs);
+        this.#putBack(row);
+        return 'owed';
+      case 'shown':
+        this.#lastOutcome = outcome;
+        return this.#afterAsked(row);
+      case 'ended':
+        this.#failures = verdict.failures;
+        this.#dueAt = null;
+        this.#lastOutcome = outcome;
+        this.end();
+        return row.position === null ? 'dropped' : this.#afterAsked(row);
+    }
+  }
+
+  #recover(row: OwedRow): void {
+    this.#failures = 0;
+    this.#dueAt = null;
+    this.#retryDeliveryId = null;
+    this.#pausedUntil = 0;
+    if (!row.asked) this.#window = Math.min(this.#window + 1, WIDEST_WINDOW);
+    this.#askAgain.delete(row.deliveryId);
+  }
+
+  #fail(row: OwedRow, failures: number, dueAt: number): void {
+    this.#failures = failures;
+    this.#dueAt = dueAt;
+    this.#retryDeliveryId = row.deliveryId;
+    this.#turn += 1;
+    this.#window = 1;
+    this.#putBack(row);
+  }
+
+  /** After an attempt that was asked for and failed: a test has had its answer; the rest is as it was. */
+  #afterAsked(row: OwedRow): Settlement['delivery'] {
+    if (row.asked && (row.position === null || row.deliveredAt !== null)) return 'dropped';
+    this.#putBack({ ...row, asked: false });
+    return 'owed';
+  }
+
+  /** Back into line: what failed first is tried again first (C18). */
+  #putBack(row: OwedRow): void {
+    if (this.#askAgain.delete(row.deliveryId)) this.moreAsked = true;
+    else if (row.asked) this.#asked.unshift(row);
+    else if (row.deliveryId === this.#retryDeliveryId || this.waiting[0]?.deliveryId !== this.#retryDeliveryId) this.waiting.unshift(row);
+    else this.waiting.splice(1, 0, row);
+  }
+
+  #knows(deliveryId: number): boolean {
+    const same = (row: OwedRow) => row.deliveryId === deliveryId;
+    return this.#inFlight.has(deliveryId) || this.waiting.some(same) || this.#asked.some(same);
+  }
+}
+
+function isCounted(verdict: Verdict): boolean {
+  return verdict.is === 'wait' || (verdict.is === 'ended' && verdict.reason === 'three_failures');
+}
+
+function remove(rows: OwedRow[], deliveryId: number): void {
+  const index = rows.findIndex((row) => row.deliveryId === deliveryId);
+  if (index >= 0) rows.splice(index, 1);
+}

@@ -1,0 +1,100 @@
+import type { Outcome } from './attempt.ts';
+
+/** The number of failures in a row that ends a hook (the specification, section 8). */
+export const FAILURES_THAT_END = 3;
+
+/** A wait that `Retry-After` asks for is not lengthened beyond this (C18). */
+const LONGEST_WAIT_MS = 24 * 3_600_000;
+
+/** Waits after faults of our own: doubled from the first to the longest. */
+const FIRST_OWN_WAIT_MS = 1_000;
+const LONGEST_OWN_WAIT_MS = 60_000;
+
+export type EndedReason = 'deleted' | 'answered_401' | 'three_failures' | 'user_deleted';
+
+/** What is known when an attempt has ended. */
+export type Situation = {
+  readonly outcome: Outcome;
+  /** Failures in a row before this attempt. */
+  readonly failures: number;
+  /** The hook has failed since this attempt began: it belongs to the same burst (C18). */
+  readonly sameBurst: boolean;
+  /** The attempt was asked for (X1, X3): it counts no failure. */
+  readonly asked: boolean;
+  /** Faults of our own in a row on this lane. */
+  readonly ownFaults: number;
+  /** The waits after the first and the second failure, milliseconds. */
+  readonly waitsMs: readonly [number, number];
+  /** Chance from 0 to 1, by which a wait is lengthened (C18). */
+  readonly fraction: number;
+};
+
+/**
+ * What follows from an attempt.
+ *
+ * - `delivered`: told; failures go back to 0, and what is owed is due at once.
+ * - `delivered_alone`: told, but the hook has failed meanwhile: its wait goes on.
+ * - `wait`: a failure that counts; the same delivery is tried again after `waitMs`.
+ * - `same_failure`: part of a burst that has failed already; counts nothing.
+ * - `ended`: the hook is removed.
+ * - `again`: a fault of ours; counts nothing, and the attempt is made again after `waitMs`.
+ * - `shown`: an attempt that was asked for failed; it is shown and counts nothing.
+ */
+export type Verdict =
+  | { readonly is: 'delivered' | 'delivered_alone' | 'same_failure' | 'shown' }
+  | { readonly is: 'wait'; readonly failures: number; readonly waitMs: number }
+  | { readonly is: 'ended'; readonly reason: EndedReason; readonly failures: number }
+  | { readonly is: 'again'; readonly waitMs: number };
+
+/** The specification's state table (section 3) with C17–C19: pure. */
+export function judge(situation: Situation): Verdict {
+  const { outcome, failures, sameBurst, asked } = situation;
+  if (outcome.kind === 'ours') return { is: 'again', waitMs: ownWaitMs(situation.ownFaults) };
+  if (outcome.kind === 'answered' && outcome.status === 200) {
+    return { is: sameBurst && !asked ? 'delivered_alone' : 'delivered' };
+  }
+  if (outcome.kind === 'answered' && outcome.status === 401) return { is: 'ended', reason: 'answered_401', failures };
+  if (asked) return { is: 'shown' };
+  if (sameBurst) return { is: 'same_failure' };
+  const counted = failures + 1;
+  if (counted >= FAILURES_THAT_END) return { is: 'ended', reason: 'three_failures', failures: counted };
+  return { is: 'wait', failures: counted, waitMs: waitMs(situation, counted) };
+}
+
+function waitMs({ outcome, waitsMs, fraction }: Situation, failures: number): number {
+  const wait = (failures === 1 ? waitsMs[0] : waitsMs[1]) * (1 + 0.1 * fraction);
+  const askedMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
+  return Math.round(Math.max(wait, Math.min(askedMs, LONGEST_WAIT_MS)));
+}
+
+function ownWaitMs(faultsBefore: number): number {
+  return Math.min(FIRST_OWN_WAIT_MS * 2 ** Math.min(faultsBefore, 10), LONGEST_OWN_WAIT_MS);
+}
+
+/** An outcome in one word, as it is shown and counted: a status, or a word of a closed set. */
+export function outcomeWord(outcome: Outcome): string {
+  if (outcome.kind === 'answered') return String(outcome.status);
+  return outcome.kind === 'failed' ? outcome.cause : outcome.fault;
+}
+
+/** Why an attempt counted, or did not, in a sentence (X3). */
+export function reasonOf(verdict: Verdict): string {
+  switch (verdict.is) {
+    case 'delivered':
+      return 'answered 200: delivered';
+    case 'delivered_alone':
+      return 'answered 200: delivered; another delivery of the same burst had failed, so the wait goes on';
+    case 'wait':
+      return `failure ${verdict.failures} of ${FAILURES_THAT_END} in a row: tried again after the wait`;
+    case 'same_failure':
+      return 'in flight when the hook failed: part of that failure, not one more';
+    case 'ended':
+      return verdict.reason === 'answered_401'
+        ? 'answered 401: the hook ends at once'
+        : `failure ${verdict.failures} of ${FAILURES_THAT_END} in a row: the hook ends`;
+    case 'again':
+      return 'a fault of this service: not counted, tried again';
+    case 'shown':
+      return 'asked for: shown, not counted';
+  }
+}

@@ -1,0 +1,297 @@
+import { sql } from 'kysely';
+import type { Queries, Store } from '../store/store.ts';
+import { endLanes } from './end.ts';
+import type { DeliveryKind } from './kinds.ts';
+import type { EndedReason } from './policy.ts';
+
+/** A lane as the database knows it: a live hook, and where its state machine stands. */
+export type LaneRow = {
+  readonly hookId: number;
+  readonly accountId: number;
+  readonly target: string;
+  /** Fencing token: raised when the lane ends, revives or changes hands. */
+  readonly generation: number;
+  readonly failures: number;
+  /** While the lane is failing: when it is tried again, milliseconds since the epoch. */
+  readonly dueAt: number | null;
+  /** While the lane is failing: the delivery that failed first and is tried again (C18). */
+  readonly retryDeliveryId: number | null;
+  readonly lastOutcome: string;
+};
+
+/** One delivery that is still to be told. */
+export type OwedRow = {
+  readonly deliveryId: number;
+  /** Where its occurrence stands in the account; null for a test. */
+  readonly position: number | null;
+  readonly kind: DeliveryKind;
+  readonly recordId: number;
+  /** When it became owed, milliseconds since the epoch. */
+  readonly owedAt: number;
+  /** Asked for (X1, X3): one attempt at once, which counts no failure. */
+  readonly asked: boolean;
+  /** It had been delivered before it was asked for again. */
+  readonly deliveredAt: number | null;
+};
+
+/** What one attempt has come to, to be written down. */
+export type Settlement = {
+  readonly hookId: number;
+  readonly accountId: number;
+  readonly generation: number;
+  readonly row: OwedRow;
+  readonly attempt: {
+    readonly at: number;
+    readonly outcome: string;
+    readonly ms: number;
+    readonly counted: boolean;
+    readonly reason: string;
+  };
+  /** Whether the delivery is told, no longer wanted (a test that failed), or still owed. */
+  readonly delivery: 'delivered' | 'dropped' | 'owed';
+  /** The lane's new state, where it changes. */
+  readonly lane?: {
+    readonly failures: number;
+    readonly dueAt: number | null;
+    readonly retryDeliveryId: number | null;
+    readonly lastOutcome: string;
+  };
+  readonly ended?: EndedReason;
+};
+
+/** The live lanes among these hooks, as they stand now. */
+export async function takeUp(read: Queries, hookIds: readonly number[]): Promise<LaneRow[]> {
+  const rows = await read
+    .selectFrom('hooks')
+    .select([
+      'hook_id',
+      'account_id',
+      'target',
+      'generation',
+      'failures',
+      'due_at',
+      'retry_delivery_id',
+      'last_outcome',
+    ])
+    .where('hook_id', 'in', hookIds)
+    .where('date_ended', 'is', null)
+    .execute();
+  return rows.map((row) => ({
+    hookId: row.hook_id,
+    accountId: row.account_id,
+    target: row.target,
+    generation: row.generation,
+    failures: row.failures,
+    dueAt: row.due_at,
+    retryDeliveryId: row.retry_delivery_id,
+    lastOutcome: row.last_outcome,
+  }));
+}
+
+/** Every live hook that something is owed to: the truth behind all wake-ups. */
+export async function lanesWithSomethingOwed(read: Queries): Promise<number[]> {
+  const rows = await read
+    .selectFrom('hooks')
+    .select('hook_id')
+    .where('date_ended', 'is', null)
+    .where((where) =>
+      where.exists(where.selectFrom('owed').select(sql`1`.as('one')).whereRef('owed.hook_id', '=', 'hooks.hook_id')),
+    )
+    .execute();
+  return rows.map((row) => row.hook_id);
+}
+
+const owedColumns = ['delivery_id', 'position', 'kind', 'record_id', 'owed_at', 'asked', 'delivered_at'] as const;
+
+type OwedColumns = {
+  delivery_id: number;
+  position: number | null;
+  kind: string;
+  record_id: number;
+  owed_at: number;
+  asked: number;
+  delivered_at: number | null;
+};
+
+function owedRow(row: OwedColumns): OwedRow {
+  return {
+    deliveryId: row.delivery_id,
+    position: row.position,
+    kind: row.kind as DeliveryKind,
+    recordId: row.record_id,
+    owedAt: row.owed_at,
+    asked: row.asked === 1,
+    deliveredAt: row.delivered_at,
+  };
+}
+
+/** The next deliveries of a lane, behind a position, oldest first; those asked for are not among them. */
+export async function nextOwed(read: Queries, hookId: number, afterPosition: number, most: number): Promise<OwedRow[]> {
+  const rows = await read
+    .selectFrom('owed')
+    .select(owedColumns)
+    .where('hook_id', '=', hookId)
+    .where('position', '>', afterPosition)
+    .where('asked', '=', 0)
+    .orderBy('position')
+    .limit(most)
+    .execute();
+  return rows.map(owedRow);
+}
+
+/** One delivery of a lane, if it is still owed. */
+export async function findOwed(read: Queries, hookId: number, deliveryId: number): Promise<OwedRow | undefined> {
+  const row = await read
+    .selectFrom('owed')
+    .select(owedColumns)
+    .where('hook_id', '=', hookId)
+    .where('delivery_id', '=', deliveryId)
+    .executeTakeFirst();
+  return row === undefined ? undefined : owedRow(row);
+}
+
+/** What was asked for on a lane (X1, X3), oldest first. */
+export async function askedFor(read: Queries, hookId: number, most: number): Promise<OwedRow[]> {
+  const rows = await read
+    .selectFrom('owed')
+    .select(owedColumns)
+    .where('hook_id', '=', hookId)
+    .where('asked', '=', 1)
+    .orderBy('delivery_id')
+    .limit(most)
+    .execute();
+  return rows.map(owedRow);
+}
+
+/**
+ * Writes down what attempts have come to, many at once. What belongs to a lane that has ended or changed hands since
+ * the attempt began changes nothing (the generation fences it); that the attempt was made stays in the history.
+ */
+export async function settle(store: Store, settlements: readonly Settlement[], now: number): Promise<void> {
+  await store.write(async (tx) => {
+    await insertAttempts(tx.queries, settlements);
+    const current = await currentGenerations(tx.queries, [...new Set(settlements.map((one) => one.hookId))]);
+    const valid: Settlement[] = [];
+    for (const one of settlements) {
+      if (current.get(one.hookId) !== one.generation) continue;
+      valid.push(one);
+      // The end of a hook fences what was in flight beside it, in this very batch too.
+      if (one.ended !== undefined) current.delete(one.hookId);
+    }
+    await moveToHistory(
+      tx.queries,
+      valid.filter((one) => one.delivery === 'delivered'),
+      'delivered',
+      now,
+    );
+    await moveToHistory(
+      tx.queries,
+      valid.filter((one) => one.delivery === 'dropped'),
+      'failed',
+      now,
+    );
+    await clearAsked(
+      tx.queries,
+      valid.filter((one) => one.delivery === 'owed' && one.row.asked),
+    );
+    for (const one of lastOfEachLane(valid)) {
+      if (one.lane !== undefined) await updateLane(tx.queries, one.hookId, one.lane);
+    }
+    for (const one of valid) {
+      if (one.ended !== undefined) await endLanes(tx, [one.hookId], one.ended, now);
+    }
+  });
+}
+
+async function insertAttempts(queries: Queries, settlements: readonly Settlement[]): Promise<void> {
+  const rows = settlements.map(({ attempt, row, hookId, accountId }) => ({
+    account_id: accountId,
+    hook_id: hookId,
+    delivery_id: row.deliveryId,
+    attempted_at: attempt.at,
+    outcome: attempt.outcome,
+    milliseconds: attempt.ms,
+    counted: attempt.counted ? 1 : 0,
+    reason: attempt.reason,
+  }));
+  await queries.insertInto('attempts').values(rows).execute();
+}
+
+async function currentGenerations(queries: Queries, hookIds: readonly number[]): Promise<Map<number, number>> {
+  const rows = await queries
+    .selectFrom('hooks')
+    .select(['hook_id', 'generation'])
+    .where('hook_id', 'in', hookIds)
+    .where('date_ended', 'is', null)
+    .execute();
+  return new Map(rows.map((row) => [row.hook_id, row.generation]));
+}
+
+async function moveToHistory(
+  queries: Queries,
+  settlements: readonly Settlement[],
+  state: string,
+  now: number,
+): Promise<void> {
+  if (settlements.length === 0) return;
+  const ids = settlements.map((one) => one.row.deliveryId);
+  await queries
+    .insertInto('settled')
+    .columns([
+      'delivery_id',
+      'account_id',
+      'user_id',
+      'hook_id',
+      'position',
+      'kind',
+      'record_id',
+      'owed_at',
+      'settled_at',
+      'state',
+    ])
+    .expression((from) =>
+      from
+        .selectFrom('owed')
+        .where('delivery_id', 'in', ids)
+        .select(({ val }) => [
+          'delivery_id',
+          'account_id',
+          'user_id',
+          'hook_id',
+          'position',
+          'kind',
+          'record_id',
+          'owed_at',
+          // What had been delivered before it was asked for again stays delivered, when it was.
+          sql<number>`coalesce(delivered_at, ${now})`.as('settled_at'),
+          sql<string>`case when delivered_at is null then ${val(state)} else 'delivered' end`.as('state'),
+        ]),
+    )
+    .execute();
+  await queries.deleteFrom('owed').where('delivery_id', 'in', ids).execute();
+}
+
+/** An attempt that was asked for has been made; the delivery is owed as it was before. */
+async function clearAsked(queries: Queries, settlements: readonly Settlement[]): Promise<void> {
+  if (settlements.length === 0) return;
+  const ids = settlements.map((one) => one.row.deliveryId);
+  await queries.updateTable('owed').set({ asked: 0 }).where('delivery_id', 'in', ids).execute();
+}
+
+function lastOfEachLane(settlements: readonly Settlement[]): Iterable<Settlement> {
+  const changing = settlements.filter((one) => one.lane !== undefined);
+  return new Map(changing.map((one) => [one.hookId, one])).values();
+}
+
+async function updateLane(queries: Queries, hookId: number, lane: NonNullable<Settlement['lane']>): Promise<void> {
+  await queries
+    .updateTable('hooks')
+    .set({
+      failures: lane.failures,
+      due_at: lane.dueAt,
+      retry_delivery_id: lane.retryDeliveryId,
+      last_outcome: lane.lastOutcome,
+    })
+    .where('hook_id', '=', hookId)
+    .execute();
+}

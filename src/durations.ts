@@ -1,0 +1,29 @@
+const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Reads a duration such as `15s`, `2h`, `30d`, `250ms` as milliseconds, or undefined if it is none. */
+export function parseDuration(text: string): number | undefined {
+  const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text.trim());
+  if (match === null) return undefined;
+  return Number(match[1]) * UNITS_MS[match[2] as keyof typeof UNITS_MS];
+}
+
+const UTC = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
+
+/** When something is to end: so many milliseconds from now, at a moment (since the epoch, UTC), or never. */
+export type Expiry = { readonly afterMs: number } | { readonly at: number } | null;
+
+/** Reads `30d`, `12h`, `4s`, or `YYYY-MM-DD HH:MM:SS` in UTC; empty or null for never. Undefined if it is none of these. */
+export function parseExpiry(value: unknown): Expiry | undefined {
+  if (value === '' || value === null) return null;
+  if (typeof value !== 'string') return undefined;
+  const afterMs = parseDuration(value);
+  if (afterMs !== undefined) return { afterMs };
+  const at = UTC.test(value) ? Date.parse(`${value.replace(' ', 'T')}Z`) : Number.NaN;
+  return Number.isNaN(at) ? undefined : { at };
+}
+
+/** When that is, milliseconds since the epoch; null for never. */
+export function momentOf(expiry: Expiry, now: number): number | null {
+  if (expiry === null) return null;
+  return 'at' in expiry ? expiry.at : now + expiry.afterMs;
+}

@@ -1,0 +1,36 @@
+import type { IncomingMessage } from 'node:http';
+import type { Caller, Permission } from '../access.ts';
+import { Problem } from '../problems.ts';
+
+/** Finds the caller of a request, or undefined: one answer for everything that may be wrong, so that nothing can be probed (C1). */
+export type CallerOf = (request: IncomingMessage) => Promise<Caller | undefined>;
+
+/** Looks a key and a domain up. `domain` is in lower case. */
+export type Authenticate = (key: string, domain: string) => Promise<Caller | undefined>;
+
+/** The first door's way: the headers `key` and `domain`, each exactly once (C1). */
+export function callerByKey(authenticate: Authenticate): CallerOf {
+  return async (request) => {
+    const key = singleHeader(request, 'key');
+    const domain = singleHeader(request, 'domain');
+    if (key === undefined || domain === undefined) return undefined;
+    return authenticate(key, domain.toLowerCase());
+  };
+}
+
+/** The value of a header that stands exactly once; Node would join repeated ones. */
+function singleHeader(request: IncomingMessage, name: string): string | undefined {
+  let value: string | undefined;
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    if (request.rawHeaders[index]?.toLowerCase() !== name) continue;
+    if (value !== undefined) return undefined;
+    value = request.rawHeaders[index + 1];
+  }
+  return value;
+}
+
+/** C2: a key without the permission is refused with its own code, since the caller is known. */
+export function demand(caller: Caller, permission: Permission | undefined): void {
+  if (permission === undefined || caller.permissions.has(permission)) return;
+  throw new Problem('not_permitted', { detail: `This key lacks the permission ${permission}.` });
+}

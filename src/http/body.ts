@@ -1,0 +1,96 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import { parseExpiry } from '../durations.ts';
+import { type FieldError, invalidInput, Problem } from '../problems.ts';
+import { parseCalendarTime } from './dates.ts';
+import { type Changed, type Created, type Fields, isDecimal, isNoDate, type JsonSchema } from './fields.ts';
+import { parseId } from './ids.ts';
+
+/** What a route takes in its body: its schema, and how an acceptable body is read. */
+export type BodySpec<T> = { readonly schema: JsonSchema; read(body: unknown): T };
+
+const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, coerceTypes: false, removeAdditional: false });
+ajv.addVocabulary(['x-must']);
+ajv.addFormat('id', { type: 'string', validate: (text) => parseId(text) !== undefined });
+ajv.addFormat('id-or-none', { type: 'string', validate: (text) => text === '' || parseId(text) !== undefined });
+ajv.addFormat('calendar-time', { type: 'string', validate: (text) => parseCalendarTime(text) !== undefined });
+ajv.addFormat('calendar-time-or-none', {
+  type: 'string',
+  validate: (text) => isNoDate(text) || parseCalendarTime(text) !== undefined,
+});
+ajv.addFormat('decimal', { type: 'string', validate: isDecimal });
+ajv.addFormat('expiry', { type: 'string', validate: (text) => parseExpiry(text) !== undefined });
+ajv.addKeyword({
+  keyword: 'x-text',
+  type: 'string',
+  validate: ({ least, most }: { least: number; most: number }, text: string) => isText(text, least, most),
+});
+ajv.addKeyword({ keyword: 'x-most', type: 'string', validate: (most: number, text: string) => Number(text) <= most });
+ajv.addKeyword({ keyword: 'x-decimal', type: 'number', validate: (_: true, value: number) => isDecimal(String(value)) });
+
+/** Whether a text can be kept: no NUL, no lone surrogate, and as long as it may be after trimming, in characters. */
+export function isText(text: string, least: number, most: number): boolean {
+  if (text.includes('\0') || !text.isWellFormed()) return false;
+  const trimmed = text.trim();
+  // The length in UTF-16 units is at most twice that in characters: the cheap test decides nearly always.
+  const length = trimmed.length <= most ? trimmed.length : [...trimmed].length;
+  return length >= least && length <= most;
+}
+
+/** The body of a creation: every field that is required must be there; the others begin with their initial value. */
+export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
+  const writable = writableOf(fields);
+  const required = writable.filter(([, field]) => field.initial === undefined).map(([name]) => name);
+  return bodySpec(schemaOf(writable, required), (body) => {
+    const input = Object.fromEntries(
+      writable.map(([name, field]) => [name, Object.hasOwn(body, name) ? field.parse(body[name]) : field.initial]),
+    );
+    return input as Created<F>;
+  });
+}
+
+/** The body of a change: every field is optional, and only those given are answered (C27). */
+export function change<F extends Fields>(fields: F): BodySpec<Changed<F>> {
+  const writable = writableOf(fields);
+  return bodySpec(schemaOf(writable, []), (body) => {
+    const given = writable.filter(([name]) => Object.hasOwn(body, name));
+    return Object.fromEntries(given.map(([name, field]) => [name, field.parse(body[name])])) as Changed<F>;
+  });
+}
+
+/** A body that is ignored, whatever it is: for the calls that need none. */
+export const noBody: BodySpec<undefined> = { schema: {}, read: () => undefined };
+
+function writableOf(fields: Fields) {
+  return Object.entries(fields).filter(([, field]) => field.mode === 'written' || field.mode === 'asked');
+}
+
+function schemaOf(rows: ReturnType<typeof writableOf>, required: readonly string[]): JsonSchema {
+  const properties = rows.map(([name, field]) => [name, { ...field.accepts, description: field.says }]);
+  return { type: 'object', ...(required.length > 0 ? { required } : {}), properties: Object.fromEntries(properties) };
+}
+
+function bodySpec<T>(schema: JsonSchema, read: (body: Record<string, unknown>) => T): BodySpec<T> {
+  let validate: ValidateFunction | undefined;
+  return {
+    schema,
+    read(body) {
+      validate ??= ajv.compile(schema);
+      if (!validate(body)) throw refusal(schema, validate.errors ?? []);
+      return read(body as Record<string, unknown>);
+    },
+  };
+}
+
+/** Every bad field at once, each with the one sentence of its schema. */
+function refusal(schema: JsonSchema, errors: readonly ErrorObject[]): Problem {
+  const properties = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+  const found = new Map<string, FieldError>();
+  for (const error of errors) {
+    const [, top] = error.instancePath.split('/');
+    if (top === undefined && error.keyword !== 'required') return new Problem('malformed_body');
+    const field = top ?? String(error.params.missingProperty);
+    const message = top === undefined ? 'is required' : String(properties[field]?.['x-must']);
+    if (!found.has(field)) found.set(field, { field, message });
+  }
+  return invalidInput([...found.values()]);
+}

@@ -1,0 +1,357 @@
+import { isRole, type Role } from '../access.ts';
+import { NO_DATE, parseCalendarTime, showMoment } from './dates.ts';
+import { parseId } from './ids.ts';
+
+/** JSON Schema 2020-12, as OpenAPI 3.1 speaks it. `x-must` says in words what a value must be: the error a caller reads. */
+export type JsonSchema = { readonly [keyword: string]: unknown };
+
+/**
+ * Who writes a field: `shown` the service alone, `fixed` nobody, `written` the caller, `asked` the caller and it is
+ * never shown.
+ */
+export type Mode = 'shown' | 'fixed' | 'written' | 'asked';
+
+/**
+ * One field of a noun on the wire: how it may be written, how it is stored, how it is shown. Said once; validation,
+ * parsing, presentation, OpenAPI and types follow from it.
+ */
+export type Field<Stored = unknown, M extends Mode = Mode> = {
+  readonly mode: M;
+  readonly says: string;
+  /** What is accepted, for fields that are not `shown`. */
+  readonly accepts: JsonSchema;
+  /** From an accepted value to what is stored. */
+  parse(value: unknown): Stored;
+  /** What is stored when a creation leaves it out; undefined means that it is required. */
+  readonly initial: Stored | undefined;
+  /** What is answered. */
+  readonly answers: JsonSchema;
+  show(stored: Stored): unknown;
+};
+
+export type Fields = { readonly [name: string]: Field };
+
+type StoredOf<F> = F extends Field<infer S> ? S : never;
+
+/** What a creation gives to its action: every writable field, with its initial value where none was given. */
+export type Created<F extends Fields> = { [K in keyof F as F[K]['mode'] extends 'shown' | 'fixed' ? never : K]: StoredOf<F[K]> };
+
+/** What a change gives to its action: only what was given. */
+export type Changed<F extends Fields> = Partial<Created<F>>;
+
+/** What a presentation needs: every field that is shown, as stored. */
+export type Shown<F extends Fields> = { [K in keyof F as F[K]['mode'] extends 'asked' | 'fixed' ? never : K]: StoredOf<F[K]> };
+
+const STRING: JsonSchema = { type: 'string' };
+const DATE_TIME: JsonSchema = { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$' };
+const FLAG: JsonSchema = { type: 'string', enum: ['0', '1'] };
+
+function shown<S>(says: string, show: (stored: S) => unknown, answers: JsonSchema = STRING): Field<S, 'shown'> {
+  return { mode: 'shown', says, accepts: {}, parse: () => never(), initial: undefined, answers, show };
+}
+
+function never(): never {
+  throw new Error('a field that is only shown was written');
+}
+
+type Writing<S> = {
+  says: string;
+  accepts: JsonSchema;
+  must: string;
+  parse: (value: unknown) => S;
+  show: (stored: S) => unknown;
+  answers?: JsonSchema;
+};
+
+function written<S>(writing: Writing<S>, initial: S | undefined): Field<S, 'written'> {
+  const { says, parse, show } = writing;
+  const accepts = { ...writing.accepts, 'x-must': writing.must };
+  return { mode: 'written', says, accepts, parse, initial, answers: writing.answers ?? STRING, show };
+}
+
+/** The record's own id. */
+export const key = (says: string) => shown<number>(says, String, { type: 'string', pattern: '^\\d+$' });
+
+/** A field that always reads the same. */
+export const fixed = (says: string, value: string): Field<undefined, 'fixed'> => ({
+  mode: 'fixed',
+  says,
+  accepts: {},
+  parse: () => never(),
+  initial: undefined,
+  answers: { const: value },
+  show: () => value,
+});
+
+/** A text that comes from elsewhere: a joined name, a column the service writes. */
+export const shownText = (says: string) => shown<string | null>(says, (text) => text ?? '');
+
+/** An id that the service writes. */
+export const shownId = (says: string) => shown<number | null>(says, (id) => String(id ?? 0));
+
+/** A whole number that the service writes. */
+export const shownNumber = (says: string) => shown<number | null>(says, (count) => String(count ?? 0));
+
+/** A moment in UTC that the service writes; never: `0000-00-00 00:00:00`. */
+export const shownMoment = (says: string) => shown<number | null>(says, showMoment, DATE_TIME);
+
+/** A flag that the service writes. */
+export const shownFlag = (says: string) => shown<boolean>(says, (flag) => (flag ? '1' : '0'), FLAG);
+
+/** A list of words that the service writes. */
+export const shownList = (says: string) =>
+  shown<readonly string[]>(says, (list) => list, { type: 'array', items: STRING });
+
+export type TextOptions = { says: string; most: number; least?: number; initial?: string | undefined };
+
+/** A text, trimmed, from `least` (default 0) to `most` characters. NUL and lone surrogates are refused (C4). */
+export function text({ says, most, least = 0, initial }: TextOptions): Field<string, 'written'> {
+  const length = least > 0 ? `${least} to ${most}` : `at most ${most}`;
+  return written(
+    {
+      says,
+      accepts: { type: 'string', 'x-text': { least, most } },
+      must: `must be a text of ${length} characters`,
+      parse: (value) => String(value).trim(),
+      show: (stored) => stored,
+    },
+    initial,
+  );
+}
+
+/** The name of a record: required, 1 to 255 characters after trimming. */
+export const name = (says: string) => text({ says, least: 1, most: 255 });
+
+/** A short text of one line; empty when left out. */
+export const line = (says: string, most = 255) => text({ says, most, initial: '' });
+
+/** A long text; empty when left out. */
+export const prose = (says: string) => text({ says, most: 20_000, initial: '' });
+
+/** Words separated by commas, stored trimmed and without empty ones. */
+export function tags(says: string): Field<string, 'written'> {
+  const field = line(says, 1_000);
+  const parse = (value: unknown) => String(value).split(',').map((tag) => tag.trim()).filter((tag) => tag !== '').join(',');
+  return { ...field, parse };
+}
+
+/** An e-mail address; `''` where it may be left out. */
+export function email(says: string, need: 'required' | 'optional'): Field<string, 'written'> {
+  return written(
+    {
+      says,
+      accepts: {
+        type: 'string',
+        maxLength: 254,
+        pattern: need === 'required' ? '^[^\\s@\\u0000]+@[^\\s@\\u0000]+$' : '^([^\\s@\\u0000]+@[^\\s@\\u0000]+)?$',
+        'x-text': { least: 0, most: 254 },
+      },
+      must: 'must be an e-mail address of at most 254 characters',
+      parse: String,
+      show: (stored) => stored,
+    },
+    need === 'required' ? undefined : '',
+  );
+}
+
+/** A three-letter currency code, or none. */
+export const currency = (says: string) =>
+  written<string>(
+    {
+      says,
+      accepts: { type: 'string', pattern: '^([A-Za-z]{3})?$' },
+      must: 'must be a currency code of three letters',
+      parse: (value) => String(value).toUpperCase(),
+      show: (stored) => stored,
+    },
+    '',
+  );
+
+const CALENDAR_TIME_MUST = 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)';
+
+/** A required start or due date (C9). */
+export const calendarTime = (says: string) =>
+  written<string>(
+    {
+      says: `${says} Written yyyymmdd, or as it is answered.`,
+      accepts: { type: 'string', format: 'calendar-time' },
+      must: CALENDAR_TIME_MUST,
+      parse: (value) => parseCalendarTime(String(value)) ?? never(),
+      show: (stored) => stored,
+      answers: DATE_TIME,
+    },
+    undefined,
+  );
+
+/** A start or due date that may be none; `''`, null and the zero date say so. */
+export const calendarTimeOrNone = (says: string) =>
+  written<string | null>(
+    {
+      says: `${says} Written yyyymmdd, or as it is answered; empty for none.`,
+      accepts: { type: ['string', 'null'], format: 'calendar-time-or-none' },
+      must: `${CALENDAR_TIME_MUST}, or empty`,
+      parse: (value) => (isNoDate(value) ? null : (parseCalendarTime(String(value)) ?? never())),
+      show: (stored) => stored ?? NO_DATE,
+      answers: DATE_TIME,
+    },
+    null,
+  );
+
+/** Whether an input says "no date". */
+export function isNoDate(value: unknown): boolean {
+  return value === null || value === '' || value === NO_DATE;
+}
+
+const FLAG_VALUES = ['0', '1', 0, 1, true, false];
+
+const isOn = (value: unknown) => (value === '1' || value === 1 || value === true ? 1 : 0);
+
+/** A flag: 0 or 1 out; 0, 1, "0", "1", true, false in. */
+export const flag = (says: string, initial: 0 | 1 = 0) =>
+  written<number>(
+    { says, accepts: { enum: FLAG_VALUES }, must: 'must be 0 or 1', parse: isOn, show: String, answers: FLAG },
+    initial,
+  );
+
+/** A flag that is asked for and never shown. */
+export const askedFlag = (says: string): Field<number, 'asked'> => ({ ...flag(says), mode: 'asked' });
+
+/** 1 active, 0 inactive, 2 on hold. */
+export const active = () =>
+  written<number>(
+    {
+      says: '1 active, 0 inactive, 2 on hold.',
+      accepts: { enum: [...FLAG_VALUES, '2', 2] },
+      must: 'must be 0, 1 or 2',
+      parse: (value) => (value === '2' || value === 2 ? 2 : isOn(value)),
+      show: String,
+      answers: { type: 'string', enum: ['0', '1', '2'] },
+    },
+    1,
+  );
+
+/** A whole number from 0 to `most`, as a string or a number. */
+export const whole = (says: string, most: number) =>
+  written<number>(
+    {
+      says,
+      accepts: { type: ['string', 'integer'], pattern: '^\\d{1,9}$', minimum: 0, maximum: most, 'x-most': most },
+      must: `must be a whole number from 0 to ${most}`,
+      parse: Number,
+      show: String,
+    },
+    0,
+  );
+
+/** An amount of at least 0 with at most four decimals, as a string or a number; kept as text, never as a float. */
+export const decimal = (says: string) =>
+  written<string>(
+    {
+      says,
+      accepts: { type: ['string', 'number'], format: 'decimal', minimum: 0, exclusiveMaximum: 1e9, 'x-decimal': true },
+      must: 'must be a number from 0 to 999999999.9999 with at most four decimals',
+      parse: (value) => (value === '' ? '0' : plainDecimal(String(value))),
+      show: (stored) => stored,
+    },
+    '0',
+  );
+
+const DECIMAL = /^\d{1,9}(\.\d{1,4})?$/;
+
+export function isDecimal(text: string): boolean {
+  return text === '' || DECIMAL.test(text);
+}
+
+function plainDecimal(text: string): string {
+  return text.replace(/^0+(?=\d)/, '');
+}
+
+/** The id of another record, required. */
+export const reference = (says: string) =>
+  written<number>({ says, accepts: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }, must: 'must be an id', parse: idOf, show: String }, undefined);
+
+/** The id of another record, or none: `"0"`, 0, `""` or null (C26). */
+export const referenceOrNone = (says: string) =>
+  written<number>(
+    {
+      says: `${says} "0" for none.`,
+      accepts: { type: ['string', 'integer', 'null'], format: 'id-or-none', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      must: 'must be an id, or "0" for none',
+      parse: idOf,
+      show: String,
+    },
+    0,
+  );
+
+function idOf(value: unknown): number {
+  return value === '' || value === null ? 0 : (parseId(value) ?? never());
+}
+
+export type Assigned = { readonly user_id: number; readonly user_name: string };
+
+/** The assigned users: a list of ids in (or what was read, written back), `[{ user_id, user_name }]` out. */
+export const assigned = (says: string): Field<readonly Assigned[], 'written'> =>
+  written<readonly Assigned[]>(
+    {
+      says,
+      accepts: {
+        type: 'array',
+        maxItems: 1_000,
+        items: {
+          type: ['string', 'integer', 'object'],
+          format: 'id',
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          required: ['user_id'],
+          properties: { user_id: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } },
+        },
+      },
+      must: 'must be a list of user ids',
+      parse: (value) => [...new Set((value as readonly unknown[]).map(userIdOf))].map((user_id) => ({ user_id, user_name: '' })),
+      show: (users) => users.map(({ user_id, user_name }) => ({ user_id: String(user_id), user_name })),
+      answers: {
+        type: 'array',
+        items: { type: 'object', required: ['user_id', 'user_name'], properties: { user_id: STRING, user_name: STRING } },
+      },
+    },
+    [],
+  );
+
+function userIdOf(item: unknown): number {
+  return idOf(typeof item === 'object' && item !== null && 'user_id' in item ? item.user_id : item);
+}
+
+/** What a user may do in the account. */
+export const role = (says: string): Field<Role, 'written'> =>
+  written<Role>(
+    {
+      says,
+      accepts: { enum: ['member', 'admin', 'owner'] },
+      must: 'must be member, admin or owner',
+      parse: (value) => (typeof value === 'string' && isRole(value) ? value : never()),
+      show: (stored) => stored,
+      answers: { type: 'string', enum: ['member', 'admin', 'owner'] },
+    },
+    'member',
+  );
+
+/** Everything of a record that is shown, from its stored row, in the order of the table. */
+export function present<F extends Fields>(fields: F, row: Shown<F>): Record<string, unknown> {
+  const answer: Record<string, unknown> = {};
+  for (const name in fields) {
+    const field = fields[name];
+    if (field === undefined || field.mode === 'asked') continue;
+    answer[name] = field.show((row as Record<string, unknown>)[name]);
+  }
+  return answer;
+}
+
+/** The schema of a presented record. */
+export function answerSchema(fields: Fields): JsonSchema {
+  const rows = Object.entries(fields).filter(([, field]) => field.mode !== 'asked');
+  return {
+    type: 'object',
+    required: rows.map(([name]) => name),
+    properties: Object.fromEntries(rows.map(([name, field]) => [name, { ...field.answers, description: field.says }])),
+  };
+}

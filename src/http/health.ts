@@ -1,0 +1,50 @@
+import { timingSafeEqual } from 'node:crypto';
+import { isIP } from 'node:net';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Registry } from 'prom-client';
+import { notFound, type ProblemCode, problems } from '../problems.ts';
+import { hashApiKey } from '../secrets.ts';
+
+export type HealthPorts = {
+  readonly registry: Registry;
+  readonly metricsToken: string;
+  /** Rejects unless the database is migrated and can be written. */
+  readonly probe: () => Promise<void>;
+  readonly openapi: () => unknown;
+};
+
+/** The addresses that need no key (X6). */
+export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
+  app.get('/healthz', async () => ({ status: 'alive' }));
+  app.get('/readyz', async () => {
+    await ports.probe();
+    return { status: 'ready' };
+  });
+  app.get('/openapi.json', async () => ports.openapi());
+  app.get('/metrics', async (request, reply) => {
+    if (!mayRead(request, ports.metricsToken)) throw notFound();
+    return reply.type(ports.registry.contentType).send(await ports.registry.metrics());
+  });
+  app.get('/problems/:code', async (request) => {
+    const { code } = request.params as { code: string };
+    if (!Object.hasOwn(problems, code)) throw notFound();
+    return { code, ...problems[code as ProblemCode] };
+  });
+}
+
+/** With a token, by the token alone; without one, this machine alone, and nobody whom a proxy on it lets through. */
+function mayRead(request: FastifyRequest, token: string): boolean {
+  if (token !== '') {
+    const given = request.headers.authorization ?? '';
+    return timingSafeEqual(Buffer.from(hashApiKey(given)), Buffer.from(hashApiKey(`Bearer ${token}`)));
+  }
+  const proxied = request.headers['x-forwarded-for'] !== undefined || request.headers.forwarded !== undefined;
+  return !proxied && isLoopback(request.socket.remoteAddress ?? '');
+}
+
+/** Whether an address or host name is this machine's loopback. */
+export function isLoopback(host: string): boolean {
+  const address = host.replace(/^\[|\]$/g, '').replace(/^::ffff:/i, '');
+  if (address === 'localhost' || address.endsWith('.localhost') || address === '::1') return true;
+  return isIP(address) === 4 && address.startsWith('127.');
+}

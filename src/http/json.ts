@@ -1,0 +1,40 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Problem } from '../problems.ts';
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+
+/**
+ * Bodies are JSON in UTF-8, with or without a Content-Type (C4). An empty body is none; `__proto__` as a key is
+ * refused, since no honest client writes it.
+ */
+export function takeJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
+    if (!isJson(request.headers['content-type'])) throw new Problem('unsupported_media_type');
+    return body.length === 0 ? undefined : parse(body);
+  });
+}
+
+function isJson(contentType: string | undefined): boolean {
+  if (contentType === undefined || contentType.trim() === '') return true;
+  const [media = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
+  if (media !== 'application/json') return false;
+  return parameters.every((parameter) => !parameter.startsWith('charset=') || /^charset="?utf-?8"?$/.test(parameter));
+}
+
+function parse(body: Buffer): unknown {
+  try {
+    const text = decoder.decode(body);
+    return SUSPECT.test(text) ? JSON.parse(text, refuseProto) : JSON.parse(text);
+  } catch (error) {
+    throw error instanceof Problem ? error : new Problem('malformed_body');
+  }
+}
+
+/** Could hold the key `__proto__`, plain or escaped; only then is every key looked at. */
+const SUSPECT = /__proto__|\\u005f/i;
+
+function refuseProto(key: string, value: unknown): unknown {
+  if (key === '__proto__') throw new Problem('malformed_body');
+  return value;
+}

@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../access.ts';
+import type { Clock } from '../clock.ts';
+import { notFound, Problem } from '../problems.ts';
+import { AccountView, AccountWrite } from '../store/account.ts';
+import type { Store } from '../store/store.ts';
+import { type CallerOf, demand } from './auth.ts';
+import { parseId } from './ids.ts';
+import type { RawQuery } from './query.ts';
+import { type Answer, idNames, type Input, type Route } from './route.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who calls, once a door has let them in. */
+    caller: Caller | undefined;
+  }
+}
+
+/** A door to the rows: the prefix they are mounted under, and how a caller is known there. */
+export type Door = {
+  readonly prefix: string;
+  readonly callerOf: CallerOf;
+};
+
+export type MountPorts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly baseUrl: () => string;
+};
+
+/** Mounts every row behind a door. Whoever is not let in gets 401, for unknown paths too (C1). */
+export function mount(app: FastifyInstance, rows: readonly Route[], door: Door, ports: MountPorts): void {
+  app.register(
+    async (scope) => {
+      scope.addHook('onRequest', async (request) => {
+        request.caller = await door.callerOf(request.raw);
+        if (request.caller === undefined) throw new Problem('unauthorized');
+      });
+      scope.setNotFoundHandler(() => {
+        throw notFound();
+      });
+      for (const row of rows) addRow(scope, row, door, ports);
+    },
+    { prefix: door.prefix },
+  );
+}
+
+function addRow(scope: FastifyInstance, row: Route, door: Door, ports: MountPorts): void {
+  const names = idNames(row.path);
+  scope.route({
+    method: row.method,
+    url: row.path.replace(/\{(\w+)\}/g, ':$1'),
+    // Before the body is read: a caller who may not, need not be listened to (C2).
+    onRequest: async (request) => demand(known(request), row.permission),
+    handler: async (request, reply) => {
+      const caller = known(request);
+      const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: request.body };
+      const answer = await run(row, caller, input, ports);
+      return send(request, reply, row, answer, ports.baseUrl() + door.prefix);
+    },
+  });
+}
+
+async function run(row: Route, caller: Caller, input: Input, { store, clock }: MountPorts): Promise<Answer> {
+  if (row.mode === 'read') return row.run(new AccountView(store.read, caller.accountId, clock.now()), caller, input);
+  await row.prepare?.(caller, input);
+  return store.write((tx) => row.run(new AccountWrite(tx, caller.accountId, clock.now()), caller, input));
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, row: Route, answer: Answer, base: string): FastifyReply {
+  if (answer.created !== undefined) reply.header('location', base + answer.created);
+  const next = answer.paging === undefined ? undefined : nextPage(request, base, answer.paging);
+  if (next !== undefined) reply.header('link', `<${next}>; rel="next"`);
+  return reply.code(row.status).type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
+}
+
+/** C7: where the next page is, while there is more. */
+function nextPage(request: FastifyRequest, base: string, paging: NonNullable<Answer['paging']>): string | undefined {
+  const offset = paging.offset + paging.limit;
+  if (offset >= paging.total) return undefined;
+  const [path = '', query = ''] = request.url.split('?');
+  const parameters = new URLSearchParams(query);
+  parameters.set('offset', String(offset));
+  parameters.set('limit', String(paging.limit));
+  return `${base}${path.slice(path.indexOf('/', 1))}?${parameters}`;
+}
+
+function idsOf(names: readonly string[], request: FastifyRequest): Record<string, number> {
+  const ids: Record<string, number> = {};
+  for (const name of names) {
+    const id = parseId((request.params as Record<string, unknown>)[name]);
+    if (id === undefined) throw notFound();
+    ids[name] = id;
+  }
+  return ids;
+}
+
+function known(request: FastifyRequest): Caller {
+  if (request.caller === undefined) throw new Problem('unauthorized');
+  return request.caller;
+}

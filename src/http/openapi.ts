@@ -1,0 +1,133 @@
+import { type ProblemCode, problems } from '../problems.ts';
+import type { JsonSchema } from './fields.ts';
+import { idNames, type Route } from './route.ts';
+
+/** The problems that every call under a door can have. */
+const everywhere: readonly ProblemCode[] = [
+  'unauthorized',
+  'not_found',
+  'malformed_request',
+  'request_timeout',
+  'uri_too_long',
+  'headers_too_large',
+  'overloaded',
+  'storage_unavailable',
+  'timed_out',
+  'internal',
+];
+
+/** The problems that a route can answer with, derived from its row. */
+export function problemsOf(row: Route): readonly ProblemCode[] {
+  const own: ProblemCode[] = [...everywhere, ...row.problems];
+  if (row.permission !== undefined || row.mode === 'write') own.push('not_permitted');
+  if (Object.keys(row.parameters).length > 0 || row.body !== undefined) own.push('invalid_input');
+  if (row.method !== 'GET') own.push('malformed_body', 'unsupported_media_type', 'body_too_large');
+  return [...new Set(own)];
+}
+
+/** The OpenAPI 3.1 document of the interface, derived from its rows (X6). */
+export function openapi(rows: readonly Route[], baseUrl: string, version: string): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const row of rows) {
+    const path = `/v2${row.path}`;
+    paths[path] = { ...paths[path], [row.method.toLowerCase()]: operation(row) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Carillon',
+      version,
+      description: 'A project calendar that rings your application.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: baseUrl }],
+    security: [{ key: [], domain: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        key: { type: 'apiKey', in: 'header', name: 'key', description: 'The API key.' },
+        domain: { type: 'apiKey', in: 'header', name: 'domain', description: "The account's host name." },
+      },
+      schemas: { Problem: problemSchema },
+    },
+  };
+}
+
+const problemSchema: JsonSchema = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'code', 'message'],
+  properties: {
+    type: { type: 'string', format: 'uri' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    code: { type: 'string', enum: Object.keys(problems) },
+    message: { type: 'string', description: 'The same text as detail.' },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['field', 'message'],
+        properties: { field: { type: 'string' }, message: { type: 'string' } },
+      },
+    },
+  },
+};
+
+function operation(row: Route): Record<string, unknown> {
+  const ids = idNames(row.path).map((name) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', pattern: '^\\d+$' },
+  }));
+  const query = Object.entries(row.parameters).map(([name, parameter]) => ({
+    name,
+    in: 'query',
+    required: false,
+    description: parameter.says,
+    schema: parameter.schema,
+  }));
+  const body = row.body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: row.body } } } };
+  return {
+    operationId: operationId(row),
+    summary: row.says,
+    tags: [row.path.split('/')[1]],
+    parameters: [...ids, ...query],
+    ...body,
+    responses: { [row.status]: success(row), ...failures(row) },
+    ...(row.permission === undefined ? {} : { 'x-permission': row.permission }),
+    ...(row.records.length === 0 ? {} : { 'x-records': row.records }),
+  };
+}
+
+/** Unique, and readable in generated clients: `getEvents`, `postHooksRestore`. */
+function operationId(row: Route): string {
+  const words = row.path.split('/').filter((part) => part !== '');
+  const named = words.map((word) => (word.startsWith('{') ? 'By_id' : word)).map((word) => word[0]?.toUpperCase() + word.slice(1));
+  return row.method.toLowerCase() + named.join('').replaceAll('_', '');
+}
+
+function success(row: Route): Record<string, unknown> {
+  const headers = {
+    ...(row.status === 201 ? { Location: { schema: { type: 'string', format: 'uri' } } } : {}),
+    ...('limit' in row.parameters ? { Link: { schema: { type: 'string' }, description: 'rel="next", while there is more.' } } : {}),
+  };
+  return { description: row.says, headers, content: { 'application/json': { schema: row.answer } } };
+}
+
+function failures(row: Route): Record<string, unknown> {
+  const byStatus = new Map<number, ProblemCode[]>();
+  for (const code of problemsOf(row)) {
+    const { status } = problems[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  const entries = [...byStatus].map(([status, codes]) => [
+    String(status),
+    {
+      description: codes.map((code) => `${code}: ${problems[code].detail}`).join(' '),
+      content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+    },
+  ]);
+  return Object.fromEntries(entries);
+}

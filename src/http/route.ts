@@ -1,0 +1,213 @@
+import type { Caller, Permission } from '../access.ts';
+import type { ProblemCode } from '../problems.ts';
+import type { AccountView, AccountWrite } from '../store/account.ts';
+import { type BodySpec, change, creation } from './body.ts';
+import { answerSchema, type Changed, type Created, type Fields, type JsonSchema, present, type Shown } from './fields.ts';
+import { listSchema, MOST_RECORDS, type Page, type Paging, pagingParameters, recordSchema } from './paging.ts';
+import { type Given, type Parameters, type RawQuery, readQuery } from './query.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** What reached a route: ids from its path, by name; its query; its body, undefined if there was none. */
+export type Input = {
+  readonly ids: Readonly<Record<string, number>>;
+  readonly query: RawQuery;
+  readonly body: unknown;
+};
+
+/** What a route answers. `path` leads to what was created; `paging` to the next page. Both without the door's prefix. */
+export type Answer = {
+  readonly body: unknown;
+  readonly created?: string;
+  readonly paging?: Paging & { readonly total: number };
+};
+
+/**
+ * A route, as a sentence: method, path, what it says, who may, what it takes, what it answers, what it records, one
+ * call. Registration, validation, OpenAPI, docs and the walks over all routes are derived from these rows.
+ */
+export type Route = {
+  readonly method: Method;
+  /** Below the door (`/v2`), ids in braces: `/events/{event_id}`. Every name in braces is an id. */
+  readonly path: string;
+  readonly says: string;
+  /** What the key must carry; undefined where every key will do. */
+  readonly permission: Permission | undefined;
+  readonly parameters: Parameters;
+  readonly body: JsonSchema | undefined;
+  readonly status: 200 | 201 | 202;
+  readonly answer: JsonSchema;
+  /** The kinds of occurrence that a call may record; empty for a read, and for what is no noun of the feed. */
+  readonly records: readonly string[];
+  /** What it can answer beside the problems that every route has. */
+  readonly problems: readonly ProblemCode[];
+} & (
+  | { readonly mode: 'read'; run(view: AccountView, caller: Caller, input: Input): Promise<Answer> }
+  | {
+      readonly mode: 'write';
+      /** What must be known before the transaction begins, such as a name resolved; inside it only queries are awaited. */
+      prepare?(caller: Caller, input: Input): Promise<void>;
+      run(write: AccountWrite, caller: Caller, input: Input): Promise<Answer>;
+    }
+);
+
+/** The ids in a path, by name: `/events/{event_id}` gives `{ event_id: number }`. */
+export type Ids<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? { [K in Name]: number } & Ids<Rest> : unknown;
+
+type Head<Path extends string> = {
+  path: Path;
+  says: string;
+  permission: Permission | undefined;
+  problems?: readonly ProblemCode[];
+};
+
+/** A list: `{ paging, data }` in a total and stable order (C7). */
+export function list<Path extends string, P extends Parameters, F extends Fields>(
+  row: Head<Path> & {
+    parameters: P;
+    fields: F;
+    call: (view: AccountView, caller: Caller, given: Given<P>, paging: Paging, ids: Ids<Path>) => Promise<Page<Shown<F>>>;
+  },
+): Route {
+  const parameters = { ...row.parameters, ...pagingParameters };
+  return {
+    ...head(row),
+    method: 'GET',
+    parameters,
+    body: undefined,
+    status: 200,
+    answer: listSchema(answerSchema(row.fields)),
+    records: [],
+    mode: 'read',
+    async run(view, caller, input) {
+      const { limit = MOST_RECORDS, offset = 0, ...given } = readQuery(parameters, input.query);
+      const paging = { offset, limit };
+      const page = await row.call(view, caller, given as Given<P>, paging, input.ids as Ids<Path>);
+      const data = page.rows.map((record) => present(row.fields, record));
+      return { body: { paging: { offset, limit, total_records: page.total }, data }, paging: { ...paging, total: page.total } };
+    },
+  };
+}
+
+/** One record: `{ data }` (C8). */
+export function one<Path extends string, F extends Fields>(
+  row: Head<Path> & { fields: F; call: (view: AccountView, caller: Caller, ids: Ids<Path>) => Promise<Shown<F>> },
+): Route {
+  return {
+    ...head(row),
+    method: 'GET',
+    parameters: {},
+    body: undefined,
+    status: 200,
+    answer: recordSchema(answerSchema(row.fields)),
+    records: [],
+    mode: 'read',
+    run: async (view, caller, input) => ({ body: { data: present(row.fields, await row.call(view, caller, input.ids as Ids<Path>)) } }),
+  };
+}
+
+/** A creation: 201 `{ data }` and where it is (C8). */
+export function create<Path extends string, F extends Fields, K extends keyof F & string>(
+  row: Head<Path> & {
+    fields: F;
+    records: readonly string[];
+    /** Where the created record is: a collection, and the field that holds its id. */
+    at: { collection: string; key: K };
+    call: (write: AccountWrite, caller: Caller, input: Created<F>, ids: Ids<Path>) => Promise<Shown<F>>;
+  },
+): Route {
+  const spec = creation(row.fields);
+  return {
+    ...head(row),
+    method: 'POST',
+    parameters: {},
+    body: spec.schema,
+    status: 201,
+    answer: recordSchema(answerSchema(row.fields)),
+    records: row.records,
+    mode: 'write',
+    async run(write, caller, input) {
+      const record = present(row.fields, await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>));
+      return { body: { data: record }, created: `${row.at.collection}/${record[row.at.key]}` };
+    },
+  };
+}
+
+/** A change of what was given, no more: 200 `{ data }` (C8). */
+export function update<Path extends string, F extends Fields, T extends Fields = F>(
+  row: Head<Path> & {
+    fields: F;
+    /** What a change takes, where that is not what is shown. */
+    takes?: T;
+    records: readonly string[];
+    call: (write: AccountWrite, caller: Caller, input: Changed<T>, ids: Ids<Path>) => Promise<Shown<F>>;
+  },
+): Route {
+  const spec = change(row.takes ?? row.fields) as BodySpec<Changed<T>>;
+  return {
+    ...head(row),
+    method: 'PUT',
+    parameters: {},
+    body: spec.schema,
+    status: 200,
+    answer: recordSchema(answerSchema(row.fields)),
+    records: row.records,
+    mode: 'write',
+    async run(write, caller, input) {
+      return { body: { data: present(row.fields, await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>)) } };
+    },
+  };
+}
+
+/** A deletion: 200 `[]` (C8). */
+export function remove<Path extends string>(
+  row: Head<Path> & { records: readonly string[]; call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<void> },
+): Route {
+  return {
+    ...head(row),
+    method: 'DELETE',
+    parameters: {},
+    body: undefined,
+    status: 200,
+    answer: { type: 'array', maxItems: 0 },
+    records: row.records,
+    mode: 'write',
+    async run(write, caller, input) {
+      await row.call(write, caller, input.ids as Ids<Path>);
+      return { body: [] };
+    },
+  };
+}
+
+/** Something that is asked for: POST without a body that matters, answered with a record. */
+export function ask<Path extends string, F extends Fields>(
+  row: Head<Path> & {
+    status: 200 | 202;
+    fields: F;
+    call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<Shown<F>>;
+  },
+): Route {
+  return {
+    ...head(row),
+    method: 'POST',
+    parameters: {},
+    body: undefined,
+    status: row.status,
+    answer: recordSchema(answerSchema(row.fields)),
+    records: [],
+    mode: 'write',
+    run: async (write, caller, input) => ({ body: { data: present(row.fields, await row.call(write, caller, input.ids as Ids<Path>)) } }),
+  };
+}
+
+function head(row: Head<string>) {
+  return { path: row.path, says: row.says, permission: row.permission, problems: row.problems ?? [] };
+}
+
+/** The names of the ids in a path, in order. */
+export function idNames(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
+}
+
+/** What the `body` of a row that is read by hand needs. */
+export type { BodySpec };

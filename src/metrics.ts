@@ -1,0 +1,100 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { sql } from 'kysely';
+import type { Clock } from './clock.ts';
+import type { Store } from './store/store.ts';
+
+/** What is counted and measured, in the words of the Prometheus text format. */
+export type Metrics = ReturnType<typeof createMetrics>;
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+
+/** Every metric of the service, by a registry of its own, so that several services can live in one process. */
+export function createMetrics({ store, clock, inFlight }: { store: Store; clock: Clock; inFlight: () => number }) {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Histogram({
+    name: 'carillon_request_seconds',
+    help: 'Requests by method, route and status, and how long they took.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: SECONDS,
+    registers,
+  });
+  const attempts = new Histogram({
+    name: 'carillon_attempt_seconds',
+    help: 'Attempts by outcome (a status or a word), and how long they took.',
+    labelNames: ['outcome'],
+    buckets: SECONDS,
+    registers,
+  });
+  const verdicts = new Counter({
+    name: 'carillon_deliveries_total',
+    help: 'What attempts meant for their delivery, by verdict.',
+    labelNames: ['verdict'],
+    registers,
+  });
+  const lateness = new Histogram({
+    name: 'carillon_delivery_lateness_seconds',
+    help: 'From the moment at which a delivery could have been attempted to the attempt.',
+    buckets: [...SECONDS, 60, 600],
+    registers,
+  });
+  const hooksEnded = new Counter({
+    name: 'carillon_hooks_ended_total',
+    help: 'Hooks that their targets have ended, by reason.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const groups = new Histogram({
+    name: 'carillon_group_commit_writes',
+    help: 'How many writes one commit carried.',
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    registers,
+  });
+  const commits = new Histogram({
+    name: 'carillon_commit_seconds',
+    help: 'How long one group of writes took, with its fsync.',
+    buckets: SECONDS,
+    registers,
+  });
+  store.onGroup((writes, seconds) => {
+    groups.observe(writes);
+    commits.observe(seconds);
+  });
+  new Gauge({
+    name: 'carillon_oldest_owed_seconds',
+    help: 'The age of the oldest delivery that is owed to a live hook; 0 when nothing is owed.',
+    registers,
+    async collect() {
+      const { oldest } = await store.read
+        .selectFrom('owed')
+        .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
+        .where('hooks.date_ended', 'is', null)
+        .select(sql<number | null>`min(owed.owed_at)`.as('oldest'))
+        .executeTakeFirstOrThrow();
+      this.set(oldest === null ? 0 : Math.max(0, clock.now() - oldest) / 1_000);
+    },
+  });
+  new Gauge({
+    name: 'carillon_lanes_failing',
+    help: 'Live hooks between a failure and the next 200.',
+    registers,
+    async collect() {
+      const { failing } = await store.read
+        .selectFrom('hooks')
+        .where('date_ended', 'is', null)
+        .where('failures', '>', 0)
+        .select(sql<number>`count(*)`.as('failing'))
+        .executeTakeFirstOrThrow();
+      this.set(failing);
+    },
+  });
+  new Gauge({
+    name: 'carillon_attempts_in_flight',
+    help: 'Attempts in flight at this moment.',
+    registers,
+    collect() {
+      this.set(inFlight());
+    },
+  });
+  return { registry, requests, attempts, verdicts, lateness, hooksEnded };
+}

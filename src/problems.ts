@@ -1,0 +1,59 @@
+/**
+ * The table of problems: every way in which a call can fail, said once. Thrown anywhere as a `Problem`, answered in
+ * one place (`http/answers.ts`) as RFC 9457 `application/problem+json` (C6).
+ */
+export const problems = {
+  unauthorized: { status: 401, title: 'Unauthorized', detail: 'The headers key and domain do not name a valid key of that account.' },
+  not_permitted: { status: 401, title: 'Not permitted', detail: 'This key may not do that.' },
+  not_found: { status: 404, title: 'Not found', detail: 'There is nothing here for this key.' },
+  invalid_input: { status: 400, title: 'Invalid input', detail: 'Some fields are not acceptable; see errors.' },
+  malformed_body: { status: 400, title: 'Malformed body', detail: 'The body is not one JSON object in UTF-8.' },
+  malformed_request: { status: 400, title: 'Malformed request', detail: 'The request is not acceptable HTTP.' },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type', detail: 'Bodies are application/json in UTF-8.' },
+  body_too_large: { status: 413, title: 'Body too large', detail: 'A body holds at most 64 KiB.' },
+  uri_too_long: { status: 414, title: 'URI too long', detail: 'An address with its query holds at most 8 KiB.' },
+  headers_too_large: { status: 431, title: 'Headers too large', detail: 'The headers hold at most 16 KiB.' },
+  request_timeout: { status: 408, title: 'Request timeout', detail: 'The request did not arrive in time.' },
+  target_taken: { status: 409, title: 'Target taken', detail: 'Another hook has this target_url.' },
+  hook_ended: { status: 409, title: 'Hook ended', detail: 'This hook has ended; restore it first.' },
+  email_taken: { status: 409, title: 'Email taken', detail: 'Another user of the account has this email.' },
+  domain_taken: { status: 409, title: 'Domain taken', detail: 'Another account has this domain.' },
+  last_owner: { status: 409, title: 'Last owner', detail: 'An account keeps at least one owner.' },
+  overloaded: { status: 503, title: 'Overloaded', detail: 'Too much is under way; try again shortly.' },
+  storage_unavailable: { status: 503, title: 'Storage unavailable', detail: 'The database could not take the change; nothing was written.' },
+  timed_out: { status: 503, title: 'Timed out', detail: 'The call took too long and was given up.' },
+  internal: { status: 500, title: 'Internal error', detail: 'Something failed on our side; it has been logged.' },
+} as const satisfies Record<string, { status: number; title: string; detail: string }>;
+
+export type ProblemCode = keyof typeof problems;
+
+/** One bad field of the input: its name as the caller wrote it, and what is wrong, in words. */
+export type FieldError = { field: string; message: string };
+
+/** A failure that the caller is told of. Anything else that is thrown is answered as `internal`. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly errors: readonly FieldError[];
+
+  constructor(code: ProblemCode, options: { detail?: string; errors?: readonly FieldError[]; cause?: unknown } = {}) {
+    super(options.detail ?? problems[code].detail, options.cause === undefined ? {} : { cause: options.cause });
+    this.name = 'Problem';
+    this.code = code;
+    this.errors = options.errors ?? [];
+  }
+
+  get status(): number {
+    return problems[this.code].status;
+  }
+}
+
+/** A problem with named fields (400); its detail repeats them, so that a reader of the sentence alone knows enough. */
+export function invalidInput(errors: readonly FieldError[]): Problem {
+  const detail = errors.map(({ field, message }) => `${field}: ${message}`).join('; ');
+  return new Problem('invalid_input', { detail, errors });
+}
+
+/** A record that is not there for this caller. One body for never issued, deleted, and another account's (C3). */
+export function notFound(): Problem {
+  return new Problem('not_found');
+}

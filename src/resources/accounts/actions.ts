@@ -1,0 +1,48 @@
+import { permissions } from '../../access.ts';
+import { Problem } from '../../problems.ts';
+import type { Chance } from '../../secrets.ts';
+import { AccountWrite } from '../../store/account.ts';
+import type { Queries, Tx } from '../../store/store.ts';
+import { insertKey } from '../keys/actions.ts';
+import { insertUser } from '../users/actions.ts';
+
+/** A new account: its domain, its owner, and the owner's first key, which is shown this once. */
+export type NewAccount = { readonly domain: string; readonly user_id: number; readonly key: string };
+
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Reads a host name for an account, in lower case; undefined if it is none. */
+export function parseDomain(text: string): string | undefined {
+  const domain = text.trim().toLowerCase();
+  return domain.length <= 253 && domain.split('.').every((label) => LABEL.test(label)) ? domain : undefined;
+}
+
+/** Creates an account with its owner and a key that may do everything. A domain that is taken: `domain_taken`. */
+export async function createAccount(tx: Tx, account: { domain: string; email: string }, now: number, chance: Chance): Promise<NewAccount> {
+  const { domain, email } = account;
+  const created = await tx.queries
+    .insertInto('accounts')
+    .values({ domain, company_name: domain, date_created: now })
+    .onConflict((conflict) => conflict.column('domain').doNothing())
+    .returning('account_id')
+    .executeTakeFirst();
+  if (created === undefined) throw new Problem('domain_taken');
+  const write = new AccountWrite(tx, created.account_id, now);
+  await write.insertInto('positions', { position: 0 }).execute();
+  const { user_id } = await insertUser(write, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
+  const { key } = await insertKey(write, { userId: user_id, label: 'first key', permissions, expiresAt: null }, chance);
+  return { domain, user_id, key: key ?? '' };
+}
+
+/** The id of the account with this domain, or undefined. */
+export async function findAccount(read: Queries, domain: string): Promise<number | undefined> {
+  const row = await read.selectFrom('accounts').select('account_id').where('domain', '=', domain.toLowerCase()).executeTakeFirst();
+  return row?.account_id;
+}
+
+/** What a database without accounts begins with; undefined where there is one already. */
+export async function createFirstAccount(tx: Tx, now: number, chance: Chance): Promise<NewAccount | undefined> {
+  const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
+  if (any !== undefined) return undefined;
+  return createAccount(tx, { domain: 'carillon.localhost', email: 'owner@carillon.localhost' }, now, chance);
+}

@@ -1,0 +1,68 @@
+import type { Caller } from '../../access.ts';
+import { record } from '../../delivery/record.ts';
+import type { Changed, Created, Shown } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { notFound } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { conditionsOf } from '../filters.ts';
+import { pageOf } from '../pages.ts';
+import { creatorFor } from '../people.ts';
+import { type clientFields, clientFilters } from './schema.ts';
+
+type ClientRow = Shown<typeof clientFields>;
+
+export async function listClients(view: AccountView, given: Given<typeof clientFilters>, paging: Paging): Promise<Page<ClientRow>> {
+  const shown = view.selectFrom('clients').selectAll('clients').orderBy('clients.client_id');
+  return pageOf(view.selectFrom('clients'), shown, conditionsOf(clientFilters, given), paging);
+}
+
+export async function getClient(view: AccountView, clientId: number): Promise<ClientRow> {
+  const row = await view.selectFrom('clients').selectAll('clients').where('clients.client_id', '=', clientId).executeTakeFirst();
+  if (row === undefined) throw notFound();
+  return row;
+}
+
+export async function createClient(write: AccountWrite, caller: Caller, input: Created<typeof clientFields>): Promise<ClientRow> {
+  const user_id = await creatorFor(write, caller, input.user_id, caller.userId);
+  const row = await write
+    .insertInto('clients', { ...input, user_id, date_created: write.now, date_modified: null })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await record(write, [{ kind: 'new_client', recordId: row.client_id, userId: user_id }]);
+  return row;
+}
+
+export async function changeClient(
+  write: AccountWrite,
+  caller: Caller,
+  clientId: number,
+  input: Changed<typeof clientFields>,
+): Promise<ClientRow> {
+  const before = await getClient(write, clientId);
+  const user_id = await creatorFor(write, caller, input.user_id ?? 0, before.user_id);
+  const row = await write
+    .updateTable('clients')
+    .set({ ...input, user_id, date_modified: write.now })
+    .where('client_id', '=', clientId)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await record(write, [{ kind: 'changed_client', recordId: clientId, userId: caller.userId }]);
+  return row;
+}
+
+/** C34: its projects stay, with client "0". */
+export async function deleteClient(write: AccountWrite, caller: Caller, clientId: number): Promise<void> {
+  await getClient(write, clientId);
+  const projects = await write
+    .updateTable('projects')
+    .set({ client_id: 0, date_modified: write.now })
+    .where('client_id', '=', clientId)
+    .returning('project_id')
+    .execute();
+  await write.deleteFrom('clients').where('client_id', '=', clientId).execute();
+  await record(write, [
+    ...projects.map(({ project_id }) => ({ kind: 'changed_project' as const, recordId: project_id, userId: caller.userId })),
+    { kind: 'deleted_client', recordId: clientId, userId: caller.userId },
+  ]);
+}

@@ -1,0 +1,150 @@
+import { sql } from 'kysely';
+import { type Caller, isAdmin } from '../../access.ts';
+import { type DeliveryKind, resourceUrl } from '../../delivery/kinds.ts';
+import { askAgain } from '../../delivery/revive.ts';
+import type { Shown } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { notFound, Problem } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { ownerOf } from '../owner.ts';
+import type { AttemptRow, deliveryDetailFields, deliveryFields, deliveryParameters } from './schema.ts';
+
+type DeliveryRow = Shown<typeof deliveryFields>;
+type DeliveryDetailRow = Shown<typeof deliveryDetailFields>;
+
+/** What is owed, in the shape that it has with what is settled. */
+function owed(view: AccountView) {
+  return view
+    .selectFrom('owed')
+    .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
+    .select([
+      'owed.delivery_id as id',
+      'owed.hook_id',
+      'owed.user_id',
+      'owed.kind',
+      'owed.record_id',
+      'owed.owed_at as date_created',
+      sql<number | null>`owed.delivered_at`.as('date_settled'),
+      sql<string>`case when hooks.date_ended is null then 'owed' else 'undelivered' end`.as('state'),
+    ]);
+}
+
+function settled(view: AccountView) {
+  return view
+    .selectFrom('settled')
+    .select([
+      'settled.delivery_id as id',
+      'settled.hook_id',
+      'settled.user_id',
+      'settled.kind',
+      'settled.record_id',
+      'settled.owed_at as date_created',
+      sql<number | null>`settled.settled_at`.as('date_settled'),
+      'settled.state',
+    ]);
+}
+
+type Found = { id: number; hook_id: number; user_id: number; kind: string; record_id: number; date_created: number; date_settled: number | null; state: string };
+
+function shown(row: Found, lastOutcome: string | undefined, baseUrl: string): DeliveryRow {
+  const { kind, record_id, user_id: _, ...rest } = row;
+  return {
+    ...rest,
+    event: kind,
+    resource_url: resourceUrl(baseUrl, kind as DeliveryKind, record_id),
+    last_outcome: lastOutcome ?? '',
+  };
+}
+
+/** X3: deliveries of the caller's hooks, or for admins of another user's, in the order in which they became owed. */
+export async function listDeliveries(
+  view: AccountView,
+  caller: Caller,
+  given: Given<typeof deliveryParameters>,
+  paging: Paging,
+  baseUrl: string,
+): Promise<Page<DeliveryRow>> {
+  const userId = ownerOf(caller, given.user_id);
+  let waiting = owed(view).where('owed.user_id', '=', userId);
+  let past = settled(view).where('settled.user_id', '=', userId);
+  if (given.hook_id !== undefined) {
+    waiting = waiting.where('owed.hook_id', '=', given.hook_id);
+    past = past.where('settled.hook_id', '=', given.hook_id);
+  }
+  if (given.state !== undefined) {
+    const ended = given.state === 'undelivered' ? 'is not' : 'is';
+    waiting = waiting.where('hooks.date_ended', ended, null);
+    past = past.where('settled.state', '=', given.state);
+    if (given.state !== 'owed' && given.state !== 'undelivered') waiting = waiting.where(sql<boolean>`1 = 0`);
+  }
+  const count = sql<number>`count(*)`.as('total');
+  const [waitingCount, pastCount] = [
+    await waiting.clearSelect().select(count).executeTakeFirstOrThrow(),
+    await past.clearSelect().select(count).executeTakeFirstOrThrow(),
+  ];
+  const found = await waiting.unionAll(past).orderBy('id').limit(paging.limit).offset(paging.offset).execute();
+  const outcomes = await lastOutcomes(view, found.map((row) => row.id));
+  return {
+    total: waitingCount.total + pastCount.total,
+    rows: found.map((row) => shown(row, outcomes.get(row.id), baseUrl)),
+  };
+}
+
+async function lastOutcomes(view: AccountView, deliveryIds: readonly number[]): Promise<Map<number, string>> {
+  if (deliveryIds.length === 0) return new Map();
+  const rows = await view
+    .selectFrom('attempts')
+    .select(['attempts.delivery_id', 'attempts.outcome'])
+    .where('attempts.delivery_id', 'in', deliveryIds)
+    .orderBy('attempts.attempt_id')
+    .execute();
+  return new Map(rows.map((row) => [row.delivery_id, row.outcome]));
+}
+
+async function findReachable(view: AccountView, caller: Caller, deliveryId: number): Promise<Found> {
+  const row =
+    (await owed(view).where('owed.delivery_id', '=', deliveryId).executeTakeFirst()) ??
+    (await settled(view).where('settled.delivery_id', '=', deliveryId).executeTakeFirst());
+  if (row === undefined) throw notFound();
+  if (row.user_id !== caller.userId && !isAdmin(caller)) {
+    throw new Problem('not_permitted', { detail: 'This delivery belongs to another user.' });
+  }
+  return row;
+}
+
+/** One delivery with its attempts (X3). */
+export async function getDelivery(
+  view: AccountView,
+  caller: Caller,
+  deliveryId: number,
+  baseUrl: string,
+): Promise<DeliveryDetailRow> {
+  const row = await findReachable(view, caller, deliveryId);
+  const attempts: AttemptRow[] = await view
+    .selectFrom('attempts')
+    .select(['attempts.attempted_at', 'attempts.outcome', 'attempts.milliseconds', 'attempts.counted', 'attempts.reason'])
+    .where('attempts.delivery_id', '=', deliveryId)
+    .orderBy('attempts.attempt_id')
+    .execute();
+  return { ...shown(row, attempts.at(-1)?.outcome, baseUrl), attempts };
+}
+
+/** X3: one more attempt under the same id, not counted; 409 on an ended hook. */
+export async function redeliver(
+  write: AccountWrite,
+  caller: Caller,
+  deliveryId: number,
+  baseUrl: string,
+): Promise<DeliveryRow> {
+  const row = await findReachable(write, caller, deliveryId);
+  const hook = await write
+    .selectFrom('hooks')
+    .select('hooks.hook_id')
+    .where('hooks.hook_id', '=', row.hook_id)
+    .where('hooks.date_ended', 'is', null)
+    .executeTakeFirst();
+  if (hook === undefined) throw new Problem('hook_ended');
+  await askAgain(write, { deliveryId, hookId: row.hook_id });
+  return getDelivery(write, caller, deliveryId, baseUrl);
+}

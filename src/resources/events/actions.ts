@@ -1,0 +1,69 @@
+import type { Caller } from '../../access.ts';
+import { record } from '../../delivery/record.ts';
+import type { Changed, Created, Shown } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { notFound } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { conditionsOf } from '../filters.ts';
+import { pageOf } from '../pages.ts';
+import { creatorFor } from '../people.ts';
+import { mustBeProject } from '../projects/actions.ts';
+import { mustBeInOrder } from '../spans.ts';
+import type { eventFields, eventFilters } from './schema.ts';
+import { eventFilters as filters } from './schema.ts';
+
+type EventRow = Shown<typeof eventFields>;
+
+/** C25. */
+export async function listEvents(view: AccountView, given: Given<typeof eventFilters>, paging: Paging): Promise<Page<EventRow>> {
+  const shown = view.selectFrom('events').selectAll('events').orderBy('events.start_date').orderBy('events.event_id');
+  return pageOf(view.selectFrom('events'), shown, conditionsOf(filters, given), paging);
+}
+
+export async function getEvent(view: AccountView, eventId: number): Promise<EventRow> {
+  const row = await view.selectFrom('events').selectAll('events').where('events.event_id', '=', eventId).executeTakeFirst();
+  if (row === undefined) throw notFound();
+  return row;
+}
+
+/** C26. */
+export async function createEvent(write: AccountWrite, caller: Caller, input: Created<typeof eventFields>): Promise<EventRow> {
+  mustBeInOrder(input);
+  const user_id = await creatorFor(write, caller, input.user_id, caller.userId);
+  await mustBeProject(write, input.project_id);
+  const row = await write
+    .insertInto('events', { ...input, user_id, date_created: write.now, date_modified: null })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await record(write, [{ kind: 'new_event', recordId: row.event_id, userId: user_id }]);
+  return row;
+}
+
+/** C27: the result is checked as a whole. */
+export async function changeEvent(
+  write: AccountWrite,
+  caller: Caller,
+  eventId: number,
+  input: Changed<typeof eventFields>,
+): Promise<EventRow> {
+  const before = await getEvent(write, eventId);
+  mustBeInOrder({ ...before, ...input });
+  const user_id = await creatorFor(write, caller, input.user_id ?? 0, before.user_id);
+  if (input.project_id !== undefined) await mustBeProject(write, input.project_id);
+  const row = await write
+    .updateTable('events')
+    .set({ ...input, user_id, date_modified: write.now })
+    .where('event_id', '=', eventId)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  await record(write, [{ kind: 'changed_event', recordId: eventId, userId: caller.userId }]);
+  return row;
+}
+
+/** C28. */
+export async function deleteEvent(write: AccountWrite, caller: Caller, eventId: number): Promise<void> {
+  const { numDeletedRows } = await write.deleteFrom('events').where('event_id', '=', eventId).executeTakeFirstOrThrow();
+  if (numDeletedRows === 0n) throw notFound();
+  await record(write, [{ kind: 'deleted_event', recordId: eventId, userId: caller.userId }]);
+}

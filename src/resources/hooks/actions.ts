@@ -1,0 +1,139 @@
+import { type Caller, isAdmin } from '../../access.ts';
+import { endHooks } from '../../delivery/end.ts';
+import { explain, type Guard, normaliseTarget, parseTarget } from '../../delivery/guard.ts';
+import { permissionFor } from '../../delivery/kinds.ts';
+import { askForTest, revive } from '../../delivery/revive.ts';
+import { demand } from '../../http/auth.ts';
+import type { Created, Shown } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { invalidInput, notFound, Problem } from '../../problems.ts';
+import { hashTarget } from '../../secrets.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { getDelivery } from '../deliveries/actions.ts';
+import { conditionsOf } from '../filters.ts';
+import { ownerOf } from '../owner.ts';
+import { pageOf } from '../pages.ts';
+import { hookFilters, type hookFields, type hookInputFields, type ownerParameter } from './schema.ts';
+
+type HookRow = Shown<typeof hookFields>;
+
+function shown(row: {
+  hook_id: number;
+  kind: string;
+  target: string;
+  user_id: number;
+  failures: number;
+  due_at: number | null;
+  last_outcome: string;
+  date_created: number;
+  date_ended: number | null;
+  ended_reason: string;
+}): HookRow {
+  const { hook_id: id, kind: event, target: target_url, due_at: next_attempt_at, ...rest } = row;
+  const alive = row.failures > 0 ? 'failing' : 'live';
+  return { ...rest, id, event, target_url, next_attempt_at, state: row.date_ended === null ? alive : 'ended' };
+}
+
+/** X1. */
+export async function listHooks(
+  view: AccountView,
+  caller: Caller,
+  given: Given<typeof hookFilters & typeof ownerParameter>,
+  paging: Paging,
+): Promise<Page<HookRow>> {
+  const { user_id, ...filters } = given;
+  const owned = view.selectFrom('hooks').where('hooks.user_id', '=', ownerOf(caller, user_id));
+  const page = await pageOf(owned, owned.selectAll('hooks').orderBy('hooks.hook_id'), conditionsOf(hookFilters, filters), paging);
+  return { ...page, rows: page.rows.map(shown) };
+}
+
+/** A hook of the account that is the caller's, or any for an admin; another user's is 401 (C13). */
+async function findReachable(view: AccountView, caller: Caller, hookId: number) {
+  const row = await view.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
+  if (row !== undefined && row.user_id !== caller.userId && !isAdmin(caller)) {
+    throw new Problem('not_permitted', { detail: 'This hook belongs to another user.' });
+  }
+  return row;
+}
+
+export async function getHook(view: AccountView, caller: Caller, hookId: number): Promise<HookRow> {
+  const row = await findReachable(view, caller, hookId);
+  if (row === undefined) throw notFound();
+  return shown(row);
+}
+
+/**
+ * C11, before the transaction: an address that is none, or that the guard forbids, is 400. What the guard refuses is
+ * one word. A name that does not resolve yet is accepted and judged at delivery.
+ *
+ * @param onForbidden hears the guard's explanation, for the operator's log
+ */
+export async function mustBeAllowed(
+  guard: Guard,
+  input: Created<typeof hookInputFields>,
+  onForbidden: (explanation: string) => void,
+): Promise<void> {
+  const parsed = parseTarget(input.target_url);
+  if ('fault' in parsed) throw invalidInput([{ field: 'target_url', message: parsed.fault }]);
+  const verdict = await guard.judge(parsed.url);
+  if (!('allowed' in verdict) || verdict.allowed) return;
+  onForbidden(explain(verdict));
+  throw invalidInput([{ field: 'target_url', message: verdict.word }]);
+}
+
+/** C11, C12: the target must be nobody else's, anywhere on the service; of two at once, exactly one succeeds. */
+export async function subscribe(write: AccountWrite, caller: Caller, input: Created<typeof hookInputFields>): Promise<number> {
+  demand(caller, permissionFor(input.event));
+  const { hook_id } = await write
+    .insertInto('hooks', {
+      user_id: caller.userId,
+      kind: input.event,
+      target: input.target_url,
+      date_created: write.now,
+      due_at: null,
+      retry_delivery_id: null,
+      date_ended: null,
+      ended_position: null,
+    })
+    .returning('hook_id')
+    .executeTakeFirstOrThrow();
+  await takeTarget(write, input.target_url, hook_id);
+  return hook_id;
+}
+
+async function takeTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
+  const parsed = parseTarget(target);
+  if ('fault' in parsed) throw new Error('a target was stored that cannot be read');
+  const taken = await write
+    .insertInto('targets', { target_hash: hashTarget(normaliseTarget(parsed.url)), hook_id: hookId })
+    .onConflict((conflict) => conflict.column('target_hash').doNothing())
+    .returning('hook_id')
+    .executeTakeFirst();
+  if (taken === undefined) throw new Problem('target_taken');
+}
+
+/** C13. */
+export async function unsubscribe(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
+  const row = await findReachable(write, caller, hookId);
+  if (row === undefined || row.date_ended !== null) throw notFound();
+  await endHooks(write, [hookId], 'deleted');
+}
+
+/** X1: live again under its id, and told what it missed. */
+export async function restore(write: AccountWrite, caller: Caller, hookId: number): Promise<HookRow> {
+  const row = await write.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
+  if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
+  await takeTarget(write, row.target, hookId);
+  await revive(write, hookId, row.ended_position ?? 0);
+  return getHook(write, caller, hookId);
+}
+
+/** X1: one notification whose resource_url is the hook itself, at once. */
+export async function test(write: AccountWrite, caller: Caller, hookId: number, baseUrl: string) {
+  const row = await findReachable(write, caller, hookId);
+  if (row === undefined) throw notFound();
+  if (row.date_ended !== null) throw new Problem('hook_ended');
+  const deliveryId = await askForTest(write, { hookId, userId: row.user_id });
+  return getDelivery(write, caller, deliveryId, baseUrl);
+}

@@ -1,0 +1,77 @@
+import type { Guard } from '../../delivery/guard.ts';
+import { creation } from '../../http/body.ts';
+import { ask, list, one, type Route, remove } from '../../http/route.ts';
+import type { Log } from '../../log.ts';
+import { deliveryFields } from '../deliveries/schema.ts';
+import { getHook, listHooks, mustBeAllowed, restore, subscribe, test, unsubscribe } from './actions.ts';
+import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSchema } from './schema.ts';
+
+export type HookPorts = { guard: Guard; log: Log; baseUrl: () => string };
+
+export function hookRoutes({ guard, log, baseUrl }: HookPorts): readonly Route[] {
+  const input = creation(hookInputFields);
+  return [
+    list({
+      path: '/hooks',
+      says: 'Your hooks, the ended ones too.',
+      permission: 'hooks:read',
+      parameters: { ...hookFilters, ...ownerParameter },
+      fields: hookFields,
+      call: listHooks,
+    }),
+    {
+      method: 'POST',
+      path: '/hooks',
+      says: 'Subscribes a target to a kind.',
+      permission: 'hooks:write',
+      parameters: {},
+      body: input.schema,
+      status: 201,
+      answer: subscribedSchema,
+      records: [],
+      problems: ['target_taken'],
+      mode: 'write',
+      prepare: (caller, { body }) =>
+        mustBeAllowed(guard, input.read(body), (explanation) =>
+          log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),
+        ),
+      async run(write, caller, { body }) {
+        const id = await subscribe(write, caller, input.read(body));
+        return { body: { id: String(id) }, created: `/hooks/${id}` };
+      },
+    },
+    one({
+      path: '/hooks/{hook_id}',
+      says: 'One hook; an ended one for 30 days.',
+      permission: 'hooks:read',
+      fields: hookFields,
+      call: (view, caller, ids) => getHook(view, caller, ids.hook_id),
+    }),
+    remove({
+      path: '/hooks/{hook_id}',
+      says: 'Unsubscribes. After the answer no new attempt begins.',
+      permission: 'hooks:write',
+      records: [],
+      call: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id),
+    }),
+    ask({
+      path: '/hooks/{hook_id}/restore',
+      says: 'Makes an ended hook live again and owes it what it missed.',
+      permission: 'hooks:write',
+      status: 200,
+      fields: hookFields,
+      problems: ['target_taken'],
+      call: (write, caller, ids) => restore(write, caller, ids.hook_id),
+    }),
+    ask({
+      path: '/hooks/{hook_id}/test',
+      says: 'Sends one notification of the hook itself, at once, also during a wait.',
+      permission: 'hooks:write',
+      status: 202,
+      fields: deliveryFields,
+      problems: ['hook_ended'],
+      call: (write, caller, ids) => test(write, caller, ids.hook_id, baseUrl()),
+    }),
+  ];
+}
+

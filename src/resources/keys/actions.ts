@@ -1,0 +1,126 @@
+import { type Caller, isAdmin, outranks, type Permission, permissionsOf, type Role } from '../../access.ts';
+import { momentOf } from '../../durations.ts';
+import type { Created, Shown } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { notFound, Problem } from '../../problems.ts';
+import { type Chance, hashApiKey, newApiKey } from '../../secrets.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { conditionsOf } from '../filters.ts';
+import { pageOf } from '../pages.ts';
+import { getUser } from '../users/actions.ts';
+import { type issuedKeyFields, type keyFields, keyFilters, type keyInputFields } from './schema.ts';
+
+type KeyRow = Shown<typeof keyFields>;
+type IssuedKeyRow = Shown<typeof issuedKeyFields>;
+
+type Stored = {
+  key_id: number;
+  user_id: number;
+  label: string;
+  permissions: string;
+  date_created: number;
+  last_used: number | null;
+  expires_at: number | null;
+  revoked_at: number | null;
+};
+
+function shown(row: Stored): KeyRow {
+  const { key_id: id, expires_at: expires, revoked_at, permissions, ...rest } = row;
+  return { ...rest, id, expires, permissions: permissions.split(',').filter((one) => one !== ''), revoked: revoked_at !== null };
+}
+
+/** Keys of the caller; admins see those of every user of the account (X7). */
+export async function listKeys(
+  view: AccountView,
+  caller: Caller,
+  given: Given<typeof keyFilters>,
+  paging: Paging,
+): Promise<Page<KeyRow>> {
+  const visible = isAdmin(caller) ? view.selectFrom('api_keys') : view.selectFrom('api_keys').where('api_keys.user_id', '=', caller.userId);
+  const page = await pageOf(visible, visible.selectAll('api_keys').orderBy('api_keys.key_id'), conditionsOf(keyFilters, given), paging);
+  return { ...page, rows: page.rows.map(shown) };
+}
+
+/** One key that the caller may see. */
+export async function getKey(view: AccountView, caller: Caller, keyId: number): Promise<KeyRow> {
+  const row = await view.selectFrom('api_keys').selectAll('api_keys').where('api_keys.key_id', '=', keyId).executeTakeFirst();
+  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
+  return shown(row);
+}
+
+/** X7: what is issued is never wider than the caller's own key, in what it may do and in how long. */
+export async function issueKey(
+  write: AccountWrite,
+  caller: Caller,
+  input: Created<typeof keyInputFields>,
+  chance: Chance,
+): Promise<IssuedKeyRow> {
+  const userId = input.user_id === 0 ? caller.userId : input.user_id;
+  if (userId !== caller.userId && !isAdmin(caller)) {
+    throw new Problem('not_permitted', { detail: 'Only admins may issue keys to another user.' });
+  }
+  const user = await getUser(write, userId);
+  if (outranks(user.role, caller.role)) {
+    throw new Problem('not_permitted', { detail: 'The key of a user whose role is above your own is not yours to issue.' });
+  }
+  const widest = permissionsOf(user.role).filter((permission) => caller.permissions.has(permission));
+  const wanted = input.permissions ?? widest;
+  const wider = wanted.find((permission) => !widest.includes(permission));
+  if (wider !== undefined) throw new Problem('not_permitted', { detail: `A key with ${wider} would be wider than your own, or than its user.` });
+  const expiresAt = momentOf(input.expires, write.now) ?? caller.expiresAt;
+  if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
+    throw new Problem('not_permitted', { detail: 'A key must not outlive the key that issues it.' });
+  }
+  return insertKey(write, { userId, label: input.label, permissions: wanted, expiresAt }, chance);
+}
+
+/** Issues a key without asking who issues it: for an operator at the command line, and within `issueKey`. */
+export async function insertKey(
+  write: AccountWrite,
+  wanted: { userId: number; label: string; permissions: readonly Permission[]; expiresAt: number | null },
+  chance: Chance,
+): Promise<IssuedKeyRow> {
+  const key = newApiKey(chance);
+  const row = await write
+    .insertInto('api_keys', {
+      user_id: wanted.userId,
+      key_hash: hashApiKey(key),
+      label: wanted.label,
+      permissions: wanted.permissions.join(','),
+      date_created: write.now,
+      last_used: null,
+      expires_at: wanted.expiresAt,
+      revoked_at: null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return { ...shown(row), key };
+}
+
+/** Revokes a key; one that is revoked already is 404. C23: this ends no hook. */
+export async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Promise<void> {
+  const row = await write
+    .selectFrom('api_keys')
+    .innerJoin('users', 'users.user_id', 'api_keys.user_id')
+    .select(['api_keys.user_id', 'users.role'])
+    .where('api_keys.key_id', '=', keyId)
+    .where('api_keys.revoked_at', 'is', null)
+    .executeTakeFirst();
+  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
+  if (outranks(row.role as Role, caller.role)) {
+    throw new Problem('not_permitted', { detail: 'The key of a user whose role is above your own is not yours to revoke.' });
+  }
+  await revoke(write, keyId);
+}
+
+/** Revokes a live key without asking who revokes it; answers whether there was one. */
+export async function revoke(write: AccountWrite, keyId: number): Promise<boolean> {
+  const { numUpdatedRows } = await write
+    .updateTable('api_keys')
+    .set({ revoked_at: write.now })
+    .where('key_id', '=', keyId)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}

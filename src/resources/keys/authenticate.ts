@@ -1,0 +1,78 @@
+import { type Caller, isPermission, permissionsOf, type Role } from '../../access.ts';
+import type { Clock } from '../../clock.ts';
+import type { Authenticate } from '../../http/auth.ts';
+import type { Log } from '../../log.ts';
+import { hashApiKey } from '../../secrets.ts';
+import type { Store } from '../../store/store.ts';
+
+/** How soon a use is written down, and how old what is written may become before it is written again. */
+const WRITE_AFTER_MS = 1_000;
+const REFRESH_AFTER_MS = 60_000;
+
+/** Finds callers by key and domain, and remembers when each key was last used, without a write per request. */
+export type Authenticator = { readonly authenticate: Authenticate; flush(): Promise<void> };
+
+/** C1: a key that is unknown, revoked, expired or of another account's domain finds nobody. */
+export function createAuthenticator({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Authenticator {
+  const used = new Map<number, number>();
+  let cancel: (() => void) | undefined;
+
+  async function authenticate(key: string, domain: string): Promise<Caller | undefined> {
+    const row = await store.read
+      .selectFrom('api_keys')
+      .innerJoin('users', 'users.user_id', 'api_keys.user_id')
+      .innerJoin('accounts', 'accounts.account_id', 'api_keys.account_id')
+      .select([
+        'api_keys.key_id',
+        'api_keys.account_id',
+        'api_keys.user_id',
+        'api_keys.permissions',
+        'api_keys.expires_at',
+        'api_keys.last_used',
+        'users.role',
+      ])
+      .where('api_keys.key_hash', '=', hashApiKey(key))
+      .where('api_keys.revoked_at', 'is', null)
+      .where('users.date_deleted', 'is', null)
+      .where('accounts.domain', '=', domain)
+      .executeTakeFirst();
+    const now = clock.now();
+    if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) return undefined;
+    if (now - (row.last_used ?? 0) >= REFRESH_AFTER_MS) remember(row.key_id, now);
+    const role = row.role as Role;
+    // A key is never wider than its user, also when the user's role has shrunk since.
+    const widest = new Set(permissionsOf(role));
+    const granted = row.permissions.split(',').filter(isPermission).filter((permission) => widest.has(permission));
+    return {
+      accountId: row.account_id,
+      userId: row.user_id,
+      role,
+      keyId: row.key_id,
+      permissions: new Set(granted),
+      expiresAt: row.expires_at,
+    };
+  }
+
+  function remember(keyId: number, now: number): void {
+    used.set(keyId, now);
+    cancel ??= clock.after(WRITE_AFTER_MS, () => void flush());
+  }
+
+  async function flush(): Promise<void> {
+    cancel?.();
+    cancel = undefined;
+    const uses = [...used];
+    if (uses.length === 0) return;
+    used.clear();
+    try {
+      await store.write(async ({ queries }) => {
+        for (const [keyId, at] of uses) await queries.updateTable('api_keys').set({ last_used: at }).where('key_id', '=', keyId).execute();
+      });
+    } catch (error) {
+      // When a key was used is worth knowing and not worth failing for; the next use is remembered again.
+      log.warn({ event: 'keys.last_used_failed', err: error });
+    }
+  }
+
+  return { authenticate, flush };
+}

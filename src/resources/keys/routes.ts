@@ -1,0 +1,53 @@
+import { creation } from '../../http/body.ts';
+import { answerSchema, present } from '../../http/fields.ts';
+import { recordSchema } from '../../http/paging.ts';
+import { list, one, type Route, remove } from '../../http/route.ts';
+import type { Chance } from '../../secrets.ts';
+import { getKey, issueKey, listKeys, revokeKey } from './actions.ts';
+import { issuedKeyFields, keyFields, keyFilters, keyInputFields } from './schema.ts';
+
+/** X7. */
+export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
+  const input = creation(keyInputFields);
+  return [
+    list({
+      path: '/keys',
+      says: 'API keys: your own, or for admins those of every user.',
+      permission: 'keys:read',
+      parameters: keyFilters,
+      fields: keyFields,
+      call: listKeys,
+    }),
+    {
+      method: 'POST',
+      path: '/keys',
+      says: 'Issues an API key, never wider than your own; the answer shows it this once.',
+      permission: 'keys:write',
+      parameters: {},
+      body: input.schema,
+      status: 201,
+      answer: recordSchema(answerSchema(issuedKeyFields)),
+      records: [],
+      problems: [],
+      mode: 'write',
+      async run(write, caller, { body }) {
+        const issued = await issueKey(write, caller, input.read(body), chance);
+        return { body: { data: present(issuedKeyFields, issued) }, created: `/keys/${issued.id}` };
+      },
+    },
+    one({
+      path: '/keys/{key_id}',
+      says: 'One API key, without its secret.',
+      permission: 'keys:read',
+      fields: keyFields,
+      call: (view, caller, ids) => getKey(view, caller, ids.key_id),
+    }),
+    remove({
+      path: '/keys/{key_id}',
+      says: 'Revokes an API key. It ends no hook.',
+      permission: 'keys:write',
+      records: [],
+      call: (write, caller, ids) => revokeKey(write, caller, ids.key_id),
+    }),
+  ];
+}

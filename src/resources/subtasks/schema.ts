@@ -1,0 +1,70 @@
+import {
+  active,
+  askedFlag,
+  assigned,
+  calendarTimeOrNone,
+  decimal,
+  flag,
+  key,
+  line,
+  name,
+  prose,
+  reference,
+  referenceOrNone,
+  shownId,
+  shownMoment,
+  shownText,
+  whole,
+} from '../../http/fields.ts';
+import { assignedFilter, condition, fromDay, idFilter, sinceDay, toDay, untilDay, wordFilter } from '../filters.ts';
+
+/** A subtask (C32). */
+export const subtaskFields = {
+  subtask_id: key('Identifier of the subtask.'),
+  subtask_name: name('Name of the subtask.'),
+  description: prose('Description.'),
+  color: line('Colour.', 32),
+  notes: prose('Notes.'),
+  start_date: calendarTimeOrNone('First day.'),
+  due_date: calendarTimeOrNone('Last day.'),
+  date_completed: shownMoment('When it was completed, UTC.'),
+  ongoing: flag('It has no end in sight.'),
+  project_id: shownId('The project of its task.'),
+  project_name: shownText('The name of that project.'),
+  task_id: shownId('The task it belongs to.'),
+  task_name: shownText('The name of that task.'),
+  estimated_hours: decimal('Estimated hours.'),
+  subtask_order: whole('Its place among the subtasks of the task.', 999_999_999),
+  active: active(),
+  important: flag('It is important.'),
+  completed: flag('It is completed. Setting it completes the subtask; clearing it reopens it.'),
+  progress: whole('Progress in percent.', 100),
+  recurring: flag('It comes again and again.'),
+  date_created: shownMoment('When it was created, UTC.'),
+  date_modified: shownMoment('When it was last modified, UTC.'),
+  user_id: referenceOrNone('Who created it. Only admins may name another user than themselves.'),
+  users: assigned('Who is assigned.'),
+};
+
+/** What a change takes: the subtask may also move to another task, and be reopened by `resume` (C33). */
+export const subtaskChangeFields = {
+  ...subtaskFields,
+  task_id: reference('The task it moves to.'),
+  resume: askedFlag('1 reopens a completed subtask.'),
+};
+
+export const subtaskFilters = {
+  task_id: idFilter('Of this task.', 'subtasks.task_id'),
+  user_id: assignedFilter('Assigned to this user.', 'subtask', 'subtasks', 'subtask_id'),
+  due_from: fromDay('Due on this day or later.', 'subtasks.due_date'),
+  due_to: toDay('Due on this day or earlier.', 'subtasks.due_date'),
+  completed_from: sinceDay('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
+  completed_to: untilDay('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
+  status: wordFilter('open leaves out completed.', {
+    open: condition('subtasks.completed = 0'),
+    completed: condition('subtasks.completed = 1'),
+    active: condition('subtasks.active = 1'),
+    onhold: condition('subtasks.active = 2'),
+    inactive: condition('subtasks.active = 0'),
+  }),
+};

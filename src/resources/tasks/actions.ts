@@ -1,0 +1,109 @@
+import type { Caller } from '../../access.ts';
+import { type Fact, record } from '../../delivery/record.ts';
+import type { Changed, Created, Shown } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { notFound } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { completionAfter, open } from '../completion.ts';
+import { conditionsOf } from '../filters.ts';
+import { pageOf } from '../pages.ts';
+import { assign, creatorFor, unassign, withAssigned } from '../people.ts';
+import { getProject } from '../projects/actions.ts';
+import { mustBeInOrder } from '../spans.ts';
+import { type taskChangeFields, type taskFields, taskFilters } from './schema.ts';
+
+type TaskRow = Shown<typeof taskFields>;
+
+function shown(view: AccountView) {
+  return view
+    .selectFrom('tasks')
+    .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
+    .selectAll('tasks')
+    .select('projects.project_name');
+}
+
+export async function listTasks(view: AccountView, given: Given<typeof taskFilters>, paging: Paging): Promise<Page<TaskRow>> {
+  const listing = shown(view).orderBy('tasks.task_id');
+  const page = await pageOf(view.selectFrom('tasks'), listing, conditionsOf(taskFilters, given), paging);
+  return { ...page, rows: await withAssigned(view, 'task', page.rows, (row) => row.task_id) };
+}
+
+export async function getTask(view: AccountView, taskId: number): Promise<TaskRow> {
+  const rows = await shown(view).where('tasks.task_id', '=', taskId).execute();
+  const [row] = await withAssigned(view, 'task', rows, (one) => one.task_id);
+  if (row === undefined) throw notFound();
+  return row;
+}
+
+/** C33: created already complete, it tells nobody of a completion. C34: an unknown project is 404. */
+export async function createTask(
+  write: AccountWrite,
+  caller: Caller,
+  projectId: number,
+  input: Created<typeof taskFields>,
+): Promise<TaskRow> {
+  const { users, completed, ...columns } = input;
+  mustBeInOrder(columns);
+  await getProject(write, projectId);
+  const user_id = await creatorFor(write, caller, columns.user_id, caller.userId);
+  const { completes: _, ...completion } = completionAfter(open, { completed }, write.now);
+  const { task_id } = await write
+    .insertInto('tasks', { ...columns, ...completion, project_id: projectId, user_id, date_created: write.now, date_modified: null })
+    .returning('task_id')
+    .executeTakeFirstOrThrow();
+  await assign(write, 'task', task_id, users);
+  await record(write, [{ kind: 'new_task', recordId: task_id, userId: user_id }]);
+  return getTask(write, task_id);
+}
+
+/** C33: completing a task completes its open subtasks, and each of those is an occurrence of its own. */
+export async function changeTask(
+  write: AccountWrite,
+  caller: Caller,
+  taskId: number,
+  input: Changed<typeof taskChangeFields>,
+): Promise<TaskRow> {
+  const { users, completed, resume, ...columns } = input;
+  const before = await getTask(write, taskId);
+  mustBeInOrder({ ...before, ...columns });
+  const user_id = await creatorFor(write, caller, columns.user_id ?? 0, before.user_id);
+  if (columns.project_id !== undefined) await getProject(write, columns.project_id);
+  const { completes, ...completion } = completionAfter(before, input, write.now);
+  await write
+    .updateTable('tasks')
+    .set({ ...columns, ...completion, user_id, date_modified: write.now })
+    .where('task_id', '=', taskId)
+    .execute();
+  await assign(write, 'task', taskId, users);
+  const facts: Fact[] = completes ? await completeSubtasks(write, caller, taskId) : [];
+  facts.push({ kind: completes ? 'completed_task' : 'changed_task', recordId: taskId, userId: caller.userId });
+  await record(write, facts);
+  return getTask(write, taskId);
+}
+
+async function completeSubtasks(write: AccountWrite, caller: Caller, taskId: number): Promise<Fact[]> {
+  const rows = await write
+    .updateTable('subtasks')
+    .set({ completed: 1, date_completed: write.now, date_modified: write.now })
+    .where('task_id', '=', taskId)
+    .where('completed', '=', 0)
+    .returning('subtask_id')
+    .execute();
+  const ids = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
+  return ids.map((id): Fact => ({ kind: 'completed_subtask', recordId: id, userId: caller.userId }));
+}
+
+/** C34: its subtasks go with it. */
+export async function deleteTask(write: AccountWrite, caller: Caller, taskId: number): Promise<void> {
+  await getTask(write, taskId);
+  const rows = await write.deleteFrom('subtasks').where('task_id', '=', taskId).returning('subtask_id').execute();
+  const subtaskIds = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
+  await unassign(write, 'subtask', subtaskIds);
+  await unassign(write, 'task', [taskId]);
+  await write.deleteFrom('tasks').where('task_id', '=', taskId).execute();
+  await record(write, [
+    ...subtaskIds.map((id): Fact => ({ kind: 'deleted_subtask', recordId: id, userId: caller.userId })),
+    { kind: 'deleted_task', recordId: taskId, userId: caller.userId },
+  ]);
+}

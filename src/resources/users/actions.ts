@@ -1,0 +1,113 @@
+import { type Caller, outranks, type Role } from '../../access.ts';
+import { endHooks } from '../../delivery/end.ts';
+import { record } from '../../delivery/record.ts';
+import type { Changed, Created, Shown } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import { notFound, Problem } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { pageOf } from '../pages.ts';
+import { userName } from '../people.ts';
+import type { userFields } from './schema.ts';
+
+type UserRow = Shown<typeof userFields>;
+
+function live(view: AccountView) {
+  return view.selectFrom('users').where('users.date_deleted', 'is', null);
+}
+
+function named<R extends { first_name: string; last_name: string; role: string }>(row: R): R & { user_name: string; role: Role } {
+  return { ...row, user_name: userName(row), role: row.role as Role };
+}
+
+export async function listUsers(view: AccountView, paging: Paging): Promise<Page<UserRow>> {
+  const page = await pageOf(live(view), live(view).selectAll('users').orderBy('users.user_id'), [], paging);
+  return { ...page, rows: page.rows.map(named) };
+}
+
+export async function getUser(view: AccountView, userId: number): Promise<UserRow> {
+  const row = await live(view).selectAll('users').where('users.user_id', '=', userId).executeTakeFirst();
+  if (row === undefined) throw notFound();
+  return named(row);
+}
+
+/** Only admins reach this; a role given is never above the caller's (X7). */
+export async function createUser(write: AccountWrite, caller: Caller, input: Created<typeof userFields>): Promise<UserRow> {
+  mustNotOutrank(caller, input.role);
+  await mustBeFree(write, input.email, 0);
+  const { user_id } = await insertUser(write, input);
+  await record(write, [{ kind: 'new_user', recordId: user_id, userId: caller.userId }]);
+  return getUser(write, user_id);
+}
+
+/** Adds a user without asking who adds it: for an operator at the command line, and within `createUser`. */
+export async function insertUser(write: AccountWrite, input: Created<typeof userFields>): Promise<{ user_id: number }> {
+  return write
+    .insertInto('users', { ...input, date_created: write.now, date_modified: null, date_deleted: null })
+    .returning('user_id')
+    .executeTakeFirstOrThrow();
+}
+
+export async function changeUser(
+  write: AccountWrite,
+  caller: Caller,
+  userId: number,
+  input: Changed<typeof userFields>,
+): Promise<UserRow> {
+  const before = await getUser(write, userId);
+  mustNotOutrank(caller, before.role);
+  if (input.role !== undefined) {
+    mustNotOutrank(caller, input.role);
+    if (before.role === 'owner' && input.role !== 'owner') await mustNotBeLastOwner(write);
+  }
+  if (input.email !== undefined) await mustBeFree(write, input.email, userId);
+  await write.updateTable('users').set({ ...input, date_modified: write.now }).where('user_id', '=', userId).execute();
+  await record(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
+  return getUser(write, userId);
+}
+
+/** C23: revokes the keys, ends the hooks, leaves the records. The last owner stays (X7). */
+export async function deleteUser(write: AccountWrite, caller: Caller, userId: number): Promise<void> {
+  const user = await getUser(write, userId);
+  mustNotOutrank(caller, user.role);
+  if (user.role === 'owner') await mustNotBeLastOwner(write);
+  await write.updateTable('users').set({ date_deleted: write.now }).where('user_id', '=', userId).execute();
+  await write
+    .updateTable('api_keys')
+    .set({ revoked_at: write.now })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .execute();
+  await write.deleteFrom('assignments').where('user_id', '=', userId).execute();
+  const hooks = await write
+    .selectFrom('hooks')
+    .select('hooks.hook_id')
+    .where('hooks.user_id', '=', userId)
+    .where('hooks.date_ended', 'is', null)
+    .execute();
+  await record(write, [{ kind: 'deleted_user', recordId: userId, userId: caller.userId }]);
+  await endHooks(write, hooks.map((hook) => hook.hook_id), 'user_deleted');
+}
+
+function mustNotOutrank(caller: Caller, role: Role): void {
+  if (!outranks(role, caller.role)) return;
+  throw new Problem('not_permitted', { detail: 'A role above your own is not yours to give or to change.' });
+}
+
+async function mustNotBeLastOwner(view: AccountView): Promise<void> {
+  const owners = await live(view).select('users.user_id').where('users.role', '=', 'owner').execute();
+  if (owners.length < 2) throw new Problem('last_owner');
+}
+
+/** An e-mail address stands once in an account, compared without case. */
+export async function mustBeFree(view: AccountView, email: string, exceptUserId: number): Promise<void> {
+  const taken = await findByEmail(view, email);
+  if (taken !== undefined && taken.user_id !== exceptUserId) throw new Problem('email_taken');
+}
+
+export async function findByEmail(view: AccountView, email: string): Promise<{ user_id: number; role: Role } | undefined> {
+  const row = await live(view)
+    .select(['users.user_id', 'users.role'])
+    .where((where) => where(where.fn<string>('lower', ['users.email']), '=', email.toLowerCase()))
+    .executeTakeFirst();
+  return row === undefined ? undefined : { user_id: row.user_id, role: row.role as Role };
+}

@@ -1,0 +1,95 @@
+import type { Authenticate } from './auth.ts';
+import { type Clients, clients } from './clients.ts';
+import { type Account, company } from './company.ts';
+import { type Deliveries, deliveries } from './deliveries.ts';
+import { type Events, events } from './events.ts';
+import { type Hooks, hooks } from './hooks.ts';
+import { type Keys, keys } from './keys.ts';
+import { type Notified, notified } from './notified.ts';
+import { type Projects, projects } from './projects.ts';
+import { type Subtasks, subtasks } from './subtasks.ts';
+import { type Tasks, tasks } from './tasks.ts';
+import { type CallOptions, type Fetch, transport } from './transport.ts';
+import { type Caller, user } from './user.ts';
+import { type Users, users } from './users.ts';
+
+/** Where the service is and how to speak to it. */
+export type CarillonOptions = {
+  /** Address of the service, `https://calendar.example` or with a path before `/v2`; a slash at its end is dropped. */
+  readonly baseUrl: string | URL;
+  /** A way to authenticate: `apiKey({ domain, key })`. */
+  readonly auth: Authenticate;
+  /** Path below `baseUrl` where the nouns are; default `/v2`. */
+  readonly basePath?: string | undefined;
+  /** Milliseconds for each call that says nothing else; default 30,000; 0 waits without limit. */
+  readonly timeoutMs?: number | undefined;
+  /** What makes requests; default the global `fetch`. */
+  readonly fetch?: Fetch | undefined;
+};
+
+/**
+ * A client of one Carillon service for one caller: a property for each noun. Every call rejects with a
+ * `CarillonError`, or with the reason of the signal that aborted it. No redirect is ever followed.
+ *
+ * ```ts
+ * const carillon = new Carillon({ baseUrl: 'http://127.0.0.1:8080', auth: apiKey({ domain, key }) });
+ * const event = await carillon.events.create({ event_name: 'Launch', start_date: '20261120', due_date: '20261120' });
+ * ```
+ */
+export class Carillon {
+  readonly events: Events;
+  readonly clients: Clients;
+  readonly projects: Projects;
+  readonly tasks: Tasks;
+  readonly subtasks: Subtasks;
+  /** The caller. */
+  readonly user: Caller;
+  readonly users: Users;
+  /** The account. */
+  readonly company: Account;
+  readonly keys: Keys;
+  readonly hooks: Hooks;
+  readonly deliveries: Deliveries;
+  readonly #root: string;
+
+  /** @throws TypeError when `baseUrl` is not absolute http or https, or holds userinfo, a query or a fragment. */
+  constructor(options: CarillonOptions) {
+    this.#root = rootOf(options.baseUrl, options.basePath ?? '/v2');
+    const send = transport({
+      root: this.#root,
+      auth: options.auth,
+      // Called as a plain function: a browser's `fetch` refuses any other `this`.
+      fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+      timeoutMs: options.timeoutMs ?? 30_000,
+    });
+    this.events = events(send);
+    this.clients = clients(send);
+    this.projects = projects(send);
+    this.tasks = tasks(send);
+    this.subtasks = subtasks(send);
+    this.user = user(send);
+    this.users = users(send);
+    this.company = company(send);
+    this.keys = keys(send);
+    this.hooks = hooks(send);
+    this.deliveries = deliveries(send);
+  }
+
+  /**
+   * The record that a notification names, with its noun. The key is sent to this client's service and nowhere else:
+   * a `resource_url` that is no address of it rejects with a TypeError before anything is sent. C15, C16.
+   */
+  async notified(resourceUrl: string, options?: CallOptions): Promise<Notified> {
+    return notified(this, this.#root, resourceUrl, options);
+  }
+}
+
+function rootOf(baseUrl: string | URL, basePath: string): string {
+  const base = new URL(baseUrl);
+  const isHttp = base.protocol === 'http:' || base.protocol === 'https:';
+  if (!isHttp || base.username + base.password + base.search + base.hash !== '') {
+    throw new TypeError('baseUrl is an http or https address without userinfo, query and fragment.');
+  }
+  const path = `${base.pathname}/${basePath}`.split('/').filter((part) => part !== '');
+  return [base.origin, ...path].join('/');
+}

@@ -1,0 +1,90 @@
+/** Codes that the service answers, each with its status. The first half of {@link ProblemCode}. C6. */
+export const serviceCodes = [
+  'malformed_body', // 400: the body is not JSON
+  'malformed_request', // 400: not HTTP that can be read
+  'invalid_input', // 400: `errors` names every bad field
+  'unauthorized', // 401: key or domain missing or not acceptable (C1)
+  'not_permitted', // 401: the key is known and may not do this (C2)
+  'not_found', // 404: no such record, or one of another account (C3)
+  'request_timeout', // 408: the request did not arrive in time
+  'target_taken', // 409: a live hook has this target (C12)
+  'hook_ended', // 409: the hook has ended, nothing is sent to it any more (X3)
+  'last_owner', // 409: the account would be left without an owner (X7)
+  'email_taken', // 409: another user has this address
+  'domain_taken', // 409: another account has this domain
+  'body_too_large', // 413
+  'uri_too_long', // 414
+  'unsupported_media_type', // 415: not `application/json` (C4)
+  'headers_too_large', // 431
+  'internal', // 500
+  'overloaded', // 503: come back later
+  'storage_unavailable', // 503: nothing can be written now
+  'timed_out', // 503: the service gave up on the request
+] as const;
+
+/** Codes for what goes wrong on this side of the wire. The second half of {@link ProblemCode}. */
+export const clientCodes = [
+  'connection', // no answer, or half of one: name, network, TLS, a redirect that was not followed
+  'timeout', // no whole answer within `timeoutMs`
+  'unexpected_answer', // an answer that is not Carillon's, or a code that this version does not know
+] as const;
+
+/** Every value that {@link CarillonError.code} can have; a `switch` over it can be exhaustive. */
+export type ProblemCode = (typeof serviceCodes)[number] | (typeof clientCodes)[number];
+
+/** One field that was refused: its name as sent, and why. */
+export type FieldError = { readonly field: string; readonly message: string };
+
+/** What a {@link CarillonError} is made of. */
+export type Problem = {
+  readonly code: ProblemCode;
+  /** HTTP status; 0 when there was no answer. */
+  readonly status: number;
+  readonly message: string;
+  readonly errors?: readonly FieldError[];
+  readonly cause?: unknown;
+};
+
+/**
+ * The one error that a call rejects with, save two: the reason of your own `AbortSignal` passes through untouched,
+ * and an argument that can be no request at all (an empty id) is a `TypeError`. C6.
+ */
+export class CarillonError extends Error {
+  override readonly name = 'CarillonError';
+  /** What happened, from a closed set. */
+  readonly code: ProblemCode;
+  /** HTTP status of the answer; 0 when there was none (`connection`, `timeout`). */
+  readonly status: number;
+  /** Every refused field at once; empty unless `code` is `invalid_input`. */
+  readonly errors: readonly FieldError[];
+
+  constructor(problem: Problem) {
+    super(problem.message, 'cause' in problem ? { cause: problem.cause } : undefined);
+    this.code = problem.code;
+    this.status = problem.status;
+    this.errors = problem.errors ?? [];
+  }
+}
+
+const known: ReadonlySet<unknown> = new Set(serviceCodes);
+
+function isServiceCode(code: unknown): code is (typeof serviceCodes)[number] {
+  return known.has(code);
+}
+
+function isFieldError(entry: unknown): entry is FieldError {
+  if (typeof entry !== 'object' || entry === null) return false;
+  return 'field' in entry && typeof entry.field === 'string' && 'message' in entry && typeof entry.message === 'string';
+}
+
+/** Reads the body of an `application/problem+json` answer (C6). An unknown code keeps its status and its message. */
+export function problemFrom(status: number, body: unknown): CarillonError {
+  const problem: Record<string, unknown> = typeof body === 'object' && body !== null ? { ...body } : {};
+  const { code, message, errors } = problem;
+  return new CarillonError({
+    status,
+    code: isServiceCode(code) ? code : 'unexpected_answer',
+    message: typeof message === 'string' ? message : `The service answered ${status}.`,
+    errors: Array.isArray(errors) ? errors.filter(isFieldError) : [],
+  });
+}

@@ -1,0 +1,43 @@
+/** The typed client of Carillon's REST interface: no dependency, wherever there is a global `fetch`. */
+export { type Authenticate, apiKey, type Credentials } from './auth.ts';
+export { Carillon, type CarillonOptions } from './carillon.ts';
+export type { Client, ClientChanges, ClientFilters, ClientInput, Clients } from './clients.ts';
+export type { Account, Company } from './company.ts';
+export type {
+  Attempt,
+  Deliveries,
+  Delivery,
+  DeliveryDetail,
+  DeliveryFilters,
+  DeliveryState,
+} from './deliveries.ts';
+export { CarillonError, clientCodes, type FieldError, type Problem, type ProblemCode, serviceCodes } from './errors.ts';
+export type { CalendarEvent, EventChanges, EventFilters, EventInput, Events } from './events.ts';
+export type { EndedReason, Hook, HookFilters, HookInput, HookState, Hooks } from './hooks.ts';
+export type { IssuedKey, Key, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
+export type { Notified } from './notified.ts';
+export type { Project, ProjectChanges, ProjectFilters, ProjectInput, Projects } from './projects.ts';
+export type { Completes, Creates, CreatesUnder, Deletes, Editable, Gets, Lists, Updates } from './resource.ts';
+export type { Subtask, SubtaskChanges, SubtaskFilters, SubtaskInput, Subtasks } from './subtasks.ts';
+export type { Task, TaskChanges, TaskFilters, TaskInput, Tasks } from './tasks.ts';
+export type { CallOptions, Fetch } from './transport.ts';
+export type { Caller } from './user.ts';
+export type { Role, User, UserChanges, UserInput, Users } from './users.ts';
+export type {
+  Active,
+  ActiveInput,
+  Assigned,
+  DateInput,
+  DateText,
+  Day,
+  Flag,
+  FlagInput,
+  Id,
+  Kind,
+  NumberInput,
+  Optional,
+  Page,
+  Paging,
+  Window,
+} from './wire.ts';
+export { kinds } from './wire.ts';

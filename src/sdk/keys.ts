@@ -1,0 +1,53 @@
+import { type Creates, creates, deletes, type Lists, lists } from './resource.ts';
+import type { CallOptions, Send } from './transport.ts';
+import type { DateText, Flag, Id, Optional, Window } from './wire.ts';
+
+/** What a permission is for; subtasks go with tasks. C2. */
+export type PermissionArea = 'events' | 'clients' | 'projects' | 'tasks' | 'users' | 'company' | 'hooks' | 'keys';
+
+/** One permission of a key. C2. */
+export type Permission = `${PermissionArea}:${'read' | 'write'}`;
+
+/** An API key as it is read; the secret itself is not kept. X7. */
+export type Key = {
+  readonly id: string;
+  readonly label: string;
+  /** Whose key it is. */
+  readonly user_id: string;
+  readonly permissions: readonly Permission[];
+  readonly date_created: DateText;
+  readonly last_used: DateText;
+  readonly expires: DateText;
+  readonly revoked: Flag;
+};
+
+/** An API key at the one moment when it can be seen. X7. */
+export type IssuedKey = Key & {
+  /** The secret: shown once, in this answer alone. */
+  readonly key: string;
+};
+
+/** What a key is issued from. X7. */
+export type KeyInput = Optional<{
+  label: string;
+  /** Never wider than the caller's own key. */
+  permissions: readonly Permission[];
+  /** Whose key it will be; the caller's own when left out. */
+  user_id: Id;
+  expires: string;
+}>;
+
+/** API keys, ordered by id. X7. */
+export interface Keys extends Lists<Key, Window>, Creates<IssuedKey, KeyInput> {
+  /** Ends a key at once; its user's hooks stay (C23). Errors: `not_found`, `not_permitted`. */
+  revoke(id: Id, options?: CallOptions): Promise<void>;
+}
+
+/** API keys at `/keys`. */
+export function keys(send: Send): Keys {
+  return {
+    ...lists<Key, Window>(send, 'keys'),
+    ...creates<IssuedKey, KeyInput>(send, 'keys'),
+    revoke: deletes(send, 'keys').delete,
+  };
+}

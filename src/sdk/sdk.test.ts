@@ -1,0 +1,462 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import { apiKey, Carillon, CarillonError, type CarillonOptions, type ProblemCode } from './index.ts';
+
+/** One request as it arrived. */
+type Arrived = { line: string; headers: IncomingMessage['headers']; body: string };
+
+/** What the peer does with a request: the last entry serves all that follow. */
+type Script = (response: ServerResponse, arrived: Arrived) => void;
+
+type Peer = AsyncDisposable & { url: string; arrived: Arrived[]; client(options?: Partial<CarillonOptions>): Carillon };
+
+const auth = apiKey({ domain: 'acme.test', key: 'k-1' });
+
+async function peer(...scripts: [Script, ...Script[]]): Promise<Peer> {
+  const arrived: Arrived[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const one = {
+      line: `${request.method} ${request.url}`,
+      headers: request.headers,
+      body: Buffer.concat(chunks).toString(),
+    };
+    arrived.push(one);
+    (scripts[arrived.length - 1] ?? scripts.at(-1))?.(response, one);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    arrived,
+    client: (options) => new Carillon({ baseUrl: url, auth, ...options }),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
+}
+
+function json(status: number, body: unknown, headers: Record<string, string> = {}): Script {
+  return (response) => {
+    response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
+    response.end(JSON.stringify(body));
+  };
+}
+
+function problem(status: number, body: unknown): Script {
+  return json(status, body, { 'content-type': 'application/problem+json; charset=utf-8' });
+}
+
+/** A list of `total` records, told apart by `id`, cut as the query says. */
+function pages(total: number): Script {
+  return (response, { line }) => {
+    const query = new URL(line.split(' ')[1] ?? '', 'http://peer').searchParams;
+    const offset = Number(query.get('offset') ?? 0);
+    const limit = Number(query.get('limit') ?? 1000);
+    const data = Array.from({ length: total }, (_, index) => ({ id: String(index) })).slice(offset, offset + limit);
+    json(200, { paging: { offset, limit, total_records: total }, data })(response, { line, headers: {}, body: '' });
+  };
+}
+
+async function collect<T>(records: AsyncIterable<T>): Promise<T[]> {
+  const collected: T[] = [];
+  for await (const record of records) collected.push(record);
+  return collected;
+}
+
+const silent: Script = () => {};
+
+async function refusal(call: Promise<unknown>): Promise<CarillonError> {
+  const error = await call.then(
+    () => assert.fail('the call was answered'),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof CarillonError, inspect(error));
+  return error;
+}
+
+test('C1 every call carries key and domain, and a body its media type', async () => {
+  await using service = await peer(json(200, { data: { event_id: '7' } }));
+  const { events } = service.client();
+  await events.get(7);
+  await events.create({
+    event_name: 'Löschprobe',
+    start_date: '20261120',
+    due_date: '20261121',
+    project_id: undefined,
+  });
+
+  const [read, created] = service.arrived;
+  assert.equal(read?.line, 'GET /v2/events/7');
+  assert.equal(read?.headers.key, 'k-1');
+  assert.equal(read?.headers.domain, 'acme.test');
+  assert.equal(read?.headers['content-type'], undefined);
+  assert.equal(read?.body, '');
+  assert.equal(created?.line, 'POST /v2/events');
+  assert.equal(created?.headers.key, 'k-1');
+  assert.equal(created?.headers['content-type'], 'application/json');
+  assert.equal(created?.body, '{"event_name":"Löschprobe","start_date":"20261120","due_date":"20261121"}');
+});
+
+test('every method has its own path, and its body', async () => {
+  const event = { event_name: 'a', start_date: '20261120', due_date: '20261120' };
+  const hook = { target_url: 'https://t.example/x', event: 'new_event' } as const;
+  const calls: [string, (carillon: Carillon) => Promise<unknown>, unknown?][] = [
+    ['POST /v2/events', (c) => c.events.create(event), event],
+    ['GET /v2/events/1', (c) => c.events.get('1')],
+    ['PUT /v2/events/1', (c) => c.events.update(1, { project_id: 0 }), { project_id: 0 }],
+    ['DELETE /v2/events/1', (c) => c.events.delete(1)],
+    ['POST /v2/clients', (c) => c.clients.create({ client_name: 'a', active: 2 }), { client_name: 'a', active: 2 }],
+    ['GET /v2/clients/1', (c) => c.clients.get(1)],
+    ['PUT /v2/clients/1', (c) => c.clients.update(1, { city: 'Ulm' }), { city: 'Ulm' }],
+    ['DELETE /v2/clients/1', (c) => c.clients.delete(1)],
+    [
+      'POST /v2/projects',
+      (c) => c.projects.create({ project_name: 'a', users: [1, '2'] }),
+      { project_name: 'a', users: [1, '2'] },
+    ],
+    ['GET /v2/projects/1', (c) => c.projects.get(1)],
+    ['PUT /v2/projects/1', (c) => c.projects.update(1, { closed: true }), { closed: true }],
+    ['DELETE /v2/projects/1', (c) => c.projects.delete(1)],
+    [
+      'POST /v2/tasks/4',
+      (c) => c.tasks.create(4, { task_name: 'a', estimated_hours: 2.5 }),
+      { task_name: 'a', estimated_hours: 2.5 },
+    ],
+    ['GET /v2/tasks/1', (c) => c.tasks.get(1)],
+    ['PUT /v2/tasks/1', (c) => c.tasks.update(1, { completed: 0 }), { completed: 0 }],
+    ['PUT /v2/tasks/1', (c) => c.tasks.complete(1), { completed: 1 }],
+    ['PUT /v2/tasks/1', (c) => c.tasks.resume(1), { resume: 1 }],
+    ['DELETE /v2/tasks/1', (c) => c.tasks.delete(1)],
+    ['POST /v2/subtasks/5', (c) => c.subtasks.create(5, { subtask_name: 'a' }), { subtask_name: 'a' }],
+    ['GET /v2/subtasks/1', (c) => c.subtasks.get(1)],
+    ['PUT /v2/subtasks/1', (c) => c.subtasks.update(1, { important: '1' }), { important: '1' }],
+    ['PUT /v2/subtasks/1', (c) => c.subtasks.complete(1), { completed: 1 }],
+    ['PUT /v2/subtasks/1', (c) => c.subtasks.resume(1), { resume: 1 }],
+    ['DELETE /v2/subtasks/1', (c) => c.subtasks.delete(1)],
+    ['GET /v2/user', (c) => c.user.get()],
+    ['GET /v2/company', (c) => c.company.get()],
+    [
+      'POST /v2/users',
+      (c) => c.users.create({ email: 'a@b.test', role: 'admin' }),
+      { email: 'a@b.test', role: 'admin' },
+    ],
+    ['GET /v2/users/1', (c) => c.users.get(1)],
+    ['PUT /v2/users/1', (c) => c.users.update(1, { role: 'member' }), { role: 'member' }],
+    ['DELETE /v2/users/1', (c) => c.users.delete(1)],
+    [
+      'POST /v2/keys',
+      (c) => c.keys.create({ label: 'ci', permissions: ['events:read'] }),
+      { label: 'ci', permissions: ['events:read'] },
+    ],
+    ['DELETE /v2/keys/1', (c) => c.keys.revoke(1)],
+    ['POST /v2/hooks', (c) => c.hooks.create(hook), hook],
+    ['GET /v2/hooks/1', (c) => c.hooks.get(1)],
+    ['DELETE /v2/hooks/1', (c) => c.hooks.delete(1)],
+    ['POST /v2/hooks/1/restore', (c) => c.hooks.restore(1)],
+    ['POST /v2/hooks/1/test', (c) => c.hooks.test(1)],
+    ['GET /v2/deliveries/1', (c) => c.deliveries.get(1)],
+    ['POST /v2/deliveries/1/redeliver', (c) => c.deliveries.redeliver(1)],
+  ];
+  await using service = await peer((response, arrived) => {
+    const answer = arrived.line.startsWith('DELETE') ? [] : { id: '1', data: { at: arrived.line } };
+    json(200, answer)(response, arrived);
+  });
+  const carillon = service.client();
+  for (const [line, call, body] of calls) {
+    const answer = await call(carillon);
+    const last = service.arrived.at(-1);
+    assert.equal(last?.line, line);
+    assert.equal(last?.body, body === undefined ? '' : JSON.stringify(body), line);
+    const expected = line === 'POST /v2/hooks' ? { id: '1' } : { at: line };
+    assert.deepEqual(answer, line.startsWith('DELETE') ? undefined : expected);
+  }
+  assert.equal(service.arrived.length, calls.length);
+});
+
+test('C7 every list has its own path; filters are encoded, undefined is left out', async () => {
+  await using service = await peer(pages(0));
+  const c = service.client();
+  const lists: [string, Promise<unknown>][] = [
+    ['/v2/events', c.events.list()],
+    [
+      '/v2/events?project_id=3&from=20261101&limit=10',
+      c.events.list({ project_id: 3, from: '20261101', to: undefined, limit: 10 }),
+    ],
+    ['/v2/clients?client_name=M%C3%BCller+%26+S%C3%B6hne%3F', c.clients.list({ client_name: 'Müller & Söhne?' })],
+    ['/v2/projects?status=open&order=latest', c.projects.list({ status: 'open', order: 'latest' })],
+    ['/v2/tasks?completed_from=20261101&status=onhold', c.tasks.list({ completed_from: '20261101', status: 'onhold' })],
+    ['/v2/subtasks?task_id=5&user_id=0', c.subtasks.list({ task_id: '5', user_id: 0 })],
+    ['/v2/users?offset=0', c.users.list({ offset: 0 })],
+    ['/v2/keys', c.keys.list({})],
+    ['/v2/hooks?state=failing&user_id=2', c.hooks.list({ state: 'failing', user_id: 2 })],
+    ['/v2/deliveries?hook_id=1&state=owed', c.deliveries.list({ hook_id: 1, state: 'owed' })],
+  ];
+  const answers = await Promise.all(lists.map(([, answer]) => answer));
+  assert.deepEqual(service.arrived.map(({ line }) => line).sort(), lists.map(([path]) => `GET ${path}`).sort());
+  assert.deepEqual(answers[0], { paging: { offset: 0, limit: 1000, total_records: 0 }, data: [] });
+});
+
+test('each() gives every record once, page after page, from offset on', async () => {
+  await using service = await peer(pages(5));
+  const ids = (await collect(service.client().hooks.each({ state: 'live', limit: 2, offset: 1 }))).map(({ id }) => id);
+  assert.deepEqual(ids, ['1', '2', '3', '4']);
+  assert.deepEqual(
+    service.arrived.map(({ line }) => line),
+    ['GET /v2/hooks?state=live&limit=2&offset=1', 'GET /v2/hooks?state=live&limit=2&offset=3'],
+  );
+});
+
+test('each() goes on behind a page that is shorter than was asked for', async () => {
+  const page = (offset: number, ids: string[]) =>
+    json(200, { paging: { offset, limit: 1000, total_records: 3 }, data: ids.map((id) => ({ id })) });
+  await using service = await peer(page(0, ['a', 'b']), page(2, ['c']));
+  const keys = await collect(service.client().keys.each());
+  assert.deepEqual(
+    keys.map(({ id }) => id),
+    ['a', 'b', 'c'],
+  );
+  assert.deepEqual(
+    service.arrived.map(({ line }) => line),
+    ['GET /v2/keys?offset=0', 'GET /v2/keys?offset=2'],
+  );
+});
+
+test('each() asks for no page that is not consumed, and ends when a list shrinks to nothing', async () => {
+  await using service = await peer(
+    pages(5),
+    pages(5),
+    json(200, { paging: { offset: 2, limit: 2, total_records: 5 }, data: [] }),
+  );
+  const { hooks } = service.client();
+  for await (const hook of hooks.each({ limit: 2 })) {
+    assert.equal(hook.id, '0');
+    break;
+  }
+  assert.equal(service.arrived.length, 1);
+  assert.equal((await collect(hooks.each({ limit: 2 }))).length, 2);
+  assert.equal(service.arrived.length, 3);
+});
+
+test('C6 a problem becomes a CarillonError with code, status, message and every bad field', async () => {
+  const errors = [
+    { field: 'start_date', message: 'is not a date' },
+    { field: 'due_date', message: 'is missing' },
+  ];
+  await using service = await peer(
+    problem(400, {
+      type: 'about:blank',
+      status: 400,
+      code: 'invalid_input',
+      message: 'Two fields.',
+      detail: 'Two fields.',
+      errors,
+    }),
+    problem(409, { code: 'target_taken', message: 'Taken.', errors: 'none' }),
+    problem(418, { code: 'teapot', message: 'From a later version.' }),
+  );
+  const { hooks } = service.client();
+  const bad = await refusal(hooks.list());
+  assert.deepEqual([bad.code, bad.status, bad.message, bad.errors], ['invalid_input', 400, 'Two fields.', errors]);
+  const taken = await refusal(hooks.restore(1));
+  assert.deepEqual([taken.code, taken.status, taken.message, taken.errors], ['target_taken', 409, 'Taken.', []]);
+  const later = await refusal(hooks.get(1));
+  assert.deepEqual([later.code, later.status, later.message], ['unexpected_answer', 418, 'From a later version.']);
+});
+
+test('what is not Carillon’s is an unexpected answer, with its status', async () => {
+  const page: Script = (response) => {
+    response.writeHead(502, { 'content-type': 'text/html' });
+    response.end('<h1>Bad Gateway</h1>');
+  };
+  const login: Script = (response) => response.end('<h1>Welcome to the Wi-Fi</h1>');
+  const cases: [Script, number, RegExp][] = [
+    [page, 502, /502 \(text\/html\)/],
+    [json(404, { code: 'not_found', message: 'of another service' }), 404, /no problem document/],
+    [problem(500, null), 500, /500/],
+    [login, 200, /not JSON/],
+    [json(200, { data: [] }), 200, /no record/],
+    [json(200, []), 200, /no record/],
+    [(response) => response.end(), 200, /no record/],
+  ];
+  for (const [script, status, message] of cases) {
+    await using service = await peer(script);
+    const error = await refusal(service.client().events.get(1));
+    assert.deepEqual([error.code, error.status], ['unexpected_answer', status]);
+    assert.match(error.message, message);
+  }
+  await using service = await peer(json(200, { data: [{}] }), json(201, { data: { id: '1' } }));
+  assert.match((await refusal(service.client().events.list())).message, /no list/);
+  const hook = { target_url: 'https://t.example/x', event: 'new_task' } as const;
+  assert.match((await refusal(service.client().hooks.create(hook))).message, /no id/);
+});
+
+test('a redirect is never followed: the key stays here', async () => {
+  await using elsewhere = await peer(json(200, { data: { event_id: '1' } }));
+  for (const status of [301, 302, 303, 307, 308]) {
+    await using service = await peer((response) =>
+      response.writeHead(status, { location: `${elsewhere.url}/v2/events/1` }).end(),
+    );
+    const error = await refusal(service.client().events.get(1));
+    assert.equal(error.code, 'connection' satisfies ProblemCode);
+    assert.match(error.message, /redirect/);
+    assert.equal(service.arrived.length, 1);
+  }
+  assert.equal(elsewhere.arrived.length, 0);
+});
+
+test('a peer that is not there, or leaves halfway, is a connection error that never holds the key', async () => {
+  const gone = await peer(silent);
+  const client = gone.client();
+  await gone[Symbol.asyncDispose]();
+  const refused = await refusal(client.events.get(1));
+  assert.deepEqual([refused.code, refused.status], ['connection', 0]);
+  assert.match(refused.message, /^GET http:\/\/127\.0\.0\.1:\d+\/v2\/events\/1: .*ECONNREFUSED/);
+  assert.ok(refused.cause instanceof Error);
+
+  await using service = await peer((response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+    response.write('{"data"', () => response.destroy());
+  });
+  const half = await refusal(service.client().events.get(1));
+  assert.equal(half.code, 'connection');
+  assert.doesNotMatch(inspect([client, refused, half], { depth: 9, showHidden: true }), /k-1/);
+});
+
+test('a call that takes longer than its timeout ends, also in the middle of a body', async () => {
+  const hanging: Script = (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.write('{"data":');
+  };
+  await using service = await peer(silent, hanging, json(200, { data: { event_id: '1' } }), silent);
+  const { events } = service.client({ timeoutMs: 20 });
+  for (const line of ['silent', 'hanging']) {
+    const error = await refusal(events.get(1));
+    assert.deepEqual([error.code, error.status], ['timeout', 0], line);
+  }
+  assert.equal((await events.get(1, { timeoutMs: 0 })).event_id, '1');
+  assert.equal(
+    (
+      await refusal(
+        service
+          .client()
+          .events.get(1, { timeoutMs: 1, signal: undefined })
+          .then(() => Promise.reject(new CarillonError({ code: 'timeout', status: 0, message: '' }))),
+      )
+    ).code,
+    'timeout',
+  );
+});
+
+test('an aborted call rejects with the reason it was given', async () => {
+  const controller = new AbortController();
+  const reason = new Error('enough');
+  await using service = await peer(() => controller.abort(reason));
+  const { events } = service.client();
+  await assert.rejects(events.get(1, { signal: controller.signal }), (error) => error === reason);
+  await assert.rejects(events.list({}, { signal: controller.signal }), (error) => error === reason);
+  assert.equal(service.arrived.length, 1); // the second was aborted before it began
+});
+
+test('a base address may end with a slash or hold a path, and the base path may differ', async () => {
+  await using service = await peer(json(200, { data: { user_id: '1' } }));
+  const { url } = service;
+  const cases: [Partial<CarillonOptions>, string][] = [
+    [{ baseUrl: `${url}/` }, '/v2/user'],
+    [{ baseUrl: `${url}/calendar` }, '/calendar/v2/user'],
+    [{ baseUrl: new URL(`${url}/a/b/`) }, '/a/b/v2/user'],
+    [{ basePath: '/console/api' }, '/console/api/user'],
+    [{ baseUrl: `${url}/a/`, basePath: 'api/' }, '/a/api/user'],
+  ];
+  for (const [options, path] of cases) {
+    await service.client(options).user.get();
+    assert.equal(service.arrived.at(-1)?.line, `GET ${path}`);
+  }
+  for (const baseUrl of [
+    'calendar.example',
+    'ftp://a.example',
+    'http://u:p@a.example',
+    'http://a.example/?x',
+    'http://a.example/#x',
+  ]) {
+    assert.throws(() => new Carillon({ baseUrl, auth }), TypeError, baseUrl);
+  }
+});
+
+test('an id cannot change the path', async () => {
+  await using service = await peer(json(200, []));
+  const { events } = service.client();
+  for (const id of ['', '.', '..']) await assert.rejects(events.delete(id), TypeError, id);
+  assert.equal(service.arrived.length, 0);
+  await events.delete('../hooks/1?x#y');
+  assert.equal(service.arrived[0]?.line, 'DELETE /v2/events/..%2Fhooks%2F1%3Fx%23y');
+});
+
+test('another way to authenticate and another fetch can be given', async () => {
+  await using service = await peer(json(200, { data: { user_id: '1' } }));
+  const seen: (string | undefined)[] = [];
+  let asked = 0;
+  const carillon = service.client({
+    auth: () => ({ headers: { 'x-session': String(++asked) }, credentials: 'same-origin' }),
+    fetch: (url, init) => {
+      seen.push(init.credentials, init.redirect);
+      return fetch(url, init);
+    },
+  });
+  await carillon.user.get();
+  await carillon.user.get();
+  assert.deepEqual(
+    service.arrived.map(({ headers }) => headers['x-session']),
+    ['1', '2'],
+  );
+  assert.equal(service.arrived[0]?.headers.key, undefined);
+  assert.deepEqual(seen, ['same-origin', 'error', 'same-origin', 'error']);
+});
+
+test('a key that can be no header is refused without being shown', () => {
+  assert.deepEqual(apiKey({ domain: ' acme.test', key: 'k-1\n' })(), {
+    headers: { domain: 'acme.test', key: 'k-1' },
+    credentials: 'omit',
+  });
+  for (const key of ['', ' ', 'k\n1', 'schlüssel', 'k 1']) {
+    assert.throws(() => apiKey({ domain: 'acme.test', key }), { name: 'TypeError', message: /^The key is empty or/ });
+  }
+  assert.throws(() => apiKey({ domain: 'ac me', key: 'k' }), { name: 'TypeError', message: /^The domain/ });
+});
+
+test('C16 a notified record is fetched at its address, and the key is sent nowhere else', async () => {
+  await using elsewhere = await peer(json(200, { data: {} }));
+  await using service = await peer(json(200, { data: { task_id: '9' } }));
+  const carillon = service.client({ baseUrl: `${service.url}/calendar` });
+  const root = `${service.url}/calendar/v2`;
+  assert.deepEqual(await carillon.notified(`${root}/tasks/9`), { noun: 'tasks', record: { task_id: '9' } });
+  for (const noun of ['events', 'clients', 'projects', 'subtasks', 'hooks']) {
+    assert.equal((await carillon.notified(`${root}/${noun}/3`)).noun, noun);
+    assert.equal(service.arrived.at(-1)?.line, `GET /calendar/v2/${noun}/3`);
+  }
+  const before = service.arrived.length;
+  const others = [
+    `${elsewhere.url}/calendar/v2/tasks/9`,
+    `${service.url}/v2/tasks/9`,
+    `${service.url}.evil.example/calendar/v2/tasks/9`,
+    `${root}/tasks/9?x=1`,
+    `${root}/tasks/9/more`,
+    `${root}/tasks/`,
+    `${root}-tasks/9`,
+    `${root}/tasks/../company`,
+    `${root}/keys/9`,
+    `${root}/constructor/9`,
+    root.replace('http://', 'http://u:p@'),
+    '/calendar/v2/tasks/9',
+    'tasks/9',
+  ];
+  for (const other of others) await assert.rejects(carillon.notified(other), TypeError, other);
+  assert.equal(service.arrived.length, before);
+  assert.equal(elsewhere.arrived.length, 0);
+});

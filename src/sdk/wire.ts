@@ -1,0 +1,63 @@
+/** An id as it may be given. Ids read are strings of digits. C5. */
+export type Id = string | number;
+
+/** A calendar day for a filter: `yyyymmdd`, `20261120`. Inclusive of the whole day. C9, C25. */
+export type Day = string;
+
+/** A start or due date as it may be given: `yyyymmdd`, or `YYYY-MM-DD HH:MM:SS` as it is read. No zone. C9. */
+export type DateInput = string;
+
+/**
+ * A date as it is read: `YYYY-MM-DD HH:MM:SS`; `0000-00-00 00:00:00` for never or none. Start and due dates are
+ * calendar times without a zone; all others are UTC. C9.
+ */
+export type DateText = string;
+
+/** A number as it may be given; it is read as a string. */
+export type NumberInput = string | number;
+
+/** A flag as it is read. */
+export type Flag = '0' | '1';
+
+/** A flag as it may be given. */
+export type FlagInput = 0 | 1 | Flag | boolean;
+
+/** `active` as it is read: no, yes, on hold. */
+export type Active = Flag | '2';
+
+/** `active` as it may be given: no, yes, on hold. */
+export type ActiveInput = FlagInput | 2 | '2';
+
+/** A user assigned to a record. */
+export type Assigned = { readonly user_id: string; readonly user_name: string };
+
+/** Each property may be left out or `undefined`, which is the same: it is not sent. */
+export type Optional<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
+
+/** Which part of a list. C7. */
+export type Window = Optional<{
+  /** Records in one answer, 1 to 1000; default 1000, more is taken as 1000. */
+  limit: number;
+  /** Records to skip, 0 or more. */
+  offset: number;
+}>;
+
+/** Where a page lies in its list. C7. */
+export type Paging = { readonly offset: number; readonly limit: number; readonly total_records: number };
+
+/** One page of a list. C7. */
+export type Page<T> = { readonly paging: Paging; readonly data: readonly T[] };
+
+/** The seven kinds of things a hook can be told of. */
+export const kinds = [
+  'completed_subtask',
+  'completed_task',
+  'new_client',
+  'new_event',
+  'new_project',
+  'new_subtask',
+  'new_task',
+] as const;
+
+/** One of {@link kinds}. */
+export type Kind = (typeof kinds)[number];

@@ -1,0 +1,190 @@
+import { Server } from 'node:net';
+import { createApp } from './app.ts';
+import { type Clock, systemClock } from './clock.ts';
+import { type Config, summaryOf } from './config/load.ts';
+import { type Attempt, createAttempt } from './delivery/attempt.ts';
+import { Engine } from './delivery/engine.ts';
+import { createGuard } from './delivery/guard.ts';
+import { startPruning } from './delivery/prune.ts';
+import { createResolver, type Resolve } from './delivery/resolver.ts';
+import { callerByKey } from './http/auth.ts';
+import { isLoopback } from './http/health.ts';
+import { openapi } from './http/openapi.ts';
+import { createLog, type Log } from './log.ts';
+import { createMetrics } from './metrics.ts';
+import { createFirstAccount, type NewAccount } from './resources/accounts/actions.ts';
+import { allRoutes } from './resources/index.ts';
+import { createAuthenticator } from './resources/keys/authenticate.ts';
+import { type Chance, systemChance } from './secrets.ts';
+import { openStore } from './store/sqlite.ts';
+import { StoreFault } from './store/store.ts';
+import { version } from './version.ts';
+
+/** How long a stop waits for what is in flight, all in all: requests, then attempts. */
+const STOP_REQUESTS_MS = 4_000;
+const STOP_ATTEMPTS_MS = 8_000;
+
+/** How long idle connections may still carry a request after a stop began. */
+const DRAIN_MS = 250;
+
+/** What a service takes from outside; a test hands in its own. */
+export type Ports = {
+  readonly clock: Clock;
+  readonly chance: Chance;
+  readonly log: Log;
+  readonly resolve: Resolve;
+  /** Stands in for the one way out. */
+  readonly attempt?: Attempt;
+  /** Called when the process cannot go on; the default logs and ends it. */
+  readonly onFatal: (error: unknown) => void;
+  /** The most pages of the database; for tests of a full disk. */
+  readonly maxPages?: number;
+};
+
+export type Service = {
+  /** Where it listens. */
+  readonly url: string;
+  readonly baseUrl: string;
+  /** The account that was made because there was none. */
+  readonly firstAccount: NewAccount | undefined;
+  /** Finishes what is in flight (10 s at most), writes everything down, closes everything. */
+  stop(): Promise<void>;
+};
+
+/** The service cannot start; the message is one line for the operator. */
+export class StartFault extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'StartFault';
+  }
+}
+
+/** The composition root: config → store → engine → app; started in order, stopped in the opposite one. */
+export async function startService(config: Config, given: Partial<Ports> = {}): Promise<Service> {
+  const clock = given.clock ?? systemClock;
+  const chance = given.chance ?? systemChance;
+  const log = given.log ?? createLog(config.logLevel);
+  const onFatal = given.onFatal ?? endProcess(log);
+  let baseUrl = config.baseUrl ?? '';
+
+  const store = await openStore({
+    path: config.database.path,
+    as: 'service',
+    onFatal,
+    ...(given.maxPages === undefined ? {} : { maxPages: given.maxPages }),
+  }).catch((error: unknown) => {
+    throw error instanceof StoreFault ? new StartFault(error.message) : error;
+  });
+  try {
+    const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
+    const loopbackAllowed = isLoopback(config.host) && (config.baseUrl === undefined || isLoopback(new URL(config.baseUrl).hostname));
+    const guard = createGuard({ resolve: given.resolve ?? createResolver({ clock }), allow: config.allowTargets, loopbackAllowed });
+    const attempt = given.attempt ?? createAttempt({ guard, userAgent: `Carillon/${version}`, clock });
+    const authenticator = createAuthenticator({ store, clock, log });
+    const routes = allRoutes({ guard, chance, log, baseUrl: () => baseUrl });
+    const metrics = createMetrics({ store, clock, inFlight: () => engine.inFlight });
+    const engine = new Engine({
+      store,
+      clock,
+      chance,
+      attempt,
+      log,
+      baseUrl: () => baseUrl,
+      waitsMs: config.retryWaits,
+      attemptTimeoutMs: config.attemptTimeout,
+      onAttempt({ outcome, verdict, ms, lateMs }) {
+        metrics.attempts.observe({ outcome }, ms / 1_000);
+        metrics.verdicts.inc({ verdict });
+        metrics.lateness.observe(lateMs / 1_000);
+      },
+      onEnded: (reason) => metrics.hooksEnded.inc({ reason }),
+    });
+    const app = await createApp({
+      store,
+      clock,
+      log,
+      metrics,
+      routes,
+      doors: [{ prefix: '/v2', callerOf: callerByKey(authenticator.authenticate) }],
+      health: {
+        registry: metrics.registry,
+        metricsToken: config.metricsToken,
+        probe: () => store.probe(),
+        openapi: () => openapi(routes, baseUrl, version),
+      },
+      baseUrl: () => baseUrl,
+      corsOrigins: config.corsOrigins,
+      trustProxy: config.trustProxy,
+      maxRequests: config.maxRequests,
+    });
+    const port = await listen(app.server, config);
+    const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+    baseUrl = config.baseUrl ?? url;
+    await engine.start();
+    const pruning = startPruning({ store, clock, log });
+    log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
+
+    let stopping: Promise<void> | undefined;
+    const stop = async () => {
+      log.info({ event: 'stopping' });
+      pruning.stop();
+      app.drain();
+      await Promise.all([closeServer(app.server), engine.stop(STOP_ATTEMPTS_MS)]);
+      await authenticator.flush();
+      await store.close();
+      log.info({ event: 'stopped' });
+    };
+    return {
+      url,
+      baseUrl,
+      firstAccount,
+      stop: () => {
+        stopping ??= stop();
+        return stopping;
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];
+
+async function listen(server: HttpServer, { host, port }: Config): Promise<number> {
+  try {
+    await server.listen({ host, port, backlog: 1_024 });
+  } catch (error) {
+    throw new StartFault(`Cannot listen on ${host} port ${port}: ${reasonFor(error)}.`);
+  }
+  const address = server.server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+}
+
+function reasonFor(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'EADDRINUSE') return 'something else is listening there';
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return 'this machine has no such address';
+  if (code === 'EACCES') return 'this user may not use that port';
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Leaves nobody unanswered: takes no new connection, answers every request that still comes on an open one and ends
+ * that connection with the answer, then closes what is idle.
+ */
+async function closeServer(server: HttpServer): Promise<void> {
+  // Node's http close would cut idle connections at once, together with a request that is just arriving on one.
+  Server.prototype.close.call(server.server);
+  await new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS));
+  const cut = setTimeout(() => server.server.closeAllConnections(), STOP_REQUESTS_MS);
+  await server.close();
+  clearTimeout(cut);
+}
+
+function endProcess(log: Log): (error: unknown) => void {
+  return (error) => {
+    log.fatal({ event: 'fatal', err: error });
+    process.exit(1);
+  };
+}

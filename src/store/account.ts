@@ -1,0 +1,70 @@
+import type {
+  DeleteQueryBuilder,
+  DeleteResult,
+  Insertable,
+  InsertQueryBuilder,
+  InsertResult,
+  SelectQueryBuilder,
+  UpdateQueryBuilder,
+  UpdateResult,
+} from 'kysely';
+import type { Queries, Tx } from './store.ts';
+import type { AccountTable, Tables } from './tables.ts';
+
+/** A row to be inserted, without the account: the scope knows it. */
+export type NewRow<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
+
+/**
+ * What a caller may read: queries that begin at a table are already narrowed to the caller's account. The raw queries
+ * are private, so a query that forgets the account does not compile (C3).
+ */
+export class AccountView {
+  readonly accountId: number;
+  /** The moment of this call, milliseconds since the epoch. */
+  readonly now: number;
+  readonly #queries: Queries;
+
+  constructor(queries: Queries, accountId: number, now: number) {
+    this.#queries = queries;
+    this.accountId = accountId;
+    this.now = now;
+  }
+
+  selectFrom<T extends AccountTable>(table: T): SelectQueryBuilder<Tables, T, object> {
+    // Kysely cannot follow a table that is a type parameter; what is narrowed here is told to it by hand, once.
+    const query = this.#queries.selectFrom(table as AccountTable).where(`${table}.account_id` as never, '=', this.accountId as never);
+    return query as unknown as SelectQueryBuilder<Tables, T, object>;
+  }
+}
+
+/** What a caller may change: one transaction, narrowed to the caller's account. */
+export class AccountWrite extends AccountView {
+  readonly #tx: Tx;
+
+  constructor(tx: Tx, accountId: number, now: number) {
+    super(tx.queries, accountId, now);
+    this.#tx = tx;
+  }
+
+  /** The whole transaction: for `delivery/` alone, which tells hooks across accounts; a test keeps it so. */
+  static transactionOf(write: AccountWrite): Tx {
+    return write.#tx;
+  }
+
+  insertInto<T extends AccountTable>(table: T, rows: NewRow<T> | readonly NewRow<T>[]): InsertQueryBuilder<Tables, T, InsertResult> {
+    const list = (Array.isArray(rows) ? rows : [rows]) as readonly object[];
+    const values = list.map((row) => ({ ...row, account_id: this.accountId }));
+    const query = this.#tx.queries.insertInto(table as AccountTable).values(values as never);
+    return query as unknown as InsertQueryBuilder<Tables, T, InsertResult>;
+  }
+
+  updateTable<T extends AccountTable>(table: T): UpdateQueryBuilder<Tables, T, T, UpdateResult> {
+    const query = this.#tx.queries.updateTable(table as AccountTable).where(`${table}.account_id` as never, '=', this.accountId as never);
+    return query as unknown as UpdateQueryBuilder<Tables, T, T, UpdateResult>;
+  }
+
+  deleteFrom<T extends AccountTable>(table: T): DeleteQueryBuilder<Tables, T, DeleteResult> {
+    const query = this.#tx.queries.deleteFrom(table as AccountTable).where(`${table}.account_id` as never, '=', this.accountId as never);
+    return query as unknown as DeleteQueryBuilder<Tables, T, DeleteResult>;
+  }
+}

@@ -1,0 +1,166 @@
+import { Problem } from '../problems.ts';
+import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_IOERR, type SqliteConnection, sqliteCode } from './sqlite-connection.ts';
+import type { News, Tx } from './store.ts';
+
+/** How long a write waits for another process (a command of ours) to let go of the database. */
+const LONGEST_BUSY_MS = 10_000;
+const BUSY_POLL_MS = 4;
+
+/** More writes than this waiting: the next one is shed with 503. */
+const MOST_WAITING = 4_096;
+
+/** A group larger than this would hold its members, and the event loop, for too long. */
+const LARGEST_GROUP = 256;
+
+type Waiting = {
+  readonly work: (tx: Tx) => Promise<unknown>;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** A write of the group that has run: what to tell its caller once the commit is durable, or why it was undone. */
+type Done = { waiting: Waiting; news: News } & ({ value: unknown } | { error: unknown });
+
+/**
+ * The one writer of an SQLite file. Writes that wait at the same moment run one after another in one transaction, each
+ * in a savepoint of its own, and all resolve after the one fsync of its commit.
+ *
+ * `onFatal` is called when the outcome of a commit cannot be known (an I/O error) or the file is corrupt: nobody of
+ * that group is answered, and the process is expected to end and recover at its next start.
+ */
+export class GroupCommit {
+  readonly #connection: SqliteConnection;
+  readonly #onCommitted: (news: News) => void;
+  readonly #onGroup: (writes: number, seconds: number) => void;
+  readonly #onFatal: (error: unknown) => void;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(
+    connection: SqliteConnection,
+    listeners: {
+      onCommitted: (news: News) => void;
+      onGroup: (writes: number, seconds: number) => void;
+      onFatal: (error: unknown) => void;
+    },
+  ) {
+    this.#connection = connection;
+    this.#onCommitted = listeners.onCommitted;
+    this.#onGroup = listeners.onGroup;
+    this.#onFatal = listeners.onFatal;
+  }
+
+  write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new Problem('storage_unavailable'));
+    if (this.#waiting.length >= MOST_WAITING) return Promise.reject(new Problem('overloaded'));
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** No new write is taken; resolves when those waiting are through. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Requests that arrived in this turn of the event loop join the first group.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, LARGEST_GROUP);
+      await this.#commit(group);
+      // Lets sockets be read between two groups, so that the next one is as large as the load is.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    this.#running = undefined;
+  }
+
+  async #commit(group: readonly Waiting[]): Promise<void> {
+    const begun = performance.now();
+    const done: Done[] = [];
+    try {
+      await this.#begin();
+      const stalled = setImmediate(() => {
+        this.#onFatal(new Error('a write awaited something other than its queries'));
+      });
+      for (const waiting of group) done.push(await this.#runOne(waiting));
+      clearImmediate(stalled);
+      this.#connection.exec('commit');
+    } catch (error) {
+      this.#abandon(group, error);
+      return;
+    }
+    this.#onGroup(group.length, (performance.now() - begun) / 1_000);
+    for (const one of done) if ('value' in one) this.#onCommitted(one.news);
+    for (const one of done) {
+      if ('value' in one) one.waiting.resolve(one.value);
+      else one.waiting.reject(one.error);
+    }
+  }
+
+  async #runOne(waiting: Waiting): Promise<Done> {
+    const news = { owed: new Set<number>(), asked: new Set<number>(), ended: new Set<number>() };
+    const tx: Tx = {
+      queries: this.#connection.queries,
+      announceOwed: (hookIds) => addAll(news.owed, hookIds),
+      announceAsked: (hookIds) => addAll(news.asked, hookIds),
+      announceEnded: (hookIds) => addAll(news.ended, hookIds),
+    };
+    this.#connection.exec('savepoint one');
+    try {
+      const value = await waiting.work(tx);
+      this.#connection.exec('release one');
+      return { waiting, news, value };
+    } catch (error) {
+      // A full disk and its like end the whole transaction, and every member of the group with it.
+      if (!this.#connection.database.isTransaction) throw error;
+      this.#connection.exec('rollback to one');
+      this.#connection.exec('release one');
+      return { waiting, news, error: asProblem(error) };
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const giveUpAt = performance.now() + LONGEST_BUSY_MS;
+    for (;;) {
+      try {
+        this.#connection.exec('begin immediate');
+        return;
+      } catch (error) {
+        if (sqliteCode(error) !== SQLITE_BUSY || performance.now() > giveUpAt) throw error;
+      }
+      await new Promise<void>((resolve) => setTimeout(resolve, BUSY_POLL_MS));
+    }
+  }
+
+  #abandon(group: readonly Waiting[], error: unknown): void {
+    const code = sqliteCode(error);
+    if (code === SQLITE_IOERR || code === SQLITE_CORRUPT) {
+      // Whether the group is durable is undecided: answering either way could be a lie.
+      this.#onFatal(error);
+      return;
+    }
+    try {
+      if (this.#connection.database.isTransaction) this.#connection.exec('rollback');
+    } catch (second) {
+      this.#onFatal(second);
+      return;
+    }
+    for (const waiting of group) waiting.reject(asProblem(error));
+  }
+}
+
+function addAll(set: Set<number>, items: Iterable<number>): void {
+  for (const item of items) set.add(item);
+}
+
+/** What SQLite could not do is `storage_unavailable` to a caller; anything else keeps its own meaning. */
+function asProblem(error: unknown): unknown {
+  const code = sqliteCode(error);
+  // 19 is a violated constraint: a fault of ours, not of the storage.
+  if (code === undefined || code === 19 || code === 1) return error;
+  return new Problem('storage_unavailable', { cause: error });
+}

@@ -1,0 +1,83 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { Kysely, type SqliteDatabase, SqliteDialect } from 'kysely';
+import type { Tables } from './tables.ts';
+
+/** Enough for every shape of query we send; beyond it, the statement unused for longest goes. */
+const CACHED_STATEMENTS = 400;
+
+/** SQLite's primary result codes that we act on (the low byte of an extended code). */
+export const SQLITE_BUSY = 5;
+export const SQLITE_IOERR = 10;
+export const SQLITE_CORRUPT = 11;
+
+/** The primary result code of an error thrown by SQLite, or undefined for any other error. */
+export function sqliteCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
+  return error.errcode & 0xff;
+}
+
+/** One connection to an SQLite file: prepared statements kept by their text, and queries over it. */
+export class SqliteConnection {
+  readonly database: DatabaseSync;
+  readonly queries: Kysely<Tables>;
+  readonly #statements = new Map<string, Prepared>();
+
+  constructor(path: string, options: { readOnly: boolean }) {
+    // Busy timeout 0: waiting inside SQLite would stop the event loop; the store waits on a timer instead.
+    this.database = new DatabaseSync(path, { readOnly: options.readOnly, timeout: 0, enableForeignKeyConstraints: true });
+    this.database.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
+    const dialect: SqliteDatabase = { prepare: (sql) => this.#prepared(sql), close: () => undefined };
+    this.queries = new Kysely<Tables>({ dialect: new SqliteDialect({ database: dialect }) });
+  }
+
+  /** Runs one statement without results. */
+  exec(sql: string): void {
+    this.database.exec(sql);
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.database.close();
+  }
+
+  #prepared(sql: string): Prepared {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) {
+      this.#statements.delete(sql);
+      this.#statements.set(sql, known);
+      return known;
+    }
+    const prepared = new Prepared(this.database.prepare(sql));
+    this.#statements.set(sql, prepared);
+    if (this.#statements.size > CACHED_STATEMENTS) {
+      for (const oldest of this.#statements.keys()) {
+        this.#statements.delete(oldest);
+        break;
+      }
+    }
+    return prepared;
+  }
+}
+
+/** A prepared statement in the shape that Kysely drives. */
+class Prepared {
+  readonly reader: boolean;
+  readonly #statement: StatementSync;
+
+  constructor(statement: StatementSync) {
+    this.#statement = statement;
+    this.reader = statement.columns().length > 0;
+  }
+
+  all(parameters: readonly unknown[]): unknown[] {
+    return this.#statement.all(...(parameters as SQLInputValue[]));
+  }
+
+  run(parameters: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint } {
+    return this.#statement.run(...(parameters as SQLInputValue[]));
+  }
+
+  iterate(parameters: readonly unknown[]): IterableIterator<unknown> {
+    return this.#statement.iterate(...(parameters as SQLInputValue[]));
+  }
+}

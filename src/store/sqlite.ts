@@ -1,0 +1,155 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { GroupCommit } from './group-commit.ts';
+import { type Dialect, migrate } from './migrate.ts';
+import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
+import { type News, type Store, StoreFault } from './store.ts';
+
+/** The oldest SQLite whose WAL is sound for us: 3.51.3 mended a rare corruption at a WAL reset. */
+const OLDEST_SQLITE = [3, 51, 3] as const;
+
+/** What the words in a migration stand for on SQLite. */
+export const dialect: Dialect = {
+  name: 'sqlite',
+  words: { id: 'integer primary key autoincrement', int: 'integer', table: 'strict' },
+};
+
+export type OpenOptions = {
+  /** The file; its folder is made if it is missing. */
+  path: string;
+  /** A running service holds the file against a second one; a command works beside it. */
+  as: 'service' | 'command';
+  /** Called when the outcome of a commit is unknown or the file is corrupt; the process is expected to end. */
+  onFatal: (error: unknown) => void;
+  /** The most pages the file may have; for tests of a full disk. */
+  maxPages?: number;
+};
+
+/**
+ * Opens, and brings up to date, the database in an SQLite file: WAL, `synchronous=FULL`, one writer with group commit,
+ * one connection for reads. Throws `StoreFault` with one line for the operator.
+ */
+export async function openStore(options: OpenOptions): Promise<Store> {
+  checkVersion();
+  makeFile(options.path);
+  const lock = options.as === 'service' ? takeLock(options.path) : undefined;
+  let writer: SqliteConnection | undefined;
+  try {
+    const connection = new SqliteConnection(options.path, { readOnly: false });
+    writer = connection;
+    await whenNotBusy(() => prepareFile(connection, options));
+    const reader = new SqliteConnection(options.path, { readOnly: true });
+    return createStore(connection, reader, lock, options.onFatal);
+  } catch (error) {
+    writer?.close();
+    lock?.close();
+    throw asFault(error, options.path);
+  }
+}
+
+function prepareFile(writer: SqliteConnection, options: OpenOptions): void {
+  writer.exec('pragma journal_mode = wal');
+  writer.exec('pragma synchronous = full');
+  migrate(writer.database, dialect);
+  if (options.maxPages !== undefined) writer.exec(`pragma max_page_count = ${options.maxPages}`);
+}
+
+function createStore(
+  writer: SqliteConnection,
+  reader: SqliteConnection,
+  lock: DatabaseSync | undefined,
+  onFatal: (error: unknown) => void,
+): Store {
+  const committed: ((news: News) => void)[] = [];
+  const grouped: ((writes: number, seconds: number) => void)[] = [];
+  const groups = new GroupCommit(writer, {
+    onCommitted: (news) => {
+      for (const listener of committed) listener(news);
+    },
+    onGroup: (writes, seconds) => {
+      for (const listener of grouped) listener(writes, seconds);
+    },
+    onFatal,
+  });
+  return {
+    read: reader.queries,
+    write: (work) => groups.write(work),
+    onCommitted: (listener) => committed.push(listener),
+    onGroup: (listener) => grouped.push(listener),
+    async probe() {
+      await groups.write(async ({ queries }) => {
+        await queries.updateTable('positions').set({ position: 0 }).where('account_id', '=', -1).execute();
+      });
+    },
+    async close() {
+      await groups.close();
+      reader.close();
+      writer.close();
+      lock?.close();
+    },
+  };
+}
+
+function checkVersion(): void {
+  const database = new DatabaseSync(':memory:');
+  const row = database.prepare('select sqlite_version() as version').get();
+  database.close();
+  const version = String(row?.version);
+  const parts = version.split('.').map(Number);
+  for (const [index, least] of OLDEST_SQLITE.entries()) {
+    const part = parts[index] ?? 0;
+    if (part > least) return;
+    if (part < least) {
+      throw new StoreFault(`This Node brings SQLite ${version}; Carillon needs ${OLDEST_SQLITE.join('.')} or newer.`);
+    }
+  }
+}
+
+function makeFile(path: string): void {
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    // Made here, so that only its owner may read it; SQLite gives its other files the same mode.
+    closeSync(openSync(path, 'a', 0o600));
+  } catch (error) {
+    throw asFault(error, path);
+  }
+}
+
+/**
+ * Holds the file against a second service for as long as this process lives, however it ends: an exclusive lock on a
+ * small file beside it, which the operating system takes back with the process.
+ */
+function takeLock(path: string): DatabaseSync {
+  let lock: DatabaseSync | undefined;
+  try {
+    lock = new DatabaseSync(`${path}.lock`, { timeout: 0 });
+    lock.exec('pragma locking_mode = exclusive; begin exclusive; create table if not exists held (by text); commit');
+    return lock;
+  } catch (error) {
+    lock?.close();
+    if (sqliteCode(error) === SQLITE_BUSY) throw new StoreFault(`Another service is running on ${path}.`);
+    throw asFault(error, `${path}.lock`);
+  }
+}
+
+const LONGEST_OPENING_MS = 10_000;
+
+/** Another process may be opening or migrating the same file at this moment; it is done soon. */
+async function whenNotBusy(run: () => void): Promise<void> {
+  const giveUpAt = performance.now() + LONGEST_OPENING_MS;
+  for (;;) {
+    try {
+      run();
+      return;
+    } catch (error) {
+      if (sqliteCode(error) !== SQLITE_BUSY || performance.now() > giveUpAt) throw error;
+    }
+    await new Promise<void>((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+function asFault(error: unknown, path: string): StoreFault {
+  if (error instanceof StoreFault) return error;
+  return new StoreFault(`The database ${path} cannot be opened: ${error instanceof Error ? error.message : error}.`);
+}
