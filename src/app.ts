@@ -11,6 +11,7 @@ import type { Route } from './http/route.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { notFound, Problem, type ProblemCode, problems } from './problems.ts';
+import type { Chance } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
 const LARGEST_BODY = 64 * 1_024;
@@ -24,6 +25,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 export type AppPorts = {
   readonly store: Store;
   readonly clock: Clock;
+  readonly chance: Chance;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly routes: readonly Route[];
@@ -47,6 +49,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   let draining = false;
   let underWay = 0;
   let requestNumber = 0;
+  const boot = Buffer.from(ports.chance.bytes(4)).toString('hex');
 
   const app: FastifyInstance = fastify({
     logger: false,
@@ -59,7 +62,10 @@ export async function createApp(ports: AppPorts): Promise<App> {
     trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
     http: { maxHeaderSize: LARGEST_HEADERS, headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 5_000 },
     routerOptions: { maxParamLength: 64 },
-    genReqId: () => String(++requestNumber),
+    genReqId() {
+      requestNumber += 1;
+      return `${boot}-${requestNumber}`;
+    },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, baseUrl()),
     frameworkErrors: (error, request, reply) => {
       void answerUnrouted(error, request, reply);
@@ -93,7 +99,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
     });
     reply.header('x-request-id', request.id);
     if (draining) reply.header('connection', 'close');
-    if (countOf(request.raw, 'host') > 1) throw new Problem('malformed_request', { detail: 'The header host stands more than once.' });
+    if (countOf(request.raw, 'host') > 1)
+      throw new Problem('malformed_request', { detail: 'The header host stands more than once.' });
     if ((request.raw.url ?? '').length > LONGEST_URL) throw new Problem('uri_too_long');
     if (underWay > ports.maxRequests && !isProbe(request)) throw new Problem('overloaded');
   });
@@ -102,7 +109,10 @@ export async function createApp(ports: AppPorts): Promise<App> {
   });
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? '(none)';
-    ports.metrics.requests.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1_000);
+    ports.metrics.requests.observe(
+      { method: request.method, route, status: reply.statusCode },
+      reply.elapsedTime / 1_000,
+    );
     log.info({
       event: 'request',
       request_id: request.id,

@@ -4,7 +4,10 @@ export type Log = Logger;
 
 /** Where log lines go: one JSON object a line on standard error, so that standard output is for people and programs. */
 export function createLog(level: string): Log {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ dest: 2, sync: true }));
+  return pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    pino.destination({ dest: 2, sync: true }),
+  );
 }
 
 /** A target as it may stand in a log: scheme, host and port. The path is the target's secret. */

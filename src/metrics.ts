@@ -1,5 +1,5 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { sql } from 'kysely';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
 import type { Store } from './store/store.ts';
 

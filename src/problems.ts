@@ -3,13 +3,21 @@
  * one place (`http/answers.ts`) as RFC 9457 `application/problem+json` (C6).
  */
 export const problems = {
-  unauthorized: { status: 401, title: 'Unauthorized', detail: 'The headers key and domain do not name a valid key of that account.' },
+  unauthorized: {
+    status: 401,
+    title: 'Unauthorized',
+    detail: 'The headers key and domain do not name a valid key of that account.',
+  },
   not_permitted: { status: 401, title: 'Not permitted', detail: 'This key may not do that.' },
   not_found: { status: 404, title: 'Not found', detail: 'There is nothing here for this key.' },
   invalid_input: { status: 400, title: 'Invalid input', detail: 'Some fields are not acceptable; see errors.' },
   malformed_body: { status: 400, title: 'Malformed body', detail: 'The body is not one JSON object in UTF-8.' },
   malformed_request: { status: 400, title: 'Malformed request', detail: 'The request is not acceptable HTTP.' },
-  unsupported_media_type: { status: 415, title: 'Unsupported media type', detail: 'Bodies are application/json in UTF-8.' },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported media type',
+    detail: 'Bodies are application/json in UTF-8.',
+  },
   body_too_large: { status: 413, title: 'Body too large', detail: 'A body holds at most 64 KiB.' },
   uri_too_long: { status: 414, title: 'URI too long', detail: 'An address with its query holds at most 8 KiB.' },
   headers_too_large: { status: 431, title: 'Headers too large', detail: 'The headers hold at most 16 KiB.' },
@@ -20,7 +28,11 @@ export const problems = {
   domain_taken: { status: 409, title: 'Domain taken', detail: 'Another account has this domain.' },
   last_owner: { status: 409, title: 'Last owner', detail: 'An account keeps at least one owner.' },
   overloaded: { status: 503, title: 'Overloaded', detail: 'Too much is under way; try again shortly.' },
-  storage_unavailable: { status: 503, title: 'Storage unavailable', detail: 'The database could not take the change; nothing was written.' },
+  storage_unavailable: {
+    status: 503,
+    title: 'Storage unavailable',
+    detail: 'The database could not take the change; nothing was written.',
+  },
   timed_out: { status: 503, title: 'Timed out', detail: 'The call took too long and was given up.' },
   internal: { status: 500, title: 'Internal error', detail: 'Something failed on our side; it has been logged.' },
 } as const satisfies Record<string, { status: number; title: string; detail: string }>;

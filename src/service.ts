@@ -77,8 +77,13 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
   });
   try {
     const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
-    const loopbackAllowed = isLoopback(config.host) && (config.baseUrl === undefined || isLoopback(new URL(config.baseUrl).hostname));
-    const guard = createGuard({ resolve: given.resolve ?? createResolver({ clock }), allow: config.allowTargets, loopbackAllowed });
+    const loopbackAllowed =
+      isLoopback(config.host) && (config.baseUrl === undefined || isLoopback(new URL(config.baseUrl).hostname));
+    const guard = createGuard({
+      resolve: given.resolve ?? createResolver({ clock }),
+      allow: config.allowTargets,
+      loopbackAllowed,
+    });
     const attempt = given.attempt ?? createAttempt({ guard, userAgent: `Carillon/${version}`, clock });
     const authenticator = createAuthenticator({ store, clock, log });
     const routes = allRoutes({ guard, chance, log, baseUrl: () => baseUrl });
@@ -102,6 +107,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const app = await createApp({
       store,
       clock,
+      chance,
       log,
       metrics,
       routes,

@@ -9,12 +9,13 @@ import { Refusal } from './refusal.ts';
 export function addAccounts(program: Command): void {
   const accounts = program.command('accounts').description('Accounts of the service.');
   addDatabaseOptions(accounts.command('create'))
-    .description('Create an account with its owner; prints the owner\'s key, this once.')
+    .description("Create an account with its owner; prints the owner's key, this once.")
     .requiredOption('--domain <host>', "The account's host name, which its callers send in the header domain.")
     .requiredOption('--email <address>', 'The e-mail address of its owner.')
     .action(async (flags: DatabaseFlags & { domain: string; email: string }) => {
       const domain = parseDomain(flags.domain);
-      if (domain === undefined) throw new Refusal([`--domain must be a host name, such as acme.example; ${flags.domain} is none.`]);
+      if (domain === undefined)
+        throw new Refusal([`--domain must be a host name, such as acme.example; ${flags.domain} is none.`]);
       const email = readEmail(flags.email);
       const account = await withStore(flags, (store) =>
         store.write((tx) => createAccount(tx, { domain, email }, Date.now(), systemChance)),

@@ -3,8 +3,8 @@ import { version } from '../version.ts';
 import { addAccounts } from './accounts.ts';
 import { addDoctor } from './doctor.ts';
 import { addKeys } from './keys.ts';
-import { addServe } from './serve.ts';
 import { Refusal } from './refusal.ts';
+import { addServe } from './serve.ts';
 import { addUsers } from './users.ts';
 
 /** The command line: one file a command. What cannot be done is said in one line each on standard error, exit 1. */

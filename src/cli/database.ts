@@ -21,11 +21,17 @@ export function addDatabaseOptions(command: Command): Command {
 /** Opens the database for one piece of work and closes it again. Problems are said in one line. */
 export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
   const { flag, parse, initial } = options.database;
-  const text = flags.database ?? (process.env[environmentName(flag)] || initial);
+  const text = flags.database ?? (process.env[environmentName(flag)] || initial || '');
   const parsed = parse(text);
   if ('fault' in parsed) throw new Refusal([`--${flag} ${parsed.fault}.`]);
   try {
-    const store = await openStore({ path: parsed.value.path, as: 'command', onFatal: (error) => { throw error; } });
+    const store = await openStore({
+      path: parsed.value.path,
+      as: 'command',
+      onFatal: (error) => {
+        throw error;
+      },
+    });
     try {
       return await work(store);
     } finally {

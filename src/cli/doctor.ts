@@ -10,7 +10,9 @@ export function addDoctor(program: Command): void {
   const doctor = program.command('doctor').description('Say what is wrong, and what to do about it.');
   doctor
     .command('target')
-    .description('Whether an address may be notified; if not, which address it leads to and the exact setting that would allow it.')
+    .description(
+      'Whether an address may be notified; if not, which address it leads to and the exact setting that would allow it.',
+    )
     .argument('<url>', 'The target.')
     .action(async (url: string) => {
       const parsed = parseTarget(url);
@@ -19,7 +21,9 @@ export function addDoctor(program: Command): void {
       if ('faults' in loaded) throw new Refusal(loaded.faults);
       const { host, baseUrl, allowTargets } = loaded.config;
       const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
-      const verdict = await createGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).judge(parsed.url);
+      const verdict = await createGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).judge(
+        parsed.url,
+      );
       if ('failure' in verdict) throw new Refusal([FAILURES[verdict.failure]]);
       if (!verdict.allowed) throw new Refusal([`forbidden: ${explain(verdict)}.`]);
       process.stdout.write(`allowed: ${verdict.addresses.map(({ address }) => address).join(', ')}\n`);
@@ -28,5 +32,6 @@ export function addDoctor(program: Command): void {
 
 const FAILURES = {
   no_such_name: 'The name does not exist, or has no address. A hook may name it; each attempt fails until it resolves.',
-  resolver_silent: 'No resolver answered. Check the resolvers of this machine; nothing counts against the target meanwhile.',
+  resolver_silent:
+    'No resolver answered. Check the resolvers of this machine; nothing counts against the target meanwhile.',
 } as const;

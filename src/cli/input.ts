@@ -16,7 +16,10 @@ export function readRole(text: string): Role {
 }
 
 export function readPermissions(text: string): readonly Permission[] {
-  const wanted = text.split(',').map((one) => one.trim()).filter((one) => one !== '');
+  const wanted = text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
   const wrong = wanted.filter((one) => !isPermission(one));
   if (wrong.length === 0) return wanted.filter(isPermission);
   throw new Refusal([`--permissions: ${wrong.join(', ')} is none of ${permissions.join(', ')}.`]);
@@ -25,5 +28,7 @@ export function readPermissions(text: string): readonly Permission[] {
 export function readExpiry(text: string | undefined): Expiry {
   const expiry = text === undefined ? null : parseExpiry(text);
   if (expiry !== undefined) return expiry;
-  throw new Refusal([`--expires must be a duration such as 30d or 12h, or YYYY-MM-DD HH:MM:SS in UTC; ${text} is none.`]);
+  throw new Refusal([
+    `--expires must be a duration such as 30d or 12h, or YYYY-MM-DD HH:MM:SS in UTC; ${text} is none.`,
+  ]);
 }

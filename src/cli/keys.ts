@@ -10,7 +10,13 @@ import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './da
 import { readEmail, readExpiry, readPermissions } from './input.ts';
 import { Refusal } from './refusal.ts';
 
-type CreateFlags = DatabaseFlags & { domain: string; email: string; permissions?: string; expires?: string; label: string };
+type CreateFlags = DatabaseFlags & {
+  domain: string;
+  email: string;
+  permissions?: string;
+  expires?: string;
+  label: string;
+};
 type ListFlags = DatabaseFlags & { domain: string; email?: string };
 
 /** `carillon keys …` */
@@ -20,7 +26,10 @@ export function addKeys(program: Command): void {
     .description('Issue a key to a user; it is printed this once.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--email <address>', 'The user.')
-    .option('--permissions <list>', "What it may do, such as events:read,events:write; left out: all that its user may.")
+    .option(
+      '--permissions <list>',
+      'What it may do, such as events:read,events:write; left out: all that its user may.',
+    )
     .option('--expires <duration>', 'When it ends: 30d, 12h, 4s, or YYYY-MM-DD HH:MM:SS in UTC; left out: never.')
     .option('--label <text>', 'What it is for.', '')
     .action(createKey);
@@ -48,7 +57,12 @@ async function createKey(flags: CreateFlags): Promise<void> {
     const widest = permissionsOf(user.role);
     const wider = (wanted ?? []).filter((permission) => !widest.includes(permission));
     if (wider.length > 0) throw new Refusal([`--permissions: a ${user.role} may not have ${wider.join(', ')}.`]);
-    const key = { userId: user.user_id, label: flags.label, permissions: wanted ?? widest, expiresAt: momentOf(expiry, write.now) };
+    const key = {
+      userId: user.user_id,
+      label: flags.label,
+      permissions: wanted ?? widest,
+      expiresAt: momentOf(expiry, write.now),
+    };
     return insertKey(write, key, systemChance);
   });
   print(flags, { id: String(issued.id), key: issued.key }, [`id: ${issued.id}`, `key: ${issued.key}`]);
@@ -57,7 +71,11 @@ async function createKey(flags: CreateFlags): Promise<void> {
 async function listKeys(flags: ListFlags): Promise<void> {
   const rows = await withAccount(flags, async (write) => {
     const user = flags.email === undefined ? undefined : await findUser(write, flags.email);
-    let query = write.selectFrom('api_keys').innerJoin('users', 'users.user_id', 'api_keys.user_id').selectAll('api_keys').select('users.email');
+    let query = write
+      .selectFrom('api_keys')
+      .innerJoin('users', 'users.user_id', 'api_keys.user_id')
+      .selectAll('api_keys')
+      .select('users.email');
     if (user !== undefined) query = query.where('api_keys.user_id', '=', user.user_id);
     return query.orderBy('api_keys.key_id').execute();
   });
@@ -71,7 +89,9 @@ async function listKeys(flags: ListFlags): Promise<void> {
     expires: showMoment(row.expires_at),
     revoked: row.revoked_at !== null,
   }));
-  const lines = listed.map((row) => [row.id, row.email, row.label, row.revoked ? 'revoked' : 'live', `last used ${row.last_used}`].join('\t'));
+  const lines = listed.map((row) =>
+    [row.id, row.email, row.label, row.revoked ? 'revoked' : 'live', `last used ${row.last_used}`].join('\t'),
+  );
   print(flags, listed, lines);
 }
 

@@ -43,7 +43,7 @@ function greet({ baseUrl, firstAccount }: Service): void {
       `key: ${key}`,
       '',
       'Keep the key: it is shown this once. Try it:',
-      `curl -X POST ${baseUrl}/v2/events -H 'domain: ${domain}' -H 'key: ${key}' -d '{"event_name":"Hello","start_date":"20270101","due_date":"20270102"}'`,
+      `curl -X POST ${baseUrl}/v2/events -H 'domain: ${domain}' -H 'key: ${key}' -H 'content-type: application/json' -d '{"event_name":"Hello","start_date":"20270101","due_date":"20270102"}'`,
     );
   }
   process.stdout.write(`${lines.join('\n')}\n`);

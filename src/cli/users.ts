@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { findByEmail, insertUser } from '../resources/users/actions.ts';
 import { record } from '../delivery/record.ts';
+import { findByEmail, insertUser } from '../resources/users/actions.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './database.ts';
 import { readEmail, readRole } from './input.ts';
 import { Refusal } from './refusal.ts';
@@ -21,8 +21,14 @@ export function addUsers(program: Command): void {
       const email = readEmail(flags.email);
       const role = readRole(flags.role);
       const user = await withAccount(flags, async (write) => {
-        if ((await findByEmail(write, email)) !== undefined) throw new Refusal([`The account has a user with ${email} already.`]);
-        const created = await insertUser(write, { email, role, first_name: flags.firstName, last_name: flags.lastName });
+        if ((await findByEmail(write, email)) !== undefined)
+          throw new Refusal([`The account has a user with ${email} already.`]);
+        const created = await insertUser(write, {
+          email,
+          role,
+          first_name: flags.firstName,
+          last_name: flags.lastName,
+        });
         await record(write, [{ kind: 'new_user', recordId: created.user_id, userId: created.user_id }]);
         return created;
       });

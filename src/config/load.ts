@@ -29,7 +29,11 @@ export function loadConfig(sources: Sources): { config: Config } | { faults: rea
   return faults.length > 0 ? { faults } : { config: Object.freeze(config) };
 }
 
-function textOf(name: OptionName, row: Option<unknown>, sources: Sources): { text: string | undefined; writtenAs: string } {
+function textOf(
+  name: OptionName,
+  row: Option<unknown>,
+  sources: Sources,
+): { text: string | undefined; writtenAs: string } {
   const flag = sources.flags[name];
   if (flag !== undefined) return { text: flag, writtenAs: `--${row.flag}` };
   const variable = environmentName(row.flag);
@@ -42,7 +46,9 @@ function textOf(name: OptionName, row: Option<unknown>, sources: Sources): { tex
 /** C10: on a wildcard address nobody could say what the service is called. */
 function contradictions(config: Config): string[] {
   if (!isWildcard(config.host) || config.baseUrl !== undefined) return [];
-  return [`--host ${config.host} listens on every address: say with --base-url under which one others reach the service.`];
+  return [
+    `--host ${config.host} listens on every address: say with --base-url under which one others reach the service.`,
+  ];
 }
 
 function isWildcard(host: string): boolean {

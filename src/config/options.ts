@@ -95,7 +95,8 @@ export const options = {
     shape: 'token',
     says: 'Opens /metrics to others than this machine, as Authorization: Bearer …',
     initial: '',
-    parse: (text) => (text === '' || text.length >= 16 ? { value: text } : { fault: 'must be at least 16 characters long' }),
+    parse: (text) =>
+      text === '' || text.length >= 16 ? { value: text } : { fault: 'must be at least 16 characters long' },
     secret: true,
   }),
   maxRequests: option({
@@ -137,7 +138,9 @@ function parseTime(text: string, leastMs: number, mostMs: number): Parsed<number
 
 function parseDatabase(text: string): Parsed<{ path: string }> {
   const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : '';
-  return path === '' ? { fault: 'must be sqlite: and the path of a file, such as sqlite:data/carillon.db' } : { value: { path } };
+  return path === ''
+    ? { fault: 'must be sqlite: and the path of a file, such as sqlite:data/carillon.db' }
+    : { value: { path } };
 }
 
 function parseBaseUrl(text: string): Parsed<string> {
@@ -150,14 +153,17 @@ function parseBaseUrl(text: string): Parsed<string> {
 
 function parseWaits(text: string): Parsed<readonly [number, number]> {
   const [first, second, ...more] = text.split(',').map(parseDuration);
-  if (first === undefined || second === undefined || more.length > 0) return { fault: 'must be two durations, such as 1m,2h' };
+  if (first === undefined || second === undefined || more.length > 0)
+    return { fault: 'must be two durations, such as 1m,2h' };
   return { value: [first, second] };
 }
 
 function parseOrigins(text: string): Parsed<readonly string[]> {
   const origins = listOf(text);
   const wrong = origins.find((origin) => URL.parse(origin)?.origin !== origin);
-  return wrong === undefined ? { value: origins } : { fault: `must list origins such as https://app.example.com; ${wrong} is none` };
+  return wrong === undefined
+    ? { value: origins }
+    : { fault: `must list origins such as https://app.example.com; ${wrong} is none` };
 }
 
 function parseProxies(text: string): Parsed<readonly string[]> {
@@ -172,5 +178,8 @@ function parseProxies(text: string): Parsed<readonly string[]> {
 }
 
 function listOf(text: string): string[] {
-  return text.split(',').map((item) => item.trim()).filter((item) => item !== '');
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
 }

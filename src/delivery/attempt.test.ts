@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { certificate, privateKey } from '../../test/harness/tls.ts';
-import { systemClock } from '../clock.ts';
+import { type Clock, systemClock } from '../clock.ts';
 import { createAttempt, type Order, type Outcome } from './attempt.ts';
 import { forbiddenTargets, names } from './guard.corpus.ts';
 import { type CheckedAddress, createGuard, type Guard } from './guard.ts';
@@ -37,13 +37,16 @@ function guardFor(...addresses: string[]): Guard {
   return { judge: async () => ({ allowed: true, addresses: checked }) };
 }
 
-type Setup = Partial<Order> & { guard?: Guard; ca?: string };
+type Setup = Partial<Order> & { guard?: Guard; ca?: string; clock?: Clock };
 
-function attempt(target: string, { guard = guardWith(resolveLoopback), ca, ...order }: Setup = {}): Promise<Outcome> {
+function attempt(
+  target: string,
+  { guard = guardWith(resolveLoopback), ca, clock = systemClock, ...order }: Setup = {},
+): Promise<Outcome> {
   const post = createAttempt({
     guard,
     userAgent: 'Carillon/test',
-    clock: { ...systemClock, now: () => NOW },
+    clock: { ...clock, now: () => NOW },
     ...(ca === undefined ? {} : { ca }),
   });
   const signal = new AbortController().signal;
@@ -119,10 +122,11 @@ function openSockets(): string[] {
 }
 
 /** Counts the client sockets that are made from here on, whatever becomes of them. */
-function countDials(t: TestContext): () => number {
+function countDials(t: TestContext, meddle: (socket: Socket) => void = () => {}): () => number {
   let dials = 0;
-  const count = () => {
+  const count = (message: unknown) => {
     dials += 1;
+    meddle((message as { socket: Socket }).socket);
   };
   subscribe('net.client.socket', count);
   t.after(() => unsubscribe('net.client.socket', count));
@@ -523,6 +527,32 @@ test('the next address of a name is tried when one is refused, and one that work
   const { port } = await closedPort();
   const guard = guardFor('::1', '127.0.0.1', '::1');
   assert.deepEqual(essence(await attempt(`http://target.example:${port}/`, { guard })), failed('refused'));
+});
+
+test('C21 an address that hangs has its share of the time, and the next one has the rest', async (t) => {
+  const hook = await target(t, answer(OK));
+  const dials = countDials(t);
+  // Half of the time is over in the same turn, before any connection can be there; the whole of it is not.
+  const after: Clock['after'] = (waitMs, run) => {
+    if (waitMs > AMPLE_MS / 2) return systemClock.after(waitMs, run);
+    process.nextTick(run);
+    return () => {};
+  };
+  const guard = guardFor('127.0.0.1', '127.0.0.1');
+  assert.deepEqual(essence(await attempt(hook.url, { guard, clock: { ...systemClock, after } })), answered(200));
+  assert.equal(dials(), 2);
+});
+
+test('C17 a connection that breaks before the request is on it is not made again', async (t) => {
+  const hook = await target(t, answer(OK));
+  let asked = 0;
+  const guard = guardWith(async () => {
+    asked += 1;
+    return { addresses: ['127.0.0.1'] };
+  });
+  const dials = countDials(t, (socket) => socket.once('connect', () => socket.destroy()));
+  assert.deepEqual(essence(await attempt(`http://target.example:${hook.port}/`, { guard })), failed('reset'));
+  assert.deepEqual([asked, dials(), hook.received()], [1, 1, '']);
 });
 
 test('of a thousand addresses a few are tried, of both families', async (t) => {

@@ -144,9 +144,8 @@ export function createAttempt({
     };
 
     const reach = async (): Promise<Socket> => {
-      // undici dials again when a connection breaks before the request is on it, as at bytes nobody asked for.
-      if (stage !== 'idle')
-        throw new Unreached({ kind: 'failed', cause: 'protocol', note: 'broke off before the request' });
+      // undici dials again when a connection breaks before the request is on it; we resolve and dial once.
+      if (stage !== 'idle') throw new Unreached({ kind: 'failed', cause: 'reset', note: 'broke before the request' });
       stage = 'resolving';
       const addresses = await judged(guard, url, Math.min(LONGEST_DNS_MS, order.deadlineMs / 2));
       ended.signal.throwIfAborted();
@@ -290,7 +289,6 @@ async function secured(socket: Socket, url: URL, dialling: Dialling): Promise<So
   try {
     await opened(secure, 'secureConnect', dialling.leftMs(), dialling);
   } catch (error) {
-    socket.destroy();
     throw new Unreached(classify(error, 'tls'));
   }
   return secure;
@@ -311,7 +309,6 @@ function opened(
   socket.on('error', reject);
   socket.once('close', () => reject(Object.assign(new Error(`${event} closed`), { code: 'ECONNRESET' })));
   ended.addEventListener('abort', () => socket.destroy(), { once: true });
-  if (ended.aborted) socket.destroy();
   return promise.finally(cancelTimer);
 }
 

@@ -270,7 +270,14 @@ export class Engine {
       fraction: this.#ports.chance.fraction(),
     });
     const now = this.#ports.clock.now();
-    const settlement = lane.finish({ flight, verdict, outcome: outcomeWord(outcome), reason: reasonOf(verdict), ms: outcome.ms, now });
+    const settlement = lane.finish({
+      flight,
+      verdict,
+      outcome: outcomeWord(outcome),
+      reason: reasonOf(verdict),
+      ms: outcome.ms,
+      now,
+    });
     this.#report(lane, flight, outcome, verdict);
     // Stopped by our own stop, or by the hook's end: the delivery is owed as before, and nothing happened.
     if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#settle(settlement);

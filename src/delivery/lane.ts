@@ -170,7 +170,8 @@ export class Lane {
     const before = this.#state();
     const delivery = this.#apply(flight, verdict, outcome, now);
     const after = this.#state();
-    const changed = before.failures !== after.failures || before.dueAt !== after.dueAt || before.lastOutcome !== after.lastOutcome;
+    const changed =
+      before.failures !== after.failures || before.dueAt !== after.dueAt || before.lastOutcome !== after.lastOutcome;
     return {
       hookId: this.hookId,
       accountId: this.accountId,
@@ -276,7 +277,8 @@ export class Lane {
   #putBack(row: OwedRow): void {
     if (this.#askAgain.delete(row.deliveryId)) this.moreAsked = true;
     else if (row.asked) this.#asked.unshift(row);
-    else if (row.deliveryId === this.#retryDeliveryId || this.waiting[0]?.deliveryId !== this.#retryDeliveryId) this.waiting.unshift(row);
+    else if (row.deliveryId === this.#retryDeliveryId || this.waiting[0]?.deliveryId !== this.#retryDeliveryId)
+      this.waiting.unshift(row);
     else this.waiting.splice(1, 0, row);
   }
 

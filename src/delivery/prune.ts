@@ -5,7 +5,12 @@ import type { Store, Tx } from '../store/store.ts';
 const DAY_MS = 24 * 3_600_000;
 
 /** How long what is past is kept. What is owed to a live hook is never dropped. */
-export const KEPT_MS = { attempts: 30 * DAY_MS, settled: 30 * DAY_MS, endedHooks: 30 * DAY_MS, occurrences: 90 * DAY_MS };
+export const KEPT_MS = {
+  attempts: 30 * DAY_MS,
+  settled: 30 * DAY_MS,
+  endedHooks: 30 * DAY_MS,
+  occurrences: 90 * DAY_MS,
+};
 
 const EVERY_MS = 3_600_000;
 
@@ -14,7 +19,7 @@ const ROWS_A_WRITE = 500;
 
 /** Drops what is older than it is kept (C23, X2, X3), a little at a time, every hour; `stop` ends it. */
 export function startPruning({ store, clock, log }: { store: Store; clock: Clock; log: Log }): { stop(): void } {
-  let cancel = () => undefined as undefined | void;
+  let cancel: () => void = () => undefined;
   let stopped = false;
   async function run(): Promise<void> {
     try {
@@ -53,13 +58,27 @@ type Step = (tx: Tx) => Promise<number>;
 function steps(now: number): Step[] {
   return [
     async ({ queries }) => {
-      const old = queries.selectFrom('attempts').select('attempt_id').where('attempted_at', '<', now - KEPT_MS.attempts).limit(ROWS_A_WRITE);
-      const { numDeletedRows } = await queries.deleteFrom('attempts').where('attempt_id', 'in', old).executeTakeFirstOrThrow();
+      const old = queries
+        .selectFrom('attempts')
+        .select('attempt_id')
+        .where('attempted_at', '<', now - KEPT_MS.attempts)
+        .limit(ROWS_A_WRITE);
+      const { numDeletedRows } = await queries
+        .deleteFrom('attempts')
+        .where('attempt_id', 'in', old)
+        .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
     async ({ queries }) => {
-      const old = queries.selectFrom('settled').select('delivery_id').where('settled_at', '<', now - KEPT_MS.settled).limit(ROWS_A_WRITE);
-      const { numDeletedRows } = await queries.deleteFrom('settled').where('delivery_id', 'in', old).executeTakeFirstOrThrow();
+      const old = queries
+        .selectFrom('settled')
+        .select('delivery_id')
+        .where('settled_at', '<', now - KEPT_MS.settled)
+        .limit(ROWS_A_WRITE);
+      const { numDeletedRows } = await queries
+        .deleteFrom('settled')
+        .where('delivery_id', 'in', old)
+        .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
     async ({ queries }) => {
@@ -71,7 +90,11 @@ function steps(now: number): Step[] {
         .limit(ROWS_A_WRITE)
         .execute();
       for (const { account_id, position } of old) {
-        await queries.deleteFrom('occurrences').where('account_id', '=', account_id).where('position', '=', position).execute();
+        await queries
+          .deleteFrom('occurrences')
+          .where('account_id', '=', account_id)
+          .where('position', '=', position)
+          .execute();
       }
       return old.length;
     },
@@ -91,9 +114,22 @@ function dropEndedHooks(now: number): Step {
     const hookIds = old.map((hook) => hook.hook_id);
     if (hookIds.length === 0) return 0;
     const owed = queries.selectFrom('owed').select('delivery_id').where('hook_id', 'in', hookIds).limit(ROWS_A_WRITE);
-    const { numDeletedRows } = await queries.deleteFrom('owed').where('delivery_id', 'in', owed).executeTakeFirstOrThrow();
+    const { numDeletedRows } = await queries
+      .deleteFrom('owed')
+      .where('delivery_id', 'in', owed)
+      .executeTakeFirstOrThrow();
     if (Number(numDeletedRows) === ROWS_A_WRITE) return ROWS_A_WRITE;
-    await queries.deleteFrom('hooks').where('hook_id', 'in', hookIds).where((where) => where.not(where.exists(where.selectFrom('owed').select('owed.delivery_id').whereRef('owed.hook_id', '=', 'hooks.hook_id')))).execute();
+    await queries
+      .deleteFrom('hooks')
+      .where('hook_id', 'in', hookIds)
+      .where((where) =>
+        where.not(
+          where.exists(
+            where.selectFrom('owed').select('owed.delivery_id').whereRef('owed.hook_id', '=', 'hooks.hook_id'),
+          ),
+        ),
+      )
+      .execute();
     return hookIds.length;
   };
 }

@@ -84,7 +84,10 @@ export async function askAgain(write: AccountWrite, delivery: { deliveryId: numb
   } else {
     const { settled_at, state, ...row } = settled;
     const delivered_at = state === 'delivered' ? settled_at : null;
-    await queries.insertInto('owed').values({ ...row, asked: 1, delivered_at }).execute();
+    await queries
+      .insertInto('owed')
+      .values({ ...row, asked: 1, delivered_at })
+      .execute();
   }
   announceAsked([delivery.hookId]);
 }

@@ -25,7 +25,11 @@ ajv.addKeyword({
   validate: ({ least, most }: { least: number; most: number }, text: string) => isText(text, least, most),
 });
 ajv.addKeyword({ keyword: 'x-most', type: 'string', validate: (most: number, text: string) => Number(text) <= most });
-ajv.addKeyword({ keyword: 'x-decimal', type: 'number', validate: (_: true, value: number) => isDecimal(String(value)) });
+ajv.addKeyword({
+  keyword: 'x-decimal',
+  type: 'number',
+  validate: (_: true, value: number) => isDecimal(String(value)),
+});
 
 /** Whether a text can be kept: no NUL, no lone surrogate, and as long as it may be after trimming, in characters. */
 export function isText(text: string, least: number, most: number): boolean {

@@ -34,13 +34,17 @@ export type Fields = { readonly [name: string]: Field };
 type StoredOf<F> = F extends Field<infer S> ? S : never;
 
 /** What a creation gives to its action: every writable field, with its initial value where none was given. */
-export type Created<F extends Fields> = { [K in keyof F as F[K]['mode'] extends 'shown' | 'fixed' ? never : K]: StoredOf<F[K]> };
+export type Created<F extends Fields> = {
+  [K in keyof F as F[K]['mode'] extends 'shown' | 'fixed' ? never : K]: StoredOf<F[K]>;
+};
 
 /** What a change gives to its action: only what was given. */
 export type Changed<F extends Fields> = Partial<Created<F>>;
 
 /** What a presentation needs: every field that is shown, as stored. */
-export type Shown<F extends Fields> = { [K in keyof F as F[K]['mode'] extends 'asked' | 'fixed' ? never : K]: StoredOf<F[K]> };
+export type Shown<F extends Fields> = {
+  [K in keyof F as F[K]['mode'] extends 'asked' | 'fixed' ? never : K]: StoredOf<F[K]>;
+};
 
 const STRING: JsonSchema = { type: 'string' };
 const DATE_TIME: JsonSchema = { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$' };
@@ -131,7 +135,12 @@ export const prose = (says: string) => text({ says, most: 20_000, initial: '' })
 /** Words separated by commas, stored trimmed and without empty ones. */
 export function tags(says: string): Field<string, 'written'> {
   const field = line(says, 1_000);
-  const parse = (value: unknown) => String(value).split(',').map((tag) => tag.trim()).filter((tag) => tag !== '').join(',');
+  const parse = (value: unknown) =>
+    String(value)
+      .split(',')
+      .map((tag) => tag.trim())
+      .filter((tag) => tag !== '')
+      .join(',');
   return { ...field, parse };
 }
 
@@ -268,14 +277,28 @@ function plainDecimal(text: string): string {
 
 /** The id of another record, required. */
 export const reference = (says: string) =>
-  written<number>({ says, accepts: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }, must: 'must be an id', parse: idOf, show: String }, undefined);
+  written<number>(
+    {
+      says,
+      accepts: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      must: 'must be an id',
+      parse: idOf,
+      show: String,
+    },
+    undefined,
+  );
 
 /** The id of another record, or none: `"0"`, 0, `""` or null (C26). */
 export const referenceOrNone = (says: string) =>
   written<number>(
     {
       says: `${says} "0" for none.`,
-      accepts: { type: ['string', 'integer', 'null'], format: 'id-or-none', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      accepts: {
+        type: ['string', 'integer', 'null'],
+        format: 'id-or-none',
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+      },
       must: 'must be an id, or "0" for none',
       parse: idOf,
       show: String,
@@ -303,15 +326,22 @@ export const assigned = (says: string): Field<readonly Assigned[], 'written'> =>
           minimum: 0,
           maximum: Number.MAX_SAFE_INTEGER,
           required: ['user_id'],
-          properties: { user_id: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER } },
+          properties: {
+            user_id: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+          },
         },
       },
       must: 'must be a list of user ids',
-      parse: (value) => [...new Set((value as readonly unknown[]).map(userIdOf))].map((user_id) => ({ user_id, user_name: '' })),
+      parse: (value) =>
+        [...new Set((value as readonly unknown[]).map(userIdOf))].map((user_id) => ({ user_id, user_name: '' })),
       show: (users) => users.map(({ user_id, user_name }) => ({ user_id: String(user_id), user_name })),
       answers: {
         type: 'array',
-        items: { type: 'object', required: ['user_id', 'user_name'], properties: { user_id: STRING, user_name: STRING } },
+        items: {
+          type: 'object',
+          required: ['user_id', 'user_name'],
+          properties: { user_id: STRING, user_name: STRING },
+        },
       },
     },
     [],

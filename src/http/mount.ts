@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 import { type CallerOf, demand } from './auth.ts';
 import { parseId } from './ids.ts';
 import type { RawQuery } from './query.ts';
-import { type Answer, idNames, type Input, type Route } from './route.ts';
+import { type Answer, type Input, idNames, type Route } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

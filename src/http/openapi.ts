@@ -88,7 +88,10 @@ function operation(row: Route): Record<string, unknown> {
     description: parameter.says,
     schema: parameter.schema,
   }));
-  const body = row.body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: row.body } } } };
+  const body =
+    row.body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: row.body } } } };
   return {
     operationId: operationId(row),
     summary: row.says,
@@ -104,14 +107,18 @@ function operation(row: Route): Record<string, unknown> {
 /** Unique, and readable in generated clients: `getEvents`, `postHooksRestore`. */
 function operationId(row: Route): string {
   const words = row.path.split('/').filter((part) => part !== '');
-  const named = words.map((word) => (word.startsWith('{') ? 'By_id' : word)).map((word) => word[0]?.toUpperCase() + word.slice(1));
+  const named = words
+    .map((word) => (word.startsWith('{') ? 'By_id' : word))
+    .map((word) => word[0]?.toUpperCase() + word.slice(1));
   return row.method.toLowerCase() + named.join('').replaceAll('_', '');
 }
 
 function success(row: Route): Record<string, unknown> {
   const headers = {
     ...(row.status === 201 ? { Location: { schema: { type: 'string', format: 'uri' } } } : {}),
-    ...('limit' in row.parameters ? { Link: { schema: { type: 'string' }, description: 'rel="next", while there is more.' } } : {}),
+    ...('limit' in row.parameters
+      ? { Link: { schema: { type: 'string' }, description: 'rel="next", while there is more.' } }
+      : {}),
   };
   return { description: row.says, headers, content: { 'application/json': { schema: row.answer } } };
 }

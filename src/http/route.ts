@@ -2,7 +2,15 @@ import type { Caller, Permission } from '../access.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
 import { type BodySpec, change, creation } from './body.ts';
-import { answerSchema, type Changed, type Created, type Fields, type JsonSchema, present, type Shown } from './fields.ts';
+import {
+  answerSchema,
+  type Changed,
+  type Created,
+  type Fields,
+  type JsonSchema,
+  present,
+  type Shown,
+} from './fields.ts';
 import { listSchema, MOST_RECORDS, type Page, type Paging, pagingParameters, recordSchema } from './paging.ts';
 import { type Given, type Parameters, type RawQuery, readQuery } from './query.ts';
 
@@ -52,7 +60,9 @@ export type Route = {
 );
 
 /** The ids in a path, by name: `/events/{event_id}` gives `{ event_id: number }`. */
-export type Ids<P extends string> = P extends `${string}{${infer Name}}${infer Rest}` ? { [K in Name]: number } & Ids<Rest> : unknown;
+export type Ids<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
+  ? { [K in Name]: number } & Ids<Rest>
+  : unknown;
 
 type Head<Path extends string> = {
   path: Path;
@@ -66,7 +76,13 @@ export function list<Path extends string, P extends Parameters, F extends Fields
   row: Head<Path> & {
     parameters: P;
     fields: F;
-    call: (view: AccountView, caller: Caller, given: Given<P>, paging: Paging, ids: Ids<Path>) => Promise<Page<Shown<F>>>;
+    call: (
+      view: AccountView,
+      caller: Caller,
+      given: Given<P>,
+      paging: Paging,
+      ids: Ids<Path>,
+    ) => Promise<Page<Shown<F>>>;
   },
 ): Route {
   const parameters = { ...row.parameters, ...pagingParameters };
@@ -84,7 +100,10 @@ export function list<Path extends string, P extends Parameters, F extends Fields
       const paging = { offset, limit };
       const page = await row.call(view, caller, given as Given<P>, paging, input.ids as Ids<Path>);
       const data = page.rows.map((record) => present(row.fields, record));
-      return { body: { paging: { offset, limit, total_records: page.total }, data }, paging: { ...paging, total: page.total } };
+      return {
+        body: { paging: { offset, limit, total_records: page.total }, data },
+        paging: { ...paging, total: page.total },
+      };
     },
   };
 }
@@ -102,7 +121,9 @@ export function one<Path extends string, F extends Fields>(
     answer: recordSchema(answerSchema(row.fields)),
     records: [],
     mode: 'read',
-    run: async (view, caller, input) => ({ body: { data: present(row.fields, await row.call(view, caller, input.ids as Ids<Path>)) } }),
+    run: async (view, caller, input) => ({
+      body: { data: present(row.fields, await row.call(view, caller, input.ids as Ids<Path>)) },
+    }),
   };
 }
 
@@ -154,14 +175,21 @@ export function update<Path extends string, F extends Fields, T extends Fields =
     records: row.records,
     mode: 'write',
     async run(write, caller, input) {
-      return { body: { data: present(row.fields, await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>)) } };
+      return {
+        body: {
+          data: present(row.fields, await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>)),
+        },
+      };
     },
   };
 }
 
 /** A deletion: 200 `[]` (C8). */
 export function remove<Path extends string>(
-  row: Head<Path> & { records: readonly string[]; call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<void> },
+  row: Head<Path> & {
+    records: readonly string[];
+    call: (write: AccountWrite, caller: Caller, ids: Ids<Path>) => Promise<void>;
+  },
 ): Route {
   return {
     ...head(row),
@@ -196,7 +224,9 @@ export function ask<Path extends string, F extends Fields>(
     answer: recordSchema(answerSchema(row.fields)),
     records: [],
     mode: 'write',
-    run: async (write, caller, input) => ({ body: { data: present(row.fields, await row.call(write, caller, input.ids as Ids<Path>)) } }),
+    run: async (write, caller, input) => ({
+      body: { data: present(row.fields, await row.call(write, caller, input.ids as Ids<Path>)) },
+    }),
   };
 }
 

@@ -11,7 +11,11 @@ export type Completion = { readonly completed: number; readonly date_completed: 
  *
  * @param before what is stored; open for a record that is being created
  */
-export function completionAfter(before: Completion, input: CompletionInput, now: number): Completion & { completes: boolean } {
+export function completionAfter(
+  before: Completion,
+  input: CompletionInput,
+  now: number,
+): Completion & { completes: boolean } {
   const reopens = input.resume === 1 || input.completed === 0;
   if (reopens && input.completed === 1) {
     throw invalidInput([{ field: 'resume', message: 'must not be given together with completed' }]);

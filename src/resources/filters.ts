@@ -1,6 +1,14 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { dayBeginsAt, dayEndsAt } from '../http/dates.ts';
-import { dayParameter, type Given, idParameter, type Parameter, type Parameters, textParameter, wordParameter } from '../http/query.ts';
+import {
+  dayParameter,
+  type Given,
+  idParameter,
+  type Parameter,
+  type Parameters,
+  textParameter,
+  wordParameter,
+} from '../http/query.ts';
 import { invalidInput } from '../problems.ts';
 
 /** A filter of a list: a query parameter, and the condition it stands for. One row serves validation, query and docs. */
@@ -73,7 +81,11 @@ export function wordFilter<W extends string>(says: string, words: Readonly<Recor
 export const condition = (text: string): Expression<SqlBool> => sql<SqlBool>`${sql.raw(text)}`;
 
 /** The two spellings of one filter: the sample call of the specification uses the longer one. */
-export function spelled<N extends string, A extends string, T>(name: N, alias: A, filter: Filter<T>): Record<N | A, Filter<T>> {
+export function spelled<N extends string, A extends string, T>(
+  name: N,
+  alias: A,
+  filter: Filter<T>,
+): Record<N | A, Filter<T>> {
   return { [name]: filter, [alias]: { ...filter, alias: name } } as Record<N | A, Filter<T>>;
 }
 
@@ -86,7 +98,9 @@ export function conditionsOf<F extends Filters>(filters: F, given: Given<F & Par
     if (filter === undefined) continue;
     const { alias } = filter;
     if (alias !== undefined && values[alias] !== undefined && values[alias] !== values[name]) {
-      throw invalidInput([name, alias].map((field) => ({ field, message: `${alias} and ${name} are one filter: must be the same` })));
+      throw invalidInput(
+        [name, alias].map((field) => ({ field, message: `${alias} and ${name} are one filter: must be the same` })),
+      );
     }
     conditions.push(filter.where(values[name]));
   }

@@ -17,14 +17,20 @@ export function userName(user: { first_name: string; last_name: string }): strin
  */
 export async function creatorFor(view: AccountView, caller: Caller, wanted: number, present: number): Promise<number> {
   if (wanted === 0 || wanted === present) return present;
-  if (!isAdmin(caller)) throw new Problem('not_permitted', { detail: 'Only admins may name another user as the creator.' });
+  if (!isAdmin(caller))
+    throw new Problem('not_permitted', { detail: 'Only admins may name another user as the creator.' });
   await mustBeUsers(view, [wanted]);
   return wanted;
 }
 
 async function mustBeUsers(view: AccountView, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return;
-  const rows = await view.selectFrom('users').select('users.user_id').where('users.date_deleted', 'is', null).where('users.user_id', 'in', userIds).execute();
+  const rows = await view
+    .selectFrom('users')
+    .select('users.user_id')
+    .where('users.date_deleted', 'is', null)
+    .where('users.user_id', 'in', userIds)
+    .execute();
   if (rows.length < userIds.length) throw notFound();
 }
 
@@ -32,7 +38,11 @@ async function mustBeUsers(view: AccountView, userIds: readonly number[]): Promi
 export type AssignableNoun = 'project' | 'task' | 'subtask';
 
 /** Who is assigned to each of these records, by record. */
-export async function assignedTo(view: AccountView, noun: AssignableNoun, recordIds: readonly number[]): Promise<Map<number, Assigned[]>> {
+export async function assignedTo(
+  view: AccountView,
+  noun: AssignableNoun,
+  recordIds: readonly number[],
+): Promise<Map<number, Assigned[]>> {
   const found = new Map<number, Assigned[]>();
   if (recordIds.length === 0) return found;
   const rows = await view
@@ -75,7 +85,12 @@ export async function assign(
   await mustBeUsers(write, userIds);
   await unassign(write, noun, [recordId]);
   if (userIds.length === 0) return;
-  await write.insertInto('assignments', userIds.map((user_id) => ({ noun, record_id: recordId, user_id }))).execute();
+  await write
+    .insertInto(
+      'assignments',
+      userIds.map((user_id) => ({ noun, record_id: recordId, user_id })),
+    )
+    .execute();
 }
 
 /** Nobody is assigned to these records any more. */

@@ -32,7 +32,9 @@ export class AccountView {
 
   selectFrom<T extends AccountTable>(table: T): SelectQueryBuilder<Tables, T, object> {
     // Kysely cannot follow a table that is a type parameter; what is narrowed here is told to it by hand, once.
-    const query = this.#queries.selectFrom(table as AccountTable).where(`${table}.account_id` as never, '=', this.accountId as never);
+    const query = this.#queries
+      .selectFrom(table as AccountTable)
+      .where(`${table}.account_id` as never, '=', this.accountId as never);
     return query as unknown as SelectQueryBuilder<Tables, T, object>;
   }
 }
@@ -51,7 +53,10 @@ export class AccountWrite extends AccountView {
     return write.#tx;
   }
 
-  insertInto<T extends AccountTable>(table: T, rows: NewRow<T> | readonly NewRow<T>[]): InsertQueryBuilder<Tables, T, InsertResult> {
+  insertInto<T extends AccountTable>(
+    table: T,
+    rows: NewRow<T> | readonly NewRow<T>[],
+  ): InsertQueryBuilder<Tables, T, InsertResult> {
     const list = (Array.isArray(rows) ? rows : [rows]) as readonly object[];
     const values = list.map((row) => ({ ...row, account_id: this.accountId }));
     const query = this.#tx.queries.insertInto(table as AccountTable).values(values as never);
@@ -59,12 +64,16 @@ export class AccountWrite extends AccountView {
   }
 
   updateTable<T extends AccountTable>(table: T): UpdateQueryBuilder<Tables, T, T, UpdateResult> {
-    const query = this.#tx.queries.updateTable(table as AccountTable).where(`${table}.account_id` as never, '=', this.accountId as never);
+    const query = this.#tx.queries
+      .updateTable(table as AccountTable)
+      .where(`${table}.account_id` as never, '=', this.accountId as never);
     return query as unknown as UpdateQueryBuilder<Tables, T, T, UpdateResult>;
   }
 
   deleteFrom<T extends AccountTable>(table: T): DeleteQueryBuilder<Tables, T, DeleteResult> {
-    const query = this.#tx.queries.deleteFrom(table as AccountTable).where(`${table}.account_id` as never, '=', this.accountId as never);
+    const query = this.#tx.queries
+      .deleteFrom(table as AccountTable)
+      .where(`${table}.account_id` as never, '=', this.accountId as never);
     return query as unknown as DeleteQueryBuilder<Tables, T, DeleteResult>;
   }
 }

@@ -11,7 +11,9 @@ const folder = new URL('./migrations/', import.meta.url);
 
 /** The migrations in order, as this database reads them. Numbered from 1 without a gap; forward only. */
 export function migrations(dialect: Dialect): Migration[] {
-  const files = readdirSync(folder).filter((file) => /^\d{4}_\w+\.sql$/.test(file)).sort();
+  const files = readdirSync(folder)
+    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
+    .sort();
   return files.map((file, index) => {
     const version = Number(file.slice(0, 4));
     if (version !== index + 1) throw new Error(`migration ${file} is out of order`);
@@ -39,7 +41,9 @@ export function migrate(database: DatabaseSync, dialect: Dialect): void {
     database.exec('create table if not exists migrations (version integer primary key, name text not null) strict');
     const version = versionOf(database);
     if (version > all.length) {
-      throw new StoreFault(`The database is at version ${version}, from a newer Carillon; this one knows ${all.length}. Update Carillon.`);
+      throw new StoreFault(
+        `The database is at version ${version}, from a newer Carillon; this one knows ${all.length}. Update Carillon.`,
+      );
     }
     for (const migration of all.slice(version)) {
       database.exec(migration.sql);

@@ -24,7 +24,11 @@ export class SqliteConnection {
 
   constructor(path: string, options: { readOnly: boolean }) {
     // Busy timeout 0: waiting inside SQLite would stop the event loop; the store waits on a timer instead.
-    this.database = new DatabaseSync(path, { readOnly: options.readOnly, timeout: 0, enableForeignKeyConstraints: true });
+    this.database = new DatabaseSync(path, {
+      readOnly: options.readOnly,
+      timeout: 0,
+      enableForeignKeyConstraints: true,
+    });
     this.database.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
     const dialect: SqliteDatabase = { prepare: (sql) => this.#prepared(sql), close: () => undefined };
     this.queries = new Kysely<Tables>({ dialect: new SqliteDialect({ database: dialect }) });

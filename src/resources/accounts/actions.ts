@@ -18,7 +18,12 @@ export function parseDomain(text: string): string | undefined {
 }
 
 /** Creates an account with its owner and a key that may do everything. A domain that is taken: `domain_taken`. */
-export async function createAccount(tx: Tx, account: { domain: string; email: string }, now: number, chance: Chance): Promise<NewAccount> {
+export async function createAccount(
+  tx: Tx,
+  account: { domain: string; email: string },
+  now: number,
+  chance: Chance,
+): Promise<NewAccount> {
   const { domain, email } = account;
   const created = await tx.queries
     .insertInto('accounts')
@@ -36,7 +41,11 @@ export async function createAccount(tx: Tx, account: { domain: string; email: st
 
 /** The id of the account with this domain, or undefined. */
 export async function findAccount(read: Queries, domain: string): Promise<number | undefined> {
-  const row = await read.selectFrom('accounts').select('account_id').where('domain', '=', domain.toLowerCase()).executeTakeFirst();
+  const row = await read
+    .selectFrom('accounts')
+    .select('account_id')
+    .where('domain', '=', domain.toLowerCase())
+    .executeTakeFirst();
   return row?.account_id;
 }
 

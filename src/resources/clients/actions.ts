@@ -12,18 +12,30 @@ import { type clientFields, clientFilters } from './schema.ts';
 
 type ClientRow = Shown<typeof clientFields>;
 
-export async function listClients(view: AccountView, given: Given<typeof clientFilters>, paging: Paging): Promise<Page<ClientRow>> {
+export async function listClients(
+  view: AccountView,
+  given: Given<typeof clientFilters>,
+  paging: Paging,
+): Promise<Page<ClientRow>> {
   const shown = view.selectFrom('clients').selectAll('clients').orderBy('clients.client_id');
   return pageOf(view.selectFrom('clients'), shown, conditionsOf(clientFilters, given), paging);
 }
 
 export async function getClient(view: AccountView, clientId: number): Promise<ClientRow> {
-  const row = await view.selectFrom('clients').selectAll('clients').where('clients.client_id', '=', clientId).executeTakeFirst();
+  const row = await view
+    .selectFrom('clients')
+    .selectAll('clients')
+    .where('clients.client_id', '=', clientId)
+    .executeTakeFirst();
   if (row === undefined) throw notFound();
   return row;
 }
 
-export async function createClient(write: AccountWrite, caller: Caller, input: Created<typeof clientFields>): Promise<ClientRow> {
+export async function createClient(
+  write: AccountWrite,
+  caller: Caller,
+  input: Created<typeof clientFields>,
+): Promise<ClientRow> {
   const user_id = await creatorFor(write, caller, input.user_id, caller.userId);
   const row = await write
     .insertInto('clients', { ...input, user_id, date_created: write.now, date_modified: null })
@@ -62,7 +74,11 @@ export async function deleteClient(write: AccountWrite, caller: Caller, clientId
     .execute();
   await write.deleteFrom('clients').where('client_id', '=', clientId).execute();
   await record(write, [
-    ...projects.map(({ project_id }) => ({ kind: 'changed_project' as const, recordId: project_id, userId: caller.userId })),
+    ...projects.map(({ project_id }) => ({
+      kind: 'changed_project' as const,
+      recordId: project_id,
+      userId: caller.userId,
+    })),
     { kind: 'deleted_client', recordId: clientId, userId: caller.userId },
   ]);
 }

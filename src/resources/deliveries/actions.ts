@@ -45,7 +45,16 @@ function settled(view: AccountView) {
     ]);
 }
 
-type Found = { id: number; hook_id: number; user_id: number; kind: string; record_id: number; date_created: number; date_settled: number | null; state: string };
+type Found = {
+  id: number;
+  hook_id: number;
+  user_id: number;
+  kind: string;
+  record_id: number;
+  date_created: number;
+  date_settled: number | null;
+  state: string;
+};
 
 function shown(row: Found, lastOutcome: string | undefined, baseUrl: string): DeliveryRow {
   const { kind, record_id, user_id: _, ...rest } = row;
@@ -84,7 +93,10 @@ export async function listDeliveries(
     await past.clearSelect().select(count).executeTakeFirstOrThrow(),
   ];
   const found = await waiting.unionAll(past).orderBy('id').limit(paging.limit).offset(paging.offset).execute();
-  const outcomes = await lastOutcomes(view, found.map((row) => row.id));
+  const outcomes = await lastOutcomes(
+    view,
+    found.map((row) => row.id),
+  );
   return {
     total: waitingCount.total + pastCount.total,
     rows: found.map((row) => shown(row, outcomes.get(row.id), baseUrl)),
@@ -123,7 +135,13 @@ export async function getDelivery(
   const row = await findReachable(view, caller, deliveryId);
   const attempts: AttemptRow[] = await view
     .selectFrom('attempts')
-    .select(['attempts.attempted_at', 'attempts.outcome', 'attempts.milliseconds', 'attempts.counted', 'attempts.reason'])
+    .select([
+      'attempts.attempted_at',
+      'attempts.outcome',
+      'attempts.milliseconds',
+      'attempts.counted',
+      'attempts.reason',
+    ])
     .where('attempts.delivery_id', '=', deliveryId)
     .orderBy('attempts.attempt_id')
     .execute();

@@ -10,7 +10,9 @@ export const deliveryFields = {
   hook_id: shownId('The hook it is owed to.'),
   event: shownText('The kind of occurrence, or test.'),
   resource_url: shownText('The address that is told.'),
-  state: shownText('owed; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.'),
+  state: shownText(
+    'owed; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
+  ),
   date_created: shownMoment('When it became owed, UTC.'),
   date_settled: shownMoment('When it was delivered or given up, UTC.'),
   last_outcome: shownText('What the last attempt came to. Empty before the first.'),
@@ -37,7 +39,13 @@ const attempts: Field<readonly AttemptRow[], 'shown'> = {
     items: {
       type: 'object',
       required: ['attempted_at', 'outcome', 'milliseconds', 'counted', 'reason'],
-      properties: { attempted_at: STRING, outcome: STRING, milliseconds: STRING, counted: { enum: ['0', '1'] }, reason: STRING },
+      properties: {
+        attempted_at: STRING,
+        outcome: STRING,
+        milliseconds: STRING,
+        counted: { enum: ['0', '1'] },
+        reason: STRING,
+      },
     },
   },
   show: (rows) =>

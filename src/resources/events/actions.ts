@@ -16,19 +16,31 @@ import { eventFilters as filters } from './schema.ts';
 type EventRow = Shown<typeof eventFields>;
 
 /** C25. */
-export async function listEvents(view: AccountView, given: Given<typeof eventFilters>, paging: Paging): Promise<Page<EventRow>> {
+export async function listEvents(
+  view: AccountView,
+  given: Given<typeof eventFilters>,
+  paging: Paging,
+): Promise<Page<EventRow>> {
   const shown = view.selectFrom('events').selectAll('events').orderBy('events.start_date').orderBy('events.event_id');
   return pageOf(view.selectFrom('events'), shown, conditionsOf(filters, given), paging);
 }
 
 export async function getEvent(view: AccountView, eventId: number): Promise<EventRow> {
-  const row = await view.selectFrom('events').selectAll('events').where('events.event_id', '=', eventId).executeTakeFirst();
+  const row = await view
+    .selectFrom('events')
+    .selectAll('events')
+    .where('events.event_id', '=', eventId)
+    .executeTakeFirst();
   if (row === undefined) throw notFound();
   return row;
 }
 
 /** C26. */
-export async function createEvent(write: AccountWrite, caller: Caller, input: Created<typeof eventFields>): Promise<EventRow> {
+export async function createEvent(
+  write: AccountWrite,
+  caller: Caller,
+  input: Created<typeof eventFields>,
+): Promise<EventRow> {
   mustBeInOrder(input);
   const user_id = await creatorFor(write, caller, input.user_id, caller.userId);
   await mustBeProject(write, input.project_id);

@@ -14,7 +14,7 @@ import { getDelivery } from '../deliveries/actions.ts';
 import { conditionsOf } from '../filters.ts';
 import { ownerOf } from '../owner.ts';
 import { pageOf } from '../pages.ts';
-import { hookFilters, type hookFields, type hookInputFields, type ownerParameter } from './schema.ts';
+import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
 
 type HookRow = Shown<typeof hookFields>;
 
@@ -44,7 +44,12 @@ export async function listHooks(
 ): Promise<Page<HookRow>> {
   const { user_id, ...filters } = given;
   const owned = view.selectFrom('hooks').where('hooks.user_id', '=', ownerOf(caller, user_id));
-  const page = await pageOf(owned, owned.selectAll('hooks').orderBy('hooks.hook_id'), conditionsOf(hookFilters, filters), paging);
+  const page = await pageOf(
+    owned,
+    owned.selectAll('hooks').orderBy('hooks.hook_id'),
+    conditionsOf(hookFilters, filters),
+    paging,
+  );
   return { ...page, rows: page.rows.map(shown) };
 }
 
@@ -83,7 +88,11 @@ export async function mustBeAllowed(
 }
 
 /** C11, C12: the target must be nobody else's, anywhere on the service; of two at once, exactly one succeeds. */
-export async function subscribe(write: AccountWrite, caller: Caller, input: Created<typeof hookInputFields>): Promise<number> {
+export async function subscribe(
+  write: AccountWrite,
+  caller: Caller,
+  input: Created<typeof hookInputFields>,
+): Promise<number> {
   demand(caller, permissionFor(input.event));
   const { hook_id } = await write
     .insertInto('hooks', {

@@ -74,4 +74,3 @@ export function hookRoutes({ guard, log, baseUrl }: HookPorts): readonly Route[]
     }),
   ];
 }
-

@@ -1,4 +1,4 @@
-import { type Kind, hookKinds, isHookKind } from '../../delivery/kinds.ts';
+import { hookKinds, isHookKind, type Kind } from '../../delivery/kinds.ts';
 import { type Field, key, shownId, shownMoment, shownNumber, shownText } from '../../http/fields.ts';
 import { idParameter } from '../../http/query.ts';
 import { condition, wordFilter } from '../filters.ts';
@@ -49,7 +49,9 @@ export const hookInputFields = { target_url: targetUrl, event };
 export const subscribedSchema = {
   type: 'object',
   required: ['id'],
-  properties: { id: { type: 'string', pattern: '^\\d+$', description: 'Identifier of the hook, needed to unsubscribe.' } },
+  properties: {
+    id: { type: 'string', pattern: '^\\d+$', description: 'Identifier of the hook, needed to unsubscribe.' },
+  },
 };
 
 export const hookFilters = {

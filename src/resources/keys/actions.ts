@@ -27,7 +27,13 @@ type Stored = {
 
 function shown(row: Stored): KeyRow {
   const { key_id: id, expires_at: expires, revoked_at, permissions, ...rest } = row;
-  return { ...rest, id, expires, permissions: permissions.split(',').filter((one) => one !== ''), revoked: revoked_at !== null };
+  return {
+    ...rest,
+    id,
+    expires,
+    permissions: permissions.split(',').filter((one) => one !== ''),
+    revoked: revoked_at !== null,
+  };
 }
 
 /** Keys of the caller; admins see those of every user of the account (X7). */
@@ -37,14 +43,25 @@ export async function listKeys(
   given: Given<typeof keyFilters>,
   paging: Paging,
 ): Promise<Page<KeyRow>> {
-  const visible = isAdmin(caller) ? view.selectFrom('api_keys') : view.selectFrom('api_keys').where('api_keys.user_id', '=', caller.userId);
-  const page = await pageOf(visible, visible.selectAll('api_keys').orderBy('api_keys.key_id'), conditionsOf(keyFilters, given), paging);
+  const visible = isAdmin(caller)
+    ? view.selectFrom('api_keys')
+    : view.selectFrom('api_keys').where('api_keys.user_id', '=', caller.userId);
+  const page = await pageOf(
+    visible,
+    visible.selectAll('api_keys').orderBy('api_keys.key_id'),
+    conditionsOf(keyFilters, given),
+    paging,
+  );
   return { ...page, rows: page.rows.map(shown) };
 }
 
 /** One key that the caller may see. */
 export async function getKey(view: AccountView, caller: Caller, keyId: number): Promise<KeyRow> {
-  const row = await view.selectFrom('api_keys').selectAll('api_keys').where('api_keys.key_id', '=', keyId).executeTakeFirst();
+  const row = await view
+    .selectFrom('api_keys')
+    .selectAll('api_keys')
+    .where('api_keys.key_id', '=', keyId)
+    .executeTakeFirst();
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
   return shown(row);
 }
@@ -62,12 +79,17 @@ export async function issueKey(
   }
   const user = await getUser(write, userId);
   if (outranks(user.role, caller.role)) {
-    throw new Problem('not_permitted', { detail: 'The key of a user whose role is above your own is not yours to issue.' });
+    throw new Problem('not_permitted', {
+      detail: 'The key of a user whose role is above your own is not yours to issue.',
+    });
   }
   const widest = permissionsOf(user.role).filter((permission) => caller.permissions.has(permission));
   const wanted = input.permissions ?? widest;
   const wider = wanted.find((permission) => !widest.includes(permission));
-  if (wider !== undefined) throw new Problem('not_permitted', { detail: `A key with ${wider} would be wider than your own, or than its user.` });
+  if (wider !== undefined)
+    throw new Problem('not_permitted', {
+      detail: `A key with ${wider} would be wider than your own, or than its user.`,
+    });
   const expiresAt = momentOf(input.expires, write.now) ?? caller.expiresAt;
   if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
     throw new Problem('not_permitted', { detail: 'A key must not outlive the key that issues it.' });
@@ -109,7 +131,9 @@ export async function revokeKey(write: AccountWrite, caller: Caller, keyId: numb
     .executeTakeFirst();
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
   if (outranks(row.role as Role, caller.role)) {
-    throw new Problem('not_permitted', { detail: 'The key of a user whose role is above your own is not yours to revoke.' });
+    throw new Problem('not_permitted', {
+      detail: 'The key of a user whose role is above your own is not yours to revoke.',
+    });
   }
   await revoke(write, keyId);
 }

@@ -42,7 +42,10 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
     const role = row.role as Role;
     // A key is never wider than its user, also when the user's role has shrunk since.
     const widest = new Set(permissionsOf(role));
-    const granted = row.permissions.split(',').filter(isPermission).filter((permission) => widest.has(permission));
+    const granted = row.permissions
+      .split(',')
+      .filter(isPermission)
+      .filter((permission) => widest.has(permission));
     return {
       accountId: row.account_id,
       userId: row.user_id,
@@ -66,7 +69,8 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
     used.clear();
     try {
       await store.write(async ({ queries }) => {
-        for (const [keyId, at] of uses) await queries.updateTable('api_keys').set({ last_used: at }).where('key_id', '=', keyId).execute();
+        for (const [keyId, at] of uses)
+          await queries.updateTable('api_keys').set({ last_used: at }).where('key_id', '=', keyId).execute();
       });
     } catch (error) {
       // When a key was used is worth knowing and not worth failing for; the next use is remembered again.

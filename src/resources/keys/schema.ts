@@ -1,6 +1,16 @@
 import { isPermission, type Permission, permissions } from '../../access.ts';
 import { type Expiry, parseExpiry } from '../../durations.ts';
-import { type Field, key, line, referenceOrNone, shownFlag, shownId, shownList, shownMoment, shownText } from '../../http/fields.ts';
+import {
+  type Field,
+  key,
+  line,
+  referenceOrNone,
+  shownFlag,
+  shownId,
+  shownList,
+  shownMoment,
+  shownText,
+} from '../../http/fields.ts';
 import { idFilter } from '../filters.ts';
 
 /** An API key as it is listed; never its secret (X7). */
@@ -18,7 +28,12 @@ export const keyFields = {
 const permissionList: Field<readonly Permission[] | null, 'written'> = {
   mode: 'written',
   says: 'What it may do; never more than your own key. Left out: all of that.',
-  accepts: { type: 'array', items: { enum: permissions }, maxItems: 100, 'x-must': `must be a list of permissions, of ${permissions.join(', ')}` },
+  accepts: {
+    type: 'array',
+    items: { enum: permissions },
+    maxItems: 100,
+    'x-must': `must be a list of permissions, of ${permissions.join(', ')}`,
+  },
   parse: (value) => [...new Set((value as readonly string[]).filter(isPermission))],
   initial: null,
   answers: {},
@@ -28,7 +43,11 @@ const permissionList: Field<readonly Permission[] | null, 'written'> = {
 const expires: Field<Expiry, 'written'> = {
   mode: 'written',
   says: 'When it ends: a duration such as 30d or 12h, or YYYY-MM-DD HH:MM:SS in UTC. Left out: when your own key does.',
-  accepts: { type: ['string', 'null'], format: 'expiry', 'x-must': 'must be a duration such as 30d, or YYYY-MM-DD HH:MM:SS in UTC' },
+  accepts: {
+    type: ['string', 'null'],
+    format: 'expiry',
+    'x-must': 'must be a duration such as 30d, or YYYY-MM-DD HH:MM:SS in UTC',
+  },
   parse: (value) => parseExpiry(value) ?? null,
   initial: null,
   answers: {},
@@ -44,7 +63,10 @@ export const keyInputFields = {
 };
 
 /** What issuing a key answers: the secret, this once. */
-export const issuedKeyFields = { ...keyFields, key: shownText('The key itself. It is shown this once and stored as a hash.') };
+export const issuedKeyFields = {
+  ...keyFields,
+  key: shownText('The key itself. It is shown this once and stored as a hash.'),
+};
 
 export const keyFilters = {
   user_id: idFilter('Of this user; admins see the keys of all, others their own.', 'api_keys.user_id'),

@@ -19,7 +19,9 @@ function shown(view: AccountView) {
   return view
     .selectFrom('projects')
     .leftJoin('clients', (join) =>
-      join.onRef('clients.account_id', '=', 'projects.account_id').onRef('clients.client_id', '=', 'projects.client_id'),
+      join
+        .onRef('clients.account_id', '=', 'projects.account_id')
+        .onRef('clients.client_id', '=', 'projects.client_id'),
     )
     .selectAll('projects')
     .select('clients.client_name');
@@ -55,11 +57,19 @@ export async function getProject(view: AccountView, projectId: number): Promise<
 /** The project must be one of the account; 0 is none and fine. */
 export async function mustBeProject(view: AccountView, projectId: number): Promise<void> {
   if (projectId === 0) return;
-  const row = await view.selectFrom('projects').select('projects.project_id').where('projects.project_id', '=', projectId).executeTakeFirst();
+  const row = await view
+    .selectFrom('projects')
+    .select('projects.project_id')
+    .where('projects.project_id', '=', projectId)
+    .executeTakeFirst();
   if (row === undefined) throw notFound();
 }
 
-export async function createProject(write: AccountWrite, caller: Caller, input: Created<typeof projectFields>): Promise<ProjectRow> {
+export async function createProject(
+  write: AccountWrite,
+  caller: Caller,
+  input: Created<typeof projectFields>,
+): Promise<ProjectRow> {
   const { users, ...columns } = input;
   mustBeInOrder(columns);
   const user_id = await creatorFor(write, caller, columns.user_id, caller.userId);
@@ -84,7 +94,11 @@ export async function changeProject(
   mustBeInOrder({ ...before, ...columns });
   const user_id = await creatorFor(write, caller, columns.user_id ?? 0, before.user_id);
   if (columns.client_id !== undefined && columns.client_id !== 0) await getClient(write, columns.client_id);
-  await write.updateTable('projects').set({ ...columns, user_id, date_modified: write.now }).where('project_id', '=', projectId).execute();
+  await write
+    .updateTable('projects')
+    .set({ ...columns, user_id, date_modified: write.now })
+    .where('project_id', '=', projectId)
+    .execute();
   await assign(write, 'project', projectId, users);
   await record(write, [{ kind: 'changed_project', recordId: projectId, userId: caller.userId }]);
   return getProject(write, projectId);
@@ -93,7 +107,12 @@ export async function changeProject(
 /** C34: its tasks and their subtasks go with it; its events stay, with project "0". */
 export async function deleteProject(write: AccountWrite, caller: Caller, projectId: number): Promise<void> {
   await mustBeProject(write, projectId === 0 ? -1 : projectId);
-  const tasks = await write.selectFrom('tasks').select('tasks.task_id').where('tasks.project_id', '=', projectId).orderBy('tasks.task_id').execute();
+  const tasks = await write
+    .selectFrom('tasks')
+    .select('tasks.task_id')
+    .where('tasks.project_id', '=', projectId)
+    .orderBy('tasks.task_id')
+    .execute();
   const subtasks = await write
     .selectFrom('subtasks')
     .innerJoin('tasks', 'tasks.task_id', 'subtasks.task_id')
@@ -102,7 +121,15 @@ export async function deleteProject(write: AccountWrite, caller: Caller, project
     .orderBy('subtasks.subtask_id')
     .execute();
   const ofProject = write.selectFrom('tasks').select('tasks.task_id').where('tasks.project_id', '=', projectId);
-  await write.deleteFrom('assignments').where('noun', '=', 'subtask').where('record_id', 'in', write.selectFrom('subtasks').select('subtasks.subtask_id').where('subtasks.task_id', 'in', ofProject)).execute();
+  await write
+    .deleteFrom('assignments')
+    .where('noun', '=', 'subtask')
+    .where(
+      'record_id',
+      'in',
+      write.selectFrom('subtasks').select('subtasks.subtask_id').where('subtasks.task_id', 'in', ofProject),
+    )
+    .execute();
   await write.deleteFrom('assignments').where('noun', '=', 'task').where('record_id', 'in', ofProject).execute();
   await unassign(write, 'project', [projectId]);
   await write.deleteFrom('subtasks').where('subtasks.task_id', 'in', ofProject).execute();

@@ -54,7 +54,14 @@ export async function createSubtask(
   const user_id = await creatorFor(write, caller, columns.user_id, caller.userId);
   const { completes: _, ...completion } = completionAfter(open, { completed }, write.now);
   const { subtask_id } = await write
-    .insertInto('subtasks', { ...columns, ...completion, task_id: taskId, user_id, date_created: write.now, date_modified: null })
+    .insertInto('subtasks', {
+      ...columns,
+      ...completion,
+      task_id: taskId,
+      user_id,
+      date_created: write.now,
+      date_modified: null,
+    })
     .returning('subtask_id')
     .executeTakeFirstOrThrow();
   await assign(write, 'subtask', subtask_id, users);

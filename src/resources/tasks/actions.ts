@@ -23,7 +23,11 @@ function shown(view: AccountView) {
     .select('projects.project_name');
 }
 
-export async function listTasks(view: AccountView, given: Given<typeof taskFilters>, paging: Paging): Promise<Page<TaskRow>> {
+export async function listTasks(
+  view: AccountView,
+  given: Given<typeof taskFilters>,
+  paging: Paging,
+): Promise<Page<TaskRow>> {
   const listing = shown(view).orderBy('tasks.task_id');
   const page = await pageOf(view.selectFrom('tasks'), listing, conditionsOf(taskFilters, given), paging);
   return { ...page, rows: await withAssigned(view, 'task', page.rows, (row) => row.task_id) };
@@ -49,7 +53,14 @@ export async function createTask(
   const user_id = await creatorFor(write, caller, columns.user_id, caller.userId);
   const { completes: _, ...completion } = completionAfter(open, { completed }, write.now);
   const { task_id } = await write
-    .insertInto('tasks', { ...columns, ...completion, project_id: projectId, user_id, date_created: write.now, date_modified: null })
+    .insertInto('tasks', {
+      ...columns,
+      ...completion,
+      project_id: projectId,
+      user_id,
+      date_created: write.now,
+      date_modified: null,
+    })
     .returning('task_id')
     .executeTakeFirstOrThrow();
   await assign(write, 'task', task_id, users);

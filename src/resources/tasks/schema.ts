@@ -41,7 +41,9 @@ export const taskFields = {
   task_order: whole('Its place among the tasks of the project.', 999_999_999),
   active: active(),
   important: flag('It is important.'),
-  completed: flag('It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task.'),
+  completed: flag(
+    'It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task.',
+  ),
   progress: whole('Progress in percent.', 100),
   recurring: flag('It comes again and again.'),
   archived: flag('It is archived.'),

@@ -15,7 +15,9 @@ function live(view: AccountView) {
   return view.selectFrom('users').where('users.date_deleted', 'is', null);
 }
 
-function named<R extends { first_name: string; last_name: string; role: string }>(row: R): R & { user_name: string; role: Role } {
+function named<R extends { first_name: string; last_name: string; role: string }>(
+  row: R,
+): R & { user_name: string; role: Role } {
   return { ...row, user_name: userName(row), role: row.role as Role };
 }
 
@@ -31,7 +33,11 @@ export async function getUser(view: AccountView, userId: number): Promise<UserRo
 }
 
 /** Only admins reach this; a role given is never above the caller's (X7). */
-export async function createUser(write: AccountWrite, caller: Caller, input: Created<typeof userFields>): Promise<UserRow> {
+export async function createUser(
+  write: AccountWrite,
+  caller: Caller,
+  input: Created<typeof userFields>,
+): Promise<UserRow> {
   mustNotOutrank(caller, input.role);
   await mustBeFree(write, input.email, 0);
   const { user_id } = await insertUser(write, input);
@@ -60,7 +66,11 @@ export async function changeUser(
     if (before.role === 'owner' && input.role !== 'owner') await mustNotBeLastOwner(write);
   }
   if (input.email !== undefined) await mustBeFree(write, input.email, userId);
-  await write.updateTable('users').set({ ...input, date_modified: write.now }).where('user_id', '=', userId).execute();
+  await write
+    .updateTable('users')
+    .set({ ...input, date_modified: write.now })
+    .where('user_id', '=', userId)
+    .execute();
   await record(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
   return getUser(write, userId);
 }
@@ -85,7 +95,11 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
     .where('hooks.date_ended', 'is', null)
     .execute();
   await record(write, [{ kind: 'deleted_user', recordId: userId, userId: caller.userId }]);
-  await endHooks(write, hooks.map((hook) => hook.hook_id), 'user_deleted');
+  await endHooks(
+    write,
+    hooks.map((hook) => hook.hook_id),
+    'user_deleted',
+  );
 }
 
 function mustNotOutrank(caller: Caller, role: Role): void {
@@ -104,7 +118,10 @@ export async function mustBeFree(view: AccountView, email: string, exceptUserId:
   if (taken !== undefined && taken.user_id !== exceptUserId) throw new Problem('email_taken');
 }
 
-export async function findByEmail(view: AccountView, email: string): Promise<{ user_id: number; role: Role } | undefined> {
+export async function findByEmail(
+  view: AccountView,
+  email: string,
+): Promise<{ user_id: number; role: Role } | undefined> {
   const row = await live(view)
     .select(['users.user_id', 'users.role'])
     .where((where) => where(where.fn<string>('lower', ['users.email']), '=', email.toLowerCase()))

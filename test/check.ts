@@ -1,0 +1,18 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { biome, tsc } from './toolbox.ts';
+
+// What a change must pass beside the tests: types, lint and format, derived documents up to date.
+const root = fileURLToPath(new URL('..', import.meta.url));
+const checks: [string, string, string[]][] = [
+  ['types', tsc, ['-p', 'tsconfig.json']],
+  ['lint and format', biome, ['check', '--error-on-warnings']],
+  ['derived documents', process.execPath, ['test/docs.ts', '--check']],
+];
+let failed = false;
+for (const [name, command, args] of checks) {
+  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
+  process.stdout.write(`${status === 0 ? 'ok' : 'FAILED'}: ${name}\n`);
+  failed ||= status !== 0;
+}
+process.exit(failed ? 1 : 0);

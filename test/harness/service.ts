@@ -1,0 +1,171 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { pino } from 'pino';
+import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../src/access.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { OptionName } from '../../src/config/options.ts';
+import { createAccount } from '../../src/resources/accounts/actions.ts';
+import { insertKey } from '../../src/resources/keys/actions.ts';
+import { insertUser } from '../../src/resources/users/actions.ts';
+import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { systemChance } from '../../src/secrets.ts';
+import { type Ports, type Service, startService } from '../../src/service.ts';
+import { AccountWrite } from '../../src/store/account.ts';
+import { openStore } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
+
+/** What a test starts a service with; everything else is as a newcomer has it, but for short waits. */
+export type Setup = {
+  readonly options?: Partial<Record<OptionName, string>>;
+  readonly ports?: Partial<Ports>;
+  /** The database file; a new one in a folder of its own when left out. */
+  readonly path?: string;
+};
+
+/** Someone who calls: their client, and what they call with. */
+export type Person = {
+  readonly carillon: Carillon;
+  readonly domain: string;
+  readonly key: string;
+  readonly userId: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+export type TestService = {
+  readonly service: Service;
+  readonly baseUrl: string;
+  readonly path: string;
+  /** A second connection to the database, for looking at what is really there. */
+  readonly store: Store;
+  /** Every line that was logged. */
+  readonly logged: readonly Record<string, unknown>[];
+  /** A new account with its owner. */
+  account(domain: string): Promise<Person>;
+  /** One more user of an account, with a key; by default one that may do all that the user may. */
+  user(owner: Person, role: Role, permissions?: readonly Permission[]): Promise<Person>;
+  /** One more key of a user. */
+  key(person: Person, options: { permissions?: readonly Permission[]; expiresAt?: number }): Promise<Person>;
+  /** A raw request as somebody. */
+  call(
+    person: Person | undefined,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer>;
+  stop(): Promise<void>;
+};
+
+export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: Json };
+
+/** Parsed JSON that a test looks into. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of any shape, and fails where it is another
+export type Json = any;
+
+let folders = 0;
+
+/** A folder of the test's own, gone when it ends. */
+export function temporaryFolder(context: TestContext): string {
+  folders += 1;
+  const folder = mkdtempSync(join(tmpdir(), `carillon-test-${process.pid}-${folders}-`));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Starts a whole service in this process, on a real file and a real socket; stopped when the test ends. */
+export async function testService(context: TestContext, setup: Setup = {}): Promise<TestService> {
+  const path = setup.path ?? join(temporaryFolder(context), 'carillon.db');
+  const flags = {
+    port: '0',
+    retryWaits: '50ms,100ms',
+    attemptTimeout: '2s',
+    ...setup.options,
+    database: `sqlite:${path}`,
+  };
+  const loaded = loadConfig({ flags, environment: {} });
+  if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
+  const logged: Record<string, unknown>[] = [];
+  const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const service = await startService(loaded.config, { log, ...setup.ports });
+  const store = await openStore({ path, as: 'command', onFatal: fail });
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= store.close().then(() => service.stop());
+    return stopped;
+  };
+  context.after(stop);
+  const { baseUrl } = service;
+  const now = () => (setup.ports?.clock ?? { now: Date.now }).now();
+
+  function person(domain: string, userId: string, key: string): Person {
+    const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
+    return { carillon, domain, key, userId, headers: { domain, key } };
+  }
+
+  async function inAccount<T>(domain: string, work: (write: AccountWrite) => Promise<T>): Promise<T> {
+    return store.write(async (tx) => {
+      const { account_id } = await tx.queries
+        .selectFrom('accounts')
+        .select('account_id')
+        .where('domain', '=', domain)
+        .executeTakeFirstOrThrow();
+      return work(new AccountWrite(tx, account_id, now()));
+    });
+  }
+
+  return {
+    service,
+    baseUrl,
+    path,
+    store,
+    logged,
+    stop,
+    async account(domain) {
+      const created = await store.write((tx) =>
+        createAccount(tx, { domain, email: `owner@${domain}` }, now(), systemChance),
+      );
+      return person(domain, String(created.user_id), created.key);
+    },
+    async user(owner, role, permissions = permissionsOf(role)) {
+      const made = await inAccount(owner.domain, async (write) => {
+        const email = `${role}-${systemChance.fraction()}@${owner.domain}`;
+        const { user_id } = await insertUser(write, { email, first_name: 'Test', last_name: role, role });
+        const wanted = { userId: user_id, label: 'test', permissions, expiresAt: null };
+        return insertKey(write, wanted, systemChance);
+      });
+      return person(owner.domain, String(made.user_id), made.key ?? '');
+    },
+    async key({ domain, userId }, { permissions = everyPermission, expiresAt }) {
+      const wanted = { userId: Number(userId), label: 'test', permissions, expiresAt: expiresAt ?? null };
+      const { key } = await inAccount(domain, (write) => insertKey(write, wanted, systemChance));
+      return person(domain, userId, key ?? '');
+    },
+    async call(who, method, address, body, headers = {}) {
+      const sent =
+        typeof body === 'string' || body instanceof Uint8Array || body === undefined ? body : JSON.stringify(body);
+      const json: Record<string, string> = sent === undefined ? {} : { 'content-type': 'application/json' };
+      const init = {
+        method,
+        headers: { ...json, ...who?.headers, ...headers },
+        ...(sent === undefined ? {} : { body: sent }),
+      };
+      const response = await fetch(`${baseUrl}${address}`, { ...init, redirect: 'manual' });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, json: parseOrUndefined(text) };
+    },
+  };
+}
+
+function parseOrUndefined(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function fail(error: unknown): never {
+  throw error;
+}
