@@ -1,0 +1,44 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** One notification, as it rang. */
+export type Ring = {
+  readonly path: string;
+  readonly resourceUrl: string;
+  readonly deliveryId: string;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+};
+
+/** A receiver on loopback: each path answers as it is told, and every ring is heard. */
+export type Bell = {
+  at(path: string): string;
+  close(): Promise<void>;
+};
+
+/**
+ * Starts a receiver.
+ *
+ * @param statusOf what a ring is answered with
+ * @param hear called with each ring, after it was answered
+ */
+export async function hangBell(statusOf: (ring: Ring) => number, hear: (ring: Ring) => void): Promise<Bell> {
+  const server = createServer(async (request, response: ServerResponse) => {
+    const at = performance.now();
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const resourceUrl = String(JSON.parse(Buffer.concat(chunks).toString()).resource_url);
+    const ring = { path: request.url ?? '/', resourceUrl, deliveryId: String(request.headers['webhook-id']), at };
+    response.writeHead(statusOf(ring)).end(() => hear(ring));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    at: (path) => `http://127.0.0.1:${port}${path}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

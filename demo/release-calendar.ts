@@ -1,0 +1,122 @@
+import type { Carillon, Kind } from '../src/sdk/index.ts';
+
+/** The release lines of Node.js, each with its dates (YYYY-MM-DD) and, some, a codename. */
+export type Schedule = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** Runs a request and remembers when it began, for what it will cause to be told. */
+export type Timed = <T>(
+  work: () => Promise<T>,
+  causes: (result: T) => readonly (readonly [kind: Kind, path: string])[],
+) => Promise<T>;
+
+const PHASES: Readonly<Record<string, string>> = {
+  alpha: 'First alpha',
+  start: 'Release',
+  lts: 'Long-term support begins',
+  maintenance: 'Maintenance begins',
+  end: 'End of life',
+};
+
+/** Several lines are entered at once, as several people would. */
+const AT_ONCE = 3;
+
+/**
+ * Enters a schedule: a client, a project for each release line, an event for each of its dates, and for each phase a
+ * task with two subtasks, completed where the date has passed. Answers how many records were created.
+ */
+export async function enterSchedule(
+  carillon: Carillon,
+  schedule: Schedule,
+  timed: Timed,
+  onLine: (done: number, all: number) => void,
+): Promise<{ created: number; dates: number }> {
+  const client = await timed(
+    () => carillon.clients.create({ client_name: 'OpenJS Foundation', website: 'https://openjsf.org' }),
+    ({ client_id }) => [['new_client', `clients/${client_id}`]],
+  );
+  const lines = Object.entries(schedule);
+  const all = lines.length;
+  let created = 1;
+  let dates = 0;
+  const work = async () => {
+    for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
+      const [name, days] = line;
+      const phases = Object.entries(days).filter(([phase]) => phase in PHASES);
+      const records = await enterLine(carillon, client.client_id, name, days.codename ?? '', phases, timed);
+      created += 1 + records;
+      dates += phases.length;
+      onLine(all - lines.length, all);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return { created, dates };
+}
+
+async function enterLine(
+  carillon: Carillon,
+  clientId: string,
+  name: string,
+  codename: string,
+  phases: readonly (readonly [phase: string, date: string])[],
+  timed: Timed,
+): Promise<number> {
+  const title = codename === '' ? `Node.js ${name}` : `Node.js ${name} ${codename}`;
+  const days = phases.map(([, date]) => date).sort();
+  const project = await timed(
+    () =>
+      carillon.projects.create({
+        project_name: title,
+        client_id: clientId,
+        tags: 'nodejs,release',
+        start_date: asDay(days[0] ?? ''),
+        due_date: asDay(days.at(-1) ?? ''),
+      }),
+    ({ project_id }) => [['new_project', `projects/${project_id}`]],
+  );
+  let created = 0;
+  for (const [phase, date] of phases) {
+    const records = await enterPhase(carillon, project.project_id, `${title}: ${PHASES[phase]}`, date, timed);
+    created += records;
+  }
+  return created;
+}
+
+async function enterPhase(
+  carillon: Carillon,
+  projectId: string,
+  name: string,
+  date: string,
+  timed: Timed,
+): Promise<number> {
+  const day = asDay(date);
+  await timed(
+    () => carillon.events.create({ event_name: name, start_date: day, due_date: day, project_id: projectId }),
+    ({ event_id }) => [['new_event', `events/${event_id}`]],
+  );
+  const task = await timed(
+    () => carillon.tasks.create(projectId, { task_name: name, due_date: day }),
+    ({ task_id }) => [['new_task', `tasks/${task_id}`]],
+  );
+  const subtasks: string[] = [];
+  for (const subtask_name of [`Announce: ${name}`, `Update the website: ${name}`]) {
+    const subtask = await timed(
+      () => carillon.subtasks.create(task.task_id, { subtask_name, due_date: day }),
+      ({ subtask_id }) => [['new_subtask', `subtasks/${subtask_id}`]],
+    );
+    subtasks.push(subtask.subtask_id);
+  }
+  if (date < new Date().toISOString().slice(0, 10)) {
+    await timed(
+      () => carillon.tasks.complete(task.task_id),
+      () => [
+        ['completed_task', `tasks/${task.task_id}`],
+        ...subtasks.map((id) => ['completed_subtask', `subtasks/${id}`] as const),
+      ],
+    );
+  }
+  return 2 + subtasks.length;
+}
+
+function asDay(date: string): string {
+  return date.replaceAll('-', '');
+}

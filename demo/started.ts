@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+/** A service in a process of its own, started as a newcomer starts it. */
+export type Started = {
+  readonly process: ChildProcess;
+  readonly baseUrl: string;
+  /** Printed at the first start of a database alone. */
+  readonly domain: string | undefined;
+  readonly key: string | undefined;
+  /** Ends it and waits for that; answers its exit code, null after SIGKILL. */
+  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+};
+
+/**
+ * Starts `carillon serve` with these options, given as environment variables, and resolves when it has said where it
+ * is. Rejects with what it printed if it ends before.
+ */
+export async function startProcess(environment: Readonly<Record<string, string>>): Promise<Started> {
+  const child = spawn(process.execPath, [main, 'serve'], {
+    env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const greeting = await greetingOf(child, exited);
+  const said = new Map(
+    greeting.split('\n').map((line) => [line.split(': ', 1)[0] ?? '', line.slice(line.indexOf(': ') + 2)]),
+  );
+  return {
+    process: child,
+    baseUrl: (said.get('console') ?? '').replace(/\/$/, ''),
+    domain: said.get('domain'),
+    key: said.get('key'),
+    async stop(signal) {
+      child.kill(signal);
+      const [code] = await exited;
+      return code;
+    },
+  };
+}
+
+/** The greeting is one short write, so it arrives whole. */
+async function greetingOf(child: ChildProcess, exited: Promise<unknown>): Promise<string> {
+  let errors = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  child.stdout?.setEncoding('utf8');
+  const first = await Promise.race([child.stdout === null ? undefined : once(child.stdout, 'data'), exited]);
+  const greeting = Array.isArray(first) ? String(first[0]) : '';
+  if (!greeting.includes('console: ')) throw new Error(`The service did not start. ${errors.trim()}`);
+  return greeting;
+}
