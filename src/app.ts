@@ -76,7 +76,9 @@ export async function createApp(ports: AppPorts): Promise<App> {
 
   /** An address that the router cannot read is behind a door, too: without a key it is 401, like any other (C1). */
   async function answerUnrouted(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const door = ports.doors.find(({ prefix }) => request.raw.url?.startsWith(prefix));
+    // A request line may hold the whole address; the router cuts the origin off, and so must we.
+    const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
+    const door = ports.doors.find(({ prefix }) => path.startsWith(prefix));
     const known = door === undefined || (await door.callerOf(request.raw)) !== undefined;
     answerProblem(reply, known ? (problemOf(error) ?? notFound()) : new Problem('unauthorized'), baseUrl());
   }

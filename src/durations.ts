@@ -9,17 +9,25 @@ export function parseDuration(text: string): number | undefined {
 
 const UTC = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
+/** A life longer than a century is a slip of the pen, and would leave the calendar's four-digit years. */
+const LONGEST_LIFE_MS = 36_500 * UNITS_MS.d;
+
 /** When something is to end: so many milliseconds from now, at a moment (since the epoch, UTC), or never. */
 export type Expiry = { readonly afterMs: number } | { readonly at: number } | null;
 
-/** Reads `30d`, `12h`, `4s`, or `YYYY-MM-DD HH:MM:SS` in UTC; empty or null for never. Undefined if it is none of these. */
+/**
+ * Reads `30d`, `12h`, `4s`, or `YYYY-MM-DD HH:MM:SS` in UTC; empty or null for never. Undefined if it is none of these,
+ * no real day, or longer than a century.
+ */
 export function parseExpiry(value: unknown): Expiry | undefined {
   if (value === '' || value === null) return null;
   if (typeof value !== 'string') return undefined;
   const afterMs = parseDuration(value);
-  if (afterMs !== undefined) return { afterMs };
+  if (afterMs !== undefined) return afterMs <= LONGEST_LIFE_MS ? { afterMs } : undefined;
   const at = UTC.test(value) ? Date.parse(`${value.replace(' ', 'T')}Z`) : Number.NaN;
-  return Number.isNaN(at) ? undefined : { at };
+  // Date.parse rolls 30 February over into March; only a moment that reads back as it was written is one (C9).
+  const isReal = !Number.isNaN(at) && new Date(at).toISOString().startsWith(value.replace(' ', 'T'));
+  return isReal ? { at } : undefined;
 }
 
 /** When that is, milliseconds since the epoch; null for never. */

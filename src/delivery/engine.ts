@@ -158,6 +158,8 @@ export class Engine {
         // To the end of the line, so that every lane gets its turn when slots are few.
         this.#ready.delete(lane);
         if (await this.#beginOn(lane)) this.#ready.add(lane);
+        // A timer may fire a little before its time.
+        else if (!lane.ended) this.#wakeWhenDue(lane);
       }
     }
   }
@@ -186,7 +188,7 @@ export class Engine {
   }
 
   #wakeWhenDue(lane: Lane): void {
-    const waitMs = lane.waitMs(this.#ports.clock.now());
+    const waitMs = lane.wakeMs(this.#ports.clock.now());
     if (waitMs <= 0) return;
     lane.setTimer(
       this.#ports.clock.after(waitMs, () => {

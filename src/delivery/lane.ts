@@ -124,6 +124,11 @@ export class Lane {
     return Math.max(this.#dueAt ?? 0, this.#pausedUntil) - now;
   }
 
+  /** How long until something may begin that waits; what was asked for waits for no retry (X1). */
+  wakeMs(now: number): number {
+    return this.#asked.length > 0 ? this.#pausedUntil - now : this.waitMs(now);
+  }
+
   /** Whether one more of what is owed may begin. */
   mayBegin(now: number): boolean {
     if (this.#ended || this.waitMs(now) > 0) return false;

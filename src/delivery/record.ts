@@ -1,42 +1,33 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
+import { prepared } from '../store/prepared.ts';
+import type { Occurrences } from '../store/tables.ts';
 import { type Kind, kinds } from './kinds.ts';
 
 /** Something that happened in this transaction: to which record, and whose hooks are to hear of it (C14). */
 export type Fact = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
 
-/** Rows of one statement: well below the number of values that a statement can carry. */
-const ROWS_A_STATEMENT = 500;
+type Place = { readonly accountId: number; readonly count: number };
 
-/**
- * Records what happened, as the last thing of a transaction: each fact becomes the occurrence at the account's next
- * position, and one owed row for every live hook that it is owed to (C14, C20). Either all of it is committed with
- * the change itself, or nothing.
- */
-export async function record(write: AccountWrite, facts: readonly Fact[]): Promise<void> {
-  if (facts.length === 0) return;
-  const { queries, announceOwed } = AccountWrite.transactionOf(write);
-  const { position: last } = await queries
+/** The account's row is locked from here to the commit, so this comes as late as it can. */
+const takePositions = prepared((queries, { accountId, count }: Place) =>
+  queries
     .updateTable('positions')
-    .set({ position: sql`position + ${facts.length}` })
-    .where('account_id', '=', write.accountId)
-    .returning('position')
-    .executeTakeFirstOrThrow();
-  const first = last - facts.length + 1;
-  for (let begin = 0; begin < facts.length; begin += ROWS_A_STATEMENT) {
-    const rows = facts.slice(begin, begin + ROWS_A_STATEMENT).map((fact, index) => ({
-      account_id: write.accountId,
-      position: first + begin + index,
-      kind: fact.kind,
-      user_id: fact.userId,
-      record_id: fact.recordId,
-      occurred_at: write.now,
-    }));
-    await queries.insertInto('occurrences').values(rows).execute();
-  }
-  // Kinds that no hook can name are owed to nobody.
-  if (!facts.some((fact) => kinds[fact.kind].hooks)) return;
-  const told = await queries
+    .set({ position: sql`position + ${count}` })
+    .where('account_id', '=', accountId)
+    .returning('position'),
+);
+
+const insertOccurrence = prepared((queries, row: Occurrences) => {
+  const { account_id, position, kind, user_id, record_id, occurred_at } = row;
+  return queries.insertInto('occurrences').values({ account_id, position, kind, user_id, record_id, occurred_at });
+});
+
+type Span = { readonly accountId: number; readonly first: number; readonly last: number };
+
+/** C14: the live hooks of the user who caused it, of that kind, in that account. */
+const oweToHooks = prepared((queries, { accountId, first, last }: Span) =>
+  queries
     .insertInto('owed')
     .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'owed_at'])
     .expression((from) =>
@@ -49,7 +40,7 @@ export async function record(write: AccountWrite, facts: readonly Fact[]): Promi
             .onRef('hooks.kind', '=', 'occurrences.kind'),
         )
         .where('hooks.date_ended', 'is', null)
-        .where('occurrences.account_id', '=', write.accountId)
+        .where('occurrences.account_id', '=', accountId)
         .where('occurrences.position', '>=', first)
         .where('occurrences.position', '<=', last)
         .select([
@@ -63,7 +54,34 @@ export async function record(write: AccountWrite, facts: readonly Fact[]): Promi
         ])
         .orderBy('occurrences.position'),
     )
-    .returning('hook_id')
-    .execute();
+    .returning('hook_id'),
+);
+
+/**
+ * Records what happened, as the last thing of a transaction: each fact becomes the occurrence at the account's next
+ * position, and one owed row for every live hook that it is owed to (C14, C20). Either all of it is committed with
+ * the change itself, or nothing.
+ */
+export async function record(write: AccountWrite, facts: readonly Fact[]): Promise<void> {
+  if (facts.length === 0) return;
+  const { queries, announceOwed } = AccountWrite.transactionOf(write);
+  const { accountId } = write;
+  const [taken] = await takePositions(queries, { accountId, count: facts.length });
+  if (taken === undefined) throw new Error(`account ${accountId} has no position`);
+  const last = taken.position;
+  const first = last - facts.length + 1;
+  for (const [index, { kind, recordId, userId }] of facts.entries()) {
+    await insertOccurrence(queries, {
+      account_id: accountId,
+      position: first + index,
+      kind,
+      user_id: userId,
+      record_id: recordId,
+      occurred_at: write.now,
+    });
+  }
+  // Kinds that no hook can name are owed to nobody.
+  if (!facts.some((fact) => kinds[fact.kind].hooks)) return;
+  const told = await oweToHooks(queries, { accountId, first, last });
   announceOwed(told.map((row) => row.hook_id));
 }

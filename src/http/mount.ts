@@ -69,20 +69,20 @@ async function run(row: Route, caller: Caller, input: Input, { store, clock }: M
 
 function send(request: FastifyRequest, reply: FastifyReply, row: Route, answer: Answer, base: string): FastifyReply {
   if (answer.created !== undefined) reply.header('location', base + answer.created);
-  const next = answer.paging === undefined ? undefined : nextPage(request, base, answer.paging);
+  const next = answer.paging === undefined ? undefined : nextPage(request, base + row.path, answer.paging);
   if (next !== undefined) reply.header('link', `<${next}>; rel="next"`);
   return reply.code(row.status).type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
 }
 
-/** C7: where the next page is, while there is more. */
-function nextPage(request: FastifyRequest, base: string, paging: NonNullable<Answer['paging']>): string | undefined {
+/** C7: where the next page is, while there is more. No list has an id in its path. */
+function nextPage(request: FastifyRequest, list: string, paging: NonNullable<Answer['paging']>): string | undefined {
   const offset = paging.offset + paging.limit;
   if (offset >= paging.total) return undefined;
-  const [path = '', query = ''] = request.url.split('?');
+  const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? [];
   const parameters = new URLSearchParams(query);
   parameters.set('offset', String(offset));
   parameters.set('limit', String(paging.limit));
-  return `${base}${path.slice(path.indexOf('/', 1))}?${parameters}`;
+  return `${list}?${parameters}`;
 }
 
 function idsOf(names: readonly string[], request: FastifyRequest): Record<string, number> {

@@ -4,10 +4,12 @@ import type {
   Insertable,
   InsertQueryBuilder,
   InsertResult,
+  Selectable,
   SelectQueryBuilder,
   UpdateQueryBuilder,
   UpdateResult,
 } from 'kysely';
+import { prepared } from './prepared.ts';
 import type { Queries, Tx } from './store.ts';
 import type { AccountTable, Tables } from './tables.ts';
 
@@ -63,6 +65,18 @@ export class AccountWrite extends AccountView {
     return query as unknown as InsertQueryBuilder<Tables, T, InsertResult>;
   }
 
+  /**
+   * Inserts one row and answers it as stored. Compiled once for each table and set of columns, since it is what every
+   * creation does.
+   */
+  async insertRow<T extends AccountTable>(table: T, row: NewRow<T>): Promise<Selectable<Tables[T]>> {
+    const columns = ['account_id', ...Object.keys(row)];
+    const insert = insertOf(table, columns);
+    const [stored] = await insert(this.#tx.queries, { ...row, account_id: this.accountId });
+    if (stored === undefined) throw new Error(`nothing was inserted into ${table}`);
+    return stored as Selectable<Tables[T]>;
+  }
+
   updateTable<T extends AccountTable>(table: T): UpdateQueryBuilder<Tables, T, T, UpdateResult> {
     const query = this.#tx.queries
       .updateTable(table as AccountTable)
@@ -76,4 +90,24 @@ export class AccountWrite extends AccountView {
       .where(`${table}.account_id` as never, '=', this.accountId as never);
     return query as unknown as DeleteQueryBuilder<Tables, T, DeleteResult>;
   }
+}
+
+type InsertOne = (queries: Queries, row: Readonly<Record<string, unknown>>) => Promise<unknown[]>;
+
+const inserts = new Map<string, InsertOne>();
+
+function insertOf(table: AccountTable, columns: readonly string[]): InsertOne {
+  const name = `${table}(${columns.join()})`;
+  let insert = inserts.get(name);
+  if (insert === undefined) {
+    insert = prepared((queries, values: Readonly<Record<string, unknown>>) => {
+      const row = Object.fromEntries(columns.map((column) => [column, values[column]]));
+      return queries
+        .insertInto(table)
+        .values(row as never)
+        .returningAll();
+    });
+    inserts.set(name, insert);
+  }
+  return insert;
 }

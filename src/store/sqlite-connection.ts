@@ -36,7 +36,7 @@ export class SqliteConnection {
 
   /** Runs one statement without results. */
   exec(sql: string): void {
-    this.database.exec(sql);
+    this.#prepared(sql).run([]);
   }
 
   close(): void {

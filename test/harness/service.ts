@@ -64,10 +64,13 @@ export type Answer = { readonly status: number; readonly headers: Headers; reado
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of any shape, and fails where it is another
 export type Json = any;
 
+/** What tidies up behind a test, or behind a file of them: `t`, or `{ after }` of node:test. */
+export type Cleanup = Pick<TestContext, 'after'>;
+
 let folders = 0;
 
 /** A folder of the test's own, gone when it ends. */
-export function temporaryFolder(context: TestContext): string {
+export function temporaryFolder(context: Cleanup): string {
   folders += 1;
   const folder = mkdtempSync(join(tmpdir(), `carillon-test-${process.pid}-${folders}-`));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -75,7 +78,7 @@ export function temporaryFolder(context: TestContext): string {
 }
 
 /** Starts a whole service in this process, on a real file and a real socket; stopped when the test ends. */
-export async function testService(context: TestContext, setup: Setup = {}): Promise<TestService> {
+export async function testService(context: Cleanup, setup: Setup = {}): Promise<TestService> {
   const path = setup.path ?? join(temporaryFolder(context), 'carillon.db');
   const flags = {
     port: '0',

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { TestContext } from 'node:test';
+import type { Cleanup } from './service.ts';
 
 /** One notification as it arrived. */
 export type Notification = {
@@ -32,7 +32,7 @@ export type Target = {
 };
 
 /** A receiver on loopback that does as it is told and remembers everything. */
-export async function startTarget(context: TestContext, ...replies: Reply[]): Promise<Target> {
+export async function startTarget(context: Cleanup, ...replies: Reply[]): Promise<Target> {
   const received: Notification[] = [];
   let script: Reply[] = replies.length > 0 ? replies : [200];
   let waiting: { count: number; resolve: (all: readonly Notification[]) => void }[] = [];

@@ -37,10 +37,7 @@ export async function createClient(
   input: Created<typeof clientFields>,
 ): Promise<ClientRow> {
   const user_id = await creatorFor(write, caller, input.user_id, caller.userId);
-  const row = await write
-    .insertInto('clients', { ...input, user_id, date_created: write.now, date_modified: null })
-    .returningAll()
-    .executeTakeFirstOrThrow();
+  const row = await write.insertRow('clients', { ...input, user_id, date_created: write.now, date_modified: null });
   await record(write, [{ kind: 'new_client', recordId: row.client_id, userId: user_id }]);
   return row;
 }

@@ -44,10 +44,7 @@ export async function createEvent(
   mustBeInOrder(input);
   const user_id = await creatorFor(write, caller, input.user_id, caller.userId);
   await mustBeProject(write, input.project_id);
-  const row = await write
-    .insertInto('events', { ...input, user_id, date_created: write.now, date_modified: null })
-    .returningAll()
-    .executeTakeFirstOrThrow();
+  const row = await write.insertRow('events', { ...input, user_id, date_created: write.now, date_modified: null });
   await record(write, [{ kind: 'new_event', recordId: row.event_id, userId: user_id }]);
   return row;
 }

@@ -94,19 +94,16 @@ export async function subscribe(
   input: Created<typeof hookInputFields>,
 ): Promise<number> {
   demand(caller, permissionFor(input.event));
-  const { hook_id } = await write
-    .insertInto('hooks', {
-      user_id: caller.userId,
-      kind: input.event,
-      target: input.target_url,
-      date_created: write.now,
-      due_at: null,
-      retry_delivery_id: null,
-      date_ended: null,
-      ended_position: null,
-    })
-    .returning('hook_id')
-    .executeTakeFirstOrThrow();
+  const { hook_id } = await write.insertRow('hooks', {
+    user_id: caller.userId,
+    kind: input.event,
+    target: input.target_url,
+    date_created: write.now,
+    due_at: null,
+    retry_delivery_id: null,
+    date_ended: null,
+    ended_position: null,
+  });
   await takeTarget(write, input.target_url, hook_id);
   return hook_id;
 }

@@ -104,19 +104,16 @@ export async function insertKey(
   chance: Chance,
 ): Promise<IssuedKeyRow> {
   const key = newApiKey(chance);
-  const row = await write
-    .insertInto('api_keys', {
-      user_id: wanted.userId,
-      key_hash: hashApiKey(key),
-      label: wanted.label,
-      permissions: wanted.permissions.join(','),
-      date_created: write.now,
-      last_used: null,
-      expires_at: wanted.expiresAt,
-      revoked_at: null,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow();
+  const row = await write.insertRow('api_keys', {
+    user_id: wanted.userId,
+    key_hash: hashApiKey(key),
+    label: wanted.label,
+    permissions: wanted.permissions.join(','),
+    date_created: write.now,
+    last_used: null,
+    expires_at: wanted.expiresAt,
+    revoked_at: null,
+  });
   return { ...shown(row), key };
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { Authenticate } from '../../http/auth.ts';
 import type { Log } from '../../log.ts';
 import { hashApiKey } from '../../secrets.ts';
+import { prepared } from '../../store/prepared.ts';
 import type { Store } from '../../store/store.ts';
 
 /** How soon a use is written down, and how old what is written may become before it is written again. */
@@ -12,30 +13,33 @@ const REFRESH_AFTER_MS = 60_000;
 /** Finds callers by key and domain, and remembers when each key was last used, without a write per request. */
 export type Authenticator = { readonly authenticate: Authenticate; flush(): Promise<void> };
 
+const findKey = prepared((queries, { hash, domain }: { hash: string; domain: string }) =>
+  queries
+    .selectFrom('api_keys')
+    .innerJoin('users', 'users.user_id', 'api_keys.user_id')
+    .innerJoin('accounts', 'accounts.account_id', 'api_keys.account_id')
+    .select([
+      'api_keys.key_id',
+      'api_keys.account_id',
+      'api_keys.user_id',
+      'api_keys.permissions',
+      'api_keys.expires_at',
+      'api_keys.last_used',
+      'users.role',
+    ])
+    .where('api_keys.key_hash', '=', hash)
+    .where('api_keys.revoked_at', 'is', null)
+    .where('users.date_deleted', 'is', null)
+    .where('accounts.domain', '=', domain),
+);
+
 /** C1: a key that is unknown, revoked, expired or of another account's domain finds nobody. */
 export function createAuthenticator({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Authenticator {
   const used = new Map<number, number>();
   let cancel: (() => void) | undefined;
 
   async function authenticate(key: string, domain: string): Promise<Caller | undefined> {
-    const row = await store.read
-      .selectFrom('api_keys')
-      .innerJoin('users', 'users.user_id', 'api_keys.user_id')
-      .innerJoin('accounts', 'accounts.account_id', 'api_keys.account_id')
-      .select([
-        'api_keys.key_id',
-        'api_keys.account_id',
-        'api_keys.user_id',
-        'api_keys.permissions',
-        'api_keys.expires_at',
-        'api_keys.last_used',
-        'users.role',
-      ])
-      .where('api_keys.key_hash', '=', hashApiKey(key))
-      .where('api_keys.revoked_at', 'is', null)
-      .where('users.date_deleted', 'is', null)
-      .where('accounts.domain', '=', domain)
-      .executeTakeFirst();
+    const [row] = await findKey(store.read, { hash: hashApiKey(key), domain });
     const now = clock.now();
     if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) return undefined;
     if (now - (row.last_used ?? 0) >= REFRESH_AFTER_MS) remember(row.key_id, now);

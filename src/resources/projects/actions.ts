@@ -74,10 +74,12 @@ export async function createProject(
   mustBeInOrder(columns);
   const user_id = await creatorFor(write, caller, columns.user_id, caller.userId);
   if (columns.client_id !== 0) await getClient(write, columns.client_id);
-  const { project_id } = await write
-    .insertInto('projects', { ...columns, user_id, date_created: write.now, date_modified: null })
-    .returning('project_id')
-    .executeTakeFirstOrThrow();
+  const { project_id } = await write.insertRow('projects', {
+    ...columns,
+    user_id,
+    date_created: write.now,
+    date_modified: null,
+  });
   await assign(write, 'project', project_id, users);
   await record(write, [{ kind: 'new_project', recordId: project_id, userId: user_id }]);
   return getProject(write, project_id);

@@ -53,17 +53,14 @@ export async function createSubtask(
   await getTask(write, taskId);
   const user_id = await creatorFor(write, caller, columns.user_id, caller.userId);
   const { completes: _, ...completion } = completionAfter(open, { completed }, write.now);
-  const { subtask_id } = await write
-    .insertInto('subtasks', {
-      ...columns,
-      ...completion,
-      task_id: taskId,
-      user_id,
-      date_created: write.now,
-      date_modified: null,
-    })
-    .returning('subtask_id')
-    .executeTakeFirstOrThrow();
+  const { subtask_id } = await write.insertRow('subtasks', {
+    ...columns,
+    ...completion,
+    task_id: taskId,
+    user_id,
+    date_created: write.now,
+    date_modified: null,
+  });
   await assign(write, 'subtask', subtask_id, users);
   await record(write, [{ kind: 'new_subtask', recordId: subtask_id, userId: user_id }]);
   return getSubtask(write, subtask_id);

@@ -52,17 +52,14 @@ export async function createTask(
   await getProject(write, projectId);
   const user_id = await creatorFor(write, caller, columns.user_id, caller.userId);
   const { completes: _, ...completion } = completionAfter(open, { completed }, write.now);
-  const { task_id } = await write
-    .insertInto('tasks', {
-      ...columns,
-      ...completion,
-      project_id: projectId,
-      user_id,
-      date_created: write.now,
-      date_modified: null,
-    })
-    .returning('task_id')
-    .executeTakeFirstOrThrow();
+  const { task_id } = await write.insertRow('tasks', {
+    ...columns,
+    ...completion,
+    project_id: projectId,
+    user_id,
+    date_created: write.now,
+    date_modified: null,
+  });
   await assign(write, 'task', task_id, users);
   await record(write, [{ kind: 'new_task', recordId: task_id, userId: user_id }]);
   return getTask(write, task_id);

@@ -1,3 +1,4 @@
+import { type SqlBool, sql } from 'kysely';
 import { type Caller, outranks, type Role } from '../../access.ts';
 import { endHooks } from '../../delivery/end.ts';
 import { record } from '../../delivery/record.ts';
@@ -47,10 +48,7 @@ export async function createUser(
 
 /** Adds a user without asking who adds it: for an operator at the command line, and within `createUser`. */
 export async function insertUser(write: AccountWrite, input: Created<typeof userFields>): Promise<{ user_id: number }> {
-  return write
-    .insertInto('users', { ...input, date_created: write.now, date_modified: null, date_deleted: null })
-    .returning('user_id')
-    .executeTakeFirstOrThrow();
+  return write.insertRow('users', { ...input, date_created: write.now, date_modified: null, date_deleted: null });
 }
 
 export async function changeUser(
@@ -124,7 +122,7 @@ export async function findByEmail(
 ): Promise<{ user_id: number; role: Role } | undefined> {
   const row = await live(view)
     .select(['users.user_id', 'users.role'])
-    .where((where) => where(where.fn<string>('lower', ['users.email']), '=', email.toLowerCase()))
+    .where(sql<SqlBool>`fold(users.email) = fold(${email})`)
     .executeTakeFirst();
   return row === undefined ? undefined : { user_id: row.user_id, role: row.role as Role };
 }

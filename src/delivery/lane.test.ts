@@ -1,0 +1,342 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Outcome } from './attempt.ts';
+import { type AttemptInFlight, Lane } from './lane.ts';
+import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
+import type { LaneRow, OwedRow, Settlement } from './queue.ts';
+
+const FIRST_WAIT_MS = 60_000;
+const SECOND_WAIT_MS = 7_200_000;
+
+const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
+const UNSUBSCRIBE: Outcome = { kind: 'answered', status: 401, ms: 1 };
+const BROKEN: Outcome = { kind: 'answered', status: 500, ms: 1 };
+const OURS: Outcome = { kind: 'ours', fault: 'no_resolver', ms: 1 };
+
+const fresh: LaneRow = {
+  hookId: 1,
+  accountId: 1,
+  target: 'http://127.0.0.1:9/',
+  generation: 7,
+  failures: 0,
+  dueAt: null,
+  retryDeliveryId: null,
+  lastOutcome: '',
+};
+
+/** Delivery 11 stands at position 1, and so on. */
+const owed = (position: number): OwedRow => ({
+  deliveryId: position + 10,
+  position,
+  kind: 'new_event',
+  recordId: 1,
+  owedAt: 0,
+  asked: false,
+  deliveredAt: null,
+});
+const asked = (row: OwedRow): OwedRow => ({ ...row, asked: true });
+const testOfTheHook: OwedRow = { ...owed(90), position: null, kind: 'test', asked: true };
+
+/** A lane with a moment of its own, driven as the engine drives it. */
+class Drive {
+  readonly lane: Lane;
+  now = 1_000;
+
+  constructor(row: Partial<LaneRow> = {}, owedCount = 0) {
+    this.lane = new Lane({ ...fresh, ...row });
+    this.lane.add(Array.from({ length: owedCount }, (_, index) => owed(index + 1)));
+  }
+
+  /** Begins everything that may begin now. */
+  beginAll(): AttemptInFlight[] {
+    const begun: AttemptInFlight[] = [];
+    for (;;) {
+      const row =
+        this.lane.nextAsked(this.now) ?? (this.lane.mayBegin(this.now) ? this.lane.waiting.shift() : undefined);
+      if (row === undefined) return begun;
+      begun.push(this.lane.begin(row, this.now));
+    }
+  }
+
+  beginOne(): AttemptInFlight {
+    const row = this.lane.mayBegin(this.now) ? this.lane.waiting.shift() : undefined;
+    if (row === undefined) throw new Error('nothing may begin');
+    return this.lane.begin(row, this.now);
+  }
+
+  finish(flight: AttemptInFlight, outcome: Outcome): Settlement & { verdict: Verdict['is'] } {
+    const { lane, now } = this;
+    const verdict = judge({
+      outcome,
+      failures: lane.failures,
+      sameBurst: lane.hasFailedSince(flight),
+      asked: flight.row.asked,
+      ownFaults: lane.ownFaults,
+      waitsMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
+      fraction: 0,
+    });
+    const settlement = lane.finish({
+      flight,
+      verdict,
+      outcome: outcomeWord(outcome),
+      reason: reasonOf(verdict),
+      ms: outcome.ms,
+      now,
+    });
+    return { ...settlement, verdict: verdict.is };
+  }
+
+  /** One attempt, at the earliest moment. */
+  deliver(outcome: Outcome) {
+    this.now += Math.max(0, this.lane.waitMs(this.now));
+    return this.finish(this.beginOne(), outcome);
+  }
+}
+
+/** A lane that has earned a wide window. */
+function wide(window: number, owedCount: number): Drive {
+  const drive = new Drive({}, owedCount + window - 1);
+  for (let earned = 1; earned < window; earned += 1) drive.deliver(OK);
+  return drive;
+}
+
+const ids = (flights: readonly AttemptInFlight[]) => flights.map((flight) => flight.row.deliveryId);
+
+test('C22 a new lane begins with one attempt in flight and earns one more by each 200, up to eight', () => {
+  const drive = new Drive({}, 100);
+  for (const window of [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]) {
+    const begun = drive.beginAll();
+    assert.equal(begun.length, window);
+    // All but one are taken back unanswered, so that one 200 a round is earned.
+    const [first, ...others] = begun;
+    for (const flight of others) {
+      drive.finish(flight, OURS);
+      drive.now += 60_000;
+    }
+    if (first !== undefined) drive.finish(first, OK);
+  }
+});
+
+test('C22 a failure takes the window back to one, and it is earned anew', () => {
+  const drive = wide(8, 30);
+  const [first, ...others] = drive.beginAll();
+  assert.equal(others.length, 7);
+  if (first !== undefined) drive.finish(first, BROKEN);
+  for (const flight of others) drive.finish(flight, OK);
+  drive.now += FIRST_WAIT_MS;
+  const retry = drive.beginAll();
+  assert.equal(retry.length, 1);
+  if (retry[0] !== undefined) drive.finish(retry[0], OK);
+  assert.equal(drive.beginAll().length, 2);
+});
+
+test('C18 a burst of failures costs one, and nothing begins until its wait is over', () => {
+  const drive = wide(8, 20);
+  const flights = drive.beginAll();
+  const verdicts = flights.map((flight) => drive.finish(flight, BROKEN).verdict);
+  assert.deepEqual(verdicts, ['wait', ...Array(7).fill('same_failure')]);
+  assert.equal(drive.lane.failures, 1);
+  drive.now += FIRST_WAIT_MS - 1;
+  assert.deepEqual(drive.beginAll(), []);
+  drive.now += 1;
+  assert.deepEqual(ids(drive.beginAll()), ids(flights.slice(0, 1)));
+});
+
+test('C18 what failed first is tried again first, whatever else of the burst came back in which order', () => {
+  const drive = wide(4, 10);
+  const [a, b, c, d] = drive.beginAll();
+  assert.ok(a && b && c && d);
+  drive.finish(c, BROKEN);
+  drive.finish(a, BROKEN);
+  drive.finish(d, OURS);
+  drive.finish(b, BROKEN);
+  drive.now += FIRST_WAIT_MS;
+  assert.deepEqual(ids(drive.beginAll()), [c.row.deliveryId]);
+});
+
+test('C18 the same delivery is tried again after each failure, and the others are still owed when it is told', () => {
+  const drive = new Drive({}, 3);
+  for (const outcome of [BROKEN, BROKEN]) assert.equal(drive.deliver(outcome).row.deliveryId, 11);
+  const told = drive.deliver(OK);
+  assert.equal(told.row.deliveryId, 11);
+  assert.deepEqual(told.lane, { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' });
+  assert.deepEqual(ids(drive.beginAll()), [12, 13]);
+});
+
+test('C18 a 200 of the burst delivers its own and does not end the wait', () => {
+  const drive = wide(3, 10);
+  const [failing, other] = drive.beginAll();
+  assert.ok(failing && other);
+  const failure = drive.finish(failing, BROKEN);
+  const told = drive.finish(other, OK);
+  assert.equal(told.verdict, 'delivered_alone');
+  assert.equal(told.delivery, 'delivered');
+  assert.equal(told.lane, undefined, 'the lane stays as the failure left it');
+  assert.equal(failure.lane?.dueAt, drive.now + FIRST_WAIT_MS);
+  assert.equal(drive.lane.failures, 1);
+  assert.deepEqual(drive.beginAll(), []);
+});
+
+test('C18 a 401 of the burst ends the hook', () => {
+  const drive = wide(3, 10);
+  const [failing, other] = drive.beginAll();
+  assert.ok(failing && other);
+  drive.finish(failing, BROKEN);
+  assert.equal(drive.finish(other, UNSUBSCRIBE).ended, 'answered_401');
+  assert.ok(drive.lane.ended);
+});
+
+test('C18 a straggler of the first burst is still of that burst after the retry has begun', () => {
+  const drive = wide(2, 10);
+  const [failing, straggler] = drive.beginAll();
+  assert.ok(failing && straggler);
+  drive.finish(failing, BROKEN);
+  drive.now += FIRST_WAIT_MS;
+  assert.deepEqual(drive.beginAll(), [], 'a failing lane has one attempt in flight, and the straggler is it');
+  assert.equal(drive.finish(straggler, BROKEN).verdict, 'same_failure');
+  const [retry] = drive.beginAll();
+  assert.ok(retry);
+  assert.equal(retry.row.deliveryId, failing.row.deliveryId);
+  assert.equal(drive.finish(retry, BROKEN).verdict, 'wait');
+  assert.equal(drive.lane.failures, 2);
+});
+
+test('C18 the third failure in a row ends the hook; a 200 between starts the count anew', () => {
+  const drive = new Drive({}, 3);
+  const verdicts = [BROKEN, BROKEN, OK, BROKEN, BROKEN, BROKEN].map((outcome) => drive.deliver(outcome).verdict);
+  assert.deepEqual(verdicts, ['wait', 'wait', 'delivered', 'wait', 'wait', 'ended']);
+});
+
+test('C13 C18 an ended lane begins nothing, not even what was asked for, and calls back what has not gone out', () => {
+  for (const end of [
+    (drive: Drive) => drive.lane.end(),
+    (drive: Drive, flight: AttemptInFlight) => void drive.finish(flight, UNSUBSCRIBE),
+  ]) {
+    const drive = wide(3, 10);
+    const [first, unsent, sent] = drive.beginAll();
+    assert.ok(first && unsent && sent);
+    sent.dialled();
+    drive.lane.addAsked([asked(owed(50))]);
+    end(drive, first);
+    assert.ok(unsent.signal.aborted);
+    assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
+    drive.now += 365 * 24 * 3_600_000;
+    assert.deepEqual(drive.beginAll(), []);
+    assert.equal(drive.lane.mayBegin(drive.now), false);
+    assert.equal(drive.lane.nextAsked(drive.now), undefined);
+  }
+});
+
+test('C18 C20 a lane taken up after a restart goes on where it stood: its failures, its wait, its delivery', () => {
+  const drive = new Drive({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
+  assert.equal(drive.lane.retryToRead, 13, 'the engine reads it before the others');
+  drive.lane.add([owed(3)]);
+  drive.lane.add([owed(1), owed(2), owed(3)]);
+  assert.deepEqual(drive.beginAll(), []);
+  drive.now = 500_000;
+  const [retry, ...others] = drive.beginAll();
+  assert.equal(retry?.row.deliveryId, 13);
+  assert.deepEqual(others, []);
+  assert.ok(retry);
+  assert.equal(drive.finish(retry, BROKEN).ended, 'three_failures');
+});
+
+test('C19 a fault of ours counts nothing, holds the lane for a moment, and the same delivery comes first again', () => {
+  const drive = new Drive({}, 2);
+  const settlement = drive.finish(drive.beginOne(), OURS);
+  assert.equal(settlement.verdict, 'again');
+  assert.equal(settlement.delivery, 'owed');
+  assert.equal(settlement.attempt.counted, false);
+  assert.equal(settlement.lane, undefined);
+  assert.deepEqual(drive.beginAll(), []);
+  assert.equal(drive.lane.waitMs(drive.now), 1_000);
+  drive.now += 1_000;
+  assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
+test('C19 faults of ours between failures neither count nor start the count anew', () => {
+  const drive = new Drive({}, 1);
+  const verdicts = [BROKEN, OURS, BROKEN, OURS, OURS].map((outcome) => drive.deliver(outcome).verdict);
+  assert.deepEqual(verdicts, ['wait', 'again', 'wait', 'again', 'again']);
+  assert.equal(drive.lane.failures, 2);
+  assert.equal(drive.deliver(BROKEN).ended, 'three_failures');
+});
+
+test('X1 a test goes out at once, during a wait too; other outcomes than 200 and 401 change nothing', () => {
+  const drive = new Drive({}, 2);
+  drive.deliver(BROKEN);
+  const before = drive.lane.waitMs(drive.now);
+  drive.lane.addAsked([testOfTheHook]);
+  const [flight, ...others] = drive.beginAll();
+  assert.ok(flight);
+  assert.deepEqual(others, []);
+  const settlement = drive.finish(flight, BROKEN);
+  assert.equal(settlement.verdict, 'shown');
+  assert.equal(settlement.delivery, 'dropped', 'a test has had its answer');
+  assert.equal(settlement.attempt.counted, false);
+  assert.equal(drive.lane.failures, 1);
+  assert.equal(drive.lane.waitMs(drive.now), before);
+  assert.deepEqual(drive.beginAll(), []);
+});
+
+test('X1 a 200 to a test makes what is owed due at once', () => {
+  const drive = new Drive({}, 2);
+  drive.deliver(BROKEN);
+  drive.lane.addAsked([testOfTheHook]);
+  const [flight] = drive.beginAll();
+  assert.ok(flight);
+  assert.equal(drive.finish(flight, OK).verdict, 'delivered');
+  assert.equal(drive.lane.failures, 0);
+  assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
+test('X1 a test that meets a fault of ours is made again, before what waits longer', () => {
+  const drive = new Drive({}, 2);
+  drive.deliver(BROKEN);
+  drive.lane.addAsked([testOfTheHook]);
+  const [flight] = drive.beginAll();
+  assert.ok(flight);
+  assert.equal(drive.finish(flight, OURS).verdict, 'again');
+  assert.deepEqual(drive.beginAll(), []);
+  assert.equal(drive.lane.wakeMs(drive.now), 1_000, 'the engine sets its timer by this');
+  drive.now += 1_000;
+  assert.deepEqual(ids(drive.beginAll()), [testOfTheHook.deliveryId]);
+});
+
+test('X3 what is asked for goes before everything, once, and beside a full window', () => {
+  const drive = new Drive({}, 3);
+  drive.beginOne();
+  drive.lane.addAsked([asked(owed(3)), asked(owed(3)), asked(owed(7))]);
+  assert.deepEqual(ids(drive.beginAll()), [13, 17]);
+  assert.deepEqual(ids(drive.beginAll()), []);
+});
+
+test('X3 a redelivery that fails leaves a delivery owed as it was, and one that had been told as told', () => {
+  const drive = new Drive({}, 1);
+  drive.lane.addAsked([asked(owed(1)), { ...asked(owed(5)), deliveredAt: 77 }]);
+  const [stillOwed, hadBeenTold] = drive.beginAll();
+  assert.ok(stillOwed && hadBeenTold);
+  assert.equal(drive.finish(hadBeenTold, BROKEN).delivery, 'dropped');
+  assert.equal(drive.finish(stillOwed, BROKEN).delivery, 'owed');
+  assert.equal(drive.lane.failures, 0);
+  assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
+test('X3 asked for while in flight: a 200 of that flight is the answer, anything else is followed by what was asked', () => {
+  for (const { outcome, readAgain } of [
+    { outcome: OK, readAgain: false },
+    { outcome: BROKEN, readAgain: true },
+  ]) {
+    const drive = new Drive({}, 1);
+    const flight = drive.beginOne();
+    drive.lane.moreAsked = false;
+    drive.lane.addAsked([asked(owed(1))]);
+    assert.deepEqual(drive.beginAll(), [], 'not twice at once');
+    drive.finish(flight, outcome);
+    assert.equal(drive.lane.moreAsked, readAgain);
+  }
+});
+
+test('C20 a settlement carries the generation that the lane was taken up with, so that a late one is fenced', () => {
+  assert.equal(new Drive({}, 1).deliver(OK).generation, fresh.generation);
+});

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Cause, Fault, Outcome } from './attempt.ts';
+import { judge, outcomeWord, reasonOf, type Situation, type Verdict } from './policy.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Every way in which a target can fail without a status; a new one does not compile until it stands here. */
+const causes = Object.keys({
+  timeout: 0,
+  refused: 0,
+  reset: 0,
+  tls: 0,
+  no_such_name: 0,
+  forbidden: 0,
+  protocol: 0,
+} satisfies Record<Cause, 0>) as Cause[];
+
+const faults = Object.keys({
+  no_file_handle: 0,
+  no_local_port: 0,
+  no_route: 0,
+  no_resolver: 0,
+  no_memory: 0,
+  stopped: 0,
+  broken: 0,
+} satisfies Record<Fault, 0>) as Fault[];
+
+const answered = (status: number, retryAfterMs?: number): Outcome => ({
+  kind: 'answered',
+  status,
+  ms: 5,
+  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+});
+const failed = (cause: Cause): Outcome => ({ kind: 'failed', cause, ms: 5 });
+const ours = (fault: Fault): Outcome => ({ kind: 'ours', fault, ms: 5 });
+
+/** Every answer that is neither 200 nor 401, and every way of not answering. */
+const anythingElse: readonly Outcome[] = [
+  ...Array.from({ length: 400 }, (_, index) => 200 + index)
+    .filter((status) => status !== 200 && status !== 401)
+    .map((status) => answered(status)),
+  ...causes.map(failed),
+];
+
+function verdict(outcome: Outcome, situation: Partial<Situation> = {}): Verdict {
+  return judge({
+    outcome,
+    failures: 0,
+    sameBurst: false,
+    asked: false,
+    ownFaults: 0,
+    waitsMs: [MINUTE_MS, 2 * HOUR_MS],
+    fraction: 0,
+    ...situation,
+  });
+}
+
+/** Section 3 of the specification: what a notification's answer does to a subscribed hook. The other rows are HTTP's. */
+const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures: number; verdict: Verdict }[] = [
+  {
+    row: 'a 200 keeps the hook subscribed and counts as delivered',
+    outcomes: [answered(200)],
+    failures: 0,
+    verdict: { is: 'delivered' },
+  },
+  {
+    row: 'a 200 after one failure does the same',
+    outcomes: [answered(200)],
+    failures: 1,
+    verdict: { is: 'delivered' },
+  },
+  {
+    row: 'a 200 after two failures does the same',
+    outcomes: [answered(200)],
+    failures: 2,
+    verdict: { is: 'delivered' },
+  },
+  {
+    row: 'a 401 removes the hook at once',
+    outcomes: [answered(401)],
+    failures: 0,
+    verdict: { is: 'ended', reason: 'answered_401', failures: 0 },
+  },
+  {
+    row: 'a 401 removes the hook at once, also after failures, of which it is none',
+    outcomes: [answered(401)],
+    failures: 2,
+    verdict: { is: 'ended', reason: 'answered_401', failures: 2 },
+  },
+  {
+    row: 'anything else, the first time, keeps it subscribed: a wait, then again',
+    outcomes: anythingElse,
+    failures: 0,
+    verdict: { is: 'wait', failures: 1, waitMs: MINUTE_MS },
+  },
+  {
+    row: 'anything else, the second time in a row, keeps it subscribed: a wait, then again',
+    outcomes: anythingElse,
+    failures: 1,
+    verdict: { is: 'wait', failures: 2, waitMs: 2 * HOUR_MS },
+  },
+  {
+    row: 'anything else, the third time in a row, removes the hook',
+    outcomes: anythingElse,
+    failures: 2,
+    verdict: { is: 'ended', reason: 'three_failures', failures: 3 },
+  },
+];
+
+for (const { row, outcomes, failures, verdict: wanted } of stateTable) {
+  test(`C17 C18 state table: ${row}`, () => {
+    for (const outcome of outcomes) assert.deepEqual(verdict(outcome, { failures }), wanted, outcomeWord(outcome));
+  });
+}
+
+test('C17 neither its neighbours among the numbers nor its relatives among the meanings pass for 200 or 401', () => {
+  for (const status of [199, 201, 202, 203, 204, 206, 226, 299, 301, 302, 303, 307, 308]) {
+    assert.equal(verdict(answered(status)).is, 'wait', String(status));
+  }
+  for (const status of [400, 402, 403, 404, 407, 410, 429, 500, 503]) {
+    assert.equal(verdict(answered(status)).is, 'wait', String(status));
+  }
+});
+
+test('C18 a wait is lengthened by chance, by up to a tenth, and never shortened', () => {
+  for (const [failures, waitMs] of [
+    [0, MINUTE_MS],
+    [1, 2 * HOUR_MS],
+  ] as const) {
+    const at = (fraction: number) => {
+      const judged = verdict(answered(500), { failures, fraction });
+      assert.equal(judged.is, 'wait');
+      return 'waitMs' in judged ? judged.waitMs : Number.NaN;
+    };
+    assert.equal(at(0), waitMs);
+    assert.equal(at(0.5), waitMs * 1.05);
+    const longest = at(1 - Number.EPSILON);
+    assert.ok(longest > waitMs * 1.099 && longest <= waitMs * 1.1, String(longest));
+    for (let step = 1; step <= 100; step += 1) assert.ok(at(step / 101) > at((step - 1) / 101));
+  }
+});
+
+test('C18 a hook that is down for an hour survives it with the default waits, whatever chance says', () => {
+  for (const fraction of [0, 0.5, 1 - Number.EPSILON]) {
+    let waitedMs = 0;
+    for (const failures of [0, 1]) {
+      const judged = verdict(failed('refused'), { failures, fraction });
+      assert.ok(judged.is === 'wait');
+      waitedMs += judged.waitMs;
+    }
+    assert.ok(waitedMs > HOUR_MS);
+  }
+});
+
+test('C18 Retry-After lengthens a wait, never shortens it, and counts for a day at most', () => {
+  const waitOf = (retryAfterMs: number, failures = 0, fraction = 0) => {
+    const judged = verdict(answered(503, retryAfterMs), { failures, fraction });
+    assert.equal(judged.is, 'wait');
+    return 'waitMs' in judged ? judged.waitMs : Number.NaN;
+  };
+  assert.equal(waitOf(0), MINUTE_MS);
+  assert.equal(waitOf(1_000), MINUTE_MS);
+  assert.equal(waitOf(MINUTE_MS + 1), MINUTE_MS + 1);
+  assert.equal(waitOf(HOUR_MS), HOUR_MS);
+  assert.equal(waitOf(HOUR_MS, 1), 2 * HOUR_MS);
+  assert.equal(waitOf(3 * HOUR_MS, 1), 3 * HOUR_MS);
+  assert.equal(waitOf(DAY_MS), DAY_MS);
+  assert.equal(waitOf(DAY_MS + 1), DAY_MS);
+  assert.equal(waitOf(365 * DAY_MS), DAY_MS);
+  assert.equal(waitOf(MINUTE_MS * 1.02, 0, 0.5), MINUTE_MS * 1.05, 'the wait with its chance is longer still');
+  assert.deepEqual(
+    verdict(answered(503, HOUR_MS), { failures: 2 }).is,
+    'ended',
+    'it is no way round the third failure',
+  );
+});
+
+test('C18 a configured wait longer than a day is kept: the limit is for what targets ask', () => {
+  const judged = verdict(answered(503, HOUR_MS), { waitsMs: [3 * DAY_MS, 3 * DAY_MS] });
+  assert.deepEqual(judged, { is: 'wait', failures: 1, waitMs: 3 * DAY_MS });
+});
+
+test('C18 what was in flight at a failure belongs to it: failures count nothing, a 200 delivers alone, a 401 ends', () => {
+  for (const failures of [1, 2]) {
+    const burst = { failures, sameBurst: true };
+    for (const outcome of anythingElse) {
+      assert.deepEqual(verdict(outcome, burst), { is: 'same_failure' }, outcomeWord(outcome));
+    }
+    assert.deepEqual(verdict(answered(200), burst), { is: 'delivered_alone' });
+    assert.deepEqual(verdict(answered(401), burst), { is: 'ended', reason: 'answered_401', failures });
+  }
+});
+
+test('C19 a fault of ours is no failure, whenever it comes: the attempt is made again', () => {
+  for (const fault of faults) {
+    for (const failures of [0, 1, 2]) {
+      for (const asked of [false, true]) {
+        for (const sameBurst of [false, true]) {
+          const judged = verdict(ours(fault), { failures, asked, sameBurst });
+          assert.deepEqual(judged, { is: 'again', waitMs: 1_000 }, fault);
+        }
+      }
+    }
+  }
+});
+
+test('C19 the waits after our own faults double from a second to a minute', () => {
+  const waits = Array.from({ length: 12 }, (_, ownFaults) => verdict(ours('no_resolver'), { ownFaults }));
+  assert.deepEqual(
+    waits.map((judged) => ('waitMs' in judged ? judged.waitMs / 1_000 : Number.NaN)),
+    [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60],
+  );
+  assert.deepEqual(verdict(ours('no_resolver'), { ownFaults: 1_000_000 }), { is: 'again', waitMs: MINUTE_MS });
+});
+
+test('X1 X3 an attempt that was asked for counts no failure; its 200 delivers, its 401 ends', () => {
+  for (const failures of [0, 1, 2]) {
+    for (const outcome of anythingElse) {
+      assert.deepEqual(verdict(outcome, { failures, asked: true }), { is: 'shown' }, outcomeWord(outcome));
+    }
+    for (const sameBurst of [false, true]) {
+      const asked = { failures, asked: true, sameBurst };
+      assert.deepEqual(verdict(answered(200), asked), { is: 'delivered' });
+      assert.deepEqual(verdict(answered(401), asked), { is: 'ended', reason: 'answered_401', failures });
+    }
+  }
+});
+
+test('C6 X3 an outcome is shown as a status or as one word of a closed set, and never as an address', () => {
+  assert.equal(outcomeWord(answered(204)), '204');
+  for (const cause of causes) assert.equal(outcomeWord({ ...failed(cause), note: '10.0.0.1:80' }), cause);
+  for (const fault of faults) assert.equal(outcomeWord({ ...ours(fault), note: '10.0.0.1:80' }), fault);
+});
+
+test('X3 every verdict has a reason of its own, and a counted failure says which it is', () => {
+  const verdicts: readonly Verdict[] = [
+    { is: 'delivered' },
+    { is: 'delivered_alone' },
+    { is: 'same_failure' },
+    { is: 'shown' },
+    { is: 'wait', failures: 1, waitMs: 1 },
+    { is: 'wait', failures: 2, waitMs: 1 },
+    { is: 'ended', reason: 'three_failures', failures: 3 },
+    { is: 'ended', reason: 'answered_401', failures: 0 },
+    { is: 'again', waitMs: 1 },
+  ];
+  const reasons = verdicts.map(reasonOf);
+  assert.equal(new Set(reasons).size, verdicts.length);
+  assert.match(reasons[4] ?? '', /failure 1 of 3/);
+  assert.match(reasons[5] ?? '', /failure 2 of 3/);
+  assert.match(reasons[6] ?? '', /failure 3 of 3/);
+});

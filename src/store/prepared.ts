@@ -1,0 +1,37 @@
+import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely';
+import type { Queries } from './store.ts';
+
+/** Stands for a value that is not known when the query is compiled. */
+class Placeholder {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/**
+ * A query for the hot path: built and compiled once for each database, then run with the values of each call. `build`
+ * receives placeholders instead of values; it hands them to the builder and never looks at them.
+ */
+export function prepared<Values extends Readonly<Record<string, unknown>>, Row>(
+  build: (queries: Queries, values: Values) => Compilable<Row>,
+): (queries: Queries, values: Values) => Promise<Row[]> {
+  const compiledFor = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
+  return async (queries, values) => {
+    const { adapter } = queries.getExecutor();
+    let compiled = compiledFor.get(adapter);
+    if (compiled === undefined) {
+      compiled = build(queries, placeholders<Values>()).compile();
+      compiledFor.set(adapter, compiled);
+    }
+    const parameters = compiled.parameters.map((one) => (one instanceof Placeholder ? values[one.name] : one));
+    const { rows } = await queries.executeQuery<Row>({ ...compiled, parameters });
+    return rows;
+  };
+}
+
+function placeholders<Values>(): Values {
+  const named = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
+  return named as Values;
+}

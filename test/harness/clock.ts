@@ -1,0 +1,47 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Clock } from '../../src/clock.ts';
+
+/** A clock that stands still until it is told to go on; for a service whose waits matter. HTTP runs on as ever. */
+export type TestClock = Clock & {
+  /** Goes on by so many milliseconds: calls what falls due on the way, in order, each at its own moment. */
+  advance(milliseconds: number): Promise<void>;
+  /** How far away the timers are that are set at this moment, in milliseconds, soonest first. */
+  readonly pending: readonly number[];
+};
+
+/** A Thursday in the past, so that whoever asks the machine for the time instead is found out. */
+export const TEST_EPOCH = Date.UTC(2025, 4, 1, 12);
+
+type Timer = { readonly dueAt: number; readonly run: () => void };
+
+export function testClock(epoch = TEST_EPOCH): TestClock {
+  let now = epoch;
+  const timers = new Set<Timer>();
+  const soonestBefore = (end: number) => {
+    const due = [...timers].filter((timer) => timer.dueAt <= end);
+    return due.reduce<Timer | undefined>((first, one) => (first && first.dueAt <= one.dueAt ? first : one), undefined);
+  };
+  return {
+    now: () => now,
+    monotonic: () => now - epoch,
+    after(waitMs, run) {
+      const timer = { dueAt: now + Math.max(0, waitMs), run };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+    async advance(milliseconds) {
+      const end = now + milliseconds;
+      for (let timer = soonestBefore(end); timer !== undefined; timer = soonestBefore(end)) {
+        timers.delete(timer);
+        now = Math.max(now, timer.dueAt);
+        timer.run();
+        // Whoever was called may set another timer in this same stretch of time.
+        await turn();
+      }
+      now = end;
+    },
+    get pending() {
+      return [...timers].map((timer) => timer.dueAt - now).sort((a, b) => a - b);
+    },
+  };
+}

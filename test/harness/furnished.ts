@@ -1,0 +1,37 @@
+import type { Person, TestService } from './service.ts';
+
+/** The ids of one record of each noun in an account, by the names that paths, bodies and queries know them by. */
+export type Ids = {
+  readonly client_id: string;
+  readonly project_id: string;
+  readonly task_id: string;
+  readonly subtask_id: string;
+  readonly event_id: string;
+  readonly user_id: string;
+  readonly hook_id: string;
+  readonly delivery_id: string;
+  readonly key_id: string;
+};
+
+/** Where a hook of a furnished account leads: an address that nobody else has. */
+export type Targets = () => string;
+
+/** One record of each noun, all of them tied together: the event and the task in the project, the project the client's. */
+export async function furnish(owner: Person, carillon: TestService, targets: Targets): Promise<Ids> {
+  const { clients, projects, tasks, subtasks, events, hooks, keys } = owner.carillon;
+  const { client_id } = await clients.create({ client_name: 'A client' });
+  const { project_id } = await projects.create({ project_name: 'A project', client_id });
+  const { task_id } = await tasks.create(project_id, { task_name: 'A task' });
+  const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'A subtask' });
+  const { event_id } = await events.create({
+    event_name: 'An event',
+    start_date: '20270101',
+    due_date: '20270102',
+    project_id,
+  });
+  const { id: hook_id } = await hooks.create({ target_url: targets(), event: 'new_event' });
+  const { id: delivery_id } = await hooks.test(hook_id);
+  const { id: key_id } = await keys.create({ label: 'a key' });
+  const { userId: user_id } = await carillon.user(owner, 'member');
+  return { client_id, project_id, task_id, subtask_id, event_id, user_id, hook_id, delivery_id, key_id };
+}

@@ -1,0 +1,178 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import type { Json } from './service.ts';
+
+/** One operation of an OpenAPI document: where it stands, and what it is. */
+export type Operation = { readonly method: string; readonly path: string; readonly node: Json };
+
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
+
+/** A path without the names of its ids: two paths of one shape are one and the same to OpenAPI. */
+export const shapeOf = (path: string) => path.replace(/\{\w*\}/g, '{}');
+
+export function operationsOf(document: Json): Operation[] {
+  return Object.entries<Json>(document.paths ?? {}).flatMap(([path, item]) =>
+    Object.keys(item)
+      .filter((method) => METHODS.includes(method))
+      .map((method) => ({ method: method.toUpperCase(), path, node: item[method] })),
+  );
+}
+
+/** What is wrong with a document by the structure that OpenAPI 3.1 demands; empty when nothing is. */
+export function structuralFaults(document: Json): string[] {
+  const faults: string[] = [];
+  const must = (holds: unknown, fault: string) => {
+    if (!holds) faults.push(fault);
+  };
+  must(/^3\.1\.\d+$/.test(document.openapi), 'openapi is no version 3.1');
+  must(typeof document.info?.title === 'string' && document.info.title !== '', 'info.title is missing');
+  must(typeof document.info?.version === 'string' && document.info.version !== '', 'info.version is missing');
+  for (const server of document.servers ?? []) must(URL.canParse(server.url), `server ${server.url} is no address`);
+  for (const path of Object.keys(document.paths ?? {})) must(path.startsWith('/'), `${path} does not begin with /`);
+  for (const twin of repeated(Object.keys(document.paths ?? {}).map(shapeOf)))
+    faults.push(`${twin} stands twice, with other names`);
+
+  const operations = operationsOf(document);
+  must(operations.length > 0, 'there are no operations');
+  for (const id of repeated(operations.map(({ node }) => node.operationId)))
+    faults.push(`operationId ${id} is not unique`);
+  for (const operation of operations) faults.push(...operationFaults(document, operation));
+  for (const ref of refsIn(document)) must(resolve(document, ref) !== undefined, `${ref} leads nowhere`);
+  return faults;
+}
+
+function operationFaults(document: Json, { method, path, node }: Operation): string[] {
+  const faults: string[] = [];
+  const must = (holds: unknown, fault: string) => {
+    if (!holds) faults.push(`${method} ${path}: ${fault}`);
+  };
+  must(/^\w+$/.test(node.operationId ?? ''), 'operationId is missing');
+  const parameters: Json[] = node.parameters ?? [];
+  const inPath = parameters.filter((one) => one.in === 'path');
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+  must(
+    sameSet(
+      names,
+      inPath.map((one) => one.name),
+    ),
+    'the ids of the path are not its path parameters',
+  );
+  must(
+    inPath.every((one) => one.required === true),
+    'a path parameter is not required',
+  );
+  must(
+    parameters.every((one) => ['path', 'query', 'header', 'cookie'].includes(one.in)),
+    'a parameter is nowhere',
+  );
+  must(
+    parameters.every((one) => one.schema !== undefined),
+    'a parameter has no schema',
+  );
+  must(repeated(parameters.map((one) => `${one.in} ${one.name}`)).length === 0, 'a parameter stands twice');
+
+  const responses = Object.entries<Json>(node.responses ?? {});
+  must(
+    responses.some(([status]) => /^2\d\d$/.test(status)),
+    'there is no success',
+  );
+  for (const [status, response] of responses) {
+    must(/^[1-5]\d\d$/.test(status), `${status} is no status`);
+    must(typeof response.description === 'string' && response.description !== '', `${status} has no description`);
+    must(Object.keys(response.content ?? {}).length > 0, `${status} has no content`);
+  }
+  for (const requirement of node.security ?? document.security ?? []) {
+    for (const scheme of Object.keys(requirement))
+      must(document.components?.securitySchemes?.[scheme] !== undefined, `security scheme ${scheme} is unknown`);
+  }
+  for (const schema of schemasOf(node)) {
+    try {
+      compiler(document).compile(schema);
+    } catch (error) {
+      faults.push(`${method} ${path}: a schema is none: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+  return faults;
+}
+
+function schemasOf(operation: Json): Json[] {
+  const contents = [
+    operation.requestBody?.content,
+    ...Object.values<Json>(operation.responses).map((one) => one.content),
+  ];
+  const bodies = contents.flatMap((content) => Object.values<Json>(content ?? {}).map((media) => media.schema));
+  return [...bodies, ...(operation.parameters ?? []).map((one: Json) => one.schema)];
+}
+
+/** Judges answers by a document: the fault, or undefined when the answer is what the document says. */
+export type Judge = (answer: {
+  method: string;
+  /** As the route row has it, behind the door's prefix. */
+  path: string;
+  status: number;
+  contentType: string | null;
+  body: unknown;
+}) => string | undefined;
+
+/**
+ * Holds answers against the document. Stricter than the document itself: an answer must not hold a field that is not
+ * documented.
+ */
+export function judgeBy(document: Json): Judge {
+  const operations = new Map(operationsOf(document).map((one) => [`${one.method} ${shapeOf(one.path)}`, one.node]));
+  const ajv = compiler(document);
+  const validators = new Map<unknown, ValidateFunction>();
+  return ({ method, path, status, contentType, body }) => {
+    const response = operations.get(`${method} ${shapeOf(path)}`)?.responses[status];
+    if (response === undefined) return `the document knows no ${status} of ${method} ${path}`;
+    const [media = ''] = (contentType ?? '').split(';');
+    const content = response.content[media];
+    if (content === undefined) return `the document knows no ${media} in the ${status} of ${method} ${path}`;
+    const validate = validators.get(content) ?? ajv.compile(closed(resolved(document, content.schema)));
+    validators.set(content, validate);
+    return validate(body) ? undefined : `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}`;
+  };
+}
+
+function compiler(document: Json): Ajv2020 {
+  // Words of our own (`x-must`) are annotations to everybody else, and so are formats that only we know.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { uri: URL.canParse } });
+  for (const name of ['id', 'id-or-none', 'calendar-time', 'calendar-time-or-none', 'decimal', 'expiry'])
+    ajv.addFormat(name, true);
+  for (const [name, schema] of Object.entries<Json>(document.components?.schemas ?? {}))
+    ajv.addSchema(schema, `#/components/schemas/${name}`);
+  return ajv;
+}
+
+function resolved(document: Json, schema: Json): Json {
+  return schema.$ref === undefined ? schema : resolve(document, schema.$ref);
+}
+
+/** The schema with every object closed to fields that it does not name. */
+function closed(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const inside = Object.fromEntries(Object.entries(schema).map(([word, value]) => [word, closed(value)]));
+  return schema.type === 'object' && schema.properties !== undefined
+    ? { ...inside, additionalProperties: false }
+    : inside;
+}
+
+function refsIn(node: Json): string[] {
+  if (typeof node !== 'object' || node === null) return [];
+  const own = typeof node.$ref === 'string' ? [node.$ref] : [];
+  return [...own, ...Object.values(node).flatMap(refsIn)];
+}
+
+function resolve(document: Json, ref: string): Json {
+  if (!ref.startsWith('#/')) return undefined;
+  const steps = ref.slice(2).split('/');
+  return steps.reduce((node, step) => node?.[step.replaceAll('~1', '/').replaceAll('~0', '~')], document);
+}
+
+function repeated(items: readonly unknown[]): unknown[] {
+  return items.filter((item, index) => items.indexOf(item) !== index);
+}
+
+function sameSet(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.length === others.length && some.every((item) => others.includes(item));
+}

@@ -1,0 +1,156 @@
+import type { Permission } from '../../src/access.ts';
+import type { Ids, Targets } from '../harness/furnished.ts';
+import type { Person } from '../harness/service.ts';
+
+/** The stage of a scenario: an account of its own with one record of each noun, and its owner. */
+export type Stage = { readonly owner: Person; readonly ids: Ids; readonly targets: Targets };
+
+/** One way to call a row with success. */
+export type Scenario = {
+  readonly says: string;
+  /** The occurrences it records, in order. */
+  readonly records: readonly string[];
+  readonly body?: (stage: Stage) => Record<string, unknown>;
+  /** What must have happened before. */
+  readonly before?: (stage: Stage) => Promise<unknown>;
+  /** What the key must carry beside the row's own permission. */
+  readonly also?: readonly Permission[];
+};
+
+const read: readonly Scenario[] = [{ says: 'reads', records: [] }];
+const SPAN = { start_date: '20270301', due_date: '20270302' };
+
+/**
+ * How each row is called with success, by method and path. A row without a scenario, and a scenario without a row,
+ * fail the walk.
+ */
+export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
+  'GET /events': read,
+  'POST /events': [
+    {
+      says: 'creates',
+      records: ['new_event'],
+      body: ({ ids }) => ({ event_name: 'New', ...SPAN, project_id: ids.project_id }),
+    },
+    {
+      says: 'creates for another user',
+      records: ['new_event'],
+      body: ({ ids }) => ({ event_name: 'New', ...SPAN, user_id: ids.user_id }),
+    },
+  ],
+  'GET /events/{event_id}': read,
+  'PUT /events/{event_id}': [{ says: 'changes', records: ['changed_event'], body: () => ({ event_name: 'Other' }) }],
+  'DELETE /events/{event_id}': [{ says: 'deletes', records: ['deleted_event'] }],
+
+  'GET /hooks': read,
+  'POST /hooks': [
+    {
+      says: 'subscribes',
+      records: [],
+      also: ['tasks:read'],
+      body: ({ targets }) => ({ target_url: targets(), event: 'completed_task' }),
+    },
+  ],
+  'GET /hooks/{hook_id}': read,
+  'DELETE /hooks/{hook_id}': [{ says: 'unsubscribes', records: [] }],
+  'POST /hooks/{hook_id}/restore': [
+    { says: 'restores', records: [], before: ({ owner, ids }) => owner.carillon.hooks.delete(ids.hook_id) },
+  ],
+  'POST /hooks/{hook_id}/test': [{ says: 'sends a test', records: [] }],
+
+  'GET /deliveries': read,
+  'GET /deliveries/{delivery_id}': read,
+  'POST /deliveries/{delivery_id}/redeliver': [{ says: 'sends again', records: [] }],
+
+  'GET /clients': read,
+  'POST /clients': [{ says: 'creates', records: ['new_client'], body: () => ({ client_name: 'New' }) }],
+  'GET /clients/{client_id}': read,
+  'PUT /clients/{client_id}': [{ says: 'changes', records: ['changed_client'], body: () => ({ city: 'Basel' }) }],
+  'DELETE /clients/{client_id}': [
+    { says: 'deletes, and its project stays', records: ['changed_project', 'deleted_client'] },
+    {
+      says: 'deletes one without projects',
+      records: ['deleted_client'],
+      before: ({ owner, ids }) => owner.carillon.projects.update(ids.project_id, { client_id: '0' }),
+    },
+  ],
+
+  'GET /projects': read,
+  'POST /projects': [
+    {
+      says: 'creates',
+      records: ['new_project'],
+      body: ({ ids }) => ({ project_name: 'New', client_id: ids.client_id, users: [ids.user_id] }),
+    },
+  ],
+  'GET /projects/{project_id}': read,
+  'PUT /projects/{project_id}': [{ says: 'changes', records: ['changed_project'], body: () => ({ notes: 'Other' }) }],
+  'DELETE /projects/{project_id}': [
+    {
+      says: 'deletes with its tasks and subtasks, and its event stays',
+      records: ['deleted_subtask', 'deleted_task', 'changed_event', 'deleted_project'],
+    },
+    {
+      says: 'deletes an empty one',
+      records: ['deleted_project'],
+      before: async ({ owner, ids }) => {
+        await owner.carillon.tasks.delete(ids.task_id);
+        await owner.carillon.events.delete(ids.event_id);
+      },
+    },
+  ],
+
+  'GET /tasks': read,
+  'POST /tasks/{project_id}': [
+    { says: 'creates', records: ['new_task'], body: ({ ids }) => ({ task_name: 'New', users: [ids.user_id] }) },
+    { says: 'creates already complete', records: ['new_task'], body: () => ({ task_name: 'New', completed: 1 }) },
+  ],
+  'GET /tasks/{task_id}': read,
+  'PUT /tasks/{task_id}': [
+    { says: 'changes', records: ['changed_task'], body: () => ({ notes: 'Other' }) },
+    {
+      says: 'completes with its open subtask',
+      records: ['completed_subtask', 'completed_task'],
+      body: () => ({ completed: 1 }),
+    },
+    {
+      says: 'completes what is complete',
+      records: ['changed_task'],
+      before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
+      body: () => ({ completed: 1 }),
+    },
+    {
+      says: 'reopens',
+      records: ['changed_task'],
+      before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
+      body: () => ({ resume: 1 }),
+    },
+  ],
+  'DELETE /tasks/{task_id}': [{ says: 'deletes with its subtask', records: ['deleted_subtask', 'deleted_task'] }],
+
+  'GET /subtasks': read,
+  'POST /subtasks/{task_id}': [
+    { says: 'creates', records: ['new_subtask'], body: ({ ids }) => ({ subtask_name: 'New', users: [ids.user_id] }) },
+  ],
+  'GET /subtasks/{subtask_id}': read,
+  'PUT /subtasks/{subtask_id}': [
+    { says: 'changes', records: ['changed_subtask'], body: () => ({ notes: 'Other' }) },
+    { says: 'completes', records: ['completed_subtask'], body: () => ({ completed: true }) },
+  ],
+  'DELETE /subtasks/{subtask_id}': [{ says: 'deletes', records: ['deleted_subtask'] }],
+
+  'GET /user': read,
+  'GET /users': read,
+  'POST /users': [{ says: 'adds', records: ['new_user'], body: () => ({ email: 'new@acme.test', first_name: 'New' }) }],
+  'GET /users/{user_id}': read,
+  'PUT /users/{user_id}': [{ says: 'changes', records: ['changed_user'], body: () => ({ last_name: 'Other' }) }],
+  'DELETE /users/{user_id}': [{ says: 'deletes', records: ['deleted_user'] }],
+  'GET /company': read,
+
+  'GET /keys': read,
+  'POST /keys': [
+    { says: 'issues', records: [], body: ({ ids }) => ({ label: 'new', permissions: [], user_id: ids.user_id }) },
+  ],
+  'GET /keys/{key_id}': read,
+  'DELETE /keys/{key_id}': [{ says: 'revokes', records: [] }],
+};
