@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { systemClock } from '../clock.ts';
 import { createAccount, parseDomain } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withStore } from './database.ts';
@@ -18,7 +19,7 @@ export function addAccounts(program: Command): void {
         throw new Refusal([`--domain must be a host name, such as acme.example; ${flags.domain} is none.`]);
       const email = readEmail(flags.email);
       const account = await withStore(flags, (store) =>
-        store.write((tx) => createAccount(tx, { domain, email }, Date.now(), systemChance)),
+        store.write((tx) => createAccount(tx, { domain, email }, systemClock.now(), systemChance)),
       );
       print(flags, account, [`domain: ${account.domain}`, `user: ${account.user_id}`, `key: ${account.key}`]);
     });

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { systemClock } from '../clock.ts';
 import { environmentName, options } from '../config/options.ts';
 import { Problem } from '../problems.ts';
 import { findAccount } from '../resources/accounts/actions.ts';
@@ -52,7 +53,7 @@ export async function withAccount<T>(
     store.write(async (tx) => {
       const accountId = await findAccount(tx.queries, flags.domain);
       if (accountId === undefined) throw new Refusal([`There is no account with the domain ${flags.domain}.`]);
-      return work(new AccountWrite(tx, accountId, Date.now()));
+      return work(new AccountWrite(tx, accountId, systemClock.now()));
     }),
   );
 }

@@ -25,7 +25,8 @@ export function loadConfig(sources: Sources): { config: Config } | { faults: rea
     else values[name] = parsed.value;
   }
   const config = { baseUrl: undefined, ...values } as unknown as Config;
-  if (faults.length === 0 || values.host !== undefined) faults.push(...contradictions(config));
+  const saysBaseUrl = textOf('baseUrl', options.baseUrl, sources).text !== undefined;
+  if (values.host !== undefined && !saysBaseUrl) faults.push(...namelessness(config));
   return faults.length > 0 ? { faults } : { config: Object.freeze(config) };
 }
 
@@ -44,8 +45,8 @@ function textOf(
 }
 
 /** C10: on a wildcard address nobody could say what the service is called. */
-function contradictions(config: Config): string[] {
-  if (!isWildcard(config.host) || config.baseUrl !== undefined) return [];
+function namelessness(config: Config): string[] {
+  if (!isWildcard(config.host)) return [];
   return [
     `--host ${config.host} listens on every address: say with --base-url under which one others reach the service.`,
   ];

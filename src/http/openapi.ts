@@ -29,8 +29,8 @@ export function problemsOf(row: Route): readonly ProblemCode[] {
 export function openapi(rows: readonly Route[], baseUrl: string, version: string): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const row of rows) {
-    const path = `/v2${row.path}`;
-    paths[path] = { ...paths[path], [row.method.toLowerCase()]: operation(row) };
+    const path = documentedPath(row, rows);
+    paths[`/v2${path}`] = { ...paths[`/v2${path}`], [row.method.toLowerCase()]: operation(row, path) };
   }
   return {
     openapi: '3.1.0',
@@ -74,11 +74,23 @@ const problemSchema: JsonSchema = {
   },
 };
 
-function operation(row: Route): Record<string, unknown> {
-  const ids = idNames(row.path).map((name) => ({
+/**
+ * To OpenAPI, paths that differ only in the names of their ids are one path, which may stand once: where rows name an
+ * id differently (`POST /tasks/{project_id}`, `GET /tasks/{task_id}`) it is called `id`.
+ */
+function documentedPath(row: Route, rows: readonly Route[]): string {
+  const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
+  const twins = rows.filter(({ path }) => shapeOf(path) === shapeOf(row.path));
+  return twins.every(({ path }) => path === row.path) ? row.path : row.path.replace(/\{\w+\}/g, '{id}');
+}
+
+function operation(row: Route, path: string): Record<string, unknown> {
+  const meant = idNames(row.path);
+  const ids = idNames(path).map((name, index) => ({
     name,
     in: 'path',
     required: true,
+    description: `A ${meant[index]}.`,
     schema: { type: 'string', pattern: '^\\d+$' },
   }));
   const query = Object.entries(row.parameters).map(([name, parameter]) => ({

@@ -40,6 +40,8 @@ export type DeliveryFilters = Window &
   Optional<{
     hook_id: Id;
     state: DeliveryState;
+    /** Whose deliveries; another than the caller is for admins. */
+    user_id: Id;
   }>;
 
 /** Deliveries of the last 30 days. X3. */

@@ -14,7 +14,7 @@ export type {
 export { CarillonError, clientCodes, type FieldError, type Problem, type ProblemCode, serviceCodes } from './errors.ts';
 export type { CalendarEvent, EventChanges, EventFilters, EventInput, Events } from './events.ts';
 export type { EndedReason, Hook, HookFilters, HookInput, HookState, Hooks } from './hooks.ts';
-export type { IssuedKey, Key, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
+export type { IssuedKey, Key, KeyFilters, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
 export type { Notified } from './notified.ts';
 export type { Project, ProjectChanges, ProjectFilters, ProjectInput, Projects } from './projects.ts';
 export type { Completes, Creates, CreatesUnder, Deletes, Editable, Gets, Lists, Updates } from './resource.ts';

@@ -1,4 +1,4 @@
-import { type Creates, creates, deletes, type Lists, lists } from './resource.ts';
+import { type Creates, creates, deletes, type Gets, gets, type Lists, lists } from './resource.ts';
 import type { CallOptions, Send } from './transport.ts';
 import type { DateText, Flag, Id, Optional, Window } from './wire.ts';
 
@@ -37,8 +37,15 @@ export type KeyInput = Optional<{
   expires: string;
 }>;
 
+/** Filters of the list of keys. X7. */
+export type KeyFilters = Window &
+  Optional<{
+    /** Whose keys; admins see those of all, others their own. */
+    user_id: Id;
+  }>;
+
 /** API keys, ordered by id. X7. */
-export interface Keys extends Lists<Key, Window>, Creates<IssuedKey, KeyInput> {
+export interface Keys extends Lists<Key, KeyFilters>, Gets<Key>, Creates<IssuedKey, KeyInput> {
   /** Ends a key at once; its user's hooks stay (C23). Errors: `not_found`, `not_permitted`. */
   revoke(id: Id, options?: CallOptions): Promise<void>;
 }
@@ -46,7 +53,8 @@ export interface Keys extends Lists<Key, Window>, Creates<IssuedKey, KeyInput> {
 /** API keys at `/keys`. */
 export function keys(send: Send): Keys {
   return {
-    ...lists<Key, Window>(send, 'keys'),
+    ...lists<Key, KeyFilters>(send, 'keys'),
+    ...gets<Key>(send, 'keys'),
     ...creates<IssuedKey, KeyInput>(send, 'keys'),
     revoke: deletes(send, 'keys').delete,
   };

@@ -70,7 +70,13 @@ export type SubtaskInput = { readonly subtask_name: string } & Optional<{
 }>;
 
 /** What can be changed of a subtask. C32, C33. */
-export type SubtaskChanges = Optional<SubtaskInput & { readonly resume: FlagInput }>;
+export type SubtaskChanges = Optional<
+  SubtaskInput & {
+    /** The task that the subtask moves to. */
+    readonly task_id: Id;
+    readonly resume: FlagInput;
+  }
+>;
 
 /** Filters of the list of subtasks, all of which must hold. C32. */
 export type SubtaskFilters = Window &

@@ -83,7 +83,13 @@ export type TaskInput = { readonly task_name: string } & Optional<{
 }>;
 
 /** What can be changed of a task. C31, C33. */
-export type TaskChanges = Optional<TaskInput & { readonly resume: FlagInput }>;
+export type TaskChanges = Optional<
+  TaskInput & {
+    /** The project that the task moves to. */
+    readonly project_id: Id;
+    readonly resume: FlagInput;
+  }
+>;
 
 /** Filters of the list of tasks, all of which must hold. C31. */
 export type TaskFilters = Window &

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { GroupCommit } from './group-commit.ts';
@@ -108,12 +108,19 @@ function checkVersion(): void {
 
 function makeFile(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path));
     // Made here, so that only its owner may read it; SQLite gives its other files the same mode.
     closeSync(openSync(path, 'a', 0o600));
   } catch (error) {
     throw asFault(error, path);
   }
+}
+
+/** One folder after the other: Node's own recursive way never ends where the system takes no folders, as in /proc. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  if (!existsSync(dirname(path))) makeFolder(dirname(path));
+  mkdirSync(path, { mode: 0o700 });
 }
 
 /**

@@ -35,12 +35,13 @@ export function structuralFaults(document: Json): string[] {
   must(operations.length > 0, 'there are no operations');
   for (const id of repeated(operations.map(({ node }) => node.operationId)))
     faults.push(`operationId ${id} is not unique`);
-  for (const operation of operations) faults.push(...operationFaults(document, operation));
+  const ajv = compiler(document);
+  for (const operation of operations) faults.push(...operationFaults(document, operation, ajv));
   for (const ref of refsIn(document)) must(resolve(document, ref) !== undefined, `${ref} leads nowhere`);
   return faults;
 }
 
-function operationFaults(document: Json, { method, path, node }: Operation): string[] {
+function operationFaults(document: Json, { method, path, node }: Operation, ajv: Ajv2020): string[] {
   const faults: string[] = [];
   const must = (holds: unknown, fault: string) => {
     if (!holds) faults.push(`${method} ${path}: ${fault}`);
@@ -86,7 +87,7 @@ function operationFaults(document: Json, { method, path, node }: Operation): str
   }
   for (const schema of schemasOf(node)) {
     try {
-      compiler(document).compile(schema);
+      ajv.compile(schema);
     } catch (error) {
       faults.push(`${method} ${path}: a schema is none: ${error instanceof Error ? error.message : error}`);
     }
@@ -127,8 +128,9 @@ export function judgeBy(document: Json): Judge {
     const [media = ''] = (contentType ?? '').split(';');
     const content = response.content[media];
     if (content === undefined) return `the document knows no ${media} in the ${status} of ${method} ${path}`;
-    const validate = validators.get(content) ?? ajv.compile(closed(resolved(document, content.schema)));
-    validators.set(content, validate);
+    const schema = resolved(document, content.schema);
+    const validate = validators.get(schema) ?? ajv.compile(closed(schema));
+    validators.set(schema, validate);
     return validate(body) ? undefined : `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}`;
   };
 }

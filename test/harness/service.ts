@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../src/access.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -65,7 +64,7 @@ export type Answer = { readonly status: number; readonly headers: Headers; reado
 export type Json = any;
 
 /** What tidies up behind a test, or behind a file of them: `t`, or `{ after }` of node:test. */
-export type Cleanup = Pick<TestContext, 'after'>;
+export type Cleanup = { after(close: () => unknown): void };
 
 let folders = 0;
 

@@ -4,6 +4,7 @@ import { type Permission, permissions } from '../../src/access.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { JsonSchema } from '../../src/http/fields.ts';
 import { idNames, type Route } from '../../src/http/route.ts';
+import { createLog } from '../../src/log.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import { systemChance } from '../../src/secrets.ts';
 import { furnish, type Ids } from '../harness/furnished.ts';
@@ -16,7 +17,7 @@ import { type Scenario, type Stage, scenarios } from './walk.scenarios.ts';
 const rows = allRoutes({
   guard: { judge: async () => ({ failure: 'no_such_name' }) },
   chance: systemChance,
-  log: { warn: () => undefined } as never,
+  log: createLog('silent'),
   baseUrl: () => '',
 });
 const nameOf = (row: Route) => `${row.method} ${row.path}`;
@@ -101,7 +102,7 @@ async function recordedAfter(who: Person, position: number) {
     .select('position')
     .where('account_id', '=', accountId)
     .executeTakeFirstOrThrow();
-  return { occurrences, position: stands.position };
+  return { occurrences: occurrences.map((row) => ({ ...row })), position: stands.position };
 }
 
 test('C3 the walk knows how to call every row with success, and calls nothing else', () => {
@@ -279,7 +280,7 @@ function placesOf(row: Route): Place[] {
 
 function bodyReferences(row: Route): { name: string; wrap: (id: string) => unknown }[] {
   const properties = Object.entries((row.body?.properties ?? {}) as Record<string, JsonSchema>);
-  return properties.flatMap(([name, { format, items }]) => {
+  return properties.flatMap(([name, { format, items }]): { name: string; wrap: (id: string) => unknown }[] => {
     if (format === 'id' || format === 'id-or-none') return [{ name, wrap: (id: string) => id }];
     const listed = typeof items === 'object' && items !== null && 'format' in items && items.format === 'id';
     return listed ? [{ name, wrap: (id: string) => [id] }] : [];

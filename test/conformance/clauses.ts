@@ -1,0 +1,47 @@
+/**
+ * The clauses: what Carillon promises, each with the number that code, tests and documents name it by. They say how the
+ * specification is read, fill what it leaves open, and give the resources that its event kinds need. X: beyond it.
+ */
+export const clauses: Readonly<Record<string, string>> = {
+  C1: 'Every call under `/v2` carries the headers `key` and `domain`, each exactly once. Whatever is wrong with them, the answer is the same 401 with `WWW-Authenticate`, for unknown paths too. `domain` is compared without case.',
+  C2: 'A key that lacks the permission for a resource gets 401 with a code of its own. There is a read and a write permission for each area. A key is never wider than the role of its user.',
+  C3: 'A record of another account is 404, byte for byte the answer for an id that was never issued.',
+  C4: 'JSON in UTF-8 both ways. What cannot be read is 400, another media type 415, an unknown method or path 404. Unknown fields and parameters are ignored; a known parameter given twice, NUL and lone surrogates are 400.',
+  C5: 'Ids read as strings of digits below 2^53, unique within a resource and never issued twice. In bodies and queries they may be strings or numbers.',
+  C6: 'Errors are `application/problem+json` (RFC 9457) with a stable `code`, a `message` that repeats the detail, and every bad field by name. They show nothing from inside the service.',
+  C7: 'Lists answer `paging` and `data`. `limit` is 1000 unless given, and never more. The order is total and stable; `Link` leads to the next page while there is one.',
+  C8: 'One record stands in `data`. Creating answers 201 with `Location`, changing 200 with the record, deleting 200 with `[]`.',
+  C9: 'Dates go in as `yyyymmdd`, or as they come out, and must be real days. They come out as `YYYY-MM-DD HH:MM:SS`. Start and due dates have no zone and are never converted; moments are UTC.',
+  C10: 'The base address is configured and never taken from a request. Every address in an answer begins with it. Listening on every interface without it is refused at the start.',
+  C11: 'Subscribing answers 201 with `id` at the top level. A field that is missing or wrong, a target that is no plain absolute http or https address or that leads where nothing may go, and an unknown kind are 400. A key that may not read the kind is 401.',
+  C12: 'Two live hooks never share a target, anywhere on the service: 409. Of two subscriptions at once exactly one succeeds. The target is free again once its hook has ended.',
+  C13: "Unsubscribing answers 200 with `[]`. Unknown, ended or another account's: 404; another user's: 401, except for admins. After the 200 no new attempt begins.",
+  C14: 'Told are the live hooks of the user who caused the occurrence: the recorded creator of a new record, the user whose key completed an old one. Only admins may name another creator. Hooks made later are not told.',
+  C15: 'A notification is a POST of `{"resource_url": …}` and nothing else, as JSON, with no authentication, the same `Webhook-Id` in every attempt of a delivery, and no redirect followed.',
+  C16: 'By the time a notification arrives its record can be fetched with the key of its owner. What was rolled back is never told.',
+  C17: 'The status decides: 200 is success and begins the count anew, 401 ends the hook at once, anything else is a failure, and so is no answer.',
+  C18: 'Below three failures in a row the hook waits, nothing else goes out to its target, and the same delivery is tried again. The third ends it. Attempts in flight at a failure belong to it. `Retry-After` lengthens a wait and never shortens one.',
+  C19: 'What went wrong on our side is not counted against a target: a stop, a crash, no file handle, no local port, no route, no resolver.',
+  C20: 'Whatever was acknowledged is told to every hook that is owed it and stays live, through crash and restart, at least once.',
+  C21: 'One deadline covers name, connection, TLS and answer. Of the body of an answer at most 16 KiB are read and none is kept.',
+  C22: 'Targets are isolated from each other. A new hook has one attempt in flight and earns more by its 200s; a failing one has one.',
+  C23: 'An ended hook can be read for 30 days, with reason and time. Deleting a user revokes the keys, ends the hooks and leaves the records; revoking a key ends no hook.',
+  C24: 'A calendar event has the eight fields of the specification, every value a string.',
+  C25: 'Events are filtered by project and by start and due date, whole days inclusive, all filters together. Both spellings of the date filters are known and must agree.',
+  C26: 'Creating an event needs a name, a start and a due date, the due date not before the start. An unknown project or user is 404. There are several ways to say "no project".',
+  C27: 'Changing an event changes what is given and checks the whole result. Project `"0"` clears the project. An unknown event is 404.',
+  C28: 'Deleting an event answers 200 with `[]`, and 404 the second time.',
+  C29: 'Clients: fields, paths and the filter by a part of the name.',
+  C30: 'Projects: fields, paths, filters, orders and those who are assigned.',
+  C31: 'Tasks: fields, paths, filters and those who are assigned.',
+  C32: 'Subtasks: fields, paths, filters and those who are assigned.',
+  C33: 'Tasks and subtasks are completed and reopened by a change. Completing a task completes its open subtasks, each an occurrence of its own. What is complete already tells nobody again.',
+  C34: 'An unknown parent is 404. A project takes its tasks and their subtasks with it and leaves its events; a task takes its subtasks; a client leaves its projects.',
+  C35: 'Users, the caller and the account can be read; admins add, change and delete users.',
+  X1: 'Hooks can be listed and read, ended ones restored, and live ones tested by a notification of the hook itself.',
+  X3: 'Deliveries can be listed and read with their attempts, and sent again under the same id.',
+  X6: 'Without a key: `/openapi.json`, `/healthz`, `/readyz`. `/metrics` for this machine, or by a token. CORS by configuration.',
+  X7: 'API keys are listed, issued and revoked over the interface, never wider than the key that issues them. The last owner stays.',
+};
+
+export const isClause = (id: string): boolean => Object.hasOwn(clauses, id);

@@ -1,0 +1,21 @@
+import { conformanceDocument } from './conformance.ts';
+import { decisionsDocument } from './decisions.ts';
+import { kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
+import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
+
+/** A document that is written by the program from a table: where it stands below the repository, and its text. */
+export type Derived = { readonly path: string; readonly text: string };
+
+/** Every derived document, the same for the same source. */
+export function derivedDocuments(): readonly Derived[] {
+  const routes = documentedRoutes();
+  return [
+    { path: 'docs/conformance.md', text: conformanceDocument() },
+    { path: 'docs/decisions/README.md', text: decisionsDocument() },
+    { path: 'docs/reference/fields.md', text: fieldsDocument(routes) },
+    { path: 'docs/reference/kinds.md', text: kindsDocument(routes) },
+    { path: 'docs/reference/options.md', text: optionsDocument() },
+    { path: 'docs/reference/problems.md', text: problemsDocument() },
+    { path: 'docs/reference/routes.md', text: routesDocument(routes) },
+  ];
+}

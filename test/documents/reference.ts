@@ -1,0 +1,79 @@
+import { permissions } from '../../src/access.ts';
+import { environmentName, type Option, options } from '../../src/config/options.ts';
+import { type Kind, kinds, nouns } from '../../src/delivery/kinds.ts';
+import type { Route } from '../../src/http/route.ts';
+import { problems } from '../../src/problems.ts';
+import { code, derivedFrom, document, table } from './markdown.ts';
+
+/** `carillon serve`: flags, variables, defaults. */
+export function optionsDocument(): string {
+  const rows = (Object.values(options) as Option<unknown>[]).map((row) => [
+    code(`--${row.flag}`),
+    code(environmentName(row.flag)),
+    row.shape,
+    initialOf(row),
+    row.says + (row.secret ? ' Never shown in a log.' : ''),
+  ]);
+  return document(
+    derivedFrom('src/config/options.ts'),
+    '# Options of `carillon serve`',
+    'A flag goes before its variable, a variable before the default. An empty variable counts as not set. Durations are a number with `ms`, `s`, `m`, `h` or `d`. Everything that is wrong is said at once, a line each, and the service does not start.',
+    table(['Flag', 'Variable', 'Shape', 'Default', 'Meaning'], rows),
+  );
+}
+
+function initialOf({ initial }: Option<unknown>): string {
+  return initial === undefined || initial === '' ? 'none' : code(initial);
+}
+
+/** Every way in which a call can fail. */
+export function problemsDocument(): string {
+  const rows = Object.entries(problems).map(([name, { status, title, detail }]) => [
+    code(name),
+    String(status),
+    title,
+    detail,
+  ]);
+  return document(
+    derivedFrom('src/problems.ts'),
+    '# Problems',
+    'An error is `application/problem+json` (RFC 9457). `code` is what a program should look at: it does not change. `detail` says more than the table where more is known, and `message` repeats it. `errors` names every bad field of the input at once. `type` is an address on the service that shows the row below.',
+    '```json\n{\n  "type": "{base_url}/problems/invalid_input",\n  "title": "Invalid input",\n  "status": 400,\n  "detail": "due_date: must not be before start_date",\n  "code": "invalid_input",\n  "message": "due_date: must not be before start_date",\n  "errors": [{ "field": "due_date", "message": "must not be before start_date" }]\n}\n```',
+    'A 401 carries `WWW-Authenticate`, a 503 `Retry-After`.',
+    table(['code', 'Status', 'Title', 'detail, unless more is known'], rows),
+  );
+}
+
+/** What can happen, who hears of it, and where the record is. */
+export function kindsDocument(routes: readonly Route[]): string {
+  const names = Object.keys(kinds) as Kind[];
+  const rowsOf = (hooks: boolean) =>
+    names
+      .filter((kind) => kinds[kind].hooks === hooks)
+      .map((kind) => {
+        const { collection, permission } = nouns[kinds[kind].noun];
+        return [code(kind), code(`/v2${collection}/{id}`), code(permission), recordedBy(routes, kind)];
+      });
+  const head = ['Kind', 'Record', 'Permission to read it', 'Recorded by'];
+  return document(
+    derivedFrom('src/delivery/kinds.ts', 'the route rows'),
+    '# Kinds',
+    'A kind is something that can happen. Each time it does, the change and its occurrence are written in one transaction.',
+    '## Kinds that a hook can name',
+    'Subscribing to one needs the permission to read its record.',
+    table(head, rowsOf(true)),
+    '## Kinds that are recorded and told to no hook',
+    'They are kept as occurrences, so that the record of what happened in an account has no gaps. The command `carillon users create` records `new_user`, too.',
+    table(head, rowsOf(false)),
+    '## `test`',
+    'A delivery can also be of kind `test`: one notification of a hook itself, asked for by `POST /v2/hooks/{hook_id}/test`. Its `resource_url` is the address of the hook.',
+    `## Permissions\n\n${permissions.map(code).join(', ')}.`,
+  );
+}
+
+function recordedBy(routes: readonly Route[], kind: Kind): string {
+  return routes
+    .filter((row) => row.records.includes(kind))
+    .map((row) => code(`${row.method} /v2${row.path}`))
+    .join(', ');
+}

@@ -1,0 +1,159 @@
+import { createGuard } from '../../src/delivery/guard.ts';
+import type { JsonSchema } from '../../src/http/fields.ts';
+import { problemsOf } from '../../src/http/openapi.ts';
+import type { Route } from '../../src/http/route.ts';
+import { createLog } from '../../src/log.ts';
+import { type ProblemCode, problems } from '../../src/problems.ts';
+import { allRoutes } from '../../src/resources/index.ts';
+import { systemChance } from '../../src/secrets.ts';
+import { code, derivedFrom, document, table } from './markdown.ts';
+
+/** Every row, for reading: what it needs from outside is never called. */
+export function documentedRoutes(): readonly Route[] {
+  const guard = createGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
+  return allRoutes({ guard, chance: systemChance, log: createLog('silent'), baseUrl: () => '' });
+}
+
+/** The rows of one noun, by the first part of their path. */
+export function byNoun(routes: readonly Route[]): ReadonlyMap<string, readonly Route[]> {
+  return Map.groupBy(routes, (row) => row.path.split('/')[1] ?? '');
+}
+
+export function routesDocument(routes: readonly Route[]): string {
+  const common = commonProblems(routes);
+  const groups = [...byNoun(routes)].flatMap(([noun, rows]) => [
+    `## ${noun}`,
+    ...rows.map((row) => routePart(row, common)),
+  ]);
+  return document(
+    derivedFrom('the route rows in src/resources'),
+    '# Routes',
+    'Every call carries the headers `key` and `domain`. The same rows make the OpenAPI document that a running service answers at `/openapi.json`; the fields of each record are in [fields.md](fields.md).',
+    'Outside `/v2`, and without a key: `GET /healthz`, `GET /readyz`, `GET /openapi.json`, `GET /problems/{code}`; and `GET /metrics`, for this machine or by a token (see [operating.md](../operating.md#metrics)).',
+    table(
+      ['Route', 'What it does', 'Permission', 'Answers'],
+      routes.map((row) => [code(titleOf(row)), row.says, permissionOf(row), String(row.status)]),
+    ),
+    `Every route can also answer ${listed(common)}. What each [problem](problems.md) means is in its table.`,
+    ...groups,
+  );
+}
+
+function routePart(row: Route, common: readonly ProblemCode[]): string {
+  const own = problemsOf(row).filter((problem) => !common.includes(problem));
+  const facts = [
+    row.says,
+    `- Permission: ${permissionOf(row)}`,
+    `- Answers ${row.status}`,
+    row.records.length > 0 ? `- May record ${row.records.map(code).join(', ')}` : '',
+    own.length > 0 ? `- Also ${listed(own)}` : '',
+  ].filter((fact) => fact !== '');
+  const [says = '', ...items] = facts;
+  const parameters = Object.entries(row.parameters).map(([name, parameter]) => [
+    code(name),
+    parameter.says,
+    formIn(parameter.must),
+  ]);
+  return [
+    `### ${titleOf(row)}`,
+    says,
+    items.join('\n'),
+    ...(parameters.length > 0 ? [table(['Parameter', 'Meaning', 'Form'], parameters)] : []),
+  ].join('\n\n');
+}
+
+const titleOf = (row: Route): string => `${row.method} /v2${row.path}`;
+
+const permissionOf = (row: Route): string => (row.permission === undefined ? 'any key' : code(row.permission));
+
+function commonProblems(routes: readonly Route[]): ProblemCode[] {
+  const all = Object.keys(problems) as ProblemCode[];
+  return all.filter((problem) => routes.every((row) => problemsOf(row).includes(problem)));
+}
+
+function listed(codes: readonly ProblemCode[]): string {
+  return codes.map((one) => `${problems[one].status} ${code(one)}`).join(', ');
+}
+
+/** The fields of every noun: how each is answered, and what may be written. */
+export function fieldsDocument(routes: readonly Route[]): string {
+  // The caller is one of the users: nouns with the same record share a table.
+  const groups = Map.groupBy(byNoun(routes), ([, rows]) => JSON.stringify(recordsOf(rows)));
+  const parts = [...groups.values()].map((group) => {
+    const nouns = group.map(([noun]) => noun).join(', ');
+    return `## ${nouns}\n\n${fieldTable(group.flatMap(([, rows]) => rows))}`;
+  });
+  return document(
+    derivedFrom('the route rows in src/resources'),
+    '# Fields',
+    'Every value is a string unless the table says otherwise. A field that cannot be written (–) is ignored when it is sent, so a record that was read can be sent back as it is.',
+    ...parts,
+  );
+}
+
+function fieldTable(rows: readonly Route[]): string {
+  const created = rows.find((row) => row.method === 'POST' && row.status === 201);
+  const changed = rows.find((row) => row.method === 'PUT');
+  const shown = { ...recordOf(created?.answer ?? {}), ...recordsOf(rows) };
+  const written = { ...propertiesOf(created?.body), ...propertiesOf(changed?.body) };
+  const lines = [...new Set([...Object.keys(shown), ...Object.keys(written)])].map((name) => [
+    code(name),
+    String((written[name] ?? shown[name])?.description ?? ''),
+    shown[name] === undefined ? '–' : formOf(shown[name]),
+    writing(name, created?.body, changed?.body),
+  ]);
+  return table(['Field', 'Meaning', 'Answered as', 'Written as'], lines);
+}
+
+/** The fields of the records that the reads of a noun answer. */
+function recordsOf(rows: readonly Route[]): Properties {
+  const reads = rows.filter((row) => row.method === 'GET');
+  return Object.assign({}, ...reads.map((row) => recordOf(row.answer)));
+}
+
+type Properties = Readonly<Record<string, JsonSchema>>;
+
+function propertiesOf(schema: JsonSchema | undefined): Properties {
+  return (schema?.properties ?? {}) as Properties;
+}
+
+/** The fields of the record in an answer: of `{ data }`, of each item of a list, or of what stands at the top. */
+function recordOf(answer: JsonSchema): Properties {
+  const properties = propertiesOf(answer);
+  const { data } = properties;
+  if (data === undefined) return properties;
+  return propertiesOf((data.items ?? data) as JsonSchema);
+}
+
+function writing(name: string, creates: JsonSchema | undefined, changes: JsonSchema | undefined): string {
+  const [first, second] = [propertiesOf(creates)[name], propertiesOf(changes)[name]];
+  const schema = first ?? second;
+  if (schema === undefined) return '–';
+  const required = ((creates?.required ?? []) as readonly string[]).includes(name);
+  const notes = [
+    required ? 'required to create' : '',
+    first === undefined ? 'in a change only' : '',
+    second === undefined && changes !== undefined ? 'when created only' : '',
+  ];
+  return [formIn(String(schema['x-must'])), ...notes.filter((note) => note !== '')].join('; ');
+}
+
+/** `must be a …` without its beginning. */
+function formIn(must: string): string {
+  return must.replace(/^must be /, '');
+}
+
+/** A value as it is answered, in words. */
+function formOf(schema: JsonSchema): string {
+  if (Array.isArray(schema.enum)) return schema.enum.map((value) => code(String(value))).join(', ');
+  if ('const' in schema) return `always ${code(String(schema.const))}`;
+  if (schema.type === 'array') return listForm(schema.items as JsonSchema);
+  if (String(schema.pattern ?? '').includes(':')) return '`YYYY-MM-DD HH:MM:SS`';
+  if (schema.pattern !== undefined) return 'digits';
+  return 'string';
+}
+
+function listForm(items: JsonSchema): string {
+  const names = Object.keys(propertiesOf(items));
+  return names.length === 0 ? 'list of strings' : `list of objects with ${names.map(code).join(', ')}`;
+}

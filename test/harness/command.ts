@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Cleanup, Json } from './service.ts';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+/** What a command has come to. */
+export type Ended = {
+  readonly code: number | null;
+  readonly stdout: string;
+  /** The lines on standard error; a clear fault is exactly one. */
+  readonly faults: readonly string[];
+};
+
+export type Surroundings = {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+};
+
+/** Runs `carillon …` in a process of its own, to its end. */
+export async function carillon(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
+  const child = start(args, surroundings);
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const [code] = await once(child, 'close');
+  return { code, stdout: stdout.text, faults: linesOf(stderr.text) };
+}
+
+/** Runs a command that must succeed with `--json`, and reads what it answers. */
+export async function carillonJson(args: readonly string[], surroundings: Surroundings = {}): Promise<Json> {
+  const { code, stdout, faults } = await carillon([...args, '--json'], surroundings);
+  if (code !== 0) throw new Error(`carillon ${args.join(' ')}: exit ${code}: ${faults.join(' ')}`);
+  return JSON.parse(stdout);
+}
+
+/** A service in a process of its own. */
+export type Served = {
+  readonly baseUrl: string;
+  /** What it printed at its start. */
+  readonly greeting: readonly string[];
+  /** The value of a line of the greeting such as `key: …`. */
+  said(name: string): string | undefined;
+  /** Every line on standard error so far. */
+  readonly logged: () => readonly string[];
+  /** SIGTERM, and its exit code. */
+  stop(): Promise<number | null>;
+};
+
+/** Runs `carillon serve …` until it says where it is; it is stopped when the test ends. */
+export async function serve(
+  context: Cleanup,
+  args: readonly string[],
+  surroundings: Surroundings = {},
+): Promise<Served> {
+  const child = start(['serve', '--port', '0', ...args], surroundings);
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  const stop = () => {
+    child.kill('SIGTERM');
+    return exited;
+  };
+  context.after(stop);
+  // The greeting is one write.
+  const ended = await Promise.race([stdout.first, exited]);
+  if (!stdout.text.startsWith('console: ')) throw new Error(`it did not start (${ended}): ${stderr.text}`);
+  const greeting = linesOf(stdout.text);
+  const said = (name: string) => greeting.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+  return {
+    baseUrl: (said('console') ?? '').replace(/\/$/, ''),
+    greeting,
+    said,
+    logged: () => linesOf(stderr.text),
+    stop,
+  };
+}
+
+function start(args: readonly string[], { environment = {}, cwd }: Surroundings): ChildProcess {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(CARILLON_|NODE_)/.test(name));
+  return spawn(process.execPath, [main, ...args], {
+    env: { ...Object.fromEntries(inherited), ...environment },
+    ...(cwd === undefined ? {} : { cwd }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+function collect(stream: ChildProcess['stdout']) {
+  const collected = { text: '', first: Promise.resolve<unknown>(undefined) };
+  if (stream === null) return collected;
+  stream.setEncoding('utf8').on('data', (text: string) => {
+    collected.text += text;
+  });
+  collected.first = once(stream, 'data').catch(() => undefined);
+  return collected;
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '');
+}

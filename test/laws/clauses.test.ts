@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { closingOf, root, type Source, sourcesBelow } from './source.ts';
+
+/** The clauses of the contract that every test run has to prove. */
+const CLAUSES = Array.from({ length: 35 }, (_, index) => `C${index + 1}`);
+
+/** A test that names clauses, and how often it asserts something. */
+type Proof = {
+  readonly path: string;
+  readonly name: string;
+  readonly clauses: readonly string[];
+  readonly asserts: number;
+};
+
+const CALL = /\b(?:test|it|describe|suite)\s*\(\s*(?=['"`])/g;
+const ASSERT = /\bassert(?:\s*\.\s*\w+)?\s*\(/g;
+const FUNCTION = /\b(?:function\s+(\w+)\s*(?=\()|(?:const|let)\s+(\w+)\s*=\s*(?:async\s*)?(?=\())/g;
+
+function proofsIn(source: Source): Proof[] {
+  const helpers = assertingFunctions(source);
+  return [...source.code.matchAll(CALL)].map((match) => {
+    const begin = match.index + match[0].length;
+    const name = nameAt(source, begin);
+    const body = source.code.slice(begin, closingOf(source.code, source.code.indexOf('(', match.index)));
+    return { path: source.path, name, clauses: clausesOf(name), asserts: assertsIn(body, helpers) };
+  });
+}
+
+function nameAt({ text, code }: Source, begin: number): string {
+  const quote = text[begin] ?? '';
+  return text.slice(begin + 1, code.indexOf(quote, begin + 1));
+}
+
+/** The numbers that a name begins with: `C17 C18 a target …` names two. */
+function clausesOf(name: string): string[] {
+  const [numbers = ''] = /^(?:[CX]\d+\s+)*/.exec(name) ?? [];
+  return numbers.split(/\s+/).filter((number) => number !== '');
+}
+
+function assertsIn(code: string, helpers: ReadonlySet<string>): number {
+  const own = [...code.matchAll(ASSERT)].length;
+  const called = [...code.matchAll(/\b(\w+)\s*\(/g)].filter(([, name = '']) => helpers.has(name)).length;
+  return own + called;
+}
+
+/** The functions of a file that assert something themselves. */
+function assertingFunctions({ code }: Source): Set<string> {
+  const found = new Set<string>();
+  for (const match of code.matchAll(FUNCTION)) {
+    const parameters = closingOf(code, code.indexOf('(', match.index + match[0].length - 1));
+    const opening = code.slice(parameters).search(/[{;]/) + parameters;
+    const body = code.slice(opening, closingOf(code, opening));
+    if (body.search(ASSERT) >= 0) found.add(match[1] ?? match[2] ?? '');
+  }
+  return found;
+}
+
+function proofs(): Proof[] {
+  const folders = ['src', 'test', 'demo', 'bench'].filter((folder) => existsSync(join(root, folder)));
+  const files = folders.flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
+  return files.flatMap(proofsIn);
+}
+
+/** Shown with the result: assertions in tests, by clause. */
+test('every clause C1 to C35 has a test that begins with its number and asserts something', (t) => {
+  const counted = new Map(CLAUSES.map((clause) => [clause, { tests: 0, asserts: 0 }]));
+  for (const { clauses, asserts } of proofs()) {
+    for (const clause of clauses) {
+      const count = counted.get(clause);
+      if (count === undefined || asserts === 0) continue;
+      count.tests += 1;
+      count.asserts += asserts;
+    }
+  }
+  t.diagnostic([...counted].map(([clause, { tests, asserts }]) => `${clause} ${asserts} in ${tests}`).join(', '));
+  const missing = [...counted].filter(([, { tests }]) => tests === 0).map(([clause]) => clause);
+  assert.deepEqual(missing, [], `no test with an assertion proves ${missing.join(', ')}`);
+});
+
+test('no test that names a clause is without an assertion', () => {
+  const empty = proofs().filter(({ clauses, asserts }) => clauses.length > 0 && asserts === 0);
+  assert.deepEqual(
+    empty.map(({ path, name }) => `${path}: ${name}`),
+    [],
+  );
+});
+
+test('no test names a clause that the contract does not have', () => {
+  const known = new Set([...CLAUSES, ...Array.from({ length: 10 }, (_, index) => `X${index + 1}`)]);
+  const wrong = proofs().filter(({ clauses }) => clauses.some((clause) => !known.has(clause)));
+  assert.deepEqual(
+    wrong.map(({ path, name }) => `${path}: ${name}`),
+    [],
+  );
+});
+
+test('no test is skipped, left for later, or run alone', () => {
+  const files = ['src', 'test'].flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
+  const idle = files.filter(({ code }) =>
+    /\b(?:test|it|describe|suite|t)\s*\.\s*(?:skip|todo|only)\b|\b(?:skip|todo|only)\s*:/.test(code),
+  );
+  assert.deepEqual(
+    idle.map(({ path }) => path),
+    [],
+  );
+});

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { product, root, sourcesBelow } from './source.ts';
+
+/**
+ * Who may know whom: for each part of src, the parts that it may import. A part is a folder, or a file that stands
+ * alone; the parts below `BASE` know nothing but each other and are known by all but the SDK.
+ */
+const BASE = ['access.ts', 'clock.ts', 'durations.ts', 'log.ts', 'problems.ts', 'secrets.ts', 'version.ts'];
+const DIRECTIONS: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(BASE.map((part) => [part, []])),
+  sdk: [],
+  store: [],
+  'metrics.ts': ['store'],
+  delivery: ['store'],
+  config: ['delivery'],
+  http: ['store'],
+  resources: ['http', 'delivery', 'store'],
+  'app.ts': ['http', 'metrics.ts', 'store'],
+  'service.ts': ['app.ts', 'config', 'delivery', 'http', 'metrics.ts', 'resources', 'store'],
+  cli: ['config', 'delivery', 'http', 'resources', 'sdk', 'service.ts', 'store'],
+  'main.ts': ['cli'],
+};
+
+const files = product();
+const partOf = (path: string) => path.split('/')[1] ?? '';
+const within = (path: string) => path.startsWith('src/');
+
+test('every file of src imports in the directions of the house alone', () => {
+  const wrong: string[] = [];
+  for (const { path, imports } of files) {
+    const part = partOf(path);
+    const mayKnow = DIRECTIONS[part];
+    assert.ok(mayKnow !== undefined, `${part} is new in src: say in DIRECTIONS whom it may know`);
+    for (const { from } of imports.filter((one) => within(one.from))) {
+      const known = partOf(from);
+      const base = BASE.includes(known) && part !== 'sdk';
+      if (known !== part && !base && !mayKnow.includes(known)) wrong.push(`${path} imports ${from}`);
+    }
+  }
+  assert.deepEqual(wrong, []);
+  const parts = [...new Set(files.map(({ path }) => partOf(path)))];
+  assert.deepEqual(Object.keys(DIRECTIONS).sort(), parts.sort());
+});
+
+test('every import within src leads to a file', () => {
+  const wrong = files.flatMap(({ path, imports }) =>
+    imports.filter(({ from }) => within(from) && !existsSync(join(root, from))).map(({ from }) => `${path}: ${from}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('the SDK imports nothing from outside of its folder, no package and nothing of Node', () => {
+  const sdk = files.filter(({ path }) => path.startsWith('src/sdk/'));
+  assert.ok(sdk.length > 10);
+  const outside = sdk.flatMap(({ path, imports }) =>
+    imports.filter(({ from }) => !from.startsWith('src/sdk/')).map(({ from }) => `${path}: ${from}`),
+  );
+  assert.deepEqual(outside, []);
+});
+
+test('the engine and what it works with are known to service.ts alone', () => {
+  const machinery = ['engine', 'lane', 'queue', 'attempt', 'prune'].map((name) => `src/delivery/${name}.ts`);
+  const wrong = files
+    .filter(({ path }) => !path.startsWith('src/delivery/') && path !== 'src/service.ts')
+    .flatMap(({ path, imports }) =>
+      imports.filter(({ from }) => machinery.includes(from)).map(({ from }) => `${path}: ${from}`),
+    );
+  assert.deepEqual(wrong, []);
+});
+
+test('a noun reaches another only through its actions and its schema, never through its routes', () => {
+  const wrong = files
+    .filter(({ path }) => path !== 'src/resources/index.ts')
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter(({ from }) => /^src\/resources\/\w+\/routes\.ts$/.test(from))
+        .map(({ from }) => `${path}: ${from}`),
+    );
+  assert.deepEqual(wrong, []);
+});
+
+test('there is no circle of imports', () => {
+  const graph = new Map(files.map(({ path, imports }) => [path, imports.map(({ from }) => from)]));
+  const done = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    assert.ok(!trail.includes(path), `a circle: ${[...trail.slice(trail.indexOf(path)), path].join(' → ')}`);
+    if (done.has(path)) return;
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) visit(path, []);
+  assert.equal(done.size >= files.length, true);
+});
+
+test('every package that src imports is a dependency, and every dependency is imported', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const named = files
+    .flatMap(({ imports }) => imports.map(({ from }) => from))
+    .filter((from) => !within(from) && !from.startsWith('node:'))
+    .map((from) =>
+      from
+        .split('/')
+        .slice(0, from.startsWith('@') ? 2 : 1)
+        .join('/'),
+    );
+  assert.deepEqual([...new Set(named)].sort(), Object.keys(dependencies).sort());
+});
+
+test('no file has a name that refuses nothing', () => {
+  const everywhere = ['src', 'test', 'demo', 'bench'].filter((folder) => existsSync(join(root, folder)));
+  const paths = everywhere.flatMap((folder) => sourcesBelow(folder).map(({ path }) => path));
+  const wrong = paths.filter((path) =>
+    path.split('/').some((step) => /^(utils?|helpers?|lib|common|misc|shared|types|interfaces)(\.\w+)*$/.test(step)),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('the folder map of ARCHITECTURE.md names every folder and every lone file of src', () => {
+  const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
+  const entries = readdirSync(join(root, 'src'), { withFileTypes: true });
+  const missing = entries
+    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+    .filter((name) => !page.includes(name));
+  assert.deepEqual(missing, []);
+});

@@ -1,0 +1,159 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** One import of a file: from where, what, and whether it is gone when the program runs. */
+export type Import = {
+  /** The file within the repository, or the name of a package or of a part of Node. */
+  readonly from: string;
+  readonly names: readonly string[];
+  readonly typeOnly: boolean;
+};
+
+/** A source file as the laws read it. All texts have the same length, so that places in one are places in the others. */
+export type Source = {
+  /** From the root of the repository: `src/store/store.ts`. */
+  readonly path: string;
+  readonly text: string;
+  /** Without comments. */
+  readonly spoken: string;
+  /** Without comments, and with every literal empty. */
+  readonly code: string;
+  readonly imports: readonly Import[];
+};
+
+/** Every TypeScript file below a folder of the repository. */
+export function sourcesBelow(folder: string): Source[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.parentPath.includes('node_modules'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort()
+    .map((path) => read(path, readFileSync(join(root, path), 'utf8')));
+}
+
+/** What the service is made of: no tests, and nothing that is for tests alone. */
+export function product(): Source[] {
+  return sourcesBelow('src').filter(({ path }) => !/\.(test|corpus)\.ts$/.test(path));
+}
+
+/** Reads a file's text; `path` is from the root of the repository. */
+export function read(path: string, text: string): Source {
+  const { spoken, code } = strip(text);
+  return { path, text, spoken, code, imports: importsOf(path, spoken) };
+}
+
+const STATEMENT = /(?:^|\n)\s*(?:import|export)\b([^'";()]*?)\bfrom\s*['"]([^'"]+)['"]/g;
+const BARE = /(?:^|\n)\s*import\s*['"]([^'"]+)['"]/g;
+const CALLED = /\bimport\s*\(\s*['"]([^'"]+)['"]/g;
+
+function importsOf(path: string, spoken: string): Import[] {
+  const place = (from: string) => (from.startsWith('.') ? join(dirname(path), from) : from);
+  const found = [...spoken.matchAll(STATEMENT)].map(([, clause = '', from = '']): Import => {
+    const entries = clause
+      .replace(/^\s*type\b(?!\s*,)/, '')
+      .replace(/[{}]/g, ',')
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter((entry) => entry !== '');
+    const valued = entries.filter((entry) => !entry.startsWith('type '));
+    const names = valued.map((entry) => entry.split(/\s+as\s+/)[0] ?? '');
+    return { from: place(from), names, typeOnly: /^\s*type\b/.test(clause) || names.length === 0 };
+  });
+  const whole = [...spoken.matchAll(BARE), ...spoken.matchAll(CALLED)].map(
+    ([, from = '']): Import => ({ from: place(from), names: ['*'], typeOnly: false }),
+  );
+  return [...found, ...whole];
+}
+
+/** Where one of the literals of the language may begin instead of a division. */
+const BEFORE_A_PATTERN =
+  /(?:^|[(,=:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|case|in|of|do|else|void|delete|throw|await|yield))\s*$/;
+
+/** Blanks comments, and in `code` the content of texts, templates and patterns too. Code within `${}` stays. */
+function strip(text: string): { spoken: string; code: string } {
+  const spoken: string[] = [];
+  const code: string[] = [];
+  /** How many braces are open in each template that is open. */
+  const templates: number[] = [];
+  let at = 0;
+
+  const put = (end: number, what: 'code' | 'literal' | 'comment') => {
+    const piece = text.slice(at, end);
+    const blank = piece.replace(/[^\n]/g, ' ');
+    spoken.push(what === 'comment' ? blank : piece);
+    code.push(what === 'code' ? piece : blank);
+    at = end;
+  };
+  const putLiteral = (end: number) => {
+    put(at + 1, 'code');
+    put(end - 1, 'literal');
+    put(end, 'code');
+  };
+  /** From a backtick, or from the brace that ends an insertion: up to the next insertion or the closing backtick. */
+  const putTemplate = () => {
+    put(at + 1, 'code');
+    let end = at;
+    while (end < text.length && text[end] !== '`' && !text.startsWith('${', end)) end += text[end] === '\\' ? 2 : 1;
+    put(end, 'literal');
+    if (text[end] === '`') put(end + 1, 'code');
+    else {
+      put(end + 2, 'code');
+      templates.push(0);
+    }
+  };
+
+  while (at < text.length) {
+    const rest = text.slice(at, at + 2);
+    const [char = ''] = rest;
+    if (rest === '//') put(endOf(text, '\n', at), 'comment');
+    else if (rest === '/*') put(endOf(text, '*/', at + 2) + 2, 'comment');
+    else if (char === "'" || char === '"') putLiteral(quoteEnd(text, at, char));
+    else if (char === '`') putTemplate();
+    else if (char === '/' && BEFORE_A_PATTERN.test(text.slice(Math.max(0, at - 40), at)))
+      putLiteral(patternEnd(text, at));
+    else if (char === '}' && templates.at(-1) === 0) {
+      templates.pop();
+      putTemplate();
+    } else {
+      if (char === '{' && templates.length > 0) templates.push((templates.pop() ?? 0) + 1);
+      if (char === '}' && templates.length > 0) templates.push((templates.pop() ?? 0) - 1);
+      put(at + 1, 'code');
+    }
+  }
+  return { spoken: spoken.join(''), code: code.join('') };
+}
+
+function endOf(text: string, mark: string, from: number): number {
+  const found = text.indexOf(mark, from);
+  return found < 0 ? text.length : found;
+}
+
+function quoteEnd(text: string, from: number, quote: string): number {
+  let at = from + 1;
+  while (at < text.length && text[at] !== quote) at += text[at] === '\\' ? 2 : 1;
+  return at + 1;
+}
+
+function patternEnd(text: string, from: number): number {
+  let at = from + 1;
+  let inClass = false;
+  while (at < text.length && (inClass || text[at] !== '/')) {
+    if (text[at] === '[') inClass = true;
+    if (text[at] === ']') inClass = false;
+    at += text[at] === '\\' ? 2 : 1;
+  }
+  return at + 1;
+}
+
+/** Where the bracket that opens at `from` closes again. `code` holds no literals, so that counting is enough. */
+export function closingOf(code: string, from: number): number {
+  let depth = 0;
+  for (let at = from; at < code.length; at += 1) {
+    if ('([{'.includes(code[at] ?? '')) depth += 1;
+    if (')]}'.includes(code[at] ?? '')) depth -= 1;
+    if (depth === 0) return at;
+  }
+  return code.length;
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { product, type Source } from './source.ts';
+
+const files = product();
+
+/** A word that may stand in few places only, and why it stands there. */
+type Exception = { readonly path: string; readonly word: string; readonly because: string };
+
+/** Where words stand, as `path: word`, but for the exceptions; an exception that is not needed any more is named too. */
+function strays(
+  words: readonly RegExp[],
+  exceptions: readonly Exception[],
+  among: readonly Source[] = files,
+): string[] {
+  const found = among.flatMap(({ path, code }) =>
+    words.flatMap((word) => [...code.matchAll(word)].map(([text]) => ({ path, word: text.replace(/\s+/g, '') }))),
+  );
+  const is = (one: { path: string; word: string }) => (other: { path: string; word: string }) =>
+    one.path === other.path && one.word === other.word;
+  const wrong = found.filter((one) => !exceptions.some(is(one))).map(({ path, word }) => `${path}: ${word}`);
+  const idle = exceptions
+    .filter((one) => !found.some(is(one)))
+    .map(({ path, word }) => `no longer needed: ${path}: ${word}`);
+  return [...new Set(wrong), ...idle];
+}
+
+const CLOCK = 'the one place that asks for the time';
+const CHANCE = 'the one place that makes chance';
+const BUSY = 'how long SQLite is waited for is no matter of the calendar: a simulated clock must not stop the store';
+const TURN = 'a turn of the event loop, not a span of time: it gathers the writes of one group';
+
+const TIME_AND_CHANCE: readonly Exception[] = [
+  { path: 'src/clock.ts', word: 'Date.now', because: CLOCK },
+  { path: 'src/clock.ts', word: 'performance.now', because: CLOCK },
+  { path: 'src/clock.ts', word: 'setTimeout(', because: CLOCK },
+  { path: 'src/secrets.ts', word: 'Math.random', because: CHANCE },
+  { path: 'src/secrets.ts', word: 'randomBytes(', because: CHANCE },
+  { path: 'src/store/sqlite.ts', word: 'performance.now', because: BUSY },
+  { path: 'src/store/sqlite.ts', word: 'setTimeout(', because: BUSY },
+  { path: 'src/store/group-commit.ts', word: 'performance.now', because: BUSY },
+  { path: 'src/store/group-commit.ts', word: 'setTimeout(', because: BUSY },
+  { path: 'src/store/group-commit.ts', word: 'setImmediate(', because: TURN },
+  { path: 'src/service.ts', word: 'setTimeout(', because: 'a stop has to end although a simulated clock stands still' },
+  { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },
+];
+
+test('only clock.ts asks for the time and only secrets.ts makes chance, but for named exceptions', () => {
+  const words = [
+    /\bDate\s*\.\s*now\b/g,
+    /\bnew\s+Date\s*\(\s*\)/g,
+    /\bDate\s*\(\s*\)/g,
+    /\bperformance\s*\.\s*now\b/g,
+    /\bhrtime\b/g,
+    /\b(?:setTimeout|setInterval|setImmediate)\s*\(/g,
+    /\bAbortSignal\s*\.\s*timeout\b/g,
+    /\bMath\s*\.\s*random\b/g,
+    /\b(?:randomBytes|randomUUID|randomInt|getRandomValues)\s*\(/g,
+  ];
+  assert.deepEqual(strays(words, TIME_AND_CHANCE), []);
+  const imports = files.flatMap(({ path, imports }) =>
+    imports.filter(({ from }) => /^node:(timers|perf_hooks)/.test(from)).map(({ from }) => `${path}: ${from}`),
+  );
+  assert.deepEqual(imports, []);
+});
+
+test('C15 only attempt.ts and resolver.ts can open a connection to the outside', () => {
+  /** What can reach out, and who may hold it; the values of `node:net` are listed one by one. */
+  const harmless: Readonly<Record<string, readonly string[]>> = {
+    'node:net': ['isIP', 'isIPv4', 'isIPv6', 'Server'],
+  };
+  const outward =
+    /^(node:(net|tls|http|https|http2|dgram|dns|dns\/promises|child_process|worker_threads|cluster)|undici)$/;
+  const holders = files.flatMap(({ path, imports }) =>
+    imports
+      .filter(({ from, typeOnly, names }) => {
+        if (typeOnly || !outward.test(from)) return false;
+        return !names.every((name) => harmless[from]?.includes(name));
+      })
+      .map(({ from }) => `${path}: ${from}`),
+  );
+  assert.deepEqual(holders.sort(), [
+    'src/delivery/attempt.ts: node:net',
+    'src/delivery/attempt.ts: node:tls',
+    'src/delivery/attempt.ts: undici',
+    'src/delivery/resolver.ts: node:dns/promises',
+  ]);
+  const words = [/\bfetch\s*\(/g, /\bnew\s+(?:WebSocket|EventSource|XMLHttpRequest)\b/g, /\brequire\s*\(/g];
+  const elsewhere = files.filter(({ path }) => !path.startsWith('src/sdk/'));
+  assert.deepEqual(strays(words, [], elsewhere), []);
+  // The SDK reaches one address, its own service, through what it was given.
+  const sdk = files.filter(({ path }) => path.startsWith('src/sdk/'));
+  assert.deepEqual(
+    strays(
+      [/(?:\.\s*)?\bfetch\s*\(/g],
+      [
+        { path: 'src/sdk/carillon.ts', word: 'fetch(', because: 'the default, the global one' },
+        { path: 'src/sdk/transport.ts', word: '.fetch(', because: 'what was given' },
+      ],
+      sdk,
+    ),
+    [],
+  );
+});
+
+test('nothing writes to the console', () => {
+  assert.deepEqual(strays([/\bconsole\s*[.[]/g, /\bprocess\s*\.\s*_rawDebug\b/g], []), []);
+});
+
+test('C3 the whole transaction of a caller is for delivery/ alone', () => {
+  const holders = files.filter(({ code }) => /\.\s*transactionOf\b/.test(code)).map(({ path }) => path);
+  assert.ok(holders.length > 0);
+  assert.deepEqual(
+    holders.filter((path) => !path.startsWith('src/delivery/')),
+    [],
+  );
+});
+
+test('C3 a scope over an account is made at its borders alone: behind a door, at the command line, with the account', () => {
+  const makers = files.filter(({ code }) => /\bnew\s+Account(?:View|Write)\s*\(/.test(code)).map(({ path }) => path);
+  assert.deepEqual(makers, ['src/cli/database.ts', 'src/http/mount.ts', 'src/resources/accounts/actions.ts']);
+});
+
+test('http/ knows no noun', () => {
+  const noun =
+    /\b(?:events|clients|projects|tasks|subtasks|hooks|deliveries|company|(?:event|client|project|task|subtask|hook|delivery)_(?:id|name))\b/g;
+  const wrong = files
+    .filter(({ path }) => path.startsWith('src/http/'))
+    .flatMap(({ path, spoken }) => [...spoken.matchAll(noun)].map(([word]) => `${path}: ${word}`));
+  assert.deepEqual(wrong, []);
+});
+
+test('nothing is silenced: no checker is told to look away', () => {
+  const wrong = files.filter(({ text }) =>
+    /biome-ignore|@ts-(?:ignore|expect-error|nocheck)|\bTODO\b|\bFIXME\b/.test(text),
+  );
+  assert.deepEqual(
+    wrong.map(({ path }) => path),
+    [],
+  );
+});
