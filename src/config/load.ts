@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import { environmentName, type Option, type OptionName, options } from './options.ts';
 
 type ValueOf<O> = O extends Option<infer T> ? T : never;
@@ -52,8 +53,10 @@ function namelessness(config: Config): string[] {
   ];
 }
 
+/** Whether a host is an unspecified address, in any of its spellings (`0`, `0x0`, `0.0`, `::`, `::ffff:0.0.0.0`). */
 function isWildcard(host: string): boolean {
-  return host === '0.0.0.0' || /^[0:]+$/.test(host);
+  const hostname = URL.parse(`http://${isIPv6(host) ? `[${host}]` : host}`)?.hostname ?? '';
+  return ['0.0.0.0', '[::]', '[::ffff:0:0]'].includes(hostname);
 }
 
 /** Environment variables that begin like ours and are none: most likely a slip of the pen. */

@@ -12,7 +12,7 @@ import { gzipSync } from 'node:zlib';
 import { certificate, privateKey } from '../../test/harness/tls.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { createAttempt, type Order, type Outcome } from './attempt.ts';
-import { forbiddenTargets, names } from './guard.corpus.ts';
+import { forbiddenTargets, names } from '../../test/corpus/targets.ts';
 import { type CheckedAddress, createGuard, type Guard } from './guard.ts';
 import type { Resolve } from './resolver.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { forbiddenTargets, malformedTargets, names, publicTargets } from './guard.corpus.ts';
+import { forbiddenTargets, malformedTargets, names, publicTargets } from '../../test/corpus/targets.ts';
 import { type AllowRule, createGuard, explain, normaliseTarget, parseAllowRules, parseTarget } from './guard.ts';
 import type { Resolve } from './resolver.ts';
 

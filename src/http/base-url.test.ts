@@ -52,8 +52,12 @@ for (const options of [{}, { trustProxy: '127.0.0.1' }, { baseUrl: 'http://127.0
   });
 }
 
+/** The unspecified address, in every spelling that a system listens on. */
+const wildcards = ['0.0.0.0', '0', '00', '0x0', '0.0', '000.0.0.0', '0.0.0.0.', '::', '::0', '0:0::', '0:0:0:0:0:0:0:0'];
+wildcards.push('::ffff:0.0.0.0', '::ffff:0:0', '::0.0.0.0');
+
 test('C10 a wildcard address without a base URL is refused, with one it is not', () => {
-  for (const host of ['0.0.0.0', '::', '0', '::0', '0:0:0:0:0:0:0:0']) {
+  for (const host of wildcards) {
     const loaded = loadConfig({ flags: { host }, environment: {} });
     assert.ok('faults' in loaded, `${host} is refused`);
     assert.match(loaded.faults.join(), /base-url/, host);
@@ -61,4 +65,5 @@ test('C10 a wildcard address without a base URL is refused, with one it is not',
   const flags = { host: '0.0.0.0', baseUrl: 'https://calendar.example.test' };
   assert.ok('config' in loadConfig({ flags, environment: {} }));
   assert.ok('config' in loadConfig({ flags: { host: '127.0.0.1' }, environment: {} }));
+  assert.ok('config' in loadConfig({ flags: { host: '::1' }, environment: {} }));
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
+import { systemChance } from '../../src/secrets.ts';
 import { TEST_EPOCH, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
 import { testService } from '../harness/service.ts';
@@ -16,7 +17,7 @@ const moment = (text: string) => Date.parse(`${text.replace(' ', 'T')}Z`);
 /** A service with the waits that a newcomer has, on a clock of ours, and a hook whose target answers so. */
 async function story(t: TestContext, fraction: number, ...replies: Reply[]) {
   const clock = testClock();
-  const chance = { fraction: () => fraction, bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) };
+  const chance = { ...systemChance, fraction: () => fraction };
   const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, ports: { clock, chance } });
   const owner = await carillon.account('acme.test');
   const target = await startTarget(t, ...replies);
