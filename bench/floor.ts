@@ -7,4 +7,6 @@ const fixed = {
 };
 app.post('/', (_request, reply) => reply.code(201).send(fixed));
 await app.listen({ port: 0, host: '127.0.0.1' });
-process.stdout.write(`console: http://127.0.0.1:${app.addresses()[0]?.port}/\n`);
+const address = app.server.address();
+process.stdout.write(`console: http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/
+`);

@@ -8,6 +8,7 @@ import { addHealth, type HealthPorts } from './http/health.ts';
 import { takeJson } from './http/json.ts';
 import { type Door, mount } from './http/mount.ts';
 import type { Route } from './http/route.ts';
+import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { notFound, Problem, type ProblemCode, problems } from './problems.ts';
@@ -47,7 +48,6 @@ export type App = {
 export async function createApp(ports: AppPorts): Promise<App> {
   const { log, baseUrl } = ports;
   let draining = false;
-  let underWay = 0;
   let requestNumber = 0;
   const boot = Buffer.from(ports.chance.bytes(4)).toString('hex');
 
@@ -56,7 +56,6 @@ export async function createApp(ports: AppPorts): Promise<App> {
     bodyLimit: LARGEST_BODY,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    handlerTimeout: HANDLER_TIMEOUT_MS,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
@@ -71,6 +70,9 @@ export async function createApp(ports: AppPorts): Promise<App> {
       void answerUnrouted(error, request, reply);
     },
   });
+  const underWay = new UnderWay(ports.clock, HANDLER_TIMEOUT_MS, (reply) =>
+    answerProblem(reply, noteProblem(reply.request, new Problem('timed_out')), baseUrl()),
+  );
   app.decorateRequest('caller', undefined);
   takeJson(app);
 
@@ -95,16 +97,13 @@ export async function createApp(ports: AppPorts): Promise<App> {
   });
 
   app.addHook('onRequest', async (request, reply) => {
-    underWay += 1;
-    reply.raw.once('close', () => {
-      underWay -= 1;
-    });
+    underWay.enter(reply);
     reply.header('x-request-id', request.id);
     if (draining) reply.header('connection', 'close');
     if (countOf(request.raw, 'host') > 1)
       throw new Problem('malformed_request', { detail: 'The header host stands more than once.' });
     if ((request.raw.url ?? '').length > LONGEST_URL) throw new Problem('uri_too_long');
-    if (underWay > ports.maxRequests && !isProbe(request)) throw new Problem('overloaded');
+    if (underWay.count > ports.maxRequests && !isProbe(request)) throw new Problem('overloaded');
   });
   app.addHook('onSend', async (_request, reply) => {
     if (draining) reply.header('connection', 'close');

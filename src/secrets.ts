@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 /** The only place that makes chance. Handed in, so that a simulated service can be replayed from a seed. */
 export type Chance = {
@@ -23,10 +23,10 @@ export function newApiKey(chance: Chance): string {
 
 /** What is stored of an API key. A plain hash is enough: 256 bits cannot be guessed, so nothing needs to be slow. */
 export function hashApiKey(key: string): string {
-  return createHash('sha256').update(key).digest('base64url');
+  return hash('sha256', key, 'base64url');
 }
 
 /** What the service-wide uniqueness of a target is kept by (C12); equal for equal normalised addresses. */
 export function hashTarget(normalisedUrl: string): string {
-  return createHash('sha256').update(normalisedUrl).digest('base64url');
+  return hash('sha256', normalisedUrl, 'base64url');
 }

@@ -9,10 +9,10 @@ import { afterEach, type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
+import { forbiddenTargets, names } from '../../test/corpus/targets.ts';
 import { certificate, privateKey } from '../../test/harness/tls.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { createAttempt, type Order, type Outcome } from './attempt.ts';
-import { forbiddenTargets, names } from '../../test/corpus/targets.ts';
 import { type CheckedAddress, createGuard, type Guard } from './guard.ts';
 import type { Resolve } from './resolver.ts';
 

@@ -56,50 +56,67 @@ export async function prune(store: Store, now: number, isStopped: () => boolean 
 type Step = (tx: Tx) => Promise<number>;
 
 function steps(now: number): Step[] {
-  return [
-    async ({ queries }) => {
-      const old = queries
-        .selectFrom('attempts')
-        .select('attempt_id')
-        .where('attempted_at', '<', now - KEPT_MS.attempts)
-        .limit(ROWS_A_WRITE);
-      const { numDeletedRows } = await queries
-        .deleteFrom('attempts')
-        .where('attempt_id', 'in', old)
-        .executeTakeFirstOrThrow();
-      return Number(numDeletedRows);
-    },
-    async ({ queries }) => {
-      const old = queries
-        .selectFrom('settled')
-        .select('delivery_id')
-        .where('settled_at', '<', now - KEPT_MS.settled)
-        .limit(ROWS_A_WRITE);
-      const { numDeletedRows } = await queries
-        .deleteFrom('settled')
-        .where('delivery_id', 'in', old)
-        .executeTakeFirstOrThrow();
-      return Number(numDeletedRows);
-    },
-    async ({ queries }) => {
-      const old = await queries
+  return [dropAttempts(now), dropSettled(now), dropOccurrences(now), dropEndedHooks(now)];
+}
+
+/** Attempts are numbered as they are made, so the old ones are the first ones. */
+function dropAttempts(now: number): Step {
+  return async ({ queries }) => {
+    const first = await queries
+      .selectFrom('attempts')
+      .select(['attempt_id', 'attempted_at'])
+      .orderBy('attempt_id')
+      .limit(ROWS_A_WRITE)
+      .execute();
+    const last = first.filter((row) => row.attempted_at < now - KEPT_MS.attempts).at(-1);
+    if (last === undefined) return 0;
+    const { numDeletedRows } = await queries
+      .deleteFrom('attempts')
+      .where('attempt_id', '<=', last.attempt_id)
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
+  };
+}
+
+function dropSettled(now: number): Step {
+  return async ({ queries }) => {
+    const old = queries
+      .selectFrom('settled')
+      .select('delivery_id')
+      .where('settled_at', '<', now - KEPT_MS.settled)
+      .limit(ROWS_A_WRITE);
+    const { numDeletedRows } = await queries
+      .deleteFrom('settled')
+      .where('delivery_id', 'in', old)
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
+  };
+}
+
+/** Positions grow with time, so the old occurrences of an account are its first ones. */
+function dropOccurrences(now: number): Step {
+  return async ({ queries }) => {
+    const accounts = await queries.selectFrom('accounts').select('account_id').execute();
+    for (const { account_id } of accounts) {
+      const first = await queries
         .selectFrom('occurrences')
-        .select(['account_id', 'position'])
-        .where('occurred_at', '<', now - KEPT_MS.occurrences)
-        .orderBy('occurred_at')
+        .select(['position', 'occurred_at'])
+        .where('account_id', '=', account_id)
+        .orderBy('position')
         .limit(ROWS_A_WRITE)
         .execute();
-      for (const { account_id, position } of old) {
-        await queries
-          .deleteFrom('occurrences')
-          .where('account_id', '=', account_id)
-          .where('position', '=', position)
-          .execute();
-      }
-      return old.length;
-    },
-    dropEndedHooks(now),
-  ];
+      const last = first.filter((row) => row.occurred_at < now - KEPT_MS.occurrences).at(-1);
+      if (last === undefined) continue;
+      await queries
+        .deleteFrom('occurrences')
+        .where('account_id', '=', account_id)
+        .where('position', '<=', last.position)
+        .execute();
+      // More may be old, here or in the next account: go round again.
+      return ROWS_A_WRITE;
+    }
+    return 0;
+  };
 }
 
 /** A hook that ended long ago goes with what was still owed to it, first that, so that no write is a long one. */

@@ -32,7 +32,6 @@ const frameworkProblems: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_body',
   FST_ERR_BAD_URL: 'not_found',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
-  FST_ERR_HANDLER_TIMEOUT: 'timed_out',
 };
 
 /** Whatever was thrown, as a problem; undefined if it is a fault of ours, to be logged and answered as `internal`. */

@@ -53,7 +53,19 @@ for (const options of [{}, { trustProxy: '127.0.0.1' }, { baseUrl: 'http://127.0
 }
 
 /** The unspecified address, in every spelling that a system listens on. */
-const wildcards = ['0.0.0.0', '0', '00', '0x0', '0.0', '000.0.0.0', '0.0.0.0.', '::', '::0', '0:0::', '0:0:0:0:0:0:0:0'];
+const wildcards = [
+  '0.0.0.0',
+  '0',
+  '00',
+  '0x0',
+  '0.0',
+  '000.0.0.0',
+  '0.0.0.0.',
+  '::',
+  '::0',
+  '0:0::',
+  '0:0:0:0:0:0:0:0',
+];
 wildcards.push('::ffff:0.0.0.0', '::ffff:0:0', '::0.0.0.0');
 
 test('C10 a wildcard address without a base URL is refused, with one it is not', () => {

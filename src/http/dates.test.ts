@@ -109,10 +109,7 @@ test('C9 date_created, date_modified and date_completed are moments of the clock
   now = Date.parse('2027-06-30T23:59:59.999Z');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
   const task = await owner.carillon.tasks.create(project.project_id, { task_name: 'Cast' });
-  assert.deepEqual(
-    [task.date_created, task.date_modified, task.date_completed],
-    ['2027-06-30 23:59:59', NEVER, NEVER],
-  );
+  assert.deepEqual([task.date_created, task.date_modified, task.date_completed], ['2027-06-30 23:59:59', NEVER, NEVER]);
   now = Date.parse('2027-07-01T00:00:00Z');
   const done = await owner.carillon.tasks.complete(task.task_id);
   const at = '2027-07-01 00:00:00';

@@ -9,7 +9,21 @@ const stranger = await carillon.account('other.test');
 const span = { start_date: '20270101', due_date: '20270101' };
 
 /** Texts that are no id, as they stand in a path. */
-const malformed = ['abc', '-1', '1.0', '1e1', '01', '+1', '0x1', '%201', '1%20', '１', '9007199254740992', '%00', '1,2'];
+const malformed = [
+  'abc',
+  '-1',
+  '1.0',
+  '1e1',
+  '01',
+  '+1',
+  '0x1',
+  '%201',
+  '1%20',
+  '１',
+  '9007199254740992',
+  '%00',
+  '1,2',
+];
 const nouns = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'keys', 'hooks', 'deliveries'];
 
 test('C5 an id is a string of digits or a number, below 2^53', () => {
@@ -59,7 +73,11 @@ test('C4 C5 a malformed id is 404 for every method, before the body is judged', 
 test('C5 ids in a body are strings or numbers, and come out as strings', async () => {
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
   for (const written of [project_id, Number(project_id)]) {
-    const { json } = await carillon.call(owner, 'POST', '/v2/events', { event_name: 'E', ...span, project_id: written });
+    const { json } = await carillon.call(owner, 'POST', '/v2/events', {
+      event_name: 'E',
+      ...span,
+      project_id: written,
+    });
     assert.equal(json.data.project_id, project_id);
     assert.match(json.data.event_id, /^[1-9]\d*$/);
     const listed = await carillon.call(owner, 'GET', `/v2/events?project_id=${written}`);

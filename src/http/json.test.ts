@@ -20,7 +20,10 @@ const raw = (first: string, lines: readonly string[], body = '') =>
 /** A body that is refused as malformed, and writes nothing, created or changed. */
 async function mustBeMalformed(body: string | Uint8Array): Promise<void> {
   const before = await everythingWritten(carillon);
-  for (const [method, at] of [['POST', '/v2/clients'], ['PUT', path]] as const) {
+  for (const [method, at] of [
+    ['POST', '/v2/clients'],
+    ['PUT', path],
+  ] as const) {
     const { status, json } = await carillon.call(owner, method, at, body);
     assert.deepEqual([status, json?.code], [400, 'malformed_body'], `${method} ${String(body).slice(0, 60)}`);
   }
@@ -145,7 +148,10 @@ test('C4 NUL and lone surrogates in text are 400 and name the field', async () =
   for (const text of ['\\u0000', 'a\\u0000b', '\\ud800', 'a\\udc00b', '\\udc00\\ud800', '\\ud83d']) {
     for (const field of ['client_name', 'notes', 'email', 'tel']) {
       const body = JSON.stringify({ client_name: 'x', [field]: 'TEXT' }).replace('TEXT', text);
-      for (const [method, at] of [['POST', '/v2/clients'], ['PUT', path]] as const) {
+      for (const [method, at] of [
+        ['POST', '/v2/clients'],
+        ['PUT', path],
+      ] as const) {
         const { status, json } = await carillon.call(owner, method, at, body);
         assert.equal(status, 400, `${method} ${body}`);
         assert.deepEqual(
@@ -161,7 +167,18 @@ test('C4 NUL and lone surrogates in text are 400 and name the field', async () =
 });
 
 test('C4 text comes out as it went in', async () => {
-  for (const text of ['Grüße', '日本語', '👩‍👩‍👧', '\u202eabc', '\ufffd', '"\\/', 'a\u2028b', 'e\u0301', '<script>', "'; --"]) {
+  for (const text of [
+    'Grüße',
+    '日本語',
+    '👩‍👩‍👧',
+    '\u202eabc',
+    '\ufffd',
+    '"\\/',
+    'a\u2028b',
+    'e\u0301',
+    '<script>',
+    "'; --",
+  ]) {
     const { status, json, headers } = await post(JSON.stringify({ client_name: text }));
     assert.equal(status, 201, text);
     assert.equal(json.data.client_name, text);

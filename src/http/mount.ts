@@ -68,6 +68,8 @@ async function run(row: Route, caller: Caller, input: Input, { store, clock }: M
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, row: Route, answer: Answer, base: string): FastifyReply {
+  // Given up meanwhile: it has had its answer.
+  if (reply.sent) return reply;
   if (answer.created !== undefined) reply.header('location', base + answer.created);
   const next = answer.paging === undefined ? undefined : nextPage(request, base + row.path, answer.paging);
   if (next !== undefined) reply.header('link', `<${next}>; rel="next"`);

@@ -62,7 +62,13 @@ for (const noun of lists) {
 
   test(`C7 a limit or offset that is none is refused by name in ${noun}`, async () => {
     const wrongs = ['-1', 'abc', '1.5', '', '1e3', '0x10', '%201', '1%20', '+1', '%00', 'Infinity', 'NaN'];
-    for (const [name, wrong] of [...wrongs.flatMap((one) => [['limit', one], ['offset', one]]), ['limit', '0']]) {
+    for (const [name, wrong] of [
+      ...wrongs.flatMap((one) => [
+        ['limit', one],
+        ['offset', one],
+      ]),
+      ['limit', '0'],
+    ]) {
       const { status, json } = await carillon.call(owner, 'GET', `/v2/${noun}?${name}=${wrong}`);
       assert.equal(status, 400, `${name}=${wrong}`);
       assert.deepEqual(

@@ -51,7 +51,11 @@ test('C4 C6 text in a query that cannot be kept is refused by name', async () =>
 test('C5 an id in a query is a string of digits below 2^53', async () => {
   assert.equal((await get('/v2/events?project_id=9007199254740991')).status, 200);
   for (const id of ['9007199254740992', '99999999999999999999', '-1', '1.0', '1e3', '01', '0x1', '１', 'a', '']) {
-    for (const [path, name] of [['/v2/events', 'project_id'], ['/v2/projects', 'client_id'], ['/v2/keys', 'user_id']]) {
+    for (const [path, name] of [
+      ['/v2/events', 'project_id'],
+      ['/v2/projects', 'client_id'],
+      ['/v2/keys', 'user_id'],
+    ]) {
       const { status, json } = await get(`${path}?${name}=${id}`);
       assert.deepEqual([status, fieldsOf(json)], [400, [name]], `${path}?${name}=${id}`);
     }

@@ -86,8 +86,11 @@ export class GroupCommit {
       const stalled = setImmediate(() => {
         this.#onFatal(new Error('a write awaited something other than its queries'));
       });
-      for (const waiting of group) done.push(await this.#runOne(waiting));
-      clearImmediate(stalled);
+      try {
+        for (const waiting of group) done.push(await this.#runOne(waiting));
+      } finally {
+        clearImmediate(stalled);
+      }
       this.#connection.exec('commit');
     } catch (error) {
       this.#abandon(group, error);
@@ -115,8 +118,8 @@ export class GroupCommit {
       this.#connection.exec('release one');
       return { waiting, news, value };
     } catch (error) {
-      // A full disk and its like end the whole transaction, and every member of the group with it.
-      if (!this.#connection.database.isTransaction) throw error;
+      // A full disk and its like may end the whole transaction, and every member of the group with it.
+      if (!this.#connection.database.isTransaction || sqliteCode(error) === SQLITE_CORRUPT) throw error;
       this.#connection.exec('rollback to one');
       this.#connection.exec('release one');
       return { waiting, news, error: asProblem(error) };

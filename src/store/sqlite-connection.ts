@@ -1,5 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { Kysely, type SqliteDatabase, SqliteDialect } from 'kysely';
+import { runDirectly } from './prepared.ts';
 import type { Tables } from './tables.ts';
 
 /** Enough for every shape of query we send; beyond it, the statement unused for longest goes. */
@@ -32,6 +33,7 @@ export class SqliteConnection {
     this.database.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());
     const dialect: SqliteDatabase = { prepare: (sql) => this.#prepared(sql), close: () => undefined };
     this.queries = new Kysely<Tables>({ dialect: new SqliteDialect({ database: dialect }) });
+    runDirectly(this.queries, (sql, parameters) => this.#prepared(sql).all(parameters));
   }
 
   /** Runs one statement without results. */

@@ -12,7 +12,12 @@ const OLDEST_SQLITE = [3, 51, 3] as const;
 /** What the words in a migration stand for on SQLite. */
 export const dialect: Dialect = {
   name: 'sqlite',
-  words: { id: 'integer primary key autoincrement', int: 'integer', table: 'strict' },
+  words: {
+    id: 'integer primary key autoincrement',
+    int: 'integer',
+    table: 'strict',
+    clustered: 'strict, without rowid',
+  },
 };
 
 export type OpenOptions = {
@@ -51,6 +56,9 @@ export async function openStore(options: OpenOptions): Promise<Store> {
 function prepareFile(writer: SqliteConnection, options: OpenOptions): void {
   writer.exec('pragma journal_mode = wal');
   writer.exec('pragma synchronous = full');
+  // 32 MiB of pages in memory, and the log copied back every 16 MiB: fewer reads, fewer checkpoints under load.
+  writer.exec('pragma cache_size = -32768');
+  writer.exec('pragma wal_autocheckpoint = 4000');
   migrate(writer.database, dialect);
   if (options.maxPages !== undefined) writer.exec(`pragma max_page_count = ${options.maxPages}`);
 }

@@ -1,39 +1,34 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { type Source, sourcesBelow } from '../laws/source.ts';
 
-/** A test, by its name and the file it stands in, and the clauses that its name begins with. */
+/** A test whose name begins with clauses, and the file it stands in. */
 export type Proof = { readonly file: string; readonly name: string; readonly clauses: readonly string[] };
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-
-/** The beginning of a test's name in its source: a plain string, or a template up to its first placeholder. */
-const NAMED = /\b(?:test|it|describe|suite)\(\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g;
+const CALL = /\b(?:test|it|describe|suite)\s*\(\s*(?=['"`])/g;
 
 /** Every test whose name begins with a clause, by file and place in it. */
 export function findProofs(): readonly Proof[] {
-  const files = ['src', 'test']
-    .flatMap((folder) =>
-      readdirSync(`${root}/${folder}`, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
-    )
-    .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
-    .sort();
-  return files.flatMap((file) => proofsIn(file, readFileSync(`${root}/${file}`, 'utf8')));
+  const files = ['src', 'test'].flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
+  return files.flatMap(proofsIn);
 }
 
-function proofsIn(file: string, source: string): Proof[] {
-  const names = [...source.matchAll(NAMED)].map(([, single, double, template]) => single ?? double ?? template ?? '');
-  return names
-    .map((name) => ({ file, name: readable(name), clauses: clausesOf(name) }))
+function proofsIn(source: Source): Proof[] {
+  return [...source.code.matchAll(CALL)]
+    .map((match) => nameAt(source, match.index + match[0].length))
+    .map((name) => ({ file: source.path, name: readable(name), clauses: clausesOf(name) }))
     .filter(({ clauses }) => clauses.length > 0);
 }
 
-/** `C17 C18 a target …` begins with C17 and C18. */
-export function clausesOf(name: string): string[] {
-  const [beginning = ''] = /^(?:[CX]\d+[\s,:]+)+/.exec(name) ?? [];
-  return beginning.match(/[CX]\d+/g) ?? [];
+function nameAt({ text, code }: Source, begin: number): string {
+  return text.slice(begin + 1, code.indexOf(text[begin] ?? '', begin + 1));
 }
 
+/** `C17 C18 a target …` begins with C17 and C18. */
+function clausesOf(name: string): string[] {
+  const [beginning = ''] = /^(?:[CX]\d+\s+)*/.exec(name) ?? [];
+  return beginning.split(/\s+/).filter((clause) => clause !== '');
+}
+
+/** A name as it reads; what a template fills in is left open. */
 function readable(name: string): string {
   return name
     .replace(/\$\{[^}]*\}/g, '…')

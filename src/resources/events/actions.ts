@@ -57,7 +57,7 @@ export async function changeEvent(
   input: Changed<typeof eventFields>,
 ): Promise<EventRow> {
   const before = await getEvent(write, eventId);
-  mustBeInOrder({ ...before, ...input });
+  mustBeInOrder(input, before);
   const user_id = await creatorFor(write, caller, input.user_id ?? 0, before.user_id);
   if (input.project_id !== undefined) await mustBeProject(write, input.project_id);
   const row = await write

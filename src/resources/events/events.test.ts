@@ -33,7 +33,10 @@ test('C24 an event has exactly the fields of the specification, every value a st
   });
   assert.match(event_id, /^[1-9]\d*$/);
   assert.match(date_created, TIME);
-  assert.ok(Math.abs(Date.parse(`${date_created.replace(' ', 'T')}Z`) - Date.now()) < 60_000, 'date_created is UTC now');
+  assert.ok(
+    Math.abs(Date.parse(`${date_created.replace(' ', 'T')}Z`) - Date.now()) < 60_000,
+    'date_created is UTC now',
+  );
   assert.deepEqual(await get(event_id), json.data);
   const listed = await carillon.call(owner, 'GET', `/v2/events?project_id=${project.project_id}`);
   assert.deepEqual(listed.json.data, [json.data]);
@@ -154,18 +157,19 @@ test('C27 a change touches only what is given, and sets date_modified', async ()
 test('C27 checks the result as a whole, and writes nothing when it does not hold', async () => {
   const event = await owner.carillon.events.create(plain);
   const { noted } = await noting(carillon, owner, async () => {
-    for (const body of [
-      { start_date: '20270103' },
-      { due_date: '20261231' },
-      { event_name: 'Renamed', start_date: '20270103' },
-      { event_name: '' },
-      { event_name: null },
-      { start_date: '' },
-      { due_date: null },
-      { start_date: '20260230' },
-    ]) {
-      const { status } = await put(event.event_id, body);
-      assert.equal(status, 400, JSON.stringify(body));
+    for (const [body, field] of [
+      [{ start_date: '20270103' }, 'start_date'],
+      [{ due_date: '20261231' }, 'due_date'],
+      [{ start_date: '20270105', due_date: '20270104' }, 'due_date'],
+      [{ event_name: 'Renamed', start_date: '20270103' }, 'start_date'],
+      [{ event_name: '' }, 'event_name'],
+      [{ event_name: null }, 'event_name'],
+      [{ start_date: '' }, 'start_date'],
+      [{ due_date: null }, 'due_date'],
+      [{ start_date: '20260230' }, 'start_date'],
+    ] as const) {
+      const { status, json } = await put(event.event_id, body);
+      assert.deepEqual([status, refused(json)], [400, [field]], JSON.stringify(body));
     }
   });
   assert.deepEqual(noted, []);

@@ -120,7 +120,11 @@ test('C5 C25 a malformed project_id is refused', async () => {
 });
 
 test('C6 C25 every malformed filter is named at once', async () => {
-  const { json } = await carillon.call(owner, 'GET', '/v2/events?from=x&due_to=20260230&limit=0&offset=-1&project_id=a');
+  const { json } = await carillon.call(
+    owner,
+    'GET',
+    '/v2/events?from=x&due_to=20260230&limit=0&offset=-1&project_id=a',
+  );
   const fields = json.errors.map((error: { field: string }) => error.field);
   assert.deepEqual(fields.sort(), ['due_to', 'from', 'limit', 'offset', 'project_id']);
 });

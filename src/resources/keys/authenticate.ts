@@ -1,4 +1,4 @@
-import { type Caller, isPermission, permissionsOf, type Role } from '../../access.ts';
+import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../access.ts';
 import type { Clock } from '../../clock.ts';
 import type { Authenticate } from '../../http/auth.ts';
 import type { Log } from '../../log.ts';
@@ -33,6 +33,25 @@ const findKey = prepared((queries, { hash, domain }: { hash: string; domain: str
     .where('accounts.domain', '=', domain),
 );
 
+const granted = new Map<string, ReadonlySet<Permission>>();
+
+/** What a key may do: never more than its user, also when the user's role has shrunk since. Worked out once for each. */
+function grantedTo(role: Role, text: string): ReadonlySet<Permission> {
+  const name = `${role}:${text}`;
+  let set = granted.get(name);
+  if (set === undefined) {
+    const widest = permissionsOf(role);
+    set = new Set(
+      text
+        .split(',')
+        .filter(isPermission)
+        .filter((permission) => widest.includes(permission)),
+    );
+    granted.set(name, set);
+  }
+  return set;
+}
+
 /** C1: a key that is unknown, revoked, expired or of another account's domain finds nobody. */
 export function createAuthenticator({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Authenticator {
   const used = new Map<number, number>();
@@ -44,18 +63,12 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
     if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) return undefined;
     if (now - (row.last_used ?? 0) >= REFRESH_AFTER_MS) remember(row.key_id, now);
     const role = row.role as Role;
-    // A key is never wider than its user, also when the user's role has shrunk since.
-    const widest = new Set(permissionsOf(role));
-    const granted = row.permissions
-      .split(',')
-      .filter(isPermission)
-      .filter((permission) => widest.has(permission));
     return {
       accountId: row.account_id,
       userId: row.user_id,
       role,
       keyId: row.key_id,
-      permissions: new Set(granted),
+      permissions: grantedTo(role, row.permissions),
       expiresAt: row.expires_at,
     };
   }

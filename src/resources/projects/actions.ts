@@ -93,7 +93,7 @@ export async function changeProject(
 ): Promise<ProjectRow> {
   const { users, ...columns } = input;
   const before = await getProject(write, projectId);
-  mustBeInOrder({ ...before, ...columns });
+  mustBeInOrder(columns, before);
   const user_id = await creatorFor(write, caller, columns.user_id ?? 0, before.user_id);
   if (columns.client_id !== undefined && columns.client_id !== 0) await getClient(write, columns.client_id);
   await write

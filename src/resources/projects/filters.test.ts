@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { systemClock } from '../../clock.ts';
 import { testService } from '../../../test/harness/service.ts';
+import { systemClock } from '../../clock.ts';
 
 let now = Date.parse('2027-03-09T23:59:59.999Z');
 const clock = { ...systemClock, now: () => now };

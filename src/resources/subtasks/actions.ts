@@ -74,7 +74,7 @@ export async function changeSubtask(
 ): Promise<SubtaskRow> {
   const { users, completed, resume, ...columns } = input;
   const before = await getSubtask(write, subtaskId);
-  mustBeInOrder({ ...before, ...columns });
+  mustBeInOrder(columns, before);
   const user_id = await creatorFor(write, caller, columns.user_id ?? 0, before.user_id);
   if (columns.task_id !== undefined) await getTask(write, columns.task_id);
   const { completes, ...completion } = completionAfter(before, input, write.now);

@@ -35,7 +35,9 @@ const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
 const put = (id: string, body: unknown, who = owner) => carillon.call(who, 'PUT', `/v2/subtasks/${id}`, body);
 
 test('C32 a subtask has these fields; left out, they are empty', async () => {
-  const { status, json } = await carillon.call(owner, 'POST', `/v2/subtasks/${task.task_id}`, { subtask_name: 'Plain' });
+  const { status, json } = await carillon.call(owner, 'POST', `/v2/subtasks/${task.task_id}`, {
+    subtask_name: 'Plain',
+  });
   assert.equal(status, 201);
   const { subtask_id, date_created, ...rest } = json.data;
   const zeros = ['ongoing', 'estimated_hours', 'subtask_order', 'important', 'completed', 'progress', 'recurring'];
@@ -79,7 +81,12 @@ test('C32 a subtask moves to another task of the account, and to no other', asyn
   const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Moves' });
   const moved = await put(subtask_id, { task_id: Number(other.task_id) });
   assert.deepEqual([moved.json.data.task_name, moved.json.data.project_name], ['Other', 'Elsewhere']);
-  for (const [task_id, wanted] of [[theirs.task_id, 404], ['999999', 404], ['', 400], [null, 400]] as const) {
+  for (const [task_id, wanted] of [
+    [theirs.task_id, 404],
+    ['999999', 404],
+    ['', 400],
+    [null, 400],
+  ] as const) {
     assert.equal((await put(subtask_id, { task_id })).status, wanted, String(task_id));
   }
   assert.equal((await subtasks.get(subtask_id)).task_id, other.task_id);

@@ -74,7 +74,7 @@ export async function changeTask(
 ): Promise<TaskRow> {
   const { users, completed, resume, ...columns } = input;
   const before = await getTask(write, taskId);
-  mustBeInOrder({ ...before, ...columns });
+  mustBeInOrder(columns, before);
   const user_id = await creatorFor(write, caller, columns.user_id ?? 0, before.user_id);
   if (columns.project_id !== undefined) await getProject(write, columns.project_id);
   const { completes, ...completion } = completionAfter(before, input, write.now);

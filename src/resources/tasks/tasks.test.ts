@@ -40,7 +40,9 @@ const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
 const put = (id: string, body: unknown, who = owner) => carillon.call(who, 'PUT', `/v2/tasks/${id}`, body);
 
 test('C31 a task has these fields; left out, they are empty', async () => {
-  const { status, json } = await carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, { task_name: 'Plain' });
+  const { status, json } = await carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, {
+    task_name: 'Plain',
+  });
   assert.equal(status, 201);
   const { task_id, date_created, ...rest } = json.data;
   const zeros = ['ongoing', 'estimated_hours', 'estimated_cost', 'hourly_rate', 'fixed_price', 'price', 'task_order'];
@@ -82,7 +84,12 @@ test('C31 a task moves to another project of the account, and to no other', asyn
   const task = await tasks.create(project.project_id, { task_name: 'Moves' });
   const moved = await put(task.task_id, { project_id: other.project_id });
   assert.deepEqual([moved.json.data.project_id, moved.json.data.project_name], [other.project_id, 'Other']);
-  for (const [project_id, wanted] of [[theirs.project_id, 404], ['999999', 404], ['0', 404], [null, 400]] as const) {
+  for (const [project_id, wanted] of [
+    [theirs.project_id, 404],
+    ['999999', 404],
+    ['0', 404],
+    [null, 400],
+  ] as const) {
     assert.equal((await put(task.task_id, { project_id })).status, wanted, String(project_id));
   }
   assert.equal((await tasks.get(task.task_id)).project_id, other.project_id);

@@ -1,4 +1,5 @@
--- {id}: a number the database issues and never issues again. {int}: a whole number up to 2^63. {table}: ends a table.
+-- {id}: a number the database issues and never issues again. {int}: a whole number up to 2^63. {table}: ends a table;
+-- {clustered}: ends one whose rows lie in the order of their primary key.
 -- Times in {int} columns are milliseconds since the epoch, UTC. start_date and due_date are calendar times without a
 -- zone, kept as they read (YYYY-MM-DD HH:MM:SS), or null for none. account_id leads every index of an account's rows.
 
@@ -229,8 +230,7 @@ create table occurrences (
   record_id {int} not null,
   occurred_at {int} not null,
   primary key (account_id, position)
-) {table};
-create index occurrences_by_time on occurrences (occurred_at);
+) {clustered};
 
 -- What is still to be told: small and hot. position is null for a test; asked = 1 asks for one attempt at once;
 -- delivered_at is set while something already delivered is being sent again.
@@ -278,4 +278,3 @@ create table attempts (
   reason text not null
 ) {table};
 create index attempts_by_delivery on attempts (delivery_id, attempt_id);
-create index attempts_by_time on attempts (attempted_at);

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { temporaryFolder } from '../../test/harness/service.ts';
+import { migrate, migrations } from './migrate.ts';
+import { dialect, type OpenOptions, openStore } from './sqlite.ts';
+import { type Store, StoreFault } from './store.ts';
+
+const newPath = (t: TestContext) => join(temporaryFolder(t), 'carillon.db');
+
+function open(path: string, as: OpenOptions['as'] = 'service'): Promise<Store> {
+  return openStore({
+    path,
+    as,
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+}
+
+/** One line for the operator: what it says, and that it is one. */
+const isFault = (words: RegExp) => (error: unknown) =>
+  error instanceof StoreFault && words.test(error.message) && !error.message.includes('\n');
+
+test('a new database is made with its folder, for its owner’s eyes alone', async (t) => {
+  const path = join(temporaryFolder(t), 'some', 'where', 'carillon.db');
+  const store = await open(path);
+  await store.probe();
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.equal(statSync(`${path}-wal`).mode & 0o777, 0o600);
+  await store.close();
+});
+
+test('a second service on the same file is refused in one line; a command works beside the first', async (t) => {
+  const path = newPath(t);
+  const first = await open(path);
+  await assert.rejects(open(path), isFault(/Another service is running on .*carillon\.db/));
+  const command = await open(path, 'command');
+  await command.probe();
+  await command.close();
+  await first.probe();
+  await first.close();
+  const next = await open(path);
+  await next.close();
+});
+
+test('a database from a newer version is refused in one line, and left as it is', async (t) => {
+  const path = newPath(t);
+  await (await open(path)).close();
+  const database = new DatabaseSync(path);
+  const newer = migrations(dialect).length + 1;
+  database.prepare('insert into migrations (version, name) values (?, ?)').run(newer, 'from_the_future');
+  database.close();
+  for (const as of ['service', 'command'] as const) {
+    await assert.rejects(open(path, as), isFault(/newer Carillon.*Update Carillon/));
+  }
+  const after = new DatabaseSync(path, { readOnly: true });
+  assert.equal(after.prepare('select max(version) as version from migrations').get()?.version, newer);
+  after.close();
+});
+
+test('what is no database, or no file, is refused in one line', async (t) => {
+  const folder = temporaryFolder(t);
+  const text = join(folder, 'notes.txt');
+  writeFileSync(text, 'Dear diary, today I was mistaken for a database. '.repeat(100));
+  mkdirSync(join(folder, 'folder.db'));
+  for (const path of [text, join(folder, 'folder.db')]) {
+    await assert.rejects(open(path), isFault(/cannot be opened/));
+  }
+  assert.ok(!existsSync(join(folder, 'folder.db', 'carillon.db')));
+});
+
+test('two that open a new file at the same moment both find it whole', async (t) => {
+  const path = newPath(t);
+  const stores = await Promise.all([open(path), open(path, 'command'), open(path, 'command')]);
+  for (const store of stores) await store.probe();
+  for (const store of stores) await store.close();
+});
+
+test('opening again migrates nothing again', async (t) => {
+  const path = newPath(t);
+  const first = await open(path);
+  await first.write(async ({ queries }) => {
+    await queries.insertInto('accounts').values({ domain: 'a.test', company_name: 'A', date_created: 0 }).execute();
+  });
+  await first.close();
+  const second = await open(path);
+  assert.equal((await second.read.selectFrom('accounts').selectAll().execute()).length, 1);
+  await second.close();
+});
+
+test('a migration that fails leaves nothing of itself', () => {
+  const database = new DatabaseSync(':memory:');
+  // In the way of one of the last statements.
+  database.exec('create table attempts (something text)');
+  assert.throws(() => migrate(database, dialect), /already exists/);
+  const names = database.prepare('select name from sqlite_master').all();
+  assert.deepEqual(
+    names.map((row) => row.name),
+    ['attempts'],
+  );
+  assert.equal(database.isTransaction, false);
+
+  database.exec('drop table attempts');
+  migrate(database, dialect);
+  const rows = database.prepare('select version, name from migrations order by version').all();
+  assert.deepEqual(
+    rows.map((row) => ({ ...row })),
+    migrations(dialect).map(({ version, name }) => ({ version, name })),
+  );
+  database.close();
+});
+
+test('a word that a dialect does not know is found before anything is touched', () => {
+  const database = new DatabaseSync(':memory:');
+  assert.throws(() => migrate(database, { name: 'poor', words: {} }), /unknown word \{\w+\} in a migration/);
+  assert.deepEqual(database.prepare('select name from sqlite_master').all(), []);
+  database.close();
+});
+
+test('C5 ids are never issued again, also after the newest record was deleted and the file was opened anew', async (t) => {
+  const path = newPath(t);
+  const add = async (store: Store) =>
+    store.write(async ({ queries }) => {
+      const row = { domain: 'a.test', company_name: 'A', date_created: 0 };
+      const { account_id } = await queries
+        .insertInto('accounts')
+        .values(row)
+        .returning('account_id')
+        .executeTakeFirstOrThrow();
+      await queries.deleteFrom('accounts').where('account_id', '=', account_id).execute();
+      return account_id;
+    });
+  const first = await open(path);
+  assert.deepEqual([await add(first), await add(first)], [1, 2]);
+  await first.close();
+  const second = await open(path);
+  assert.equal(await add(second), 3);
+  await second.close();
+});

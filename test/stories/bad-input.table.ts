@@ -1,0 +1,148 @@
+// What may stand in a field, by the field's meaning, written down by hand from the contract: whatever is not listed
+// here must be refused. The product's own schemas are what is tested, so nothing here is derived from them.
+
+const list = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+const object = (depth: number) => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+
+/** Texts that are fine wherever any text of up to 255 characters is. */
+const texts = {
+  text: '"text"',
+  'no number': '"Infinity"',
+  'null as text': '"null"',
+  'one as text': '"1"',
+  'digits as text': '"7"',
+  'minus one as text': '"-1"',
+  'a fraction as text': '"1.5"',
+  'an id beyond 2^53': '"9007199254740992"',
+  'a day that is none': '"20260230"',
+  'a day': '"20270601"',
+  'a time': '"2027-06-01 10:00:00"',
+  'a time that is none': '"2027-06-01 24:00:00"',
+  'no date': '"0000-00-00 00:00:00"',
+  'a duration': '"30d"',
+  'an e-mail': '"new-{n}@acme.test"',
+  'a currency': '"EUR"',
+  'a role': '"member"',
+  'a kind': '"new_task"',
+  'a target': '"http://127.0.0.1:9/{n}"',
+} as const;
+
+/** Every value that is tried in every field, as JSON. `{n}` is a number of its own each time, `{user}` a user's id. */
+export const values = {
+  ...texts,
+  empty: '""',
+  blanks: '"  \\t "',
+  'too long': `"${'x'.repeat(20_001)}"`,
+  NUL: '"a\\u0000b"',
+  'a lone surrogate': '"a\\ud800b"',
+  null: 'null',
+  true: 'true',
+  false: 'false',
+  zero: '0',
+  one: '1',
+  two: '2',
+  seven: '7',
+  'minus one': '-1',
+  'a fraction': '1.5',
+  'a tiny number': '1e-7',
+  'a huge number': '1e308',
+  'a number beyond all': '1e999',
+  object: '{}',
+  'an object with an id': '{"user_id":"{user}"}',
+  list: '[]',
+  'a list of users': '["{user}",{"user_id":"{user}"}]',
+  'a list of unknown users': '["7"]',
+  'a list of permissions': '["events:read"]',
+  'a list of text': '["text"]',
+  'a list of null': '[null]',
+  'a list of no ids': '[{"user_id":null},-1,"01"]',
+  'lists 10,000 deep': list(10_000),
+  'objects 5,000 deep': object(5_000),
+} as const;
+
+export type Value = keyof typeof values;
+
+/** What a field takes; of the rest, `unknown` are ids of nothing and answered 404, all others are 400 by name. */
+type Meaning = { readonly takes: readonly Value[]; readonly unknown?: readonly Value[] };
+
+const anyText = Object.keys(texts) as (keyof typeof texts)[];
+const wholes = ['zero', 'one', 'two', 'seven', 'one as text', 'digits as text'] as const;
+const longDigits = ['a day', 'a day that is none'] as const;
+const ids = ['one', 'two', 'seven', 'one as text', 'digits as text', ...longDigits] as const;
+
+export const meanings = {
+  name: { takes: anyText },
+  text: { takes: [...anyText, 'empty', 'blanks'] },
+  email: { takes: ['an e-mail'] },
+  'email or none': { takes: ['an e-mail', 'empty'] },
+  currency: { takes: ['a currency', 'empty'] },
+  date: { takes: ['a day', 'a time'] },
+  'date or none': { takes: ['a day', 'a time', 'no date', 'empty', 'null'] },
+  flag: { takes: ['zero', 'one', 'one as text', 'true', 'false'] },
+  active: { takes: ['zero', 'one', 'two', 'one as text', 'true', 'false'] },
+  percent: { takes: wholes },
+  order: { takes: [...wholes, ...longDigits] },
+  amount: { takes: [...wholes, ...longDigits, 'a fraction', 'a fraction as text', 'empty'] },
+  id: { takes: [], unknown: [...ids, 'zero'] },
+  'id or none': { takes: ['zero', 'empty', 'null'], unknown: ids },
+  users: { takes: ['list', 'a list of users'], unknown: ['a list of unknown users'] },
+  role: { takes: ['a role'] },
+  permissions: { takes: ['list', 'a list of permissions'] },
+  expiry: { takes: ['a duration', 'a time', 'empty', 'null'] },
+  kind: { takes: ['a kind'] },
+  target: { takes: ['a target'] },
+} as const satisfies Record<string, Meaning>;
+
+type Body = Readonly<Record<string, keyof typeof meanings>>;
+
+const span = { start_date: 'date or none', due_date: 'date or none' } as const;
+const shared = { description: 'text', color: 'text', notes: 'text', users: 'users', user_id: 'id or none' } as const;
+const client: Body = {
+  ...{ client_name: 'name', email: 'email or none', tel: 'text', fax: 'text', mobile: 'text', website: 'text' },
+  ...{ address: 'text', city: 'text', state: 'text', country: 'text', notes: 'text', background: 'text' },
+  ...{ postcode: 'text', active: 'active', user_id: 'id or none' },
+};
+const project: Body = {
+  ...{ ...span, ...shared, project_name: 'name', uri: 'text', tags: 'text', client_id: 'id or none' },
+  ...{ currency: 'currency', hourly_rate: 'amount', price: 'amount', fixed_price: 'flag', active: 'active' },
+  ...{ ongoing: 'flag', public: 'flag', important: 'flag', closed: 'flag', archived: 'flag', progress: 'percent' },
+};
+const step: Body = {
+  ...{ ...span, ...shared, ongoing: 'flag', active: 'active', important: 'flag', completed: 'flag' },
+  ...{ progress: 'percent', recurring: 'flag', estimated_hours: 'amount' },
+};
+const task: Body = {
+  ...{ ...step, task_name: 'name', tags: 'text', task_order: 'order', archived: 'flag' },
+  ...{ estimated_cost: 'amount', hourly_rate: 'amount', price: 'amount', fixed_price: 'flag' },
+};
+const subtask: Body = { ...step, subtask_name: 'name', subtask_order: 'order' };
+const event: Body = {
+  ...{ event_name: 'name', start_date: 'date', due_date: 'date', project_id: 'id or none', user_id: 'id or none' },
+};
+const user: Body = { email: 'email', first_name: 'text', last_name: 'text', role: 'role' };
+
+const EVENT = { event_name: 'E', start_date: '20270101', due_date: '20991231' };
+
+/** Every row with a body: the meaning of each of its fields, and the least that a creation needs. */
+export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Record<string, string>> }>> = {
+  'POST /events': { fields: event, least: EVENT },
+  'PUT /events/{event_id}': { fields: event, least: {} },
+  'POST /hooks': {
+    fields: { target_url: 'target', event: 'kind' },
+    least: { target_url: 'http://127.0.0.1:9/{n}', event: 'new_event' },
+  },
+  'POST /clients': { fields: client, least: { client_name: 'C' } },
+  'PUT /clients/{client_id}': { fields: client, least: {} },
+  'POST /projects': { fields: project, least: { project_name: 'P' } },
+  'PUT /projects/{project_id}': { fields: project, least: {} },
+  'POST /tasks/{project_id}': { fields: task, least: { task_name: 'T' } },
+  'PUT /tasks/{task_id}': { fields: { ...task, project_id: 'id', resume: 'flag' }, least: {} },
+  'POST /subtasks/{task_id}': { fields: subtask, least: { subtask_name: 'S' } },
+  'PUT /subtasks/{subtask_id}': { fields: { ...subtask, task_id: 'id', resume: 'flag' }, least: {} },
+  'POST /users': { fields: user, least: { email: 'new-{n}@acme.test' } },
+  'PUT /users/{user_id}': { fields: user, least: {} },
+  'POST /keys': {
+    fields: { label: 'text', permissions: 'permissions', user_id: 'id or none', expires: 'expiry' },
+    least: {},
+  },
+};
