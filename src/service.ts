@@ -1,7 +1,7 @@
 import { Server } from 'node:net';
 import { createApp } from './app.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { type Config, summaryOf } from './config/load.ts';
+import { type Config, isWildcard, needsBaseUrl, summaryOf } from './config/load.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
 import { Engine } from './delivery/engine.ts';
 import { createGuard } from './delivery/guard.ts';
@@ -76,7 +76,6 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     throw error instanceof StoreFault ? new StartFault(error.message) : error;
   });
   try {
-    const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
     const loopbackAllowed =
       isLoopback(config.host) && (config.baseUrl === undefined || isLoopback(new URL(config.baseUrl).hostname));
     const guard = createGuard({
@@ -124,6 +123,8 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       maxRequests: config.maxRequests,
     });
     const port = await listen(app.server, config);
+    // Only now: a start that fails must not use up the one showing of the key.
+    const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     baseUrl = config.baseUrl ?? url;
     await engine.start();
@@ -157,14 +158,21 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
 
 type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];
 
-async function listen(server: HttpServer, { host, port }: Config): Promise<number> {
+async function listen(server: HttpServer, config: Config): Promise<number> {
+  const { host, port } = config;
   try {
     await server.listen({ host, port, backlog: 1_024 });
   } catch (error) {
     throw new StartFault(`Cannot listen on ${host} port ${port}: ${reasonFor(error)}.`);
   }
   const address = server.server.address();
-  return typeof address === 'object' && address !== null ? address.port : port;
+  if (typeof address !== 'object' || address === null) return port;
+  // C10: `0x0` and some names stand for every address too, as only the listening socket tells.
+  if (config.baseUrl === undefined && isWildcard(address.address)) {
+    await server.close();
+    throw new StartFault(needsBaseUrl(host));
+  }
+  return address.port;
 }
 
 function reasonFor(error: unknown): string {

@@ -25,7 +25,8 @@ export function addDoctor(program: Command): void {
         parsed.url,
       );
       if ('failure' in verdict) throw new Refusal([FAILURES[verdict.failure]]);
-      if (!verdict.allowed) throw new Refusal([`forbidden: ${explain(verdict)}.`]);
+      // No full stop: the setting stands last, and is there to be copied.
+      if (!verdict.allowed) throw new Refusal([`forbidden: ${explain(verdict)}`]);
       process.stdout.write(`allowed: ${verdict.addresses.map(({ address }) => address).join(', ')}\n`);
     });
 }

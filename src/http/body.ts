@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import { parseExpiry } from '../durations.ts';
 import { type FieldError, invalidInput, Problem } from '../problems.ts';
 import { parseCalendarTime } from './dates.ts';
-import { type Changed, type Created, type Fields, isDecimal, isNoDate, type JsonSchema } from './fields.ts';
+import { type Changed, type Created, type Field, type Fields, isDecimal, isNoDate, type JsonSchema } from './fields.ts';
 import { parseId } from './ids.ts';
 
 /** What a route takes in its body: its schema, and how an acceptable body is read. */
@@ -44,7 +44,7 @@ export function isText(text: string, least: number, most: number): boolean {
 export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
   const writable = writableOf(fields);
   const required = writable.filter(([, field]) => field.initial === undefined).map(([name]) => name);
-  return bodySpec(schemaOf(writable, required), (body) => {
+  return bodySpec(writable, required, (body) => {
     const input = Object.fromEntries(
       writable.map(([name, field]) => [name, Object.hasOwn(body, name) ? field.parse(body[name]) : field.initial]),
     );
@@ -55,46 +55,58 @@ export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
 /** The body of a change: every field is optional, and only those given are answered (C27). */
 export function change<F extends Fields>(fields: F): BodySpec<Changed<F>> {
   const writable = writableOf(fields);
-  return bodySpec(schemaOf(writable, []), (body) => {
+  return bodySpec(writable, [], (body) => {
     const given = writable.filter(([name]) => Object.hasOwn(body, name));
     return Object.fromEntries(given.map(([name, field]) => [name, field.parse(body[name])])) as Changed<F>;
   });
 }
 
-/** A body that is ignored, whatever it is: for the calls that need none. */
-export const noBody: BodySpec<undefined> = { schema: {}, read: () => undefined };
+type Rows = readonly (readonly [name: string, field: Field])[];
 
-function writableOf(fields: Fields) {
+function writableOf(fields: Fields): Rows {
   return Object.entries(fields).filter(([, field]) => field.mode === 'written' || field.mode === 'asked');
 }
 
-function schemaOf(rows: ReturnType<typeof writableOf>, required: readonly string[]): JsonSchema {
+function schemaOf(rows: Rows, required: readonly string[]): JsonSchema {
   const properties = rows.map(([name, field]) => [name, { ...field.accepts, description: field.says }]);
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties: Object.fromEntries(properties) };
 }
 
-function bodySpec<T>(schema: JsonSchema, read: (body: Record<string, unknown>) => T): BodySpec<T> {
+function bodySpec<T>(
+  rows: Rows,
+  required: readonly string[],
+  read: (body: Readonly<Record<string, unknown>>) => T,
+): BodySpec<T> {
+  const schema = schemaOf(rows, required);
+  const looking = rows.filter(([, field]) => field.fault !== undefined);
   let validate: ValidateFunction | undefined;
   return {
     schema,
     read(body) {
       validate ??= ajv.compile(schema);
-      if (!validate(body)) throw refusal(schema, validate.errors ?? []);
-      return read(body as Record<string, unknown>);
+      const found = validate(body) ? new Map<string, FieldError>() : faultsOf(schema, validate.errors ?? []);
+      const fields = body as Readonly<Record<string, unknown>>;
+      for (const [name, field] of looking) {
+        if (found.has(name) || !Object.hasOwn(fields, name)) continue;
+        const message = field.fault?.(fields[name]);
+        if (message !== undefined) found.set(name, { field: name, message });
+      }
+      if (found.size > 0) throw invalidInput([...found.values()]);
+      return read(fields);
     },
   };
 }
 
-/** Every bad field at once, each with the one sentence of its schema. */
-function refusal(schema: JsonSchema, errors: readonly ErrorObject[]): Problem {
+/** Every field that its schema refuses, each once, with the one sentence of that schema. */
+function faultsOf(schema: JsonSchema, errors: readonly ErrorObject[]): Map<string, FieldError> {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const found = new Map<string, FieldError>();
   for (const error of errors) {
     const [, top] = error.instancePath.split('/');
-    if (top === undefined && error.keyword !== 'required') return new Problem('malformed_body');
+    if (top === undefined && error.keyword !== 'required') throw new Problem('malformed_body');
     const field = top ?? String(error.params.missingProperty);
     const message = top === undefined ? 'is required' : String(properties[field]?.['x-must']);
     if (!found.has(field)) found.set(field, { field, message });
   }
-  return invalidInput([...found.values()]);
+  return found;
 }

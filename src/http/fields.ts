@@ -20,6 +20,8 @@ export type Field<Stored = unknown, M extends Mode = Mode> = {
   readonly says: string;
   /** What is accepted, for fields that are not `shown`. */
   readonly accepts: JsonSchema;
+  /** What is wrong with a value that the schema accepts, in words, where a schema cannot say it. */
+  fault?(value: unknown): string | undefined;
   /** From an accepted value to what is stored. */
   parse(value: unknown): Stored;
   /** What is stored when a creation leaves it out; undefined means that it is required. */

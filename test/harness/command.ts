@@ -22,7 +22,10 @@ export type Surroundings = {
 export async function carillon(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
   const child = start(args, surroundings);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  // One that serves instead of ending must not hold the tests.
+  const cut = setTimeout(() => child.kill('SIGKILL'), 15_000);
   const [code] = await once(child, 'close');
+  clearTimeout(cut);
   return { code, stdout: stdout.text, faults: linesOf(stderr.text) };
 }
 

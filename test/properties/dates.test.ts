@@ -7,7 +7,11 @@ const two = (value: number) => String(value).padStart(2, '0');
 const four = (value: number) => String(value).padStart(4, '0');
 
 /** A year, month and day as somebody may write them, real or not. */
-const written = fc.tuple(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 0, max: 13 }), fc.integer({ min: 0, max: 32 }));
+const written = fc.tuple(
+  fc.integer({ min: 0, max: 9999 }),
+  fc.integer({ min: 0, max: 13 }),
+  fc.integer({ min: 0, max: 32 }),
+);
 const clock = fc
   .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 59 }))
   .map((parts) => parts.map(two).join(':'));

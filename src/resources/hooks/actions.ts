@@ -1,6 +1,6 @@
 import { type Caller, isAdmin } from '../../access.ts';
 import { endHooks } from '../../delivery/end.ts';
-import { explain, type Guard, normaliseTarget, parseTarget } from '../../delivery/guard.ts';
+import { explain, type Guard, normaliseTarget } from '../../delivery/guard.ts';
 import { permissionFor } from '../../delivery/kinds.ts';
 import { askForTest, revive } from '../../delivery/revive.ts';
 import { demand } from '../../http/auth.ts';
@@ -69,19 +69,19 @@ export async function getHook(view: AccountView, caller: Caller, hookId: number)
 }
 
 /**
- * C11, before the transaction: an address that is none, or that the guard forbids, is 400. What the guard refuses is
+ * C11, before the transaction: a key that may not read the kind is 401; an address that the guard forbids is 400, in
  * one word. A name that does not resolve yet is accepted and judged at delivery.
  *
  * @param onForbidden hears the guard's explanation, for the operator's log
  */
 export async function mustBeAllowed(
   guard: Guard,
+  caller: Caller,
   input: Created<typeof hookInputFields>,
   onForbidden: (explanation: string) => void,
 ): Promise<void> {
-  const parsed = parseTarget(input.target_url);
-  if ('fault' in parsed) throw invalidInput([{ field: 'target_url', message: parsed.fault }]);
-  const verdict = await guard.judge(parsed.url);
+  demand(caller, permissionFor(input.event));
+  const verdict = await guard.judge(new URL(input.target_url));
   if (!('allowed' in verdict) || verdict.allowed) return;
   onForbidden(explain(verdict));
   throw invalidInput([{ field: 'target_url', message: verdict.word }]);
@@ -93,7 +93,6 @@ export async function subscribe(
   caller: Caller,
   input: Created<typeof hookInputFields>,
 ): Promise<number> {
-  demand(caller, permissionFor(input.event));
   const { hook_id } = await write.insertRow('hooks', {
     user_id: caller.userId,
     kind: input.event,
@@ -109,10 +108,8 @@ export async function subscribe(
 }
 
 async function takeTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
-  const parsed = parseTarget(target);
-  if ('fault' in parsed) throw new Error('a target was stored that cannot be read');
   const taken = await write
-    .insertInto('targets', { target_hash: hashTarget(normaliseTarget(parsed.url)), hook_id: hookId })
+    .insertInto('targets', { target_hash: hashTarget(normaliseTarget(new URL(target))), hook_id: hookId })
     .onConflict((conflict) => conflict.column('target_hash').doNothing())
     .returning('hook_id')
     .executeTakeFirst();

@@ -32,7 +32,7 @@ export function hookRoutes({ guard, log, baseUrl }: HookPorts): readonly Route[]
       problems: ['target_taken'],
       mode: 'write',
       prepare: (caller, { body }) =>
-        mustBeAllowed(guard, input.read(body), (explanation) =>
+        mustBeAllowed(guard, caller, input.read(body), (explanation) =>
           log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),
         ),
       async run(write, caller, { body }) {

@@ -1,3 +1,4 @@
+import { parseTarget } from '../../delivery/guard.ts';
 import { hookKinds, isHookKind, type Kind } from '../../delivery/kinds.ts';
 import { type Field, key, shownId, shownMoment, shownNumber, shownText } from '../../http/fields.ts';
 import { idParameter } from '../../http/query.ts';
@@ -21,8 +22,11 @@ export const hookFields = {
 const targetUrl: Field<string, 'written'> = {
   mode: 'written',
   says: 'The address to notify: absolute, http or https, at most 2,048 characters, unique, hard to guess.',
-  // What an address must be is said by the guard, in words of its own.
-  accepts: { type: 'string', 'x-must': 'must be an absolute http or https address of at most 2048 characters' },
+  accepts: { type: 'string', 'x-must': 'must be an absolute http or https address' },
+  fault(value) {
+    const parsed = parseTarget(value);
+    return 'fault' in parsed ? parsed.fault : undefined;
+  },
   parse: String,
   initial: undefined,
   answers: {},

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { temporaryFolder } from '../../test/harness/service.ts';
-import { createAccount } from '../resources/accounts/actions.ts';
-import { createClient } from '../resources/clients/actions.ts';
-import { systemChance } from '../secrets.ts';
-import { AccountWrite } from '../store/account.ts';
-import { openStore } from '../store/sqlite.ts';
-import type { Tx } from '../store/store.ts';
-import { type Fact, record } from './record.ts';
+import { type Fact, record } from '../../src/delivery/record.ts';
+import { createAccount } from '../../src/resources/accounts/actions.ts';
+import { createClient } from '../../src/resources/clients/actions.ts';
+import { systemChance } from '../../src/secrets.ts';
+import { AccountWrite } from '../../src/store/account.ts';
+import { openStore } from '../../src/store/sqlite.ts';
+import type { Tx } from '../../src/store/store.ts';
+import { temporaryFolder } from '../harness/service.ts';
 
 const NOW = Date.UTC(2025, 4, 1, 12);
 
@@ -128,10 +128,10 @@ test('C16 C20 the record and what is owed for it are one transaction: both or ne
     permissions: new Set<never>(),
     expiresAt: null,
   } as const;
-  const input = { client_name: 'ACME', user_id: 0 } as Parameters<typeof createClient>[2];
+  const input = { client_name: 'ACME', user_id: 0, active: 1 } as Parameters<typeof createClient>[2];
   const fields = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
   const rest = Object.fromEntries([...fields, 'notes', 'background'].map((name) => [name, '']));
-  const whole = { ...rest, active: 1, ...input };
+  const whole = { ...rest, ...input };
   await assert.rejects(
     inAccount(async (write) => {
       await createClient(write, caller, whole);
