@@ -1,4 +1,4 @@
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** One notification, as it rang. */
@@ -17,19 +17,25 @@ export type Bell = {
 };
 
 /**
- * Starts a receiver.
+ * Starts a receiver. What breaks off before it was read, because its sender is no more, has not rung.
  *
  * @param statusOf what a ring is answered with
  * @param hear called with each ring, after it was answered
  */
-export async function hangBell(statusOf: (ring: Ring) => number, hear: (ring: Ring) => void): Promise<Bell> {
-  const server = createServer(async (request, response: ServerResponse) => {
+export async function hangBell(
+  statusOf: (ring: Ring) => number | Promise<number>,
+  hear: (ring: Ring) => void,
+): Promise<Bell> {
+  async function ring(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const at = performance.now();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const resourceUrl = String(JSON.parse(Buffer.concat(chunks).toString()).resource_url);
-    const ring = { path: request.url ?? '/', resourceUrl, deliveryId: String(request.headers['webhook-id']), at };
-    response.writeHead(statusOf(ring)).end(() => hear(ring));
+    const rung = { path: request.url ?? '/', resourceUrl, deliveryId: String(request.headers['webhook-id']), at };
+    response.writeHead(await statusOf(rung)).end(() => hear(rung));
+  }
+  const server = createServer((request, response) => {
+    ring(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -1,7 +1,7 @@
 import { Server } from 'node:net';
 import { createApp } from './app.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { type Config, isWildcard, needsBaseUrl, summaryOf } from './config/load.ts';
+import { type Config, summaryOf } from './config/load.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
 import { Engine } from './delivery/engine.ts';
 import { createGuard } from './delivery/guard.ts';
@@ -158,21 +158,14 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
 
 type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];
 
-async function listen(server: HttpServer, config: Config): Promise<number> {
-  const { host, port } = config;
+async function listen(server: HttpServer, { host, port }: Config): Promise<number> {
   try {
     await server.listen({ host, port, backlog: 1_024 });
   } catch (error) {
     throw new StartFault(`Cannot listen on ${host} port ${port}: ${reasonFor(error)}.`);
   }
   const address = server.server.address();
-  if (typeof address !== 'object' || address === null) return port;
-  // C10: `0x0` and some names stand for every address too, as only the listening socket tells.
-  if (config.baseUrl === undefined && isWildcard(address.address)) {
-    await server.close();
-    throw new StartFault(needsBaseUrl(host));
-  }
-  return address.port;
+  return typeof address === 'object' && address !== null ? address.port : port;
 }
 
 function reasonFor(error: unknown): string {

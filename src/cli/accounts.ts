@@ -21,6 +21,10 @@ export function addAccounts(program: Command): void {
       const account = await withStore(flags, (store) =>
         store.write((tx) => createAccount(tx, { domain, email }, systemClock.now(), systemChance)),
       );
-      print(flags, account, [`domain: ${account.domain}`, `user: ${account.user_id}`, `key: ${account.key}`]);
+      print(flags, { ...account, user_id: String(account.user_id) }, [
+        `domain: ${account.domain}`,
+        `user: ${account.user_id}`,
+        `key: ${account.key}`,
+      ]);
     });
 }

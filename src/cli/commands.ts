@@ -12,7 +12,9 @@ export async function run(argv: readonly string[]): Promise<void> {
   const program = new Command('carillon')
     .description('A project calendar that rings your application.')
     .version(version)
-    .configureOutput({ outputError: (text, write) => write(`${text.trim().replace(/\s*\n\s*/g, ' ')}; see carillon --help\n`) })
+    .configureOutput({
+      outputError: (text, write) => write(`${text.trim().replace(/\s*\n\s*/g, ' ')}; see carillon --help\n`),
+    })
     .exitOverride();
   addServe(program);
   addAccounts(program);

@@ -27,7 +27,11 @@ export function addServe(program: Command): void {
 }
 
 function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly string[]): Config {
-  const strangers = rest.map((argument) => `${argument} is no option of carillon serve.`);
+  // What follows an unknown option is its value, and not one more mistake.
+  const isValue = (argument: string, before = '') => !argument.startsWith('-') && /^--?[^=]+$/.test(before);
+  const strangers = rest
+    .filter((argument, index) => !isValue(argument, rest[index - 1]))
+    .map((argument) => `${argument} is no option of carillon serve.`.replace(/=\S*/, ''));
   const loaded = loadConfig({ flags, environment: process.env });
   if ('config' in loaded && strangers.length === 0) return loaded.config;
   throw new Refusal([...strangers, ...('faults' in loaded ? loaded.faults : [])]);

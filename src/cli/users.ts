@@ -32,6 +32,6 @@ export function addUsers(program: Command): void {
         await record(write, [{ kind: 'new_user', recordId: created.user_id, userId: created.user_id }]);
         return created;
       });
-      print(flags, user, [`user: ${user.user_id}`]);
+      print(flags, { user_id: String(user.user_id) }, [`user: ${user.user_id}`]);
     });
 }

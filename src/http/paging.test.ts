@@ -118,7 +118,7 @@ test('C7 following Link to the end gives every record once, in the order of the 
 
 test('C7 Link keeps the filters of the list, however they are written', async () => {
   const many = await carillon.account('filters.test');
-  for (const client_name of ['a?b&c=d #1', 'a?b&c=d #2', 'a?b&c=d #3', 'other']) {
+  for (const client_name of ['a?b&c=d #1', 'a?b&c=d #2', 'a?b&c=d #3', 'apple']) {
     await many.carillon.clients.create({ client_name });
   }
   for (const filter of ['client_name=a?b%26c%3Dd+%23', 'client_name=A%3FB&unknown=1&unknown=2', 'client_name=%23']) {

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../src/clock.ts';
+import { type Chance, systemChance } from '../../src/secrets.ts';
 
 /** A clock that stands still until it is told to go on; for a service whose waits matter. HTTP runs on as ever. */
 export type TestClock = Clock & {
@@ -44,4 +45,9 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
       return [...timers].map((timer) => timer.dueAt - now).sort((a, b) => a - b);
     },
   };
+}
+
+/** Chance that lengthens each wait by this fraction of its tenth; what must be secret stays so. */
+export function steadyChance(fraction = 0): Chance {
+  return { ...systemChance, fraction: () => fraction };
 }

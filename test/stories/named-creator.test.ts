@@ -37,7 +37,7 @@ for (const { noun, at, parent, body } of nouns) {
   const change = (who: Person, id: string, changes: unknown) => carillon.call(who, 'PUT', `${at}/${id}`, changes);
   const nobody = ['999999', stranger.userId];
 
-  test(`C14 the recorded creator of a ${noun} is the caller, unless an admin names another user`, async () => {
+  test(`C14 ${noun}: the recorded creator is the caller, unless an admin names another user`, async () => {
     for (const user_id of [undefined, member.userId, Number(member.userId), '0', 0, '', null]) {
       const { result, noted } = await noting(carillon, owner, () => create(member, user_id));
       assert.deepEqual([result.status, result.json.data?.user_id], [201, member.userId], JSON.stringify(user_id));
@@ -50,7 +50,7 @@ for (const { noun, at, parent, body } of nouns) {
     }
   });
 
-  test(`C14 a member who names another user in a ${noun} is refused alike, whether there is such a user`, async () => {
+  test(`C14 ${noun}: a member who names another user is refused alike, whether or not there is such a user`, async () => {
     const record = await createdBy(member);
     const { noted } = await noting(carillon, owner, async () => {
       const answers = [];
@@ -64,7 +64,7 @@ for (const { noun, at, parent, body } of nouns) {
     assert.deepEqual((await carillon.call(owner, 'GET', `${at}/${idOf(record)}`)).json.data, record);
   });
 
-  test(`C14 C26 an admin who names an unknown user in a ${noun} gets 404`, async () => {
+  test(`C14 C26 ${noun}: an admin who names an unknown user gets 404`, async () => {
     const record = await createdBy(member);
     const { noted } = await noting(carillon, owner, async () => {
       for (const user_id of nobody) {
@@ -76,7 +76,7 @@ for (const { noun, at, parent, body } of nouns) {
     assert.deepEqual(noted, []);
   });
 
-  test(`C2 C14 a ${noun} of somebody else may be changed by a member, but not made their own`, async () => {
+  test(`C2 C14 ${noun}: a member may change somebody else's, but not make it their own`, async () => {
     const record = await createdBy(owner);
     const taken = await change(member, idOf(record), { user_id: member.userId });
     assert.deepEqual([taken.status, taken.json.code], [401, 'not_permitted']);

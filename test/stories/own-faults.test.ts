@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Attempt, Fault, Outcome } from '../../src/delivery/attempt.ts';
 import type { Resolve } from '../../src/delivery/resolver.ts';
-import { systemChance } from '../../src/secrets.ts';
-import { testClock } from '../harness/clock.ts';
+import { steadyChance, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
 import { testService } from '../harness/service.ts';
 import { startTarget } from '../harness/target.ts';
@@ -23,7 +22,7 @@ async function scripted(t: TestContext, script: readonly (Outcome | Error)[]) {
     if (next instanceof Error) throw next;
     return next;
   };
-  const ports = { clock, attempt, chance: { ...systemChance, fraction: () => 0 } };
+  const ports = { clock, attempt, chance: steadyChance() };
   const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, ports });
   const owner = await carillon.account('acme.test');
   const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { systemChance } from '../../src/secrets.ts';
-import { TEST_EPOCH, testClock } from '../harness/clock.ts';
+import { steadyChance, TEST_EPOCH, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
 import { testService } from '../harness/service.ts';
 import { type Reply, startTarget } from '../harness/target.ts';
@@ -17,8 +16,10 @@ const moment = (text: string) => Date.parse(`${text.replace(' ', 'T')}Z`);
 /** A service with the waits that a newcomer has, on a clock of ours, and a hook whose target answers so. */
 async function story(t: TestContext, fraction: number, ...replies: Reply[]) {
   const clock = testClock();
-  const chance = { ...systemChance, fraction: () => fraction };
-  const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, ports: { clock, chance } });
+  const carillon = await testService(t, {
+    options: { retryWaits: '1m,2h' },
+    ports: { clock, chance: steadyChance(fraction) },
+  });
   const owner = await carillon.account('acme.test');
   const target = await startTarget(t, ...replies);
   const healthy = await startTarget(t);

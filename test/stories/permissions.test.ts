@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { everythingWritten } from '../test/harness/ledger.ts';
-import { testService } from '../test/harness/service.ts';
-import { outranks, type Permission, permissions, permissionsOf } from './access.ts';
+import { outranks, type Permission, permissions, permissionsOf } from '../../src/access.ts';
+import { everythingWritten } from '../harness/ledger.ts';
+import { testService } from '../harness/service.ts';
 
 const carillon = await testService({ after });
 const owner = await carillon.account('acme.test');

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { carillon, carillonJson, serve } from '../../test/harness/command.ts';
+import { eventually } from '../../test/harness/eventually.ts';
+import { type Json, temporaryFolder } from '../../test/harness/service.ts';
+import { permissions, permissionsOf } from '../access.ts';
+import { apiKey, Carillon } from '../sdk/index.ts';
+
+const NEVER = '0000-00-00 00:00:00';
+
+// One service runs on the file all the while: every command here works beside it.
+const database = `sqlite:${join(temporaryFolder({ after }), 'carillon.db')}`;
+const environment = { CARILLON_DATABASE: database };
+const { baseUrl } = await serve({ after }, ['--database', database]);
+const owner: Json = await carillonJson(['accounts', 'create', '--domain', 'Acme.Test', '--email', 'owner@acme.test'], {
+  environment,
+});
+
+const command = (...args: string[]) => carillonJson(args, { environment });
+const keysOf = (...args: string[]): Promise<Json> => command('keys', 'list', '--domain', 'acme.test', ...args);
+const as = (key: string, domain = 'acme.test') => new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
+const statusFor = async (key: string) =>
+  (await fetch(`${baseUrl}/v2/user`, { headers: { key, domain: 'acme.test' } })).status;
+
+test('accounts create answers domain, user_id and key, and the key opens the account at once', async () => {
+  assert.deepEqual(Object.keys(owner), ['domain', 'user_id', 'key']);
+  assert.equal(owner.domain, 'acme.test');
+  assert.match(owner.user_id, /^\d+$/);
+  const user = await as(owner.key).user.get();
+  assert.deepEqual([user.user_id, user.email, user.role], [owner.user_id, 'owner@acme.test', 'owner']);
+  const [key] = await keysOf();
+  assert.deepEqual([...key.permissions].sort(), [...permissions].sort());
+});
+
+test('an account whose domain is taken or none, and an e-mail address that is none: one line, exit 1', async () => {
+  const mistakes: [string, string, RegExp][] = [
+    ['ACME.test', 'other@acme.test', /^Another account has this domain\.$/],
+    ['not a host', 'other@acme.test', /^--domain must be a host name, such as acme\.example; not a host is none\.$/],
+    ['other.test', 'nobody', /^--email must be an e-mail address; nobody is none\.$/],
+  ];
+  const create = ['accounts', 'create'];
+  const ended = await Promise.all(
+    mistakes.map(([domain, email]) => carillon([...create, '--domain', domain, '--email', email], { environment })),
+  );
+  for (const [index, { code, faults, stdout }] of ended.entries()) {
+    assert.deepEqual([code, stdout, faults.length], [1, '', 1]);
+    assert.match(faults[0] ?? '', mistakes[index]?.[2] ?? /^$/);
+  }
+});
+
+test('users create adds a user, told to the running service at once; without --json it speaks to people', async () => {
+  const member = ['users', 'create', '--domain', 'acme.test', '--email', 'member@acme.test', '--role', 'member'];
+  const user = await command(...member, '--first-name', 'Mem');
+  assert.deepEqual(Object.keys(user), ['user_id']);
+  const seen = await as(owner.key).users.get(user.user_id);
+  assert.deepEqual([seen.email, seen.role, seen.first_name], ['member@acme.test', 'member', 'Mem']);
+
+  const again = await carillon(member, { environment });
+  assert.deepEqual([again.code, again.faults], [1, ['The account has a user with member@acme.test already.']]);
+  const admin = ['users', 'create', '--domain', 'acme.test', '--email', 'admin@acme.test', '--role'];
+  const wrong = await carillon([...admin, 'king'], { environment });
+  assert.deepEqual([wrong.code, wrong.faults], [1, ['--role must be one of member, admin, owner; king is none.']]);
+  const spoken = await carillon([...admin, 'admin'], { environment });
+  assert.match(spoken.stdout, /^user: \d+\n$/);
+});
+
+test('C2 keys create issues what was asked for, and never more than the user may', async () => {
+  const member = ['--domain', 'acme.test', '--email', 'member@acme.test'];
+  const wide = await command('keys', 'create', ...member);
+  assert.deepEqual(Object.keys(wide), ['id', 'key']);
+  const narrow = await command(
+    'keys',
+    'create',
+    ...member,
+    '--permissions',
+    'events:read,hooks:read',
+    '--label',
+    'feed',
+  );
+  const listed = await keysOf('--email', 'member@acme.test');
+  assert.deepEqual(
+    listed.map((key: Json) => [key.id, key.label, [...key.permissions].sort()]),
+    [
+      [wide.id, '', [...permissionsOf('member')].sort()],
+      [narrow.id, 'feed', ['events:read', 'hooks:read']],
+    ],
+  );
+  assert.equal((await as(narrow.key).events.list()).paging.total_records, 0);
+  await assert.rejects(as(narrow.key).clients.list(), { code: 'not_permitted', status: 401 });
+
+  const wider = await carillon(['keys', 'create', ...member, '--permissions', 'users:write'], { environment });
+  assert.deepEqual([wider.code, wider.faults], [1, ['--permissions: a member may not have users:write.']]);
+  const unknown = await carillon(['keys', 'create', ...member, '--permissions', 'events:all'], { environment });
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.faults.join('\n'), /^--permissions: events:all is none of events:read, [\w:, ]+\.$/);
+});
+
+test('keys list answers the eight fields of each key and no secret', async () => {
+  const [key] = await keysOf('--email', 'owner@acme.test');
+  assert.deepEqual(Object.keys(key), [
+    'id',
+    'email',
+    'label',
+    'permissions',
+    'date_created',
+    'last_used',
+    'expires',
+    'revoked',
+  ]);
+  assert.equal(key.email, 'owner@acme.test');
+  assert.equal(key.expires, NEVER);
+  assert.equal(key.revoked, false);
+  const { stdout } = await carillon(['keys', 'list', '--domain', 'acme.test'], { environment });
+  assert.doesNotMatch(stdout, /carillon_/);
+  assert.ok(!stdout.includes(owner.key));
+});
+
+test('C1 keys revoke takes effect in the running service at once; revoking again is refused', async () => {
+  const member = ['--domain', 'acme.test', '--email', 'member@acme.test'];
+  const { id, key } = await command('keys', 'create', ...member);
+  assert.equal(await statusFor(key), 200);
+  const revoke = ['keys', 'revoke', '--domain', 'acme.test', '--id', id];
+  assert.deepEqual(await command(...revoke), { id, revoked: true });
+  assert.equal(await statusFor(key), 401);
+  const listed = await keysOf('--email', 'member@acme.test');
+  assert.equal(listed.find((one: Json) => one.id === id).revoked, true);
+  const again = await carillon(revoke, { environment });
+  assert.deepEqual([again.code, again.faults], [1, [`There is no live key ${id} in acme.test.`]]);
+});
+
+test('C1 a key with --expires ends by itself, and the list says when', async () => {
+  const create = ['keys', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test', '--expires'];
+  const [long, short] = await Promise.all([command(...create, '4s'), command(...create, '900ms')]);
+  const listed = await keysOf('--email', 'owner@acme.test');
+  const { date_created, expires } = listed.find((one: Json) => one.id === long.id);
+  const moment = (text: string) => Date.parse(`${text.replace(' ', 'T')}Z`);
+  assert.equal(moment(expires) - moment(date_created), 4_000);
+  assert.equal(await statusFor(long.key), 200);
+  await eventually(
+    () => statusFor(short.key),
+    (status) => status === 401,
+  );
+  const wrong = await carillon([...create, 'soon'], { environment });
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.faults.join('\n'), /^--expires must be a duration such as 30d or 12h, .*; soon is none\.$/);
+});
+
+test('last_used is kept without a write per request', async () => {
+  const create = ['keys', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test', '--label', 'busy'];
+  const { id, key } = await command(...create);
+  const writes = async () => {
+    const text = await (await fetch(`${baseUrl}/metrics`)).text();
+    return Number(/^carillon_group_commit_writes_sum (\d+)$/m.exec(text)?.[1]);
+  };
+  const lastUsed = async () => (await keysOf()).find((one: Json) => one.id === id).last_used;
+  assert.equal(await lastUsed(), NEVER);
+
+  const before = await writes();
+  for (let round = 0; round < 100; round += 1) assert.equal(await statusFor(key), 200);
+  await eventually(writes, (count) => count > before);
+  assert.match(await lastUsed(), /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d$/);
+  // Another key's use may be written down meanwhile; a hundred requests cost one write or two.
+  assert.ok((await writes()) - before <= 2);
+});
+
+test('an account that is not there: one line, exit 1', async () => {
+  const { code, faults } = await carillon(['keys', 'list', '--domain', 'nowhere.test'], { environment });
+  assert.deepEqual([code, faults], [1, ['There is no account with the domain nowhere.test.']]);
+  const user = ['keys', 'create', '--domain', 'acme.test', '--email', 'nobody@acme.test'];
+  const nobody = await carillon(user, { environment });
+  assert.deepEqual([nobody.code, nobody.faults], [1, ['The account has no user with nobody@acme.test.']]);
+});

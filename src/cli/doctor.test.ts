@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { carillon, serve } from '../../test/harness/command.ts';
+import { temporaryFolder } from '../../test/harness/service.ts';
+import { startTarget } from '../../test/harness/target.ts';
+import { apiKey, Carillon } from '../sdk/index.ts';
+
+/** Under such a name the service is no loopback service, so that loopback is forbidden like any private address. */
+const PUBLIC = { CARILLON_BASE_URL: 'https://calendar.example' };
+
+test('C11 doctor target names the address and the exact setting; started with that very setting, the target is told', async (t) => {
+  const target = await startTarget(t);
+  const url = target.at('/hook');
+  const { host } = new URL(url);
+  const refused = await carillon(['doctor', 'target', url], { environment: PUBLIC });
+  assert.equal(refused.code, 1);
+  assert.equal(refused.stdout, '');
+  assert.equal(refused.faults.length, 1);
+  const [, address, name = '', value = ''] =
+    /^forbidden: (\S+) is not a public address; .* (CARILLON_\w+)=(\S+)$/.exec(refused.faults[0] ?? '') ?? [];
+  assert.equal(address, '127.0.0.1');
+  assert.deepEqual([name, value], ['CARILLON_ALLOW_TARGETS', host.replace(':', '/32:')]);
+
+  const allowed = await carillon(['doctor', 'target', url], { environment: { ...PUBLIC, [name]: value } });
+  assert.deepEqual(allowed, { code: 0, stdout: 'allowed: 127.0.0.1\n', faults: [] });
+
+  const started = await serve(t, [], { cwd: temporaryFolder(t), environment: { ...PUBLIC, [name]: value } });
+  const { url: listening } =
+    started
+      .logged()
+      .map(parsed)
+      .find(({ event }) => event === 'started') ?? {};
+  const auth = apiKey({ domain: String(started.said('domain')), key: String(started.said('key')) });
+  const owner = new Carillon({ baseUrl: String(listening), auth });
+  await owner.hooks.create({ target_url: url, event: 'new_client' });
+  const { client_id } = await owner.clients.create({ client_name: 'ACME' });
+  const [told] = await target.arrived(1);
+  assert.equal(told?.resourceUrl, `https://calendar.example/v2/clients/${client_id}`);
+
+  // The setting opens that port of that address, and nothing beside it.
+  const beside = 'http://127.0.0.1:1/hook';
+  await assert.rejects(owner.hooks.create({ target_url: beside, event: 'new_client' }), { code: 'invalid_input' });
+});
+
+test('C11 a service that was not given the setting refuses the same target, with one word to the caller', async (t) => {
+  const started = await serve(t, [], { cwd: temporaryFolder(t), environment: PUBLIC });
+  const { url: listening } =
+    started
+      .logged()
+      .map(parsed)
+      .find(({ event }) => event === 'started') ?? {};
+  const auth = apiKey({ domain: String(started.said('domain')), key: String(started.said('key')) });
+  const owner = new Carillon({ baseUrl: String(listening), auth });
+  await assert.rejects(owner.hooks.create({ target_url: 'http://127.0.0.1:9/hook', event: 'new_client' }), {
+    code: 'invalid_input',
+    errors: [{ field: 'target_url', message: 'forbidden' }],
+  });
+  // The operator's log says what the caller is not told.
+  const line = started
+    .logged()
+    .map(parsed)
+    .find(({ event }) => event === 'target.forbidden');
+  assert.match(String(line?.explanation), /^127\.0\.0\.1 .*CARILLON_ALLOW_TARGETS=127\.0\.0\.1\/32:9$/);
+});
+
+function parsed(line: string): Record<string, unknown> {
+  return JSON.parse(line);
+}
+
+test('doctor target adds the setting to what is set already, and says of what no setting opens', async () => {
+  const environment = { CARILLON_ALLOW_TARGETS: 'intranet.test' };
+  const { faults } = await carillon(['doctor', 'target', 'http://10.1.2.3:8080/x'], { environment });
+  assert.match(faults.join('\n'), /CARILLON_ALLOW_TARGETS=intranet\.test,10\.1\.2\.3\/32:8080$/);
+});
+
+test('doctor target says what is wrong with an address that is none, or with the configuration', async () => {
+  const mistakes: [string, Record<string, string>, string][] = [
+    ['ftp://x', {}, 'The target must be an absolute http or https URL.'],
+    ['http://user@10.0.0.1/', {}, 'The target must not contain a user name or password.'],
+    ['http://10.0.0.1/', { CARILLON_PORT: 'x' }, 'CARILLON_PORT must be a whole number from 0 to 65535.'],
+  ];
+  const ended = await Promise.all(
+    mistakes.map(([url, environment]) => carillon(['doctor', 'target', url], { environment })),
+  );
+  assert.deepEqual(
+    ended.map(({ code, faults }) => [code, faults]),
+    mistakes.map(([, , line]) => [1, [line]]),
+  );
+});

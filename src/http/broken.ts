@@ -1,0 +1,79 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { notFound, Problem, type ProblemCode, problems } from '../problems.ts';
+import { problemBody } from './answers.ts';
+import type { Door } from './mount.ts';
+
+/** What Node could not read: its word for why, and the bytes it was reading. */
+export type BrokenRequest = Error & { readonly code?: string; readonly rawPacket?: Uint8Array };
+
+/** What Node lets pass and a reader before or behind us might understand otherwise; undefined if there is nothing. */
+export function ambiguityOf({ rawHeaders, httpVersion }: IncomingMessage): string | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'This is not HTTP/1.1.';
+  const hosts = valuesOf(rawHeaders, 'host').length;
+  if (hosts > 1) return 'The header host stands more than once.';
+  if (hosts === 0 && httpVersion === '1.1') return 'The header host is missing.';
+  const codings = valuesOf(rawHeaders, 'transfer-encoding');
+  // Node takes `gzip, chunked` and hands on what is still compressed.
+  if (codings.some((coding) => coding.toLowerCase() !== 'chunked')) return 'Bodies come whole or chunked.';
+  return undefined;
+}
+
+/** Every value of a header as it came; Node joins or drops repeated ones. */
+function valuesOf(rawHeaders: readonly string[], name: string): string[] {
+  const values: string[] = [];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]?.toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
+  }
+  return values;
+}
+
+/** What Node could not read as HTTP never reaches the app; it is answered by hand and the connection ends. */
+export async function answerBroken(
+  error: BrokenRequest,
+  socket: Duplex,
+  { doors, baseUrl }: { doors: readonly Door[]; baseUrl: string },
+): Promise<void> {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const unknownMethod = error.code === 'HPE_INVALID_METHOD' ? await judgeUnknownMethod(error, doors) : undefined;
+  endWith(socket, unknownMethod ?? new Problem(brokenCode(error.code)), baseUrl);
+}
+
+/** Answers a problem on a bare connection, which ends with it. */
+export function endWith(socket: Duplex, problem: Problem, baseUrl: string): void {
+  const body = JSON.stringify(problemBody(problem, baseUrl));
+  const authenticate = problem.status === 401 ? 'www-authenticate: Key realm="carillon"\r\n' : '';
+  socket.end(
+    `HTTP/1.1 ${problem.status} ${problems[problem.code].title}\r\ncontent-type: application/problem+json\r\n` +
+      `${authenticate}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}
+
+const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ (\/\S*) HTTP\/1\.[01]$/;
+
+/**
+ * C4: a method that Node has never heard of is an unknown one like any other, if all else is as it should be: 404, and
+ * 401 for whoever has no key (C1). Undefined if it is no request at all.
+ */
+async function judgeUnknownMethod(error: BrokenRequest, doors: readonly Door[]): Promise<Problem | undefined> {
+  const [head = ''] = Buffer.from(error.rawPacket ?? []).toString('latin1').split('\r\n\r\n', 1);
+  const [line = '', ...fields] = head.split('\r\n');
+  const [, path] = REQUEST_LINE.exec(line) ?? [];
+  if (path === undefined) return undefined;
+  const door = doors.find(({ prefix }) => path.startsWith(prefix));
+  const rawHeaders = fields.flatMap((field) => {
+    const colon = field.indexOf(':');
+    return [field.slice(0, colon), field.slice(colon + 1).trim()];
+  });
+  const isKnown = door === undefined || (await door.callerOf({ rawHeaders })) !== undefined;
+  return isKnown ? notFound() : new Problem('unauthorized');
+}
+
+function brokenCode(code: string | undefined): ProblemCode {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout';
+  return 'malformed_request';
+}

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { test } from 'node:test';
+import { environmentName, options } from '../../src/config/options.ts';
+import { clauses } from '../conformance/clauses.ts';
+import { findProofs } from '../conformance/proofs.ts';
+import { sections } from '../conformance/rows.ts';
+import { proofsByClause } from '../documents/conformance.ts';
+import { decisions } from '../documents/decisions.ts';
+import { derivedDocuments } from '../documents/index.ts';
+import { anchorOf } from '../documents/markdown.ts';
+import { root } from './source.ts';
+
+const NOT_OURS = ['node_modules', 'dist', 'data'];
+
+/** Every file of the repository below a folder, from its root. */
+function filesBelow(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    // Editors and git keep folders of their own beside ours.
+    const isHidden = entry.name.startsWith('.') && entry.name !== '.ci';
+    if (isHidden || NOT_OURS.includes(entry.name)) return [];
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+type Page = { readonly path: string; readonly text: string; readonly prose: string };
+
+/** Every document; `prose` is without fenced code. */
+const pages: readonly Page[] = filesBelow('.')
+  .filter((path) => path.endsWith('.md'))
+  .map((path) => {
+    const text = readFileSync(join(root, path), 'utf8');
+    return { path, text, prose: text.replace(/^```.*?^```$/gms, '') };
+  });
+
+/** What `find` finds in any document, as `path: found`. */
+function found(find: (page: Page) => readonly string[]): string[] {
+  return pages.flatMap((page) => find(page).map((what) => `${page.path}: ${what}`));
+}
+
+test('every row of the specification stands once, and every row has a clause', () => {
+  const rows = sections.flatMap((section) => section.rows);
+  assert.ok(rows.length > 100);
+  assert.deepEqual([...new Set(rows.map((row) => row.id))].length, rows.length);
+  const wrong = rows.filter((row) => !/^S\d-/.test(row.id) || row.brief === '' || row.clauses.join('') === '');
+  assert.deepEqual(wrong, []);
+  const unknown = rows.filter((row) => row.clauses.some((clause) => !Object.hasOwn(clauses, clause)));
+  assert.deepEqual(unknown, []);
+});
+
+test('every clause has a test whose name begins with it', () => {
+  const proofs = proofsByClause(findProofs());
+  const unproved = Object.keys(clauses).filter((clause) => (proofs.get(clause) ?? []).length === 0);
+  assert.deepEqual(unproved, []);
+});
+
+test('every derived document is up to date: npm run docs writes them', () => {
+  const outdated = derivedDocuments().filter(
+    ({ path, text }) => !existsSync(join(root, path)) || readFileSync(join(root, path), 'utf8') !== text,
+  );
+  assert.deepEqual(
+    outdated.map(({ path }) => path),
+    [],
+  );
+});
+
+test('every relative link leads to a file, and to a heading in it', () => {
+  const wrong = found(({ path, prose, text }) =>
+    [...prose.matchAll(/\]\(([^)\s]+)\)/g)]
+      .map((match) => match[1] ?? '')
+      .filter((link) => !/^[a-z]+:/.test(link))
+      .filter((link) => {
+        const [file = '', anchor] = link.split('#');
+        const target = file === '' ? path : normalize(join(dirname(path), file));
+        if (!existsSync(join(root, target))) return true;
+        if (anchor === undefined) return false;
+        const headings = (file === '' ? text : readFileSync(join(root, target), 'utf8')).matchAll(/^#+ (.+)$/gm);
+        return ![...headings].some((heading) => anchorOf(heading[1] ?? '') === anchor);
+      }),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('no document mentions a path of the repository that does not exist', () => {
+  const mentioned = /`((?:src|test|docs|demo|bench|\.ci)\/[^`\s]*|[\w.-]+\.(?:md|json))`/g;
+  const wrong = found(({ path, prose }) =>
+    [...prose.matchAll(mentioned)]
+      .map((match) => match[1] ?? '')
+      .filter((name) => !name.includes('<'))
+      .filter((name) => globSync([name, join(dirname(path), name)], { cwd: root }).length === 0),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('every npm command in a document is a script of package.json', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const wrong = found(({ text }) =>
+    [...text.matchAll(/\bnpm (?:run (?:-s )?([\w:-]+)|(start|test)\b)/g)]
+      .map((match) => match[1] ?? match[2] ?? '')
+      .filter((name) => !Object.hasOwn(scripts, name)),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('every command of carillon in a document is one of the command line', () => {
+  const sources = filesBelow('src/cli').map((path) => readFileSync(join(root, path), 'utf8'));
+  const commands = sources.flatMap((source) => [...source.matchAll(/\.command\('(\w+)'\)/g)].map((match) => match[1]));
+  const wrong = found(({ text }) =>
+    [...text.matchAll(/\bcarillon (?:-- )?(serve|accounts|users|keys|doctor|[a-z]+)(?: ([a-z]+))?(?=[ `])/g)]
+      .filter((match) => match[0].startsWith('carillon -- ') || text[match.index - 1] === '`')
+      .flatMap((match) => [match[1] ?? '', match[2] ?? ''])
+      .filter((word) => word !== '' && !commands.includes(word)),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('every variable and every metric in a document is one of the service, and operating.md has all metrics', () => {
+  const variables = new Set(Object.values(options).map(({ flag }) => environmentName(flag)));
+  const unknown = found(({ text }) =>
+    [...text.matchAll(/\bCARILLON_[A-Z]\w*/g)].map(([name]) => name).filter((name) => !variables.has(name)),
+  );
+  assert.deepEqual(unknown, []);
+
+  const source = readFileSync(join(root, 'src/metrics.ts'), 'utf8');
+  const metrics = [...source.matchAll(/name: '(carillon_\w+)'/g)].map((match) => match[1] ?? '');
+  const listed = readFileSync(join(root, 'docs/operating.md'), 'utf8').match(/(?<=^\| `)carillon_\w+/gm) ?? [];
+  assert.deepEqual([...listed].sort(), metrics.sort());
+});
+
+test('every line of the log that operating.md explains is written, and every one that is written is explained', () => {
+  const files = filesBelow('src').filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'));
+  const written = files.flatMap((path) =>
+    [...readFileSync(join(root, path), 'utf8').matchAll(/log\.\w+\(\{\s*event: '([\w.]+)'/g)].map((match) => match[1]),
+  );
+  const [section = ''] = /^## Logs$.*?^## /ms.exec(readFileSync(join(root, 'docs/operating.md'), 'utf8')) ?? [];
+  const cells = [...section.matchAll(/^\| (`[^|]+) \|/gm)].map((match) => match[1] ?? '');
+  const explained = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? ''));
+  assert.deepEqual(explained.filter((name) => name !== 'event').sort(), [...new Set(written)].sort());
+});
+
+test('every decision is numbered in order and has all its parts', () => {
+  const all = decisions();
+  assert.ok(all.length > 30);
+  const parts = {
+    Silence: ['Question', 'One reading', 'The other', 'Choice', 'Cost', 'Where'],
+    Engineering: ['Question', 'Considered', 'Choice', 'Cost', 'Where'],
+  };
+  for (const [index, { file, title, about, text }] of all.entries()) {
+    assert.ok(file.startsWith(String(index + 1).padStart(4, '0')), `${file} is out of order`);
+    assert.ok(title.startsWith(`${index + 1}. `), `${file} has another number in its title`);
+    assert.ok(about === 'Silence' || about === 'Engineering', `${file} says what it is about`);
+    const said = [...text.matchAll(/^\*\*([\w ]+)\.\*\* \S/gm)].map((match) => match[1]);
+    assert.deepEqual(said, parts[about], file);
+  }
+  const index = readFileSync(join(root, 'docs/decisions/README.md'), 'utf8');
+  for (const { file } of all) assert.ok(index.includes(`(${file})`), `${file} stands in the index`);
+  const others = readdirSync(join(root, 'docs/decisions')).filter((file) => !all.some((one) => one.file === file));
+  assert.deepEqual(others, ['README.md']);
+});
+
+test('every dependency has its reason in decision 37', () => {
+  const page = decisions().find(({ file }) => file.endsWith('-dependencies.md'))?.text ?? '';
+  for (const path of ['package.json', 'test/package.json']) {
+    const { dependencies = {}, devDependencies = {} } = JSON.parse(readFileSync(join(root, path), 'utf8'));
+    const missing = Object.keys({ ...dependencies, ...devDependencies }).filter(
+      (name) => !page.includes(`| \`${name}\` |`),
+    );
+    assert.deepEqual(missing, [], path);
+  }
+});
+
+test('the folder map of ARCHITECTURE.md has every folder that holds files', () => {
+  const [map = ''] = /^## Folders$.*?^## /ms.exec(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')) ?? [];
+  const folders = new Set(filesBelow('.').map((path) => relative('.', dirname(path))));
+  const missing = [...folders].filter((folder) => {
+    const isListed = map.includes(`\`${folder}/\``) || map.includes(`\`${folder.split('/').at(-1)}/\``);
+    return folder !== '' && statSync(join(root, folder)).isDirectory() && !isListed;
+  });
+  assert.deepEqual(missing, []);
+});
