@@ -1,9 +1,8 @@
-import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import cors from '@fastify/cors';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Clock } from './clock.ts';
-import { answerProblem, problemBody, problemOf } from './http/answers.ts';
+import { answerProblem, problemOf } from './http/answers.ts';
+import { ambiguityOf, answerBroken, endWith } from './http/broken.ts';
 import { addHealth, type HealthPorts } from './http/health.ts';
 import { takeJson } from './http/json.ts';
 import { type Door, mount } from './http/mount.ts';
@@ -11,17 +10,24 @@ import type { Route } from './http/route.ts';
 import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { notFound, Problem, type ProblemCode, problems } from './problems.ts';
+import { notFound, Problem, type ProblemCode } from './problems.ts';
 import type { Chance } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
 const LARGEST_BODY = 64 * 1_024;
 const LARGEST_HEADERS = 16 * 1_024;
 const LONGEST_URL = 8 * 1_024;
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-const HANDLER_TIMEOUT_MS = 30_000;
-const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+
+/** How long callers are waited for, milliseconds: for their headers, for a whole request, for the next one. */
+export const patience = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  keepAliveMs: 65_000,
+  /** And how long they wait at most. */
+  answerMs: 30_000,
+  /** How often connections are looked over. */
+  lookEveryMs: 5_000,
+};
 
 export type AppPorts = {
   readonly store: Store;
@@ -36,6 +42,8 @@ export type AppPorts = {
   readonly corsOrigins: readonly string[];
   readonly trustProxy: readonly string[];
   readonly maxRequests: number;
+  /** Other than the usual, in tests. */
+  readonly patience?: typeof patience;
 };
 
 /** The HTTP app: every row behind every door, and what each request passes on its way. Never listens by itself. */
@@ -47,6 +55,7 @@ export type App = {
 
 export async function createApp(ports: AppPorts): Promise<App> {
   const { log, baseUrl } = ports;
+  const { headersMs, requestMs, keepAliveMs, answerMs, lookEveryMs } = ports.patience ?? patience;
   let draining = false;
   let requestNumber = 0;
   const boot = Buffer.from(ports.chance.bytes(4)).toString('hex');
@@ -54,25 +63,34 @@ export async function createApp(ports: AppPorts): Promise<App> {
   const app: FastifyInstance = fastify({
     logger: false,
     bodyLimit: LARGEST_BODY,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    requestTimeout: requestMs,
+    keepAliveTimeout: keepAliveMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
-    http: { maxHeaderSize: LARGEST_HEADERS, headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 5_000 },
+    http: {
+      maxHeaderSize: LARGEST_HEADERS,
+      headersTimeout: headersMs,
+      connectionsCheckingInterval: lookEveryMs,
+      // A missing host is refused as a problem, like all else.
+      requireHostHeader: false,
+    },
     routerOptions: { maxParamLength: 64 },
     genReqId() {
       requestNumber += 1;
       return `${boot}-${requestNumber}`;
     },
-    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, baseUrl()),
+    clientErrorHandler: (error, socket) => void answerBroken(error, socket, { doors: ports.doors, baseUrl: baseUrl() }),
     frameworkErrors: (error, request, reply) => {
       void answerUnrouted(error, request, reply);
     },
   });
-  const underWay = new UnderWay(ports.clock, HANDLER_TIMEOUT_MS, (reply) =>
+  const underWay = new UnderWay(ports.clock, answerMs, (reply) =>
     answerProblem(reply, noteProblem(reply.request, new Problem('timed_out')), baseUrl()),
   );
+  // Node would end these without a problem of ours: a tunnel, and an expectation that nobody has to meet (RFC 9110, 10.1.1).
+  app.server.on('connect', (_request, socket) => endWith(socket, new Problem('malformed_request'), baseUrl()));
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.decorateRequest('caller', undefined);
   takeJson(app);
 
@@ -100,8 +118,11 @@ export async function createApp(ports: AppPorts): Promise<App> {
     underWay.enter(reply);
     reply.header('x-request-id', request.id);
     if (draining) reply.header('connection', 'close');
-    if (countOf(request.raw, 'host') > 1)
-      throw new Problem('malformed_request', { detail: 'The header host stands more than once.' });
+    const ambiguity = ambiguityOf(request.raw);
+    if (ambiguity !== undefined) {
+      reply.header('connection', 'close');
+      throw new Problem('malformed_request', { detail: ambiguity });
+    }
     if ((request.raw.url ?? '').length > LONGEST_URL) throw new Problem('uri_too_long');
     if (underWay.count > ports.maxRequests && !isProbe(request)) throw new Problem('overloaded');
   });
@@ -157,15 +178,6 @@ function isProbe(request: FastifyRequest): boolean {
   return ['/healthz', '/readyz', '/metrics'].includes(request.url);
 }
 
-/** How often a header stands in the request as it came; Node joins or drops repeated ones. */
-function countOf(request: IncomingMessage, name: string): number {
-  let count = 0;
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    if (request.rawHeaders[index]?.toLowerCase() === name) count += 1;
-  }
-  return count;
-}
-
 function corsOptions(origins: readonly string[]) {
   return {
     origin: [...origins],
@@ -174,24 +186,4 @@ function corsOptions(origins: readonly string[]) {
     exposedHeaders: ['link', 'location', 'retry-after', 'etag', 'x-request-id'],
     maxAge: 600,
   };
-}
-
-/** What Node could not read as HTTP never reaches the app; it is answered by hand and the connection ends. */
-function answerBrokenRequest(error: Error & { code?: string }, socket: Socket, baseUrl: string): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const problem = new Problem(brokenCode(error.code));
-  const body = JSON.stringify(problemBody(problem, baseUrl));
-  socket.end(
-    `HTTP/1.1 ${problem.status} ${problems[problem.code].title}\r\ncontent-type: application/problem+json\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
-}
-
-function brokenCode(code: string | undefined): ProblemCode {
-  if (code === 'HPE_HEADER_OVERFLOW') return 'headers_too_large';
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'request_timeout';
-  return 'malformed_request';
 }

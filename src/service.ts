@@ -116,6 +116,12 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
         metricsToken: config.metricsToken,
         probe: () => store.probe(),
         openapi: () => openapi(routes, baseUrl, version),
+        greeting: () => ({
+          service: 'Carillon',
+          version,
+          interface: `${baseUrl}/v2`,
+          openapi: `${baseUrl}/openapi.json`,
+        }),
       },
       baseUrl: () => baseUrl,
       corsOrigins: config.corsOrigins,

@@ -32,6 +32,8 @@ const frameworkProblems: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_CTP_INVALID_JSON_BODY: 'malformed_body',
   FST_ERR_BAD_URL: 'not_found',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
+  // QUERY without a media type; no route takes the method.
+  FST_ERR_ROUTE_MISSING_CONTENT_TYPE: 'not_found',
 };
 
 /** Whatever was thrown, as a problem; undefined if it is a fault of ours, to be logged and answered as `internal`. */

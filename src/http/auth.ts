@@ -3,7 +3,7 @@ import type { Caller, Permission } from '../access.ts';
 import { Problem } from '../problems.ts';
 
 /** Finds the caller of a request, or undefined: one answer for everything that may be wrong, so that nothing can be probed (C1). */
-export type CallerOf = (request: IncomingMessage) => Promise<Caller | undefined>;
+export type CallerOf = (request: Pick<IncomingMessage, 'rawHeaders'>) => Promise<Caller | undefined>;
 
 /** Looks a key and a domain up. `domain` is in lower case. */
 export type Authenticate = (key: string, domain: string) => Promise<Caller | undefined>;
@@ -19,7 +19,7 @@ export function callerByKey(authenticate: Authenticate): CallerOf {
 }
 
 /** The value of a header that stands exactly once; Node would join repeated ones. */
-function singleHeader(request: IncomingMessage, name: string): string | undefined {
+function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string | undefined {
   let value: string | undefined;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
     if (request.rawHeaders[index]?.toLowerCase() !== name) continue;

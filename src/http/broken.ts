@@ -9,23 +9,17 @@ export type BrokenRequest = Error & { readonly code?: string; readonly rawPacket
 
 /** What Node lets pass and a reader before or behind us might understand otherwise; undefined if there is nothing. */
 export function ambiguityOf({ rawHeaders, httpVersion }: IncomingMessage): string | undefined {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'This is not HTTP/1.1.';
-  const hosts = valuesOf(rawHeaders, 'host').length;
-  if (hosts > 1) return 'The header host stands more than once.';
-  if (hosts === 0 && httpVersion === '1.1') return 'The header host is missing.';
-  const codings = valuesOf(rawHeaders, 'transfer-encoding');
-  // Node takes `gzip, chunked` and hands on what is still compressed.
-  if (codings.some((coding) => coding.toLowerCase() !== 'chunked')) return 'Bodies come whole or chunked.';
-  return undefined;
-}
-
-/** Every value of a header as it came; Node joins or drops repeated ones. */
-function valuesOf(rawHeaders: readonly string[], name: string): string[] {
-  const values: string[] = [];
+  let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (rawHeaders[index]?.toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
+    const name = rawHeaders[index]?.toLowerCase();
+    if (name === 'host') hosts += 1;
+    // Node takes `gzip, chunked`, and hands on what is still compressed.
+    if (name === 'transfer-encoding' && rawHeaders[index + 1]?.toLowerCase() !== 'chunked')
+      return 'A body comes with its length, or chunked and nothing else.';
   }
-  return values;
+  if (hosts > 1) return 'The header host stands more than once.';
+  if (httpVersion === '1.1') return hosts === 1 ? undefined : 'The header host is missing.';
+  return httpVersion === '1.0' ? undefined : 'This is not HTTP/1.1.';
 }
 
 /** What Node could not read as HTTP never reaches the app; it is answered by hand and the connection ends. */
@@ -59,7 +53,9 @@ const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ (\/\S*) HTTP\/1\.[01]$/;
  * 401 for whoever has no key (C1). Undefined if it is no request at all.
  */
 async function judgeUnknownMethod(error: BrokenRequest, doors: readonly Door[]): Promise<Problem | undefined> {
-  const [head = ''] = Buffer.from(error.rawPacket ?? []).toString('latin1').split('\r\n\r\n', 1);
+  const [head = ''] = Buffer.from(error.rawPacket ?? [])
+    .toString('latin1')
+    .split('\r\n\r\n', 1);
   const [line = '', ...fields] = head.split('\r\n');
   const [, path] = REQUEST_LINE.exec(line) ?? [];
   if (path === undefined) return undefined;

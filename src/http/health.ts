@@ -11,10 +11,13 @@ export type HealthPorts = {
   /** Rejects unless the database is migrated and can be written. */
   readonly probe: () => Promise<void>;
   readonly openapi: () => unknown;
+  /** What is here, for who opens the address of the service. */
+  readonly greeting: () => unknown;
 };
 
 /** The addresses that need no key (X6). */
 export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
+  app.get('/', async () => ports.greeting());
   app.get('/healthz', async () => ({ status: 'alive' }));
   app.get('/readyz', async () => {
     await ports.probe();

@@ -35,6 +35,8 @@ export function mount(app: FastifyInstance, rows: readonly Route[], door: Door, 
       scope.addHook('onRequest', async (request) => {
         request.caller = await door.callerOf(request.raw);
         if (request.caller === undefined) throw new Problem('unauthorized');
+        // C4: whatever else may be wrong with it, what is not there is not there.
+        if (request.is404) throw notFound();
       });
       scope.setNotFoundHandler(() => {
         throw notFound();

@@ -114,14 +114,19 @@ function checkVersion(): void {
   }
 }
 
+/** Makes a file that only its owner may read, unless it is there; SQLite gives those beside it the same mode. */
 function makeFile(path: string): void {
   try {
     makeFolder(dirname(path));
-    // Made here, so that only its owner may read it; SQLite gives its other files the same mode.
-    closeSync(openSync(path, 'a', 0o600));
+    // Never opened when it is there: closing it again would let go of every lock that this process has on it.
+    closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
-    throw asFault(error, path);
+    if (!isThere(error)) throw asFault(error, path);
   }
+}
+
+function isThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }
 
 /** One folder after the other: Node's own recursive way never ends where the system takes no folders, as in /proc. */
@@ -137,6 +142,7 @@ function makeFolder(path: string): void {
  */
 function takeLock(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
+  makeFile(`${path}.lock`);
   try {
     lock = new DatabaseSync(`${path}.lock`, { timeout: 0 });
     lock.exec('pragma locking_mode = exclusive; begin exclusive; create table if not exists held (by text); commit');
