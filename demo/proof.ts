@@ -32,7 +32,7 @@ say(
   `  found in the database        ${number(report.stored)}   records; ${report.unanswered} requests were cut off by a kill, some of them after their commit`,
 );
 say(
-  `  arrived at the receiver      ${number(report.heard)}   notifications, of ${report.due} that are due; ${repeated} came twice`,
+  `  arrived at the receiver      ${number(report.heard)}   notifications, of ${number(report.due, 0)} that are due; ${repeated} came twice`,
 );
 say();
 say(`  acknowledged and lost        ${number(lost.length)}`);

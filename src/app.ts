@@ -1,8 +1,8 @@
-import cors from '@fastify/cors';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Clock } from './clock.ts';
 import { answerProblem, problemOf } from './http/answers.ts';
 import { ambiguityOf, answerBroken, endWith } from './http/broken.ts';
+import { allowOrigins } from './http/cors.ts';
 import { addHealth, type HealthPorts } from './http/health.ts';
 import { takeJson } from './http/json.ts';
 import { type Door, mount } from './http/mount.ts';
@@ -29,6 +29,8 @@ export const patience = {
   lookEveryMs: 5_000,
 };
 
+export type Patience = typeof patience;
+
 export type AppPorts = {
   readonly store: Store;
   readonly clock: Clock;
@@ -43,7 +45,7 @@ export type AppPorts = {
   readonly trustProxy: readonly string[];
   readonly maxRequests: number;
   /** Other than the usual, in tests. */
-  readonly patience?: typeof patience;
+  readonly patience?: Patience;
 };
 
 /** The HTTP app: every row behind every door, and what each request passes on its way. Never listens by itself. */
@@ -150,7 +152,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     });
   });
 
-  if (ports.corsOrigins.length > 0) await app.register(cors, corsOptions(ports.corsOrigins));
+  allowOrigins(app, ports.corsOrigins);
   addHealth(app, ports.health);
   for (const door of ports.doors) mount(app, ports.routes, door, ports);
   await app.ready();
@@ -176,14 +178,4 @@ function noteProblem(request: FastifyRequest, problem: Problem): Problem {
 
 function isProbe(request: FastifyRequest): boolean {
   return ['/healthz', '/readyz', '/metrics'].includes(request.url);
-}
-
-function corsOptions(origins: readonly string[]) {
-  return {
-    origin: [...origins],
-    methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
-    allowedHeaders: ['key', 'domain', 'content-type', 'idempotency-key', 'if-match', 'if-none-match'],
-    exposedHeaders: ['link', 'location', 'retry-after', 'etag', 'x-request-id'],
-    maxAge: 600,
-  };
 }

@@ -1,5 +1,5 @@
 import { Server } from 'node:net';
-import { createApp } from './app.ts';
+import { createApp, type Patience } from './app.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
@@ -39,6 +39,8 @@ export type Ports = {
   readonly onFatal: (error: unknown) => void;
   /** The most pages of the database; for tests of a full disk. */
   readonly maxPages?: number;
+  /** How long callers are waited for. */
+  readonly patience?: Patience;
 };
 
 export type Service = {
@@ -127,6 +129,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
       maxRequests: config.maxRequests,
+      ...(given.patience === undefined ? {} : { patience: given.patience }),
     });
     const port = await listen(app.server, config);
     // Only now: a start that fails must not use up the one showing of the key.

@@ -5,7 +5,7 @@ import { problemBody } from './answers.ts';
 import type { Door } from './mount.ts';
 
 /** What Node could not read: its word for why, and the bytes it was reading. */
-export type BrokenRequest = Error & { readonly code?: string; readonly rawPacket?: Uint8Array };
+export type BrokenRequest = Error & { readonly code?: string | undefined; readonly rawPacket?: unknown };
 
 /** What Node lets pass and a reader before or behind us might understand otherwise; undefined if there is nothing. */
 export function ambiguityOf({ rawHeaders, httpVersion }: IncomingMessage): string | undefined {
@@ -53,9 +53,8 @@ const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ (\/\S*) HTTP\/1\.[01]$/;
  * 401 for whoever has no key (C1). Undefined if it is no request at all.
  */
 async function judgeUnknownMethod(error: BrokenRequest, doors: readonly Door[]): Promise<Problem | undefined> {
-  const [head = ''] = Buffer.from(error.rawPacket ?? [])
-    .toString('latin1')
-    .split('\r\n\r\n', 1);
+  if (!(error.rawPacket instanceof Uint8Array)) return undefined;
+  const [head = ''] = Buffer.from(error.rawPacket).toString('latin1').split('\r\n\r\n', 1);
   const [line = '', ...fields] = head.split('\r\n');
   const [, path] = REQUEST_LINE.exec(line) ?? [];
   if (path === undefined) return undefined;

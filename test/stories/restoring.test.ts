@@ -155,3 +155,31 @@ test('X1 of many restores at once one succeeds, and nothing is owed twice', asyn
   );
   assert.equal(target.received.length, 5);
 });
+
+test('C13 X1 an answer from before the end changes nothing of the hook that was restored since', async (t) => {
+  for (const late of [401, 500]) {
+    const owner = await newOwner();
+    const open: ServerResponse[] = [];
+    const target = await startTarget(t, (response) => void open.push(response), 200);
+    const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+    const { event_id } = await owner.carillon.events.create(event);
+    await target.arrived(1);
+    await owner.carillon.hooks.delete(id);
+    assert.equal((await restore(owner, id)).status, 200);
+    const told = await eventually(
+      () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
+      ({ paging }) => paging.total_records === 1,
+    );
+    assert.ok(told.data[0]?.resource_url.endsWith(`/${event_id}`));
+    open[0]?.writeHead(late).end();
+    const { attempts } = await eventually(
+      () => owner.carillon.deliveries.get(told.data[0]?.id ?? ''),
+      (one) => one.attempts.length === 2,
+    );
+    assert.equal(attempts[1]?.outcome, String(late), 'that it came is history');
+    const { state, failures, last_outcome } = await owner.carillon.hooks.get(id);
+    assert.deepEqual([state, failures, last_outcome], ['live', '0', '200']);
+    await owner.carillon.events.create(event);
+    await target.arrived(3);
+  }
+});

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { eventually } from '../harness/eventually.ts';
+import { testService } from '../harness/service.ts';
+import { startTarget } from '../harness/target.ts';
+
+const event = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '20270102' };
+
+test('C20 a full disk: writes are answered 503, reads go on, nothing acknowledged is lost, and it works again with room', async (t) => {
+  const fatal: unknown[] = [];
+  const ports = { maxPages: 150, onFatal: (error: unknown) => void fatal.push(error) };
+  const carillon = await testService(t, { ports });
+  const ballast = new DatabaseSync(carillon.path, { timeout: 5_000 });
+  t.after(() => ballast.close());
+  ballast.exec('create table ballast (bytes blob); insert into ballast values (zeroblob(120000))');
+  const owner = await carillon.account('acme.test');
+  const target = await startTarget(t);
+  const hook = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+  const create = () => carillon.call(owner, 'POST', '/v2/events', event);
+
+  const acknowledged: string[] = [];
+  for (let refused = 0; refused < 3; ) {
+    const answers = await Promise.all(Array.from({ length: 8 }, create));
+    for (const { status, json, headers } of answers) {
+      if (status === 201) acknowledged.push(json.data.event_id);
+      else {
+        refused += 1;
+        assert.deepEqual([status, json.code], [503, 'storage_unavailable']);
+        assert.equal(headers.get('retry-after'), '1');
+      }
+    }
+    assert.ok(acknowledged.length < 10_000, 'the disk never fills');
+  }
+  assert.ok(acknowledged.length > 20);
+
+  const list = await carillon.call(owner, 'GET', '/v2/events');
+  assert.equal(list.status, 200);
+  const listed = list.json.data.map((one: { event_id: string }) => one.event_id);
+  assert.deepEqual(listed.sort(), [...acknowledged].sort(), 'neither less nor more than was acknowledged');
+  assert.equal((await carillon.call(owner, 'GET', `/v2/events/${acknowledged[0]}`)).status, 200);
+  assert.equal((await carillon.call(undefined, 'GET', '/healthz')).status, 200);
+
+  ballast.exec('delete from ballast');
+  const again = await create();
+  assert.equal(again.status, 201);
+  acknowledged.push(again.json.data.event_id);
+  assert.equal((await carillon.call(undefined, 'GET', '/readyz')).status, 200);
+  const wanted = acknowledged.map((id) => `${carillon.baseUrl}/v2/events/${id}`).sort();
+  await eventually(
+    () => owner.carillon.deliveries.list({ hook_id: hook.id, state: 'owed' }),
+    ({ paging }) => paging.total_records === 0,
+    20_000,
+  );
+  const told = target.received.map((one) => one.resourceUrl).sort();
+  assert.deepEqual([...new Set(told)], wanted, 'each is told, and nothing that was refused');
+  assert.equal(told.length, wanted.length, 'and each once: what the disk could not take was remembered');
+  assert.deepEqual(fatal, [], 'a full disk is no reason to end the process');
+});

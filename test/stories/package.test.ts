@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type Json, temporaryFolder } from '../harness/service.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const folder = temporaryFolder({ after });
+const run = promisify(execFile);
+
+/** As in a newcomer's shell: nothing of this repository on the path, nothing of the npm that may run this test. */
+const environment = {
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CARILLON_|INIT_CWD)/i.test(name)),
+  ),
+  PATH: (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter((path) => !path.includes('node_modules'))
+    .join(delimiter),
+};
+const npm = (cwd: string, ...args: string[]) => run('npm', args, { cwd, env: environment, maxBuffer: 2 ** 24 });
+
+const packed = await npm(root, 'pack', '--json', '--silent', '--pack-destination', folder);
+const [{ filename, files }]: Json = JSON.parse(packed.stdout.slice(packed.stdout.indexOf('[\n')));
+const paths: string[] = files.map((file: Json) => file.path);
+
+test('the package holds what runs and what is read, and no test', () => {
+  for (const path of [
+    'dist/main.js',
+    'dist/sdk/index.js',
+    'dist/sdk/index.d.ts',
+    'README.md',
+    'LICENSE',
+    'package.json',
+  ])
+    assert.ok(paths.includes(path), path);
+  assert.ok(paths.some((path) => /^dist\/store\/migrations\/0001_\w+\.sql$/.test(path)));
+  const strange = paths.filter(
+    (path) =>
+      !/^dist\/[\w/-]+\.(js|d\.ts|sql)$/.test(path) &&
+      !/^(README|CHANGELOG|SECURITY)\.md$|^LICENSE$|^package\.json$/.test(path),
+  );
+  assert.deepEqual(strange, []);
+  assert.deepEqual(
+    paths.filter((path) => /test|corpus|bench|demo/.test(path)),
+    [],
+  );
+});
+
+test('nothing that a production install brings has an install script', () => {
+  const { packages }: Json = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const scripted = Object.entries<Json>(packages).filter(([, one]) => one.hasInstallScript === true);
+  assert.deepEqual(
+    scripted.map(([path]) => path),
+    [],
+  );
+  const manifest: Json = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
+    assert.equal(manifest.scripts[name], undefined);
+});
+
+/** `npx carillon …` in the folder; with all that it starts it is a group of its own, ended together. */
+function npx(...args: string[]): ChildProcess {
+  const options = { cwd: folder, env: environment, detached: true, stdio: ['ignore', 'pipe', 'pipe'] as const };
+  const child = spawn('npx', ['--no-install', 'carillon', ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  after(() => end(child));
+  return child;
+}
+
+function end({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGTERM');
+}
+
+test('installed from its tarball into an empty folder it starts with npx, on the Node that it brought', async () => {
+  writeFileSync(join(folder, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
+  await npm(folder, 'install', '--prefer-offline', '--no-audit', '--no-fund', '--silent', join(folder, filename));
+  assert.ok(existsSync(join(folder, 'node_modules/.bin/node')));
+  assert.ok(!existsSync(join(folder, 'node_modules/typescript')));
+
+  const child = npx('serve', '--port', '0');
+  const [greeting]: [Buffer] = (await once(child.stdout as NonNullable<typeof child.stdout>, 'data')) as [Buffer];
+  const said = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(String(greeting))?.[1] ?? '';
+  const baseUrl = said('console').replace(/\/$/, '');
+  assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
+  const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
+  assert.equal(document.info.version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
+
+  // The SDK of the same package speaks to it.
+  writeFileSync(
+    join(folder, 'caller.js'),
+    `import { apiKey, Carillon } from 'carillon/sdk';
+     const [, , baseUrl, domain, key] = process.argv;
+     const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
+     const { client_id } = await carillon.clients.create({ client_name: 'ACME' });
+     process.stdout.write((await carillon.clients.get(client_id)).client_name);`,
+  );
+  const args = [join(folder, 'caller.js'), baseUrl, said('domain'), said('key')];
+  const { stdout } = await run(join(folder, 'node_modules/.bin/node'), args, { cwd: folder, env: environment });
+  assert.equal(stdout, 'ACME');
+
+  end(child);
+  await once(child, 'close');
+  assert.ok(existsSync(join(folder, 'data/carillon.db')));
+});
