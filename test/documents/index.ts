@@ -1,3 +1,4 @@
+import { mutationsDocument } from '../mutations.ts';
 import { conformanceDocument } from './conformance.ts';
 import { decisionsDocument } from './decisions.ts';
 import { kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
@@ -12,6 +13,7 @@ export function derivedDocuments(): readonly Derived[] {
   return [
     { path: 'docs/conformance.md', text: conformanceDocument() },
     { path: 'docs/decisions/README.md', text: decisionsDocument() },
+    { path: 'docs/mutations.md', text: mutationsDocument() },
     { path: 'docs/reference/fields.md', text: fieldsDocument(routes) },
     { path: 'docs/reference/kinds.md', text: kindsDocument(routes) },
     { path: 'docs/reference/options.md', text: optionsDocument() },

@@ -2,6 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Cleanup } from './service.ts';
 
+/** What has not arrived by then does not come any more. */
+const LONGEST_ARRIVAL_MS = 10_000;
+
 /** One notification as it arrived. */
 export type Notification = {
   readonly path: string;
@@ -73,8 +76,23 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
     answers: (...next) => {
       script = next;
     },
-    arrived: (count) =>
-      received.length >= count ? Promise.resolve(received) : new Promise((resolve) => waiting.push({ count, resolve })),
+    arrived: (count) => {
+      if (received.length >= count) return Promise.resolve(received);
+      return new Promise((resolve, reject) => {
+        const giveUp = setTimeout(
+          () =>
+            reject(new Error(`${received.length} of ${count} notifications arrived within ${LONGEST_ARRIVAL_MS} ms`)),
+          LONGEST_ARRIVAL_MS,
+        );
+        waiting.push({
+          count,
+          resolve(all) {
+            clearTimeout(giveUp);
+            resolve(all);
+          },
+        });
+      });
+    },
     close,
   };
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -63,16 +63,20 @@ test('nothing that a production install brings has an install script', () => {
     assert.equal(manifest.scripts[name], undefined);
 });
 
-/** `npx carillon …` in the folder; with all that it starts it is a group of its own, ended together. */
-function npx(...args: string[]): ChildProcess {
-  const options = { cwd: folder, env: environment, detached: true, stdio: ['ignore', 'pipe', 'pipe'] as const };
-  const child = spawn('npx', ['--no-install', 'carillon', ...args], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-  after(() => end(child));
-  return child;
-}
-
-function end({ pid, exitCode, signalCode }: ChildProcess): void {
-  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGTERM');
+/** `npx carillon serve` in the folder; with all that it starts it is a group of its own, ended together. */
+function serveThere() {
+  const child = spawn('npx', ['--no-install', 'carillon', 'serve', '--port', '0'], {
+    cwd: folder,
+    env: environment,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const end = () => {
+    const running = child.exitCode === null && child.signalCode === null;
+    if (running && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM');
+  };
+  after(end);
+  return { child, end };
 }
 
 test('installed from its tarball into an empty folder it starts with npx, on the Node that it brought', async () => {
@@ -81,8 +85,8 @@ test('installed from its tarball into an empty folder it starts with npx, on the
   assert.ok(existsSync(join(folder, 'node_modules/.bin/node')));
   assert.ok(!existsSync(join(folder, 'node_modules/typescript')));
 
-  const child = npx('serve', '--port', '0');
-  const [greeting]: [Buffer] = (await once(child.stdout as NonNullable<typeof child.stdout>, 'data')) as [Buffer];
+  const { child, end } = serveThere();
+  const [greeting] = await once(child.stdout, 'data');
   const said = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(String(greeting))?.[1] ?? '';
   const baseUrl = said('console').replace(/\/$/, '');
   assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
@@ -102,7 +106,7 @@ test('installed from its tarball into an empty folder it starts with npx, on the
   const { stdout } = await run(join(folder, 'node_modules/.bin/node'), args, { cwd: folder, env: environment });
   assert.equal(stdout, 'ACME');
 
-  end(child);
+  end();
   await once(child, 'close');
   assert.ok(existsSync(join(folder, 'data/carillon.db')));
 });

@@ -1,0 +1,243 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { code, derivedFrom, document, table } from './documents/markdown.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** A test, by its file and its whole name. */
+type Catcher = { readonly file: string; readonly name: string };
+
+/** A mistake that somebody could make, as a change of the source, and the test that must go red at it. */
+export type Mutation = {
+  readonly says: string;
+  readonly file: string;
+  /** What stands there, and what is put in its place. Each must stand there exactly once. */
+  readonly changes: readonly (readonly [from: string, to: string])[];
+  readonly caughtBy: Catcher;
+};
+
+export const mutations: readonly Mutation[] = [
+  {
+    says: '204 is taken as success',
+    file: 'src/delivery/policy.ts',
+    changes: [['outcome.status === 200)', '(outcome.status === 200 || outcome.status === 204))']],
+    caughtBy: {
+      file: 'src/delivery/policy.test.ts',
+      name: 'C17 neither its neighbours among the numbers nor its relatives among the meanings pass for 200 or 401',
+    },
+  },
+  ...[2, 4].map((failures) => ({
+    says: `a hook is removed at failure ${failures}`,
+    file: 'src/delivery/policy.ts',
+    changes: [['FAILURES_THAT_END = 3', `FAILURES_THAT_END = ${failures}`]] as const,
+    caughtBy: {
+      file: 'test/stories/notified.test.ts',
+      name: 'C17 C18 a target that fails three times in a row is removed, at its third failure exactly',
+    },
+  })),
+  {
+    says: 'the failures are not reset by a 200',
+    file: 'src/delivery/lane.ts',
+    changes: [['#recover(row: OwedRow): void {\n    this.#failures = 0;', '#recover(row: OwedRow): void {']],
+    caughtBy: {
+      file: 'test/stories/waiting.test.ts',
+      name: 'C17 C18 a 200 starts the count anew: two failures, a 200, two failures, a 200, and so on, end nothing',
+    },
+  },
+  {
+    says: 'what is read is not narrowed to the account',
+    file: 'src/store/account.ts',
+    changes: [
+      ['return query as unknown as SelectQueryBuilder', 'return query.clearWhere() as unknown as SelectQueryBuilder'],
+    ],
+    caughtBy: {
+      file: 'src/http/ids.test.ts',
+      name: 'C3 what another account has cannot be named: in a path, in a body or in a filter',
+    },
+  },
+  {
+    says: 'what is owed is written after the transaction',
+    file: 'src/delivery/record.ts',
+    changes: [
+      ['  const told = await oweToHooks(', '  setImmediate(async () => {\n  const told = await oweToHooks('],
+      ['  announceOwed(told.map((row) => row.hook_id));\n', '  announceOwed(told.map((row) => row.hook_id));\n  });\n'],
+    ],
+    caughtBy: {
+      file: 'test/stories/rolled-back.test.ts',
+      name: 'C14 C16 a fact is an occurrence at the next position, owed to the live hooks of its user and kind',
+    },
+  },
+  {
+    says: 'a change forgets to record what happened',
+    file: 'src/resources/clients/actions.ts',
+    changes: [
+      ["  await record(write, [{ kind: 'changed_client', recordId: clientId, userId: caller.userId }]);\n", ''],
+    ],
+    caughtBy: {
+      file: 'test/stories/walk.test.ts',
+      name: 'C8 PUT /clients/{client_id} changes and records exactly what it states',
+    },
+  },
+  {
+    says: 'a limit above 1000 is not clamped',
+    file: 'src/http/paging.ts',
+    changes: [['Math.min(limit, MOST_RECORDS)', 'limit']],
+    caughtBy: {
+      file: 'src/http/paging.test.ts',
+      name: 'C7 a limit above 1000 is taken as 1000 in events, and paging says so',
+    },
+  },
+  {
+    says: 'due_to leaves out its own day',
+    file: 'src/resources/filters.ts',
+    changes: [[' 23:59:59', '']],
+    caughtBy: {
+      file: 'src/resources/events/filters.test.ts',
+      name: 'C25 due_to=20270309 is inclusive of the whole day',
+    },
+  },
+  {
+    says: 'a redirect is followed',
+    file: 'src/delivery/attempt.ts',
+    changes: [
+      [
+        '          const retryAfterMs = parseRetryAfter(',
+        `          const { location } = headers;
+          if (status >= 300 && status < 400 && typeof location === 'string') {
+            const onward = { ...order, target: new URL(location, url).href };
+            createAttempt({ guard, userAgent, clock })(onward).then(resolve, reject);
+            end();
+            return;
+          }
+          const retryAfterMs = parseRetryAfter(`,
+      ],
+    ],
+    caughtBy: {
+      file: 'src/delivery/attempt.test.ts',
+      name: 'C15 a redirect is an answer, and is not followed',
+    },
+  },
+  {
+    says: 'only what was resolved is judged, not an address that is written out',
+    file: 'src/delivery/guard.ts',
+    changes: [
+      [
+        '      const resolved = isIP(host) === 0 ?',
+        `      if (isIP(host) !== 0) return { allowed: true, addresses: [{ address: host, family: isIP(host) === 4 ? 4 : 6 }] };
+      const resolved = isIP(host) === 0 ?`,
+      ],
+    ],
+    caughtBy: {
+      file: 'src/delivery/guard.test.ts',
+      name: 'C11 every spelling of a forbidden address is refused, and by nothing but its address',
+    },
+  },
+  {
+    says: 'any key opens the account that the domain names',
+    file: 'src/resources/keys/authenticate.ts',
+    changes: [["    .where('api_keys.key_hash', '=', hash)\n", '']],
+    caughtBy: { file: 'src/http/auth.test.ts', name: 'C1 an unknown key: 401, byte for byte the same' },
+  },
+  {
+    says: 'the key is not checked when a hook is deleted',
+    file: 'src/resources/hooks/routes.ts',
+    changes: [
+      [
+        "After the answer no new attempt begins.',\n      permission: 'hooks:write'",
+        "After the answer no new attempt begins.',\n      permission: undefined",
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/walk.test.ts',
+      name: 'C2 every row that names a permission answers 401 not_permitted to a key without it',
+    },
+  },
+  {
+    says: 'whose hook it is does not matter when it is deleted',
+    file: 'src/resources/hooks/actions.ts',
+    changes: [['row.user_id !== caller.userId && !isAdmin(caller)) {', 'row.user_id < 0) {']],
+    caughtBy: {
+      file: 'test/stories/unsubscribing.test.ts',
+      name: 'C13 another user’s hook of the account is 401 for a member, and ends at an admin’s word',
+    },
+  },
+  {
+    says: 'a deleted hook goes on with what is in its lane',
+    file: 'src/delivery/engine.ts',
+    changes: [['      this.#lanes.get(hookId)?.end();\n      this.#lanes.delete(hookId);\n', '']],
+    caughtBy: {
+      file: 'test/stories/unsubscribing.test.ts',
+      name: 'C13 what was owed and what happens later does not go out after the 200, however long one waits',
+    },
+  },
+];
+
+/** A copy of the source and its tests that can be broken without harm. */
+export type Copy = { readonly folder: string; remove(): void };
+
+export function copySource(): Copy {
+  const folder = mkdtempSync(join(tmpdir(), 'carillon-mutations-'));
+  for (const part of ['src', 'test', 'package.json']) {
+    const filter = (path: string) => !path.includes('node_modules');
+    cpSync(join(root, part), join(folder, part), { recursive: true, filter });
+  }
+  for (const part of ['node_modules', 'test/node_modules']) symlinkSync(join(root, part), join(folder, part));
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** What became of a mutation: the tests that went red, and what the run said. */
+export type Run = { readonly red: readonly string[]; readonly output: string };
+
+/** Applies a mutation to a copy, runs its catcher, and takes it back. Throws if the change no longer fits the source. */
+export async function runMutation({ says, file, changes, caughtBy }: Mutation, { folder }: Copy): Promise<Run> {
+  const path = join(folder, file);
+  const whole = readFileSync(path, 'utf8');
+  writeFileSync(path, mutated(whole, changes, `${file}: ${says}`));
+  try {
+    return await runTest(caughtBy, folder);
+  } finally {
+    writeFileSync(path, whole);
+  }
+}
+
+function mutated(whole: string, changes: Mutation['changes'], where: string): string {
+  return changes.reduce((text, [from, to]) => {
+    const places = text.split(from).length - 1;
+    if (places !== 1) throw new Error(`${where}: the change fits ${places} places, not one; bring it up to date`);
+    return text.replace(from, () => to);
+  }, whole);
+}
+
+/** Runs one test of a file; answers which went red. */
+export function runTest({ file, name }: Catcher, folder: string): Promise<Run> {
+  const exactly = `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
+  const args = ['--test-reporter=tap', `--test-name-pattern=${exactly}`, join(folder, file)];
+  const environment = Object.fromEntries(
+    Object.entries(process.env).filter(([variable]) => !variable.startsWith('NODE_')),
+  );
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      args,
+      { env: environment, timeout: 60_000, maxBuffer: 2 ** 26 },
+      (_error, output, errors) => {
+        const red = [...output.matchAll(/^not ok \d+ - (.*)$/gm)].map(([, text = '']) => text.replaceAll('\\', ''));
+        resolve({ red, output: output + errors });
+      },
+    );
+  });
+}
+
+/** The page of what was tried and what noticed, derived from the table; the run itself is a test. */
+export function mutationsDocument(): string {
+  const rows = mutations.map(({ says, file, caughtBy }) => [says, code(file), caughtBy.name, code(caughtBy.file)]);
+  return document(
+    '# Mistakes that tests notice',
+    derivedFrom('test/mutations.ts'),
+    'Each of these mistakes is put into a copy of the source, one at a time, at every test run; the test beside it has to go red.',
+    table(['Mistake', 'In', 'Noticed by', 'In'], rows),
+  );
+}
