@@ -12,6 +12,9 @@ import { type Started, startProcess } from './started.ts';
 /** How long the receiver takes to answer, so that there is always something in flight to be killed. */
 const ANSWER_AFTER_MS = 10;
 
+/** Records that clients are answered 201 for before a service is killed. */
+const LEAST_OF_A_LIFE = 10;
+
 /** How long what is owed at the end may take to be told. */
 const LONGEST_DRAIN_MS = 20_000;
 
@@ -56,7 +59,7 @@ export type KillOptions = {
   /** How many kills must count. */
   readonly kills: number;
   readonly writers: number;
-  /** How long a service lives at least and at most before it is killed, milliseconds. */
+  /** How long a service lives at least and, if it could write something by then, at most; milliseconds. */
   readonly lifeMs: readonly [number, number];
   readonly onKill?: (kill: Kill) => void;
 };
@@ -90,10 +93,15 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
     for (let tried = 0; kills.length < options.kills; tried += 1) {
       if (tried >= options.kills * 2) throw new Error('too many kills found nothing owed');
       writing.resume();
-      const afterMs = Math.round(least + Math.random() * (most - least));
-      await wait(afterMs);
+      const began = performance.now();
+      const acknowledgedBefore = writing.acknowledged.size;
+      await wait(least + Math.random() * (most - least));
+      // On a slow machine a life lasts until there was something to lose.
+      await writing.untilAcknowledged(acknowledgedBefore + LEAST_OF_A_LIFE);
+      await receiver.whenBusy();
       writing.pause();
       await service.stop('SIGKILL');
+      const afterMs = Math.round(performance.now() - began);
       const owed = owedIn(database);
       receiver.killed(owed);
       const kill = { afterMs, acknowledged: writing.acknowledged.size, heard: receiver.heard(), owed: owed.size };
@@ -174,11 +182,17 @@ function startWriting(carillon: Carillon, baseUrl: string, writers: number) {
   }
   const all = Array.from({ length: writers }, write);
   const through = Promise.all(all);
-  // Heard at `stop`; until then nobody awaits it.
-  through.catch(() => undefined);
+  let failure: unknown;
+  through.catch((error: unknown) => {
+    failure = error;
+  });
   return {
     acknowledged: acknowledged as ReadonlySet<string>,
     unanswered: () => unanswered,
+    async untilAcknowledged(count: number) {
+      while (acknowledged.size < count && failure === undefined) await wait(2);
+      if (failure !== undefined) throw failure;
+    },
     pause() {
       paused = true;
       open = Promise.withResolvers();
@@ -204,6 +218,8 @@ async function startReceiver() {
   /** The life of the service in which each delivery was heard last, and until which one kills left it owed. */
   const lastHeardIn = new Map<string, number>();
   const owedUntil = new Map<string, number>();
+  let answering = 0;
+  const busy: (() => void)[] = [];
 
   function hear({ path, resourceUrl, deliveryId }: Ring): void {
     total += 1;
@@ -218,7 +234,10 @@ async function startReceiver() {
     async (ring) => {
       // Heard when it is here: whether the sender lives to see the answer is another matter.
       hear(ring);
+      answering += 1;
+      for (const resolve of busy.splice(0)) resolve();
       await wait(ANSWER_AFTER_MS);
+      answering -= 1;
       return 200;
     },
     () => undefined,
@@ -229,6 +248,9 @@ async function startReceiver() {
     heard: () => total,
     at: bell.at,
     close: bell.close,
+    /** Resolves while a notification is being answered, at once or as soon as the next one is here. */
+    whenBusy: (): Promise<void> =>
+      answering > 0 ? Promise.resolve() : new Promise<void>((resolve) => busy.push(resolve)),
     killed(owed: ReadonlySet<string>) {
       for (const deliveryId of owed) owedUntil.set(deliveryId, life + 1);
     },

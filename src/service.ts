@@ -114,6 +114,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       routes,
       doors: [{ prefix: '/v2', callerOf: callerByKey(authenticator.authenticate) }],
       health: {
+        clock,
         registry: metrics.registry,
         metricsToken: config.metricsToken,
         probe: () => store.probe(),

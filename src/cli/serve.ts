@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Config, loadConfig, unknownVariables } from '../config/load.ts';
 import { environmentName, type Option, type OptionName, options } from '../config/options.ts';
-import { type Service, StartFault, startService } from '../service.ts';
+import type { Service } from '../service.ts';
 import { Refusal } from './refusal.ts';
 
 /** `carillon serve`: runs the service until it is told to stop. */
@@ -18,11 +18,14 @@ export function addServe(program: Command): void {
     for (const name of unknownVariables(process.env)) {
       process.stderr.write(`${name} is set and no option of Carillon; see carillon serve --help.\n`);
     }
+    // Loaded only now: help, a wrong option and the other commands need not wait for all of it.
+    const { StartFault, startService } = await import('../service.ts');
     const service = await startService(config).catch((error: unknown) => {
       throw error instanceof StartFault ? new Refusal([error.message]) : error;
     });
-    greet(service);
+    // Before the greeting: whoever reads it may stop the service at once.
     stopOnSignals(service);
+    greet(service);
   });
 }
 

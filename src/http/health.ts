@@ -2,10 +2,12 @@ import { timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
+import type { Clock } from '../clock.ts';
 import { notFound, type ProblemCode, problems } from '../problems.ts';
 import { hashApiKey } from '../secrets.ts';
 
 export type HealthPorts = {
+  readonly clock: Clock;
   readonly registry: Registry;
   readonly metricsToken: string;
   /** Rejects unless the database is migrated and can be written. */
@@ -19,8 +21,9 @@ export type HealthPorts = {
 export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
   app.get('/', async () => ports.greeting());
   app.get('/healthz', async () => ({ status: 'alive' }));
+  const probe = onceASecond(ports);
   app.get('/readyz', async () => {
-    await ports.probe();
+    await probe();
     return { status: 'ready' };
   });
   app.get('/openapi.json', async () => ports.openapi());
@@ -33,6 +36,16 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
     if (!Object.hasOwn(problems, code)) throw notFound();
     return { code, ...problems[code as ProblemCode] };
   });
+}
+
+/** A probe costs a write, and anybody may ask: those of one second share it. */
+function onceASecond({ probe, clock }: HealthPorts): () => Promise<void> {
+  let last: { at: number; result: Promise<void> } | undefined;
+  return () => {
+    const at = clock.monotonic();
+    if (last === undefined || at - last.at >= 1_000) last = { at, result: probe() };
+    return last.result;
+  };
 }
 
 /** With a token, by the token alone; without one, this machine alone, and nobody whom a proxy on it lets through. */

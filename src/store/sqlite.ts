@@ -20,6 +20,9 @@ export const dialect: Dialect = {
   },
 };
 
+/** Written again at each probe; means nothing. */
+const PROBED = 1;
+
 export type OpenOptions = {
   /** The file; its folder is made if it is missing. */
   path: string;
@@ -86,9 +89,8 @@ function createStore(
     onCommitted: (listener) => committed.push(listener),
     onGroup: (listener) => grouped.push(listener),
     async probe() {
-      await groups.write(async ({ queries }) => {
-        await queries.updateTable('positions').set({ position: 0 }).where('account_id', '=', -1).execute();
-      });
+      // Dirties the first page, so that what comes of it reaches the disk, or does not.
+      await groups.write(async () => writer.database.exec(`pragma user_version = ${PROBED}`));
     },
     async close() {
       await groups.close();
