@@ -21,7 +21,7 @@ import { StoreFault } from './store/store.ts';
 import { version } from './version.ts';
 
 /** How long a stop waits for what is in flight, all in all: requests, then attempts. */
-const STOP_REQUESTS_MS = 4_000;
+const STOP_REQUESTS_MS = 6_000;
 const STOP_ATTEMPTS_MS = 8_000;
 
 /** How long idle connections may still carry a request after a stop began. */
@@ -105,6 +105,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       },
       onEnded: (reason) => metrics.hooksEnded.inc({ reason }),
     });
+    let document: unknown;
     const app = await createApp({
       store,
       clock,
@@ -112,13 +113,16 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       log,
       metrics,
       routes,
-      doors: [{ prefix: '/v2', callerOf: callerByKey(authenticator.authenticate) }],
+      doors: [{ prefix: '/v2', callerOf: callerByKey(authenticator.authenticate), confirm: authenticator.confirm }],
       health: {
         clock,
         registry: metrics.registry,
         metricsToken: config.metricsToken,
         probe: () => store.probe(),
-        openapi: () => openapi(routes, baseUrl, version),
+        openapi: () => {
+          document ??= openapi(routes, baseUrl, version);
+          return document;
+        },
         greeting: () => ({
           service: 'Carillon',
           version,
@@ -133,10 +137,10 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       ...(given.patience === undefined ? {} : { patience: given.patience }),
     });
     const port = await listen(app.server, config);
-    // Only now: a start that fails must not use up the one showing of the key.
-    const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     baseUrl = config.baseUrl ?? url;
+    // Only now: a start that fails must not use up the one showing of the key.
+    const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
     await engine.start();
     const pruning = startPruning({ store, clock, log });
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });

@@ -1,5 +1,6 @@
 import { isPermission, isRole, type Permission, permissions, type Role, roles } from '../access.ts';
 import { type Expiry, parseExpiry } from '../durations.ts';
+import { isText } from '../http/body.ts';
 import { Refusal } from './refusal.ts';
 
 /** What a flag says, read; a flag that says something else is refused by its name. */
@@ -8,6 +9,11 @@ export function readEmail(text: string): string {
   const email = text.trim();
   if (/^[^\s@]+@[^\s@]+$/.test(email) && email.length <= 254) return email;
   throw new Refusal([`--email must be an e-mail address; ${text} is none.`]);
+}
+
+export function readLine(flag: string, text: string, most: number): string {
+  if (isText(text, 0, most)) return text.trim();
+  throw new Refusal([`${flag} must be a text of at most ${most} characters.`]);
 }
 
 export function readRole(text: string): Role {
@@ -21,6 +27,8 @@ export function readPermissions(text: string): readonly Permission[] {
     .map((one) => one.trim())
     .filter((one) => one !== '');
   const wrong = wanted.filter((one) => !isPermission(one));
+  if (wanted.length === 0)
+    throw new Refusal(['--permissions must name at least one; left out, it is all that the user may.']);
   if (wrong.length === 0) return wanted.filter(isPermission);
   throw new Refusal([`--permissions: ${wrong.join(', ')} is none of ${permissions.join(', ')}.`]);
 }

@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import { permissionsOf } from '../access.ts';
 import { momentOf } from '../durations.ts';
 import { showMoment } from '../http/dates.ts';
+import { parseId } from '../http/ids.ts';
 import { insertKey, revoke } from '../resources/keys/actions.ts';
 import { findByEmail } from '../resources/users/actions.ts';
 import { systemChance } from '../secrets.ts';
 import type { AccountWrite } from '../store/account.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './database.ts';
-import { readEmail, readExpiry, readPermissions } from './input.ts';
+import { readEmail, readExpiry, readLine, readPermissions } from './input.ts';
 import { Refusal } from './refusal.ts';
 
 type CreateFlags = DatabaseFlags & {
@@ -43,7 +44,7 @@ export function addKeys(program: Command): void {
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--id <id>', 'The key.')
     .action(async (flags: DatabaseFlags & { domain: string; id: string }) => {
-      const done = await withAccount(flags, (write) => revoke(write, Number(flags.id)));
+      const done = await withAccount(flags, (write) => revoke(write, parseId(flags.id) ?? 0));
       if (!done) throw new Refusal([`There is no live key ${flags.id} in ${flags.domain}.`]);
       print(flags, { id: flags.id, revoked: true }, [`revoked: ${flags.id}`]);
     });
@@ -59,7 +60,7 @@ async function createKey(flags: CreateFlags): Promise<void> {
     if (wider.length > 0) throw new Refusal([`--permissions: a ${user.role} may not have ${wider.join(', ')}.`]);
     const key = {
       userId: user.user_id,
-      label: flags.label,
+      label: readLine('--label', flags.label, 255),
       permissions: wanted ?? widest,
       expiresAt: momentOf(expiry, write.now),
     };

@@ -20,12 +20,11 @@ export function addServe(program: Command): void {
     }
     // Loaded only now: help, a wrong option and the other commands need not wait for all of it.
     const { StartFault, startService } = await import('../service.ts');
-    const service = await startService(config).catch((error: unknown) => {
+    const starting = startService(config).catch((error: unknown) => {
       throw error instanceof StartFault ? new Refusal([error.message]) : error;
     });
-    // Before the greeting: whoever reads it may stop the service at once.
-    stopOnSignals(service);
-    greet(service);
+    stopOnSignals(starting);
+    greet(await starting);
   });
 }
 
@@ -56,16 +55,18 @@ function greet({ baseUrl, firstAccount }: Service): void {
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
-function stopOnSignals(service: Service): void {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
-      service.stop().then(
+/** A first signal stops the service once it has started; further ones change nothing. */
+function stopOnSignals(starting: Promise<Service>): void {
+  const stop = () => {
+    starting
+      .then((service) => service.stop())
+      .then(
         () => process.exit(0),
         (error: unknown) => {
-          process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
+          process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
           process.exit(1);
         },
       );
-    });
-  }
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { record } from '../delivery/record.ts';
 import { findByEmail, insertUser } from '../resources/users/actions.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './database.ts';
-import { readEmail, readRole } from './input.ts';
+import { readEmail, readLine, readRole } from './input.ts';
 import { Refusal } from './refusal.ts';
 
 type CreateFlags = DatabaseFlags & { domain: string; email: string; role: string; firstName: string; lastName: string };
@@ -26,8 +26,8 @@ export function addUsers(program: Command): void {
         const created = await insertUser(write, {
           email,
           role,
-          first_name: flags.firstName,
-          last_name: flags.lastName,
+          first_name: readLine('--first-name', flags.firstName, 100),
+          last_name: readLine('--last-name', flags.lastName, 100),
         });
         await record(write, [{ kind: 'new_user', recordId: created.user_id, userId: created.user_id }]);
         return created;

@@ -137,8 +137,9 @@ function parseTime(text: string, leastMs: number, mostMs: number): Parsed<number
 }
 
 function parseDatabase(text: string): Parsed<{ path: string }> {
-  const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length) : '';
-  return path === ''
+  const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length).trim() : '';
+  // SQLite itself gives these two a meaning, and none of it outlives the process or is one file.
+  return path === '' || path === ':memory:' || path.startsWith('file:')
     ? { fault: 'must be sqlite: and the path of a file, such as sqlite:data/carillon.db' }
     : { value: { path } };
 }
@@ -151,10 +152,14 @@ function parseBaseUrl(text: string): Parsed<string> {
   return { value: url.href.replace(/\/+$/, '') };
 }
 
+/** A month, as long as an ended hook is kept; more can only be a slip of the pen. */
+const LONGEST_WAIT_MS = 30 * 24 * 3_600_000;
+
 function parseWaits(text: string): Parsed<readonly [number, number]> {
-  const [first, second, ...more] = text.split(',').map(parseDuration);
-  if (first === undefined || second === undefined || more.length > 0)
-    return { fault: 'must be two durations, such as 1m,2h' };
+  const [first = -1, second = -1, ...more] = text.split(',').map(parseDuration);
+  const isWait = (waitMs: number) => waitMs >= 0 && waitMs <= LONGEST_WAIT_MS;
+  if (!isWait(first) || !isWait(second) || more.length > 0)
+    return { fault: 'must be two durations of at most 30d, such as 1m,2h' };
   return { value: [first, second] };
 }
 

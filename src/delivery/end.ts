@@ -13,7 +13,15 @@ export async function endHooks(write: AccountWrite, hookIds: readonly number[], 
  * so that `restore` knows what occurred since, and the engine is told when this has committed (C13, C17, C18, C23).
  */
 export async function endLanes(tx: Tx, hookIds: readonly number[], reason: EndedReason, now: number): Promise<void> {
-  if (hookIds.length === 0) return;
+  for (let begin = 0; begin < hookIds.length; begin += HOOKS_A_STATEMENT) {
+    await endSome(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), reason, now);
+  }
+}
+
+/** Well below the number of values that a statement can carry. */
+const HOOKS_A_STATEMENT = 1_000;
+
+async function endSome(tx: Tx, hookIds: readonly number[], reason: EndedReason, now: number): Promise<void> {
   await tx.queries
     .updateTable('hooks')
     .set({

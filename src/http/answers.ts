@@ -25,6 +25,8 @@ export function answerProblem(reply: FastifyReply, problem: Problem, baseUrl: st
 
 /** What the framework throws, by its code, as our problems. */
 const frameworkProblems: Readonly<Record<string, ProblemCode>> = {
+  // The caller went away in the middle of the body.
+  ECONNRESET: 'malformed_request',
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',

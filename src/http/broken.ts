@@ -38,11 +38,14 @@ export async function answerBroken(
 
 /** Answers a problem on a bare connection, which ends with it. */
 export function endWith(socket: Duplex, problem: Problem, baseUrl: string): void {
+  // Nobody else listens on a bare connection: what it says after a reset would end the process.
+  socket.on('error', () => socket.destroy());
   const body = JSON.stringify(problemBody(problem, baseUrl));
   const authenticate = problem.status === 401 ? 'www-authenticate: Key realm="carillon"\r\n' : '';
   socket.end(
     `HTTP/1.1 ${problem.status} ${problems[problem.code].title}\r\ncontent-type: application/problem+json\r\n` +
       `${authenticate}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+    () => socket.destroy(),
   );
 }
 

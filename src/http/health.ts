@@ -48,13 +48,15 @@ function onceASecond({ probe, clock }: HealthPorts): () => Promise<void> {
   };
 }
 
+const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
+
 /** With a token, by the token alone; without one, this machine alone, and nobody whom a proxy on it lets through. */
 function mayRead(request: FastifyRequest, token: string): boolean {
   if (token !== '') {
     const given = request.headers.authorization ?? '';
     return timingSafeEqual(Buffer.from(hashApiKey(given)), Buffer.from(hashApiKey(`Bearer ${token}`)));
   }
-  const proxied = request.headers['x-forwarded-for'] !== undefined || request.headers.forwarded !== undefined;
+  const proxied = PROXY_HEADERS.some((header) => request.headers[header] !== undefined);
   return !proxied && isLoopback(request.socket.remoteAddress ?? '');
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { notFound, Problem } from '../problems.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
 import type { Store } from '../store/store.ts';
-import { type CallerOf, demand } from './auth.ts';
+import { type CallerOf, type Confirm, demand } from './auth.ts';
 import { parseId } from './ids.ts';
 import type { RawQuery } from './query.ts';
 import { type Answer, type Input, idNames, type Route } from './route.ts';
@@ -20,6 +20,7 @@ declare module 'fastify' {
 export type Door = {
   readonly prefix: string;
   readonly callerOf: CallerOf;
+  readonly confirm: Confirm;
 };
 
 export type MountPorts = {
@@ -57,16 +58,20 @@ function addRow(scope: FastifyInstance, row: Route, door: Door, ports: MountPort
     handler: async (request, reply) => {
       const caller = known(request);
       const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: request.body };
-      const answer = await run(row, caller, input, ports);
+      const answer = await run(row, caller, input, door, ports);
       return send(request, reply, row, answer, ports.baseUrl() + door.prefix);
     },
   });
 }
 
-async function run(row: Route, caller: Caller, input: Input, { store, clock }: MountPorts): Promise<Answer> {
+async function run(row: Route, caller: Caller, input: Input, door: Door, ports: MountPorts): Promise<Answer> {
+  const { store, clock } = ports;
   if (row.mode === 'read') return row.run(new AccountView(store.read, caller.accountId, clock.now()), caller, input);
   await row.prepare?.(caller, input);
-  return store.write((tx) => row.run(new AccountWrite(tx, caller.accountId, clock.now()), caller, input));
+  return store.write(async (tx) => {
+    if (!(await door.confirm(tx.queries, caller))) throw new Problem('unauthorized');
+    return row.run(new AccountWrite(tx, caller.accountId, clock.now()), caller, input);
+  });
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, row: Route, answer: Answer, base: string): FastifyReply {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { GroupCommit } from './group-commit.ts';
@@ -144,15 +144,17 @@ function makeFolder(path: string): void {
  */
 function takeLock(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
-  makeFile(`${path}.lock`);
+  // By its true name: a link to the file leads to the same lock.
+  const name = `${realpathSync(path)}.lock`;
+  makeFile(name);
   try {
-    lock = new DatabaseSync(`${path}.lock`, { timeout: 0 });
+    lock = new DatabaseSync(name, { timeout: 0 });
     lock.exec('pragma locking_mode = exclusive; begin exclusive; create table if not exists held (by text); commit');
     return lock;
   } catch (error) {
     lock?.close();
     if (sqliteCode(error) === SQLITE_BUSY) throw new StoreFault(`Another service is running on ${path}.`);
-    throw asFault(error, `${path}.lock`);
+    throw asFault(error, name);
   }
 }
 

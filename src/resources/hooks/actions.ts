@@ -1,7 +1,7 @@
 import { type Caller, isAdmin } from '../../access.ts';
 import { endHooks } from '../../delivery/end.ts';
 import { explain, type Guard, normaliseTarget } from '../../delivery/guard.ts';
-import { permissionFor } from '../../delivery/kinds.ts';
+import { type Kind, permissionFor } from '../../delivery/kinds.ts';
 import { askForTest, revive } from '../../delivery/revive.ts';
 import { demand } from '../../http/auth.ts';
 import type { Created, Shown } from '../../http/fields.ts';
@@ -15,6 +15,9 @@ import { conditionsOf } from '../filters.ts';
 import { ownerOf } from '../owner.ts';
 import { pageOf } from '../pages.ts';
 import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
+
+/** How long a subscriber waits for the name of the target: less than a stop waits for requests. */
+const LONGEST_JUDGING_MS = 3_000;
 
 type HookRow = Shown<typeof hookFields>;
 
@@ -81,7 +84,7 @@ export async function mustBeAllowed(
   onForbidden: (explanation: string) => void,
 ): Promise<void> {
   demand(caller, permissionFor(input.event));
-  const verdict = await guard.judge(new URL(input.target_url));
+  const verdict = await guard.judge(new URL(input.target_url), LONGEST_JUDGING_MS);
   if (!('allowed' in verdict) || verdict.allowed) return;
   onForbidden(explain(verdict));
   throw invalidInput([{ field: 'target_url', message: verdict.word }]);
@@ -127,6 +130,7 @@ export async function unsubscribe(write: AccountWrite, caller: Caller, hookId: n
 export async function restore(write: AccountWrite, caller: Caller, hookId: number): Promise<HookRow> {
   const row = await write.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
+  demand(caller, permissionFor(row.kind as Kind));
   await takeTarget(write, row.target, hookId);
   await revive(write, hookId, row.ended_position ?? 0);
   return getHook(write, caller, hookId);

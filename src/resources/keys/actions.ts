@@ -1,4 +1,12 @@
-import { type Caller, isAdmin, outranks, type Permission, permissionsOf, type Role } from '../../access.ts';
+import {
+  type Caller,
+  isAdmin,
+  outranks,
+  type Permission,
+  permissions,
+  permissionsOf,
+  type Role,
+} from '../../access.ts';
 import { momentOf } from '../../durations.ts';
 import type { Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
@@ -108,7 +116,8 @@ export async function insertKey(
     user_id: wanted.userId,
     key_hash: hashApiKey(key),
     label: wanted.label,
-    permissions: wanted.permissions.join(','),
+    // In the order of the table, so that the same permissions are the same text.
+    permissions: permissions.filter((one) => wanted.permissions.includes(one)).join(','),
     date_created: write.now,
     last_used: null,
     expires_at: wanted.expiresAt,

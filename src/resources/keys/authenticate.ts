@@ -1,17 +1,17 @@
 import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../access.ts';
 import type { Clock } from '../../clock.ts';
-import type { Authenticate } from '../../http/auth.ts';
+import type { Authenticate, Confirm } from '../../http/auth.ts';
 import type { Log } from '../../log.ts';
 import { hashApiKey } from '../../secrets.ts';
 import { prepared } from '../../store/prepared.ts';
-import type { Store } from '../../store/store.ts';
+import type { Queries, Store } from '../../store/store.ts';
 
 /** How soon a use is written down, and how old what is written may become before it is written again. */
 const WRITE_AFTER_MS = 1_000;
 const REFRESH_AFTER_MS = 60_000;
 
 /** Finds callers by key and domain, and remembers when each key was last used, without a write per request. */
-export type Authenticator = { readonly authenticate: Authenticate; flush(): Promise<void> };
+export type Authenticator = { readonly authenticate: Authenticate; readonly confirm: Confirm; flush(): Promise<void> };
 
 const findKey = prepared((queries, { hash, domain }: { hash: string; domain: string }) =>
   queries
@@ -31,6 +31,17 @@ const findKey = prepared((queries, { hash, domain }: { hash: string; domain: str
     .where('api_keys.revoked_at', 'is', null)
     .where('users.date_deleted', 'is', null)
     .where('accounts.domain', '=', domain),
+);
+
+const findLive = prepared((queries, { keyId, role }: { keyId: number; role: Role }) =>
+  queries
+    .selectFrom('api_keys')
+    .innerJoin('users', 'users.user_id', 'api_keys.user_id')
+    .select('api_keys.expires_at')
+    .where('api_keys.key_id', '=', keyId)
+    .where('api_keys.revoked_at', 'is', null)
+    .where('users.date_deleted', 'is', null)
+    .where('users.role', '=', role),
 );
 
 const granted = new Map<string, ReadonlySet<Permission>>();
@@ -73,6 +84,11 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
     };
   }
 
+  async function confirm(queries: Queries, { keyId, role }: Caller): Promise<boolean> {
+    const [row] = await findLive(queries, { keyId, role });
+    return row !== undefined && (row.expires_at === null || row.expires_at > clock.now());
+  }
+
   function remember(keyId: number, now: number): void {
     used.set(keyId, now);
     cancel ??= clock.after(WRITE_AFTER_MS, () => void flush());
@@ -95,5 +111,5 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
     }
   }
 
-  return { authenticate, flush };
+  return { authenticate, confirm, flush };
 }

@@ -105,9 +105,10 @@ async function completeSubtasks(write: AccountWrite, caller: Caller, taskId: num
 /** C34: its subtasks go with it. */
 export async function deleteTask(write: AccountWrite, caller: Caller, taskId: number): Promise<void> {
   await getTask(write, taskId);
+  const ofTask = write.selectFrom('subtasks').select('subtasks.subtask_id').where('subtasks.task_id', '=', taskId);
+  await write.deleteFrom('assignments').where('noun', '=', 'subtask').where('record_id', 'in', ofTask).execute();
   const rows = await write.deleteFrom('subtasks').where('task_id', '=', taskId).returning('subtask_id').execute();
   const subtaskIds = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
-  await unassign(write, 'subtask', subtaskIds);
   await unassign(write, 'task', [taskId]);
   await write.deleteFrom('tasks').where('task_id', '=', taskId).execute();
   await record(write, [

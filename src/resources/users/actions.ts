@@ -85,7 +85,6 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
     .where('user_id', '=', userId)
     .where('revoked_at', 'is', null)
     .execute();
-  await write.deleteFrom('assignments').where('user_id', '=', userId).execute();
   const hooks = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')
