@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
-import type { Tx } from '../store/store.ts';
+import type { Queries, Tx } from '../store/store.ts';
 import type { EndedReason } from './policy.ts';
 
 /** Ends live hooks of an account, as its caller asks. */
@@ -34,6 +34,24 @@ async function endSome(tx: Tx, hookIds: readonly number[], reason: EndedReason, 
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
     .execute();
+  await giveUpAsks(tx.queries, hookIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', hookIds).execute();
   tx.announceEnded(hookIds);
+}
+
+/** What was asked for was asked for at that moment: nobody wants a test of long ago when the hook lives again. */
+async function giveUpAsks(queries: Queries, hookIds: readonly number[], now: number): Promise<void> {
+  await queries.deleteFrom('asks').where('hook_id', 'in', hookIds).execute();
+  const tests = await queries
+    .deleteFrom('owed')
+    .where('hook_id', 'in', hookIds)
+    .where('position', 'is', null)
+    .returningAll()
+    .execute();
+  for (const row of tests) {
+    await queries
+      .insertInto('settled')
+      .values({ ...row, settled_at: now, state: 'failed' })
+      .execute();
+  }
 }

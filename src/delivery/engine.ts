@@ -6,19 +6,14 @@ import type { Attempt, Outcome } from './attempt.ts';
 import { type DeliveryKind, resourceUrl } from './kinds.ts';
 import { type AttemptInFlight, Lane } from './lane.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
-import {
-  askedFor,
-  findOwed,
-  lanesWithSomethingOwed,
-  nextOwed,
-  type OwedRow,
-  type Settlement,
-  settle,
-  takeUp,
-} from './queue.ts';
+import { askedFor, findOwed, lanesWithWork, nextOwed, type OwedRow, type Settlement, settle, takeUp } from './queue.ts';
+import { Shares } from './shares.ts';
 
 /** The most attempts in flight at once, over all lanes. */
 const MOST_IN_FLIGHT = 2_000;
+
+/** The most of them for one account: however many of its targets hang, the others have slots (C22). */
+const MOST_OF_ONE_ACCOUNT = MOST_IN_FLIGHT / 4;
 
 /** How many deliveries of a lane are held in memory at once. */
 const READ_AHEAD = 32;
@@ -59,6 +54,7 @@ export class Engine {
   readonly #unknown = new Set<number>();
   /** Lanes that may be able to begin an attempt. */
   readonly #ready = new Set<Lane>();
+  readonly #shares = new Shares<Lane>(MOST_OF_ONE_ACCOUNT);
   #inFlight = 0;
   #pumping = false;
   #settling: Settlement[] = [];
@@ -97,7 +93,10 @@ export class Engine {
 
   async #poll(): Promise<void> {
     try {
-      for (const hookId of await lanesWithSomethingOwed(this.#ports.store.read)) this.#wake(hookId, 'owed');
+      for (const hookId of await lanesWithWork(this.#ports.store.read)) {
+        this.#wake(hookId, 'owed');
+        this.#wake(hookId, 'asked');
+      }
     } catch (error) {
       this.#ports.log.error({ event: 'engine.poll_failed', err: error });
     }
@@ -105,8 +104,8 @@ export class Engine {
   }
 
   /**
-   * C13: runs before the write that ended a hook is answered, so after that answer nothing begins. A lane that a verdict ended is
-   * known until that is written down, lest a wake-up meanwhile take it up again.
+   * C13: runs before the write that ended a hook is answered, so after that answer nothing begins. A lane that a
+   * verdict ended is known until that is written down, lest a wake-up meanwhile take it up again.
    */
   #hear(news: News): void {
     for (const hookId of news.ended) {
@@ -157,9 +156,9 @@ export class Engine {
         if (this.#inFlight >= MOST_IN_FLIGHT) break;
         // To the end of the line, so that every lane gets its turn when slots are few.
         this.#ready.delete(lane);
-        if (await this.#beginOn(lane)) this.#ready.add(lane);
-        // A timer may fire a little before its time.
-        else if (!lane.ended) this.#wakeWhenDue(lane);
+        if (!this.#shares.admits(lane)) continue;
+        if (await this.#mayBeginMore(lane)) this.#ready.add(lane);
+        else this.#hold(lane);
       }
     }
   }
@@ -198,27 +197,46 @@ export class Engine {
     );
   }
 
+  async #mayBeginMore(lane: Lane): Promise<boolean> {
+    try {
+      return await this.#beginOn(lane);
+    } catch (error) {
+      // What could not be read now is read again.
+      this.#ready.add(lane);
+      throw error;
+    }
+  }
+
+  /** Nothing of this lane can begin now: its timer, or what happens to it, brings it back. */
+  #hold(lane: Lane): void {
+    // A timer may fire a little before its time.
+    if (!lane.ended) this.#wakeWhenDue(lane);
+    const next = this.#shares.nextWaiting(lane.accountId);
+    if (next !== undefined) this.#ready.add(next);
+  }
+
   /** Begins one attempt of the lane if it may; answers whether it may be able to begin another. */
   async #beginOn(lane: Lane): Promise<boolean> {
-    if (lane.moreAsked) await this.#readAsked(lane);
-    const asked = lane.nextAsked(this.#ports.clock.now());
-    if (asked !== undefined) {
-      this.#begin(lane, asked);
-      return true;
-    }
-    if (!lane.mayBegin(this.#ports.clock.now())) return false;
-    if (lane.waiting.length === 0) await this.#readAhead(lane);
-    // The lane may have ended, or begun to wait, while it was read.
-    if (!lane.mayBegin(this.#ports.clock.now())) return false;
-    const row = lane.waiting.shift();
+    const row = await this.#nextOf(lane);
     if (row === undefined) return false;
     this.#begin(lane, row);
     return true;
   }
 
+  async #nextOf(lane: Lane): Promise<OwedRow | undefined> {
+    if (lane.moreAsked) await this.#readAsked(lane);
+    const asked = lane.nextAsked(this.#ports.clock.now());
+    if (asked !== undefined) return asked;
+    if (lane.isEmpty && lane.mayBegin(this.#ports.clock.now())) await this.#readAhead(lane);
+    // The lane may have ended, or begun to wait, while it was read: asked again here.
+    return lane.next(this.#ports.clock.now());
+  }
+
   async #readAsked(lane: Lane): Promise<void> {
-    lane.moreAsked = false;
-    lane.addAsked(await askedFor(this.#ports.store.read, lane.hookId, READ_AHEAD));
+    const rows = await askedFor(this.#ports.store.read, lane.hookId, lane.askedUpTo, READ_AHEAD);
+    lane.askedUpTo = rows.at(-1)?.askId ?? lane.askedUpTo;
+    lane.moreAsked = rows.length === READ_AHEAD;
+    lane.addAsked(rows);
   }
 
   async #readAhead(lane: Lane): Promise<void> {
@@ -228,11 +246,9 @@ export class Engine {
       if (retry !== undefined) lane.add([retry]);
     }
     if (!lane.more) return;
-    lane.more = false;
     const rows = await nextOwed(this.#ports.store.read, lane.hookId, lane.readUpTo, READ_AHEAD);
-    const last = rows.at(-1)?.position;
-    if (typeof last === 'number') lane.readUpTo = last;
-    if (rows.length === READ_AHEAD) lane.more = true;
+    lane.readUpTo = rows.at(-1)?.position ?? lane.readUpTo;
+    lane.more = rows.length === READ_AHEAD;
     lane.add(rows);
   }
 
@@ -241,6 +257,7 @@ export class Engine {
     const { clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = lane.begin(row, clock.now());
     this.#inFlight += 1;
+    this.#shares.take(lane.accountId);
     const order = {
       target: lane.target,
       body: JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) }),
@@ -262,11 +279,14 @@ export class Engine {
 
   #finish(lane: Lane, flight: AttemptInFlight, outcome: Outcome): void {
     this.#inFlight -= 1;
+    this.#shares.giveBack(lane.accountId);
+    const next = this.#shares.nextWaiting(lane.accountId);
+    if (next !== undefined) this.#ready.add(next);
     const verdict = judge({
       outcome,
       failures: lane.failures,
       sameBurst: lane.hasFailedSince(flight),
-      asked: flight.row.asked,
+      asked: flight.row.askId !== null,
       ownFaults: lane.ownFaults,
       waitsMs: this.#ports.waitsMs,
       fraction: this.#ports.chance.fraction(),
@@ -325,7 +345,10 @@ export class Engine {
       try {
         await settle(this.#ports.store, batch, this.#ports.clock.now());
         this.#settling.splice(0, batch.length);
-        for (const one of batch) if (one.ended !== undefined) this.#ports.onEnded(one.ended);
+        for (const one of batch) {
+          this.#lanes.get(one.hookId)?.settled(one.row.deliveryId);
+          if (one.ended !== undefined) this.#ports.onEnded(one.ended);
+        }
       } catch (error) {
         this.#ports.log.error({ event: 'engine.settle_failed', err: error, settlements: this.#settling.length });
         // At a stop the rest stays owed: it is told again rather than lost.

@@ -31,11 +31,14 @@ const owed = (position: number): OwedRow => ({
   kind: 'new_event',
   recordId: 1,
   owedAt: 0,
-  asked: false,
-  deliveredAt: null,
+  askId: null,
 });
-const asked = (row: OwedRow): OwedRow => ({ ...row, asked: true });
-const testOfTheHook: OwedRow = { ...owed(90), position: null, kind: 'test', asked: true };
+let asks = 0;
+const asked = (row: OwedRow): OwedRow => {
+  asks += 1;
+  return { ...row, askId: asks };
+};
+const testOfTheHook: OwedRow = { ...owed(90), position: null, kind: 'test', askId: 900 };
 
 /** A lane with a moment of its own, driven as the engine drives it. */
 class Drive {
@@ -51,15 +54,14 @@ class Drive {
   beginAll(): AttemptInFlight[] {
     const begun: AttemptInFlight[] = [];
     for (;;) {
-      const row =
-        this.lane.nextAsked(this.now) ?? (this.lane.mayBegin(this.now) ? this.lane.waiting.shift() : undefined);
+      const row = this.lane.nextAsked(this.now) ?? this.lane.next(this.now);
       if (row === undefined) return begun;
       begun.push(this.lane.begin(row, this.now));
     }
   }
 
   beginOne(): AttemptInFlight {
-    const row = this.lane.mayBegin(this.now) ? this.lane.waiting.shift() : undefined;
+    const row = this.lane.next(this.now);
     if (row === undefined) throw new Error('nothing may begin');
     return this.lane.begin(row, this.now);
   }
@@ -70,7 +72,7 @@ class Drive {
       outcome,
       failures: lane.failures,
       sameBurst: lane.hasFailedSince(flight),
-      asked: flight.row.asked,
+      asked: flight.row.askId !== null,
       ownFaults: lane.ownFaults,
       waitsMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
       fraction: 0,
@@ -311,30 +313,66 @@ test('X3 what is asked for goes before everything, once, and beside a full windo
   assert.deepEqual(ids(drive.beginAll()), []);
 });
 
-test('X3 a redelivery that fails leaves a delivery owed as it was, and one that had been told as told', () => {
+test('X3 a redelivery that fails has been made, and leaves its delivery as it was', () => {
   const drive = new Drive({}, 1);
-  drive.lane.addAsked([asked(owed(1)), { ...asked(owed(5)), deliveredAt: 77 }]);
-  const [stillOwed, hadBeenTold] = drive.beginAll();
-  assert.ok(stillOwed && hadBeenTold);
-  assert.equal(drive.finish(hadBeenTold, BROKEN).delivery, 'dropped');
-  assert.equal(drive.finish(stillOwed, BROKEN).delivery, 'owed');
+  const [one, other] = [asked(owed(1)), asked(owed(5))];
+  drive.lane.addAsked([one, other]);
+  const [first, second] = drive.beginAll();
+  assert.ok(first && second);
+  for (const [flight, row] of [
+    [second, other],
+    [first, one],
+  ] as const) {
+    const settlement = drive.finish(flight, BROKEN);
+    assert.equal(settlement.delivery, 'owed');
+    assert.deepEqual(settlement.asks, [row.askId]);
+  }
   assert.equal(drive.lane.failures, 0);
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
+test('X3 a redelivery answered 200 is the delivery: what was owed is not sent once more', () => {
+  const drive = new Drive({}, 1);
+  drive.lane.addAsked([asked(owed(1))]);
+  const [flight] = drive.beginAll();
+  assert.ok(flight);
+  assert.equal(drive.finish(flight, OK).delivery, 'delivered');
+  assert.deepEqual(drive.beginAll(), []);
+  drive.lane.add([owed(1)]);
+  assert.deepEqual(drive.beginAll(), [], 'the database says that it is owed until this is written down');
+  drive.lane.settled(11);
+  drive.lane.add([owed(1)]);
+  assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
 test('X3 asked for while in flight: a 200 of that flight is the answer, anything else is followed by what was asked', () => {
-  for (const { outcome, readAgain } of [
-    { outcome: OK, readAgain: false },
-    { outcome: BROKEN, readAgain: true },
+  for (const { outcome, followed } of [
+    { outcome: OK, followed: false },
+    { outcome: BROKEN, followed: true },
   ]) {
     const drive = new Drive({}, 1);
     const flight = drive.beginOne();
-    drive.lane.moreAsked = false;
-    drive.lane.addAsked([asked(owed(1))]);
+    const ask = asked(owed(1));
+    drive.lane.addAsked([ask]);
     assert.deepEqual(drive.beginAll(), [], 'not twice at once');
-    drive.finish(flight, outcome);
-    assert.equal(drive.lane.moreAsked, readAgain);
+    const { asks } = drive.finish(flight, outcome);
+    assert.deepEqual(asks, followed ? [] : [ask.askId]);
+    assert.deepEqual(
+      drive.beginAll().map(({ row }) => row.askId),
+      followed ? [ask.askId] : [],
+    );
   }
+});
+
+test('C22 what was asked for makes no more than eight attempts at once, and on a failing lane one', () => {
+  const drive = new Drive({}, 1);
+  drive.lane.addAsked(Array.from({ length: 20 }, (_, index) => asked(owed(index + 10))));
+  const begun = drive.beginAll();
+  assert.equal(begun.length, 8);
+  const failing = new Drive({}, 1);
+  failing.deliver(BROKEN);
+  failing.lane.addAsked([asked(owed(10)), asked(owed(11))]);
+  assert.equal(failing.beginAll().length, 1);
 });
 
 test('C20 a settlement carries the generation that the lane was taken up with, so that a late one is fenced', () => {

@@ -64,20 +64,23 @@ export class Lane {
   readonly target: string;
   readonly #generation: number;
 
-  /** Read and not begun yet, in the order in which they will be. */
-  readonly waiting: OwedRow[] = [];
   /** The database may hold more behind `readUpTo`. */
   more = true;
   /** The database may hold something asked for. */
   moreAsked = true;
   readUpTo = 0;
+  /** Asks are read once, and in order. */
+  askedUpTo = 0;
   /** The delivery that failed before a restart, to be read first (C18). */
   retryToRead: number | null;
 
-  #asked: OwedRow[] = [];
+  /** Read and not begun yet, in the order in which they will be. */
+  readonly #waiting: OwedRow[] = [];
+  readonly #asked: OwedRow[] = [];
+  /** By delivery: the same one is never in flight twice at once. */
   readonly #inFlight = new Map<number, AttemptInFlight>();
-  /** Asked for while in flight: to be read again unless the flight delivers it. */
-  readonly #askAgain = new Set<number>();
+  /** Told, or given up, and not written down yet: the database still says that they are owed. */
+  readonly #unsettled = new Set<number>();
   #failures: number;
   #dueAt: number | null;
   #retryDeliveryId: number | null;
@@ -115,8 +118,8 @@ export class Lane {
 
   /** Nothing owed, nothing known that the database does not say as well. */
   get isIdle(): boolean {
-    const busy = this.#inFlight.size + this.waiting.length + this.#asked.length + this.#failures + this.#pausedUntil;
-    return busy === 0 && !this.more && !this.moreAsked;
+    const rows = this.#inFlight.size + this.#waiting.length + this.#asked.length + this.#unsettled.size;
+    return rows + this.#failures + this.#pausedUntil === 0 && !this.more && !this.moreAsked;
   }
 
   /** How long nothing may begin on this lane, milliseconds; 0 or less: now. */
@@ -135,29 +138,39 @@ export class Lane {
     return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#window);
   }
 
+  /** Whether more has to be read before one more can begin. */
+  get isEmpty(): boolean {
+    return this.#waiting.length === 0;
+  }
+
   /** Takes what was read, but for what is known already. */
   add(rows: readonly OwedRow[]): void {
-    for (const row of rows) if (!this.#knows(row.deliveryId)) this.waiting.push(row);
+    for (const row of rows) if (!this.#knows(row.deliveryId)) this.#waiting.push(row);
   }
 
   /** Takes what was asked for; it goes before everything, and during a wait too (X1). */
   addAsked(rows: readonly OwedRow[]): void {
-    for (const row of rows) {
-      if (this.#inFlight.has(row.deliveryId)) this.#askAgain.add(row.deliveryId);
-      else if (!this.#asked.some((other) => other.deliveryId === row.deliveryId)) {
-        remove(this.waiting, row.deliveryId);
-        this.#asked.push(row);
-      }
-    }
+    this.#asked.push(...rows);
   }
 
-  /** What was asked for and may begin now. */
+  /** What is owed and may begin now. */
+  next(now: number): OwedRow | undefined {
+    return this.mayBegin(now) ? this.#take(this.#waiting) : undefined;
+  }
+
+  /** What was asked for and may begin now: beside what is in flight, but on a failing lane alone (C22). */
   nextAsked(now: number): OwedRow | undefined {
-    return this.#ended || now < this.#pausedUntil ? undefined : this.#asked.shift();
+    if (this.#ended || now < this.#pausedUntil) return undefined;
+    return this.#inFlight.size < (this.#failures > 0 ? 1 : WIDEST_WINDOW) ? this.#take(this.#asked) : undefined;
+  }
+
+  /** What has come of a delivery is written down. */
+  settled(deliveryId: number): void {
+    this.#unsettled.delete(deliveryId);
   }
 
   begin(row: OwedRow, now: number): AttemptInFlight {
-    const dueAt = row.asked ? now : Math.max(row.owedAt, this.#dueAt ?? 0, this.#pausedUntil);
+    const dueAt = row.askId !== null ? now : Math.max(row.owedAt, this.#dueAt ?? 0, this.#pausedUntil);
     const flight = new AttemptInFlight(row, now, dueAt, this.#turn);
     this.#inFlight.set(row.deliveryId, flight);
     return flight;
@@ -174,6 +187,7 @@ export class Lane {
     this.#inFlight.delete(row.deliveryId);
     const before = this.#state();
     const delivery = this.#apply(flight, verdict, outcome, now);
+    if (delivery !== 'owed') this.#unsettled.add(row.deliveryId);
     const after = this.#state();
     const changed =
       before.failures !== after.failures || before.dueAt !== after.dueAt || before.lastOutcome !== after.lastOutcome;
@@ -184,6 +198,7 @@ export class Lane {
       row,
       attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(verdict), reason },
       delivery,
+      asks: this.#answeredAsks(row, verdict, delivery),
       ...(changed ? { lane: after } : {}),
       ...(verdict.is === 'ended' ? { ended: verdict.reason } : {}),
     };
@@ -225,6 +240,7 @@ export class Lane {
     switch (verdict.is) {
       case 'delivered':
         this.#recover(row);
+        remove(this.#waiting, row.deliveryId);
         this.#lastOutcome = outcome;
         return 'delivered';
       case 'delivered_alone':
@@ -243,14 +259,25 @@ export class Lane {
         return 'owed';
       case 'shown':
         this.#lastOutcome = outcome;
-        return this.#afterAsked(row);
+        return afterAsked(row);
       case 'ended':
         this.#failures = verdict.failures;
         this.#dueAt = null;
         this.#lastOutcome = outcome;
         this.end();
-        return row.position === null ? 'dropped' : this.#afterAsked(row);
+        return afterAsked(row);
     }
+  }
+
+  /** An attempt that was made answers its ask; a 200 answers whatever else was asked of that delivery before. */
+  #answeredAsks({ askId, deliveryId }: OwedRow, verdict: Verdict, delivery: Settlement['delivery']): number[] {
+    const own = askId === null || verdict.is === 'again' ? [] : [askId];
+    if (delivery !== 'delivered' || askId !== null) return own;
+    const others: number[] = [];
+    for (let row = remove(this.#asked, deliveryId); row !== undefined; row = remove(this.#asked, deliveryId)) {
+      if (row.askId !== null) others.push(row.askId);
+    }
+    return others;
   }
 
   #recover(row: OwedRow): void {
@@ -258,8 +285,7 @@ export class Lane {
     this.#dueAt = null;
     this.#retryDeliveryId = null;
     this.#pausedUntil = 0;
-    if (!row.asked) this.#window = Math.min(this.#window + 1, WIDEST_WINDOW);
-    this.#askAgain.delete(row.deliveryId);
+    if (row.askId === null) this.#window = Math.min(this.#window + 1, WIDEST_WINDOW);
   }
 
   #fail(row: OwedRow, failures: number, dueAt: number): void {
@@ -271,33 +297,38 @@ export class Lane {
     this.#putBack(row);
   }
 
-  /** After an attempt that was asked for and failed: a test has had its answer; the rest is as it was. */
-  #afterAsked(row: OwedRow): Settlement['delivery'] {
-    if (row.asked && (row.position === null || row.deliveredAt !== null)) return 'dropped';
-    this.#putBack({ ...row, asked: false });
-    return 'owed';
-  }
-
   /** Back into line: what failed first is tried again first (C18). */
   #putBack(row: OwedRow): void {
-    if (this.#askAgain.delete(row.deliveryId)) this.moreAsked = true;
-    else if (row.asked) this.#asked.unshift(row);
-    else if (row.deliveryId === this.#retryDeliveryId || this.waiting[0]?.deliveryId !== this.#retryDeliveryId)
-      this.waiting.unshift(row);
-    else this.waiting.splice(1, 0, row);
+    if (row.askId !== null) this.#asked.unshift(row);
+    else if (row.deliveryId === this.#retryDeliveryId || this.#waiting[0]?.deliveryId !== this.#retryDeliveryId)
+      this.#waiting.unshift(row);
+    else this.#waiting.splice(1, 0, row);
+  }
+
+  /** The first of a line that is not in flight at this moment. */
+  #take(rows: OwedRow[]): OwedRow | undefined {
+    const index = rows.findIndex((row) => !this.#inFlight.has(row.deliveryId));
+    return index < 0 ? undefined : rows.splice(index, 1)[0];
   }
 
   #knows(deliveryId: number): boolean {
-    const same = (row: OwedRow) => row.deliveryId === deliveryId;
-    return this.#inFlight.has(deliveryId) || this.waiting.some(same) || this.#asked.some(same);
+    const flight = this.#inFlight.get(deliveryId);
+    // In flight because it was asked for, it is owed all the same.
+    const owed = flight !== undefined && flight.row.askId === null;
+    return owed || this.#unsettled.has(deliveryId) || this.#waiting.some((row) => row.deliveryId === deliveryId);
   }
+}
+
+/** After an attempt that was asked for and failed: a test has had its answer; anything else is as it was. */
+function afterAsked(row: OwedRow): Settlement['delivery'] {
+  return row.position === null ? 'dropped' : 'owed';
 }
 
 function isCounted(verdict: Verdict): boolean {
   return verdict.is === 'wait' || (verdict.is === 'ended' && verdict.reason === 'three_failures');
 }
 
-function remove(rows: OwedRow[], deliveryId: number): void {
+function remove(rows: OwedRow[], deliveryId: number): OwedRow | undefined {
   const index = rows.findIndex((row) => row.deliveryId === deliveryId);
-  if (index >= 0) rows.splice(index, 1);
+  return index < 0 ? undefined : rows.splice(index, 1)[0];
 }

@@ -80,16 +80,17 @@ function dropAttempts(now: number): Step {
 
 function dropSettled(now: number): Step {
   return async ({ queries }) => {
-    const old = queries
+    const old = await queries
       .selectFrom('settled')
       .select('delivery_id')
       .where('settled_at', '<', now - KEPT_MS.settled)
-      .limit(ROWS_A_WRITE);
-    const { numDeletedRows } = await queries
-      .deleteFrom('settled')
-      .where('delivery_id', 'in', old)
-      .executeTakeFirstOrThrow();
-    return Number(numDeletedRows);
+      .limit(ROWS_A_WRITE)
+      .execute();
+    const deliveryIds = old.map((row) => row.delivery_id);
+    if (deliveryIds.length === 0) return 0;
+    await queries.deleteFrom('asks').where('delivery_id', 'in', deliveryIds).execute();
+    await queries.deleteFrom('settled').where('delivery_id', 'in', deliveryIds).execute();
+    return deliveryIds.length;
   };
 }
 

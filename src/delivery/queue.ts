@@ -28,10 +28,8 @@ export type OwedRow = {
   readonly recordId: number;
   /** When it became owed, milliseconds since the epoch. */
   readonly owedAt: number;
-  /** Asked for (X1, X3): one attempt at once, which counts no failure. */
-  readonly asked: boolean;
-  /** It had been delivered before it was asked for again. */
-  readonly deliveredAt: number | null;
+  /** Where it was asked for (X1, X3): that ask, for one attempt at once, which counts no failure. */
+  readonly askId: number | null;
 };
 
 /** What one attempt has come to, to be written down. */
@@ -47,8 +45,10 @@ export type Settlement = {
     readonly counted: boolean;
     readonly reason: string;
   };
-  /** Whether the delivery is told, no longer wanted (a test that failed), or still owed. */
+  /** Whether the delivery is told, no longer wanted (a test that failed), or as it was. */
   readonly delivery: 'delivered' | 'dropped' | 'owed';
+  /** What was asked for and has had its answer. */
+  readonly asks: readonly number[];
   /** The lane's new state, where it changes. */
   readonly lane?: {
     readonly failures: number;
@@ -88,20 +88,24 @@ export async function takeUp(read: Queries, hookIds: readonly number[]): Promise
   }));
 }
 
-/** Every live hook that something is owed to: the truth behind all wake-ups. */
-export async function lanesWithSomethingOwed(read: Queries): Promise<number[]> {
+/** Every live hook that something is owed to, or asked for on: the truth behind all wake-ups. */
+export async function lanesWithWork(read: Queries): Promise<number[]> {
+  const one = sql`1`.as('one');
   const rows = await read
     .selectFrom('hooks')
     .select('hook_id')
     .where('date_ended', 'is', null)
-    .where((where) =>
-      where.exists(where.selectFrom('owed').select(sql`1`.as('one')).whereRef('owed.hook_id', '=', 'hooks.hook_id')),
+    .where(({ or, exists, selectFrom }) =>
+      or([
+        exists(selectFrom('owed').select(one).whereRef('owed.hook_id', '=', 'hooks.hook_id')),
+        exists(selectFrom('asks').select(one).whereRef('asks.hook_id', '=', 'hooks.hook_id')),
+      ]),
     )
     .execute();
   return rows.map((row) => row.hook_id);
 }
 
-const owedColumns = ['delivery_id', 'position', 'kind', 'record_id', 'owed_at', 'asked', 'delivered_at'] as const;
+const owedColumns = ['delivery_id', 'position', 'kind', 'record_id', 'owed_at'] as const;
 
 type OwedColumns = {
   delivery_id: number;
@@ -109,34 +113,30 @@ type OwedColumns = {
   kind: string;
   record_id: number;
   owed_at: number;
-  asked: number;
-  delivered_at: number | null;
 };
 
-function owedRow(row: OwedColumns): OwedRow {
+function owedRow(row: OwedColumns, askId: number | null): OwedRow {
   return {
     deliveryId: row.delivery_id,
     position: row.position,
     kind: row.kind as DeliveryKind,
     recordId: row.record_id,
     owedAt: row.owed_at,
-    asked: row.asked === 1,
-    deliveredAt: row.delivered_at,
+    askId,
   };
 }
 
-/** The next deliveries of a lane, behind a position, oldest first; those asked for are not among them. */
+/** The next deliveries of a lane, behind a position, oldest first; tests, which have none, are not among them. */
 export async function nextOwed(read: Queries, hookId: number, afterPosition: number, most: number): Promise<OwedRow[]> {
   const rows = await read
     .selectFrom('owed')
     .select(owedColumns)
     .where('hook_id', '=', hookId)
     .where('position', '>', afterPosition)
-    .where('asked', '=', 0)
     .orderBy('position')
     .limit(most)
     .execute();
-  return rows.map(owedRow);
+  return rows.map((row) => owedRow(row, null));
 }
 
 /** One delivery of a lane, if it is still owed. */
@@ -147,20 +147,29 @@ export async function findOwed(read: Queries, hookId: number, deliveryId: number
     .where('hook_id', '=', hookId)
     .where('delivery_id', '=', deliveryId)
     .executeTakeFirst();
-  return row === undefined ? undefined : owedRow(row);
+  return row === undefined ? undefined : owedRow(row, null);
 }
 
-/** What was asked for on a lane (X1, X3), oldest first. */
-export async function askedFor(read: Queries, hookId: number, most: number): Promise<OwedRow[]> {
+/** What was asked for on a lane (X1, X3) behind an ask, oldest first: of what is owed, and of what is settled. */
+export async function askedFor(read: Queries, hookId: number, afterAsk: number, most: number): Promise<OwedRow[]> {
   const rows = await read
-    .selectFrom('owed')
-    .select(owedColumns)
-    .where('hook_id', '=', hookId)
-    .where('asked', '=', 1)
-    .orderBy('delivery_id')
+    .selectFrom('asks')
+    .leftJoin('owed', 'owed.delivery_id', 'asks.delivery_id')
+    .leftJoin('settled', 'settled.delivery_id', 'asks.delivery_id')
+    .select(({ fn }) => [
+      'asks.ask_id',
+      'asks.delivery_id',
+      fn.coalesce('owed.position', 'settled.position').as('position'),
+      fn.coalesce('owed.kind', 'settled.kind').as('kind'),
+      fn.coalesce('owed.record_id', 'settled.record_id').as('record_id'),
+      fn.coalesce('owed.owed_at', 'settled.owed_at').as('owed_at'),
+    ])
+    .where('asks.hook_id', '=', hookId)
+    .where('asks.ask_id', '>', afterAsk)
+    .orderBy('asks.ask_id')
     .limit(most)
     .execute();
-  return rows.map(owedRow);
+  return rows.map((row) => owedRow(row as OwedColumns, row.ask_id));
 }
 
 /**
@@ -190,9 +199,9 @@ export async function settle(store: Store, settlements: readonly Settlement[], n
       'failed',
       now,
     );
-    await clearAsked(
+    await deleteAsks(
       tx.queries,
-      valid.filter((one) => one.delivery === 'owed' && one.row.asked),
+      valid.flatMap((one) => one.asks),
     );
     for (const one of lastOfEachLane(valid)) {
       if (one.lane !== undefined) await updateLane(tx.queries, one.hookId, one.lane);
@@ -262,20 +271,17 @@ async function moveToHistory(
           'kind',
           'record_id',
           'owed_at',
-          // What had been delivered before it was asked for again stays delivered, when it was.
-          sql<number>`coalesce(delivered_at, ${now})`.as('settled_at'),
-          sql<string>`case when delivered_at is null then ${val(state)} else 'delivered' end`.as('state'),
+          val(now).as('settled_at'),
+          val(state).as('state'),
         ]),
     )
     .execute();
   await queries.deleteFrom('owed').where('delivery_id', 'in', ids).execute();
 }
 
-/** An attempt that was asked for has been made; the delivery is owed as it was before. */
-async function clearAsked(queries: Queries, settlements: readonly Settlement[]): Promise<void> {
-  if (settlements.length === 0) return;
-  const ids = settlements.map((one) => one.row.deliveryId);
-  await queries.updateTable('owed').set({ asked: 0 }).where('delivery_id', 'in', ids).execute();
+async function deleteAsks(queries: Queries, askIds: readonly number[]): Promise<void> {
+  if (askIds.length === 0) return;
+  await queries.deleteFrom('asks').where('ask_id', 'in', askIds).execute();
 }
 
 function lastOfEachLane(settlements: readonly Settlement[]): Iterable<Settlement> {

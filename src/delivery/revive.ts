@@ -62,32 +62,15 @@ export async function askForTest(write: AccountWrite, hook: { hookId: number; us
       kind: 'test',
       record_id: hook.hookId,
       owed_at: write.now,
-      asked: 1,
-      delivered_at: null,
     })
     .returning('delivery_id')
     .executeTakeFirstOrThrow();
-  AccountWrite.transactionOf(write).announceAsked([hook.hookId]);
+  await askFor(write, { deliveryId: delivery_id, hookId: hook.hookId });
   return delivery_id;
 }
 
-/** Asks for one more attempt of a delivery, under the same id (X3): what was settled is owed once more. */
-export async function askAgain(write: AccountWrite, delivery: { deliveryId: number; hookId: number }): Promise<void> {
-  const { queries, announceAsked } = AccountWrite.transactionOf(write);
-  const settled = await write
-    .deleteFrom('settled')
-    .where('delivery_id', '=', delivery.deliveryId)
-    .returningAll()
-    .executeTakeFirst();
-  if (settled === undefined) {
-    await write.updateTable('owed').set({ asked: 1 }).where('delivery_id', '=', delivery.deliveryId).execute();
-  } else {
-    const { settled_at, state, ...row } = settled;
-    const delivered_at = state === 'delivered' ? settled_at : null;
-    await queries
-      .insertInto('owed')
-      .values({ ...row, asked: 1, delivered_at })
-      .execute();
-  }
-  announceAsked([delivery.hookId]);
+/** Asks for one attempt of a delivery, at once, under its id, whatever has become of it (X3). */
+export async function askFor(write: AccountWrite, delivery: { deliveryId: number; hookId: number }): Promise<void> {
+  await write.insertRow('asks', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
+  AccountWrite.transactionOf(write).announceAsked([delivery.hookId]);
 }

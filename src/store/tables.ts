@@ -19,6 +19,7 @@ export type Tables = {
   targets: { target_hash: string; account_id: number; hook_id: number };
   occurrences: Occurrences;
   owed: Owed;
+  asks: { ask_id: Generated<number>; account_id: number; hook_id: number; delivery_id: number };
   settled: Settled;
   attempts: Attempts;
 };
@@ -206,7 +207,7 @@ type Delivery = {
   owed_at: number;
 };
 
-export type Owed = Delivery & { delivery_id: Generated<number>; asked: Generated<number>; delivered_at: number | null };
+export type Owed = Delivery & { delivery_id: Generated<number> };
 
 export type Settled = Delivery & { delivery_id: number; settled_at: number; state: string };
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type Caller, isAdmin } from '../../access.ts';
 import { type DeliveryKind, resourceUrl } from '../../delivery/kinds.ts';
-import { askAgain } from '../../delivery/revive.ts';
+import { askFor } from '../../delivery/revive.ts';
 import type { Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
@@ -25,7 +25,7 @@ function owed(view: AccountView) {
       'owed.kind',
       'owed.record_id',
       'owed.owed_at as date_created',
-      sql<number | null>`owed.delivered_at`.as('date_settled'),
+      sql<number | null>`null`.as('date_settled'),
       sql<string>`case when hooks.date_ended is null then 'owed' else 'undelivered' end`.as('state'),
     ]);
 }
@@ -163,6 +163,6 @@ export async function redeliver(
     .where('hooks.date_ended', 'is', null)
     .executeTakeFirst();
   if (hook === undefined) throw new Problem('hook_ended');
-  await askAgain(write, { deliveryId, hookId: row.hook_id });
+  await askFor(write, { deliveryId, hookId: row.hook_id });
   return getDelivery(write, caller, deliveryId, baseUrl);
 }

@@ -232,8 +232,7 @@ create table occurrences (
   primary key (account_id, position)
 ) {clustered};
 
--- What is still to be told: small and hot. position is null for a test; asked = 1 asks for one attempt at once;
--- delivered_at is set while something already delivered is being sent again.
+-- What is still to be told: small and hot. position is null for a test.
 create table owed (
   delivery_id {id},
   account_id {int} not null,
@@ -242,12 +241,19 @@ create table owed (
   position {int},
   kind text not null,
   record_id {int} not null,
-  owed_at {int} not null,
-  asked {int} not null default 0,
-  delivered_at {int}
+  owed_at {int} not null
 ) {table};
 create unique index owed_by_lane on owed (hook_id, position);
-create index owed_asked on owed (hook_id, delivery_id) where asked = 1;
+
+-- One attempt asked for, at once and not counted: of a test, or of a delivery once more. Goes when it has been made.
+create table asks (
+  ask_id {id},
+  account_id {int} not null,
+  hook_id {int} not null references hooks,
+  delivery_id {int} not null
+) {table};
+create index asks_by_lane on asks (hook_id, ask_id);
+create index asks_by_delivery on asks (delivery_id);
 
 -- What was told, or given up: append-only history.
 create table settled (
