@@ -149,7 +149,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
         /^--database must be sqlite: and the path of a file, /,
         /^CARILLON_BASE_URL must be an http or https address without query, /,
         /^CARILLON_ALLOW_TARGETS "nonsense\/x" is not a CIDR\.$/,
-        /^--retry-waits must be two durations, such as 1m,2h\.$/,
+        /^--retry-waits must be two durations of at most 365d, such as 1m,2h\.$/,
         /^--attempt-timeout must be a duration such as 15s, 2h or 250ms\.$/,
         /^CARILLON_CORS_ORIGINS must list origins such as https:\/\/app\.example\.com; \* is none\.$/,
         /^CARILLON_TRUST_PROXY must list IP addresses or CIDRs; all is none\.$/,

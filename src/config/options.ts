@@ -152,14 +152,14 @@ function parseBaseUrl(text: string): Parsed<string> {
   return { value: url.href.replace(/\/+$/, '') };
 }
 
-/** A month, as long as an ended hook is kept; more can only be a slip of the pen. */
-const LONGEST_WAIT_MS = 30 * 24 * 3_600_000;
+/** A year: more can only be a slip of the pen, and some such moments no calendar can show. */
+const LONGEST_WAIT_MS = 365 * 24 * 3_600_000;
 
 function parseWaits(text: string): Parsed<readonly [number, number]> {
   const [first = -1, second = -1, ...more] = text.split(',').map(parseDuration);
   const isWait = (waitMs: number) => waitMs >= 0 && waitMs <= LONGEST_WAIT_MS;
   if (!isWait(first) || !isWait(second) || more.length > 0)
-    return { fault: 'must be two durations of at most 30d, such as 1m,2h' };
+    return { fault: 'must be two durations of at most 365d, such as 1m,2h' };
   return { value: [first, second] };
 }
 

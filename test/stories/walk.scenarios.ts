@@ -54,7 +54,12 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /hooks/{hook_id}': read,
   'DELETE /hooks/{hook_id}': [{ says: 'unsubscribes', records: [] }],
   'POST /hooks/{hook_id}/restore': [
-    { says: 'restores', records: [], before: ({ owner, ids }) => owner.carillon.hooks.delete(ids.hook_id) },
+    {
+      says: 'restores',
+      records: [],
+      before: ({ owner, ids }) => owner.carillon.hooks.delete(ids.hook_id),
+      also: ['events:read'],
+    },
   ],
   'POST /hooks/{hook_id}/test': [{ says: 'sends a test', records: [] }],
 
