@@ -3,6 +3,7 @@ import { AccountWrite } from '../store/account.ts';
 import { prepared } from '../store/prepared.ts';
 import type { Occurrences } from '../store/tables.ts';
 import { type Kind, kinds } from './kinds.ts';
+import { owe, type Span } from './owe.ts';
 
 /** Something that happened in this transaction: to which record, and whose hooks are to hear of it (C14). */
 export type Fact = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
@@ -23,39 +24,7 @@ const insertOccurrence = prepared((queries, row: Occurrences) => {
   return queries.insertInto('occurrences').values({ account_id, position, kind, user_id, record_id, occurred_at });
 });
 
-type Span = { readonly accountId: number; readonly first: number; readonly last: number };
-
-/** C14: the live hooks of the user who caused it, of that kind, in that account. */
-const oweToHooks = prepared((queries, { accountId, first, last }: Span) =>
-  queries
-    .insertInto('owed')
-    .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'owed_at'])
-    .expression((from) =>
-      from
-        .selectFrom('occurrences')
-        .innerJoin('hooks', (join) =>
-          join
-            .onRef('hooks.account_id', '=', 'occurrences.account_id')
-            .onRef('hooks.user_id', '=', 'occurrences.user_id')
-            .onRef('hooks.kind', '=', 'occurrences.kind'),
-        )
-        .where('hooks.date_ended', 'is', null)
-        .where('occurrences.account_id', '=', accountId)
-        .where('occurrences.position', '>=', first)
-        .where('occurrences.position', '<=', last)
-        .select([
-          'occurrences.account_id',
-          'occurrences.user_id',
-          'hooks.hook_id',
-          'occurrences.position',
-          'occurrences.kind',
-          'occurrences.record_id',
-          'occurrences.occurred_at',
-        ])
-        .orderBy('occurrences.position'),
-    )
-    .returning('hook_id'),
-);
+const oweToHooks = prepared((queries, span: Span) => owe(queries, span));
 
 /**
  * Records what happened, as the last thing of a transaction: each fact becomes the occurrence at the account's next
@@ -82,6 +51,6 @@ export async function record(write: AccountWrite, facts: readonly Fact[]): Promi
   }
   // Kinds that no hook can name are owed to nobody.
   if (!facts.some((fact) => kinds[fact.kind].hooks)) return;
-  const told = await oweToHooks(queries, { accountId, first, last });
+  const told = await oweToHooks(queries, { accountId, first, last, now: write.now });
   announceOwed(told.map((row) => row.hook_id));
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
+import { owe } from './owe.ts';
 
 /**
  * An ended hook lives again (X1): failures begin anew, and what occurred while it was ended is owed to it, beside what
@@ -22,33 +23,8 @@ export async function revive(write: AccountWrite, hookId: number, endedPosition:
     .where('hook_id', '=', hookId)
     .execute();
   const { queries, announceOwed } = AccountWrite.transactionOf(write);
-  await queries
-    .insertInto('owed')
-    .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'owed_at'])
-    .expression((from) =>
-      from
-        .selectFrom('hooks')
-        .innerJoin('occurrences', (join) =>
-          join
-            .onRef('occurrences.account_id', '=', 'hooks.account_id')
-            .onRef('occurrences.user_id', '=', 'hooks.user_id')
-            .onRef('occurrences.kind', '=', 'hooks.kind'),
-        )
-        .where('hooks.account_id', '=', write.accountId)
-        .where('hooks.hook_id', '=', hookId)
-        .where('occurrences.position', '>', endedPosition)
-        .select([
-          'occurrences.account_id',
-          'occurrences.user_id',
-          'hooks.hook_id',
-          'occurrences.position',
-          'occurrences.kind',
-          'occurrences.record_id',
-          sql<number>`${write.now}`.as('owed_at'),
-        ])
-        .orderBy('occurrences.position'),
-    )
-    .execute();
+  const span = { accountId: write.accountId, first: endedPosition + 1, last: Number.MAX_SAFE_INTEGER, now: write.now };
+  await owe(queries, span, hookId).execute();
   announceOwed([hookId]);
 }
 

@@ -1,0 +1,45 @@
+import type { Queries } from '../store/store.ts';
+
+/** The occurrences of an account from one position to another, and the moment at which they become owed. */
+export type Span = {
+  readonly accountId: number;
+  readonly first: number;
+  readonly last: number;
+  readonly now: number;
+};
+
+/**
+ * C14: occurrences are owed to the live hooks of the user who caused them, of their kind, in that account; of these to
+ * one alone where `hookId` is given. Answers the hooks, once for each delivery.
+ */
+export function owe(queries: Queries, { accountId, first, last, now }: Span, hookId?: number) {
+  return queries
+    .insertInto('owed')
+    .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'owed_at'])
+    .expression((from) =>
+      from
+        .selectFrom('occurrences')
+        .innerJoin('hooks', (join) =>
+          join
+            .onRef('hooks.account_id', '=', 'occurrences.account_id')
+            .onRef('hooks.user_id', '=', 'occurrences.user_id')
+            .onRef('hooks.kind', '=', 'occurrences.kind'),
+        )
+        .where('hooks.date_ended', 'is', null)
+        .where('occurrences.account_id', '=', accountId)
+        .where('occurrences.position', '>=', first)
+        .where('occurrences.position', '<=', last)
+        .$if(hookId !== undefined, (query) => query.where('hooks.hook_id', '=', hookId ?? 0))
+        .select(({ val }) => [
+          'occurrences.account_id',
+          'occurrences.user_id',
+          'hooks.hook_id',
+          'occurrences.position',
+          'occurrences.kind',
+          'occurrences.record_id',
+          val(now).as('owed_at'),
+        ])
+        .orderBy('occurrences.position'),
+    )
+    .returning('hook_id');
+}
