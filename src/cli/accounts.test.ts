@@ -129,6 +129,40 @@ test('C1 keys revoke takes effect in the running service at once; revoking again
   assert.deepEqual([again.code, again.faults], [1, [`There is no live key ${id} in acme.test.`]]);
 });
 
+test('C1 keys revoke takes an id as it is written and nothing that only counts as one', async () => {
+  const member = ['--domain', 'acme.test', '--email', 'member@acme.test'];
+  const { id, key } = await command('keys', 'create', ...member);
+  const spellings = [`${id}e0`, `0x${Number(id).toString(16)}`, ` ${id}`, ''];
+  const ended = await Promise.all(
+    spellings.map((text) => carillon(['keys', 'revoke', '--domain', 'acme.test', '--id', text], { environment })),
+  );
+  for (const [index, { code, faults }] of ended.entries())
+    assert.deepEqual([code, faults], [1, [`There is no live key ${spellings[index]} in acme.test.`]]);
+  assert.equal(await statusFor(key), 200);
+});
+
+test('C2 C9 empty permissions, and texts longer than the interface takes, are refused in one line; nothing is made', async () => {
+  const create = ['keys', 'create', '--domain', 'acme.test', '--email', 'member@acme.test'];
+  const user = ['users', 'create', '--domain', 'acme.test', '--email', 'long@acme.test', '--role', 'member'];
+  const none = '--permissions must name at least one; left out, it is all that the user may.';
+  const mistakes: [string[], string][] = [
+    [[...create, '--permissions', ' , '], none],
+    [[...create, '--permissions='], none],
+    [[...create, '--label', 'x'.repeat(256)], '--label must be a text of at most 255 characters.'],
+    [[...user, '--first-name', 'x'.repeat(101)], '--first-name must be a text of at most 100 characters.'],
+    [[...user, '--last-name', 'x'.repeat(101)], '--last-name must be a text of at most 100 characters.'],
+  ];
+  const before = [await keysOf(), (await as(owner.key).users.list()).data];
+  const ended = await Promise.all(mistakes.map(([args]) => carillon(args, { environment })));
+  assert.deepEqual(
+    ended.map(({ code, faults, stdout }) => [code, faults, stdout]),
+    mistakes.map(([, line]) => [1, [line], '']),
+  );
+  assert.deepEqual([await keysOf(), (await as(owner.key).users.list()).data], before);
+  const longest = await command(...create, '--label', 'x'.repeat(255));
+  assert.equal((await keysOf()).find((one: Json) => one.id === longest.id).label.length, 255);
+});
+
 test('C1 a key with --expires ends by itself, and the list says when', async () => {
   const create = ['keys', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test', '--expires'];
   const [long, short] = await Promise.all([command(...create, '4s'), command(...create, '900ms')]);

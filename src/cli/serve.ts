@@ -15,16 +15,20 @@ export function addServe(program: Command): void {
   serve.allowUnknownOption();
   serve.action(async (flags: Partial<Record<OptionName, string>>, command: Command) => {
     const config = readConfig(flags, command.args);
+    const starting = start(config);
+    stopOnSignals(starting);
     for (const name of unknownVariables(process.env)) {
       process.stderr.write(`${name} is set and no option of Carillon; see carillon serve --help.\n`);
     }
-    // Loaded only now: help, a wrong option and the other commands need not wait for all of it.
-    const { StartFault, startService } = await import('../service.ts');
-    const starting = startService(config).catch((error: unknown) => {
-      throw error instanceof StartFault ? new Refusal([error.message]) : error;
-    });
-    stopOnSignals(starting);
     greet(await starting);
+  });
+}
+
+async function start(config: Config): Promise<Service> {
+  // Loaded only now: help, a wrong option and the other commands need not wait for all of it.
+  const { StartFault, startService } = await import('../service.ts');
+  return startService(config).catch((error: unknown) => {
+    throw error instanceof StartFault ? new Refusal([error.message]) : error;
   });
 }
 

@@ -55,6 +55,8 @@ export class Engine {
   /** Lanes that may be able to begin an attempt. */
   readonly #ready = new Set<Lane>();
   readonly #shares = new Shares<Lane>(MOST_OF_ONE_ACCOUNT);
+  /** How often hooks have ended, to know what was read before and what after. */
+  #endings = 0;
   #inFlight = 0;
   #pumping = false;
   #settling: Settlement[] = [];
@@ -108,6 +110,7 @@ export class Engine {
    * verdict ended is known until that is written down, lest a wake-up meanwhile take it up again.
    */
   #hear(news: News): void {
+    if (news.ended.size > 0) this.#endings += 1;
     for (const hookId of news.ended) {
       this.#lanes.get(hookId)?.end();
       this.#lanes.delete(hookId);
@@ -166,10 +169,12 @@ export class Engine {
   async #takeUpUnknown(): Promise<void> {
     if (this.#unknown.size === 0) return;
     const hookIds = [...this.#unknown].slice(0, 500);
+    const endings = this.#endings;
     const rows = await takeUp(this.#ports.store.read, hookIds);
+    // A hook may have ended, and even been restored, since it was read: then this is not what it is now.
+    if (endings !== this.#endings) return;
     for (const hookId of hookIds) {
-      // Ended while it was read: not to be taken up.
-      if (!this.#unknown.delete(hookId)) continue;
+      this.#unknown.delete(hookId);
       const row = rows.find((candidate) => candidate.hookId === hookId);
       if (row !== undefined) this.#addLane(new Lane(row));
     }
@@ -233,9 +238,15 @@ export class Engine {
   }
 
   async #readAsked(lane: Lane): Promise<void> {
-    const rows = await askedFor(this.#ports.store.read, lane.hookId, lane.askedUpTo, READ_AHEAD);
+    // Before it is read: what is announced meanwhile may not be among what comes back.
+    lane.moreAsked = false;
+    const reading = askedFor(this.#ports.store.read, lane.hookId, lane.askedUpTo, READ_AHEAD);
+    const rows = await reading.catch((error: unknown) => {
+      lane.moreAsked = true;
+      throw error;
+    });
     lane.askedUpTo = rows.at(-1)?.askId ?? lane.askedUpTo;
-    lane.moreAsked = rows.length === READ_AHEAD;
+    if (rows.length === READ_AHEAD) lane.moreAsked = true;
     lane.addAsked(rows);
   }
 
@@ -246,9 +257,14 @@ export class Engine {
       if (retry !== undefined) lane.add([retry]);
     }
     if (!lane.more) return;
-    const rows = await nextOwed(this.#ports.store.read, lane.hookId, lane.readUpTo, READ_AHEAD);
+    lane.more = false;
+    const reading = nextOwed(this.#ports.store.read, lane.hookId, lane.readUpTo, READ_AHEAD);
+    const rows = await reading.catch((error: unknown) => {
+      lane.more = true;
+      throw error;
+    });
     lane.readUpTo = rows.at(-1)?.position ?? lane.readUpTo;
-    lane.more = rows.length === READ_AHEAD;
+    if (rows.length === READ_AHEAD) lane.more = true;
     lane.add(rows);
   }
 

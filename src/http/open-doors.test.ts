@@ -110,9 +110,16 @@ test('X6 /metrics is for this machine alone, and for nobody whom a proxy on it l
   ])
     assert.match(text, new RegExp(`^# TYPE ${name} `, 'm'), name);
   assert.match(text, /^carillon_request_seconds_count\{method="GET",route="\/healthz",status="200"\} 1$/m);
-  for (const header of [{ 'x-forwarded-for': '127.0.0.1' }, { forwarded: 'for=127.0.0.1' }]) {
-    const proxied = await ask(service, '/metrics', header);
-    assert.deepEqual([proxied.status, proxied.json.code], [404, 'not_found']);
+  for (const [name, value] of [
+    ['x-forwarded-for', '127.0.0.1'],
+    ['forwarded', 'for=127.0.0.1'],
+    ['via', '1.1 proxy'],
+    ['x-real-ip', '127.0.0.1'],
+    ['x-forwarded-host', 'localhost'],
+    ['x-forwarded-proto', 'http'],
+  ] as const) {
+    const proxied = await ask(service, '/metrics', { [name]: value });
+    assert.deepEqual([name, proxied.status, proxied.json.code], [name, 404, 'not_found']);
   }
 });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
@@ -44,6 +44,23 @@ test('a second service on the same file is refused in one line; a command works 
   await first.close();
   const next = await open(path);
   await next.close();
+});
+
+test('a second service is refused also where it comes by a link to the file or to its folder', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'data'));
+  const path = join(folder, 'data', 'carillon.db');
+  const first = await open(path);
+  symlinkSync(path, join(folder, 'link.db'));
+  symlinkSync('link.db', join(folder, 'link-of-a-link.db'));
+  symlinkSync(join(folder, 'data'), join(folder, 'folder'));
+  const others = [join(folder, 'link.db'), join(folder, 'link-of-a-link.db'), join(folder, 'folder', 'carillon.db')];
+  for (const other of others) await assert.rejects(open(other), isFault(/Another service is running on /), other);
+  await first.close();
+  // And the other way round.
+  const second = await open(join(folder, 'link.db'));
+  await assert.rejects(open(path), isFault(/Another service is running on /));
+  await second.close();
 });
 
 test('a database from a newer version is refused in one line, and left as it is', async (t) => {

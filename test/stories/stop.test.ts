@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
-import { Agent, request } from 'node:http';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Agent, request, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { eventually } from '../harness/eventually.ts';
 import { type ServiceProcess, serviceProcess } from '../harness/process.ts';
+import { temporaryFolder } from '../harness/service.ts';
 import { startTarget } from '../harness/target.ts';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 const CLIENTS = 20;
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
@@ -110,4 +117,55 @@ test('C19 C20 SIGTERM while targets hang: exit 0 within ten seconds, and nothing
     rows(service.path, 'select failures, date_ended from hooks').map((row) => ({ ...row })),
     Array(3).fill({ failures: 0, date_ended: null }),
   );
+});
+
+test('C20 a second signal changes nothing: what is in flight still finishes, exit 0', async (t) => {
+  const service = await serviceProcess(t);
+  const held: ServerResponse[] = [];
+  const target = await startTarget(t, (response) => void held.push(response));
+  await service.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+  await service.carillon.events.create(event);
+  await target.arrived(1);
+  const exited = service.stop('SIGTERM');
+  const refuses = () =>
+    fetch(service.baseUrl).then(
+      () => false,
+      () => true,
+    );
+  await eventually(refuses, (refused) => refused);
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) service.process.kill(signal);
+  held[0]?.end();
+  assert.equal(await exited, 0);
+  const attempts = rows(service.path, 'select outcome from attempts');
+  assert.deepEqual(
+    attempts.map((row) => row.outcome),
+    ['200'],
+  );
+  assert.equal(rows(service.path, 'select * from settled').length, 1);
+  assert.equal(rows(service.path, 'select * from owed').length, 0);
+});
+
+test('a signal during the start stops the service as soon as it has started: exit 0, and the key was shown', async (t) => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    const path = join(temporaryFolder(t), 'carillon.db');
+    // A variable that is none of ours is named at the very beginning: from there on a start is under way.
+    const environment = { ...process.env, CARILLON_DATABASE: `sqlite:${path}`, CARILLON_PORT: '0', CARILLON_PROT: '1' };
+    const child = spawn(process.execPath, [main, 'serve'], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    t.after(() => child.kill('SIGKILL'));
+    let [said, noted] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      noted += text;
+    });
+    const closed = once(child, 'close');
+    await once(child.stderr, 'data');
+    assert.match(noted, /^CARILLON_PROT /);
+    assert.equal(said, '', 'it is not there yet');
+    child.kill(signal);
+    assert.deepEqual(await closed, [0, null]);
+    assert.match(said, /^key: carillon_/m, 'what is shown this once');
+    assert.match(noted, /"event":"stopped"/);
+  }
 });
