@@ -116,27 +116,21 @@ export async function createApp(ports: AppPorts): Promise<App> {
     throw notFound();
   });
 
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     underWay.enter(reply);
     reply.header('x-request-id', request.id);
     if (draining) reply.header('connection', 'close');
     const ambiguity = ambiguityOf(request.raw);
     if (ambiguity !== undefined) {
       reply.header('connection', 'close');
-      throw new Problem('malformed_request', { detail: ambiguity });
-    }
-    if ((request.raw.url ?? '').length > LONGEST_URL) throw new Problem('uri_too_long');
-    if (underWay.count > ports.maxRequests && !isProbe(request)) throw new Problem('overloaded');
+      done(new Problem('malformed_request', { detail: ambiguity }));
+    } else if ((request.raw.url ?? '').length > LONGEST_URL) done(new Problem('uri_too_long'));
+    else if (underWay.count > ports.maxRequests && !isProbe(request)) done(new Problem('overloaded'));
+    else done();
   });
-  app.addHook('onSend', async (_request, reply) => {
-    if (draining) reply.header('connection', 'close');
-  });
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? '(none)';
-    ports.metrics.requests.observe(
-      { method: request.method, route, status: reply.statusCode },
-      reply.elapsedTime / 1_000,
-    );
+    ports.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime / 1_000);
     log.info({
       event: 'request',
       request_id: request.id,
@@ -150,6 +144,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
         ? {}
         : { account_id: request.caller.accountId, user_id: request.caller.userId, key_id: request.caller.keyId }),
     });
+    done();
   });
 
   allowOrigins(app, ports.corsOrigins);
@@ -160,6 +155,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     server: app,
     drain: () => {
       draining = true;
+      underWay.forEach((reply) => void reply.header('connection', 'close'));
     },
   };
 }

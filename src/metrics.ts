@@ -19,6 +19,14 @@ export function createMetrics({ store, clock, inFlight }: { store: Store; clock:
     buckets: SECONDS,
     registers,
   });
+  /** The same few series again and again: each is looked up by its labels once. */
+  const series = new Map<string, { observe(seconds: number): void }>();
+  function observeRequest(method: string, route: string, status: number, seconds: number): void {
+    const name = `${method} ${route} ${status}`;
+    const known = series.get(name) ?? requests.labels(method, route, String(status));
+    series.set(name, known);
+    known.observe(seconds);
+  }
   const attempts = new Histogram({
     name: 'carillon_attempt_seconds',
     help: 'Attempts by outcome (a status or a word), and how long they took.',
@@ -96,5 +104,5 @@ export function createMetrics({ store, clock, inFlight }: { store: Store; clock:
       this.set(inFlight());
     },
   });
-  return { registry, requests, attempts, verdicts, lateness, hooksEnded };
+  return { registry, observeRequest, attempts, verdicts, lateness, hooksEnded };
 }

@@ -93,7 +93,7 @@ export const options = {
   metricsToken: option<string>({
     flag: 'metrics-token',
     shape: 'token',
-    says: 'Opens /metrics to others than this machine, as Authorization: Bearer …',
+    says: 'Opens /metrics from anywhere, as Authorization: Bearer …, and to nobody without it. Left out: to this machine alone.',
     initial: '',
     parse: (text) =>
       text === '' || text.length >= 16 ? { value: text } : { fault: 'must be at least 16 characters long' },

@@ -34,6 +34,11 @@ export class UnderWay {
     this.#cancel ??= this.#clock.after(LOOK_EVERY_MS, () => this.#look());
   }
 
+  /** Calls `act` with every reply that has not been sent yet. */
+  forEach(act: (reply: FastifyReply) => void): void {
+    for (const reply of this.#requests.keys()) if (!reply.sent) act(reply);
+  }
+
   #look(): void {
     const now = this.#clock.monotonic();
     for (const [reply, since] of this.#requests) {
