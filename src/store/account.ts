@@ -50,6 +50,11 @@ export class AccountWrite extends AccountView {
     this.#tx = tx;
   }
 
+  /** Who may do what is different from the moment at which this commits. */
+  accessChanges(): void {
+    this.#tx.announceAccess();
+  }
+
   /** The whole transaction: for `delivery/` alone, which tells hooks across accounts; a test keeps it so. */
   static transactionOf(write: AccountWrite): Tx {
     return write.#tx;

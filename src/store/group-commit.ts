@@ -105,12 +105,15 @@ export class GroupCommit {
   }
 
   async #runOne(waiting: Waiting): Promise<Done> {
-    const news = { owed: new Set<number>(), asked: new Set<number>(), ended: new Set<number>() };
+    const news = { owed: new Set<number>(), asked: new Set<number>(), ended: new Set<number>(), access: false };
     const tx: Tx = {
       queries: this.#connection.queries,
       announceOwed: (hookIds) => addAll(news.owed, hookIds),
       announceAsked: (hookIds) => addAll(news.asked, hookIds),
       announceEnded: (hookIds) => addAll(news.ended, hookIds),
+      announceAccess: () => {
+        news.access = true;
+      },
     };
     this.#connection.exec('savepoint one');
     try {

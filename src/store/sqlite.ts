@@ -83,8 +83,19 @@ function createStore(
     },
     onFatal,
   });
+  const dataVersion = writer.database.prepare('pragma data_version');
+  let foreign: number | undefined;
   return {
     read: reader.queries,
+    foreignVersion() {
+      if (foreign === undefined) {
+        foreign = Number(dataVersion.get()?.data_version);
+        setImmediate(() => {
+          foreign = undefined;
+        });
+      }
+      return foreign;
+    },
     write: (work) => groups.write(work),
     onCommitted: (listener) => committed.push(listener),
     onGroup: (listener) => grouped.push(listener),

@@ -4,7 +4,7 @@ import type { Tables } from './tables.ts';
 /** Queries over every table. Only the machinery holds one; resources go through `AccountView` and `AccountWrite`. */
 export type Queries = Kysely<Tables>;
 
-/** What a committed write means for the engine: hooks by id. */
+/** What a committed write means for those who remember something: hooks by id, and whether access has changed. */
 export type News = {
   /** Something more is owed to these. */
   readonly owed: ReadonlySet<number>;
@@ -12,14 +12,17 @@ export type News = {
   readonly asked: ReadonlySet<number>;
   /** These have ended: nothing may go out to them any more. */
   readonly ended: ReadonlySet<number>;
+  /** A key was revoked, or a user changed or deleted: who was let in may not be let in now. */
+  readonly access: boolean;
 };
 
-/** One transaction: queries, and what the engine is to be told when, and only when, it has committed. */
+/** One transaction: queries, and what is to be told when, and only when, it has committed. */
 export type Tx = {
   readonly queries: Queries;
   announceOwed(hookIds: Iterable<number>): void;
   announceAsked(hookIds: Iterable<number>): void;
   announceEnded(hookIds: Iterable<number>): void;
+  announceAccess(): void;
 };
 
 /**
@@ -36,6 +39,8 @@ export type Store = {
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Called with the news of each commit, before the writes of that commit resolve. */
   onCommitted(listener: (news: News) => void): void;
+  /** Changes whenever another process has changed the database; at most a turn of the event loop old. */
+  foreignVersion(): number;
   /** Rejects unless the database can be written at this moment. */
   probe(): Promise<void>;
   /** Waits for the writes under way and closes every connection. */

@@ -152,5 +152,6 @@ export async function revoke(write: AccountWrite, keyId: number): Promise<boolea
     .where('key_id', '=', keyId)
     .where('revoked_at', 'is', null)
     .executeTakeFirstOrThrow();
+  write.accessChanges();
   return numUpdatedRows > 0n;
 }

@@ -63,18 +63,67 @@ function grantedTo(role: Role, text: string): ReadonlySet<Permission> {
   return set;
 }
 
+type Entry = { readonly caller: Caller; lastUsed: number };
+
+/** Callers that are remembered at the most. */
+const MOST_KNOWN = 10_000;
+
+/**
+ * Who was let in, by the hash of the key and the domain, for as long as nothing has changed that could matter: no key
+ * revoked and no user changed here, nothing at all changed by another process. So a revocation is in force at once.
+ */
+class Known {
+  readonly #store: Store;
+  readonly #entries = new Map<string, Entry>();
+  #foreignVersion: number;
+
+  constructor(store: Store) {
+    this.#store = store;
+    this.#foreignVersion = store.foreignVersion();
+    store.onCommitted((news) => {
+      if (news.access) this.#entries.clear();
+    });
+  }
+
+  find(hash: string, domain: string): Entry | undefined {
+    const foreignVersion = this.#store.foreignVersion();
+    if (foreignVersion !== this.#foreignVersion) {
+      this.#foreignVersion = foreignVersion;
+      this.#entries.clear();
+    }
+    return this.#entries.get(`${hash} ${domain}`);
+  }
+
+  add(hash: string, domain: string, entry: Entry): Entry {
+    if (this.#entries.size >= MOST_KNOWN) this.#entries.clear();
+    this.#entries.set(`${hash} ${domain}`, entry);
+    return entry;
+  }
+}
+
 /** C1: a key that is unknown, revoked, expired or of another account's domain finds nobody. */
 export function createAuthenticator({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Authenticator {
   const used = new Map<number, number>();
+  const known = new Known(store);
   let cancel: (() => void) | undefined;
 
   async function authenticate(key: string, domain: string): Promise<Caller | undefined> {
-    const [row] = await findKey(store.read, { hash: hashApiKey(key), domain });
+    const hash = hashApiKey(key);
+    const entry = known.find(hash, domain) ?? (await lookUp(hash, domain));
     const now = clock.now();
-    if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) return undefined;
-    if (now - (row.last_used ?? 0) >= REFRESH_AFTER_MS) remember(row.key_id, now);
+    if (entry === undefined || (entry.caller.expiresAt !== null && entry.caller.expiresAt <= now)) return undefined;
+    if (now - entry.lastUsed >= REFRESH_AFTER_MS) {
+      entry.lastUsed = now;
+      remember(entry.caller.keyId, now);
+    }
+    return entry.caller;
+  }
+
+  async function lookUp(hash: string, domain: string): Promise<Entry | undefined> {
+    const [row] = await findKey(store.read, { hash, domain });
+    if (row === undefined) return undefined;
     const role = row.role as Role;
-    return {
+    const caller: Caller = {
       accountId: row.account_id,
       userId: row.user_id,
       role,
@@ -82,6 +131,7 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
       permissions: grantedTo(role, row.permissions),
       expiresAt: row.expires_at,
     };
+    return known.add(hash, domain, { caller, lastUsed: row.last_used ?? 0 });
   }
 
   async function confirm(queries: Queries, { keyId, role }: Caller): Promise<boolean> {

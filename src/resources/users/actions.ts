@@ -64,6 +64,7 @@ export async function changeUser(
     if (before.role === 'owner' && input.role !== 'owner') await mustNotBeLastOwner(write);
   }
   if (input.email !== undefined) await mustBeFree(write, input.email, userId);
+  write.accessChanges();
   await write
     .updateTable('users')
     .set({ ...input, date_modified: write.now })
@@ -78,6 +79,7 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
   const user = await getUser(write, userId);
   mustNotOutrank(caller, user.role);
   if (user.role === 'owner') await mustNotBeLastOwner(write);
+  write.accessChanges();
   await write.updateTable('users').set({ date_deleted: write.now }).where('user_id', '=', userId).execute();
   await write
     .updateTable('api_keys')
