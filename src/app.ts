@@ -116,17 +116,17 @@ export async function createApp(ports: AppPorts): Promise<App> {
     throw notFound();
   });
 
-  app.addHook('onRequest', (request, reply, done) => {
+  app.addHook('onRequest', async (request, reply) => {
     underWay.enter(reply);
     reply.header('x-request-id', request.id);
     if (draining) reply.header('connection', 'close');
     const ambiguity = ambiguityOf(request.raw);
     if (ambiguity !== undefined) {
       reply.header('connection', 'close');
-      done(new Problem('malformed_request', { detail: ambiguity }));
-    } else if ((request.raw.url ?? '').length > LONGEST_URL) done(new Problem('uri_too_long'));
-    else if (underWay.count > ports.maxRequests && !isProbe(request)) done(new Problem('overloaded'));
-    else done();
+      throw new Problem('malformed_request', { detail: ambiguity });
+    }
+    if ((request.raw.url ?? '').length > LONGEST_URL) throw new Problem('uri_too_long');
+    if (underWay.count > ports.maxRequests && !isProbe(request)) throw new Problem('overloaded');
   });
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? '(none)';

@@ -72,5 +72,6 @@ function stopOnSignals(starting: Promise<Service>): void {
         },
       );
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
+  // In place of what ends the process while there is nothing to stop yet.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(signal).on(signal, stop);
 }

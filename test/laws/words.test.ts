@@ -41,6 +41,7 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/store/group-commit.ts', word: 'performance.now', because: BUSY },
   { path: 'src/store/group-commit.ts', word: 'setTimeout(', because: BUSY },
   { path: 'src/store/group-commit.ts', word: 'setImmediate(', because: TURN },
+  { path: 'src/store/sqlite.ts', word: 'setImmediate(', because: TURN },
   { path: 'src/service.ts', word: 'setTimeout(', because: 'a stop has to end although a simulated clock stands still' },
   { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },
 ];

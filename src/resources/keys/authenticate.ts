@@ -76,12 +76,14 @@ class Known {
   readonly #store: Store;
   readonly #entries = new Map<string, Entry>();
   #foreignVersion: number;
+  /** How often everything was forgotten. */
+  changes = 0;
 
   constructor(store: Store) {
     this.#store = store;
     this.#foreignVersion = store.foreignVersion();
     store.onCommitted((news) => {
-      if (news.access) this.#entries.clear();
+      if (news.access) this.#forget();
     });
   }
 
@@ -89,15 +91,19 @@ class Known {
     const foreignVersion = this.#store.foreignVersion();
     if (foreignVersion !== this.#foreignVersion) {
       this.#foreignVersion = foreignVersion;
-      this.#entries.clear();
+      this.#forget();
     }
     return this.#entries.get(`${hash} ${domain}`);
   }
 
-  add(hash: string, domain: string, entry: Entry): Entry {
-    if (this.#entries.size >= MOST_KNOWN) this.#entries.clear();
+  add(hash: string, domain: string, entry: Entry): void {
+    if (this.#entries.size >= MOST_KNOWN) this.#forget();
     this.#entries.set(`${hash} ${domain}`, entry);
-    return entry;
+  }
+
+  #forget(): void {
+    this.#entries.clear();
+    this.changes += 1;
   }
 }
 
@@ -120,6 +126,7 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
   }
 
   async function lookUp(hash: string, domain: string): Promise<Entry | undefined> {
+    const { changes } = known;
     const [row] = await findKey(store.read, { hash, domain });
     if (row === undefined) return undefined;
     const role = row.role as Role;
@@ -131,7 +138,10 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
       permissions: grantedTo(role, row.permissions),
       expiresAt: row.expires_at,
     };
-    return known.add(hash, domain, { caller, lastUsed: row.last_used ?? 0 });
+    const entry = { caller, lastUsed: row.last_used ?? 0 };
+    // What was read before something changed is good for this request alone.
+    if (changes === known.changes) known.add(hash, domain, entry);
+    return entry;
   }
 
   async function confirm(queries: Queries, { keyId, role }: Caller): Promise<boolean> {
