@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,12 @@ const ROUNDS = 5;
 const ROUND_MS = 3_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
-const service = await startProcess({ CARILLON_DATABASE: `sqlite:${join(folder, 'carillon.db')}`, CARILLON_PORT: '0' });
+// With the log of a newcomer, in a file.
+const log = openSync(join(folder, 'log'), 'w');
+const service = await startProcess(
+  { CARILLON_DATABASE: `sqlite:${join(folder, 'carillon.db')}`, CARILLON_PORT: '0', CARILLON_LOG_LEVEL: 'info' },
+  log,
+);
 const floor = spawn(process.execPath, [fileURLToPath(new URL('./floor.ts', import.meta.url))], {
   stdio: ['ignore', 'pipe', 'inherit'],
 });

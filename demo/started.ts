@@ -18,11 +18,13 @@ export type Started = {
 /**
  * Starts `carillon serve` with these options, given as environment variables, and resolves when it has said where it
  * is. Rejects with what it printed if it ends before.
+ *
+ * @param logTo an open file that its log lines go to; left out, they are read and dropped
  */
-export async function startProcess(environment: Readonly<Record<string, string>>): Promise<Started> {
+export async function startProcess(environment: Readonly<Record<string, string>>, logTo?: number): Promise<Started> {
   const child = spawn(process.execPath, [main, 'serve'], {
     env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', logTo ?? 'pipe'],
   });
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const greeting = await greetingOf(child, exited);

@@ -67,15 +67,20 @@ export class GroupCommit {
   }
 
   async #run(): Promise<void> {
-    // Requests that arrived in this turn of the event loop join the first group.
-    await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
-      const group = this.#waiting.splice(0, LARGEST_GROUP);
-      await this.#commit(group);
-      // Lets sockets be read between two groups, so that the next one is as large as the load is.
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await this.#gather();
+      await this.#commit(this.#waiting.splice(0, LARGEST_GROUP));
     }
     this.#running = undefined;
+  }
+
+  /** Lets sockets be read for as long as that brings more writes: the busier it is, the larger the group. */
+  async #gather(): Promise<void> {
+    let known: number;
+    do {
+      known = this.#waiting.length;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    } while (this.#waiting.length > known && this.#waiting.length < LARGEST_GROUP);
   }
 
   async #commit(group: readonly Waiting[]): Promise<void> {
