@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Caller } from '../access.ts';
+import type { Caller, Permission } from '../access.ts';
 import type { Clock } from '../clock.ts';
 import { notFound, Problem } from '../problems.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
@@ -13,6 +13,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who calls, once a door has let them in. */
     caller: Caller | undefined;
+  }
+  interface FastifyContextConfig {
+    /** What the row asks of a key. */
+    permission?: Permission | undefined;
   }
 }
 
@@ -38,6 +42,8 @@ export function mount(app: FastifyInstance, rows: readonly Route[], door: Door, 
         if (request.caller === undefined) throw new Problem('unauthorized');
         // C4: whatever else may be wrong with it, what is not there is not there.
         if (request.is404) throw notFound();
+        // Before the body is read: a caller who may not, need not be listened to (C2).
+        demand(request.caller, request.routeOptions.config.permission);
       });
       scope.setNotFoundHandler(() => {
         throw notFound();
@@ -53,8 +59,7 @@ function addRow(scope: FastifyInstance, row: Route, door: Door, ports: MountPort
   scope.route({
     method: row.method,
     url: row.path.replace(/\{(\w+)\}/g, ':$1'),
-    // Before the body is read: a caller who may not, need not be listened to (C2).
-    onRequest: async (request) => demand(known(request), row.permission),
+    config: { permission: row.permission },
     handler: async (request, reply) => {
       const caller = known(request);
       const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: request.body };

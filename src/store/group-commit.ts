@@ -12,6 +12,9 @@ const MOST_WAITING = 4_096;
 /** A group larger than this would hold its members, and the event loop, for too long. */
 const LARGEST_GROUP = 256;
 
+/** Turns of the event loop without a new write, after which a group is closed; a turn without work costs microseconds. */
+const QUIET_TURNS = 2;
+
 type Waiting = {
   readonly work: (tx: Tx) => Promise<unknown>;
   readonly resolve: (value: unknown) => void;
@@ -76,11 +79,11 @@ export class GroupCommit {
 
   /** Lets sockets be read for as long as that brings more writes: the busier it is, the larger the group. */
   async #gather(): Promise<void> {
-    let known: number;
-    do {
-      known = this.#waiting.length;
+    for (let quiet = 0; quiet < QUIET_TURNS && this.#waiting.length < LARGEST_GROUP; ) {
+      const known = this.#waiting.length;
       await new Promise<void>((resolve) => setImmediate(resolve));
-    } while (this.#waiting.length > known && this.#waiting.length < LARGEST_GROUP);
+      quiet = this.#waiting.length > known ? 0 : quiet + 1;
+    }
   }
 
   async #commit(group: readonly Waiting[]): Promise<void> {
