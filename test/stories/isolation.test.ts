@@ -66,6 +66,7 @@ test('C22 a healthy target earns up to eight attempts at once by its 200s, and n
   await Promise.all(Array.from({ length: 60 }, () => owner.carillon.events.create(event)));
   const delivered = async () =>
     (await owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' })).paging.total_records;
+  await target.arrived(1);
   // One answer at a time: each makes room for itself and, until there are eight, for one more.
   for (let answered = 1; answered <= 20; answered += 1) {
     open.shift()?.end();
