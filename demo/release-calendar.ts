@@ -17,9 +17,6 @@ const PHASES: Readonly<Record<string, string>> = {
   end: 'End of life',
 };
 
-/** Several lines are entered at once, as several people would. */
-const AT_ONCE = 3;
-
 /**
  * Enters a schedule: a client, a project for each release line, an event for each of its dates, and for each phase a
  * task with two subtasks, completed where the date has passed. Answers how many records were created.
@@ -35,20 +32,15 @@ export async function enterSchedule(
     ({ client_id }) => [['new_client', `clients/${client_id}`]],
   );
   const lines = Object.entries(schedule);
-  const all = lines.length;
   let created = 1;
   let dates = 0;
-  const work = async () => {
-    for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
-      const [name, days] = line;
-      const phases = Object.entries(days).filter(([phase]) => phase in PHASES);
-      const records = await enterLine(carillon, client.client_id, name, days.codename ?? '', phases, timed);
-      created += 1 + records;
-      dates += phases.length;
-      onLine(all - lines.length, all);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  for (const [index, [name, days]] of lines.entries()) {
+    const phases = Object.entries(days).filter(([phase]) => phase in PHASES);
+    const records = await enterLine(carillon, client.client_id, name, days.codename ?? '', phases, timed);
+    created += 1 + records;
+    dates += phases.length;
+    onLine(index + 1, lines.length);
+  }
   return { created, dates };
 }
 
