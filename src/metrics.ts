@@ -48,7 +48,7 @@ export function createMetrics({ store, clock, inFlight }: { store: Store; clock:
   });
   const hooksEnded = new Counter({
     name: 'carillon_hooks_ended_total',
-    help: 'Hooks that their targets have ended, by reason.',
+    help: 'Hooks that have ended, by reason.',
     labelNames: ['reason'],
     registers,
   });
@@ -63,6 +63,9 @@ export function createMetrics({ store, clock, inFlight }: { store: Store; clock:
     help: 'How long one group of writes took, with its fsync.',
     buckets: SECONDS,
     registers,
+  });
+  store.onCommitted((news) => {
+    for (const reason of news.ended.values()) hooksEnded.inc({ reason });
   });
   store.onGroup((writes, seconds) => {
     groups.observe(writes);
@@ -104,5 +107,5 @@ export function createMetrics({ store, clock, inFlight }: { store: Store; clock:
       this.set(inFlight());
     },
   });
-  return { registry, observeRequest, attempts, verdicts, lateness, hooksEnded };
+  return { registry, observeRequest, attempts, verdicts, lateness };
 }

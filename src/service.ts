@@ -103,7 +103,6 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
         metrics.verdicts.inc({ verdict });
         metrics.lateness.observe(lateMs / 1_000);
       },
-      onEnded: (reason) => metrics.hooksEnded.inc({ reason }),
     });
     let document: unknown;
     const app = await createApp({

@@ -36,7 +36,7 @@ async function endSome(tx: Tx, hookIds: readonly number[], reason: EndedReason, 
     .execute();
   await giveUpAsks(tx.queries, hookIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', hookIds).execute();
-  tx.announceEnded(hookIds);
+  tx.announceEnded(hookIds, reason);
 }
 
 /** What was asked for was asked for at that moment: nobody wants a test of long ago when the hook lives again. */

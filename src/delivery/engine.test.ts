@@ -113,7 +113,6 @@ async function openEngine(t: TestContext, attempt: Attempt = async () => OK) {
     waitsMs: [60_000, 60_000],
     attemptTimeoutMs: 1_000,
     onAttempt: () => undefined,
-    onEnded: () => undefined,
   });
   t.after(async () => {
     between.letGo();

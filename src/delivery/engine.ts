@@ -40,7 +40,6 @@ export type EnginePorts = {
   readonly waitsMs: readonly [number, number];
   readonly attemptTimeoutMs: number;
   readonly onAttempt: (attempted: { outcome: string; verdict: Verdict['is']; ms: number; lateMs: number }) => void;
-  readonly onEnded: (reason: string) => void;
 };
 
 /**
@@ -111,7 +110,7 @@ export class Engine {
    */
   #hear(news: News): void {
     if (news.ended.size > 0) this.#endings += 1;
-    for (const hookId of news.ended) {
+    for (const hookId of news.ended.keys()) {
       this.#lanes.get(hookId)?.end();
       this.#lanes.delete(hookId);
       this.#unknown.delete(hookId);
@@ -361,10 +360,7 @@ export class Engine {
       try {
         await settle(this.#ports.store, batch, this.#ports.clock.now());
         this.#settling.splice(0, batch.length);
-        for (const one of batch) {
-          this.#lanes.get(one.hookId)?.settled(one.row.deliveryId);
-          if (one.ended !== undefined) this.#ports.onEnded(one.ended);
-        }
+        for (const one of batch) this.#lanes.get(one.hookId)?.settled(one.row.deliveryId);
       } catch (error) {
         this.#ports.log.error({ event: 'engine.settle_failed', err: error, settlements: this.#settling.length });
         // At a stop the rest stays owed: it is told again rather than lost.

@@ -40,7 +40,6 @@ async function engineWithOneHook(t: TestContext) {
     waitsMs: [60_000, 7_200_000],
     attemptTimeoutMs: 15_000,
     onAttempt: () => undefined,
-    onEnded: () => undefined,
   });
   t.after(async () => {
     await engine.stop(0);

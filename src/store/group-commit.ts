@@ -113,12 +113,14 @@ export class GroupCommit {
   }
 
   async #runOne(waiting: Waiting): Promise<Done> {
-    const news = { owed: new Set<number>(), asked: new Set<number>(), ended: new Set<number>(), access: false };
+    const news = { owed: new Set<number>(), asked: new Set<number>(), ended: new Map<number, string>(), access: false };
     const tx: Tx = {
       queries: this.#connection.queries,
       announceOwed: (hookIds) => addAll(news.owed, hookIds),
       announceAsked: (hookIds) => addAll(news.asked, hookIds),
-      announceEnded: (hookIds) => addAll(news.ended, hookIds),
+      announceEnded: (hookIds, reason) => {
+        for (const hookId of hookIds) news.ended.set(hookId, reason);
+      },
       announceAccess: () => {
         news.access = true;
       },

@@ -10,8 +10,8 @@ export type News = {
   readonly owed: ReadonlySet<number>;
   /** Something was asked for on these: a test, a redelivery. */
   readonly asked: ReadonlySet<number>;
-  /** These have ended: nothing may go out to them any more. */
-  readonly ended: ReadonlySet<number>;
+  /** These have ended, each for a reason: nothing may go out to them any more. */
+  readonly ended: ReadonlyMap<number, string>;
   /** A key was revoked, or a user changed or deleted: who was let in may not be let in now. */
   readonly access: boolean;
 };
@@ -21,7 +21,7 @@ export type Tx = {
   readonly queries: Queries;
   announceOwed(hookIds: Iterable<number>): void;
   announceAsked(hookIds: Iterable<number>): void;
-  announceEnded(hookIds: Iterable<number>): void;
+  announceEnded(hookIds: Iterable<number>, reason: string): void;
   announceAccess(): void;
 };
 
