@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Caller, Permission } from '../access.ts';
 import { Problem } from '../problems.ts';
-import type { Queries } from '../store/store.ts';
+import type { Tx } from '../store/store.ts';
 
 /** Finds the caller of a request, or undefined: one answer for everything that may be wrong, so that nothing can be probed (C1). */
 export type CallerOf = (request: Pick<IncomingMessage, 'rawHeaders'>) => Promise<Caller | undefined>;
@@ -13,7 +13,7 @@ export type Authenticate = (key: string, domain: string) => Promise<Caller | und
  * Whether a caller, once found, may still act: asked again inside the transaction of a write, since a slow body or a
  * slow name can lie between (C1, C23).
  */
-export type Confirm = (queries: Queries, caller: Caller) => Promise<boolean>;
+export type Confirm = (tx: Tx, caller: Caller) => Promise<boolean>;
 
 /** The first door's way: the headers `key` and `domain`, each exactly once (C1). */
 export function callerByKey(authenticate: Authenticate): CallerOf {

@@ -74,7 +74,7 @@ async function run(row: Route, caller: Caller, input: Input, door: Door, ports: 
   if (row.mode === 'read') return row.run(new AccountView(store.read, caller.accountId, clock.now()), caller, input);
   await row.prepare?.(caller, input);
   return store.write(async (tx) => {
-    if (!(await door.confirm(tx.queries, caller))) throw new Problem('unauthorized');
+    if (!(await door.confirm(tx, caller))) throw new Problem('unauthorized');
     return row.run(new AccountWrite(tx, caller.accountId, clock.now()), caller, input);
   });
 }

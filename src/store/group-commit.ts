@@ -89,13 +89,14 @@ export class GroupCommit {
   async #commit(group: readonly Waiting[]): Promise<void> {
     const begun = performance.now();
     const done: Done[] = [];
+    const doubt = { access: false };
     try {
       await this.#begin();
       const stalled = setImmediate(() => {
         this.#onFatal(new Error('a write awaited something other than its queries'));
       });
       try {
-        for (const waiting of group) done.push(await this.#runOne(waiting));
+        for (const waiting of group) done.push(await this.#runOne(waiting, doubt));
       } finally {
         clearImmediate(stalled);
       }
@@ -112,7 +113,7 @@ export class GroupCommit {
     }
   }
 
-  async #runOne(waiting: Waiting): Promise<Done> {
+  async #runOne(waiting: Waiting, doubt: { access: boolean }): Promise<Done> {
     const news = { owed: new Set<number>(), asked: new Set<number>(), ended: new Map<number, string>(), access: false };
     const tx: Tx = {
       queries: this.#connection.queries,
@@ -123,6 +124,10 @@ export class GroupCommit {
       },
       announceAccess: () => {
         news.access = true;
+        doubt.access = true;
+      },
+      get accessInDoubt() {
+        return doubt.access;
       },
     };
     this.#connection.exec('savepoint one');

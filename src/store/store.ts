@@ -23,6 +23,8 @@ export type Tx = {
   announceAsked(hookIds: Iterable<number>): void;
   announceEnded(hookIds: Iterable<number>, reason: string): void;
   announceAccess(): void;
+  /** Something in the same commit has changed access already: what is remembered is not to be relied on. */
+  readonly accessInDoubt: boolean;
 };
 
 /**

@@ -91,3 +91,26 @@ test('C2 a role that shrinks while a request is still arriving takes the wider o
   const admin = await carillon.user(owner, 'admin');
   await mustComeTooLate(admin, () => owner.carillon.users.update(admin.userId, { role: 'member' }));
 });
+
+test('C23 a user who is deleted in the very commit that creates their hook leaves no live hook behind', async (t) => {
+  const carillon = await testService(t);
+  const owner = await carillon.account('acme.test');
+  for (let round = 1; round <= 25; round += 1) {
+    const member = await carillon.user(owner, 'member');
+    // Known to the door already, so that only the transaction itself can tell.
+    await member.carillon.user.get();
+    const hook = { target_url: `http://127.0.0.1:9/${round}`, event: 'new_event' as const };
+    const [, created] = await Promise.allSettled([
+      owner.carillon.users.delete(member.userId),
+      member.carillon.hooks.create(hook),
+    ]);
+    const live = await carillon.store.read
+      .selectFrom('hooks')
+      .innerJoin('users', 'users.user_id', 'hooks.user_id')
+      .where('hooks.date_ended', 'is', null)
+      .where('users.date_deleted', 'is not', null)
+      .select('hooks.hook_id')
+      .execute();
+    assert.deepEqual(live, [], `round ${round}: the hook was ${created.status}`);
+  }
+});
