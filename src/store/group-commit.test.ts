@@ -60,6 +60,23 @@ test('a group has its limit, and nobody beyond it is forgotten', async (t) => {
   assert.equal((await domains(store)).length, 600);
 });
 
+test('between two full groups the event loop turns, so that those who were answered can hear it', async (t) => {
+  const { store } = await openTestStore(t);
+  let turns = 0;
+  const groupsSeenAt: number[] = [];
+  store.onGroup(() => groupsSeenAt.push(turns));
+  const writes = Promise.all(Array.from({ length: 900 }, (_, index) => store.write(addAccount(`${index}.test`))));
+  let through = false;
+  const counting = (async () => {
+    for (; !through; turns += 1) await turn();
+  })();
+  await writes;
+  through = true;
+  await counting;
+  assert.equal(groupsSeenAt.length, 4);
+  assert.equal(new Set(groupsSeenAt).size, 4, `groups were committed at turns ${groupsSeenAt.join(', ')}`);
+});
+
 test('a write that fails is undone alone: those beside it in the commit stay, and only they are announced', async (t) => {
   const { store, groups } = await openTestStore(t);
   const announced: number[] = [];

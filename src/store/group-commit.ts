@@ -79,11 +79,13 @@ export class GroupCommit {
 
   /** Lets sockets be read for as long as that brings more writes: the busier it is, the larger the group. */
   async #gather(): Promise<void> {
-    for (let quiet = 0; quiet < QUIET_TURNS && this.#waiting.length < LARGEST_GROUP; ) {
+    let quiet = 0;
+    // One turn at least, also between two full groups: those who were answered must be able to hear it.
+    do {
       const known = this.#waiting.length;
       await new Promise<void>((resolve) => setImmediate(resolve));
       quiet = this.#waiting.length > known ? 0 : quiet + 1;
-    }
+    } while (quiet < QUIET_TURNS && this.#waiting.length < LARGEST_GROUP);
   }
 
   async #commit(group: readonly Waiting[]): Promise<void> {
