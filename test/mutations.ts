@@ -74,7 +74,7 @@ export const mutations: readonly Mutation[] = [
     says: 'a change forgets to record what happened',
     file: 'src/resources/clients/actions.ts',
     changes: [
-      ["  await record(write, [{ kind: 'changed_client', recordId: clientId, userId: caller.userId }]);\n", ''],
+      ["  record(write, [{ kind: 'changed_client', recordId: clientId, userId: caller.userId }]);\n", ''],
     ],
     caughtBy: {
       file: 'test/stories/walk.test.ts',

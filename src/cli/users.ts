@@ -29,7 +29,7 @@ export function addUsers(program: Command): void {
           first_name: readLine('--first-name', flags.firstName, 100),
           last_name: readLine('--last-name', flags.lastName, 100),
         });
-        await record(write, [{ kind: 'new_user', recordId: created.user_id, userId: created.user_id }]);
+        record(write, [{ kind: 'new_user', recordId: created.user_id, userId: created.user_id }]);
         return created;
       });
       print(flags, { user_id: String(user.user_id) }, [`user: ${user.user_id}`]);

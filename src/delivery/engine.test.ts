@@ -129,7 +129,7 @@ async function openEngine(t: TestContext, attempt: Attempt = async () => OK) {
     between,
     attempted,
     inAccount,
-    happen: () => inAccount((write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
+    happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
     refuseWrites: (count: number) => {
       refusedWrites = count;
     },

@@ -1,18 +1,20 @@
+import type { Expression } from 'kysely';
+import { whole } from '../store/expressions.ts';
 import type { Queries } from '../store/store.ts';
 
-/** The occurrences of an account from one position to another, and the moment at which they become owed. */
+/** The occurrences of an account from a position on, and the moment at which they become owed. */
 export type Span = {
   readonly accountId: number;
-  readonly first: number;
-  readonly last: number;
+  readonly first: number | Expression<number>;
   readonly now: number;
 };
 
 /**
  * C14: occurrences are owed to the live hooks of the user who caused them, of their kind, in that account; of these to
- * one alone where `hookId` is given. Answers the hooks, once for each delivery.
+ * one alone where `hookId` is given. Answers the hooks, once for each delivery. What is owed already stays as it is: a
+ * hook that ended at the very moment of an occurrence may have been owed it.
  */
-export function owe(queries: Queries, { accountId, first, last, now }: Span, hookId?: number) {
+export function owe(queries: Queries, { accountId, first, now }: Span, hookId?: number) {
   return queries
     .insertInto('owed')
     .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'owed_at'])
@@ -28,18 +30,18 @@ export function owe(queries: Queries, { accountId, first, last, now }: Span, hoo
         .where('hooks.date_ended', 'is', null)
         .where('occurrences.account_id', '=', accountId)
         .where('occurrences.position', '>=', first)
-        .where('occurrences.position', '<=', last)
         .$if(hookId !== undefined, (query) => query.where('hooks.hook_id', '=', hookId ?? 0))
-        .select(({ val }) => [
+        .select([
           'occurrences.account_id',
           'occurrences.user_id',
           'hooks.hook_id',
           'occurrences.position',
           'occurrences.kind',
           'occurrences.record_id',
-          val(now).as('owed_at'),
+          whole(now).as('owed_at'),
         ])
         .orderBy('occurrences.position'),
     )
+    .onConflict((conflict) => conflict.columns(['hook_id', 'position']).doNothing())
     .returning('hook_id');
 }

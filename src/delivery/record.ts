@@ -1,56 +1,76 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
+import { text, whole } from '../store/expressions.ts';
 import { prepared } from '../store/prepared.ts';
-import type { Occurrences } from '../store/tables.ts';
 import { type Kind, kinds } from './kinds.ts';
-import { owe, type Span } from './owe.ts';
+import { owe } from './owe.ts';
 
 /** Something that happened in this transaction: to which record, and whose hooks are to hear of it (C14). */
 export type Fact = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
 
-type Place = { readonly accountId: number; readonly count: number };
+type Place = { readonly accountId: number; readonly count: number; readonly now: number };
 
-/** The account's row is locked from here to the commit, so this comes as late as it can. */
-const takePositions = prepared((queries, { accountId, count }: Place) =>
+/** The account's row is locked from here to the commit, so this comes last. Its clock never goes back. */
+const takePositions = prepared((queries, { accountId, count, now }: Place) =>
   queries
     .updateTable('positions')
-    .set({ position: sql`position + ${count}` })
+    .set({
+      position: sql`position + ${count}`,
+      occurred_at: sql`case when occurred_at > ${now} then occurred_at else ${now} end`,
+    })
     .where('account_id', '=', accountId)
     .returning('position'),
 );
 
-const insertOccurrence = prepared((queries, row: Occurrences) => {
-  const { account_id, position, kind, user_id, record_id, occurred_at } = row;
-  return queries.insertInto('occurrences').values({ account_id, position, kind, user_id, record_id, occurred_at });
-});
+/** `back`: how many positions before the last that was taken. */
+type Placed = Fact & { readonly accountId: number; readonly back: number };
 
-const oweToHooks = prepared((queries, span: Span) => owe(queries, span));
+const insertOccurrence = prepared((queries, { accountId, back, kind, userId, recordId }: Placed) =>
+  queries
+    .insertInto('occurrences')
+    .columns(['account_id', 'position', 'kind', 'user_id', 'record_id', 'occurred_at'])
+    .expression((from) =>
+      from
+        .selectFrom('positions')
+        .where('account_id', '=', accountId)
+        .select([
+          'account_id',
+          sql<number>`position - ${back}`.as('position'),
+          text(kind).as('kind'),
+          whole(userId).as('user_id'),
+          whole(recordId).as('record_id'),
+          'occurred_at',
+        ]),
+    ),
+);
+
+const oweToHooks = prepared((queries, { accountId, count, now }: Place) => {
+  const first = sql<number>`(select position - ${count} + 1 from positions where account_id = ${accountId})`;
+  return owe(queries, { accountId, first, now });
+});
 
 /**
  * Records what happened, as the last thing of a transaction: each fact becomes the occurrence at the account's next
  * position, and one owed row for every live hook that it is owed to (C14, C20). Either all of it is committed with
- * the change itself, or nothing.
+ * the change itself, or nothing. It is sent together with the commit: the account's row is locked for no longer than
+ * the commit takes.
  */
-export async function record(write: AccountWrite, facts: readonly Fact[]): Promise<void> {
+export function record(write: AccountWrite, facts: readonly Fact[]): void {
   if (facts.length === 0) return;
-  const { queries, announceOwed } = AccountWrite.transactionOf(write);
+  const tx = AccountWrite.transactionOf(write);
   const { accountId } = write;
-  const [taken] = await takePositions(queries, { accountId, count: facts.length });
-  if (taken === undefined) throw new Error(`account ${accountId} has no position`);
-  const last = taken.position;
-  const first = last - facts.length + 1;
-  for (const [index, { kind, recordId, userId }] of facts.entries()) {
-    await insertOccurrence(queries, {
-      account_id: accountId,
-      position: first + index,
-      kind,
-      user_id: userId,
-      record_id: recordId,
-      occurred_at: write.now,
-    });
-  }
+  const place: Place = { accountId, count: facts.length, now: write.now };
+  const taken = takePositions(tx.queries, place);
+  const inserted = facts.map((fact, index) =>
+    insertOccurrence(tx.queries, { ...fact, accountId, back: facts.length - 1 - index }),
+  );
   // Kinds that no hook can name are owed to nobody.
-  if (!facts.some((fact) => kinds[fact.kind].hooks)) return;
-  const told = await oweToHooks(queries, { accountId, first, last, now: write.now });
-  announceOwed(told.map((row) => row.hook_id));
+  const told = facts.some((fact) => kinds[fact.kind].hooks) ? oweToHooks(tx.queries, place) : Promise.resolve([]);
+  tx.withCommit(
+    Promise.all([taken, told, ...inserted]).then(([positions, owed]) => {
+      if (positions.length === 0) throw new Error(`account ${accountId} has no position`);
+      tx.announceOwed(owed.map((row) => row.hook_id));
+    }),
+  );
+  tx.announceHappened(accountId);
 }

@@ -23,8 +23,7 @@ export async function revive(write: AccountWrite, hookId: number, endedPosition:
     .where('hook_id', '=', hookId)
     .execute();
   const { queries, announceOwed } = AccountWrite.transactionOf(write);
-  const span = { accountId: write.accountId, first: endedPosition + 1, last: Number.MAX_SAFE_INTEGER, now: write.now };
-  await owe(queries, span, hookId).execute();
+  await owe(queries, { accountId: write.accountId, first: endedPosition + 1, now: write.now }, hookId).execute();
   announceOwed([hookId]);
 }
 

@@ -65,7 +65,7 @@ async function engineWithOneHook(t: TestContext) {
         (length) => length >= count,
       ),
     occur: (recordId: number) =>
-      inAccount((write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
+      inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
     redeliver: (deliveryId: number) => inAccount((write) => askFor(write, { deliveryId, hookId })),
     /** What the database says when everything is written down. */
     async written() {

@@ -74,8 +74,15 @@ async function run(row: Route, caller: Caller, input: Input, door: Door, ports: 
   if (row.mode === 'read') return row.run(new AccountView(store.read, caller.accountId, clock.now()), caller, input);
   await row.prepare?.(caller, input);
   return store.write(async (tx) => {
-    if (!(await door.confirm(tx, caller))) throw new Problem('unauthorized');
-    return row.run(new AccountWrite(tx, caller.accountId, clock.now()), caller, input);
+    const write = new AccountWrite(tx, caller.accountId, clock.now(), row.holding);
+    // Asked first, and on its way together with what the row asks first.
+    const confirming = door.confirm(tx, caller);
+    const running = row.run(write, caller, input);
+    const [confirmed, ran] = await Promise.allSettled([confirming, running]);
+    if (confirmed.status === 'rejected') throw confirmed.reason;
+    if (!confirmed.value) throw new Problem('unauthorized');
+    if (ran.status === 'rejected') throw ran.reason;
+    return ran.value;
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Caller, Permission } from '../access.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
+import type { Holding } from '../store/store.ts';
 import { type BodySpec, change, creation } from './body.ts';
 import {
   answerSchema,
@@ -53,6 +54,8 @@ export type Route = {
   | { readonly mode: 'read'; run(view: AccountView, caller: Caller, input: Input): Promise<Answer> }
   | {
       readonly mode: 'write';
+      /** Whether other writes of the account wait for it. */
+      readonly holding: Holding;
       /** What must be known before the transaction begins, such as a name resolved; inside it only queries are awaited. */
       prepare?(caller: Caller, input: Input): Promise<void>;
       run(write: AccountWrite, caller: Caller, input: Input): Promise<Answer>;
@@ -147,6 +150,8 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     answer: recordSchema(answerSchema(row.fields)),
     records: row.records,
     mode: 'write',
+    // It reads no more than whether what it belongs to is there; only writes that are alone take that away.
+    holding: 'beside',
     async run(write, caller, input) {
       const record = present(row.fields, await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>));
       return { body: { data: record }, created: `${row.at.collection}/${record[row.at.key]}` };
@@ -174,6 +179,7 @@ export function update<Path extends string, F extends Fields, T extends Fields =
     answer: recordSchema(answerSchema(row.fields)),
     records: row.records,
     mode: 'write',
+    holding: 'alone',
     async run(write, caller, input) {
       return {
         body: {
@@ -200,6 +206,7 @@ export function remove<Path extends string>(
     answer: { type: 'array', maxItems: 0 },
     records: row.records,
     mode: 'write',
+    holding: 'alone',
     async run(write, caller, input) {
       await row.call(write, caller, input.ids as Ids<Path>);
       return { body: [] };
@@ -224,6 +231,7 @@ export function ask<Path extends string, F extends Fields>(
     answer: recordSchema(answerSchema(row.fields)),
     records: [],
     mode: 'write',
+    holding: 'alone',
     run: async (write, caller, input) => ({
       body: { data: present(row.fields, await row.call(write, caller, input.ids as Ids<Path>)) },
     }),

@@ -10,7 +10,7 @@ import type {
   UpdateResult,
 } from 'kysely';
 import { prepared } from './prepared.ts';
-import type { Queries, Tx } from './store.ts';
+import type { Holding, Queries, Tx } from './store.ts';
 import type { AccountTable, Tables } from './tables.ts';
 
 /** A row to be inserted, without the account: the scope knows it. */
@@ -45,9 +45,11 @@ export class AccountView {
 export class AccountWrite extends AccountView {
   readonly #tx: Tx;
 
-  constructor(tx: Tx, accountId: number, now: number) {
+  /** @param how which other writes of the account wait for this one; to be made before the transaction asks anything */
+  constructor(tx: Tx, accountId: number, now: number, how: Holding = 'alone') {
     super(tx.queries, accountId, now);
     this.#tx = tx;
+    tx.hold(accountId, how);
   }
 
   /** Who may do what is different from the moment at which this commits. */

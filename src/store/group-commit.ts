@@ -1,5 +1,6 @@
 import { Problem } from '../problems.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_IOERR, type SqliteConnection, sqliteCode } from './sqlite-connection.ts';
+import { NewsInTheMaking, trail } from './news.ts';
 import type { News, Tx } from './store.ts';
 
 /** How long a write waits for another process (a command of ours) to let go of the database. */
@@ -33,7 +34,7 @@ type Done = { waiting: Waiting; news: News } & ({ value: unknown } | { error: un
  */
 export class GroupCommit {
   readonly #connection: SqliteConnection;
-  readonly #onCommitted: (news: News) => void;
+  readonly #onCommitted: (news: News) => Promise<void> | undefined;
   readonly #onGroup: (writes: number, seconds: number) => void;
   readonly #onFatal: (error: unknown) => void;
   #waiting: Waiting[] = [];
@@ -43,7 +44,7 @@ export class GroupCommit {
   constructor(
     connection: SqliteConnection,
     listeners: {
-      onCommitted: (news: News) => void;
+      onCommitted: (news: News) => Promise<void> | undefined;
       onGroup: (writes: number, seconds: number) => void;
       onFatal: (error: unknown) => void;
     },
@@ -108,26 +109,29 @@ export class GroupCommit {
       return;
     }
     this.#onGroup(group.length, (performance.now() - begun) / 1_000);
-    for (const one of done) if ('value' in one) this.#onCommitted(one.news);
-    for (const one of done) {
-      if ('value' in one) one.waiting.resolve(one.value);
-      else one.waiting.reject(one.error);
+    const told = done.map((one) => ('value' in one ? this.#onCommitted(one.news) : undefined));
+    for (const [index, one] of done.entries()) {
+      const { resolve, reject } = one.waiting;
+      const telling = told[index];
+      if ('error' in one) reject(one.error);
+      else if (telling === undefined) resolve(one.value);
+      else telling.then(() => resolve(one.value), reject);
     }
   }
 
   async #runOne(waiting: Waiting, doubt: { access: boolean }): Promise<Done> {
-    const news = { owed: new Set<number>(), asked: new Set<number>(), ended: new Map<number, string>(), access: false };
+    const making = new NewsInTheMaking();
+    const trailing: Promise<unknown>[] = [];
     const tx: Tx = {
       queries: this.#connection.queries,
-      announceOwed: (hookIds) => addAll(news.owed, hookIds),
-      announceAsked: (hookIds) => addAll(news.asked, hookIds),
-      announceEnded: (hookIds, reason) => {
-        for (const hookId of hookIds) news.ended.set(hookId, reason);
-      },
+      ...making.announcements,
       announceAccess: () => {
-        news.access = true;
+        making.access = true;
         doubt.access = true;
       },
+      // One write at a time: it is alone in any case.
+      hold: () => undefined,
+      withCommit: (queries) => trail(trailing, queries),
       get accessInDoubt() {
         return doubt.access;
       },
@@ -135,14 +139,15 @@ export class GroupCommit {
     this.#connection.exec('savepoint one');
     try {
       const value = await waiting.work(tx);
+      await Promise.all(trailing);
       this.#connection.exec('release one');
-      return { waiting, news, value };
+      return { waiting, news: making, value };
     } catch (error) {
       // A full disk and its like may end the whole transaction, and every member of the group with it.
       if (!this.#connection.database.isTransaction || sqliteCode(error) === SQLITE_CORRUPT) throw error;
       this.#connection.exec('rollback to one');
       this.#connection.exec('release one');
-      return { waiting, news, error: asProblem(error) };
+      return { waiting, news: making, error: asProblem(error) };
     }
   }
 
@@ -174,10 +179,6 @@ export class GroupCommit {
     }
     for (const waiting of group) waiting.reject(asProblem(error));
   }
-}
-
-function addAll(set: Set<number>, items: Iterable<number>): void {
-  for (const item of items) set.add(item);
 }
 
 /** What SQLite could not do is `storage_unavailable` to a caller; anything else keeps its own meaning. */

@@ -9,15 +9,20 @@ type Migration = { readonly version: number; readonly name: string; readonly sql
 
 const folder = new URL('./migrations/', import.meta.url);
 
-/** The migrations in order, as this database reads them. Numbered from 1 without a gap; forward only. */
+/**
+ * The migrations in order, as this database reads them. Numbered from 1 without a gap; forward only. Where a database
+ * needs more than the others, it stands beside, in `NNNN_name.{database}.sql`, and runs right after.
+ */
 export function migrations(dialect: Dialect): Migration[] {
-  const files = readdirSync(folder)
-    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
-    .sort();
-  return files.map((file, index) => {
+  const files = readdirSync(folder).sort();
+  const common = files.filter((file) => /^\d{4}_\w+\.sql$/.test(file));
+  return common.map((file, index) => {
     const version = Number(file.slice(0, 4));
     if (version !== index + 1) throw new Error(`migration ${file} is out of order`);
-    return { version, name: file.slice(5, -4), sql: fill(readFileSync(new URL(file, folder), 'utf8'), dialect) };
+    const name = file.slice(5, -4);
+    const own = file.replace(/sql$/, `${dialect.name}.sql`);
+    const parts = [file, ...files.filter((other) => other === own)];
+    return { version, name, sql: parts.map((part) => fill(readFileSync(new URL(part, folder), 'utf8'), dialect)).join('') };
   });
 }
 

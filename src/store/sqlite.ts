@@ -3,8 +3,9 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { GroupCommit } from './group-commit.ts';
 import { type Dialect, migrate } from './migrate.ts';
+import { Listeners } from './news.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
-import { type News, type Store, StoreFault } from './store.ts';
+import { type Store, StoreFault } from './store.ts';
 
 /** The oldest SQLite whose WAL is sound for us: 3.51.3 mended a rare corruption at a WAL reset. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -15,6 +16,7 @@ export const dialect: Dialect = {
   words: {
     id: 'integer primary key autoincrement',
     int: 'integer',
+    text: 'text',
     table: 'strict',
     clustered: 'strict, without rowid',
   },
@@ -72,12 +74,10 @@ function createStore(
   lock: DatabaseSync | undefined,
   onFatal: (error: unknown) => void,
 ): Store {
-  const committed: ((news: News) => void)[] = [];
+  const committed = new Listeners();
   const grouped: ((writes: number, seconds: number) => void)[] = [];
   const groups = new GroupCommit(writer, {
-    onCommitted: (news) => {
-      for (const listener of committed) listener(news);
-    },
+    onCommitted: (news) => committed.tell(news),
     onGroup: (writes, seconds) => {
       for (const listener of grouped) listener(writes, seconds);
     },
@@ -97,7 +97,7 @@ function createStore(
       return foreign;
     },
     write: (work) => groups.write(work),
-    onCommitted: (listener) => committed.push(listener),
+    onCommitted: (listener) => committed.add(listener),
     onGroup: (listener) => grouped.push(listener),
     async probe() {
       // Dirties the first page, so that what comes of it reaches the disk, or does not.

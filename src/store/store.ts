@@ -12,6 +12,8 @@ export type News = {
   readonly asked: ReadonlySet<number>;
   /** These have ended, each for a reason: nothing may go out to them any more. */
   readonly ended: ReadonlyMap<number, string>;
+  /** Something occurred in these accounts. */
+  readonly happened: ReadonlySet<number>;
   /** A key was revoked, or a user changed or deleted: who was let in may not be let in now. */
   readonly access: boolean;
 };
@@ -22,10 +24,21 @@ export type Tx = {
   announceOwed(hookIds: Iterable<number>): void;
   announceAsked(hookIds: Iterable<number>): void;
   announceEnded(hookIds: Iterable<number>, reason: string): void;
+  announceHappened(accountId: number): void;
   announceAccess(): void;
-  /** Something in the same commit has changed access already: what is remembered is not to be relied on. */
+  /**
+   * Keeps an account's other writes away until this one is through: all of them (`alone`), or those that are alone
+   * (`beside`). To be asked for before anything else.
+   */
+  hold(accountId: number, how: Holding): void;
+  /** Queries that are on their way and whose results the work need not wait for: they are sent with the commit. */
+  withCommit(queries: Promise<unknown>): void;
+  /** What is remembered of who may do what is not to be relied on: it may have changed since, or in this very commit. */
   readonly accessInDoubt: boolean;
 };
+
+/** `alone`: what it reads stays true until it commits. `beside`: it adds, and reads only what is there or is not. */
+export type Holding = 'alone' | 'beside';
 
 /**
  * The database, behind two verbs. Every implementation exports the same names and keeps the same promises.
@@ -39,8 +52,8 @@ export type Store = {
    * take it (full, busy for too long), `overloaded` when too many writes are waiting.
    */
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Called with the news of each commit, before the writes of that commit resolve. */
-  onCommitted(listener: (news: News) => void): void;
+  /** Called with the news of each commit; the writes of that commit resolve when what it answers has. */
+  onCommitted(listener: (news: News) => Promise<void> | void): void;
   /** Changes whenever another process has changed the database; at most a turn of the event loop old. */
   foreignVersion(): number;
   /** Rejects unless the database can be written at this moment. */

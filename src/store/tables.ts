@@ -6,7 +6,7 @@ import type { Generated } from 'kysely';
  */
 export type Tables = {
   accounts: Accounts;
-  positions: { account_id: number; position: number };
+  positions: { account_id: number; position: number; occurred_at: Generated<number>; epoch_start: Generated<number> };
   users: Users;
   api_keys: ApiKeys;
   clients: Clients;
@@ -22,10 +22,13 @@ export type Tables = {
   asks: { ask_id: Generated<number>; account_id: number; hook_id: number; delivery_id: number };
   settled: Settled;
   attempts: Attempts;
+  nodes: { node_id: Generated<number>; version: string; role: string; beat: Generated<number> };
+  idempotency: Idempotency;
+  audit: Audit;
 };
 
 /** The tables whose rows belong to an account: everything a caller may reach, and only through it. */
-export type AccountTable = keyof Tables;
+export type AccountTable = Exclude<keyof Tables, 'nodes'>;
 
 type Stamps = { date_created: number; date_modified: number | null; user_id: number };
 type Span = { start_date: string | null; due_date: string | null };
@@ -181,8 +184,7 @@ export type Hooks = {
   retry_delivery_id: number | null;
   last_outcome: Generated<string>;
   generation: Generated<number>;
-  lease_owner: Generated<string>;
-  leased_until: Generated<number>;
+  lease_owner: Generated<number>;
   date_ended: number | null;
   ended_reason: Generated<string>;
   ended_position: number | null;
@@ -221,4 +223,27 @@ export type Attempts = {
   milliseconds: number;
   counted: number;
   reason: string;
+};
+
+export type Idempotency = {
+  key_id: number;
+  idempotency_key: string;
+  account_id: number;
+  fingerprint: string;
+  status: number;
+  location: string;
+  body: string;
+  answered_at: number;
+};
+
+export type Audit = {
+  audit_id: Generated<number>;
+  account_id: number;
+  user_id: number;
+  key_id: number;
+  action: string;
+  subject: string;
+  detail: string;
+  source: string;
+  happened_at: number;
 };

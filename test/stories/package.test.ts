@@ -41,7 +41,7 @@ test('the package holds what runs and what is read, and no test', () => {
   assert.ok(paths.some((path) => /^dist\/store\/migrations\/0001_\w+\.sql$/.test(path)));
   const strange = paths.filter(
     (path) =>
-      !/^dist\/[\w/-]+\.(js|d\.ts|sql)$/.test(path) &&
+      !/^dist\/[\w/-]+(\.postgres)?\.(js|d\.ts|sql)$/.test(path) &&
       !/^(README|CHANGELOG|SECURITY)\.md$|^LICENSE$|^package\.json$/.test(path),
   );
   assert.deepEqual(strange, []);

@@ -44,7 +44,7 @@ async function openTold(t: TestContext) {
     }
   });
   const announced: number[][] = [];
-  store.onCommitted((news) => announced.push([...news.owed]));
+  store.onCommitted((news) => void announced.push([...news.owed]));
   const inAccount = (work: (write: AccountWrite) => Promise<unknown>) =>
     store.write((tx: Tx) => work(new AccountWrite(tx, 1, NOW)));
   const stored = async () => ({
@@ -59,8 +59,8 @@ const fact = (kind: Fact['kind'], recordId: number, userId = 1): Fact => ({ kind
 
 test('C14 C16 a fact is an occurrence at the next position, owed to the live hooks of its user and kind', async (t) => {
   const { inAccount, announced, stored } = await openTold(t);
-  await inAccount((write) => record(write, [fact('new_client', 7), fact('new_client', 8), fact('changed_client', 7)]));
-  await inAccount((write) => record(write, [fact('new_event', 3), fact('new_event', 4, 99), fact('new_task', 5)]));
+  await inAccount(async (write) => record(write, [fact('new_client', 7), fact('new_client', 8), fact('changed_client', 7)]));
+  await inAccount(async (write) => record(write, [fact('new_event', 3), fact('new_event', 4, 99), fact('new_task', 5)]));
   const { position, occurrences, owed } = await stored();
   assert.equal(position, 6);
   assert.deepEqual(
@@ -88,12 +88,12 @@ test('C14 C16 a fact is an occurrence at the next position, owed to the live hoo
 test('C16 what rolled back is never told: no occurrence, nothing owed, nobody woken, and no gap in the positions', async (t) => {
   const { inAccount, announced, stored } = await openTold(t);
   const outcomes = await Promise.allSettled([
-    inAccount((write) => record(write, [fact('new_client', 1)])),
+    inAccount(async (write) => record(write, [fact('new_client', 1)])),
     inAccount(async (write) => {
-      await record(write, [fact('new_client', 2), fact('new_event', 2)]);
+      record(write, [fact('new_client', 2), fact('new_event', 2)]);
       throw new Error('something after it failed');
     }),
-    inAccount((write) => record(write, [fact('new_client', 3)])),
+    inAccount(async (write) => record(write, [fact('new_client', 3)])),
   ]);
   assert.deepEqual(
     outcomes.map((outcome) => outcome.status),

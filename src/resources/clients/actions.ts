@@ -38,7 +38,7 @@ export async function createClient(
 ): Promise<ClientRow> {
   const user_id = await creatorFor(write, caller, input.user_id, caller.userId);
   const row = await write.insertRow('clients', { ...input, user_id, date_created: write.now, date_modified: null });
-  await record(write, [{ kind: 'new_client', recordId: row.client_id, userId: user_id }]);
+  record(write, [{ kind: 'new_client', recordId: row.client_id, userId: user_id }]);
   return row;
 }
 
@@ -56,7 +56,7 @@ export async function changeClient(
     .where('client_id', '=', clientId)
     .returningAll()
     .executeTakeFirstOrThrow();
-  await record(write, [{ kind: 'changed_client', recordId: clientId, userId: caller.userId }]);
+  record(write, [{ kind: 'changed_client', recordId: clientId, userId: caller.userId }]);
   return row;
 }
 
@@ -70,7 +70,7 @@ export async function deleteClient(write: AccountWrite, caller: Caller, clientId
     .returning('project_id')
     .execute();
   await write.deleteFrom('clients').where('client_id', '=', clientId).execute();
-  await record(write, [
+  record(write, [
     ...projects.map(({ project_id }) => ({
       kind: 'changed_project' as const,
       recordId: project_id,

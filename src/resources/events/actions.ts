@@ -45,7 +45,7 @@ export async function createEvent(
   const user_id = await creatorFor(write, caller, input.user_id, caller.userId);
   await mustBeProject(write, input.project_id);
   const row = await write.insertRow('events', { ...input, user_id, date_created: write.now, date_modified: null });
-  await record(write, [{ kind: 'new_event', recordId: row.event_id, userId: user_id }]);
+  record(write, [{ kind: 'new_event', recordId: row.event_id, userId: user_id }]);
   return row;
 }
 
@@ -66,7 +66,7 @@ export async function changeEvent(
     .where('event_id', '=', eventId)
     .returningAll()
     .executeTakeFirstOrThrow();
-  await record(write, [{ kind: 'changed_event', recordId: eventId, userId: caller.userId }]);
+  record(write, [{ kind: 'changed_event', recordId: eventId, userId: caller.userId }]);
   return row;
 }
 
@@ -74,5 +74,5 @@ export async function changeEvent(
 export async function deleteEvent(write: AccountWrite, caller: Caller, eventId: number): Promise<void> {
   const { numDeletedRows } = await write.deleteFrom('events').where('event_id', '=', eventId).executeTakeFirstOrThrow();
   if (numDeletedRows === 0n) throw notFound();
-  await record(write, [{ kind: 'deleted_event', recordId: eventId, userId: caller.userId }]);
+  record(write, [{ kind: 'deleted_event', recordId: eventId, userId: caller.userId }]);
 }

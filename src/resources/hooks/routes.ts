@@ -31,6 +31,7 @@ export function hookRoutes({ guard, log, baseUrl }: HookPorts): readonly Route[]
       records: [],
       problems: ['target_taken'],
       mode: 'write',
+      holding: 'beside',
       prepare: (caller, { body }) =>
         mustBeAllowed(guard, caller, input.read(body), (explanation) =>
           log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),

@@ -30,6 +30,7 @@ export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
       records: [],
       problems: [],
       mode: 'write',
+      holding: 'beside',
       async run(write, caller, { body }) {
         const issued = await issueKey(write, caller, input.read(body), chance);
         return { body: { data: present(issuedKeyFields, issued) }, created: `/keys/${issued.id}` };

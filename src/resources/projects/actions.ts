@@ -81,7 +81,7 @@ export async function createProject(
     date_modified: null,
   });
   await assign(write, 'project', project_id, users);
-  await record(write, [{ kind: 'new_project', recordId: project_id, userId: user_id }]);
+  record(write, [{ kind: 'new_project', recordId: project_id, userId: user_id }]);
   return getProject(write, project_id);
 }
 
@@ -102,7 +102,7 @@ export async function changeProject(
     .where('project_id', '=', projectId)
     .execute();
   await assign(write, 'project', projectId, users);
-  await record(write, [{ kind: 'changed_project', recordId: projectId, userId: caller.userId }]);
+  record(write, [{ kind: 'changed_project', recordId: projectId, userId: caller.userId }]);
   return getProject(write, projectId);
 }
 
@@ -144,7 +144,7 @@ export async function deleteProject(write: AccountWrite, caller: Caller, project
     .execute();
   await write.deleteFrom('projects').where('project_id', '=', projectId).execute();
   const userId = caller.userId;
-  await record(write, [
+  record(write, [
     ...subtasks.map(({ subtask_id }): Fact => ({ kind: 'deleted_subtask', recordId: subtask_id, userId })),
     ...tasks.map(({ task_id }): Fact => ({ kind: 'deleted_task', recordId: task_id, userId })),
     ...events.map(({ event_id }): Fact => ({ kind: 'changed_event', recordId: event_id, userId })),

@@ -62,7 +62,7 @@ export async function createSubtask(
     date_modified: null,
   });
   await assign(write, 'subtask', subtask_id, users);
-  await record(write, [{ kind: 'new_subtask', recordId: subtask_id, userId: user_id }]);
+  record(write, [{ kind: 'new_subtask', recordId: subtask_id, userId: user_id }]);
   return getSubtask(write, subtask_id);
 }
 
@@ -85,7 +85,7 @@ export async function changeSubtask(
     .execute();
   await assign(write, 'subtask', subtaskId, users);
   const kind = completes ? 'completed_subtask' : 'changed_subtask';
-  await record(write, [{ kind, recordId: subtaskId, userId: caller.userId }]);
+  record(write, [{ kind, recordId: subtaskId, userId: caller.userId }]);
   return getSubtask(write, subtaskId);
 }
 
@@ -93,5 +93,5 @@ export async function deleteSubtask(write: AccountWrite, caller: Caller, subtask
   await getSubtask(write, subtaskId);
   await unassign(write, 'subtask', [subtaskId]);
   await write.deleteFrom('subtasks').where('subtask_id', '=', subtaskId).execute();
-  await record(write, [{ kind: 'deleted_subtask', recordId: subtaskId, userId: caller.userId }]);
+  record(write, [{ kind: 'deleted_subtask', recordId: subtaskId, userId: caller.userId }]);
 }

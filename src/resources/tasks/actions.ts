@@ -61,7 +61,7 @@ export async function createTask(
     date_modified: null,
   });
   await assign(write, 'task', task_id, users);
-  await record(write, [{ kind: 'new_task', recordId: task_id, userId: user_id }]);
+  record(write, [{ kind: 'new_task', recordId: task_id, userId: user_id }]);
   return getTask(write, task_id);
 }
 
@@ -86,7 +86,7 @@ export async function changeTask(
   await assign(write, 'task', taskId, users);
   const facts: Fact[] = completes ? await completeSubtasks(write, caller, taskId) : [];
   facts.push({ kind: completes ? 'completed_task' : 'changed_task', recordId: taskId, userId: caller.userId });
-  await record(write, facts);
+  record(write, facts);
   return getTask(write, taskId);
 }
 
@@ -111,7 +111,7 @@ export async function deleteTask(write: AccountWrite, caller: Caller, taskId: nu
   const subtaskIds = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
   await unassign(write, 'task', [taskId]);
   await write.deleteFrom('tasks').where('task_id', '=', taskId).execute();
-  await record(write, [
+  record(write, [
     ...subtaskIds.map((id): Fact => ({ kind: 'deleted_subtask', recordId: id, userId: caller.userId })),
     { kind: 'deleted_task', recordId: taskId, userId: caller.userId },
   ]);

@@ -42,7 +42,7 @@ export async function createUser(
   mustNotOutrank(caller, input.role);
   await mustBeFree(write, input.email, 0);
   const { user_id } = await insertUser(write, input);
-  await record(write, [{ kind: 'new_user', recordId: user_id, userId: caller.userId }]);
+  record(write, [{ kind: 'new_user', recordId: user_id, userId: caller.userId }]);
   return getUser(write, user_id);
 }
 
@@ -70,7 +70,7 @@ export async function changeUser(
     .set({ ...input, date_modified: write.now })
     .where('user_id', '=', userId)
     .execute();
-  await record(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
+  record(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
   return getUser(write, userId);
 }
 
@@ -93,7 +93,7 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
     .where('hooks.user_id', '=', userId)
     .where('hooks.date_ended', 'is', null)
     .execute();
-  await record(write, [{ kind: 'deleted_user', recordId: userId, userId: caller.userId }]);
+  record(write, [{ kind: 'deleted_user', recordId: userId, userId: caller.userId }]);
   await endHooks(
     write,
     hooks.map((hook) => hook.hook_id),

@@ -1,21 +1,21 @@
--- {id}: a number the database issues and never issues again. {int}: a whole number up to 2^63. {table}: ends a table;
--- {clustered}: ends one whose rows lie in the order of their primary key.
+-- {id}: a number the database issues and never issues again. {int}: a whole number up to 2^63. {text}: text, ordered by
+-- code points. {table}: ends a table; {clustered}: ends one whose rows lie in the order of their primary key.
 -- Times in {int} columns are milliseconds since the epoch, UTC. start_date and due_date are calendar times without a
 -- zone, kept as they read (YYYY-MM-DD HH:MM:SS), or null for none. account_id leads every index of an account's rows.
 
 create table accounts (
   account_id {id},
-  domain text not null unique,
-  company_name text not null,
-  address1 text not null default '',
-  address2 text not null default '',
-  city text not null default '',
-  state text not null default '',
-  postcode text not null default '',
-  country text not null default '',
-  currency text not null default '',
-  phone text not null default '',
-  time_zone text not null default 'UTC',
+  domain {text} not null unique,
+  company_name {text} not null,
+  address1 {text} not null default '',
+  address2 {text} not null default '',
+  city {text} not null default '',
+  state {text} not null default '',
+  postcode {text} not null default '',
+  country {text} not null default '',
+  currency {text} not null default '',
+  phone {text} not null default '',
+  time_zone {text} not null default 'UTC',
   date_created {int} not null
 ) {table};
 
@@ -29,10 +29,10 @@ create table positions (
 create table users (
   user_id {id},
   account_id {int} not null references accounts,
-  email text not null,
-  first_name text not null,
-  last_name text not null,
-  role text not null,
+  email {text} not null,
+  first_name {text} not null,
+  last_name {text} not null,
+  role {text} not null,
   date_created {int} not null,
   date_modified {int},
   date_deleted {int}
@@ -43,9 +43,9 @@ create table api_keys (
   key_id {id},
   account_id {int} not null references accounts,
   user_id {int} not null references users,
-  key_hash text not null unique,
-  label text not null,
-  permissions text not null,
+  key_hash {text} not null unique,
+  label {text} not null,
+  permissions {text} not null,
   date_created {int} not null,
   last_used {int},
   expires_at {int},
@@ -56,19 +56,19 @@ create index api_keys_by_user on api_keys (account_id, user_id);
 create table clients (
   client_id {id},
   account_id {int} not null references accounts,
-  client_name text not null,
-  email text not null,
-  tel text not null,
-  fax text not null,
-  mobile text not null,
-  website text not null,
-  address text not null,
-  city text not null,
-  state text not null,
-  postcode text not null,
-  country text not null,
-  notes text not null,
-  background text not null,
+  client_name {text} not null,
+  email {text} not null,
+  tel {text} not null,
+  fax {text} not null,
+  mobile {text} not null,
+  website {text} not null,
+  address {text} not null,
+  city {text} not null,
+  state {text} not null,
+  postcode {text} not null,
+  country {text} not null,
+  notes {text} not null,
+  background {text} not null,
   active {int} not null,
   date_created {int} not null,
   date_modified {int},
@@ -79,20 +79,20 @@ create index clients_by_account on clients (account_id, client_id);
 create table projects (
   project_id {id},
   account_id {int} not null references accounts,
-  project_name text not null,
-  uri text not null,
-  description text not null,
-  color text not null,
-  tags text not null,
-  notes text not null,
-  start_date text,
-  due_date text,
+  project_name {text} not null,
+  uri {text} not null,
+  description {text} not null,
+  color {text} not null,
+  tags {text} not null,
+  notes {text} not null,
+  start_date {text},
+  due_date {text},
   ongoing {int} not null,
   client_id {int} not null,
-  currency text not null,
-  hourly_rate text not null,
+  currency {text} not null,
+  hourly_rate {text} not null,
   fixed_price {int} not null,
-  price text not null,
+  price {text} not null,
   public {int} not null,
   active {int} not null,
   important {int} not null,
@@ -109,21 +109,21 @@ create index projects_by_client on projects (account_id, client_id);
 create table tasks (
   task_id {id},
   account_id {int} not null references accounts,
-  task_name text not null,
-  description text not null,
-  color text not null,
-  tags text not null,
-  notes text not null,
-  start_date text,
-  due_date text,
+  task_name {text} not null,
+  description {text} not null,
+  color {text} not null,
+  tags {text} not null,
+  notes {text} not null,
+  start_date {text},
+  due_date {text},
   date_completed {int},
   ongoing {int} not null,
   project_id {int} not null references projects,
-  estimated_hours text not null,
-  estimated_cost text not null,
-  hourly_rate text not null,
+  estimated_hours {text} not null,
+  estimated_cost {text} not null,
+  hourly_rate {text} not null,
   fixed_price {int} not null,
-  price text not null,
+  price {text} not null,
   task_order {int} not null,
   active {int} not null,
   important {int} not null,
@@ -142,16 +142,16 @@ create index tasks_of_project on tasks (project_id);
 create table subtasks (
   subtask_id {id},
   account_id {int} not null references accounts,
-  subtask_name text not null,
-  description text not null,
-  color text not null,
-  notes text not null,
-  start_date text,
-  due_date text,
+  subtask_name {text} not null,
+  description {text} not null,
+  color {text} not null,
+  notes {text} not null,
+  start_date {text},
+  due_date {text},
   date_completed {int},
   ongoing {int} not null,
   task_id {int} not null references tasks,
-  estimated_hours text not null,
+  estimated_hours {text} not null,
   subtask_order {int} not null,
   active {int} not null,
   important {int} not null,
@@ -169,9 +169,9 @@ create index subtasks_of_task on subtasks (task_id);
 create table events (
   event_id {id},
   account_id {int} not null references accounts,
-  event_name text not null,
-  start_date text not null,
-  due_date text not null,
+  event_name {text} not null,
+  start_date {text} not null,
+  due_date {text} not null,
   project_id {int} not null,
   date_created {int} not null,
   date_modified {int},
@@ -184,7 +184,7 @@ create index events_by_project on events (account_id, project_id, start_date);
 -- Who is assigned to a project, task or subtask (noun, record_id).
 create table assignments (
   account_id {int} not null references accounts,
-  noun text not null,
+  noun {text} not null,
   record_id {int} not null,
   user_id {int} not null references users,
   primary key (account_id, noun, record_id, user_id)
@@ -197,18 +197,18 @@ create table hooks (
   hook_id {id},
   account_id {int} not null references accounts,
   user_id {int} not null references users,
-  kind text not null,
-  target text not null,
+  kind {text} not null,
+  target {text} not null,
   date_created {int} not null,
   failures {int} not null default 0,
   due_at {int},
   retry_delivery_id {int},
-  last_outcome text not null default '',
+  last_outcome {text} not null default '',
   generation {int} not null default 1,
-  lease_owner text not null default '',
+  lease_owner {text} not null default '',
   leased_until {int} not null default 0,
   date_ended {int},
-  ended_reason text not null default '',
+  ended_reason {text} not null default '',
   ended_position {int}
 ) {table};
 create index hooks_told on hooks (account_id, user_id, kind) where date_ended is null;
@@ -217,7 +217,7 @@ create index hooks_ended on hooks (date_ended) where date_ended is not null;
 
 -- The one service-wide uniqueness: a live hook's target.
 create table targets (
-  target_hash text primary key,
+  target_hash {text} primary key,
   account_id {int} not null,
   hook_id {int} not null unique
 ) {table};
@@ -225,7 +225,7 @@ create table targets (
 create table occurrences (
   account_id {int} not null,
   position {int} not null,
-  kind text not null,
+  kind {text} not null,
   user_id {int} not null,
   record_id {int} not null,
   occurred_at {int} not null,
@@ -239,7 +239,7 @@ create table owed (
   user_id {int} not null,
   hook_id {int} not null references hooks,
   position {int},
-  kind text not null,
+  kind {text} not null,
   record_id {int} not null,
   owed_at {int} not null
 ) {table};
@@ -262,11 +262,11 @@ create table settled (
   user_id {int} not null,
   hook_id {int} not null,
   position {int},
-  kind text not null,
+  kind {text} not null,
   record_id {int} not null,
   owed_at {int} not null,
   settled_at {int} not null,
-  state text not null
+  state {text} not null
 ) {table};
 create index settled_by_user on settled (account_id, user_id, delivery_id);
 create index settled_by_hook on settled (hook_id, delivery_id);
@@ -278,9 +278,9 @@ create table attempts (
   hook_id {int} not null,
   delivery_id {int} not null,
   attempted_at {int} not null,
-  outcome text not null,
+  outcome {text} not null,
   milliseconds {int} not null,
   counted {int} not null,
-  reason text not null
+  reason {text} not null
 ) {table};
 create index attempts_by_delivery on attempts (delivery_id, attempt_id);

@@ -1,0 +1,51 @@
+import type { News, Tx } from './store.ts';
+
+/** The news of one transaction while it runs. */
+export class NewsInTheMaking implements News {
+  readonly owed = new Set<number>();
+  readonly asked = new Set<number>();
+  readonly ended = new Map<number, string>();
+  readonly happened = new Set<number>();
+  access = false;
+
+  /** What a transaction says to it. */
+  readonly announcements: Pick<
+    Tx,
+    'announceOwed' | 'announceAsked' | 'announceEnded' | 'announceHappened' | 'announceAccess'
+  > = {
+    announceOwed: (hookIds) => addAll(this.owed, hookIds),
+    announceAsked: (hookIds) => addAll(this.asked, hookIds),
+    announceEnded: (hookIds, reason) => {
+      for (const hookId of hookIds) this.ended.set(hookId, reason);
+    },
+    announceHappened: (accountId) => void this.happened.add(accountId),
+    announceAccess: () => {
+      this.access = true;
+    },
+  };
+}
+
+function addAll(set: Set<number>, items: Iterable<number>): void {
+  for (const item of items) set.add(item);
+}
+
+/** Keeps what is sent with the commit; that it failed is heard there, and nowhere if the work fails before. */
+export function trail(trailing: Promise<unknown>[], queries: Promise<unknown>): void {
+  queries.catch(() => undefined);
+  trailing.push(queries);
+}
+
+/** Those who hear of commits. */
+export class Listeners {
+  readonly #listeners: ((news: News) => Promise<void> | void)[] = [];
+
+  add(listener: (news: News) => Promise<void> | void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Tells all of them; undefined when there is nothing to wait for. */
+  tell(news: News): Promise<void> | undefined {
+    const waits = this.#listeners.map((listener) => listener(news)).filter((wait) => wait !== undefined);
+    return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
+  }
+}
