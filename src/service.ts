@@ -16,7 +16,7 @@ import { createFirstAccount, type NewAccount } from './resources/accounts/action
 import { allRoutes } from './resources/index.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { type Chance, systemChance } from './secrets.ts';
-import { openStore } from './store/sqlite.ts';
+import { openStore } from './store/open.ts';
 import { StoreFault } from './store/store.ts';
 import { version } from './version.ts';
 
@@ -70,7 +70,10 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
   let baseUrl = config.baseUrl ?? '';
 
   const store = await openStore({
-    path: config.database.path,
+    database: config.database,
+    durability: config.durability,
+    clock,
+    log,
     as: 'service',
     onFatal,
     ...(given.maxPages === undefined ? {} : { maxPages: given.maxPages }),

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { systemClock } from '../clock.ts';
 import { environmentName, options } from '../config/options.ts';
+import { createLog } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { findAccount } from '../resources/accounts/actions.ts';
 import { AccountWrite } from '../store/account.ts';
-import { openStore } from '../store/sqlite.ts';
+import { openStore } from '../store/open.ts';
 import { type Store, StoreFault } from '../store/store.ts';
 import { Refusal } from './refusal.ts';
 
@@ -27,7 +28,9 @@ export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) =>
   if ('fault' in parsed) throw new Refusal([`--${flag} ${parsed.fault}.`]);
   try {
     const store = await openStore({
-      path: parsed.value.path,
+      database: parsed.value,
+      clock: systemClock,
+      log: createLog('silent'),
       as: 'command',
       onFatal: (error) => {
         throw error;

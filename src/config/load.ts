@@ -19,30 +19,31 @@ export function loadConfig(sources: Sources): { config: Config } | { faults: rea
   const faults: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, row] of Object.entries(options) as [OptionName, Option<unknown>][]) {
-    const { text, writtenAs } = textOf(name, row, sources);
+    const { text, writtenAs } = textOf(name, row.flag, row.initial, sources);
     if (text === undefined) continue;
     const parsed = row.parse(text);
     if ('fault' in parsed) faults.push(`${writtenAs} ${parsed.fault}.`);
     else values[name] = parsed.value;
   }
   const config = { baseUrl: undefined, ...values } as unknown as Config;
-  const saysBaseUrl = textOf('baseUrl', options.baseUrl, sources).text !== undefined;
+  const saysBaseUrl = textOf('baseUrl', options.baseUrl.flag, options.baseUrl.initial, sources).text !== undefined;
   if (values.host !== undefined && !saysBaseUrl) faults.push(...namelessness(config));
   return faults.length > 0 ? { faults } : { config: Object.freeze(config) };
 }
 
 function textOf(
   name: OptionName,
-  row: Option<unknown>,
+  optionFlag: string,
+  initial: string | undefined,
   sources: Sources,
 ): { text: string | undefined; writtenAs: string } {
   const flag = sources.flags[name];
-  if (flag !== undefined) return { text: flag, writtenAs: `--${row.flag}` };
-  const variable = environmentName(row.flag);
+  if (flag !== undefined) return { text: flag, writtenAs: `--${optionFlag}` };
+  const variable = environmentName(optionFlag);
   const value = sources.environment[variable];
   // An empty variable is how many tools say "not set".
   if (value !== undefined && value !== '') return { text: value, writtenAs: variable };
-  return { text: row.initial, writtenAs: `--${row.flag}` };
+  return { text: initial, writtenAs: `--${optionFlag}` };
 }
 
 /** C10: on a wildcard address nobody could say what the service is called. */
@@ -69,6 +70,9 @@ export function unknownVariables(environment: Sources['environment']): string[] 
 export function summaryOf(config: Config): Record<string, unknown> {
   const rows = Object.entries(options) as [OptionName, Option<unknown>][];
   return Object.fromEntries(
-    rows.map(([name, row]) => [row.flag, row.secret && config[name] !== '' ? '(set)' : config[name]]),
+    rows.map(([name, row]) => {
+      const value = config[name];
+      return [row.flag, row.secret && value !== '' ? '(set)' : row.show === undefined ? value : row.show(value)];
+    }),
   );
 }

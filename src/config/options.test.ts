@@ -10,7 +10,7 @@ function faultsOf(name: OptionName, text: string): readonly string[] {
 }
 
 test('what SQLite takes for something other than a file on the disk is refused in one line', () => {
-  const line = '--database must be sqlite: and the path of a file, such as sqlite:data/carillon.db.';
+  const line = '--database must be sqlite: and the path of a file, such as sqlite:data/carillon.db, or postgres://….';
   const wrong = ['', 'sqlite', 'sqlite:', 'sqlite: ', 'sqlite::memory:', 'sqlite: :memory: ', 'sqlite:file:x'];
   for (const text of [...wrong, 'sqlite:file:x?mode=memory', 'sqlite:file::memory:', 'mysql:x', 'data/carillon.db'])
     assert.deepEqual(faultsOf('database', text), [line], text);

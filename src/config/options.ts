@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { type AllowRule, parseAllowRules } from '../delivery/guard.ts';
 import { parseDuration } from '../durations.ts';
+import { parseDatabase, showDatabase } from '../store/location.ts';
 
 /** What reading one option's text gives: its value, or what is wrong with it, in words that follow the option's name. */
 export type Parsed<T> = { value: T } | { fault: string };
@@ -16,6 +17,8 @@ export type Option<T> = {
   readonly parse: (text: string) => Parsed<T>;
   /** Its value never appears in a log or at start. */
   readonly secret?: true;
+  /** How it appears there, where part of it is secret. */
+  readonly show?: (value: T) => unknown;
 };
 
 function option<T>(row: Option<T>): Option<T> {
@@ -40,10 +43,18 @@ export const options = {
   }),
   database: option({
     flag: 'database',
-    shape: 'sqlite:path',
-    says: 'Where everything is kept.',
+    shape: 'sqlite:path|postgres://…',
+    says: 'Where everything is kept: a file, or a PostgreSQL that several services may share.',
     initial: 'sqlite:data/carillon.db',
     parse: parseDatabase,
+    show: showDatabase,
+  }),
+  durability: option<'full' | 'any'>({
+    flag: 'durability',
+    shape: 'full|any',
+    says: 'Whether a PostgreSQL is taken whose settings (fsync, synchronous_commit) may lose what it has confirmed.',
+    initial: 'full',
+    parse: (text) => (text === 'full' || text === 'any' ? { value: text } : { fault: 'must be full or any' }),
   }),
   baseUrl: option({
     flag: 'base-url',
@@ -134,14 +145,6 @@ function parseTime(text: string, leastMs: number, mostMs: number): Parsed<number
   const value = parseDuration(text);
   if (value === undefined) return { fault: 'must be a duration such as 15s, 2h or 250ms' };
   return value >= leastMs && value <= mostMs ? { value } : { fault: `must be from ${leastMs}ms to ${mostMs}ms` };
-}
-
-function parseDatabase(text: string): Parsed<{ path: string }> {
-  const path = text.startsWith('sqlite:') ? text.slice('sqlite:'.length).trim() : '';
-  // SQLite itself gives these two a meaning, and none of it outlives the process or is one file.
-  return path === '' || path === ':memory:' || path.startsWith('file:')
-    ? { fault: 'must be sqlite: and the path of a file, such as sqlite:data/carillon.db' }
-    : { value: { path } };
 }
 
 function parseBaseUrl(text: string): Parsed<string> {

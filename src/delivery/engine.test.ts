@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { KyselyPlugin } from 'kysely';
 import { steadyChance, TEST_EPOCH, testClock } from '../../test/harness/clock.ts';
+import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
-import { temporaryFolder } from '../../test/harness/service.ts';
+import { stores } from '../../test/harness/stores.ts';
 import { createLog } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
-import { openStore } from '../store/sqlite.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { Attempt, Outcome } from './attempt.ts';
 import { endHooks } from './end.ts';
@@ -17,210 +16,213 @@ import { Engine } from './engine.ts';
 import { record } from './record.ts';
 import { revive } from './revive.ts';
 
-const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
-const HOOK = 1;
+for (const { test, database } of stores) {
+  const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
+  const HOOK = 1;
 
-/** Stands between the engine and its store: holds a result back once, after the database has given it; or fails. */
-class Between implements KyselyPlugin {
-  #held: PromiseWithResolvers<void> | undefined;
-  #whenHolding = Promise.withResolvers<void>();
-  #table = '';
-  failures = 0;
+  /** Stands between the engine and its store: holds a result back once, after the database has given it; or fails. */
+  class Between implements KyselyPlugin {
+    #held: PromiseWithResolvers<void> | undefined;
+    #whenHolding = Promise.withResolvers<void>();
+    #table = '';
+    failures = 0;
 
-  /** The next result that comes from this table waits until it is let go; resolves when it does. */
-  holdNext(table: string): Promise<void> {
-    this.#held = Promise.withResolvers();
-    this.#whenHolding = Promise.withResolvers();
-    this.#table = table;
-    return this.#whenHolding.promise;
-  }
-
-  letGo(): void {
-    this.#held?.resolve();
-    this.#held = undefined;
-  }
-
-  readonly #tables = new WeakMap<object, string>();
-
-  transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
-    this.#tables.set(queryId, JSON.stringify('from' in node ? node.from : ''));
-    if (this.failures === 0) return node;
-    this.failures -= 1;
-    throw new Error('the disk is slow to wake');
-  };
-
-  transformResult: KyselyPlugin['transformResult'] = async ({ result, queryId }) => {
-    const held = this.#held;
-    if (held !== undefined && this.#tables.get(queryId)?.includes(`"${this.#table}"`)) {
-      this.#whenHolding.resolve();
-      await held.promise;
+    /** The next result that comes from this table waits until it is let go; resolves when it does. */
+    holdNext(table: string): Promise<void> {
+      this.#held = Promise.withResolvers();
+      this.#whenHolding = Promise.withResolvers();
+      this.#table = table;
+      return this.#whenHolding.promise;
     }
-    return result;
-  };
-}
 
-/** An engine on a real store with one hook for new events, and what it attempts. */
-async function openEngine(t: TestContext, attempt: Attempt = async () => OK) {
-  const store = await openStore({
-    path: join(temporaryFolder(t), 'carillon.db'),
-    as: 'service',
-    onFatal: (error) => {
-      throw error;
-    },
-  });
-  await store.write(async ({ queries }) => {
-    const account_id = 1;
-    await queries
-      .insertInto('accounts')
-      .values({ account_id, domain: 'a.test', company_name: 'A', date_created: 0 })
-      .execute();
-    await queries.insertInto('positions').values({ account_id, position: 0 }).execute();
-    const user = { account_id, user_id: 1, email: 'a@a.test', first_name: '', last_name: '', role: 'owner' };
-    await queries
-      .insertInto('users')
-      .values({ ...user, date_created: 0, date_modified: null, date_deleted: null })
-      .execute();
-    const state = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
-    const hook = { hook_id: HOOK, account_id, user_id: 1, kind: 'new_event', target: 'http://a.test/' };
-    await queries
-      .insertInto('hooks')
-      .values({ ...hook, ...state, date_created: 0 })
-      .execute();
-  });
-  const between = new Between();
-  const clock = testClock();
-  const attempted: string[] = [];
-  let refusedWrites = 0;
-  const engineStore: Store = {
-    ...store,
-    read: store.read.withPlugin(between),
-    write(work) {
-      if (refusedWrites === 0) return store.write(work);
-      refusedWrites -= 1;
-      return Promise.reject(new Problem('storage_unavailable'));
-    },
-  };
-  const engine = new Engine({
-    store: engineStore,
-    clock,
-    chance: steadyChance(),
-    attempt: (order) => {
-      attempted.push(order.deliveryId);
-      return attempt(order);
-    },
-    log: createLog('silent'),
-    baseUrl: () => 'http://127.0.0.1',
-    waitsMs: [60_000, 60_000],
-    attemptTimeoutMs: 1_000,
-    onAttempt: () => undefined,
-  });
-  t.after(async () => {
+    letGo(): void {
+      this.#held?.resolve();
+      this.#held = undefined;
+    }
+
+    readonly #tables = new WeakMap<object, string>();
+
+    transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
+      this.#tables.set(queryId, JSON.stringify('from' in node ? node.from : ''));
+      if (this.failures === 0) return node;
+      this.failures -= 1;
+      throw new Error('the disk is slow to wake');
+    };
+
+    transformResult: KyselyPlugin['transformResult'] = async ({ result, queryId }) => {
+      const held = this.#held;
+      if (held !== undefined && this.#tables.get(queryId)?.includes(`"${this.#table}"`)) {
+        this.#whenHolding.resolve();
+        await held.promise;
+      }
+      return result;
+    };
+  }
+
+  /** An engine on a real store with one hook for new events, and what it attempts. */
+  async function openEngine(t: TestContext, attempt: Attempt = async () => OK) {
+    const store = await openAt(t, await database(t));
+    await store.write(async ({ queries }) => {
+      const account_id = 1;
+      await queries
+        .insertInto('accounts')
+        .values({ account_id, domain: 'a.test', company_name: 'A', date_created: 0 })
+        .execute();
+      await queries.insertInto('positions').values({ account_id, position: 0 }).execute();
+      const user = { account_id, user_id: 1, email: 'a@a.test', first_name: '', last_name: '', role: 'owner' };
+      await queries
+        .insertInto('users')
+        .values({ ...user, date_created: 0, date_modified: null, date_deleted: null })
+        .execute();
+      const state = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
+      const hook = { hook_id: HOOK, account_id, user_id: 1, kind: 'new_event', target: 'http://a.test/' };
+      await queries
+        .insertInto('hooks')
+        .values({ ...hook, ...state, date_created: 0 })
+        .execute();
+    });
+    const between = new Between();
+    const clock = testClock();
+    const attempted: string[] = [];
+    let refusedWrites = 0;
+    const engineStore: Store = {
+      ...store,
+      read: store.read.withPlugin(between),
+      write(work) {
+        if (refusedWrites === 0) return store.write(work);
+        refusedWrites -= 1;
+        return Promise.reject(new Problem('storage_unavailable'));
+      },
+    };
+    const engine = new Engine({
+      store: engineStore,
+      clock,
+      chance: steadyChance(),
+      attempt: (order) => {
+        attempted.push(order.deliveryId);
+        return attempt(order);
+      },
+      log: createLog('silent'),
+      baseUrl: () => 'http://127.0.0.1',
+      waitsMs: [60_000, 60_000],
+      attemptTimeoutMs: 1_000,
+      onAttempt: () => undefined,
+    });
+    t.after(async () => {
+      between.letGo();
+      await engine.stop(0);
+      await store.close();
+    });
+    await engine.start();
+    const inAccount = (work: (write: AccountWrite) => Promise<void>) =>
+      store.write((tx: Tx) => work(new AccountWrite(tx, 1, TEST_EPOCH)));
+    return {
+      engine,
+      store,
+      clock,
+      between,
+      attempted,
+      inAccount,
+      happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
+      refuseWrites: (count: number) => {
+        refusedWrites = count;
+      },
+      settled: async () => (await store.read.selectFrom('settled').select('delivery_id').execute()).length,
+      owed: async () => (await store.read.selectFrom('owed').select('delivery_id').execute()).length,
+    };
+  }
+
+  test('C20 what becomes owed while its lane is being read is told at once, and not at the next look around', async (t) => {
+    const { between, attempted, happen, settled, clock } = await openEngine(t);
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    const reading = between.holdNext('owed');
+    await happen();
+    await reading;
+    await happen();
     between.letGo();
-    await engine.stop(0);
-    await store.close();
+    await eventually(settled, (count) => count === 3);
+    assert.deepEqual(attempted, ['1', '2', '3']);
+    assert.equal(clock.now(), TEST_EPOCH, 'no time has passed');
   });
-  await engine.start();
-  const inAccount = (work: (write: AccountWrite) => Promise<void>) =>
-    store.write((tx: Tx) => work(new AccountWrite(tx, 1, TEST_EPOCH)));
-  return {
-    engine,
-    store,
-    clock,
-    between,
-    attempted,
-    inAccount,
-    happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
-    refuseWrites: (count: number) => {
-      refusedWrites = count;
-    },
-    settled: async () => (await store.read.selectFrom('settled').select('delivery_id').execute()).length,
-    owed: async () => (await store.read.selectFrom('owed').select('delivery_id').execute()).length,
-  };
-}
 
-test('C20 what becomes owed while its lane is being read is told at once, and not at the next look around', async (t) => {
-  const { between, attempted, happen, settled, clock } = await openEngine(t);
-  await happen();
-  await eventually(settled, (count) => count === 1);
-  const reading = between.holdNext('owed');
-  await happen();
-  await reading;
-  await happen();
-  between.letGo();
-  await eventually(settled, (count) => count === 3);
-  assert.deepEqual(attempted, ['1', '2', '3']);
-  assert.equal(clock.now(), TEST_EPOCH, 'no time has passed');
-});
+  test('C13 C20 a hook that is ended and restored while it is being taken up is told as the one that it is now', async (t) => {
+    const { between, happen, inAccount, settled, owed } = await openEngine(t);
+    const reading = between.holdNext('hooks');
+    await happen();
+    await reading;
+    await inAccount((write) => endHooks(write, [HOOK], 'deleted'));
+    await inAccount((write) => revive(write, HOOK, 1));
+    between.letGo();
+    await eventually(settled, (count) => count === 1);
+    assert.equal(await owed(), 0);
+  });
 
-test('C13 C20 a hook that is ended and restored while it is being taken up is told as the one that it is now', async (t) => {
-  const { between, happen, inAccount, settled, owed } = await openEngine(t);
-  const reading = between.holdNext('hooks');
-  await happen();
-  await reading;
-  await inAccount((write) => endHooks(write, [HOOK], 'deleted'));
-  await inAccount((write) => revive(write, HOOK, 1));
-  between.letGo();
-  await eventually(settled, (count) => count === 1);
-  assert.equal(await owed(), 0);
-});
-
-test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
-  const { between, attempted, happen, inAccount, owed } = await openEngine(t);
-  const reading = between.holdNext('hooks');
-  await happen();
-  await reading;
-  await inAccount((write) => endHooks(write, [HOOK], 'deleted'));
-  between.letGo();
-  await happen();
-  for (let turns = 0; turns < 10; turns += 1) await turn();
-  assert.deepEqual(attempted, []);
-  assert.equal(await owed(), 1);
-});
-
-test('C20 what an attempt came to is kept until it can be written down; meanwhile nothing is sent twice', async (t) => {
-  const { attempted, happen, refuseWrites, settled, owed, clock } = await openEngine(t);
-  refuseWrites(3);
-  await happen();
-  for (let refused = 0; refused < 3; refused += 1) {
-    await eventually(
-      () => clock.pending,
-      (pending) => pending.includes(500),
-    );
-    assert.deepEqual([await settled(), await owed()], [0, 1]);
-    await clock.advance(500);
-  }
-  await eventually(settled, (count) => count === 1);
-  assert.deepEqual([attempted, await owed()], [['1'], 0]);
-});
-
-test('C20 a lane that cannot be read is read again soon', async (t) => {
-  const { between, happen, settled, attempted, clock } = await openEngine(t);
-  between.failures = 2;
-  await happen();
-  for (let failed = 0; failed < 2; failed += 1) {
-    await eventually(
-      () => clock.pending,
-      (pending) => pending.includes(500),
-    );
+  test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
+    const { between, attempted, happen, inAccount, owed } = await openEngine(t);
+    const reading = between.holdNext('hooks');
+    await happen();
+    await reading;
+    await inAccount((write) => endHooks(write, [HOOK], 'deleted'));
+    between.letGo();
+    await happen();
+    for (let turns = 0; turns < 10; turns += 1) await turn();
     assert.deepEqual(attempted, []);
-    await clock.advance(500);
-  }
-  await eventually(settled, (count) => count === 1);
-  assert.deepEqual(attempted, ['1']);
-});
+    assert.equal(await owed(), 1);
+  });
 
-test('C20 what no wake-up told of is found within a minute', async (t) => {
-  const { store, settled, clock, attempted } = await openEngine(t);
-  const quiet = async ({ queries }: Tx) => {
-    const delivery = { account_id: 1, user_id: 1, hook_id: HOOK, kind: 'new_event', record_id: 1, owed_at: TEST_EPOCH };
-    await queries
-      .insertInto('owed')
-      .values({ ...delivery, position: 1 })
-      .execute();
-  };
-  await store.write(quiet);
-  for (let turns = 0; turns < 10; turns += 1) await turn();
-  assert.deepEqual(attempted, []);
-  await clock.advance(60_000);
-  await eventually(settled, (count) => count === 1);
-});
+  test('C20 what an attempt came to is kept until it can be written down; meanwhile nothing is sent twice', async (t) => {
+    const { attempted, happen, refuseWrites, settled, owed, clock } = await openEngine(t);
+    refuseWrites(3);
+    await happen();
+    for (let refused = 0; refused < 3; refused += 1) {
+      await eventually(
+        () => clock.pending,
+        (pending) => pending.includes(500),
+      );
+      assert.deepEqual([await settled(), await owed()], [0, 1]);
+      await clock.advance(500);
+    }
+    await eventually(settled, (count) => count === 1);
+    assert.deepEqual([attempted, await owed()], [['1'], 0]);
+  });
+
+  test('C20 a lane that cannot be read is read again soon', async (t) => {
+    const { between, happen, settled, attempted, clock } = await openEngine(t);
+    between.failures = 2;
+    await happen();
+    for (let failed = 0; failed < 2; failed += 1) {
+      await eventually(
+        () => clock.pending,
+        (pending) => pending.includes(500),
+      );
+      assert.deepEqual(attempted, []);
+      await clock.advance(500);
+    }
+    await eventually(settled, (count) => count === 1);
+    assert.deepEqual(attempted, ['1']);
+  });
+
+  test('C20 what no wake-up told of is found within a minute', async (t) => {
+    const { store, settled, clock, attempted } = await openEngine(t);
+    const quiet = async ({ queries }: Tx) => {
+      const delivery = {
+        account_id: 1,
+        user_id: 1,
+        hook_id: HOOK,
+        kind: 'new_event',
+        record_id: 1,
+        owed_at: TEST_EPOCH,
+      };
+      await queries
+        .insertInto('owed')
+        .values({ ...delivery, position: 1 })
+        .execute();
+    };
+    await store.write(quiet);
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    assert.deepEqual(attempted, []);
+    await clock.advance(60_000);
+    await eventually(settled, (count) => count === 1);
+  });
+}

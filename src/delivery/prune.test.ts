@@ -1,144 +1,139 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { testClock } from '../../test/harness/clock.ts';
+import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
-import { temporaryFolder } from '../../test/harness/service.ts';
+import { stores } from '../../test/harness/stores.ts';
 import { createLog } from '../log.ts';
-import { openStore } from '../store/sqlite.ts';
 import { prune, startPruning } from './prune.ts';
 
-const DAY_MS = 24 * 3_600_000;
-const NOW = Date.UTC(2026, 0, 1);
+for (const { test, database } of stores) {
+  const DAY_MS = 24 * 3_600_000;
+  const NOW = Date.UTC(2026, 0, 1);
 
-/** More than one write may drop. */
-const MANY = 1_300;
+  /** More than one write may drop. */
+  const MANY = 1_300;
 
-type Hook = { hookId: number; endedAt: number | null; owed: number };
+  type Hook = { hookId: number; endedAt: number | null; owed: number };
 
-async function openWith(t: TestContext, ...hooks: Hook[]) {
-  const store = await openStore({
-    path: join(temporaryFolder(t), 'carillon.db'),
-    as: 'service',
-    onFatal: (error) => {
-      throw error;
-    },
-  });
-  t.after(() => store.close());
-  const account_id = 1;
-  await store.write(async ({ queries }) => {
-    await queries
-      .insertInto('accounts')
-      .values({ account_id, domain: 'a.test', company_name: 'A', date_created: 0 })
-      .execute();
-    const user = { account_id, user_id: 1, email: 'a@a.test', first_name: '', last_name: '', role: 'owner' };
-    await queries
-      .insertInto('users')
-      .values({ ...user, date_created: 0, date_modified: null, date_deleted: null })
-      .execute();
-    for (const { hookId: hook_id, endedAt: date_ended, owed } of hooks) {
-      const state = { due_at: null, retry_delivery_id: null, date_ended, ended_position: null };
-      const hook = { hook_id, account_id, user_id: 1, kind: 'new_event', target: 'http://a.test/', date_created: 0 };
+  async function openWith(t: TestContext, ...hooks: Hook[]) {
+    const store = await openAt(t, await database(t));
+    t.after(() => store.close());
+    const account_id = 1;
+    await store.write(async ({ queries }) => {
       await queries
-        .insertInto('hooks')
-        .values({ ...hook, ...state })
+        .insertInto('accounts')
+        .values({ account_id, domain: 'a.test', company_name: 'A', date_created: 0 })
         .execute();
-      for (let position = 1; position <= owed; position += 1) {
-        const delivery = { account_id, user_id: 1, hook_id, position, kind: 'new_event', record_id: 1, owed_at: 0 };
-        await queries.insertInto('owed').values(delivery).execute();
+      const user = { account_id, user_id: 1, email: 'a@a.test', first_name: '', last_name: '', role: 'owner' };
+      await queries
+        .insertInto('users')
+        .values({ ...user, date_created: 0, date_modified: null, date_deleted: null })
+        .execute();
+      for (const { hookId: hook_id, endedAt: date_ended, owed } of hooks) {
+        const state = { due_at: null, retry_delivery_id: null, date_ended, ended_position: null };
+        const hook = { hook_id, account_id, user_id: 1, kind: 'new_event', target: 'http://a.test/', date_created: 0 };
+        await queries
+          .insertInto('hooks')
+          .values({ ...hook, ...state })
+          .execute();
+        for (let position = 1; position <= owed; position += 1) {
+          const delivery = { account_id, user_id: 1, hook_id, position, kind: 'new_event', record_id: 1, owed_at: 0 };
+          await queries.insertInto('owed').values(delivery).execute();
+        }
       }
-    }
+    });
+    const count = async (table: 'hooks' | 'owed' | 'settled' | 'attempts' | 'occurrences') =>
+      (await store.read.selectFrom(table).selectAll().execute()).length;
+    return { store, count };
+  }
+
+  test('C20 C23 a hook that ended 30 days ago goes with what was owed to it; what is owed to a live one stays for ever', async (t) => {
+    const { store, count } = await openWith(
+      t,
+      { hookId: 1, endedAt: NOW - 30 * DAY_MS - 1, owed: MANY },
+      { hookId: 2, endedAt: NOW - 30 * DAY_MS, owed: 3 },
+      { hookId: 3, endedAt: null, owed: 4 },
+      { hookId: 4, endedAt: NOW - 300 * DAY_MS, owed: 0 },
+    );
+    assert.ok((await prune(store, NOW)) > 0);
+    const hooks = await store.read.selectFrom('hooks').select('hook_id').orderBy('hook_id').execute();
+    assert.deepEqual(
+      hooks.map((hook) => hook.hook_id),
+      [2, 3],
+    );
+    assert.equal(await count('owed'), 7);
+    assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
+    await prune(store, NOW + 1_000 * DAY_MS);
+    assert.deepEqual([await count('hooks'), await count('owed')], [1, 4]);
   });
-  const count = async (table: 'hooks' | 'owed' | 'settled' | 'attempts' | 'occurrences') =>
-    (await store.read.selectFrom(table).selectAll().execute()).length;
-  return { store, count };
+
+  test('X3 attempts and settled deliveries are kept 30 days, occurrences 90, to the millisecond', async (t) => {
+    const { store, count } = await openWith(t, { hookId: 1, endedAt: null, owed: 0 });
+    await store.write(async ({ queries }) => {
+      const [account_id, hook_id, user_id, kind, record_id] = [1, 1, 1, 'new_event', 1] as const;
+      for (let index = 1; index <= MANY; index += 1) {
+        const isOld = index <= MANY - 2;
+        const at = NOW - 30 * DAY_MS - (isOld ? 1 : 0);
+        const attempt = { outcome: '200', milliseconds: 1, counted: 0, reason: '' };
+        await queries
+          .insertInto('attempts')
+          .values({ account_id, hook_id, delivery_id: index, attempted_at: at, ...attempt })
+          .execute();
+        await queries
+          .insertInto('settled')
+          .values({
+            ...{ account_id, hook_id, user_id, kind, record_id, owed_at: 0, state: 'delivered' },
+            ...{ delivery_id: index, position: index, settled_at: at },
+          })
+          .execute();
+        const occurred_at = at - 60 * DAY_MS;
+        await queries
+          .insertInto('occurrences')
+          .values({ account_id, position: index, kind, user_id, record_id, occurred_at })
+          .execute();
+      }
+    });
+    await prune(store, NOW);
+    assert.deepEqual([await count('attempts'), await count('settled'), await count('occurrences')], [2, 2, 2]);
+    assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
+  });
+
+  test('it is done little by little: a stop is heard between two writes', async (t) => {
+    const { store, count } = await openWith(t, { hookId: 1, endedAt: 0, owed: MANY });
+    const writes: number[] = [];
+    store.onGroup((size) => writes.push(size));
+    // The first steps find nothing; the fifth drops the first of what is owed.
+    await prune(store, NOW, () => writes.length >= 4);
+    assert.equal(await count('owed'), MANY - 500);
+    assert.equal(await count('hooks'), 1, 'the hook goes last');
+  });
+
+  test('C23 it is done soon after the start, then every hour, until it is stopped', async (t) => {
+    const { store, count } = await openWith(
+      t,
+      { hookId: 1, endedAt: NOW - 40 * DAY_MS, owed: 1 },
+      { hookId: 2, endedAt: NOW - 30 * DAY_MS + 1_800_000, owed: 1 },
+    );
+    const clock = testClock(NOW);
+    const pruning = startPruning({ store, clock, log: createLog('silent') });
+    assert.equal(await count('hooks'), 2);
+    await clock.advance(10_000);
+    await eventually(
+      () => clock.pending,
+      (pending) => pending.length === 1,
+    );
+    assert.equal(await count('hooks'), 1);
+    assert.deepEqual(clock.pending, [3_600_000]);
+    await clock.advance(3_600_000);
+    await eventually(
+      () => count('hooks'),
+      (left) => left === 0,
+    );
+    pruning.stop();
+    await eventually(
+      () => clock.pending,
+      (pending) => pending.length === 0,
+    );
+  });
 }
-
-test('C20 C23 a hook that ended 30 days ago goes with what was owed to it; what is owed to a live one stays for ever', async (t) => {
-  const { store, count } = await openWith(
-    t,
-    { hookId: 1, endedAt: NOW - 30 * DAY_MS - 1, owed: MANY },
-    { hookId: 2, endedAt: NOW - 30 * DAY_MS, owed: 3 },
-    { hookId: 3, endedAt: null, owed: 4 },
-    { hookId: 4, endedAt: NOW - 300 * DAY_MS, owed: 0 },
-  );
-  assert.ok((await prune(store, NOW)) > 0);
-  const hooks = await store.read.selectFrom('hooks').select('hook_id').orderBy('hook_id').execute();
-  assert.deepEqual(
-    hooks.map((hook) => hook.hook_id),
-    [2, 3],
-  );
-  assert.equal(await count('owed'), 7);
-  assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
-  await prune(store, NOW + 1_000 * DAY_MS);
-  assert.deepEqual([await count('hooks'), await count('owed')], [1, 4]);
-});
-
-test('X3 attempts and settled deliveries are kept 30 days, occurrences 90, to the millisecond', async (t) => {
-  const { store, count } = await openWith(t, { hookId: 1, endedAt: null, owed: 0 });
-  await store.write(async ({ queries }) => {
-    const [account_id, hook_id, user_id, kind, record_id] = [1, 1, 1, 'new_event', 1] as const;
-    for (let index = 1; index <= MANY; index += 1) {
-      const isOld = index <= MANY - 2;
-      const at = NOW - 30 * DAY_MS - (isOld ? 1 : 0);
-      const attempt = { outcome: '200', milliseconds: 1, counted: 0, reason: '' };
-      await queries
-        .insertInto('attempts')
-        .values({ account_id, hook_id, delivery_id: index, attempted_at: at, ...attempt })
-        .execute();
-      await queries
-        .insertInto('settled')
-        .values({
-          ...{ account_id, hook_id, user_id, kind, record_id, owed_at: 0, state: 'delivered' },
-          ...{ delivery_id: index, position: index, settled_at: at },
-        })
-        .execute();
-      const occurred_at = at - 60 * DAY_MS;
-      await queries
-        .insertInto('occurrences')
-        .values({ account_id, position: index, kind, user_id, record_id, occurred_at })
-        .execute();
-    }
-  });
-  await prune(store, NOW);
-  assert.deepEqual([await count('attempts'), await count('settled'), await count('occurrences')], [2, 2, 2]);
-  assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
-});
-
-test('it is done little by little: a stop is heard between two writes', async (t) => {
-  const { store, count } = await openWith(t, { hookId: 1, endedAt: 0, owed: MANY });
-  const writes: number[] = [];
-  store.onGroup((size) => writes.push(size));
-  // The first steps find nothing; the fifth drops the first of what is owed.
-  await prune(store, NOW, () => writes.length >= 4);
-  assert.equal(await count('owed'), MANY - 500);
-  assert.equal(await count('hooks'), 1, 'the hook goes last');
-});
-
-test('C23 it is done soon after the start, then every hour, until it is stopped', async (t) => {
-  const { store, count } = await openWith(
-    t,
-    { hookId: 1, endedAt: NOW - 40 * DAY_MS, owed: 1 },
-    { hookId: 2, endedAt: NOW - 30 * DAY_MS + 1_800_000, owed: 1 },
-  );
-  const clock = testClock(NOW);
-  const pruning = startPruning({ store, clock, log: createLog('silent') });
-  assert.equal(await count('hooks'), 2);
-  await clock.advance(10_000);
-  await eventually(
-    () => clock.pending,
-    (pending) => pending.length === 1,
-  );
-  assert.equal(await count('hooks'), 1);
-  assert.deepEqual(clock.pending, [3_600_000]);
-  await clock.advance(3_600_000);
-  await eventually(
-    () => count('hooks'),
-    (left) => left === 0,
-  );
-  pruning.stop();
-  await eventually(
-    () => clock.pending,
-    (pending) => pending.length === 0,
-  );
-});

@@ -1,139 +1,139 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { steadyChance, testClock } from '../../test/harness/clock.ts';
+import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
-import { temporaryFolder } from '../../test/harness/service.ts';
+import { stores } from '../../test/harness/stores.ts';
 import { Problem } from '../problems.ts';
 import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import { AccountWrite } from '../store/account.ts';
-import { openStore } from '../store/sqlite.ts';
 import type { Store } from '../store/store.ts';
 import { Engine } from './engine.ts';
 import { record } from './record.ts';
 import { askFor } from './revive.ts';
 
-/** An engine whose target answers as it is told, on a database that it can be kept from writing to. */
-async function engineWithOneHook(t: TestContext) {
-  const path = join(temporaryFolder(t), 'carillon.db');
-  const store = await openStore({ path, as: 'command', onFatal: (error) => assert.fail(String(error)) });
-  const clock = testClock();
-  const told: string[] = [];
-  const state = { status: 200, writable: true, refused: 0 };
-  const write: Store['write'] = (work) => {
-    if (state.writable) return store.write(work);
-    state.refused += 1;
-    return Promise.reject(new Problem('storage_unavailable'));
-  };
-  const engine = new Engine({
-    store: { ...store, write },
-    clock,
-    chance: steadyChance(),
-    attempt: async ({ deliveryId }) => {
-      told.push(`${deliveryId}: ${state.status}`);
-      return { kind: 'answered', status: state.status, ms: 1 };
-    },
-    log: pino({ level: 'silent' }),
-    baseUrl: () => 'http://carillon.test',
-    waitsMs: [60_000, 7_200_000],
-    attemptTimeoutMs: 15_000,
-    onAttempt: () => undefined,
+for (const { test, database } of stores) {
+  /** An engine whose target answers as it is told, on a database that it can be kept from writing to. */
+  async function engineWithOneHook(t: TestContext) {
+    const store = await openAt(t, await database(t));
+    const clock = testClock();
+    const told: string[] = [];
+    const state = { status: 200, writable: true, refused: 0 };
+    const write: Store['write'] = (work) => {
+      if (state.writable) return store.write(work);
+      state.refused += 1;
+      return Promise.reject(new Problem('storage_unavailable'));
+    };
+    const engine = new Engine({
+      store: { ...store, write },
+      clock,
+      chance: steadyChance(),
+      attempt: async ({ deliveryId }) => {
+        told.push(`${deliveryId}: ${state.status}`);
+        return { kind: 'answered', status: state.status, ms: 1 };
+      },
+      log: pino({ level: 'silent' }),
+      baseUrl: () => 'http://carillon.test',
+      waitsMs: [60_000, 7_200_000],
+      attemptTimeoutMs: 15_000,
+      onAttempt: () => undefined,
+    });
+    t.after(async () => {
+      await engine.stop(0);
+      await store.close();
+    });
+    await engine.start();
+    const account = { domain: 'acme.test', email: 'owner@acme.test' };
+    const { user_id } = await store.write((tx) => createAccount(tx, account, clock.now(), systemChance));
+    const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
+      store.write((tx) => work(new AccountWrite(tx, 1, clock.now())));
+    const columns = { date_created: 0, due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
+    const { hook_id: hookId } = await inAccount((write) =>
+      write.insertRow('hooks', { ...columns, user_id, kind: 'new_event', target: 'http://target.test/' }),
+    );
+    return {
+      clock,
+      store,
+      state,
+      told: told as readonly string[],
+      toldBy: (count: number) =>
+        eventually(
+          () => told.length,
+          (length) => length >= count,
+        ),
+      occur: (recordId: number) =>
+        inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
+      redeliver: (deliveryId: number) => inAccount((write) => askFor(write, { deliveryId, hookId })),
+      /** What the database says when everything is written down. */
+      async written() {
+        const { failures, last_outcome } = await store.read
+          .selectFrom('hooks')
+          .select(['failures', 'last_outcome'])
+          .executeTakeFirstOrThrow();
+        const [owed, asks, settled, attempts] = await Promise.all([
+          store.read.selectFrom('owed').select('delivery_id').execute(),
+          store.read.selectFrom('asks').select('delivery_id').execute(),
+          store.read.selectFrom('settled').select('state').execute(),
+          store.read.selectFrom('attempts').select('outcome').execute(),
+        ]);
+        const delivered = settled.filter((row) => row.state === 'delivered').length;
+        return {
+          failures,
+          last_outcome,
+          owed: owed.length,
+          asks: asks.length,
+          delivered,
+          attempts: attempts.map((row) => row.outcome),
+        };
+      },
+    };
+  }
+
+  test('X3 C18 a redelivery asked for before the first attempt could be written down is made once, and counts nothing', async (t) => {
+    const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
+    state.writable = false;
+    await occur(1);
+    await toldBy(1);
+    state.status = 500;
+    await redeliver(1);
+    await toldBy(2);
+    await clock.advance(5_000);
+    assert.ok(state.refused > 1, 'it could not be written down all the while');
+    assert.deepEqual(await written(), { failures: 0, last_outcome: '', owed: 1, asks: 1, delivered: 0, attempts: [] });
+
+    state.writable = true;
+    await clock.advance(500);
+    const after = { failures: 0, last_outcome: '500', owed: 0, asks: 0, delivered: 1, attempts: ['200', '500'] };
+    await eventually(written, ({ attempts }) => attempts.length === 2);
+    assert.deepEqual(await written(), after);
+    state.status = 200;
+    // Whatever is looked for later: there is nothing left to tell but what is new.
+    await clock.advance(8 * 3_600_000);
+    await occur(2);
+    await toldBy(3);
+    assert.deepEqual(told, ['1: 200', '1: 500', '2: 200']);
   });
-  t.after(async () => {
-    await engine.stop(0);
-    await store.close();
+
+  test('X3 what a redelivery has told and could not be written down is not told once more when its turn comes', async (t) => {
+    const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
+    const count = 40;
+    state.status = 500;
+    for (let number = 1; number <= count; number += 1) await occur(number);
+    await toldBy(1);
+    await eventually(written, ({ failures }) => failures === 1);
+    state.writable = false;
+    state.status = 200;
+    // Beyond what is read at once, so that the lane comes to read it while the database still says that it is owed.
+    await redeliver(count);
+    await toldBy(count + 1);
+    state.writable = true;
+    await clock.advance(500);
+    await eventually(written, ({ owed }) => owed === 0);
+    assert.deepEqual(told.slice(0, 3), ['1: 500', `${count}: 200`, '1: 200']);
+    assert.equal(told.length, count + 1);
+    assert.equal(new Set(told).size, count + 1);
+    assert.equal((await written()).delivered, count);
   });
-  await engine.start();
-  const account = { domain: 'acme.test', email: 'owner@acme.test' };
-  const { user_id } = await store.write((tx) => createAccount(tx, account, clock.now(), systemChance));
-  const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
-    store.write((tx) => work(new AccountWrite(tx, 1, clock.now())));
-  const columns = { date_created: 0, due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
-  const { hook_id: hookId } = await inAccount((write) =>
-    write.insertRow('hooks', { ...columns, user_id, kind: 'new_event', target: 'http://target.test/' }),
-  );
-  return {
-    clock,
-    store,
-    state,
-    told: told as readonly string[],
-    toldBy: (count: number) =>
-      eventually(
-        () => told.length,
-        (length) => length >= count,
-      ),
-    occur: (recordId: number) =>
-      inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
-    redeliver: (deliveryId: number) => inAccount((write) => askFor(write, { deliveryId, hookId })),
-    /** What the database says when everything is written down. */
-    async written() {
-      const { failures, last_outcome } = await store.read
-        .selectFrom('hooks')
-        .select(['failures', 'last_outcome'])
-        .executeTakeFirstOrThrow();
-      const [owed, asks, settled, attempts] = await Promise.all([
-        store.read.selectFrom('owed').select('delivery_id').execute(),
-        store.read.selectFrom('asks').select('delivery_id').execute(),
-        store.read.selectFrom('settled').select('state').execute(),
-        store.read.selectFrom('attempts').select('outcome').execute(),
-      ]);
-      const delivered = settled.filter((row) => row.state === 'delivered').length;
-      return {
-        failures,
-        last_outcome,
-        owed: owed.length,
-        asks: asks.length,
-        delivered,
-        attempts: attempts.map((row) => row.outcome),
-      };
-    },
-  };
 }
-
-test('X3 C18 a redelivery asked for before the first attempt could be written down is made once, and counts nothing', async (t) => {
-  const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
-  state.writable = false;
-  await occur(1);
-  await toldBy(1);
-  state.status = 500;
-  await redeliver(1);
-  await toldBy(2);
-  await clock.advance(5_000);
-  assert.ok(state.refused > 1, 'it could not be written down all the while');
-  assert.deepEqual(await written(), { failures: 0, last_outcome: '', owed: 1, asks: 1, delivered: 0, attempts: [] });
-
-  state.writable = true;
-  await clock.advance(500);
-  const after = { failures: 0, last_outcome: '500', owed: 0, asks: 0, delivered: 1, attempts: ['200', '500'] };
-  await eventually(written, ({ attempts }) => attempts.length === 2);
-  assert.deepEqual(await written(), after);
-  state.status = 200;
-  // Whatever is looked for later: there is nothing left to tell but what is new.
-  await clock.advance(8 * 3_600_000);
-  await occur(2);
-  await toldBy(3);
-  assert.deepEqual(told, ['1: 200', '1: 500', '2: 200']);
-});
-
-test('X3 what a redelivery has told and could not be written down is not told once more when its turn comes', async (t) => {
-  const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
-  const count = 40;
-  state.status = 500;
-  for (let number = 1; number <= count; number += 1) await occur(number);
-  await toldBy(1);
-  await eventually(written, ({ failures }) => failures === 1);
-  state.writable = false;
-  state.status = 200;
-  // Beyond what is read at once, so that the lane comes to read it while the database still says that it is owed.
-  await redeliver(count);
-  await toldBy(count + 1);
-  state.writable = true;
-  await clock.advance(500);
-  await eventually(written, ({ owed }) => owed === 0);
-  assert.deepEqual(told.slice(0, 3), ['1: 500', `${count}: 200`, '1: 200']);
-  assert.equal(told.length, count + 1);
-  assert.equal(new Set(told).size, count + 1);
-  assert.equal((await written()).delivered, count);
-});

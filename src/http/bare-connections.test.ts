@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { requestText } from '../../test/harness/conversation.ts';
-import { serviceProcess } from '../../test/harness/process.ts';
+import { sqlite } from '../../test/harness/stores.ts';
 
 const CONNECTIONS = 200;
 
@@ -28,7 +28,7 @@ async function sayAndReset(baseUrl: string, bytes: string): Promise<void> {
 }
 
 test('C6 C22 whoever says something and resets the connection ends nothing but that', async (t) => {
-  const service = await serviceProcess(t);
+  const service = await sqlite.serviceProcess(t);
   for (const [what, bytes] of Object.entries(beginnings)) {
     for (let round = 0; round < CONNECTIONS / 20; round += 1)
       await Promise.all(Array.from({ length: 20 }, () => sayAndReset(service.baseUrl, bytes)));

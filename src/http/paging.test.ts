@@ -1,140 +1,146 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { type Person, testService } from '../../test/harness/service.ts';
+import { after } from 'node:test';
+import type { Person } from '../../test/harness/service.ts';
+import { stores } from '../../test/harness/stores.ts';
 
-const carillon = await testService({ after });
-const owner = await carillon.account('acme.test');
-const lists = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'keys', 'hooks', 'deliveries'];
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const lists = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'keys', 'hooks', 'deliveries'];
 
-/** Events 1 to `count`, straight into the database; all of them start on the same few days. */
-async function seed({ domain, userId }: Person, count: number): Promise<void> {
-  await carillon.store.write(async ({ queries }) => {
-    const account = await queries
-      .selectFrom('accounts')
-      .select('account_id')
-      .where('domain', '=', domain)
-      .executeTakeFirstOrThrow();
-    for (let number = 1; number <= count; number += 1) {
-      const day = `2027-01-0${1 + (number % 3)} 00:00:00`;
-      const span = { event_name: `e${number}`, start_date: day, due_date: day, project_id: 0 };
-      const stamps = { date_created: number, date_modified: null, user_id: Number(userId) };
-      await queries
-        .insertInto('events')
-        .values({ ...account, ...span, ...stamps })
-        .execute();
-    }
-  });
-}
-
-/** The address that a `Link` calls the next page; undefined where there is none. */
-function nextOf(headers: Headers): string | undefined {
-  const link = headers.get('link');
-  if (link === null) return undefined;
-  const match = /^<([^>]+)>; rel="next"$/.exec(link);
-  assert.ok(match?.[1] !== undefined, link);
-  return match[1];
-}
-
-/** Follows `Link` from an address to the end: every page's records. */
-async function follow(who: Person, path: string): Promise<unknown[][]> {
-  const pages: unknown[][] = [];
-  let next: string | undefined = `${carillon.baseUrl}${path}`;
-  while (next !== undefined) {
-    assert.ok(next.startsWith(`${carillon.baseUrl}/v2/`), next);
-    const { status, json, headers } = await carillon.call(who, 'GET', next.slice(carillon.baseUrl.length));
-    assert.equal(status, 200);
-    pages.push(json.data);
-    next = nextOf(headers);
-    assert.ok(pages.length < 100, 'it ends');
+  /** Events 1 to `count`, straight into the database; all of them start on the same few days. */
+  async function seed({ domain, userId }: Person, count: number): Promise<void> {
+    await carillon.store.write(async ({ queries }) => {
+      const account = await queries
+        .selectFrom('accounts')
+        .select('account_id')
+        .where('domain', '=', domain)
+        .executeTakeFirstOrThrow();
+      for (let number = 1; number <= count; number += 1) {
+        const day = `2027-01-0${1 + (number % 3)} 00:00:00`;
+        const span = { event_name: `e${number}`, start_date: day, due_date: day, project_id: 0 };
+        const stamps = { date_created: number, date_modified: null, user_id: Number(userId) };
+        await queries
+          .insertInto('events')
+          .values({ ...account, ...span, ...stamps })
+          .execute();
+      }
+    });
   }
-  return pages;
-}
 
-for (const noun of lists) {
-  test(`C7 an empty list of ${noun} is 200, with integers in paging`, async () => {
-    const nobody = await carillon.account(`empty-${noun}.test`);
-    const { status, json, headers } = await carillon.call(nobody, 'GET', `/v2/${noun}?offset=10`);
-    assert.equal(status, 200);
-    const total_records = ['users', 'keys'].includes(noun) ? 1 : 0;
-    assert.deepEqual(json, { paging: { offset: 10, limit: 1000, total_records }, data: [] });
-    assert.equal(nextOf(headers), undefined);
-  });
+  /** The address that a `Link` calls the next page; undefined where there is none. */
+  function nextOf(headers: Headers): string | undefined {
+    const link = headers.get('link');
+    if (link === null) return undefined;
+    const match = /^<([^>]+)>; rel="next"$/.exec(link);
+    assert.ok(match?.[1] !== undefined, link);
+    return match[1];
+  }
 
-  test(`C7 a limit or offset that is none is refused by name in ${noun}`, async () => {
-    const wrongs = ['-1', 'abc', '1.5', '', '1e3', '0x10', '%201', '1%20', '+1', '%00', 'Infinity', 'NaN'];
-    for (const [name, wrong] of [
-      ...wrongs.flatMap((one) => [
-        ['limit', one],
-        ['offset', one],
-      ]),
-      ['limit', '0'],
-    ]) {
-      const { status, json } = await carillon.call(owner, 'GET', `/v2/${noun}?${name}=${wrong}`);
-      assert.equal(status, 400, `${name}=${wrong}`);
+  /** Follows `Link` from an address to the end: every page's records. */
+  async function follow(who: Person, path: string): Promise<unknown[][]> {
+    const pages: unknown[][] = [];
+    let next: string | undefined = `${carillon.baseUrl}${path}`;
+    while (next !== undefined) {
+      assert.ok(next.startsWith(`${carillon.baseUrl}/v2/`), next);
+      const { status, json, headers } = await carillon.call(who, 'GET', next.slice(carillon.baseUrl.length));
+      assert.equal(status, 200);
+      pages.push(json.data);
+      next = nextOf(headers);
+      assert.ok(pages.length < 100, 'it ends');
+    }
+    return pages;
+  }
+
+  for (const noun of lists) {
+    test(`C7 an empty list of ${noun} is 200, with integers in paging`, async () => {
+      const nobody = await carillon.account(`empty-${noun}.test`);
+      const { status, json, headers } = await carillon.call(nobody, 'GET', `/v2/${noun}?offset=10`);
+      assert.equal(status, 200);
+      const total_records = ['users', 'keys'].includes(noun) ? 1 : 0;
+      assert.deepEqual(json, { paging: { offset: 10, limit: 1000, total_records }, data: [] });
+      assert.equal(nextOf(headers), undefined);
+    });
+
+    test(`C7 a limit or offset that is none is refused by name in ${noun}`, async () => {
+      const wrongs = ['-1', 'abc', '1.5', '', '1e3', '0x10', '%201', '1%20', '+1', '%00', 'Infinity', 'NaN'];
+      for (const [name, wrong] of [
+        ...wrongs.flatMap((one) => [
+          ['limit', one],
+          ['offset', one],
+        ]),
+        ['limit', '0'],
+      ]) {
+        const { status, json } = await carillon.call(owner, 'GET', `/v2/${noun}?${name}=${wrong}`);
+        assert.equal(status, 400, `${name}=${wrong}`);
+        assert.deepEqual(
+          json.errors.map((error: { field: string }) => error.field),
+          [name],
+        );
+      }
+    });
+
+    test(`C7 a limit above 1000 is taken as 1000 in ${noun}, and paging says so`, async () => {
+      for (const limit of ['1000', '1001', '5000', '99999999999999999999999']) {
+        const { status, json } = await carillon.call(owner, 'GET', `/v2/${noun}?limit=${limit}`);
+        assert.deepEqual([status, json.paging.limit], [200, 1000], limit);
+      }
+      const { json } = await carillon.call(owner, 'GET', `/v2/${noun}?limit=999&offset=3`);
+      assert.deepEqual([json.paging.limit, json.paging.offset], [999, 3]);
+    });
+  }
+
+  test('C7 no page holds more than 1000 records, with or without a limit; the rest is one Link away', async () => {
+    const many = await carillon.account('many.test');
+    await seed(many, 1_002);
+    for (const query of ['', '?limit=1000', '?limit=1001', '?limit=100000']) {
+      const pages = await follow(many, `/v2/events${query}`);
       assert.deepEqual(
-        json.errors.map((error: { field: string }) => error.field),
-        [name],
+        pages.map((page) => page.length),
+        [1_000, 2],
+        query,
       );
     }
   });
 
-  test(`C7 a limit above 1000 is taken as 1000 in ${noun}, and paging says so`, async () => {
-    for (const limit of ['1000', '1001', '5000', '99999999999999999999999']) {
-      const { status, json } = await carillon.call(owner, 'GET', `/v2/${noun}?limit=${limit}`);
-      assert.deepEqual([status, json.paging.limit], [200, 1000], limit);
+  test('C7 following Link to the end gives every record once, in the order of the list', async () => {
+    const many = await carillon.account('follow.test');
+    await seed(many, 25);
+    const { json } = await carillon.call(many, 'GET', '/v2/events');
+    const order = json.data.map((event: { start_date: string; event_id: string }) => [
+      event.start_date,
+      +event.event_id,
+    ]);
+    const sorted = [...order].sort(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x - y));
+    assert.deepEqual(order, sorted, 'by start_date, then by event_id as a number');
+    for (const limit of [1, 3, 5, 24, 25, 26]) {
+      const pages = await follow(many, `/v2/events?limit=${limit}`);
+      assert.deepEqual(pages.flat(), json.data, `limit ${limit}`);
+      assert.equal(pages.length, Math.ceil(25 / limit));
     }
-    const { json } = await carillon.call(owner, 'GET', `/v2/${noun}?limit=999&offset=3`);
-    assert.deepEqual([json.paging.limit, json.paging.offset], [999, 3]);
+    assert.deepEqual((await follow(many, '/v2/events?limit=4&offset=7')).flat(), json.data.slice(7));
+  });
+
+  test('C7 Link keeps the filters of the list, however they are written', async () => {
+    const many = await carillon.account('filters.test');
+    for (const client_name of ['a?b&c=d #1', 'a?b&c=d #2', 'a?b&c=d #3', 'apple']) {
+      await many.carillon.clients.create({ client_name });
+    }
+    for (const filter of ['client_name=a?b%26c%3Dd+%23', 'client_name=A%3FB&unknown=1&unknown=2', 'client_name=%23']) {
+      const pages = await follow(many, `/v2/clients?${filter}&limit=1`);
+      assert.equal(pages.flat().length, 3, filter);
+      assert.equal(new Set(pages.flat().map((client) => JSON.stringify(client))).size, 3);
+    }
+  });
+
+  test('C7 an offset beyond the end is an empty page that still says how many there are', async () => {
+    const many = await carillon.account('beyond.test');
+    await seed(many, 3);
+    for (const offset of [3, 4, 1_000_000, Number.MAX_SAFE_INTEGER]) {
+      const { status, json, headers } = await carillon.call(many, 'GET', `/v2/events?offset=${offset}`);
+      assert.equal(status, 200);
+      assert.deepEqual(json, { paging: { offset, limit: 1000, total_records: 3 }, data: [] });
+      assert.equal(nextOf(headers), undefined);
+    }
   });
 }
-
-test('C7 no page holds more than 1000 records, with or without a limit; the rest is one Link away', async () => {
-  const many = await carillon.account('many.test');
-  await seed(many, 1_002);
-  for (const query of ['', '?limit=1000', '?limit=1001', '?limit=100000']) {
-    const pages = await follow(many, `/v2/events${query}`);
-    assert.deepEqual(
-      pages.map((page) => page.length),
-      [1_000, 2],
-      query,
-    );
-  }
-});
-
-test('C7 following Link to the end gives every record once, in the order of the list', async () => {
-  const many = await carillon.account('follow.test');
-  await seed(many, 25);
-  const { json } = await carillon.call(many, 'GET', '/v2/events');
-  const order = json.data.map((event: { start_date: string; event_id: string }) => [event.start_date, +event.event_id]);
-  const sorted = [...order].sort(([a, x], [b, y]) => (a < b ? -1 : a > b ? 1 : x - y));
-  assert.deepEqual(order, sorted, 'by start_date, then by event_id as a number');
-  for (const limit of [1, 3, 5, 24, 25, 26]) {
-    const pages = await follow(many, `/v2/events?limit=${limit}`);
-    assert.deepEqual(pages.flat(), json.data, `limit ${limit}`);
-    assert.equal(pages.length, Math.ceil(25 / limit));
-  }
-  assert.deepEqual((await follow(many, '/v2/events?limit=4&offset=7')).flat(), json.data.slice(7));
-});
-
-test('C7 Link keeps the filters of the list, however they are written', async () => {
-  const many = await carillon.account('filters.test');
-  for (const client_name of ['a?b&c=d #1', 'a?b&c=d #2', 'a?b&c=d #3', 'apple']) {
-    await many.carillon.clients.create({ client_name });
-  }
-  for (const filter of ['client_name=a?b%26c%3Dd+%23', 'client_name=A%3FB&unknown=1&unknown=2', 'client_name=%23']) {
-    const pages = await follow(many, `/v2/clients?${filter}&limit=1`);
-    assert.equal(pages.flat().length, 3, filter);
-    assert.equal(new Set(pages.flat().map((client) => JSON.stringify(client))).size, 3);
-  }
-});
-
-test('C7 an offset beyond the end is an empty page that still says how many there are', async () => {
-  const many = await carillon.account('beyond.test');
-  await seed(many, 3);
-  for (const offset of [3, 4, 1_000_000, Number.MAX_SAFE_INTEGER]) {
-    const { status, json, headers } = await carillon.call(many, 'GET', `/v2/events?offset=${offset}`);
-    assert.equal(status, 200);
-    assert.deepEqual(json, { paging: { offset, limit: 1000, total_records: 3 }, data: [] });
-    assert.equal(nextOf(headers), undefined);
-  }
-});

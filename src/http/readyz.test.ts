@@ -1,67 +1,66 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { test } from 'node:test';
 import { pino } from 'pino';
 import { testClock } from '../../test/harness/clock.ts';
-import { temporaryFolder } from '../../test/harness/service.ts';
+import { openAt } from '../../test/harness/database.ts';
+import { stores } from '../../test/harness/stores.ts';
 import { createApp, patience } from '../app.ts';
 import { createMetrics } from '../metrics.ts';
 import { Problem } from '../problems.ts';
 import { systemChance } from '../secrets.ts';
-import { openStore } from '../store/sqlite.ts';
 
-test('X6 /readyz is 503 while the database takes no write, 200 when it does again, and asks it once a second', async (t) => {
-  const path = join(temporaryFolder(t), 'carillon.db');
-  const store = await openStore({ path, as: 'command', onFatal: (error) => assert.fail(String(error)) });
-  t.after(() => store.close());
-  const clock = testClock();
-  const metrics = createMetrics({ store, clock, inFlight: () => 0 });
-  let asked = 0;
-  let result: Promise<void> = Promise.resolve();
-  const { server } = await createApp({
-    store,
-    clock,
-    chance: systemChance,
-    log: pino({ level: 'silent' }),
-    metrics,
-    routes: [],
-    doors: [],
-    health: {
+for (const { test, database } of stores) {
+  test('X6 /readyz is 503 while the database takes no write, 200 when it does again, and asks it once a second', async (t) => {
+    const store = await openAt(t, await database(t));
+    t.after(() => store.close());
+    const clock = testClock();
+    const metrics = createMetrics({ store, clock, inFlight: () => 0 });
+    let asked = 0;
+    let result: Promise<void> = Promise.resolve();
+    const { server } = await createApp({
+      store,
       clock,
-      registry: metrics.registry,
-      metricsToken: '',
-      probe: () => {
-        asked += 1;
-        return result;
+      chance: systemChance,
+      log: pino({ level: 'silent' }),
+      metrics,
+      routes: [],
+      doors: [],
+      health: {
+        clock,
+        registry: metrics.registry,
+        metricsToken: '',
+        probe: () => {
+          asked += 1;
+          return result;
+        },
+        openapi: () => ({}),
+        greeting: () => ({}),
       },
-      openapi: () => ({}),
-      greeting: () => ({}),
-    },
-    baseUrl: () => 'http://carillon.test',
-    corsOrigins: [],
-    trustProxy: [],
-    maxRequests: 10,
-    patience,
+      baseUrl: () => 'http://carillon.test',
+      corsOrigins: [],
+      trustProxy: [],
+      maxRequests: 10,
+      patience,
+    });
+    t.after(() => server.close());
+    const ask = async (path = '/readyz') => {
+      const answer = await server.inject(path);
+      return [answer.statusCode, answer.json().code ?? answer.json().status, answer.headers['retry-after']];
+    };
+    const storage = new Problem('storage_unavailable');
+
+    assert.deepEqual(await ask(), [200, 'ready', undefined]);
+    result = Promise.reject(storage);
+    result.catch(() => undefined);
+    await clock.advance(999);
+    assert.deepEqual(await ask(), [200, 'ready', undefined], 'asked less than a second ago');
+    assert.equal(asked, 1);
+    await clock.advance(1);
+    for (let time = 0; time < 5; time += 1) assert.deepEqual(await ask(), [503, 'storage_unavailable', '1']);
+    assert.equal(asked, 2);
+    assert.deepEqual(await ask('/healthz'), [200, 'alive', undefined], 'the process lives all the while');
+
+    result = Promise.resolve();
+    await clock.advance(1_000);
+    assert.deepEqual(await ask(), [200, 'ready', undefined]);
   });
-  t.after(() => server.close());
-  const ask = async (path = '/readyz') => {
-    const answer = await server.inject(path);
-    return [answer.statusCode, answer.json().code ?? answer.json().status, answer.headers['retry-after']];
-  };
-  const storage = new Problem('storage_unavailable');
-
-  assert.deepEqual(await ask(), [200, 'ready', undefined]);
-  result = Promise.reject(storage);
-  result.catch(() => undefined);
-  await clock.advance(999);
-  assert.deepEqual(await ask(), [200, 'ready', undefined], 'asked less than a second ago');
-  assert.equal(asked, 1);
-  await clock.advance(1);
-  for (let time = 0; time < 5; time += 1) assert.deepEqual(await ask(), [503, 'storage_unavailable', '1']);
-  assert.equal(asked, 2);
-  assert.deepEqual(await ask('/healthz'), [200, 'alive', undefined], 'the process lives all the while');
-
-  result = Promise.resolve();
-  await clock.advance(1_000);
-  assert.deepEqual(await ask(), [200, 'ready', undefined]);
-});
+}

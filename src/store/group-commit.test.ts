@@ -4,10 +4,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { openingOf } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { Problem } from '../problems.ts';
-import { type OpenOptions, openStore } from './sqlite.ts';
+import type { OpenOptions } from './location.ts';
+import { openStore } from './open.ts';
 import type { Store, Tx } from './store.ts';
 
 /** A store on a file of its own, with everything that it reports. */
@@ -15,7 +17,11 @@ async function openTestStore(t: TestContext, options: Partial<OpenOptions> = {})
   const path = join(temporaryFolder(t), 'carillon.db');
   const fatal: unknown[] = [];
   const groups: number[] = [];
-  const store = await openStore({ path, as: 'service', onFatal: (error) => fatal.push(error), ...options });
+  const store = await openStore({
+    ...openingOf(`sqlite:${path}`),
+    onFatal: (error) => fatal.push(error),
+    ...options,
+  });
   let closed: Promise<void> | undefined;
   const close = () => {
     closed ??= store.close();

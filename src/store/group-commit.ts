@@ -1,6 +1,6 @@
 import { Problem } from '../problems.ts';
-import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_IOERR, type SqliteConnection, sqliteCode } from './sqlite-connection.ts';
 import { NewsInTheMaking, trail } from './news.ts';
+import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_IOERR, type SqliteConnection, sqliteCode } from './sqlite-connection.ts';
 import type { News, Tx } from './store.ts';
 
 /** How long a write waits for another process (a command of ours) to let go of the database. */

@@ -22,7 +22,11 @@ export function migrations(dialect: Dialect): Migration[] {
     const name = file.slice(5, -4);
     const own = file.replace(/sql$/, `${dialect.name}.sql`);
     const parts = [file, ...files.filter((other) => other === own)];
-    return { version, name, sql: parts.map((part) => fill(readFileSync(new URL(part, folder), 'utf8'), dialect)).join('') };
+    return {
+      version,
+      name,
+      sql: parts.map((part) => fill(readFileSync(new URL(part, folder), 'utf8'), dialect)).join(''),
+    };
   });
 }
 

@@ -3,21 +3,18 @@ import { existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { openingOf } from '../../test/harness/database.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
+import type { OpenOptions } from './location.ts';
 import { migrate, migrations } from './migrate.ts';
-import { dialect, type OpenOptions, openStore } from './sqlite.ts';
+import { openStore } from './open.ts';
+import { dialect } from './sqlite.ts';
 import { type Store, StoreFault } from './store.ts';
 
 const newPath = (t: TestContext) => join(temporaryFolder(t), 'carillon.db');
 
 function open(path: string, as: OpenOptions['as'] = 'service'): Promise<Store> {
-  return openStore({
-    path,
-    as,
-    onFatal: (error) => {
-      throw error;
-    },
-  });
+  return openStore({ ...openingOf(`sqlite:${path}`), as });
 }
 
 /** One line for the operator: what it says, and that it is one. */

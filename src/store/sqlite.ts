@@ -2,6 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:f
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { GroupCommit } from './group-commit.ts';
+import type { Location, OpenOptions } from './location.ts';
 import { type Dialect, migrate } from './migrate.ts';
 import { Listeners } from './news.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
@@ -25,40 +26,32 @@ export const dialect: Dialect = {
 /** Written again at each probe; means nothing. */
 const PROBED = 1;
 
-export type OpenOptions = {
-  /** The file; its folder is made if it is missing. */
-  path: string;
-  /** A running service holds the file against a second one; a command works beside it. */
-  as: 'service' | 'command';
-  /** Called when the outcome of a commit is unknown or the file is corrupt; the process is expected to end. */
-  onFatal: (error: unknown) => void;
-  /** The most pages the file may have; for tests of a full disk. */
-  maxPages?: number;
-};
+type Options = OpenOptions<Extract<Location, { scheme: 'sqlite' }>>;
 
 /**
  * Opens, and brings up to date, the database in an SQLite file: WAL, `synchronous=FULL`, one writer with group commit,
  * one connection for reads. Throws `StoreFault` with one line for the operator.
  */
-export async function openStore(options: OpenOptions): Promise<Store> {
+export async function openStore(options: Options): Promise<Store> {
   checkVersion();
-  makeFile(options.path);
-  const lock = options.as === 'service' ? takeLock(options.path) : undefined;
+  const { path } = options.database;
+  makeFile(path);
+  const lock = options.as === 'service' ? takeLock(path) : undefined;
   let writer: SqliteConnection | undefined;
   try {
-    const connection = new SqliteConnection(options.path, { readOnly: false });
+    const connection = new SqliteConnection(path, { readOnly: false });
     writer = connection;
     await whenNotBusy(() => prepareFile(connection, options));
-    const reader = new SqliteConnection(options.path, { readOnly: true });
+    const reader = new SqliteConnection(path, { readOnly: true });
     return createStore(connection, reader, lock, options.onFatal);
   } catch (error) {
     writer?.close();
     lock?.close();
-    throw asFault(error, options.path);
+    throw asFault(error, path);
   }
 }
 
-function prepareFile(writer: SqliteConnection, options: OpenOptions): void {
+function prepareFile(writer: SqliteConnection, options: Options): void {
   writer.exec('pragma journal_mode = wal');
   writer.exec('pragma synchronous = full');
   // 32 MiB of pages in memory, and the log copied back every 16 MiB: fewer reads, fewer checkpoints under load.

@@ -1,26 +1,26 @@
-import { join } from 'node:path';
 import { type Started, startProcess } from '../../demo/started.ts';
 import { apiKey, Carillon } from '../../src/sdk/index.ts';
-import { type Cleanup, temporaryFolder } from './service.ts';
+import type { Cleanup } from './service.ts';
 
 /** A service in a process of its own, and a client of the account that its first start made. */
 export type ServiceProcess = Started & {
-  readonly path: string;
+  /** What `--database` takes. */
+  readonly database: string;
   readonly carillon: Carillon;
   readonly headers: Readonly<Record<string, string>>;
 };
 
 /** Starts `carillon serve` on a free port and waits until it is ready; killed when the test ends, if it still lives. */
-export async function serviceProcess(
+export async function startServiceProcess(
   context: Cleanup,
+  database: string,
   options: Readonly<Record<string, string>> = {},
 ): Promise<ServiceProcess> {
-  const path = join(temporaryFolder(context), 'carillon.db');
-  const started = await startProcess({ CARILLON_DATABASE: `sqlite:${path}`, CARILLON_PORT: '0', ...options });
+  const started = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0', ...options });
   context.after(() => started.process.kill('SIGKILL'));
   const { baseUrl, domain = '', key = '' } = started;
   const ready = await fetch(`${baseUrl}/readyz`);
   if (ready.status !== 200) throw new Error(`not ready: ${ready.status} ${await ready.text()}`);
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
-  return { ...started, path, carillon, headers: { domain, key } };
+  return { ...started, database, carillon, headers: { domain, key } };
 }

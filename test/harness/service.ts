@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../src/access.ts';
+import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { OptionName } from '../../src/config/options.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
@@ -12,15 +13,15 @@ import { apiKey, Carillon } from '../../src/sdk/index.ts';
 import { systemChance } from '../../src/secrets.ts';
 import { type Ports, type Service, startService } from '../../src/service.ts';
 import { AccountWrite } from '../../src/store/account.ts';
-import { openStore } from '../../src/store/sqlite.ts';
+import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** What a test starts a service with; everything else is as a newcomer has it, but for short waits. */
 export type Setup = {
   readonly options?: Partial<Record<OptionName, string>>;
   readonly ports?: Partial<Ports>;
-  /** The database file; a new one in a folder of its own when left out. */
-  readonly path?: string;
+  /** The database; a new one of its own when left out. */
+  readonly database?: string;
 };
 
 /** Someone who calls: their client, and what they call with. */
@@ -35,7 +36,8 @@ export type Person = {
 export type TestService = {
   readonly service: Service;
   readonly baseUrl: string;
-  readonly path: string;
+  /** What `--database` takes. */
+  readonly database: string;
   /** A second connection to the database, for looking at what is really there. */
   readonly store: Store;
   /** Every line that was logged. */
@@ -76,22 +78,28 @@ export function temporaryFolder(context: Cleanup): string {
   return folder;
 }
 
-/** Starts a whole service in this process, on a real file and a real socket; stopped when the test ends. */
-export async function testService(context: Cleanup, setup: Setup = {}): Promise<TestService> {
-  const path = setup.path ?? join(temporaryFolder(context), 'carillon.db');
+/** Starts a whole service in this process, on a real database and a real socket; stopped when the test ends. */
+export async function startTestService(context: Cleanup, database: string, setup: Setup): Promise<TestService> {
   const flags = {
     port: '0',
     retryWaits: '50ms,100ms',
     attemptTimeout: '2s',
     ...setup.options,
-    database: `sqlite:${path}`,
+    database,
   };
   const loaded = loadConfig({ flags, environment: {} });
   if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const service = await startService(loaded.config, { log, ...setup.ports });
-  const store = await openStore({ path, as: 'command', onFatal: fail });
+  const store = await openStore({
+    database: loaded.config.database,
+    as: 'command',
+    onFatal: fail,
+    clock: systemClock,
+    log,
+    durability: 'any',
+  });
   let stopped: Promise<void> | undefined;
   const stop = () => {
     stopped ??= store.close().then(() => service.stop());
@@ -120,7 +128,7 @@ export async function testService(context: Cleanup, setup: Setup = {}): Promise<
   return {
     service,
     baseUrl,
-    path,
+    database,
     store,
     logged,
     stop,

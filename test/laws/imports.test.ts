@@ -15,7 +15,7 @@ const DIRECTIONS: Readonly<Record<string, readonly string[]>> = {
   store: [],
   'metrics.ts': ['store'],
   delivery: ['store'],
-  config: ['delivery'],
+  config: ['delivery', 'store'],
   http: ['store'],
   resources: ['http', 'delivery', 'store'],
   'app.ts': ['http', 'metrics.ts', 'store'],

@@ -1,152 +1,155 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { createLog } from '../../src/log.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import { systemChance } from '../../src/secrets.ts';
 import { furnish, type Ids } from '../harness/furnished.ts';
-import { type Answer, type Person, testService } from '../harness/service.ts';
+import type { Answer, Person } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 import { bodies, meanings, type Value, values } from './bad-input.table.ts';
 
-// Whatever is written into any field of any row is either fine or a 4xx problem that names the field: never a 5xx,
-// and what was refused left nothing behind.
+for (const { test, testService } of stores) {
+  // Whatever is written into any field of any row is either fine or a 4xx problem that names the field: never a 5xx,
+  // and what was refused left nothing behind.
 
-const rows = allRoutes({
-  guard: { judge: async () => ({ failure: 'no_such_name' }) },
-  chance: systemChance,
-  log: createLog('silent'),
-  baseUrl: () => '',
-});
-const nameOf = (row: Route) => `${row.method} ${row.path}`;
-const withBody = rows.filter((row) => row.body !== undefined);
+  const rows = allRoutes({
+    guard: { judge: async () => ({ failure: 'no_such_name' }) },
+    chance: systemChance,
+    log: createLog('silent'),
+    baseUrl: () => '',
+  });
+  const nameOf = (row: Route) => `${row.method} ${row.path}`;
+  const withBody = rows.filter((row) => row.body !== undefined);
 
-const carillon = await testService({ after });
-let number = 0;
-const numbered = (json: string) => {
-  number += 1;
-  return json.replaceAll('{n}', String(number));
-};
+  const carillon = await testService({ after });
+  let number = 0;
+  const numbered = (json: string) => {
+    number += 1;
+    return json.replaceAll('{n}', String(number));
+  };
 
-// Ids from 1 to 10 are another account's: whoever names one of them here names nothing.
-const stranger = await carillon.account('other.test');
-for (let count = 0; count < 10; count += 1) {
-  await furnish(stranger, carillon, () => numbered('http://127.0.0.1:9/other/{n}'));
-}
-const owner = await carillon.account('acme.test');
-const ids = await furnish(owner, carillon, () => numbered('http://127.0.0.1:9/own/{n}'));
-// Whatever day is tried as its start is in order.
-await owner.carillon.events.update(ids.event_id, { due_date: '20991231' });
-assert.ok(Object.values(ids).every((id) => Number(id) > 7));
-
-const pathOf = (row: Route) => `/v2${row.path.replace(/\{(\w+)\}/g, (_, name: keyof Ids) => ids[name])}`;
-
-function send(row: Route, body: string, who: Person = owner): Promise<Answer> {
-  return carillon.call(who, row.method, pathOf(row), body);
-}
-
-/** The least body of a row with one field written as `json`, or left out. */
-function bodyWith(row: Route, field: string, json: string | undefined): string {
-  const least = Object.entries(bodies[nameOf(row)]?.least ?? {}).filter(([name]) => name !== field);
-  const parts = least.map(([name, text]) => `${JSON.stringify(name)}:${JSON.stringify(text)}`);
-  if (json !== undefined) parts.push(`${JSON.stringify(field)}:${json.replaceAll('{user}', owner.userId)}`);
-  return numbered(`{${parts.join()}}`);
-}
-
-/** How much has been written: rows of every table, every account's position. Deliveries go on by themselves. */
-async function written(): Promise<unknown> {
-  const counts: Record<string, number> = {};
-  const { read } = carillon.store;
-  for (const table of ['users', 'api_keys', 'clients', 'projects', 'tasks', 'subtasks', 'events', 'hooks'] as const) {
-    const { count } = await read
-      .selectFrom(table)
-      .select((select) => select.fn.countAll<number>().as('count'))
-      .executeTakeFirstOrThrow();
-    counts[table] = count;
+  // Ids from 1 to 10 are another account's: whoever names one of them here names nothing.
+  const stranger = await carillon.account('other.test');
+  for (let count = 0; count < 10; count += 1) {
+    await furnish(stranger, carillon, () => numbered('http://127.0.0.1:9/other/{n}'));
   }
-  const assignments = await read.selectFrom('assignments').selectAll().execute();
-  return { counts, assignments, positions: await read.selectFrom('positions').selectAll().execute() };
-}
+  const owner = await carillon.account('acme.test');
+  const ids = await furnish(owner, carillon, () => numbered('http://127.0.0.1:9/own/{n}'));
+  // Whatever day is tried as its start is in order.
+  await owner.carillon.events.update(ids.event_id, { due_date: '20991231' });
+  assert.ok(Object.values(ids).every((id) => Number(id) > 7));
 
-/** The record that a row changes, as it is now. */
-async function recordOf(row: Route): Promise<unknown> {
-  return row.method === 'PUT' ? (await carillon.call(owner, 'GET', pathOf(row))).json : undefined;
-}
+  const pathOf = (row: Route) => `/v2${row.path.replace(/\{(\w+)\}/g, (_, name: keyof Ids) => ids[name])}`;
 
-function mustName(answer: Answer, field: string, what: string): void {
-  const { status, json } = answer;
-  assert.deepEqual([status, json?.code], [400, 'invalid_input'], `${what}: ${answer.text.slice(0, 300)}`);
-  assert.deepEqual(
-    json.errors.map((error: { field: string }) => error.field),
-    [field],
-    what,
-  );
-  assert.match(json.errors[0].message, /^(must|is|has|forbidden)\b/, what);
-}
+  function send(row: Route, body: string, who: Person = owner): Promise<Answer> {
+    return carillon.call(who, row.method, pathOf(row), body);
+  }
 
-test('C4 C6 the table knows every field of every row, and no other', () => {
-  assert.deepEqual(Object.keys(bodies).sort(), withBody.map(nameOf).sort());
+  /** The least body of a row with one field written as `json`, or left out. */
+  function bodyWith(row: Route, field: string, json: string | undefined): string {
+    const least = Object.entries(bodies[nameOf(row)]?.least ?? {}).filter(([name]) => name !== field);
+    const parts = least.map(([name, text]) => `${JSON.stringify(name)}:${JSON.stringify(text)}`);
+    if (json !== undefined) parts.push(`${JSON.stringify(field)}:${json.replaceAll('{user}', owner.userId)}`);
+    return numbered(`{${parts.join()}}`);
+  }
+
+  /** How much has been written: rows of every table, every account's position. Deliveries go on by themselves. */
+  async function written(): Promise<unknown> {
+    const counts: Record<string, number> = {};
+    const { read } = carillon.store;
+    for (const table of ['users', 'api_keys', 'clients', 'projects', 'tasks', 'subtasks', 'events', 'hooks'] as const) {
+      const { count } = await read
+        .selectFrom(table)
+        .select((select) => select.fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow();
+      counts[table] = count;
+    }
+    const assignments = await read.selectFrom('assignments').selectAll().execute();
+    return { counts, assignments, positions: await read.selectFrom('positions').selectAll().execute() };
+  }
+
+  /** The record that a row changes, as it is now. */
+  async function recordOf(row: Route): Promise<unknown> {
+    return row.method === 'PUT' ? (await carillon.call(owner, 'GET', pathOf(row))).json : undefined;
+  }
+
+  function mustName(answer: Answer, field: string, what: string): void {
+    const { status, json } = answer;
+    assert.deepEqual([status, json?.code], [400, 'invalid_input'], `${what}: ${answer.text.slice(0, 300)}`);
+    assert.deepEqual(
+      json.errors.map((error: { field: string }) => error.field),
+      [field],
+      what,
+    );
+    assert.match(json.errors[0].message, /^(must|is|has|forbidden)\b/, what);
+  }
+
+  test('C4 C6 the table knows every field of every row, and no other', () => {
+    assert.deepEqual(Object.keys(bodies).sort(), withBody.map(nameOf).sort());
+    for (const row of withBody) {
+      const properties = Object.keys((row.body?.properties ?? {}) as object);
+      assert.deepEqual(Object.keys(bodies[nameOf(row)]?.fields ?? {}).sort(), properties.sort(), nameOf(row));
+    }
+  });
+
   for (const row of withBody) {
-    const properties = Object.keys((row.body?.properties ?? {}) as object);
-    assert.deepEqual(Object.keys(bodies[nameOf(row)]?.fields ?? {}).sort(), properties.sort(), nameOf(row));
+    const { fields, least } = bodies[nameOf(row)] ?? { fields: {}, least: {} };
+
+    test(`C4 C6 ${nameOf(row)} refuses every wrong value of every field by name, and writes nothing`, async () => {
+      const [before, record] = [await written(), await recordOf(row)];
+      for (const [field, meaning] of Object.entries(fields)) {
+        const { takes, unknown = [] }: { takes: readonly Value[]; unknown?: readonly Value[] } = meanings[meaning];
+        const wrong = (Object.keys(values) as Value[]).filter((value) => !takes.includes(value));
+        const asked = wrong.map(async (value) => {
+          const what = `${field}: ${value}`;
+          const answer = await send(row, bodyWith(row, field, values[value]));
+          if (!unknown.includes(value)) return mustName(answer, field, what);
+          assert.deepEqual([answer.status, answer.json?.code], [404, 'not_found'], what);
+        });
+        await Promise.all(asked);
+        if (field in least) mustName(await send(row, bodyWith(row, field, undefined)), field, `${field}: missing`);
+      }
+      assert.deepEqual(await written(), before);
+      assert.deepEqual(await recordOf(row), record);
+    });
+
+    test(`C4 ${nameOf(row)} accepts what its fields are for`, async () => {
+      for (const [field, meaning] of Object.entries(fields)) {
+        for (const value of meanings[meaning].takes) {
+          const { status, text } = await send(row, bodyWith(row, field, values[value]));
+          assert.equal(status, row.status, `${field}: ${value}: ${text.slice(0, 300)}`);
+        }
+        if (!(field in least)) {
+          assert.equal((await send(row, bodyWith(row, field, undefined))).status, row.status, `${field}: left out`);
+        }
+      }
+    });
+
+    test(`C4 ${nameOf(row)} refuses a body that is no object, and writes nothing`, async () => {
+      const [before, record] = [await written(), await recordOf(row)];
+      const { list, text, null: none, true: yes, seven } = values;
+      for (const body of ['', '{', list, text, none, yes, seven, values['lists 10,000 deep'], '{"__proto__":{}}']) {
+        const { status, json } = await send(row, body);
+        assert.deepEqual([status, json?.code], [400, 'malformed_body'], body.slice(0, 40));
+      }
+      assert.deepEqual(await written(), before);
+      assert.deepEqual(await recordOf(row), record);
+    });
   }
-});
 
-for (const row of withBody) {
-  const { fields, least } = bodies[nameOf(row)] ?? { fields: {}, least: {} };
-
-  test(`C4 C6 ${nameOf(row)} refuses every wrong value of every field by name, and writes nothing`, async () => {
-    const [before, record] = [await written(), await recordOf(row)];
-    for (const [field, meaning] of Object.entries(fields)) {
-      const { takes, unknown = [] }: { takes: readonly Value[]; unknown?: readonly Value[] } = meanings[meaning];
-      const wrong = (Object.keys(values) as Value[]).filter((value) => !takes.includes(value));
-      const asked = wrong.map(async (value) => {
-        const what = `${field}: ${value}`;
-        const answer = await send(row, bodyWith(row, field, values[value]));
-        if (!unknown.includes(value)) return mustName(answer, field, what);
-        assert.deepEqual([answer.status, answer.json?.code], [404, 'not_found'], what);
-      });
-      await Promise.all(asked);
-      if (field in least) mustName(await send(row, bodyWith(row, field, undefined)), field, `${field}: missing`);
-    }
-    assert.deepEqual(await written(), before);
-    assert.deepEqual(await recordOf(row), record);
-  });
-
-  test(`C4 ${nameOf(row)} accepts what its fields are for`, async () => {
-    for (const [field, meaning] of Object.entries(fields)) {
-      for (const value of meanings[meaning].takes) {
-        const { status, text } = await send(row, bodyWith(row, field, values[value]));
-        assert.equal(status, row.status, `${field}: ${value}: ${text.slice(0, 300)}`);
-      }
-      if (!(field in least)) {
-        assert.equal((await send(row, bodyWith(row, field, undefined))).status, row.status, `${field}: left out`);
+  test('C4 rows without a body refuse one that is no JSON, and ignore any other', async () => {
+    const bodiless = rows.filter((row) => row.body === undefined && row.method !== 'GET');
+    const before = await written();
+    for (const row of bodiless) {
+      const path = `/v2${row.path.replace(/\{\w+\}/g, '9007199254740991')}`;
+      const broken = await carillon.call(owner, row.method, path, '{');
+      assert.deepEqual([broken.status, broken.json.code], [400, 'malformed_body'], nameOf(row));
+      for (const body of [values.list, values.null, values.text, values['objects 5,000 deep'], '{"id":1}']) {
+        const { status, json } = await carillon.call(owner, row.method, path, body);
+        assert.deepEqual([status, json.code], [404, 'not_found'], `${nameOf(row)} ${body.slice(0, 20)}`);
       }
     }
-  });
-
-  test(`C4 ${nameOf(row)} refuses a body that is no object, and writes nothing`, async () => {
-    const [before, record] = [await written(), await recordOf(row)];
-    const { list, text, null: none, true: yes, seven } = values;
-    for (const body of ['', '{', list, text, none, yes, seven, values['lists 10,000 deep'], '{"__proto__":{}}']) {
-      const { status, json } = await send(row, body);
-      assert.deepEqual([status, json?.code], [400, 'malformed_body'], body.slice(0, 40));
-    }
     assert.deepEqual(await written(), before);
-    assert.deepEqual(await recordOf(row), record);
   });
 }
-
-test('C4 rows without a body refuse one that is no JSON, and ignore any other', async () => {
-  const bodiless = rows.filter((row) => row.body === undefined && row.method !== 'GET');
-  const before = await written();
-  for (const row of bodiless) {
-    const path = `/v2${row.path.replace(/\{\w+\}/g, '9007199254740991')}`;
-    const broken = await carillon.call(owner, row.method, path, '{');
-    assert.deepEqual([broken.status, broken.json.code], [400, 'malformed_body'], nameOf(row));
-    for (const body of [values.list, values.null, values.text, values['objects 5,000 deep'], '{"id":1}']) {
-      const { status, json } = await carillon.call(owner, row.method, path, body);
-      assert.deepEqual([status, json.code], [404, 'not_found'], `${nameOf(row)} ${body.slice(0, 20)}`);
-    }
-  }
-  assert.deepEqual(await written(), before);
-});

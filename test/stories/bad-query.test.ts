@@ -1,116 +1,118 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { createLog } from '../../src/log.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import { systemChance } from '../../src/secrets.ts';
-import { testService } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 
-// Whatever is written into any parameter of any list is either fine or a 400 that names it: never a 5xx.
+for (const { test, testService } of stores) {
+  // Whatever is written into any parameter of any list is either fine or a 400 that names it: never a 5xx.
 
-/** Every value that is tried, as it stands in an address; the lone surrogate is one in UTF-8. */
-const values = {
-  empty: '',
-  blank: '%20',
-  text: 'text',
-  zero: '0',
-  one: '1',
-  'minus one': '-1',
-  'a fraction': '1.5',
-  'a huge number': '1e308',
-  'no number': 'NaN',
-  'an id beyond 2^53': '9007199254740992',
-  'a day': '20270601',
-  'a day that is none': '20260230',
-  'a time': '2027-06-01%2000:00:00',
-  NUL: 'a%00b',
-  'a lone surrogate': 'a%ED%A0%80b',
-  'broken escapes': '%zz%',
-  'a list': '[]',
-  'an object': '{}',
-  quotes: `'"--;%5C`,
-  'too long': 'x'.repeat(256),
-  'far too long': 'x'.repeat(5_000),
-  'deep brackets': '%5B'.repeat(1_000),
-  'a word of hooks': 'live',
-  'a word of deliveries': 'owed',
-  'a word of every status': 'archived',
-  'a word of subtasks': 'onhold',
-  'an order': 'latest',
-} as const;
+  /** Every value that is tried, as it stands in an address; the lone surrogate is one in UTF-8. */
+  const values = {
+    empty: '',
+    blank: '%20',
+    text: 'text',
+    zero: '0',
+    one: '1',
+    'minus one': '-1',
+    'a fraction': '1.5',
+    'a huge number': '1e308',
+    'no number': 'NaN',
+    'an id beyond 2^53': '9007199254740992',
+    'a day': '20270601',
+    'a day that is none': '20260230',
+    'a time': '2027-06-01%2000:00:00',
+    NUL: 'a%00b',
+    'a lone surrogate': 'a%ED%A0%80b',
+    'broken escapes': '%zz%',
+    'a list': '[]',
+    'an object': '{}',
+    quotes: `'"--;%5C`,
+    'too long': 'x'.repeat(256),
+    'far too long': 'x'.repeat(5_000),
+    'deep brackets': '%5B'.repeat(1_000),
+    'a word of hooks': 'live',
+    'a word of deliveries': 'owed',
+    'a word of every status': 'archived',
+    'a word of subtasks': 'onhold',
+    'an order': 'latest',
+  } as const;
 
-type Value = keyof typeof values;
+  type Value = keyof typeof values;
 
-const numbers: Value[] = ['one', 'an id beyond 2^53', 'a day', 'a day that is none'];
-const notText: Value[] = ['empty', 'blank', 'NUL', 'too long', 'far too long', 'deep brackets'];
+  const numbers: Value[] = ['one', 'an id beyond 2^53', 'a day', 'a day that is none'];
+  const notText: Value[] = ['empty', 'blank', 'NUL', 'too long', 'far too long', 'deep brackets'];
 
-/** What a parameter takes, by its meaning, written down by hand from the contract; the rest must be refused. */
-const meanings = {
-  limit: numbers,
-  offset: [...numbers, 'zero'],
-  id: ['zero', 'one', 'a day', 'a day that is none'],
-  day: ['a day'],
-  text: (Object.keys(values) as Value[]).filter((value) => !notText.includes(value)),
-  order: ['an order'],
-  'state of hooks': ['a word of hooks'],
-  'state of deliveries': ['a word of deliveries'],
-  'status of projects': ['a word of every status'],
-  'status of tasks': ['a word of every status', 'a word of subtasks'],
-  'status of subtasks': ['a word of subtasks'],
-} satisfies Record<string, Value[]>;
+  /** What a parameter takes, by its meaning, written down by hand from the contract; the rest must be refused. */
+  const meanings = {
+    limit: numbers,
+    offset: [...numbers, 'zero'],
+    id: ['zero', 'one', 'a day', 'a day that is none'],
+    day: ['a day'],
+    text: (Object.keys(values) as Value[]).filter((value) => !notText.includes(value)),
+    order: ['an order'],
+    'state of hooks': ['a word of hooks'],
+    'state of deliveries': ['a word of deliveries'],
+    'status of projects': ['a word of every status'],
+    'status of tasks': ['a word of every status', 'a word of subtasks'],
+    'status of subtasks': ['a word of subtasks'],
+  } satisfies Record<string, Value[]>;
 
-type Parameters = Readonly<Record<string, keyof typeof meanings>>;
+  type Parameters = Readonly<Record<string, keyof typeof meanings>>;
 
-const paging: Parameters = { limit: 'limit', offset: 'offset' };
-const due: Parameters = { due_from: 'day', due_to: 'day' };
-const created: Parameters = { created_from: 'day', created_to: 'day' };
-const completed: Parameters = { completed_from: 'day', completed_to: 'day' };
+  const paging: Parameters = { limit: 'limit', offset: 'offset' };
+  const due: Parameters = { due_from: 'day', due_to: 'day' };
+  const created: Parameters = { created_from: 'day', created_to: 'day' };
+  const completed: Parameters = { completed_from: 'day', completed_to: 'day' };
 
-/** Every parameter of every list. */
-const lists: Readonly<Record<string, Parameters>> = {
-  '/events': {
-    ...{ ...paging, ...due, project_id: 'id', from: 'day', to: 'day', start_from: 'day', start_to: 'day' },
-    ...{ start_date_from: 'day', start_date_to: 'day', due_date_from: 'day', due_date_to: 'day' },
-  },
-  '/clients': { ...paging, client_name: 'text' },
-  '/projects': {
-    ...{ ...paging, ...due, ...created, client_id: 'id', tag: 'text', status: 'status of projects', order: 'order' },
-  },
-  '/tasks': { ...paging, ...due, ...created, ...completed, project_id: 'id', tag: 'text', status: 'status of tasks' },
-  '/subtasks': { ...paging, ...due, ...completed, task_id: 'id', user_id: 'id', status: 'status of subtasks' },
-  '/users': paging,
-  '/hooks': { ...paging, state: 'state of hooks', user_id: 'id' },
-  '/deliveries': { ...paging, hook_id: 'id', user_id: 'id', state: 'state of deliveries' },
-  '/keys': { ...paging, user_id: 'id' },
-};
+  /** Every parameter of every list. */
+  const lists: Readonly<Record<string, Parameters>> = {
+    '/events': {
+      ...{ ...paging, ...due, project_id: 'id', from: 'day', to: 'day', start_from: 'day', start_to: 'day' },
+      ...{ start_date_from: 'day', start_date_to: 'day', due_date_from: 'day', due_date_to: 'day' },
+    },
+    '/clients': { ...paging, client_name: 'text' },
+    '/projects': {
+      ...{ ...paging, ...due, ...created, client_id: 'id', tag: 'text', status: 'status of projects', order: 'order' },
+    },
+    '/tasks': { ...paging, ...due, ...created, ...completed, project_id: 'id', tag: 'text', status: 'status of tasks' },
+    '/subtasks': { ...paging, ...due, ...completed, task_id: 'id', user_id: 'id', status: 'status of subtasks' },
+    '/users': paging,
+    '/hooks': { ...paging, state: 'state of hooks', user_id: 'id' },
+    '/deliveries': { ...paging, hook_id: 'id', user_id: 'id', state: 'state of deliveries' },
+    '/keys': { ...paging, user_id: 'id' },
+  };
 
-const carillon = await testService({ after });
-const owner = await carillon.account('acme.test');
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
 
-test('C4 C6 the table knows every parameter of every list, and no other', () => {
-  const rows = allRoutes({
-    guard: { judge: async () => ({ failure: 'no_such_name' }) },
-    chance: systemChance,
-    log: createLog('silent'),
-    baseUrl: () => '',
+  test('C4 C6 the table knows every parameter of every list, and no other', () => {
+    const rows = allRoutes({
+      guard: { judge: async () => ({ failure: 'no_such_name' }) },
+      chance: systemChance,
+      log: createLog('silent'),
+      baseUrl: () => '',
+    });
+    const known = Object.entries(lists).map(([path, parameters]) => [path, Object.keys(parameters).sort()]);
+    const rest = rows.filter((row) => Object.keys(row.parameters).length > 0);
+    const wanted = rest.map((row) => [row.path, Object.keys(row.parameters).sort()]);
+    assert.deepEqual(Object.fromEntries(known), Object.fromEntries(wanted));
   });
-  const known = Object.entries(lists).map(([path, parameters]) => [path, Object.keys(parameters).sort()]);
-  const rest = rows.filter((row) => Object.keys(row.parameters).length > 0);
-  const wanted = rest.map((row) => [row.path, Object.keys(row.parameters).sort()]);
-  assert.deepEqual(Object.fromEntries(known), Object.fromEntries(wanted));
-});
 
-for (const [path, parameters] of Object.entries(lists)) {
-  test(`C4 C6 GET ${path} refuses every wrong value of every parameter by name`, async () => {
-    const asked = Object.entries(parameters).flatMap(([name, meaning]) =>
-      (Object.keys(values) as Value[]).map(async (value) => {
-        const answer = await carillon.call(owner, 'GET', `/v2${path}?${name}=${values[value]}`);
-        const what = `${name}=${value}: ${answer.text.slice(0, 200)}`;
-        if (meanings[meaning].some((one) => one === value)) return assert.equal(answer.status, 200, what);
-        assert.deepEqual([answer.status, answer.json?.code], [400, 'invalid_input'], what);
-        const named = answer.json.errors.map((error: { field: string }) => error.field);
-        assert.deepEqual(named, [name], what);
-      }),
-    );
-    await Promise.all(asked);
-  });
+  for (const [path, parameters] of Object.entries(lists)) {
+    test(`C4 C6 GET ${path} refuses every wrong value of every parameter by name`, async () => {
+      const asked = Object.entries(parameters).flatMap(([name, meaning]) =>
+        (Object.keys(values) as Value[]).map(async (value) => {
+          const answer = await carillon.call(owner, 'GET', `/v2${path}?${name}=${values[value]}`);
+          const what = `${name}=${value}: ${answer.text.slice(0, 200)}`;
+          if (meanings[meaning].some((one) => one === value)) return assert.equal(answer.status, 200, what);
+          assert.deepEqual([answer.status, answer.json?.code], [400, 'invalid_input'], what);
+          const named = answer.json.errors.map((error: { field: string }) => error.field);
+          assert.deepEqual(named, [name], what);
+        }),
+      );
+      await Promise.all(asked);
+    });
+  }
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { eventually } from '../harness/eventually.ts';
-import { testService } from '../harness/service.ts';
+import { startTestService, temporaryFolder } from '../harness/service.ts';
 import { startTarget } from '../harness/target.ts';
 
 const event = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '20270102' };
@@ -10,8 +11,9 @@ const event = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '
 test('C20 a full disk: writes are answered 503, reads go on, nothing acknowledged is lost, and it works again with room', async (t) => {
   const fatal: unknown[] = [];
   const ports = { maxPages: 150, onFatal: (error: unknown) => void fatal.push(error) };
-  const carillon = await testService(t, { ports });
-  const ballast = new DatabaseSync(carillon.path, { timeout: 5_000 });
+  const path = join(temporaryFolder(t), 'carillon.db');
+  const carillon = await startTestService(t, `sqlite:${path}`, { ports });
+  const ballast = new DatabaseSync(path, { timeout: 5_000 });
   t.after(() => ballast.close());
   ballast.exec('create table ballast (bytes blob); insert into ballast values (zeroblob(120000))');
   const owner = await carillon.account('acme.test');

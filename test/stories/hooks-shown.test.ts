@@ -1,142 +1,149 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { steadyChance, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
-import { type Person, testService } from '../harness/service.ts';
+import type { Person } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
-const NEVER = '0000-00-00 00:00:00';
-const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+for (const { test, testService } of stores) {
+  const NEVER = '0000-00-00 00:00:00';
+  const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-test('X1 a hook shows what it is and where it stands', async (t) => {
-  const clock = testClock();
-  const carillon = await testService(t, {
-    options: { retryWaits: '1m,2h' },
-    ports: { clock, chance: steadyChance(0.5) },
-  });
-  const owner = await carillon.account('acme.test');
-  const target = await startTarget(t, 500, 200);
-  const { id } = await owner.carillon.hooks.create({ target_url: target.at('/Path?q#f'), event: 'new_event' });
-  const fresh = {
-    id,
-    event: 'new_event',
-    target_url: target.at('/Path?q#f'),
-    user_id: owner.userId,
-    state: 'live',
-    failures: '0',
-    next_attempt_at: NEVER,
-    last_outcome: '',
-    date_created: '2025-05-01 12:00:00',
-    date_ended: NEVER,
-    ended_reason: '',
-  } as const;
-  assert.deepEqual(await owner.carillon.hooks.get(id), fresh);
+  test('X1 a hook shows what it is and where it stands', async (t) => {
+    const clock = testClock();
+    const carillon = await testService(t, {
+      options: { retryWaits: '1m,2h' },
+      ports: { clock, chance: steadyChance(0.5) },
+    });
+    const owner = await carillon.account('acme.test');
+    const target = await startTarget(t, 500, 200);
+    const { id } = await owner.carillon.hooks.create({ target_url: target.at('/Path?q#f'), event: 'new_event' });
+    const fresh = {
+      id,
+      event: 'new_event',
+      target_url: target.at('/Path?q#f'),
+      user_id: owner.userId,
+      state: 'live',
+      failures: '0',
+      next_attempt_at: NEVER,
+      last_outcome: '',
+      date_created: '2025-05-01 12:00:00',
+      date_ended: NEVER,
+      ended_reason: '',
+    } as const;
+    assert.deepEqual(await owner.carillon.hooks.get(id), fresh);
 
-  await owner.carillon.events.create(event);
-  const failing = await eventually(
-    () => owner.carillon.hooks.get(id),
-    (hook) => hook.state === 'failing',
-  );
-  const waits = { state: 'failing', failures: '1', next_attempt_at: '2025-05-01 12:01:03', last_outcome: '500' };
-  assert.deepEqual(failing, { ...fresh, ...waits });
-
-  await clock.advance(63_000);
-  const live = await eventually(
-    () => owner.carillon.hooks.get(id),
-    (hook) => hook.state === 'live',
-  );
-  assert.deepEqual(live, { ...fresh, last_outcome: '200' });
-
-  await clock.advance(1_000);
-  await owner.carillon.hooks.delete(id);
-  const ended = { state: 'ended', date_ended: '2025-05-01 12:01:04', ended_reason: 'deleted' };
-  assert.deepEqual(await owner.carillon.hooks.get(id), { ...fresh, last_outcome: '200', ...ended });
-});
-
-test('X1 the list: states, pages, whose', async (t) => {
-  const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
-  const owner = await carillon.account('acme.test');
-  const admin = await carillon.user(owner, 'admin');
-  const member = await carillon.user(owner, 'member');
-  const stranger = await carillon.account('other.test');
-  const failing = await startTarget(t, 500);
-  const healthy = await startTarget(t, 200);
-
-  async function make(who: Person, state: 'live' | 'failing' | 'ended', path: string): Promise<string> {
-    const target_url = (state === 'failing' ? failing : healthy).at(`/${path}`);
-    const kind = state === 'failing' ? 'new_client' : 'new_event';
-    const { id } = await who.carillon.hooks.create({ target_url, event: kind });
-    if (state === 'ended') await who.carillon.hooks.delete(id);
-    return id;
-  }
-  const mine = {
-    live: [await make(member, 'live', 'a'), await make(member, 'live', 'b'), await make(member, 'live', 'c')],
-    failing: [await make(member, 'failing', 'd'), await make(member, 'failing', 'e')],
-    ended: [await make(member, 'ended', 'f'), await make(member, 'ended', 'g')],
-  };
-  const all = [...mine.live, ...mine.failing, ...mine.ended];
-  const admins = [await make(admin, 'live', 'h')];
-  const strangers = [await make(stranger, 'live', 'i')];
-  await member.carillon.clients.create({ client_name: 'ACME' });
-  for (const id of mine.failing) {
-    await eventually(
-      () => member.carillon.hooks.get(id),
+    await owner.carillon.events.create(event);
+    const failing = await eventually(
+      () => owner.carillon.hooks.get(id),
       (hook) => hook.state === 'failing',
     );
-  }
+    const waits = { state: 'failing', failures: '1', next_attempt_at: '2025-05-01 12:01:03', last_outcome: '500' };
+    assert.deepEqual(failing, { ...fresh, ...waits });
 
-  const list = async (who: Person, query = '') => {
-    const answer = await carillon.call(who, 'GET', `/v2/hooks${query}`);
-    assert.equal(answer.status, 200, answer.text);
-    return { ids: answer.json.data.map((hook: { id: string }) => hook.id), ...answer.json.paging, answer };
-  };
-  await t.test('X1 without a filter: all of one’s own, the ended ones too, by id', async () => {
-    const { ids, total_records } = await list(member);
-    assert.deepEqual(ids, all);
-    assert.equal(total_records, all.length);
-    assert.deepEqual((await list(admin)).ids, admins, 'an admin, too, sees their own');
-    assert.deepEqual((await list(owner)).ids, []);
-    assert.deepEqual((await list(stranger)).ids, strangers);
+    await clock.advance(63_000);
+    const live = await eventually(
+      () => owner.carillon.hooks.get(id),
+      (hook) => hook.state === 'live',
+    );
+    assert.deepEqual(live, { ...fresh, last_outcome: '200' });
+
+    await clock.advance(1_000);
+    await owner.carillon.hooks.delete(id);
+    const ended = { state: 'ended', date_ended: '2025-05-01 12:01:04', ended_reason: 'deleted' };
+    assert.deepEqual(await owner.carillon.hooks.get(id), { ...fresh, last_outcome: '200', ...ended });
   });
-  await t.test('X1 by state', async () => {
-    for (const [state, ids] of Object.entries(mine)) assert.deepEqual((await list(member, `?state=${state}`)).ids, ids);
-    for (const state of ['', 'LIVE', 'gone']) {
-      const answer = await carillon.call(member, 'GET', `/v2/hooks?state=${state}`);
-      assert.equal(answer.status, 400);
-      assert.equal(answer.json.errors[0].field, 'state');
+
+  test('X1 the list: states, pages, whose', async (t) => {
+    const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
+    const owner = await carillon.account('acme.test');
+    const admin = await carillon.user(owner, 'admin');
+    const member = await carillon.user(owner, 'member');
+    const stranger = await carillon.account('other.test');
+    const failing = await startTarget(t, 500);
+    const healthy = await startTarget(t, 200);
+
+    async function make(who: Person, state: 'live' | 'failing' | 'ended', path: string): Promise<string> {
+      const target_url = (state === 'failing' ? failing : healthy).at(`/${path}`);
+      const kind = state === 'failing' ? 'new_client' : 'new_event';
+      const { id } = await who.carillon.hooks.create({ target_url, event: kind });
+      if (state === 'ended') await who.carillon.hooks.delete(id);
+      return id;
     }
-  });
-  await t.test('C7 X1 in pages, with a link to the next', async () => {
-    const first = await list(member, '?limit=3');
-    assert.deepEqual([first.ids, first.offset, first.limit, first.total_records], [all.slice(0, 3), 0, 3, 7]);
-    assert.match(first.answer.headers.get('link') ?? '', /offset=3.*rel="next"/);
-    const last = await list(member, '?limit=3&offset=6');
-    assert.deepEqual(last.ids, all.slice(6));
-    assert.equal(last.answer.headers.get('link'), null);
-    const ended = await list(member, '?state=ended&limit=1&offset=1');
-    assert.deepEqual([ended.ids, ended.total_records], [mine.ended.slice(1), 2]);
-  });
-  await t.test('X1 user_id is for admins; whoever names themselves needs no leave', async () => {
-    for (const who of [owner, admin]) {
-      assert.deepEqual((await list(who, `?user_id=${member.userId}`)).ids, all);
-      assert.deepEqual((await list(who, `?user_id=${member.userId}&state=failing`)).ids, mine.failing);
-      assert.deepEqual((await list(who, `?user_id=${stranger.userId}`)).ids, [], 'another account’s user has nothing');
+    const mine = {
+      live: [await make(member, 'live', 'a'), await make(member, 'live', 'b'), await make(member, 'live', 'c')],
+      failing: [await make(member, 'failing', 'd'), await make(member, 'failing', 'e')],
+      ended: [await make(member, 'ended', 'f'), await make(member, 'ended', 'g')],
+    };
+    const all = [...mine.live, ...mine.failing, ...mine.ended];
+    const admins = [await make(admin, 'live', 'h')];
+    const strangers = [await make(stranger, 'live', 'i')];
+    await member.carillon.clients.create({ client_name: 'ACME' });
+    for (const id of mine.failing) {
+      await eventually(
+        () => member.carillon.hooks.get(id),
+        (hook) => hook.state === 'failing',
+      );
     }
-    assert.deepEqual((await list(member, `?user_id=${member.userId}`)).ids, all);
-    const answer = await carillon.call(member, 'GET', `/v2/hooks?user_id=${admin.userId}`);
-    assert.deepEqual([answer.status, answer.json.code], [401, 'not_permitted']);
+
+    const list = async (who: Person, query = '') => {
+      const answer = await carillon.call(who, 'GET', `/v2/hooks${query}`);
+      assert.equal(answer.status, 200, answer.text);
+      return { ids: answer.json.data.map((hook: { id: string }) => hook.id), ...answer.json.paging, answer };
+    };
+    await t.test('X1 without a filter: all of one’s own, the ended ones too, by id', async () => {
+      const { ids, total_records } = await list(member);
+      assert.deepEqual(ids, all);
+      assert.equal(total_records, all.length);
+      assert.deepEqual((await list(admin)).ids, admins, 'an admin, too, sees their own');
+      assert.deepEqual((await list(owner)).ids, []);
+      assert.deepEqual((await list(stranger)).ids, strangers);
+    });
+    await t.test('X1 by state', async () => {
+      for (const [state, ids] of Object.entries(mine))
+        assert.deepEqual((await list(member, `?state=${state}`)).ids, ids);
+      for (const state of ['', 'LIVE', 'gone']) {
+        const answer = await carillon.call(member, 'GET', `/v2/hooks?state=${state}`);
+        assert.equal(answer.status, 400);
+        assert.equal(answer.json.errors[0].field, 'state');
+      }
+    });
+    await t.test('C7 X1 in pages, with a link to the next', async () => {
+      const first = await list(member, '?limit=3');
+      assert.deepEqual([first.ids, first.offset, first.limit, first.total_records], [all.slice(0, 3), 0, 3, 7]);
+      assert.match(first.answer.headers.get('link') ?? '', /offset=3.*rel="next"/);
+      const last = await list(member, '?limit=3&offset=6');
+      assert.deepEqual(last.ids, all.slice(6));
+      assert.equal(last.answer.headers.get('link'), null);
+      const ended = await list(member, '?state=ended&limit=1&offset=1');
+      assert.deepEqual([ended.ids, ended.total_records], [mine.ended.slice(1), 2]);
+    });
+    await t.test('X1 user_id is for admins; whoever names themselves needs no leave', async () => {
+      for (const who of [owner, admin]) {
+        assert.deepEqual((await list(who, `?user_id=${member.userId}`)).ids, all);
+        assert.deepEqual((await list(who, `?user_id=${member.userId}&state=failing`)).ids, mine.failing);
+        assert.deepEqual(
+          (await list(who, `?user_id=${stranger.userId}`)).ids,
+          [],
+          'another account’s user has nothing',
+        );
+      }
+      assert.deepEqual((await list(member, `?user_id=${member.userId}`)).ids, all);
+      const answer = await carillon.call(member, 'GET', `/v2/hooks?user_id=${admin.userId}`);
+      assert.deepEqual([answer.status, answer.json.code], [401, 'not_permitted']);
+    });
+    await t.test(
+      'C3 X1 one hook: its owner’s and the admins’; another member gets 401, another account 404',
+      async () => {
+        const other = await carillon.user(owner, 'member');
+        const [id = ''] = mine.live;
+        const read = (who: Person, hook: string) => carillon.call(who, 'GET', `/v2/hooks/${hook}`);
+        for (const who of [member, admin, owner]) assert.equal((await read(who, id)).status, 200);
+        assert.equal((await read(other, id)).status, 401);
+        const foreign = await read(stranger, id);
+        assert.equal(foreign.status, 404);
+        assert.equal(foreign.text, (await read(stranger, '999999')).text);
+      },
+    );
   });
-  await t.test(
-    'C3 X1 one hook: its owner’s and the admins’; another member gets 401, another account 404',
-    async () => {
-      const other = await carillon.user(owner, 'member');
-      const [id = ''] = mine.live;
-      const read = (who: Person, hook: string) => carillon.call(who, 'GET', `/v2/hooks/${hook}`);
-      for (const who of [member, admin, owner]) assert.equal((await read(who, id)).status, 200);
-      assert.equal((await read(other, id)).status, 401);
-      const foreign = await read(stranger, id);
-      assert.equal(foreign.status, 404);
-      assert.equal(foreign.text, (await read(stranger, '999999')).text);
-    },
-  );
-});
+}

@@ -1,120 +1,123 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { AccountWrite, type NewRow } from '../../src/store/account.ts';
 import type { AccountTable } from '../../src/store/tables.ts';
 import { type Noted, noting, positionOf } from '../harness/ledger.ts';
-import { type Person, testService } from '../harness/service.ts';
+import type { Person } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 
-const carillon = await testService(
-  { after },
-  { ports: { attempt: () => Promise.resolve({ kind: 'answered', status: 200, ms: 1 }) } },
-);
+for (const { test, testService } of stores) {
+  const carillon = await testService(
+    { after },
+    { ports: { attempt: () => Promise.resolve({ kind: 'answered', status: 200, ms: 1 }) } },
+  );
 
-/** More than a statement of SQLite can carry values. */
-const MANY = 33_001;
-const ROWS_A_STATEMENT = 1_000;
+  /** More than a statement of SQLite can carry values. */
+  const MANY = 33_001;
+  const ROWS_A_STATEMENT = 1_000;
 
-/** Rows straight into a table of an account; as many by HTTP would take their time. */
-async function insertMany<T extends AccountTable>(
-  who: Person,
-  table: T,
-  count: number,
-  row: (number: number) => NewRow<T>,
-): Promise<void> {
-  const { account_id } = await carillon.store.read
-    .selectFrom('users')
-    .select('account_id')
-    .where('user_id', '=', Number(who.userId))
-    .executeTakeFirstOrThrow();
-  for (let first = 0; first < count; first += ROWS_A_STATEMENT) {
-    const numbers = Array.from({ length: Math.min(ROWS_A_STATEMENT, count - first) }, (_, index) => first + index);
-    await carillon.store.write(async (tx) => {
-      await new AccountWrite(tx, account_id, Date.now()).insertInto(table, numbers.map(row)).execute();
-    });
+  /** Rows straight into a table of an account; as many by HTTP would take their time. */
+  async function insertMany<T extends AccountTable>(
+    who: Person,
+    table: T,
+    count: number,
+    row: (number: number) => NewRow<T>,
+  ): Promise<void> {
+    const { account_id } = await carillon.store.read
+      .selectFrom('users')
+      .select('account_id')
+      .where('user_id', '=', Number(who.userId))
+      .executeTakeFirstOrThrow();
+    for (let first = 0; first < count; first += ROWS_A_STATEMENT) {
+      const numbers = Array.from({ length: Math.min(ROWS_A_STATEMENT, count - first) }, (_, index) => first + index);
+      await carillon.store.write(async (tx) => {
+        await new AccountWrite(tx, account_id, Date.now()).insertInto(table, numbers.map(row)).execute();
+      });
+    }
   }
+
+  const subtaskOf = (taskId: number, userId: number) => (number: number) => ({
+    subtask_name: `Step ${number}`,
+    description: '',
+    color: '',
+    notes: '',
+    start_date: null,
+    due_date: null,
+    date_completed: null,
+    ongoing: 0,
+    task_id: taskId,
+    estimated_hours: '0',
+    subtask_order: 0,
+    active: 1,
+    important: 0,
+    completed: 0,
+    progress: 0,
+    recurring: 0,
+    date_created: 0,
+    date_modified: null,
+    user_id: userId,
+  });
+
+  const hookOf = (userId: number) => (number: number) => ({
+    user_id: userId,
+    kind: 'new_event',
+    target: `http://target.test/${number}`,
+    date_created: 0,
+    due_at: null,
+    retry_delivery_id: null,
+    date_ended: null,
+    ended_position: null,
+  });
+
+  const countOf = (noted: readonly Noted[]) =>
+    Object.fromEntries([...Map.groupBy(noted, ({ kind }) => kind)].map(([kind, each]) => [kind, each.length]));
+
+  test('C33 C34 a task with very many subtasks is completed, and deleted, with all of them', async () => {
+    const owner = await carillon.account('subtasks.test');
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+    const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
+    await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
+
+    const completed = await noting(carillon, owner, () =>
+      carillon.call(owner, 'PUT', `/v2/tasks/${task_id}`, { completed: true }),
+    );
+    assert.equal(completed.result.status, 200, completed.result.text);
+    assert.deepEqual(countOf(completed.noted), { completed_subtask: MANY, completed_task: 1 });
+
+    const deleted = await noting(carillon, owner, () => carillon.call(owner, 'DELETE', `/v2/tasks/${task_id}`));
+    assert.deepEqual([deleted.result.status, deleted.result.text], [200, '[]']);
+    assert.deepEqual(countOf(deleted.noted), { deleted_subtask: MANY, deleted_task: 1 });
+    assert.deepEqual(await carillon.store.read.selectFrom('subtasks').select('subtask_id').limit(1).execute(), []);
+  });
+
+  test('C34 a project is deleted with very many subtasks of its tasks', async () => {
+    const owner = await carillon.account('project.test');
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+    const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
+    await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
+    const { result, noted } = await noting(carillon, owner, () =>
+      carillon.call(owner, 'DELETE', `/v2/projects/${project_id}`),
+    );
+    assert.deepEqual([result.status, result.text], [200, '[]']);
+    assert.deepEqual(countOf(noted), { deleted_subtask: MANY, deleted_task: 1, deleted_project: 1 });
+  });
+
+  test('C23 a user with very many hooks is deleted, and every one of them ends', async () => {
+    const owner = await carillon.account('hooks.test');
+    const member = await carillon.user(owner, 'member');
+    await insertMany(owner, 'hooks', MANY, hookOf(Number(member.userId)));
+    const { status, text } = await carillon.call(owner, 'DELETE', `/v2/users/${member.userId}`);
+    assert.deepEqual([status, text], [200, '[]']);
+    const rows = await carillon.store.read
+      .selectFrom('hooks')
+      .select(['ended_reason', 'generation', 'ended_position'])
+      .where('user_id', '=', Number(member.userId))
+      .execute();
+    const position = await positionOf(carillon, owner.domain);
+    assert.equal(rows.length, MANY);
+    assert.deepEqual(
+      [...new Set(rows.map((row) => `${row.ended_reason} ${row.generation} ${row.ended_position}`))],
+      [`user_deleted 2 ${position}`],
+    );
+  });
 }
-
-const subtaskOf = (taskId: number, userId: number) => (number: number) => ({
-  subtask_name: `Step ${number}`,
-  description: '',
-  color: '',
-  notes: '',
-  start_date: null,
-  due_date: null,
-  date_completed: null,
-  ongoing: 0,
-  task_id: taskId,
-  estimated_hours: '0',
-  subtask_order: 0,
-  active: 1,
-  important: 0,
-  completed: 0,
-  progress: 0,
-  recurring: 0,
-  date_created: 0,
-  date_modified: null,
-  user_id: userId,
-});
-
-const hookOf = (userId: number) => (number: number) => ({
-  user_id: userId,
-  kind: 'new_event',
-  target: `http://target.test/${number}`,
-  date_created: 0,
-  due_at: null,
-  retry_delivery_id: null,
-  date_ended: null,
-  ended_position: null,
-});
-
-const countOf = (noted: readonly Noted[]) =>
-  Object.fromEntries([...Map.groupBy(noted, ({ kind }) => kind)].map(([kind, each]) => [kind, each.length]));
-
-test('C33 C34 a task with very many subtasks is completed, and deleted, with all of them', async () => {
-  const owner = await carillon.account('subtasks.test');
-  const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
-  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
-  await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
-
-  const completed = await noting(carillon, owner, () =>
-    carillon.call(owner, 'PUT', `/v2/tasks/${task_id}`, { completed: true }),
-  );
-  assert.equal(completed.result.status, 200, completed.result.text);
-  assert.deepEqual(countOf(completed.noted), { completed_subtask: MANY, completed_task: 1 });
-
-  const deleted = await noting(carillon, owner, () => carillon.call(owner, 'DELETE', `/v2/tasks/${task_id}`));
-  assert.deepEqual([deleted.result.status, deleted.result.text], [200, '[]']);
-  assert.deepEqual(countOf(deleted.noted), { deleted_subtask: MANY, deleted_task: 1 });
-  assert.deepEqual(await carillon.store.read.selectFrom('subtasks').select('subtask_id').limit(1).execute(), []);
-});
-
-test('C34 a project is deleted with very many subtasks of its tasks', async () => {
-  const owner = await carillon.account('project.test');
-  const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
-  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
-  await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
-  const { result, noted } = await noting(carillon, owner, () =>
-    carillon.call(owner, 'DELETE', `/v2/projects/${project_id}`),
-  );
-  assert.deepEqual([result.status, result.text], [200, '[]']);
-  assert.deepEqual(countOf(noted), { deleted_subtask: MANY, deleted_task: 1, deleted_project: 1 });
-});
-
-test('C23 a user with very many hooks is deleted, and every one of them ends', async () => {
-  const owner = await carillon.account('hooks.test');
-  const member = await carillon.user(owner, 'member');
-  await insertMany(owner, 'hooks', MANY, hookOf(Number(member.userId)));
-  const { status, text } = await carillon.call(owner, 'DELETE', `/v2/users/${member.userId}`);
-  assert.deepEqual([status, text], [200, '[]']);
-  const rows = await carillon.store.read
-    .selectFrom('hooks')
-    .select(['ended_reason', 'generation', 'ended_position'])
-    .where('user_id', '=', Number(member.userId))
-    .execute();
-  const position = await positionOf(carillon, owner.domain);
-  assert.equal(rows.length, MANY);
-  assert.deepEqual(
-    [...new Set(rows.map((row) => `${row.ended_reason} ${row.generation} ${row.ended_position}`))],
-    [`user_deleted 2 ${position}`],
-  );
-});

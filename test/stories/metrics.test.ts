@@ -1,37 +1,38 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { eventually } from '../harness/eventually.ts';
-import { testService } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
-test('C23 X6 hooks that ended are counted by reason, whoever ended them', async (t) => {
-  const carillon = await testService(t);
-  const owner = await carillon.account('acme.test');
-  const member = await carillon.user(owner, 'member');
-  const unsubscribes = await startTarget(t, 401);
-  const fails = await startTarget(t, 500);
-  const idle = await startTarget(t);
-  const { hooks, clients, users } = owner.carillon;
-  const subscribe = (target_url: string) => hooks.create({ target_url, event: 'new_client' });
-  const [unsubscribed, failed] = [await subscribe(unsubscribes.url), await subscribe(fails.url)];
-  const deleted = await subscribe(idle.at('/deleted'));
-  await member.carillon.hooks.create({ target_url: idle.at('/member'), event: 'new_client' });
+for (const { test, testService } of stores) {
+  test('C23 X6 hooks that ended are counted by reason, whoever ended them', async (t) => {
+    const carillon = await testService(t);
+    const owner = await carillon.account('acme.test');
+    const member = await carillon.user(owner, 'member');
+    const unsubscribes = await startTarget(t, 401);
+    const fails = await startTarget(t, 500);
+    const idle = await startTarget(t);
+    const { hooks, clients, users } = owner.carillon;
+    const subscribe = (target_url: string) => hooks.create({ target_url, event: 'new_client' });
+    const [unsubscribed, failed] = [await subscribe(unsubscribes.url), await subscribe(fails.url)];
+    const deleted = await subscribe(idle.at('/deleted'));
+    await member.carillon.hooks.create({ target_url: idle.at('/member'), event: 'new_client' });
 
-  await hooks.delete(deleted.id);
-  await users.delete(member.userId);
-  await clients.create({ client_name: 'ACME' });
-  for (const { id } of [unsubscribed, failed]) {
-    await eventually(
-      () => hooks.get(id),
-      (hook) => hook.state === 'ended',
-    );
-  }
-  const { text } = await carillon.call(undefined, 'GET', '/metrics');
-  const counted = [...text.matchAll(/^carillon_hooks_ended_total\{reason="(\w+)"\} (\d+)$/gm)];
-  assert.deepEqual(counted.map(([, reason, count]) => `${reason} ${count}`).sort(), [
-    'answered_401 1',
-    'deleted 1',
-    'three_failures 1',
-    'user_deleted 1',
-  ]);
-});
+    await hooks.delete(deleted.id);
+    await users.delete(member.userId);
+    await clients.create({ client_name: 'ACME' });
+    for (const { id } of [unsubscribed, failed]) {
+      await eventually(
+        () => hooks.get(id),
+        (hook) => hook.state === 'ended',
+      );
+    }
+    const { text } = await carillon.call(undefined, 'GET', '/metrics');
+    const counted = [...text.matchAll(/^carillon_hooks_ended_total\{reason="(\w+)"\} (\d+)$/gm)];
+    assert.deepEqual(counted.map(([, reason, count]) => `${reason} ${count}`).sort(), [
+      'answered_401 1',
+      'deleted 1',
+      'three_failures 1',
+      'user_deleted 1',
+    ]);
+  });
+}

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { openStore } from '../../src/store/sqlite.ts';
+import { openStore } from '../../src/store/open.ts';
+import { openingOf } from '../harness/database.ts';
 import { temporaryFolder } from '../harness/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -41,7 +42,7 @@ test('C20 npm start that is told to stop leaves nothing running behind it, and t
   await exited;
   await assert.rejects(fetch(`${baseUrl}/healthz`), 'nobody listens any more');
   // Held for as long as a process of a service lives.
-  const next = await openStore({ path, as: 'service', onFatal: (error) => assert.fail(String(error)) });
+  const next = await openStore(openingOf(`sqlite:${path}`));
   assert.equal((await next.read.selectFrom('accounts').selectAll().execute()).length, 1);
   await next.close();
   assert.equal(isGroupAlive(npm.pid), false);

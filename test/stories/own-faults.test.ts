@@ -1,146 +1,154 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import type { Attempt, Fault, Outcome } from '../../src/delivery/attempt.ts';
 import type { Resolve } from '../../src/delivery/resolver.ts';
 import { steadyChance, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
-import { testService } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
-const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
-const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
-const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): Outcome => ({ kind: 'failed', cause, ms: 1 });
-const ours = (fault: Fault): Outcome => ({ kind: 'ours', fault, ms: 1 });
+for (const { test, testService } of stores) {
+  const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+  const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
+  const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): Outcome => ({ kind: 'failed', cause, ms: 1 });
+  const ours = (fault: Fault): Outcome => ({ kind: 'ours', fault, ms: 1 });
 
-/** A service whose way out is a script: the outcomes one after the other, and 200 when they are through. */
-async function scripted(t: TestContext, script: readonly (Outcome | Error)[]) {
-  const clock = testClock();
-  const begun: { at: number; deliveryId: string }[] = [];
-  const attempt: Attempt = async ({ deliveryId }) => {
-    const next = script[begun.length] ?? ok;
-    begun.push({ at: clock.now(), deliveryId });
-    if (next instanceof Error) throw next;
-    return next;
-  };
-  const ports = { clock, attempt, chance: steadyChance() };
-  const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, ports });
-  const owner = await carillon.account('acme.test');
-  const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
-  await owner.carillon.events.create(event);
-  const { data } = await owner.carillon.deliveries.list({ hook_id: id });
-  const delivery = () => owner.carillon.deliveries.get(data[0]?.id ?? '');
-  return {
-    clock,
-    begun,
-    delivery,
-    hook: () => owner.carillon.hooks.get(id),
-    attempted: (count: number) => eventually(delivery, (one) => one.attempts.length === count),
-  };
-}
-
-test('C19 our own faults count nothing, however many: the attempt is made again until it is the target’s turn', async (t) => {
-  const faults: Fault[] = ['no_file_handle', 'no_local_port', 'no_route', 'no_resolver', 'no_memory', 'broken'];
-  const script = faults.map((fault) => (fault === 'broken' ? new Error('a bug of ours') : ours(fault)));
-  const { clock, begun, delivery, hook, attempted } = await scripted(t, script);
-  for (const [index, fault] of faults.entries()) {
-    const { attempts, state } = await attempted(index + 1);
-    assert.deepEqual([attempts.at(-1)?.outcome, attempts.at(-1)?.counted, state], [fault, '0', 'owed']);
-    const { state: alive, failures, next_attempt_at } = await hook();
-    assert.deepEqual([alive, failures, next_attempt_at], ['live', '0', '0000-00-00 00:00:00']);
-    await clock.advance(1_000 * 2 ** index);
+  /** A service whose way out is a script: the outcomes one after the other, and 200 when they are through. */
+  async function scripted(t: TestContext, script: readonly (Outcome | Error)[]) {
+    const clock = testClock();
+    const begun: { at: number; deliveryId: string }[] = [];
+    const attempt: Attempt = async ({ deliveryId }) => {
+      const next = script[begun.length] ?? ok;
+      begun.push({ at: clock.now(), deliveryId });
+      if (next instanceof Error) throw next;
+      return next;
+    };
+    const ports = { clock, attempt, chance: steadyChance() };
+    const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, ports });
+    const owner = await carillon.account('acme.test');
+    const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
+    await owner.carillon.events.create(event);
+    const { data } = await owner.carillon.deliveries.list({ hook_id: id });
+    const delivery = () => owner.carillon.deliveries.get(data[0]?.id ?? '');
+    return {
+      clock,
+      begun,
+      delivery,
+      hook: () => owner.carillon.hooks.get(id),
+      attempted: (count: number) => eventually(delivery, (one) => one.attempts.length === count),
+    };
   }
-  const told = await eventually(delivery, (one) => one.state === 'delivered');
-  assert.deepEqual(
-    told.attempts.map((attempt) => attempt.outcome),
-    [...faults, '200'],
-  );
-  assert.deepEqual(
-    begun.map(({ at }, index) => at - (begun[index - 1]?.at ?? at)),
-    [0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000],
-  );
-  assert.equal(new Set(begun.map((one) => one.deliveryId)).size, 1);
-});
 
-test('C19 faults of ours between a target’s failures neither count nor forgive', async (t) => {
-  const script = [failed('refused'), ours('no_resolver'), failed('timeout'), ours('no_route'), failed('no_such_name')];
-  const { clock, hook, attempted } = await scripted(t, script);
-  const steps = [
-    { failures: '1', wait: 60_000 },
-    { failures: '1', wait: 1_000 },
-    { failures: '2', wait: 7_200_000 },
-    { failures: '2', wait: 1_000 },
-  ];
-  for (const [index, { failures, wait }] of steps.entries()) {
-    await attempted(index + 1);
-    assert.equal((await hook()).failures, failures);
-    await clock.advance(wait);
-  }
-  const ended = await eventually(hook, (one) => one.state === 'ended');
-  assert.deepEqual([ended.ended_reason, ended.last_outcome], ['three_failures', 'no_such_name']);
-});
-
-test('C19 a refused connection, a timeout and a name that does not exist count, each as it is', async (t) => {
-  const silent = await startTarget(t, () => undefined);
-  const gone = await startTarget(t);
-  await gone.close();
-  const resolve: Resolve = async (name) =>
-    name === 'gone.test' ? { failure: 'no_such_name' } : { failure: 'resolver_silent' };
-  const options = { attemptTimeout: '150ms', retryWaits: '1h,1h' };
-  const carillon = await testService(t, { options, ports: { resolve } });
-  const owner = await carillon.account('acme.test');
-  const targets = {
-    refused: gone.url,
-    timeout: silent.url,
-    no_such_name: 'http://gone.test/',
-    no_resolver: 'http://silent.test/',
-  };
-  for (const target_url of Object.values(targets)) {
-    await owner.carillon.hooks.create({ target_url, event: 'new_event' });
-  }
-  await owner.carillon.events.create(event);
-  for (const [outcome, target_url] of Object.entries(targets)) {
-    const { data } = await owner.carillon.hooks.list();
-    const id = data.find((hook) => hook.target_url === target_url)?.id ?? '';
-    const { data: deliveries } = await eventually(
-      () => owner.carillon.deliveries.list({ hook_id: id }),
-      (list) => list.data[0]?.last_outcome === outcome,
+  test('C19 our own faults count nothing, however many: the attempt is made again until it is the target’s turn', async (t) => {
+    const faults: Fault[] = ['no_file_handle', 'no_local_port', 'no_route', 'no_resolver', 'no_memory', 'broken'];
+    const script = faults.map((fault) => (fault === 'broken' ? new Error('a bug of ours') : ours(fault)));
+    const { clock, begun, delivery, hook, attempted } = await scripted(t, script);
+    for (const [index, fault] of faults.entries()) {
+      const { attempts, state } = await attempted(index + 1);
+      assert.deepEqual([attempts.at(-1)?.outcome, attempts.at(-1)?.counted, state], [fault, '0', 'owed']);
+      const { state: alive, failures, next_attempt_at } = await hook();
+      assert.deepEqual([alive, failures, next_attempt_at], ['live', '0', '0000-00-00 00:00:00']);
+      await clock.advance(1_000 * 2 ** index);
+    }
+    const told = await eventually(delivery, (one) => one.state === 'delivered');
+    assert.deepEqual(
+      told.attempts.map((attempt) => attempt.outcome),
+      [...faults, '200'],
     );
-    const { attempts } = await owner.carillon.deliveries.get(deliveries[0]?.id ?? '');
-    const counts = outcome === 'no_resolver' ? '0' : '1';
-    assert.equal(attempts[0]?.counted, counts, outcome);
-    assert.equal((await owner.carillon.hooks.get(id)).failures, counts, outcome);
-  }
-});
+    assert.deepEqual(
+      begun.map(({ at }, index) => at - (begun[index - 1]?.at ?? at)),
+      [0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000],
+    );
+    assert.equal(new Set(begun.map((one) => one.deliveryId)).size, 1);
+  });
 
-test('C19 C20 a stop in the middle of an attempt is no failure: it is made again after the start', async (t) => {
-  const orders: { deliveryId: string; signal: AbortSignal }[] = [];
-  const attempt: Attempt = ({ deliveryId, signal }) => {
-    orders.push({ deliveryId, signal });
-    return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ ...ours('stopped'), ms: 0 })));
-  };
-  const clock = testClock();
-  const carillon = await testService(t, { ports: { attempt, clock } });
-  const owner = await carillon.account('acme.test');
-  await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
-  await owner.carillon.events.create(event);
-  await eventually(
-    () => orders.length,
-    (count) => count === 1,
-  );
-  const stopped = carillon.stop();
-  await eventually(
-    () => clock.pending,
-    (pending) => pending.includes(8_000),
-  );
-  assert.equal(orders[0]?.signal.aborted, false, 'it may finish in its own time');
-  await clock.advance(8_000);
-  await stopped;
-  assert.equal(orders[0]?.signal.aborted, true);
+  test('C19 faults of ours between a target’s failures neither count nor forgive', async (t) => {
+    const script = [
+      failed('refused'),
+      ours('no_resolver'),
+      failed('timeout'),
+      ours('no_route'),
+      failed('no_such_name'),
+    ];
+    const { clock, hook, attempted } = await scripted(t, script);
+    const steps = [
+      { failures: '1', wait: 60_000 },
+      { failures: '1', wait: 1_000 },
+      { failures: '2', wait: 7_200_000 },
+      { failures: '2', wait: 1_000 },
+    ];
+    for (const [index, { failures, wait }] of steps.entries()) {
+      await attempted(index + 1);
+      assert.equal((await hook()).failures, failures);
+      await clock.advance(wait);
+    }
+    const ended = await eventually(hook, (one) => one.state === 'ended');
+    assert.deepEqual([ended.ended_reason, ended.last_outcome], ['three_failures', 'no_such_name']);
+  });
 
-  const again = await testService(t, { path: carillon.path, ports: { attempt: async () => ok } });
-  const history = () => again.store.read.selectFrom('attempts').selectAll().execute();
-  const [told, ...others] = await eventually(history, (rows) => rows.length > 0);
-  assert.deepEqual([String(told?.delivery_id), told?.outcome, others.length], [orders[0]?.deliveryId, '200', 0]);
-  const hook = await again.store.read.selectFrom('hooks').selectAll().executeTakeFirstOrThrow();
-  assert.deepEqual([hook.failures, hook.date_ended], [0, null]);
-});
+  test('C19 a refused connection, a timeout and a name that does not exist count, each as it is', async (t) => {
+    const silent = await startTarget(t, () => undefined);
+    const gone = await startTarget(t);
+    await gone.close();
+    const resolve: Resolve = async (name) =>
+      name === 'gone.test' ? { failure: 'no_such_name' } : { failure: 'resolver_silent' };
+    const options = { attemptTimeout: '150ms', retryWaits: '1h,1h' };
+    const carillon = await testService(t, { options, ports: { resolve } });
+    const owner = await carillon.account('acme.test');
+    const targets = {
+      refused: gone.url,
+      timeout: silent.url,
+      no_such_name: 'http://gone.test/',
+      no_resolver: 'http://silent.test/',
+    };
+    for (const target_url of Object.values(targets)) {
+      await owner.carillon.hooks.create({ target_url, event: 'new_event' });
+    }
+    await owner.carillon.events.create(event);
+    for (const [outcome, target_url] of Object.entries(targets)) {
+      const { data } = await owner.carillon.hooks.list();
+      const id = data.find((hook) => hook.target_url === target_url)?.id ?? '';
+      const { data: deliveries } = await eventually(
+        () => owner.carillon.deliveries.list({ hook_id: id }),
+        (list) => list.data[0]?.last_outcome === outcome,
+      );
+      const { attempts } = await owner.carillon.deliveries.get(deliveries[0]?.id ?? '');
+      const counts = outcome === 'no_resolver' ? '0' : '1';
+      assert.equal(attempts[0]?.counted, counts, outcome);
+      assert.equal((await owner.carillon.hooks.get(id)).failures, counts, outcome);
+    }
+  });
+
+  test('C19 C20 a stop in the middle of an attempt is no failure: it is made again after the start', async (t) => {
+    const orders: { deliveryId: string; signal: AbortSignal }[] = [];
+    const attempt: Attempt = ({ deliveryId, signal }) => {
+      orders.push({ deliveryId, signal });
+      return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ ...ours('stopped'), ms: 0 })));
+    };
+    const clock = testClock();
+    const carillon = await testService(t, { ports: { attempt, clock } });
+    const owner = await carillon.account('acme.test');
+    await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
+    await owner.carillon.events.create(event);
+    await eventually(
+      () => orders.length,
+      (count) => count === 1,
+    );
+    const stopped = carillon.stop();
+    await eventually(
+      () => clock.pending,
+      (pending) => pending.includes(8_000),
+    );
+    assert.equal(orders[0]?.signal.aborted, false, 'it may finish in its own time');
+    await clock.advance(8_000);
+    await stopped;
+    assert.equal(orders[0]?.signal.aborted, true);
+
+    const again = await testService(t, { database: carillon.database, ports: { attempt: async () => ok } });
+    const history = () => again.store.read.selectFrom('attempts').selectAll().execute();
+    const [told, ...others] = await eventually(history, (rows) => rows.length > 0);
+    assert.deepEqual([String(told?.delivery_id), told?.outcome, others.length], [orders[0]?.deliveryId, '200', 0]);
+    const hook = await again.store.read.selectFrom('hooks').selectAll().executeTakeFirstOrThrow();
+    assert.deepEqual([hook.failures, hook.date_ended], [0, null]);
+  });
+}

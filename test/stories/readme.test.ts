@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { eventually } from '../harness/eventually.ts';
-import { testService } from '../harness/service.ts';
+import { sqlite } from '../harness/stores.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
@@ -37,7 +37,7 @@ async function freePort(): Promise<string> {
 }
 
 test('the story of the README, word for word: subscribe, create, be told, fetch, look back', async (t) => {
-  const carillon = await testService(t, { options: { retryWaits: '1m,2h' } });
+  const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
   const owner = await carillon.account('acme.test');
   const values = { SERVICE: carillon.baseUrl, DOMAIN: owner.domain, KEY: owner.key, PORT: await freePort() };
 

@@ -1,116 +1,119 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { requestText } from '../harness/conversation.ts';
 import { everythingWritten } from '../harness/ledger.ts';
-import { type Person, testService } from '../harness/service.ts';
+import type { Person } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 
-const carillon = await testService({ after });
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
 
-/** A request whose body is still on its way: its caller has been let in. */
-type Slow = { finish(): Promise<{ status: number; body: string }> };
+  /** A request whose body is still on its way: its caller has been let in. */
+  type Slow = { finish(): Promise<{ status: number; body: string }> };
 
-/** What each mutation of these writes, asked for by somebody who may. */
-const asked: Readonly<Record<string, object>> = {
-  '/v2/keys': { label: 'survivor' },
-  '/v2/events': { event_name: 'Launch', start_date: '20270101', due_date: '20270102' },
-  '/v2/hooks': { target_url: 'http://127.0.0.1:9/late', event: 'new_event' },
-};
-
-async function begin(who: Person, path: string): Promise<Slow> {
-  const { hostname, port } = new URL(carillon.baseUrl);
-  const body = JSON.stringify(asked[path]);
-  const socket = connect(Number(port), hostname);
-  const lines = ['content-type: application/json', 'expect: 100-continue', 'connection: close'];
-  const credentials = [`key: ${who.key}`, `domain: ${who.domain}`, `content-length: ${body.length}`];
-  socket.write(requestText([`POST ${path} HTTP/1.1`, 'host: x', ...credentials, ...lines], body.slice(0, 5)));
-  let text = '';
-  socket.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  await once(socket, 'data');
-  assert.match(text, /^HTTP\/1\.1 100 /, 'it was let in, and its body is waited for');
-  return {
-    async finish() {
-      const closed = once(socket, 'close');
-      socket.write(body.slice(5));
-      await closed;
-      const [head = '', answer = ''] = text.split('\r\n\r\n').slice(1);
-      return { status: Number(head.split(' ')[1]), body: answer };
-    },
+  /** What each mutation of these writes, asked for by somebody who may. */
+  const asked: Readonly<Record<string, object>> = {
+    '/v2/keys': { label: 'survivor' },
+    '/v2/events': { event_name: 'Launch', start_date: '20270101', due_date: '20270102' },
+    '/v2/hooks': { target_url: 'http://127.0.0.1:9/late', event: 'new_event' },
   };
-}
 
-/** Begins each of these as `who`, lets `meanwhile` happen, and sees each refused with nothing written. */
-async function mustComeTooLate(who: Person, meanwhile: () => Promise<unknown>): Promise<void> {
-  const slow = await Promise.all(Object.keys(asked).map((path) => begin(who, path)));
-  await meanwhile();
-  const before = await everythingWritten(carillon);
-  for (const [index, path] of Object.keys(asked).entries()) {
-    const { status, body } = (await slow[index]?.finish()) ?? { status: 0, body: '' };
-    assert.deepEqual([path, status, JSON.parse(body).code], [path, 401, 'unauthorized']);
-    assert.equal(await everythingWritten(carillon), before, path);
+  async function begin(who: Person, path: string): Promise<Slow> {
+    const { hostname, port } = new URL(carillon.baseUrl);
+    const body = JSON.stringify(asked[path]);
+    const socket = connect(Number(port), hostname);
+    const lines = ['content-type: application/json', 'expect: 100-continue', 'connection: close'];
+    const credentials = [`key: ${who.key}`, `domain: ${who.domain}`, `content-length: ${body.length}`];
+    socket.write(requestText([`POST ${path} HTTP/1.1`, 'host: x', ...credentials, ...lines], body.slice(0, 5)));
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    await once(socket, 'data');
+    assert.match(text, /^HTTP\/1\.1 100 /, 'it was let in, and its body is waited for');
+    return {
+      async finish() {
+        const closed = once(socket, 'close');
+        socket.write(body.slice(5));
+        await closed;
+        const [head = '', answer = ''] = text.split('\r\n\r\n').slice(1);
+        return { status: Number(head.split(' ')[1]), body: answer };
+      },
+    };
   }
-}
 
-test('a slow body of somebody who still may is taken', async () => {
-  const owner = await carillon.account('slow.test');
-  for (const path of Object.keys(asked)) assert.equal((await (await begin(owner, path)).finish()).status, 201, path);
-});
-
-test('C1 a key that is revoked while its request is still arriving writes nothing any more', async () => {
-  const owner = await carillon.account('revoked.test');
-  const { data: keys } = await owner.carillon.keys.list();
-  const thief = await carillon.key(owner, {});
-  await mustComeTooLate(thief, async () => {
-    const { data } = await owner.carillon.keys.list();
-    const id = data.map((key) => key.id).find((one) => keys.every((key) => key.id !== one)) ?? '';
-    await owner.carillon.keys.revoke(id);
-  });
-});
-
-test('C1 a key that expires while its request is still arriving writes nothing any more', async (t) => {
-  let now = Date.parse('2027-01-01T00:00:00Z');
-  t.mock.method(Date, 'now', () => now);
-  const owner = await carillon.account('expired.test');
-  const hour = await carillon.key(owner, { expiresAt: now + 3_600_000 });
-  await mustComeTooLate(hour, async () => {
-    now += 3_600_000;
-  });
-});
-
-test('C23 a user who is deleted while their request is still arriving writes nothing any more', async () => {
-  const owner = await carillon.account('deleted.test');
-  const admin = await carillon.user(owner, 'admin');
-  await mustComeTooLate(admin, () => owner.carillon.users.delete(admin.userId));
-});
-
-test('C2 a role that shrinks while a request is still arriving takes the wider one with it', async () => {
-  const owner = await carillon.account('shrunk.test');
-  const admin = await carillon.user(owner, 'admin');
-  await mustComeTooLate(admin, () => owner.carillon.users.update(admin.userId, { role: 'member' }));
-});
-
-test('C23 a user who is deleted in the very commit that creates their hook leaves no live hook behind', async (t) => {
-  const carillon = await testService(t);
-  const owner = await carillon.account('acme.test');
-  for (let round = 1; round <= 25; round += 1) {
-    const member = await carillon.user(owner, 'member');
-    // Known to the door already, so that only the transaction itself can tell.
-    await member.carillon.user.get();
-    const hook = { target_url: `http://127.0.0.1:9/${round}`, event: 'new_event' as const };
-    const [, created] = await Promise.allSettled([
-      owner.carillon.users.delete(member.userId),
-      member.carillon.hooks.create(hook),
-    ]);
-    const live = await carillon.store.read
-      .selectFrom('hooks')
-      .innerJoin('users', 'users.user_id', 'hooks.user_id')
-      .where('hooks.date_ended', 'is', null)
-      .where('users.date_deleted', 'is not', null)
-      .select('hooks.hook_id')
-      .execute();
-    assert.deepEqual(live, [], `round ${round}: the hook was ${created.status}`);
+  /** Begins each of these as `who`, lets `meanwhile` happen, and sees each refused with nothing written. */
+  async function mustComeTooLate(who: Person, meanwhile: () => Promise<unknown>): Promise<void> {
+    const slow = await Promise.all(Object.keys(asked).map((path) => begin(who, path)));
+    await meanwhile();
+    const before = await everythingWritten(carillon);
+    for (const [index, path] of Object.keys(asked).entries()) {
+      const { status, body } = (await slow[index]?.finish()) ?? { status: 0, body: '' };
+      assert.deepEqual([path, status, JSON.parse(body).code], [path, 401, 'unauthorized']);
+      assert.equal(await everythingWritten(carillon), before, path);
+    }
   }
-});
+
+  test('a slow body of somebody who still may is taken', async () => {
+    const owner = await carillon.account('slow.test');
+    for (const path of Object.keys(asked)) assert.equal((await (await begin(owner, path)).finish()).status, 201, path);
+  });
+
+  test('C1 a key that is revoked while its request is still arriving writes nothing any more', async () => {
+    const owner = await carillon.account('revoked.test');
+    const { data: keys } = await owner.carillon.keys.list();
+    const thief = await carillon.key(owner, {});
+    await mustComeTooLate(thief, async () => {
+      const { data } = await owner.carillon.keys.list();
+      const id = data.map((key) => key.id).find((one) => keys.every((key) => key.id !== one)) ?? '';
+      await owner.carillon.keys.revoke(id);
+    });
+  });
+
+  test('C1 a key that expires while its request is still arriving writes nothing any more', async (t) => {
+    let now = Date.parse('2027-01-01T00:00:00Z');
+    t.mock.method(Date, 'now', () => now);
+    const owner = await carillon.account('expired.test');
+    const hour = await carillon.key(owner, { expiresAt: now + 3_600_000 });
+    await mustComeTooLate(hour, async () => {
+      now += 3_600_000;
+    });
+  });
+
+  test('C23 a user who is deleted while their request is still arriving writes nothing any more', async () => {
+    const owner = await carillon.account('deleted.test');
+    const admin = await carillon.user(owner, 'admin');
+    await mustComeTooLate(admin, () => owner.carillon.users.delete(admin.userId));
+  });
+
+  test('C2 a role that shrinks while a request is still arriving takes the wider one with it', async () => {
+    const owner = await carillon.account('shrunk.test');
+    const admin = await carillon.user(owner, 'admin');
+    await mustComeTooLate(admin, () => owner.carillon.users.update(admin.userId, { role: 'member' }));
+  });
+
+  test('C23 a user who is deleted in the very commit that creates their hook leaves no live hook behind', async (t) => {
+    const carillon = await testService(t);
+    const owner = await carillon.account('acme.test');
+    for (let round = 1; round <= 25; round += 1) {
+      const member = await carillon.user(owner, 'member');
+      // Known to the door already, so that only the transaction itself can tell.
+      await member.carillon.user.get();
+      const hook = { target_url: `http://127.0.0.1:9/${round}`, event: 'new_event' as const };
+      const [, created] = await Promise.allSettled([
+        owner.carillon.users.delete(member.userId),
+        member.carillon.hooks.create(hook),
+      ]);
+      const live = await carillon.store.read
+        .selectFrom('hooks')
+        .innerJoin('users', 'users.user_id', 'hooks.user_id')
+        .where('hooks.date_ended', 'is', null)
+        .where('users.date_deleted', 'is not', null)
+        .select('hooks.hook_id')
+        .execute();
+      assert.deepEqual(live, [], `round ${round}: the hook was ${created.status}`);
+    }
+  });
+}

@@ -1,146 +1,145 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { type Fact, record } from '../../src/delivery/record.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
 import { createClient } from '../../src/resources/clients/actions.ts';
 import { systemChance } from '../../src/secrets.ts';
 import { AccountWrite } from '../../src/store/account.ts';
-import { openStore } from '../../src/store/sqlite.ts';
 import type { Tx } from '../../src/store/store.ts';
-import { temporaryFolder } from '../harness/service.ts';
+import { openAt } from '../harness/database.ts';
+import { stores } from '../harness/stores.ts';
 
-const NOW = Date.UTC(2025, 4, 1, 12);
+for (const { test, database } of stores) {
+  const NOW = Date.UTC(2025, 4, 1, 12);
 
-/** A store with an account, whose owner (user 1) has a hook for new clients and one for new events. */
-async function openTold(t: TestContext) {
-  const store = await openStore({
-    path: join(temporaryFolder(t), 'carillon.db'),
-    as: 'service',
-    onFatal: (error) => {
-      throw error;
-    },
+  /** A store with an account, whose owner (user 1) has a hook for new clients and one for new events. */
+  async function openTold(t: TestContext) {
+    const store = await openAt(t, await database(t));
+    t.after(() => store.close());
+    await store.write(async (tx) => {
+      await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, NOW, systemChance);
+      for (const [hook_id, kind] of [
+        [1, 'new_client'],
+        [2, 'new_event'],
+      ] as const) {
+        const none = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
+        const hook = {
+          hook_id,
+          account_id: 1,
+          user_id: 1,
+          kind,
+          target: `http://127.0.0.1:9/${kind}`,
+          date_created: NOW,
+        };
+        await tx.queries
+          .insertInto('hooks')
+          .values({ ...hook, ...none })
+          .execute();
+      }
+    });
+    const announced: number[][] = [];
+    store.onCommitted((news) => void announced.push([...news.owed]));
+    const inAccount = (work: (write: AccountWrite) => Promise<unknown>) =>
+      store.write((tx: Tx) => work(new AccountWrite(tx, 1, NOW)));
+    const stored = async () => ({
+      position: (await store.read.selectFrom('positions').select('position').executeTakeFirstOrThrow()).position,
+      occurrences: await store.read.selectFrom('occurrences').select(['position', 'kind', 'record_id']).execute(),
+      owed: await store.read.selectFrom('owed').select(['hook_id', 'position', 'kind', 'record_id']).execute(),
+    });
+    return { store, inAccount, announced, stored };
+  }
+
+  const fact = (kind: Fact['kind'], recordId: number, userId = 1): Fact => ({ kind, recordId, userId });
+
+  test('C14 C16 a fact is an occurrence at the next position, owed to the live hooks of its user and kind', async (t) => {
+    const { inAccount, announced, stored } = await openTold(t);
+    await inAccount(async (write) =>
+      record(write, [fact('new_client', 7), fact('new_client', 8), fact('changed_client', 7)]),
+    );
+    await inAccount(async (write) =>
+      record(write, [fact('new_event', 3), fact('new_event', 4, 99), fact('new_task', 5)]),
+    );
+    const { position, occurrences, owed } = await stored();
+    assert.equal(position, 6);
+    assert.deepEqual(
+      occurrences.map((one) => [one.position, one.kind, one.record_id]),
+      [
+        [1, 'new_client', 7],
+        [2, 'new_client', 8],
+        [3, 'changed_client', 7],
+        [4, 'new_event', 3],
+        [5, 'new_event', 4],
+        [6, 'new_task', 5],
+      ],
+    );
+    assert.deepEqual(
+      owed.map((one) => [one.hook_id, one.position, one.kind, one.record_id]),
+      [
+        [1, 1, 'new_client', 7],
+        [1, 2, 'new_client', 8],
+        [2, 4, 'new_event', 3],
+      ],
+    );
+    assert.deepEqual(announced, [[1], [2]]);
   });
-  t.after(() => store.close());
-  await store.write(async (tx) => {
-    await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, NOW, systemChance);
-    for (const [hook_id, kind] of [
-      [1, 'new_client'],
-      [2, 'new_event'],
-    ] as const) {
-      const none = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
-      const hook = {
-        hook_id,
-        account_id: 1,
-        user_id: 1,
-        kind,
-        target: `http://127.0.0.1:9/${kind}`,
-        date_created: NOW,
-      };
-      await tx.queries
-        .insertInto('hooks')
-        .values({ ...hook, ...none })
-        .execute();
-    }
+
+  test('C16 what rolled back is never told: no occurrence, nothing owed, nobody woken, and no gap in the positions', async (t) => {
+    const { inAccount, announced, stored } = await openTold(t);
+    const outcomes = await Promise.allSettled([
+      inAccount(async (write) => record(write, [fact('new_client', 1)])),
+      inAccount(async (write) => {
+        record(write, [fact('new_client', 2), fact('new_event', 2)]);
+        throw new Error('something after it failed');
+      }),
+      inAccount(async (write) => record(write, [fact('new_client', 3)])),
+    ]);
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
+    const { position, occurrences, owed } = await stored();
+    assert.equal(position, 2);
+    assert.deepEqual(
+      occurrences.map((one) => [one.position, one.record_id]),
+      [
+        [1, 1],
+        [2, 3],
+      ],
+    );
+    assert.deepEqual(
+      owed.map((one) => [one.position, one.record_id]),
+      [
+        [1, 1],
+        [2, 3],
+      ],
+    );
+    assert.deepEqual(announced, [[1], [1]]);
   });
-  const announced: number[][] = [];
-  store.onCommitted((news) => void announced.push([...news.owed]));
-  const inAccount = (work: (write: AccountWrite) => Promise<unknown>) =>
-    store.write((tx: Tx) => work(new AccountWrite(tx, 1, NOW)));
-  const stored = async () => ({
-    position: (await store.read.selectFrom('positions').select('position').executeTakeFirstOrThrow()).position,
-    occurrences: await store.read.selectFrom('occurrences').select(['position', 'kind', 'record_id']).execute(),
-    owed: await store.read.selectFrom('owed').select(['hook_id', 'position', 'kind', 'record_id']).execute(),
+
+  test('C16 C20 the record and what is owed for it are one transaction: both or neither', async (t) => {
+    const { store, inAccount, stored } = await openTold(t);
+    const caller = {
+      accountId: 1,
+      userId: 1,
+      role: 'owner',
+      keyId: 1,
+      permissions: new Set<never>(),
+      expiresAt: null,
+    } as const;
+    const input = { client_name: 'ACME', user_id: 0, active: 1 } as Parameters<typeof createClient>[2];
+    const fields = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
+    const rest = Object.fromEntries([...fields, 'notes', 'background'].map((name) => [name, '']));
+    const whole = { ...rest, ...input };
+    await assert.rejects(
+      inAccount(async (write) => {
+        await createClient(write, caller, whole);
+        throw new Error('the disk is gone');
+      }),
+      /the disk is gone/,
+    );
+    const count = async () => (await store.read.selectFrom('clients').selectAll().execute()).length;
+    assert.deepEqual([await count(), (await stored()).owed.length], [0, 0]);
+    await inAccount((write) => createClient(write, caller, whole));
+    assert.deepEqual([await count(), (await stored()).owed.length], [1, 1]);
   });
-  return { store, inAccount, announced, stored };
 }
-
-const fact = (kind: Fact['kind'], recordId: number, userId = 1): Fact => ({ kind, recordId, userId });
-
-test('C14 C16 a fact is an occurrence at the next position, owed to the live hooks of its user and kind', async (t) => {
-  const { inAccount, announced, stored } = await openTold(t);
-  await inAccount(async (write) => record(write, [fact('new_client', 7), fact('new_client', 8), fact('changed_client', 7)]));
-  await inAccount(async (write) => record(write, [fact('new_event', 3), fact('new_event', 4, 99), fact('new_task', 5)]));
-  const { position, occurrences, owed } = await stored();
-  assert.equal(position, 6);
-  assert.deepEqual(
-    occurrences.map((one) => [one.position, one.kind, one.record_id]),
-    [
-      [1, 'new_client', 7],
-      [2, 'new_client', 8],
-      [3, 'changed_client', 7],
-      [4, 'new_event', 3],
-      [5, 'new_event', 4],
-      [6, 'new_task', 5],
-    ],
-  );
-  assert.deepEqual(
-    owed.map((one) => [one.hook_id, one.position, one.kind, one.record_id]),
-    [
-      [1, 1, 'new_client', 7],
-      [1, 2, 'new_client', 8],
-      [2, 4, 'new_event', 3],
-    ],
-  );
-  assert.deepEqual(announced, [[1], [2]]);
-});
-
-test('C16 what rolled back is never told: no occurrence, nothing owed, nobody woken, and no gap in the positions', async (t) => {
-  const { inAccount, announced, stored } = await openTold(t);
-  const outcomes = await Promise.allSettled([
-    inAccount(async (write) => record(write, [fact('new_client', 1)])),
-    inAccount(async (write) => {
-      record(write, [fact('new_client', 2), fact('new_event', 2)]);
-      throw new Error('something after it failed');
-    }),
-    inAccount(async (write) => record(write, [fact('new_client', 3)])),
-  ]);
-  assert.deepEqual(
-    outcomes.map((outcome) => outcome.status),
-    ['fulfilled', 'rejected', 'fulfilled'],
-  );
-  const { position, occurrences, owed } = await stored();
-  assert.equal(position, 2);
-  assert.deepEqual(
-    occurrences.map((one) => [one.position, one.record_id]),
-    [
-      [1, 1],
-      [2, 3],
-    ],
-  );
-  assert.deepEqual(
-    owed.map((one) => [one.position, one.record_id]),
-    [
-      [1, 1],
-      [2, 3],
-    ],
-  );
-  assert.deepEqual(announced, [[1], [1]]);
-});
-
-test('C16 C20 the record and what is owed for it are one transaction: both or neither', async (t) => {
-  const { store, inAccount, stored } = await openTold(t);
-  const caller = {
-    accountId: 1,
-    userId: 1,
-    role: 'owner',
-    keyId: 1,
-    permissions: new Set<never>(),
-    expiresAt: null,
-  } as const;
-  const input = { client_name: 'ACME', user_id: 0, active: 1 } as Parameters<typeof createClient>[2];
-  const fields = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
-  const rest = Object.fromEntries([...fields, 'notes', 'background'].map((name) => [name, '']));
-  const whole = { ...rest, ...input };
-  await assert.rejects(
-    inAccount(async (write) => {
-      await createClient(write, caller, whole);
-      throw new Error('the disk is gone');
-    }),
-    /the disk is gone/,
-  );
-  const count = async () => (await store.read.selectFrom('clients').selectAll().execute()).length;
-  assert.deepEqual([await count(), (await stored()).owed.length], [0, 0]);
-  await inAccount((write) => createClient(write, caller, whole));
-  assert.deepEqual([await count(), (await stored()).owed.length], [1, 1]);
-});

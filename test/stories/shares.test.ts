@@ -1,148 +1,150 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import type { Attempt, Outcome } from '../../src/delivery/attempt.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import { eventually } from '../harness/eventually.ts';
-import { type Person, type TestService, testService } from '../harness/service.ts';
+import type { Person, TestService } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 
-const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+for (const { test, testService } of stores) {
+  const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-/** More hanging targets than there are slots in all. */
-const TARGETS = 2_100;
-const SHARE = 500;
+  /** More hanging targets than there are slots in all. */
+  const TARGETS = 2_100;
+  const SHARE = 500;
 
-const TOLD: Outcome = { kind: 'answered', status: 200, ms: 1 };
-const UNSUBSCRIBED: Outcome = { kind: 'answered', status: 401, ms: 1 };
+  const TOLD: Outcome = { kind: 'answered', status: 200, ms: 1 };
+  const UNSUBSCRIBED: Outcome = { kind: 'answered', status: 401, ms: 1 };
 
-/** Stands in for the network: the targets of the hostile account hang until they are let go, the others answer. */
-function hangingTargets() {
-  const hanging = new Map<string, (outcome: Outcome) => void>();
-  const begun: string[] = [];
-  let most = 0;
-  const attempt: Attempt = ({ target, signal }) => {
-    begun.push(target);
-    if (!target.includes('hostile')) return Promise.resolve(TOLD);
-    const { promise, resolve } = Promise.withResolvers<Outcome>();
-    const end = (outcome: Outcome) => {
-      hanging.delete(target);
-      resolve(outcome);
+  /** Stands in for the network: the targets of the hostile account hang until they are let go, the others answer. */
+  function hangingTargets() {
+    const hanging = new Map<string, (outcome: Outcome) => void>();
+    const begun: string[] = [];
+    let most = 0;
+    const attempt: Attempt = ({ target, signal }) => {
+      begun.push(target);
+      if (!target.includes('hostile')) return Promise.resolve(TOLD);
+      const { promise, resolve } = Promise.withResolvers<Outcome>();
+      const end = (outcome: Outcome) => {
+        hanging.delete(target);
+        resolve(outcome);
+      };
+      hanging.set(target, end);
+      signal.addEventListener('abort', () => end({ kind: 'ours', fault: 'stopped', ms: 1 }));
+      most = Math.max(most, hanging.size);
+      return promise;
     };
-    hanging.set(target, end);
-    signal.addEventListener('abort', () => end({ kind: 'ours', fault: 'stopped', ms: 1 }));
-    most = Math.max(most, hanging.size);
-    return promise;
-  };
-  return {
-    attempt,
-    begun: begun as readonly string[],
-    hanging,
-    get most() {
-      return most;
-    },
-    letGo(count: number, outcome = TOLD) {
-      for (const answer of [...hanging.values()].slice(0, count)) answer(outcome);
-    },
-  };
-}
-
-/** Hooks straight into the database; as many by HTTP would take their time. */
-async function subscribe(carillon: TestService, who: Person, count: number): Promise<number[]> {
-  return carillon.store.write(async (tx) => {
-    const { account_id } = await tx.queries
-      .selectFrom('users')
-      .select('account_id')
-      .where('user_id', '=', Number(who.userId))
-      .executeTakeFirstOrThrow();
-    const write = new AccountWrite(tx, account_id, Date.now());
-    const hookIds: number[] = [];
-    for (let number = 0; number < count; number += 1) {
-      const { hook_id } = await write.insertRow('hooks', {
-        user_id: Number(who.userId),
-        kind: 'new_event',
-        target: `http://${who.domain}/${number}`,
-        date_created: write.now,
-        due_at: null,
-        retry_delivery_id: null,
-        date_ended: null,
-        ended_position: null,
-      });
-      hookIds.push(hook_id);
-    }
-    return hookIds;
-  });
-}
-
-test('C22 an account whose targets all hang leaves slots to the others, and each of its own lanes gets its turn', async (t) => {
-  const targets = hangingTargets();
-  const carillon = await testService(t, { ports: { attempt: targets.attempt } });
-  const hostile = await carillon.account('hostile.test');
-  const healthy = await carillon.account('healthy.test');
-  await subscribe(carillon, hostile, TARGETS);
-  await subscribe(carillon, healthy, 1);
-
-  await hostile.carillon.events.create(event);
-  await eventually(
-    () => targets.hanging.size,
-    (size) => size >= SHARE,
-  );
-  await healthy.carillon.events.create(event);
-  await eventually(
-    () => targets.begun.includes('http://healthy.test/0'),
-    (told) => told,
-  );
-  assert.equal(targets.hanging.size, SHARE, 'its share, and no more');
-
-  // One comes back, with a 200 or for ever: one that waited goes out.
-  for (const outcome of [TOLD, UNSUBSCRIBED]) {
-    const before = targets.begun.length;
-    targets.letGo(1, outcome);
-    await eventually(
-      () => targets.begun.length,
-      (length) => length > before,
-    );
-    assert.equal(targets.hanging.size, SHARE);
+    return {
+      attempt,
+      begun: begun as readonly string[],
+      hanging,
+      get most() {
+        return most;
+      },
+      letGo(count: number, outcome = TOLD) {
+        for (const answer of [...hanging.values()].slice(0, count)) answer(outcome);
+      },
+    };
   }
 
-  await eventually(
-    () => {
-      targets.letGo(SHARE);
-      return targets.begun.length;
-    },
-    (length) => length === TARGETS + 1,
-    20_000,
-  );
-  targets.letGo(SHARE);
-  assert.equal(new Set(targets.begun).size, TARGETS + 1, 'each once');
-  assert.equal(targets.most, SHARE);
-  await eventually(
-    () => carillon.store.read.selectFrom('settled').select('delivery_id').execute(),
-    (rows) => rows.length === TARGETS,
-  );
-});
+  /** Hooks straight into the database; as many by HTTP would take their time. */
+  async function subscribe(carillon: TestService, who: Person, count: number): Promise<number[]> {
+    return carillon.store.write(async (tx) => {
+      const { account_id } = await tx.queries
+        .selectFrom('users')
+        .select('account_id')
+        .where('user_id', '=', Number(who.userId))
+        .executeTakeFirstOrThrow();
+      const write = new AccountWrite(tx, account_id, Date.now());
+      const hookIds: number[] = [];
+      for (let number = 0; number < count; number += 1) {
+        const { hook_id } = await write.insertRow('hooks', {
+          user_id: Number(who.userId),
+          kind: 'new_event',
+          target: `http://${who.domain}/${number}`,
+          date_created: write.now,
+          due_at: null,
+          retry_delivery_id: null,
+          date_ended: null,
+          ended_position: null,
+        });
+        hookIds.push(hook_id);
+      }
+      return hookIds;
+    });
+  }
 
-test('C22 C23 lanes that end while they wait for their account’s share are not in the way of the others', async (t) => {
-  const targets = hangingTargets();
-  const carillon = await testService(t, { ports: { attempt: targets.attempt } });
-  const hostile = await carillon.account('hostile.test');
-  const hookIds = await subscribe(carillon, hostile, SHARE + 20);
-  await hostile.carillon.events.create(event);
-  await eventually(
-    () => targets.hanging.size,
-    (size) => size === SHARE,
-  );
-  // The first ten of those that wait.
-  const waiting = hookIds.filter((_, number) => !targets.begun.includes(`http://hostile.test/${number}`));
-  for (const id of waiting.slice(0, 10)) await hostile.carillon.hooks.delete(String(id));
-  targets.letGo(1);
-  await eventually(
-    () => targets.begun.length,
-    (length) => length === SHARE + 1,
-  );
-  targets.letGo(9);
-  await eventually(
-    () => targets.begun.length,
-    (length) => length === SHARE + 10,
-  );
-  targets.letGo(SHARE);
-  assert.equal(new Set(targets.begun).size, SHARE + 10);
-});
+  test('C22 an account whose targets all hang leaves slots to the others, and each of its own lanes gets its turn', async (t) => {
+    const targets = hangingTargets();
+    const carillon = await testService(t, { ports: { attempt: targets.attempt } });
+    const hostile = await carillon.account('hostile.test');
+    const healthy = await carillon.account('healthy.test');
+    await subscribe(carillon, hostile, TARGETS);
+    await subscribe(carillon, healthy, 1);
+
+    await hostile.carillon.events.create(event);
+    await eventually(
+      () => targets.hanging.size,
+      (size) => size >= SHARE,
+    );
+    await healthy.carillon.events.create(event);
+    await eventually(
+      () => targets.begun.includes('http://healthy.test/0'),
+      (told) => told,
+    );
+    assert.equal(targets.hanging.size, SHARE, 'its share, and no more');
+
+    // One comes back, with a 200 or for ever: one that waited goes out.
+    for (const outcome of [TOLD, UNSUBSCRIBED]) {
+      const before = targets.begun.length;
+      targets.letGo(1, outcome);
+      await eventually(
+        () => targets.begun.length,
+        (length) => length > before,
+      );
+      assert.equal(targets.hanging.size, SHARE);
+    }
+
+    await eventually(
+      () => {
+        targets.letGo(SHARE);
+        return targets.begun.length;
+      },
+      (length) => length === TARGETS + 1,
+      20_000,
+    );
+    targets.letGo(SHARE);
+    assert.equal(new Set(targets.begun).size, TARGETS + 1, 'each once');
+    assert.equal(targets.most, SHARE);
+    await eventually(
+      () => carillon.store.read.selectFrom('settled').select('delivery_id').execute(),
+      (rows) => rows.length === TARGETS,
+    );
+  });
+
+  test('C22 C23 lanes that end while they wait for their account’s share are not in the way of the others', async (t) => {
+    const targets = hangingTargets();
+    const carillon = await testService(t, { ports: { attempt: targets.attempt } });
+    const hostile = await carillon.account('hostile.test');
+    const hookIds = await subscribe(carillon, hostile, SHARE + 20);
+    await hostile.carillon.events.create(event);
+    await eventually(
+      () => targets.hanging.size,
+      (size) => size === SHARE,
+    );
+    // The first ten of those that wait.
+    const waiting = hookIds.filter((_, number) => !targets.begun.includes(`http://hostile.test/${number}`));
+    for (const id of waiting.slice(0, 10)) await hostile.carillon.hooks.delete(String(id));
+    targets.letGo(1);
+    await eventually(
+      () => targets.begun.length,
+      (length) => length === SHARE + 1,
+    );
+    targets.letGo(9);
+    await eventually(
+      () => targets.begun.length,
+      (length) => length === SHARE + 10,
+    );
+    targets.letGo(SHARE);
+    assert.equal(new Set(targets.begun).size, SHARE + 10);
+  });
+}

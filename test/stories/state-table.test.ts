@@ -1,96 +1,98 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { eventually } from '../harness/eventually.ts';
-import { testService } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 import { type Reply, startTarget } from '../harness/target.ts';
 
-// The specification's state table (section 3), every row of it, on a whole service.
+for (const { test, testService } of stores) {
+  // The specification's state table (section 3), every row of it, on a whole service.
 
-const carillon = await testService({ after });
-const owner = await carillon.account('acme.test');
-const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-const post = (body: unknown) => carillon.call(owner, 'POST', '/v2/hooks', body);
-const hookCount = async () => (await owner.carillon.hooks.list()).paging.total_records;
+  const post = (body: unknown) => carillon.call(owner, 'POST', '/v2/hooks', body);
+  const hookCount = async () => (await owner.carillon.hooks.list()).paging.total_records;
 
-/** A subscribed hook whose target answers so; told of one event. */
-async function subscribed(context: Parameters<typeof startTarget>[0], ...replies: Reply[]) {
-  const target = await startTarget(context, ...replies);
-  const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
-  context.after(() => owner.carillon.hooks.delete(id).catch(() => undefined));
-  return { target, id, hook: () => owner.carillon.hooks.get(id) };
-}
-
-test('C11 row 1: nothing, and a valid subscription of a free target: subscribed, 201 with the id', async (t) => {
-  const target = await startTarget(t);
-  const answer = await post({ target_url: target.url, event: 'new_event' });
-  assert.equal(answer.status, 201);
-  const hook = await owner.carillon.hooks.get(answer.json.id);
-  assert.equal(hook.state, 'live');
-  await owner.carillon.hooks.delete(hook.id);
-});
-
-test('C11 row 2: nothing, and bad fields or an unknown kind: nothing still, 400', async () => {
-  const before = await hookCount();
-  for (const body of [
-    { target_url: 'not an address', event: 'new_event' },
-    { target_url: 'http://127.0.0.1:9/row2', event: 'no_such_kind' },
-  ]) {
-    assert.equal((await post(body)).status, 400);
+  /** A subscribed hook whose target answers so; told of one event. */
+  async function subscribed(context: Parameters<typeof startTarget>[0], ...replies: Reply[]) {
+    const target = await startTarget(context, ...replies);
+    const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+    context.after(() => owner.carillon.hooks.delete(id).catch(() => undefined));
+    return { target, id, hook: () => owner.carillon.hooks.get(id) };
   }
-  assert.equal(await hookCount(), before);
-});
 
-test('C12 row 3: nothing, and a target in use: nothing still, 409', async (t) => {
-  const { target } = await subscribed(t);
-  const before = await hookCount();
-  assert.equal((await post({ target_url: target.url, event: 'new_client' })).status, 409);
-  assert.equal(await hookCount(), before);
-});
+  test('C11 row 1: nothing, and a valid subscription of a free target: subscribed, 201 with the id', async (t) => {
+    const target = await startTarget(t);
+    const answer = await post({ target_url: target.url, event: 'new_event' });
+    assert.equal(answer.status, 201);
+    const hook = await owner.carillon.hooks.get(answer.json.id);
+    assert.equal(hook.state, 'live');
+    await owner.carillon.hooks.delete(hook.id);
+  });
 
-test('C17 row 4: subscribed, and a 200: subscribed still, and the delivery counts as delivered', async (t) => {
-  const { id, hook } = await subscribed(t, 200);
-  await owner.carillon.events.create(event);
-  await eventually(
-    () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
-    ({ paging }) => paging.total_records === 1,
-  );
-  const { state, failures, last_outcome } = await hook();
-  assert.deepEqual({ state, failures, last_outcome }, { state: 'live', failures: '0', last_outcome: '200' });
-});
+  test('C11 row 2: nothing, and bad fields or an unknown kind: nothing still, 400', async () => {
+    const before = await hookCount();
+    for (const body of [
+      { target_url: 'not an address', event: 'new_event' },
+      { target_url: 'http://127.0.0.1:9/row2', event: 'no_such_kind' },
+    ]) {
+      assert.equal((await post(body)).status, 400);
+    }
+    assert.equal(await hookCount(), before);
+  });
 
-test('C17 row 5: subscribed, and a 401: unsubscribed at once', async (t) => {
-  const { target, hook } = await subscribed(t, 401);
-  await owner.carillon.events.create(event);
-  const ended = await eventually(hook, (one) => one.state === 'ended');
-  assert.equal(ended.ended_reason, 'answered_401');
-  assert.equal(target.received.length, 1);
-});
+  test('C12 row 3: nothing, and a target in use: nothing still, 409', async (t) => {
+    const { target } = await subscribed(t);
+    const before = await hookCount();
+    assert.equal((await post({ target_url: target.url, event: 'new_client' })).status, 409);
+    assert.equal(await hookCount(), before);
+  });
 
-test('C18 row 6: subscribed, and anything else fewer than three times: subscribed, a wait, the same again', async (t) => {
-  for (const failures of [1, 2]) {
-    const { target, hook } = await subscribed(t, ...Array<Reply>(failures).fill(500), 200);
+  test('C17 row 4: subscribed, and a 200: subscribed still, and the delivery counts as delivered', async (t) => {
+    const { id, hook } = await subscribed(t, 200);
     await owner.carillon.events.create(event);
-    await target.arrived(failures + 1);
-    const { state, failures: counted } = await eventually(hook, (one) => one.last_outcome === '200');
-    assert.deepEqual({ state, counted }, { state: 'live', counted: '0' });
-    assert.equal(new Set(target.received.map((one) => one.deliveryId)).size, 1);
-  }
-});
+    await eventually(
+      () => owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' }),
+      ({ paging }) => paging.total_records === 1,
+    );
+    const { state, failures, last_outcome } = await hook();
+    assert.deepEqual({ state, failures, last_outcome }, { state: 'live', failures: '0', last_outcome: '200' });
+  });
 
-test('C18 row 7: subscribed, and anything else for the third time: unsubscribed', async (t) => {
-  const { target, hook } = await subscribed(t, 204);
-  await owner.carillon.events.create(event);
-  const ended = await eventually(hook, (one) => one.state === 'ended');
-  assert.deepEqual([ended.ended_reason, ended.failures], ['three_failures', '3']);
-  assert.equal(target.received.length, 3);
-});
+  test('C17 row 5: subscribed, and a 401: unsubscribed at once', async (t) => {
+    const { target, hook } = await subscribed(t, 401);
+    await owner.carillon.events.create(event);
+    const ended = await eventually(hook, (one) => one.state === 'ended');
+    assert.equal(ended.ended_reason, 'answered_401');
+    assert.equal(target.received.length, 1);
+  });
 
-test('C13 row 8: subscribed, and a permitted DELETE: unsubscribed, 200', async (t) => {
-  const { target, id, hook } = await subscribed(t);
-  assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${id}`)).status, 200);
-  assert.equal((await hook()).state, 'ended');
-  await owner.carillon.events.create(event);
-  assert.equal((await owner.carillon.deliveries.list({ hook_id: id })).paging.total_records, 0);
-  assert.deepEqual(target.received, []);
-});
+  test('C18 row 6: subscribed, and anything else fewer than three times: subscribed, a wait, the same again', async (t) => {
+    for (const failures of [1, 2]) {
+      const { target, hook } = await subscribed(t, ...Array<Reply>(failures).fill(500), 200);
+      await owner.carillon.events.create(event);
+      await target.arrived(failures + 1);
+      const { state, failures: counted } = await eventually(hook, (one) => one.last_outcome === '200');
+      assert.deepEqual({ state, counted }, { state: 'live', counted: '0' });
+      assert.equal(new Set(target.received.map((one) => one.deliveryId)).size, 1);
+    }
+  });
+
+  test('C18 row 7: subscribed, and anything else for the third time: unsubscribed', async (t) => {
+    const { target, hook } = await subscribed(t, 204);
+    await owner.carillon.events.create(event);
+    const ended = await eventually(hook, (one) => one.state === 'ended');
+    assert.deepEqual([ended.ended_reason, ended.failures], ['three_failures', '3']);
+    assert.equal(target.received.length, 3);
+  });
+
+  test('C13 row 8: subscribed, and a permitted DELETE: unsubscribed, 200', async (t) => {
+    const { target, id, hook } = await subscribed(t);
+    assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${id}`)).status, 200);
+    assert.equal((await hook()).state, 'ended');
+    await owner.carillon.events.create(event);
+    assert.equal((await owner.carillon.deliveries.list({ hook_id: id })).paging.total_records, 0);
+    assert.deepEqual(target.received, []);
+  });
+}

@@ -3,169 +3,169 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { rowsOf } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
-import { type ServiceProcess, serviceProcess } from '../harness/process.ts';
+import type { ServiceProcess } from '../harness/process.ts';
 import { temporaryFolder } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+for (const { test, serviceProcess } of stores) {
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-const CLIENTS = 20;
-const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+  const CLIENTS = 20;
+  const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-type Answer = { status: number; isLast: boolean; eventId: string };
+  type Answer = { status: number; isLast: boolean; eventId: string };
 
-/** One request on a connection that is kept open; rejects if it breaks off. */
-function post({ baseUrl, headers }: ServiceProcess, agent: Agent): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const sent = request(
-      `${baseUrl}/v2/events`,
-      { method: 'POST', agent, headers: { ...headers, 'content-type': 'application/json' } },
-      (response) => {
-        let text = '';
-        response.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk;
-        });
-        response.on('error', reject);
-        response.on('end', () => {
-          const isLast = response.headers.connection === 'close';
-          resolve({ status: response.statusCode ?? 0, isLast, eventId: JSON.parse(text).data?.event_id });
-        });
-      },
-    );
-    sent.on('error', reject);
-    sent.end(JSON.stringify(event));
-  });
-}
-
-function rows(path: string, sql: string): Record<string, unknown>[] {
-  const database = new DatabaseSync(path, { readOnly: true });
-  try {
-    return database.prepare(sql).all();
-  } finally {
-    database.close();
+  /** One request on a connection that is kept open; rejects if it breaks off. */
+  function post({ baseUrl, headers }: ServiceProcess, agent: Agent): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        `${baseUrl}/v2/events`,
+        { method: 'POST', agent, headers: { ...headers, 'content-type': 'application/json' } },
+        (response) => {
+          let text = '';
+          response.setEncoding('utf8').on('data', (chunk: string) => {
+            text += chunk;
+          });
+          response.on('error', reject);
+          response.on('end', () => {
+            const isLast = response.headers.connection === 'close';
+            resolve({ status: response.statusCode ?? 0, isLast, eventId: JSON.parse(text).data?.event_id });
+          });
+        },
+      );
+      sent.on('error', reject);
+      sent.end(JSON.stringify(event));
+    });
   }
-}
 
-test('C20 SIGTERM under load: every request is answered, what is in flight is finished, exit 0, nothing lost', async (t) => {
-  const service = await serviceProcess(t);
-  const answered = new Set<string>();
-  const target = await startTarget(t, async (response, { deliveryId }) => {
-    await wait(30);
-    answered.add(deliveryId);
-    response.end();
+  test('C20 SIGTERM under load: every request is answered, what is in flight is finished, exit 0, nothing lost', async (t) => {
+    const service = await serviceProcess(t);
+    const answered = new Set<string>();
+    const target = await startTarget(t, async (response, { deliveryId }) => {
+      await wait(30);
+      answered.add(deliveryId);
+      response.end();
+    });
+    await service.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+
+    const answers: Answer[] = [];
+    const clients = Array.from({ length: CLIENTS }, async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      for (;;) {
+        const answer = await post(service, agent);
+        answers.push(answer);
+        // Whoever is told that the connection ends sends nothing more on it.
+        if (answer.isLast) return;
+      }
+    });
+    await eventually(
+      () => answers.length,
+      (count) => count > 200,
+    );
+    await target.arrived(5);
+    const began = performance.now();
+    const exited = service.stop('SIGTERM');
+    await Promise.all(clients);
+    const code = await exited;
+    const tookMs = performance.now() - began;
+
+    assert.equal(code, 0);
+    assert.ok(tookMs < 10_000, `${tookMs} ms`);
+    assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [201]);
+    assert.equal(answers.filter((answer) => answer.isLast).length, CLIENTS);
+    const stored = (await rowsOf(service.database, 'select event_id from events')).map((row) => String(row.event_id));
+    assert.deepEqual(
+      stored.sort(),
+      answers.map((answer) => answer.eventId).sort(),
+      'what is stored was acknowledged, and the other way round',
+    );
+    const settled = (await rowsOf(service.database, 'select delivery_id from settled')).map((row) =>
+      String(row.delivery_id),
+    );
+    assert.deepEqual(settled.sort(), [...answered].sort(), 'what the target answered is written down');
+    const owed = await rowsOf(service.database, 'select delivery_id from owed');
+    assert.equal(owed.length + settled.length, stored.length, 'the rest is owed still');
+    await assert.rejects(fetch(service.baseUrl), 'nobody listens any more');
   });
-  await service.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
 
-  const answers: Answer[] = [];
-  const clients = Array.from({ length: CLIENTS }, async () => {
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    for (;;) {
-      const answer = await post(service, agent);
-      answers.push(answer);
-      // Whoever is told that the connection ends sends nothing more on it.
-      if (answer.isLast) return;
+  test('C19 C20 SIGTERM while targets hang: exit 0 within ten seconds, and nothing is held against them', async (t) => {
+    const service = await serviceProcess(t, { CARILLON_ATTEMPT_TIMEOUT: '60s' });
+    const target = await startTarget(t, () => undefined);
+    for (const path of ['/a', '/b', '/c']) {
+      await service.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+    }
+    await service.carillon.events.create(event);
+    await target.arrived(3);
+    const began = performance.now();
+    assert.equal(await service.stop('SIGTERM'), 0);
+    const tookMs = performance.now() - began;
+    assert.ok(tookMs < 10_000, `${tookMs} ms`);
+    assert.equal((await rowsOf(service.database, 'select * from owed')).length, 3);
+    assert.equal((await rowsOf(service.database, 'select * from attempts')).length, 0);
+    assert.deepEqual(
+      (await rowsOf(service.database, 'select failures, date_ended from hooks')).map((row) => ({ ...row })),
+      Array(3).fill({ failures: 0, date_ended: null }),
+    );
+  });
+
+  test('C20 a second signal changes nothing: what is in flight still finishes, exit 0', async (t) => {
+    const service = await serviceProcess(t);
+    const held: ServerResponse[] = [];
+    const target = await startTarget(t, (response) => void held.push(response));
+    await service.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+    await service.carillon.events.create(event);
+    await target.arrived(1);
+    const exited = service.stop('SIGTERM');
+    const refuses = () =>
+      fetch(service.baseUrl).then(
+        () => false,
+        () => true,
+      );
+    await eventually(refuses, (refused) => refused);
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) service.process.kill(signal);
+    held[0]?.end();
+    assert.equal(await exited, 0);
+    const attempts = await rowsOf(service.database, 'select outcome from attempts');
+    assert.deepEqual(
+      attempts.map((row) => row.outcome),
+      ['200'],
+    );
+    assert.equal((await rowsOf(service.database, 'select * from settled')).length, 1);
+    assert.equal((await rowsOf(service.database, 'select * from owed')).length, 0);
+  });
+
+  test('a signal during the start stops the service as soon as it has started: exit 0, and the key was shown', async (t) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const path = join(temporaryFolder(t), 'carillon.db');
+      // A variable that is none of ours is named at the very beginning: from there on a start is under way.
+      const environment = {
+        ...process.env,
+        CARILLON_DATABASE: `sqlite:${path}`,
+        CARILLON_PORT: '0',
+        CARILLON_PROT: '1',
+      };
+      const child = spawn(process.execPath, [main, 'serve'], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+      t.after(() => child.kill('SIGKILL'));
+      let [said, noted] = ['', ''];
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+      });
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        noted += text;
+      });
+      const closed = once(child, 'close');
+      await once(child.stderr, 'data');
+      assert.match(noted, /^CARILLON_PROT /);
+      assert.equal(said, '', 'it is not there yet');
+      child.kill(signal);
+      assert.deepEqual(await closed, [0, null]);
+      assert.match(said, /^key: carillon_/m, 'what is shown this once');
+      assert.match(noted, /"event":"stopped"/);
     }
   });
-  await eventually(
-    () => answers.length,
-    (count) => count > 200,
-  );
-  await target.arrived(5);
-  const began = performance.now();
-  const exited = service.stop('SIGTERM');
-  await Promise.all(clients);
-  const code = await exited;
-  const tookMs = performance.now() - began;
-
-  assert.equal(code, 0);
-  assert.ok(tookMs < 10_000, `${tookMs} ms`);
-  assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [201]);
-  assert.equal(answers.filter((answer) => answer.isLast).length, CLIENTS);
-  const stored = rows(service.path, 'select event_id from events').map((row) => String(row.event_id));
-  assert.deepEqual(
-    stored.sort(),
-    answers.map((answer) => answer.eventId).sort(),
-    'what is stored was acknowledged, and the other way round',
-  );
-  const settled = rows(service.path, 'select delivery_id from settled').map((row) => String(row.delivery_id));
-  assert.deepEqual(settled.sort(), [...answered].sort(), 'what the target answered is written down');
-  const owed = rows(service.path, 'select delivery_id from owed');
-  assert.equal(owed.length + settled.length, stored.length, 'the rest is owed still');
-  await assert.rejects(fetch(service.baseUrl), 'nobody listens any more');
-});
-
-test('C19 C20 SIGTERM while targets hang: exit 0 within ten seconds, and nothing is held against them', async (t) => {
-  const service = await serviceProcess(t, { CARILLON_ATTEMPT_TIMEOUT: '60s' });
-  const target = await startTarget(t, () => undefined);
-  for (const path of ['/a', '/b', '/c']) {
-    await service.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
-  }
-  await service.carillon.events.create(event);
-  await target.arrived(3);
-  const began = performance.now();
-  assert.equal(await service.stop('SIGTERM'), 0);
-  const tookMs = performance.now() - began;
-  assert.ok(tookMs < 10_000, `${tookMs} ms`);
-  assert.equal(rows(service.path, 'select * from owed').length, 3);
-  assert.equal(rows(service.path, 'select * from attempts').length, 0);
-  assert.deepEqual(
-    rows(service.path, 'select failures, date_ended from hooks').map((row) => ({ ...row })),
-    Array(3).fill({ failures: 0, date_ended: null }),
-  );
-});
-
-test('C20 a second signal changes nothing: what is in flight still finishes, exit 0', async (t) => {
-  const service = await serviceProcess(t);
-  const held: ServerResponse[] = [];
-  const target = await startTarget(t, (response) => void held.push(response));
-  await service.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
-  await service.carillon.events.create(event);
-  await target.arrived(1);
-  const exited = service.stop('SIGTERM');
-  const refuses = () =>
-    fetch(service.baseUrl).then(
-      () => false,
-      () => true,
-    );
-  await eventually(refuses, (refused) => refused);
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) service.process.kill(signal);
-  held[0]?.end();
-  assert.equal(await exited, 0);
-  const attempts = rows(service.path, 'select outcome from attempts');
-  assert.deepEqual(
-    attempts.map((row) => row.outcome),
-    ['200'],
-  );
-  assert.equal(rows(service.path, 'select * from settled').length, 1);
-  assert.equal(rows(service.path, 'select * from owed').length, 0);
-});
-
-test('a signal during the start stops the service as soon as it has started: exit 0, and the key was shown', async (t) => {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    const path = join(temporaryFolder(t), 'carillon.db');
-    // A variable that is none of ours is named at the very beginning: from there on a start is under way.
-    const environment = { ...process.env, CARILLON_DATABASE: `sqlite:${path}`, CARILLON_PORT: '0', CARILLON_PROT: '1' };
-    const child = spawn(process.execPath, [main, 'serve'], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
-    t.after(() => child.kill('SIGKILL'));
-    let [said, noted] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      noted += text;
-    });
-    const closed = once(child, 'close');
-    await once(child.stderr, 'data');
-    assert.match(noted, /^CARILLON_PROT /);
-    assert.equal(said, '', 'it is not there yet');
-    child.kill(signal);
-    assert.deepEqual(await closed, [0, null]);
-    assert.match(said, /^key: carillon_/m, 'what is shown this once');
-    assert.match(noted, /"event":"stopped"/);
-  }
-});
+}

@@ -1,92 +1,95 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
-import { type Person, testService } from '../harness/service.ts';
+import type { Person } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
-const clock = testClock();
-const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, ports: { clock } });
-const owner = await carillon.account('acme.test');
-const admin = await carillon.user(owner, 'admin');
-const member = await carillon.user(owner, 'member');
-const other = await carillon.user(owner, 'member');
-const stranger = await carillon.account('other.test');
+for (const { test, testService } of stores) {
+  const clock = testClock();
+  const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, ports: { clock } });
+  const owner = await carillon.account('acme.test');
+  const admin = await carillon.user(owner, 'admin');
+  const member = await carillon.user(owner, 'member');
+  const other = await carillon.user(owner, 'member');
+  const stranger = await carillon.account('other.test');
 
-let paths = 0;
-async function hookOf(who: Person): Promise<string> {
-  paths += 1;
-  const target_url = `http://127.0.0.1:9/${paths}`;
-  return (await who.carillon.hooks.create({ target_url, event: 'new_event' })).id;
-}
-const remove = (who: Person, id: string) => carillon.call(who, 'DELETE', `/v2/hooks/${id}`);
-
-test('C13 unsubscribing answers 200 with an empty array, and the hook has ended', async () => {
-  const id = await hookOf(member);
-  const answer = await remove(member, id);
-  assert.equal(answer.status, 200);
-  assert.equal(answer.text, '[]');
-  const hook = await member.carillon.hooks.get(id);
-  assert.deepEqual({ state: hook.state, reason: hook.ended_reason }, { state: 'ended', reason: 'deleted' });
-});
-
-test('C3 C13 404, byte for byte the same, for what never was, what has ended, and what is another account’s', async () => {
-  const ended = await hookOf(member);
-  await remove(member, ended);
-  const theirs = await hookOf(stranger);
-  const answers = [
-    await remove(member, '999999'),
-    await remove(member, ended),
-    await remove(member, theirs),
-    await remove(owner, theirs),
-    await remove(owner, ended),
-  ];
-  for (const answer of answers) {
-    assert.equal(answer.status, 404);
-    assert.equal(answer.text, answers[0]?.text);
+  let paths = 0;
+  async function hookOf(who: Person): Promise<string> {
+    paths += 1;
+    const target_url = `http://127.0.0.1:9/${paths}`;
+    return (await who.carillon.hooks.create({ target_url, event: 'new_event' })).id;
   }
-  assert.equal((await stranger.carillon.hooks.get(theirs)).state, 'live');
-});
+  const remove = (who: Person, id: string) => carillon.call(who, 'DELETE', `/v2/hooks/${id}`);
 
-test('C13 another user’s hook of the account is 401 for a member, and ends at an admin’s word', async () => {
-  for (const whose of [owner, admin, other]) {
-    const id = await hookOf(whose);
+  test('C13 unsubscribing answers 200 with an empty array, and the hook has ended', async () => {
+    const id = await hookOf(member);
     const answer = await remove(member, id);
-    assert.equal(answer.status, 401);
-    assert.equal(answer.json.code, 'not_permitted');
-    assert.equal((await whose.carillon.hooks.get(id)).state, 'live', 'refused means not done');
-  }
-  for (const [who, whose] of [
-    [admin, member],
-    [admin, owner],
-    [owner, admin],
-  ] as const) {
-    const id = await hookOf(whose);
-    assert.equal((await remove(who, id)).status, 200);
-    assert.equal((await whose.carillon.hooks.get(id)).state, 'ended');
-  }
-});
+    assert.equal(answer.status, 200);
+    assert.equal(answer.text, '[]');
+    const hook = await member.carillon.hooks.get(id);
+    assert.deepEqual({ state: hook.state, reason: hook.ended_reason }, { state: 'ended', reason: 'deleted' });
+  });
 
-test('C13 what was owed and what happens later does not go out after the 200, however long one waits', async (t) => {
-  const target = await startTarget(t, 500);
-  const healthy = await startTarget(t);
-  const create = (name: string) =>
-    owner.carillon.events.create({ event_name: name, start_date: '20270101', due_date: '20270101' });
-  const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
-  await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_event' });
-  await create('fails');
-  await create('waits behind it');
-  await eventually(
-    () => owner.carillon.hooks.get(id),
-    (hook) => hook.state === 'failing',
-  );
-  const before = target.received.length;
-  assert.equal(before, 1);
+  test('C3 C13 404, byte for byte the same, for what never was, what has ended, and what is another account’s', async () => {
+    const ended = await hookOf(member);
+    await remove(member, ended);
+    const theirs = await hookOf(stranger);
+    const answers = [
+      await remove(member, '999999'),
+      await remove(member, ended),
+      await remove(member, theirs),
+      await remove(owner, theirs),
+      await remove(owner, ended),
+    ];
+    for (const answer of answers) {
+      assert.equal(answer.status, 404);
+      assert.equal(answer.text, answers[0]?.text);
+    }
+    assert.equal((await stranger.carillon.hooks.get(theirs)).state, 'live');
+  });
 
-  await owner.carillon.hooks.delete(id);
-  await create('after the end');
-  await clock.advance(24 * 3_600_000);
-  await healthy.arrived(3);
-  await carillon.stop();
-  assert.equal(target.received.length, before);
-});
+  test('C13 another user’s hook of the account is 401 for a member, and ends at an admin’s word', async () => {
+    for (const whose of [owner, admin, other]) {
+      const id = await hookOf(whose);
+      const answer = await remove(member, id);
+      assert.equal(answer.status, 401);
+      assert.equal(answer.json.code, 'not_permitted');
+      assert.equal((await whose.carillon.hooks.get(id)).state, 'live', 'refused means not done');
+    }
+    for (const [who, whose] of [
+      [admin, member],
+      [admin, owner],
+      [owner, admin],
+    ] as const) {
+      const id = await hookOf(whose);
+      assert.equal((await remove(who, id)).status, 200);
+      assert.equal((await whose.carillon.hooks.get(id)).state, 'ended');
+    }
+  });
+
+  test('C13 what was owed and what happens later does not go out after the 200, however long one waits', async (t) => {
+    const target = await startTarget(t, 500);
+    const healthy = await startTarget(t);
+    const create = (name: string) =>
+      owner.carillon.events.create({ event_name: name, start_date: '20270101', due_date: '20270101' });
+    const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+    await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_event' });
+    await create('fails');
+    await create('waits behind it');
+    await eventually(
+      () => owner.carillon.hooks.get(id),
+      (hook) => hook.state === 'failing',
+    );
+    const before = target.received.length;
+    assert.equal(before, 1);
+
+    await owner.carillon.hooks.delete(id);
+    await create('after the end');
+    await clock.advance(24 * 3_600_000);
+    await healthy.arrived(3);
+    await carillon.stop();
+    assert.equal(target.received.length, before);
+  });
+}

@@ -1,33 +1,35 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { testService } from '../../../test/harness/service.ts';
+import { after } from 'node:test';
+import { stores } from '../../../test/harness/stores.ts';
 
-const carillon = await testService({ after });
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
 
-test('C35 /v2/company is the caller’s own account, every value a string', async () => {
-  const owner = await carillon.account('acme.test');
-  const other = await carillon.account('other.test');
-  const { status, json } = await carillon.call(owner, 'GET', '/v2/company');
-  assert.equal(status, 200);
-  const { company_id, date_created, ...rest } = json.data;
-  const blank = ['address1', 'address2', 'city', 'state', 'postcode', 'country', 'currency', 'phone'];
-  assert.deepEqual(rest, {
-    company_name: 'acme.test',
-    domain: 'acme.test',
-    ...Object.fromEntries(blank.map((name) => [name, ''])),
+  test('C35 /v2/company is the caller’s own account, every value a string', async () => {
+    const owner = await carillon.account('acme.test');
+    const other = await carillon.account('other.test');
+    const { status, json } = await carillon.call(owner, 'GET', '/v2/company');
+    assert.equal(status, 200);
+    const { company_id, date_created, ...rest } = json.data;
+    const blank = ['address1', 'address2', 'city', 'state', 'postcode', 'country', 'currency', 'phone'];
+    assert.deepEqual(rest, {
+      company_name: 'acme.test',
+      domain: 'acme.test',
+      ...Object.fromEntries(blank.map((name) => [name, ''])),
+    });
+    assert.match(company_id, /^[1-9]\d*$/);
+    assert.match(date_created, /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/);
+    const theirs = await carillon.call(other, 'GET', '/v2/company');
+    assert.equal(theirs.json.data.domain, 'other.test');
+    assert.notEqual(theirs.json.data.company_id, company_id);
   });
-  assert.match(company_id, /^[1-9]\d*$/);
-  assert.match(date_created, /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/);
-  const theirs = await carillon.call(other, 'GET', '/v2/company');
-  assert.equal(theirs.json.data.domain, 'other.test');
-  assert.notEqual(theirs.json.data.company_id, company_id);
-});
 
-test('C35 nobody writes the company over this interface', async () => {
-  const owner = await carillon.account('read-only.test');
-  for (const method of ['POST', 'PUT', 'DELETE']) {
-    const { status } = await carillon.call(owner, method, '/v2/company', { company_name: 'Mine' });
-    assert.equal(status, 404, method);
-  }
-  assert.equal((await carillon.call(owner, 'GET', '/v2/company')).json.data.company_name, 'read-only.test');
-});
+  test('C35 nobody writes the company over this interface', async () => {
+    const owner = await carillon.account('read-only.test');
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const { status } = await carillon.call(owner, method, '/v2/company', { company_name: 'Mine' });
+      assert.equal(status, 404, method);
+    }
+    assert.equal((await carillon.call(owner, 'GET', '/v2/company')).json.data.company_name, 'read-only.test');
+  });
+}

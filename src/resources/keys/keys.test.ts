@@ -1,201 +1,203 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
+import { bytesOf } from '../../../test/harness/database.ts';
 import { everythingWritten } from '../../../test/harness/ledger.ts';
-import { type Person, testService } from '../../../test/harness/service.ts';
+import type { Person } from '../../../test/harness/service.ts';
+import { stores } from '../../../test/harness/stores.ts';
 import { permissions, permissionsOf } from '../../access.ts';
 import { systemClock } from '../../clock.ts';
 
-let now = Date.parse('2027-01-01T00:00:00Z');
-const clock = { ...systemClock, now: () => now };
-const carillon = await testService({ after }, { ports: { clock } });
-const NEVER = '0000-00-00 00:00:00';
+for (const { test, testService } of stores) {
+  let now = Date.parse('2027-01-01T00:00:00Z');
+  const clock = { ...systemClock, now: () => now };
+  const carillon = await testService({ after }, { ports: { clock } });
+  const NEVER = '0000-00-00 00:00:00';
 
-const issue = (who: Person, body: unknown) => carillon.call(who, 'POST', '/v2/keys', body);
+  const issue = (who: Person, body: unknown) => carillon.call(who, 'POST', '/v2/keys', body);
 
-/** Who calls with a key that was just issued. */
-function bearer(who: Person, key: string): Person {
-  return { ...who, key, headers: { domain: who.domain, key } };
-}
+  /** Who calls with a key that was just issued. */
+  function bearer(who: Person, key: string): Person {
+    return { ...who, key, headers: { domain: who.domain, key } };
+  }
 
-/** Nothing was issued: refused as not permitted, and nothing written. */
-async function mustBeRefused(who: Person, body: unknown): Promise<void> {
-  const before = await everythingWritten(carillon);
-  const { status, json } = await issue(who, body);
-  assert.deepEqual([status, json.code], [401, 'not_permitted'], JSON.stringify(body));
-  assert.equal(await everythingWritten(carillon), before);
-}
+  /** Nothing was issued: refused as not permitted, and nothing written. */
+  async function mustBeRefused(who: Person, body: unknown): Promise<void> {
+    const before = await everythingWritten(carillon);
+    const { status, json } = await issue(who, body);
+    assert.deepEqual([status, json.code], [401, 'not_permitted'], JSON.stringify(body));
+    assert.equal(await everythingWritten(carillon), before);
+  }
 
-test('X7 a key is issued, works at once, and is shown this once', async () => {
-  const owner = await carillon.account('issue.test');
-  const { status, json, headers } = await issue(owner, { label: ' Reader ', permissions: ['events:read'] });
-  assert.equal(status, 201);
-  const { id, key, ...rest } = json.data;
-  assert.deepEqual(rest, {
-    user_id: owner.userId,
-    label: 'Reader',
-    permissions: ['events:read'],
-    date_created: '2027-01-01 00:00:00',
-    last_used: NEVER,
-    expires: NEVER,
-    revoked: '0',
+  test('X7 a key is issued, works at once, and is shown this once', async () => {
+    const owner = await carillon.account('issue.test');
+    const { status, json, headers } = await issue(owner, { label: ' Reader ', permissions: ['events:read'] });
+    assert.equal(status, 201);
+    const { id, key, ...rest } = json.data;
+    assert.deepEqual(rest, {
+      user_id: owner.userId,
+      label: 'Reader',
+      permissions: ['events:read'],
+      date_created: '2027-01-01 00:00:00',
+      last_used: NEVER,
+      expires: NEVER,
+      revoked: '0',
+    });
+    assert.match(key, /^carillon_[\w-]{43}$/);
+    assert.equal(headers.get('location'), `${carillon.baseUrl}/v2/keys/${id}`);
+    const reader = bearer(owner, key);
+    assert.equal((await carillon.call(reader, 'GET', '/v2/events')).status, 200);
+    assert.equal((await carillon.call(reader, 'GET', '/v2/clients')).status, 401);
+
+    const one = await carillon.call(owner, 'GET', `/v2/keys/${id}`);
+    const list = await carillon.call(owner, 'GET', '/v2/keys');
+    for (const { text } of [one, list]) assert.ok(!text.includes(key), 'never again');
+    assert.equal(one.json.data.key, undefined);
+    assert.equal(list.json.data.at(-1).id, id);
   });
-  assert.match(key, /^carillon_[\w-]{43}$/);
-  assert.equal(headers.get('location'), `${carillon.baseUrl}/v2/keys/${id}`);
-  const reader = bearer(owner, key);
-  assert.equal((await carillon.call(reader, 'GET', '/v2/events')).status, 200);
-  assert.equal((await carillon.call(reader, 'GET', '/v2/clients')).status, 401);
 
-  const one = await carillon.call(owner, 'GET', `/v2/keys/${id}`);
-  const list = await carillon.call(owner, 'GET', '/v2/keys');
-  for (const { text } of [one, list]) assert.ok(!text.includes(key), 'never again');
-  assert.equal(one.json.data.key, undefined);
-  assert.equal(list.json.data.at(-1).id, id);
-});
+  test('X7 a key is stored as a hash: the database nowhere holds it, nor does the log', async () => {
+    const owner = await carillon.account('hashed.test');
+    const { json } = await issue(owner, { label: 'Secret' });
+    const row = await carillon.store.read
+      .selectFrom('api_keys')
+      .selectAll()
+      .where('key_id', '=', Number(json.data.id))
+      .executeTakeFirstOrThrow();
+    assert.ok(!JSON.stringify(row).includes(json.data.key));
+    const bytes = await bytesOf(carillon.database);
+    assert.ok(bytes.includes(row.key_hash), 'what was just written stands in these files');
+    assert.ok(!bytes.includes(json.data.key.slice('carillon_'.length)));
+    assert.ok(!JSON.stringify(carillon.logged).includes(json.data.key));
+  });
 
-test('X7 a key is stored as a hash: the database nowhere holds it, nor does the log', async () => {
-  const owner = await carillon.account('hashed.test');
-  const { json } = await issue(owner, { label: 'Secret' });
-  const row = await carillon.store.read
-    .selectFrom('api_keys')
-    .selectAll()
-    .where('key_id', '=', Number(json.data.id))
-    .executeTakeFirstOrThrow();
-  assert.ok(!JSON.stringify(row).includes(json.data.key));
-  const files = [carillon.path, `${carillon.path}-wal`].map((file) => readFileSync(file));
-  const bytes = Buffer.concat(files);
-  assert.ok(bytes.includes(row.key_hash), 'what was just written stands in these files');
-  assert.ok(!bytes.includes(json.data.key.slice('carillon_'.length)));
-  assert.ok(!JSON.stringify(carillon.logged).includes(json.data.key));
-});
+  test('X7 left out, permissions are all that the caller’s own key and the user may do', async () => {
+    const owner = await carillon.account('widest.test');
+    const member = await carillon.user(owner, 'member');
+    assert.deepEqual((await issue(owner, {})).json.data.permissions, permissions);
+    const theirs = await issue(owner, { user_id: member.userId });
+    assert.deepEqual(theirs.json.data.permissions, permissionsOf('member'));
+    assert.equal(theirs.json.data.user_id, member.userId);
+    const narrow = await carillon.key(owner, { permissions: ['keys:write', 'tasks:read'] });
+    assert.deepEqual((await issue(narrow, {})).json.data.permissions, ['tasks:read', 'keys:write']);
+    assert.deepEqual((await issue(narrow, { permissions: [] })).json.data.permissions, []);
+  });
 
-test('X7 left out, permissions are all that the caller’s own key and the user may do', async () => {
-  const owner = await carillon.account('widest.test');
-  const member = await carillon.user(owner, 'member');
-  assert.deepEqual((await issue(owner, {})).json.data.permissions, permissions);
-  const theirs = await issue(owner, { user_id: member.userId });
-  assert.deepEqual(theirs.json.data.permissions, permissionsOf('member'));
-  assert.equal(theirs.json.data.user_id, member.userId);
-  const narrow = await carillon.key(owner, { permissions: ['keys:write', 'tasks:read'] });
-  assert.deepEqual((await issue(narrow, {})).json.data.permissions, ['tasks:read', 'keys:write']);
-  assert.deepEqual((await issue(narrow, { permissions: [] })).json.data.permissions, []);
-});
+  test('X7 what is issued is never wider than the caller’s own key, nor than its user', async () => {
+    const owner = await carillon.account('wider.test');
+    const member = await carillon.user(owner, 'member');
+    const narrow = await carillon.key(owner, { permissions: ['keys:write', 'events:read'] });
+    await mustBeRefused(narrow, { permissions: ['events:read', 'events:write'] });
+    await mustBeRefused(narrow, { permissions: ['users:write'], user_id: member.userId });
+    await mustBeRefused(owner, { permissions: ['users:write'], user_id: member.userId });
+    await mustBeRefused(member, { permissions: ['users:write'] });
+    assert.equal((await issue(narrow, { permissions: ['events:read'] })).status, 201);
+  });
 
-test('X7 what is issued is never wider than the caller’s own key, nor than its user', async () => {
-  const owner = await carillon.account('wider.test');
-  const member = await carillon.user(owner, 'member');
-  const narrow = await carillon.key(owner, { permissions: ['keys:write', 'events:read'] });
-  await mustBeRefused(narrow, { permissions: ['events:read', 'events:write'] });
-  await mustBeRefused(narrow, { permissions: ['users:write'], user_id: member.userId });
-  await mustBeRefused(owner, { permissions: ['users:write'], user_id: member.userId });
-  await mustBeRefused(member, { permissions: ['users:write'] });
-  assert.equal((await issue(narrow, { permissions: ['events:read'] })).status, 201);
-});
+  test('C2 X7 a key is never wider than its user, also where it says so, also once the role has shrunk', async () => {
+    const owner = await carillon.account('shrunk.test');
+    const member = await carillon.user(owner, 'member', permissions);
+    const admin = await carillon.user(owner, 'admin');
+    const add = (who: Person) => carillon.call(who, 'POST', '/v2/users', { email: `${who.userId}@shrunk.test` });
+    assert.equal((await add(member)).status, 401);
+    assert.equal((await add(admin)).status, 201);
+    await owner.carillon.users.update(admin.userId, { role: 'member' });
+    const { status, json } = await carillon.call(admin, 'POST', '/v2/users', { email: 'again@shrunk.test' });
+    assert.deepEqual([status, json.code], [401, 'not_permitted']);
+  });
 
-test('C2 X7 a key is never wider than its user, also where it says so, also once the role has shrunk', async () => {
-  const owner = await carillon.account('shrunk.test');
-  const member = await carillon.user(owner, 'member', permissions);
-  const admin = await carillon.user(owner, 'admin');
-  const add = (who: Person) => carillon.call(who, 'POST', '/v2/users', { email: `${who.userId}@shrunk.test` });
-  assert.equal((await add(member)).status, 401);
-  assert.equal((await add(admin)).status, 201);
-  await owner.carillon.users.update(admin.userId, { role: 'member' });
-  const { status, json } = await carillon.call(admin, 'POST', '/v2/users', { email: 'again@shrunk.test' });
-  assert.deepEqual([status, json.code], [401, 'not_permitted']);
-});
-
-test('X7 only admins issue keys to others, and never to a user whose role is above their own', async () => {
-  const owner = await carillon.account('others.test');
-  const stranger = await carillon.account('stranger.test');
-  const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
-  await mustBeRefused(member, { user_id: owner.userId });
-  await mustBeRefused(member, { user_id: admin.userId });
-  await mustBeRefused(member, { user_id: '999999' });
-  await mustBeRefused(admin, { user_id: owner.userId, permissions: ['events:read'] });
-  assert.equal((await issue(admin, { user_id: member.userId })).status, 201);
-  assert.equal((await issue(member, { user_id: member.userId })).status, 201, 'naming oneself');
-  for (const user_id of ['999999', stranger.userId]) {
-    assert.equal((await issue(owner, { user_id })).status, 404, user_id);
-  }
-});
-
-test('X7 what is issued never outlives the key that issues it', async () => {
-  const owner = await carillon.account('outlive.test');
-  const day = await carillon.key(owner, { expiresAt: now + 86_400_000 });
-  await mustBeRefused(day, { expires: '25h' });
-  await mustBeRefused(day, { expires: '2027-01-02 00:00:01' });
-  assert.equal((await issue(day, { expires: '24h' })).json.data.expires, '2027-01-02 00:00:00');
-  assert.equal((await issue(day, { expires: '2027-01-01 12:00:00' })).json.data.expires, '2027-01-01 12:00:00');
-  for (const expires of [undefined, null, '']) {
-    assert.equal((await issue(day, { expires })).json.data.expires, '2027-01-02 00:00:00', 'left out: as its own');
-  }
-  assert.equal((await issue(owner, { expires: '30d' })).json.data.expires, '2027-01-31 00:00:00');
-});
-
-test('C1 X7 a key works until the very moment at which it expires', async () => {
-  const owner = await carillon.account('expiry.test');
-  const { json } = await issue(owner, { expires: '4s' });
-  const holder = bearer(owner, json.data.key);
-  const began = now;
-  now = began + 3_999;
-  assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 200);
-  now = began + 4_000;
-  assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 401);
-  now = began;
-});
-
-test('C9 X7 an expiry that is none is refused by name', async () => {
-  const owner = await carillon.account('expires.test');
-  const wrong = ['soon', '30', '1y', '-1d', '20270101', '2027-02-30 00:00:00', '2027-01-01 24:00:00', '999999999d'];
-  for (const expires of [...wrong, 30, true, {}, [], '9999999999d', '2027-01-01T00:00:00Z']) {
-    const { status, json } = await issue(owner, { expires });
-    assert.equal(status, 400, JSON.stringify(expires));
-    assert.equal(json.errors[0].field, 'expires');
-  }
-});
-
-test('X7 revoking takes effect at once, and a second time is 404', async () => {
-  const owner = await carillon.account('revoke.test');
-  const { json } = await issue(owner, {});
-  const holder = bearer(owner, json.data.key);
-  assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 200);
-  const first = await carillon.call(owner, 'DELETE', `/v2/keys/${json.data.id}`);
-  assert.deepEqual([first.status, first.text], [200, '[]']);
-  assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 401);
-  assert.equal((await carillon.call(owner, 'DELETE', `/v2/keys/${json.data.id}`)).status, 404);
-  assert.equal((await carillon.call(owner, 'GET', `/v2/keys/${json.data.id}`)).json.data.revoked, '1');
-  const self = await issue(owner, {});
-  const selfish = bearer(owner, self.json.data.key);
-  assert.equal((await carillon.call(selfish, 'DELETE', `/v2/keys/${self.json.data.id}`)).status, 200, 'its own');
-  assert.equal((await carillon.call(selfish, 'GET', '/v2/user')).status, 401);
-});
-
-test('X7 a member sees and revokes their own keys alone; an admin those of all but who stands above', async () => {
-  const owner = await carillon.account('visible.test');
-  const stranger = await carillon.account('visible-not.test');
-  const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
-  const idsOf = async (who: Person, query = '') => {
-    const { json } = await carillon.call(who, 'GET', `/v2/keys${query}`);
-    assert.equal(json.paging.total_records, json.data.length);
-    return json.data.map((key: { id: string }) => key.id);
-  };
-  const [ownerKey] = await idsOf(owner, `?user_id=${owner.userId}`);
-  const [adminKey] = await idsOf(owner, `?user_id=${admin.userId}`);
-  const [memberKey] = await idsOf(owner, `?user_id=${member.userId}`);
-  assert.deepEqual(await idsOf(owner), [ownerKey, adminKey, memberKey]);
-  assert.deepEqual(await idsOf(admin), [ownerKey, adminKey, memberKey]);
-  assert.deepEqual(await idsOf(member), [memberKey]);
-  assert.deepEqual(await idsOf(member, `?user_id=${owner.userId}`), []);
-  assert.ok(!(await idsOf(stranger)).includes(ownerKey));
-
-  for (const who of [member, stranger]) {
-    for (const method of ['GET', 'DELETE']) {
-      assert.equal((await carillon.call(who, method, `/v2/keys/${adminKey}`)).status, 404, method);
+  test('X7 only admins issue keys to others, and never to a user whose role is above their own', async () => {
+    const owner = await carillon.account('others.test');
+    const stranger = await carillon.account('stranger.test');
+    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+    await mustBeRefused(member, { user_id: owner.userId });
+    await mustBeRefused(member, { user_id: admin.userId });
+    await mustBeRefused(member, { user_id: '999999' });
+    await mustBeRefused(admin, { user_id: owner.userId, permissions: ['events:read'] });
+    assert.equal((await issue(admin, { user_id: member.userId })).status, 201);
+    assert.equal((await issue(member, { user_id: member.userId })).status, 201, 'naming oneself');
+    for (const user_id of ['999999', stranger.userId]) {
+      assert.equal((await issue(owner, { user_id })).status, 404, user_id);
     }
-  }
-  const above = await carillon.call(admin, 'DELETE', `/v2/keys/${ownerKey}`);
-  assert.deepEqual([above.status, above.json.code], [401, 'not_permitted']);
-  assert.equal((await carillon.call(owner, 'GET', '/v2/user')).status, 200);
-  assert.equal((await carillon.call(admin, 'DELETE', `/v2/keys/${memberKey}`)).status, 200);
-  assert.equal((await carillon.call(member, 'GET', '/v2/user')).status, 401);
-});
+  });
+
+  test('X7 what is issued never outlives the key that issues it', async () => {
+    const owner = await carillon.account('outlive.test');
+    const day = await carillon.key(owner, { expiresAt: now + 86_400_000 });
+    await mustBeRefused(day, { expires: '25h' });
+    await mustBeRefused(day, { expires: '2027-01-02 00:00:01' });
+    assert.equal((await issue(day, { expires: '24h' })).json.data.expires, '2027-01-02 00:00:00');
+    assert.equal((await issue(day, { expires: '2027-01-01 12:00:00' })).json.data.expires, '2027-01-01 12:00:00');
+    for (const expires of [undefined, null, '']) {
+      assert.equal((await issue(day, { expires })).json.data.expires, '2027-01-02 00:00:00', 'left out: as its own');
+    }
+    assert.equal((await issue(owner, { expires: '30d' })).json.data.expires, '2027-01-31 00:00:00');
+  });
+
+  test('C1 X7 a key works until the very moment at which it expires', async () => {
+    const owner = await carillon.account('expiry.test');
+    const { json } = await issue(owner, { expires: '4s' });
+    const holder = bearer(owner, json.data.key);
+    const began = now;
+    now = began + 3_999;
+    assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 200);
+    now = began + 4_000;
+    assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 401);
+    now = began;
+  });
+
+  test('C9 X7 an expiry that is none is refused by name', async () => {
+    const owner = await carillon.account('expires.test');
+    const wrong = ['soon', '30', '1y', '-1d', '20270101', '2027-02-30 00:00:00', '2027-01-01 24:00:00', '999999999d'];
+    for (const expires of [...wrong, 30, true, {}, [], '9999999999d', '2027-01-01T00:00:00Z']) {
+      const { status, json } = await issue(owner, { expires });
+      assert.equal(status, 400, JSON.stringify(expires));
+      assert.equal(json.errors[0].field, 'expires');
+    }
+  });
+
+  test('X7 revoking takes effect at once, and a second time is 404', async () => {
+    const owner = await carillon.account('revoke.test');
+    const { json } = await issue(owner, {});
+    const holder = bearer(owner, json.data.key);
+    assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 200);
+    const first = await carillon.call(owner, 'DELETE', `/v2/keys/${json.data.id}`);
+    assert.deepEqual([first.status, first.text], [200, '[]']);
+    assert.equal((await carillon.call(holder, 'GET', '/v2/user')).status, 401);
+    assert.equal((await carillon.call(owner, 'DELETE', `/v2/keys/${json.data.id}`)).status, 404);
+    assert.equal((await carillon.call(owner, 'GET', `/v2/keys/${json.data.id}`)).json.data.revoked, '1');
+    const self = await issue(owner, {});
+    const selfish = bearer(owner, self.json.data.key);
+    assert.equal((await carillon.call(selfish, 'DELETE', `/v2/keys/${self.json.data.id}`)).status, 200, 'its own');
+    assert.equal((await carillon.call(selfish, 'GET', '/v2/user')).status, 401);
+  });
+
+  test('X7 a member sees and revokes their own keys alone; an admin those of all but who stands above', async () => {
+    const owner = await carillon.account('visible.test');
+    const stranger = await carillon.account('visible-not.test');
+    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+    const idsOf = async (who: Person, query = '') => {
+      const { json } = await carillon.call(who, 'GET', `/v2/keys${query}`);
+      assert.equal(json.paging.total_records, json.data.length);
+      return json.data.map((key: { id: string }) => key.id);
+    };
+    const [ownerKey] = await idsOf(owner, `?user_id=${owner.userId}`);
+    const [adminKey] = await idsOf(owner, `?user_id=${admin.userId}`);
+    const [memberKey] = await idsOf(owner, `?user_id=${member.userId}`);
+    assert.deepEqual(await idsOf(owner), [ownerKey, adminKey, memberKey]);
+    assert.deepEqual(await idsOf(admin), [ownerKey, adminKey, memberKey]);
+    assert.deepEqual(await idsOf(member), [memberKey]);
+    assert.deepEqual(await idsOf(member, `?user_id=${owner.userId}`), []);
+    assert.ok(!(await idsOf(stranger)).includes(ownerKey));
+
+    for (const who of [member, stranger]) {
+      for (const method of ['GET', 'DELETE']) {
+        assert.equal((await carillon.call(who, method, `/v2/keys/${adminKey}`)).status, 404, method);
+      }
+    }
+    const above = await carillon.call(admin, 'DELETE', `/v2/keys/${ownerKey}`);
+    assert.deepEqual([above.status, above.json.code], [401, 'not_permitted']);
+    assert.equal((await carillon.call(owner, 'GET', '/v2/user')).status, 200);
+    assert.equal((await carillon.call(admin, 'DELETE', `/v2/keys/${memberKey}`)).status, 200);
+    assert.equal((await carillon.call(member, 'GET', '/v2/user')).status, 401);
+  });
+}

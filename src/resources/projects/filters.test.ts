@@ -1,92 +1,94 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
-import { testService } from '../../../test/harness/service.ts';
+import { after } from 'node:test';
+import { stores } from '../../../test/harness/stores.ts';
 import { systemClock } from '../../clock.ts';
 
-let now = Date.parse('2027-03-09T23:59:59.999Z');
-const clock = { ...systemClock, now: () => now };
-const carillon = await testService({ after }, { ports: { clock } });
-const owner = await carillon.account('acme.test');
-const client = await owner.carillon.clients.create({ client_name: 'Client' });
+for (const { test, testService } of stores) {
+  let now = Date.parse('2027-03-09T23:59:59.999Z');
+  const clock = { ...systemClock, now: () => now };
+  const carillon = await testService({ after }, { ports: { clock } });
+  const owner = await carillon.account('acme.test');
+  const client = await owner.carillon.clients.create({ client_name: 'Client' });
 
-/** Every project of the account, and when it was created. */
-const projects: [created: string, project: Record<string, unknown>][] = [
-  ['2027-03-09T23:59:59.999Z', { project_name: 'beta', due_date: '2027-03-10 00:00:00', progress: 10, tags: 'red' }],
-  ['2027-03-10T00:00:00.000Z', { project_name: 'Alpha', due_date: '2027-03-10 23:59:59', progress: 90, closed: 1 }],
-  ['2027-03-10T23:59:59.999Z', { project_name: 'Delta', tags: 'reddish, green', client_id: client.client_id }],
-  ['2027-03-11T00:00:00.000Z', { project_name: 'Älpler', due_date: '20270311', progress: 50, archived: 1 }],
-  ['2027-03-11T00:00:00.000Z', { project_name: 'gamma', due_date: '20270309', progress: 50, tags: 'green,red' }],
-];
-for (const [created, project] of projects) {
-  now = Date.parse(created);
-  assert.equal((await carillon.call(owner, 'POST', '/v2/projects', project)).status, 201);
-}
+  /** Every project of the account, and when it was created. */
+  const projects: [created: string, project: Record<string, unknown>][] = [
+    ['2027-03-09T23:59:59.999Z', { project_name: 'beta', due_date: '2027-03-10 00:00:00', progress: 10, tags: 'red' }],
+    ['2027-03-10T00:00:00.000Z', { project_name: 'Alpha', due_date: '2027-03-10 23:59:59', progress: 90, closed: 1 }],
+    ['2027-03-10T23:59:59.999Z', { project_name: 'Delta', tags: 'reddish, green', client_id: client.client_id }],
+    ['2027-03-11T00:00:00.000Z', { project_name: 'Älpler', due_date: '20270311', progress: 50, archived: 1 }],
+    ['2027-03-11T00:00:00.000Z', { project_name: 'gamma', due_date: '20270309', progress: 50, tags: 'green,red' }],
+  ];
+  for (const [created, project] of projects) {
+    now = Date.parse(created);
+    assert.equal((await carillon.call(owner, 'POST', '/v2/projects', project)).status, 201);
+  }
 
-async function named(query: string): Promise<string[]> {
-  const { status, json } = await carillon.call(owner, 'GET', `/v2/projects?${query}`);
-  assert.equal(status, 200, `${query}: ${JSON.stringify(json)}`);
-  assert.equal(json.paging.total_records, json.data.length, query);
-  return json.data.map((project: { project_name: string }) => project.project_name);
-}
+  async function named(query: string): Promise<string[]> {
+    const { status, json } = await carillon.call(owner, 'GET', `/v2/projects?${query}`);
+    assert.equal(status, 200, `${query}: ${JSON.stringify(json)}`);
+    assert.equal(json.paging.total_records, json.data.length, query);
+    return json.data.map((project: { project_name: string }) => project.project_name);
+  }
 
-const cases: [query: string, left: string[]][] = [
-  ['', ['beta', 'Alpha', 'Delta', 'Älpler', 'gamma']],
-  [`client_id=${client.client_id}`, ['Delta']],
-  ['client_id=0', ['beta', 'Alpha', 'Älpler', 'gamma']],
-  ['due_from=20270310', ['beta', 'Alpha', 'Älpler']],
-  ['due_to=20270310', ['beta', 'Alpha', 'gamma']],
-  ['due_from=20270310&due_to=20270310', ['beta', 'Alpha']],
-  ['created_from=20270310', ['Alpha', 'Delta', 'Älpler', 'gamma']],
-  ['created_to=20270310', ['beta', 'Alpha', 'Delta']],
-  ['created_from=20270310&created_to=20270310', ['Alpha', 'Delta']],
-  ['tag=red', ['beta', 'gamma']],
-  ['tag=green', ['Delta', 'gamma']],
-  ['tag=gre', []],
-  ['tag=%25', []],
-  ['status=open', ['beta', 'Delta', 'gamma']],
-  ['status=closed', ['Alpha']],
-  ['status=archived', ['Älpler']],
-  ['status=open&tag=red&due_from=20270310', ['beta']],
-  ['order=projectname', ['Alpha', 'beta', 'Delta', 'gamma', 'Älpler']],
-  ['order=duedate', ['Delta', 'gamma', 'beta', 'Alpha', 'Älpler']],
-  ['order=progress', ['Alpha', 'gamma', 'Älpler', 'beta', 'Delta']],
-  ['order=latest', ['gamma', 'Älpler', 'Delta', 'Alpha', 'beta']],
-  ['order=latest&status=open', ['gamma', 'Delta', 'beta']],
-];
+  const cases: [query: string, left: string[]][] = [
+    ['', ['beta', 'Alpha', 'Delta', 'Älpler', 'gamma']],
+    [`client_id=${client.client_id}`, ['Delta']],
+    ['client_id=0', ['beta', 'Alpha', 'Älpler', 'gamma']],
+    ['due_from=20270310', ['beta', 'Alpha', 'Älpler']],
+    ['due_to=20270310', ['beta', 'Alpha', 'gamma']],
+    ['due_from=20270310&due_to=20270310', ['beta', 'Alpha']],
+    ['created_from=20270310', ['Alpha', 'Delta', 'Älpler', 'gamma']],
+    ['created_to=20270310', ['beta', 'Alpha', 'Delta']],
+    ['created_from=20270310&created_to=20270310', ['Alpha', 'Delta']],
+    ['tag=red', ['beta', 'gamma']],
+    ['tag=green', ['Delta', 'gamma']],
+    ['tag=gre', []],
+    ['tag=%25', []],
+    ['status=open', ['beta', 'Delta', 'gamma']],
+    ['status=closed', ['Alpha']],
+    ['status=archived', ['Älpler']],
+    ['status=open&tag=red&due_from=20270310', ['beta']],
+    ['order=projectname', ['Alpha', 'beta', 'Delta', 'gamma', 'Älpler']],
+    ['order=duedate', ['Delta', 'gamma', 'beta', 'Alpha', 'Älpler']],
+    ['order=progress', ['Alpha', 'gamma', 'Älpler', 'beta', 'Delta']],
+    ['order=latest', ['gamma', 'Älpler', 'Delta', 'Alpha', 'beta']],
+    ['order=latest&status=open', ['gamma', 'Delta', 'beta']],
+  ];
 
-for (const [query, left] of cases) {
-  test(`C30 GET /v2/projects?${query}`, async () => {
-    assert.deepEqual(await named(query), left);
+  for (const [query, left] of cases) {
+    test(`C30 GET /v2/projects?${query}`, async () => {
+      assert.deepEqual(await named(query), left);
+    });
+  }
+
+  test('C7 C30 every order is total: page by page it gives each project once', async () => {
+    for (const order of ['projectname', 'duedate', 'progress', 'latest']) {
+      const paged: string[] = [];
+      for (let offset = 0; offset < 5; offset += 1) {
+        const { json } = await carillon.call(owner, 'GET', `/v2/projects?order=${order}&limit=1&offset=${offset}`);
+        paged.push(json.data[0].project_name);
+      }
+      assert.deepEqual(paged, await named(`order=${order}`), order);
+    }
+  });
+
+  test('C30 a filter or order that is none is refused by name', async () => {
+    for (const [name, value] of [
+      ['order', 'name'],
+      ['order', ''],
+      ['status', 'active'],
+      ['status', 'OPEN'],
+      ['tag', ''],
+      ['client_id', 'x'],
+      ['due_from', '2027-03-10'],
+      ['created_to', '20270229'],
+    ]) {
+      const { status, json } = await carillon.call(owner, 'GET', `/v2/projects?${name}=${value}`);
+      assert.equal(status, 400, `${name}=${value}`);
+      assert.deepEqual(
+        json.errors.map((error: { field: string }) => error.field),
+        [name],
+      );
+    }
   });
 }
-
-test('C7 C30 every order is total: page by page it gives each project once', async () => {
-  for (const order of ['projectname', 'duedate', 'progress', 'latest']) {
-    const paged: string[] = [];
-    for (let offset = 0; offset < 5; offset += 1) {
-      const { json } = await carillon.call(owner, 'GET', `/v2/projects?order=${order}&limit=1&offset=${offset}`);
-      paged.push(json.data[0].project_name);
-    }
-    assert.deepEqual(paged, await named(`order=${order}`), order);
-  }
-});
-
-test('C30 a filter or order that is none is refused by name', async () => {
-  for (const [name, value] of [
-    ['order', 'name'],
-    ['order', ''],
-    ['status', 'active'],
-    ['status', 'OPEN'],
-    ['tag', ''],
-    ['client_id', 'x'],
-    ['due_from', '2027-03-10'],
-    ['created_to', '20270229'],
-  ]) {
-    const { status, json } = await carillon.call(owner, 'GET', `/v2/projects?${name}=${value}`);
-    assert.equal(status, 400, `${name}=${value}`);
-    assert.deepEqual(
-      json.errors.map((error: { field: string }) => error.field),
-      [name],
-    );
-  }
-});

@@ -1,143 +1,145 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { noting } from '../../../test/harness/ledger.ts';
-import { testService } from '../../../test/harness/service.ts';
+import { stores } from '../../../test/harness/stores.ts';
 
-const carillon = await testService({ after });
-const owner = await carillon.account('acme.test');
-const stranger = await carillon.account('other.test');
-const member = await carillon.user(owner, 'member');
-const { tasks, subtasks } = owner.carillon;
-const project = await owner.carillon.projects.create({ project_name: 'Bells' });
-const task = await tasks.create(project.project_id, { task_name: 'Cast' });
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const stranger = await carillon.account('other.test');
+  const member = await carillon.user(owner, 'member');
+  const { tasks, subtasks } = owner.carillon;
+  const project = await owner.carillon.projects.create({ project_name: 'Bells' });
+  const task = await tasks.create(project.project_id, { task_name: 'Cast' });
 
-const NEVER = '0000-00-00 00:00:00';
-const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
+  const NEVER = '0000-00-00 00:00:00';
+  const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-/** Every field that can be written: what goes in, and what comes out where that differs. */
-const everything: Record<string, [written: unknown, shown?: unknown]> = {
-  subtask_name: ['Melt'],
-  description: ['Described'],
-  color: ['#aabbcc'],
-  notes: ['Noted'],
-  start_date: ['20270101', '2027-01-01 00:00:00'],
-  due_date: ['2027-02-01 12:30:00'],
-  ongoing: [true, '1'],
-  estimated_hours: [1.25, '1.25'],
-  subtask_order: ['12'],
-  active: [0, '0'],
-  important: [1, '1'],
-  progress: [99, '99'],
-  recurring: ['1'],
-};
-
-const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
-const put = (id: string, body: unknown, who = owner) => carillon.call(who, 'PUT', `/v2/subtasks/${id}`, body);
-
-test('C32 a subtask has these fields; left out, they are empty', async () => {
-  const { status, json } = await carillon.call(owner, 'POST', `/v2/subtasks/${task.task_id}`, {
-    subtask_name: 'Plain',
-  });
-  assert.equal(status, 201);
-  const { subtask_id, date_created, ...rest } = json.data;
-  const zeros = ['ongoing', 'estimated_hours', 'subtask_order', 'important', 'completed', 'progress', 'recurring'];
-  assert.deepEqual(rest, {
-    ...{ subtask_name: 'Plain', description: '', color: '', notes: '', active: '1' },
-    ...Object.fromEntries(zeros.map((name) => [name, '0'])),
-    ...{ start_date: NEVER, due_date: NEVER, date_completed: NEVER, date_modified: NEVER },
-    ...{ project_id: project.project_id, project_name: 'Bells', task_id: task.task_id, task_name: 'Cast' },
-    ...{ user_id: owner.userId, users: [] },
-  });
-  assert.match(date_created, TIME);
-  assert.deepEqual((await carillon.call(owner, 'GET', `/v2/subtasks/${subtask_id}`)).json, json);
-});
-
-test('C32 every field is kept as it was written', async () => {
-  const body = Object.fromEntries(Object.entries(everything).map(([name, [written]]) => [name, written]));
-  const path = `/v2/subtasks/${task.task_id}`;
-  const { status, json } = await carillon.call(owner, 'POST', path, { ...body, users: [member.userId] });
-  assert.equal(status, 201, JSON.stringify(json));
-  for (const [name, field] of Object.entries(everything)) assert.equal(json.data[name], shownOf(field), name);
-  assert.deepEqual(json.data.users, [{ user_id: member.userId, user_name: 'Test member' }]);
-});
-
-test('C32 each field can be changed alone, and nothing else changes with it', async () => {
-  let wanted: Record<string, unknown> = { ...(await subtasks.create(task.task_id, { subtask_name: 'Before' })) };
-  for (const [name, field] of Object.entries(everything)) {
-    const id = String(wanted.subtask_id);
-    const { result, noted } = await noting(carillon, owner, () => put(id, { [name]: field[0] }));
-    assert.equal(result.status, 200, name);
-    wanted = { ...wanted, [name]: shownOf(field), date_modified: result.json.data.date_modified };
-    assert.deepEqual(result.json.data, wanted);
-    assert.deepEqual(noted, [{ kind: 'changed_subtask', record_id: id, user_id: owner.userId }]);
-  }
-});
-
-test('C32 a subtask moves to another task of the account, and to no other', async () => {
-  const elsewhere = await owner.carillon.projects.create({ project_name: 'Elsewhere' });
-  const other = await tasks.create(elsewhere.project_id, { task_name: 'Other' });
-  const theirProject = await stranger.carillon.projects.create({ project_name: 'Theirs' });
-  const theirs = await stranger.carillon.tasks.create(theirProject.project_id, { task_name: 'Theirs' });
-  const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Moves' });
-  const moved = await put(subtask_id, { task_id: Number(other.task_id) });
-  assert.deepEqual([moved.json.data.task_name, moved.json.data.project_name], ['Other', 'Elsewhere']);
-  for (const [task_id, wanted] of [
-    [theirs.task_id, 404],
-    ['999999', 404],
-    ['', 400],
-    [null, 400],
-  ] as const) {
-    assert.equal((await put(subtask_id, { task_id })).status, wanted, String(task_id));
-  }
-  assert.equal((await subtasks.get(subtask_id)).task_id, other.task_id);
-});
-
-test('C33 a subtask is completed, stays so without telling again, and reopens', async () => {
-  const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Once' });
-  const noted = async (body: unknown, who = owner) => {
-    const { result, noted } = await noting(carillon, owner, () => put(subtask_id, body, who));
-    assert.equal(result.status, 200);
-    const { completed, date_completed } = result.json.data;
-    return { completed, at: date_completed, noted };
+  /** Every field that can be written: what goes in, and what comes out where that differs. */
+  const everything: Record<string, [written: unknown, shown?: unknown]> = {
+    subtask_name: ['Melt'],
+    description: ['Described'],
+    color: ['#aabbcc'],
+    notes: ['Noted'],
+    start_date: ['20270101', '2027-01-01 00:00:00'],
+    due_date: ['2027-02-01 12:30:00'],
+    ongoing: [true, '1'],
+    estimated_hours: [1.25, '1.25'],
+    subtask_order: ['12'],
+    active: [0, '0'],
+    important: [1, '1'],
+    progress: [99, '99'],
+    recurring: ['1'],
   };
-  // C14: of the user who completes.
-  const first = await noted({ completed: 1 }, member);
-  assert.deepEqual(first.noted, [{ kind: 'completed_subtask', record_id: subtask_id, user_id: member.userId }]);
-  assert.equal(first.completed, '1');
-  assert.notEqual(first.at, NEVER);
-  const changed = [{ kind: 'changed_subtask', record_id: subtask_id, user_id: owner.userId }];
-  assert.deepEqual(await noted({ completed: '1' }), { completed: '1', at: first.at, noted: changed });
-  assert.deepEqual(await noted({ resume: 1 }), { completed: '0', at: NEVER, noted: changed });
-  assert.equal((await noted({ completed: true })).noted[0]?.kind, 'completed_subtask');
-  assert.deepEqual(await noted({ completed: 0 }), { completed: '0', at: NEVER, noted: changed });
-  assert.equal((await tasks.get(task.task_id)).completed, '0', 'the task is not completed by its subtasks');
-});
 
-test('C33 a subtask that is created complete tells of no completion', async () => {
-  const { result, noted } = await noting(carillon, owner, () =>
-    subtasks.create(task.task_id, { subtask_name: 'Born done', completed: true }),
-  );
-  assert.equal(result.completed, '1');
-  assert.notEqual(result.date_completed, NEVER);
-  assert.deepEqual(noted, [{ kind: 'new_subtask', record_id: result.subtask_id, user_id: owner.userId }]);
-});
+  const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
+  const put = (id: string, body: unknown, who = owner) => carillon.call(who, 'PUT', `/v2/subtasks/${id}`, body);
 
-test('C34 a subtask below an unknown task is 404, and nothing is written', async () => {
-  const theirProject = await stranger.carillon.projects.create({ project_name: 'Theirs' });
-  const theirs = await stranger.carillon.tasks.create(theirProject.project_id, { task_name: 'Theirs' });
-  const { noted } = await noting(carillon, owner, async () => {
-    for (const id of ['999999', '0', theirs.task_id, 'abc', '01']) {
-      const { status, json } = await carillon.call(owner, 'POST', `/v2/subtasks/${id}`, { subtask_name: 'Orphan' });
-      assert.deepEqual([status, json.code], [404, 'not_found'], id);
+  test('C32 a subtask has these fields; left out, they are empty', async () => {
+    const { status, json } = await carillon.call(owner, 'POST', `/v2/subtasks/${task.task_id}`, {
+      subtask_name: 'Plain',
+    });
+    assert.equal(status, 201);
+    const { subtask_id, date_created, ...rest } = json.data;
+    const zeros = ['ongoing', 'estimated_hours', 'subtask_order', 'important', 'completed', 'progress', 'recurring'];
+    assert.deepEqual(rest, {
+      ...{ subtask_name: 'Plain', description: '', color: '', notes: '', active: '1' },
+      ...Object.fromEntries(zeros.map((name) => [name, '0'])),
+      ...{ start_date: NEVER, due_date: NEVER, date_completed: NEVER, date_modified: NEVER },
+      ...{ project_id: project.project_id, project_name: 'Bells', task_id: task.task_id, task_name: 'Cast' },
+      ...{ user_id: owner.userId, users: [] },
+    });
+    assert.match(date_created, TIME);
+    assert.deepEqual((await carillon.call(owner, 'GET', `/v2/subtasks/${subtask_id}`)).json, json);
+  });
+
+  test('C32 every field is kept as it was written', async () => {
+    const body = Object.fromEntries(Object.entries(everything).map(([name, [written]]) => [name, written]));
+    const path = `/v2/subtasks/${task.task_id}`;
+    const { status, json } = await carillon.call(owner, 'POST', path, { ...body, users: [member.userId] });
+    assert.equal(status, 201, JSON.stringify(json));
+    for (const [name, field] of Object.entries(everything)) assert.equal(json.data[name], shownOf(field), name);
+    assert.deepEqual(json.data.users, [{ user_id: member.userId, user_name: 'Test member' }]);
+  });
+
+  test('C32 each field can be changed alone, and nothing else changes with it', async () => {
+    let wanted: Record<string, unknown> = { ...(await subtasks.create(task.task_id, { subtask_name: 'Before' })) };
+    for (const [name, field] of Object.entries(everything)) {
+      const id = String(wanted.subtask_id);
+      const { result, noted } = await noting(carillon, owner, () => put(id, { [name]: field[0] }));
+      assert.equal(result.status, 200, name);
+      wanted = { ...wanted, [name]: shownOf(field), date_modified: result.json.data.date_modified };
+      assert.deepEqual(result.json.data, wanted);
+      assert.deepEqual(noted, [{ kind: 'changed_subtask', record_id: id, user_id: owner.userId }]);
     }
   });
-  assert.deepEqual(noted, []);
-});
 
-test('C34 deleting a subtask leaves its task; the second time is 404', async () => {
-  const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Gone', users: [member.userId] });
-  const { noted } = await noting(carillon, owner, () => subtasks.delete(subtask_id));
-  assert.deepEqual(noted, [{ kind: 'deleted_subtask', record_id: subtask_id, user_id: owner.userId }]);
-  assert.equal((await carillon.call(owner, 'DELETE', `/v2/subtasks/${subtask_id}`)).status, 404);
-  assert.equal((await tasks.get(task.task_id)).task_id, task.task_id);
-});
+  test('C32 a subtask moves to another task of the account, and to no other', async () => {
+    const elsewhere = await owner.carillon.projects.create({ project_name: 'Elsewhere' });
+    const other = await tasks.create(elsewhere.project_id, { task_name: 'Other' });
+    const theirProject = await stranger.carillon.projects.create({ project_name: 'Theirs' });
+    const theirs = await stranger.carillon.tasks.create(theirProject.project_id, { task_name: 'Theirs' });
+    const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Moves' });
+    const moved = await put(subtask_id, { task_id: Number(other.task_id) });
+    assert.deepEqual([moved.json.data.task_name, moved.json.data.project_name], ['Other', 'Elsewhere']);
+    for (const [task_id, wanted] of [
+      [theirs.task_id, 404],
+      ['999999', 404],
+      ['', 400],
+      [null, 400],
+    ] as const) {
+      assert.equal((await put(subtask_id, { task_id })).status, wanted, String(task_id));
+    }
+    assert.equal((await subtasks.get(subtask_id)).task_id, other.task_id);
+  });
+
+  test('C33 a subtask is completed, stays so without telling again, and reopens', async () => {
+    const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Once' });
+    const noted = async (body: unknown, who = owner) => {
+      const { result, noted } = await noting(carillon, owner, () => put(subtask_id, body, who));
+      assert.equal(result.status, 200);
+      const { completed, date_completed } = result.json.data;
+      return { completed, at: date_completed, noted };
+    };
+    // C14: of the user who completes.
+    const first = await noted({ completed: 1 }, member);
+    assert.deepEqual(first.noted, [{ kind: 'completed_subtask', record_id: subtask_id, user_id: member.userId }]);
+    assert.equal(first.completed, '1');
+    assert.notEqual(first.at, NEVER);
+    const changed = [{ kind: 'changed_subtask', record_id: subtask_id, user_id: owner.userId }];
+    assert.deepEqual(await noted({ completed: '1' }), { completed: '1', at: first.at, noted: changed });
+    assert.deepEqual(await noted({ resume: 1 }), { completed: '0', at: NEVER, noted: changed });
+    assert.equal((await noted({ completed: true })).noted[0]?.kind, 'completed_subtask');
+    assert.deepEqual(await noted({ completed: 0 }), { completed: '0', at: NEVER, noted: changed });
+    assert.equal((await tasks.get(task.task_id)).completed, '0', 'the task is not completed by its subtasks');
+  });
+
+  test('C33 a subtask that is created complete tells of no completion', async () => {
+    const { result, noted } = await noting(carillon, owner, () =>
+      subtasks.create(task.task_id, { subtask_name: 'Born done', completed: true }),
+    );
+    assert.equal(result.completed, '1');
+    assert.notEqual(result.date_completed, NEVER);
+    assert.deepEqual(noted, [{ kind: 'new_subtask', record_id: result.subtask_id, user_id: owner.userId }]);
+  });
+
+  test('C34 a subtask below an unknown task is 404, and nothing is written', async () => {
+    const theirProject = await stranger.carillon.projects.create({ project_name: 'Theirs' });
+    const theirs = await stranger.carillon.tasks.create(theirProject.project_id, { task_name: 'Theirs' });
+    const { noted } = await noting(carillon, owner, async () => {
+      for (const id of ['999999', '0', theirs.task_id, 'abc', '01']) {
+        const { status, json } = await carillon.call(owner, 'POST', `/v2/subtasks/${id}`, { subtask_name: 'Orphan' });
+        assert.deepEqual([status, json.code], [404, 'not_found'], id);
+      }
+    });
+    assert.deepEqual(noted, []);
+  });
+
+  test('C34 deleting a subtask leaves its task; the second time is 404', async () => {
+    const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Gone', users: [member.userId] });
+    const { noted } = await noting(carillon, owner, () => subtasks.delete(subtask_id));
+    assert.deepEqual(noted, [{ kind: 'deleted_subtask', record_id: subtask_id, user_id: owner.userId }]);
+    assert.equal((await carillon.call(owner, 'DELETE', `/v2/subtasks/${subtask_id}`)).status, 404);
+    assert.equal((await tasks.get(task.task_id)).task_id, task.task_id);
+  });
+}

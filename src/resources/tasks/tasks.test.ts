@@ -1,220 +1,222 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { noting } from '../../../test/harness/ledger.ts';
-import { testService } from '../../../test/harness/service.ts';
+import { stores } from '../../../test/harness/stores.ts';
 
-const carillon = await testService({ after });
-const owner = await carillon.account('acme.test');
-const stranger = await carillon.account('other.test');
-const member = await carillon.user(owner, 'member');
-const project = await owner.carillon.projects.create({ project_name: 'Bells' });
-const { tasks, subtasks } = owner.carillon;
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const stranger = await carillon.account('other.test');
+  const member = await carillon.user(owner, 'member');
+  const project = await owner.carillon.projects.create({ project_name: 'Bells' });
+  const { tasks, subtasks } = owner.carillon;
 
-const NEVER = '0000-00-00 00:00:00';
-const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
+  const NEVER = '0000-00-00 00:00:00';
+  const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-/** Every field that can be written: what goes in, and what comes out where that differs. */
-const everything: Record<string, [written: unknown, shown?: unknown]> = {
-  task_name: ['Cast'],
-  description: ['Described'],
-  color: ['#aabbcc'],
-  tags: ['red,green'],
-  notes: ['Noted'],
-  start_date: ['20270101', '2027-01-01 00:00:00'],
-  due_date: ['2027-02-01 12:30:00'],
-  ongoing: [true, '1'],
-  estimated_hours: [1.25, '1.25'],
-  estimated_cost: ['99.9999'],
-  hourly_rate: ['0'],
-  fixed_price: ['1'],
-  price: [7, '7'],
-  task_order: [3, '3'],
-  active: ['2'],
-  important: [1, '1'],
-  progress: ['100'],
-  recurring: [true, '1'],
-  archived: ['1'],
-};
+  /** Every field that can be written: what goes in, and what comes out where that differs. */
+  const everything: Record<string, [written: unknown, shown?: unknown]> = {
+    task_name: ['Cast'],
+    description: ['Described'],
+    color: ['#aabbcc'],
+    tags: ['red,green'],
+    notes: ['Noted'],
+    start_date: ['20270101', '2027-01-01 00:00:00'],
+    due_date: ['2027-02-01 12:30:00'],
+    ongoing: [true, '1'],
+    estimated_hours: [1.25, '1.25'],
+    estimated_cost: ['99.9999'],
+    hourly_rate: ['0'],
+    fixed_price: ['1'],
+    price: [7, '7'],
+    task_order: [3, '3'],
+    active: ['2'],
+    important: [1, '1'],
+    progress: ['100'],
+    recurring: [true, '1'],
+    archived: ['1'],
+  };
 
-const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
-const put = (id: string, body: unknown, who = owner) => carillon.call(who, 'PUT', `/v2/tasks/${id}`, body);
+  const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
+  const put = (id: string, body: unknown, who = owner) => carillon.call(who, 'PUT', `/v2/tasks/${id}`, body);
 
-test('C31 a task has these fields; left out, they are empty', async () => {
-  const { status, json } = await carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, {
-    task_name: 'Plain',
+  test('C31 a task has these fields; left out, they are empty', async () => {
+    const { status, json } = await carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, {
+      task_name: 'Plain',
+    });
+    assert.equal(status, 201);
+    const { task_id, date_created, ...rest } = json.data;
+    const zeros = ['ongoing', 'estimated_hours', 'estimated_cost', 'hourly_rate', 'fixed_price', 'price', 'task_order'];
+    const flags = ['important', 'completed', 'progress', 'recurring', 'archived'];
+    assert.deepEqual(rest, {
+      ...{ task_name: 'Plain', description: '', color: '', tags: '', notes: '', active: '1' },
+      ...Object.fromEntries([...zeros, ...flags].map((name) => [name, '0'])),
+      ...{ start_date: NEVER, due_date: NEVER, date_completed: NEVER, date_modified: NEVER },
+      ...{ project_id: project.project_id, project_name: 'Bells', user_id: owner.userId, users: [] },
+    });
+    assert.match(date_created, TIME);
+    assert.deepEqual((await carillon.call(owner, 'GET', `/v2/tasks/${task_id}`)).json, json);
   });
-  assert.equal(status, 201);
-  const { task_id, date_created, ...rest } = json.data;
-  const zeros = ['ongoing', 'estimated_hours', 'estimated_cost', 'hourly_rate', 'fixed_price', 'price', 'task_order'];
-  const flags = ['important', 'completed', 'progress', 'recurring', 'archived'];
-  assert.deepEqual(rest, {
-    ...{ task_name: 'Plain', description: '', color: '', tags: '', notes: '', active: '1' },
-    ...Object.fromEntries([...zeros, ...flags].map((name) => [name, '0'])),
-    ...{ start_date: NEVER, due_date: NEVER, date_completed: NEVER, date_modified: NEVER },
-    ...{ project_id: project.project_id, project_name: 'Bells', user_id: owner.userId, users: [] },
+
+  test('C31 every field is kept as it was written', async () => {
+    const body = Object.fromEntries(Object.entries(everything).map(([name, [written]]) => [name, written]));
+    const path = `/v2/tasks/${project.project_id}`;
+    const { status, json } = await carillon.call(owner, 'POST', path, { ...body, users: [Number(member.userId)] });
+    assert.equal(status, 201, JSON.stringify(json));
+    for (const [name, field] of Object.entries(everything)) assert.equal(json.data[name], shownOf(field), name);
+    assert.deepEqual(json.data.users, [{ user_id: member.userId, user_name: 'Test member' }]);
   });
-  assert.match(date_created, TIME);
-  assert.deepEqual((await carillon.call(owner, 'GET', `/v2/tasks/${task_id}`)).json, json);
-});
 
-test('C31 every field is kept as it was written', async () => {
-  const body = Object.fromEntries(Object.entries(everything).map(([name, [written]]) => [name, written]));
-  const path = `/v2/tasks/${project.project_id}`;
-  const { status, json } = await carillon.call(owner, 'POST', path, { ...body, users: [Number(member.userId)] });
-  assert.equal(status, 201, JSON.stringify(json));
-  for (const [name, field] of Object.entries(everything)) assert.equal(json.data[name], shownOf(field), name);
-  assert.deepEqual(json.data.users, [{ user_id: member.userId, user_name: 'Test member' }]);
-});
-
-test('C31 each field can be changed alone, and nothing else changes with it', async () => {
-  let wanted: Record<string, unknown> = { ...(await tasks.create(project.project_id, { task_name: 'Before' })) };
-  for (const [name, field] of Object.entries(everything)) {
-    const id = String(wanted.task_id);
-    const { result, noted } = await noting(carillon, owner, () => put(id, { [name]: field[0] }));
-    assert.equal(result.status, 200, name);
-    wanted = { ...wanted, [name]: shownOf(field), date_modified: result.json.data.date_modified };
-    assert.deepEqual(result.json.data, wanted);
-    assert.deepEqual(noted, [{ kind: 'changed_task', record_id: id, user_id: owner.userId }]);
-  }
-});
-
-test('C31 a task moves to another project of the account, and to no other', async () => {
-  const other = await owner.carillon.projects.create({ project_name: 'Other' });
-  const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
-  const task = await tasks.create(project.project_id, { task_name: 'Moves' });
-  const moved = await put(task.task_id, { project_id: other.project_id });
-  assert.deepEqual([moved.json.data.project_id, moved.json.data.project_name], [other.project_id, 'Other']);
-  for (const [project_id, wanted] of [
-    [theirs.project_id, 404],
-    ['999999', 404],
-    ['0', 404],
-    [null, 400],
-  ] as const) {
-    assert.equal((await put(task.task_id, { project_id })).status, wanted, String(project_id));
-  }
-  assert.equal((await tasks.get(task.task_id)).project_id, other.project_id);
-});
-
-test('C31 progress goes from 0 to 100', async () => {
-  const task = await tasks.create(project.project_id, { task_name: 'Progress' });
-  for (const progress of [0, 100, '0', '37']) assert.equal((await put(task.task_id, { progress })).status, 200);
-  for (const progress of [101, -1, 0.5, '101', '-1', '1.5', '', 'half', null, true]) {
-    const { status, json } = await put(task.task_id, { progress });
-    assert.equal(status, 400, JSON.stringify(progress));
-    assert.equal(json.errors[0].field, 'progress');
-  }
-  assert.equal((await tasks.get(task.task_id)).progress, '37');
-});
-
-test('C33 completing a task completes its open subtasks, each an occurrence of its own', async () => {
-  const task = await tasks.create(project.project_id, { task_name: 'Parent' });
-  const done = await subtasks.create(task.task_id, { subtask_name: 'Done', completed: 1 });
-  const first = await subtasks.create(task.task_id, { subtask_name: 'First' });
-  const second = await subtasks.create(task.task_id, { subtask_name: 'Second' });
-  const elsewhere = await tasks.create(project.project_id, { task_name: 'Elsewhere' });
-  const other = await subtasks.create(elsewhere.task_id, { subtask_name: 'Other' });
-
-  // C14: a completion is of the user who completes, not of the one who created.
-  const { result, noted } = await noting(carillon, owner, () => put(task.task_id, { completed: 1 }, member));
-  assert.equal(result.json.data.completed, '1');
-  assert.match(result.json.data.date_completed, TIME);
-  assert.notEqual(result.json.data.date_completed, NEVER);
-  assert.equal(result.json.data.user_id, owner.userId);
-  const user_id = member.userId;
-  assert.deepEqual(noted, [
-    { kind: 'completed_subtask', record_id: first.subtask_id, user_id },
-    { kind: 'completed_subtask', record_id: second.subtask_id, user_id },
-    { kind: 'completed_task', record_id: task.task_id, user_id },
-  ]);
-  for (const { subtask_id } of [first, second]) {
-    const { completed, date_completed } = await subtasks.get(subtask_id);
-    assert.deepEqual([completed, date_completed], ['1', result.json.data.date_completed]);
-  }
-  assert.deepEqual(await subtasks.get(done.subtask_id), done, 'what was complete keeps its date');
-  assert.deepEqual(await subtasks.get(other.subtask_id), other);
-});
-
-test('C33 completing what is complete tells nobody again and keeps its date', async () => {
-  const task = await tasks.create(project.project_id, { task_name: 'Once' });
-  const first = await put(task.task_id, { completed: 1 });
-  const late = await subtasks.create(task.task_id, { subtask_name: 'Late' });
-  for (const completed of [1, '1', true]) {
-    const { result, noted } = await noting(carillon, owner, () => put(task.task_id, { completed }));
-    assert.deepEqual([result.status, result.json.data.completed], [200, '1']);
-    assert.equal(result.json.data.date_completed, first.json.data.date_completed);
-    assert.deepEqual(
-      noted.map((one) => one.kind),
-      ['changed_task'],
-    );
-  }
-  assert.equal((await subtasks.get(late.subtask_id)).completed, '0');
-});
-
-test('C33 resume and completed: 0 reopen; what is reopened can be completed, and told, again', async () => {
-  for (const body of [{ resume: 1 }, { resume: '1' }, { resume: true }, { completed: 0 }, { completed: false }]) {
-    const task = await tasks.create(project.project_id, { task_name: 'Again' });
-    const completing = () => noting(carillon, owner, () => put(task.task_id, { completed: 1 }));
-    assert.equal((await completing()).noted[0]?.kind, 'completed_task');
-    const { result, noted } = await noting(carillon, owner, () => put(task.task_id, body));
-    const { completed, date_completed } = result.json.data;
-    assert.deepEqual([result.status, completed, date_completed], [200, '0', NEVER], JSON.stringify(body));
-    assert.equal(result.json.data.resume, undefined);
-    assert.deepEqual(noted, [{ kind: 'changed_task', record_id: task.task_id, user_id: owner.userId }]);
-    assert.equal((await completing()).noted[0]?.kind, 'completed_task');
-  }
-});
-
-test('C33 resume: 0 asks for nothing; resume together with completed: 1 is refused', async () => {
-  const task = await tasks.create(project.project_id, { task_name: 'Both' });
-  assert.equal((await put(task.task_id, { resume: 0, completed: 1 })).json.data.completed, '1');
-  assert.equal((await put(task.task_id, { resume: 0 })).json.data.completed, '1');
-  const { status, json } = await put(task.task_id, { resume: 1, completed: 1 });
-  assert.deepEqual([status, json.errors[0].field], [400, 'resume']);
-});
-
-test('C33 a task that is created complete tells of no completion', async () => {
-  const { result, noted } = await noting(carillon, owner, () =>
-    carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, { task_name: 'Born done', completed: 1 }),
-  );
-  assert.equal(result.json.data.completed, '1');
-  assert.notEqual(result.json.data.date_completed, NEVER);
-  assert.deepEqual(noted, [{ kind: 'new_task', record_id: result.json.data.task_id, user_id: owner.userId }]);
-  const { noted: again } = await noting(carillon, owner, () => put(result.json.data.task_id, { completed: 1 }));
-  assert.deepEqual(
-    again.map((one) => one.kind),
-    ['changed_task'],
-  );
-});
-
-test('C34 a task below an unknown project is 404, and nothing is written', async () => {
-  const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
-  const gone = await owner.carillon.projects.create({ project_name: 'Gone' });
-  await owner.carillon.projects.delete(gone.project_id);
-  const { noted } = await noting(carillon, owner, async () => {
-    for (const id of ['999999', '0', theirs.project_id, gone.project_id, 'abc', '-1']) {
-      const { status, json } = await carillon.call(owner, 'POST', `/v2/tasks/${id}`, { task_name: 'Orphan' });
-      assert.deepEqual([status, json.code], [404, 'not_found'], id);
+  test('C31 each field can be changed alone, and nothing else changes with it', async () => {
+    let wanted: Record<string, unknown> = { ...(await tasks.create(project.project_id, { task_name: 'Before' })) };
+    for (const [name, field] of Object.entries(everything)) {
+      const id = String(wanted.task_id);
+      const { result, noted } = await noting(carillon, owner, () => put(id, { [name]: field[0] }));
+      assert.equal(result.status, 200, name);
+      wanted = { ...wanted, [name]: shownOf(field), date_modified: result.json.data.date_modified };
+      assert.deepEqual(result.json.data, wanted);
+      assert.deepEqual(noted, [{ kind: 'changed_task', record_id: id, user_id: owner.userId }]);
     }
   });
-  assert.deepEqual(noted, []);
-});
 
-test('C34 deleting a task takes its subtasks with it, and says so of each', async () => {
-  const users = [member.userId];
-  const task = await tasks.create(project.project_id, { task_name: 'Gone', users });
-  const first = await subtasks.create(task.task_id, { subtask_name: 'First', users });
-  const second = await subtasks.create(task.task_id, { subtask_name: 'Second' });
-  const { noted } = await noting(carillon, owner, () => tasks.delete(task.task_id));
-  const user_id = owner.userId;
-  assert.deepEqual(noted, [
-    { kind: 'deleted_subtask', record_id: first.subtask_id, user_id },
-    { kind: 'deleted_subtask', record_id: second.subtask_id, user_id },
-    { kind: 'deleted_task', record_id: task.task_id, user_id },
-  ]);
-  for (const path of [`/v2/tasks/${task.task_id}`, `/v2/subtasks/${first.subtask_id}`]) {
-    assert.equal((await carillon.call(owner, 'GET', path)).status, 404, path);
-  }
-  const again = await carillon.call(owner, 'DELETE', `/v2/tasks/${task.task_id}`);
-  assert.equal(again.status, 404);
-  assert.equal((await owner.carillon.projects.get(project.project_id)).project_id, project.project_id);
-});
+  test('C31 a task moves to another project of the account, and to no other', async () => {
+    const other = await owner.carillon.projects.create({ project_name: 'Other' });
+    const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
+    const task = await tasks.create(project.project_id, { task_name: 'Moves' });
+    const moved = await put(task.task_id, { project_id: other.project_id });
+    assert.deepEqual([moved.json.data.project_id, moved.json.data.project_name], [other.project_id, 'Other']);
+    for (const [project_id, wanted] of [
+      [theirs.project_id, 404],
+      ['999999', 404],
+      ['0', 404],
+      [null, 400],
+    ] as const) {
+      assert.equal((await put(task.task_id, { project_id })).status, wanted, String(project_id));
+    }
+    assert.equal((await tasks.get(task.task_id)).project_id, other.project_id);
+  });
+
+  test('C31 progress goes from 0 to 100', async () => {
+    const task = await tasks.create(project.project_id, { task_name: 'Progress' });
+    for (const progress of [0, 100, '0', '37']) assert.equal((await put(task.task_id, { progress })).status, 200);
+    for (const progress of [101, -1, 0.5, '101', '-1', '1.5', '', 'half', null, true]) {
+      const { status, json } = await put(task.task_id, { progress });
+      assert.equal(status, 400, JSON.stringify(progress));
+      assert.equal(json.errors[0].field, 'progress');
+    }
+    assert.equal((await tasks.get(task.task_id)).progress, '37');
+  });
+
+  test('C33 completing a task completes its open subtasks, each an occurrence of its own', async () => {
+    const task = await tasks.create(project.project_id, { task_name: 'Parent' });
+    const done = await subtasks.create(task.task_id, { subtask_name: 'Done', completed: 1 });
+    const first = await subtasks.create(task.task_id, { subtask_name: 'First' });
+    const second = await subtasks.create(task.task_id, { subtask_name: 'Second' });
+    const elsewhere = await tasks.create(project.project_id, { task_name: 'Elsewhere' });
+    const other = await subtasks.create(elsewhere.task_id, { subtask_name: 'Other' });
+
+    // C14: a completion is of the user who completes, not of the one who created.
+    const { result, noted } = await noting(carillon, owner, () => put(task.task_id, { completed: 1 }, member));
+    assert.equal(result.json.data.completed, '1');
+    assert.match(result.json.data.date_completed, TIME);
+    assert.notEqual(result.json.data.date_completed, NEVER);
+    assert.equal(result.json.data.user_id, owner.userId);
+    const user_id = member.userId;
+    assert.deepEqual(noted, [
+      { kind: 'completed_subtask', record_id: first.subtask_id, user_id },
+      { kind: 'completed_subtask', record_id: second.subtask_id, user_id },
+      { kind: 'completed_task', record_id: task.task_id, user_id },
+    ]);
+    for (const { subtask_id } of [first, second]) {
+      const { completed, date_completed } = await subtasks.get(subtask_id);
+      assert.deepEqual([completed, date_completed], ['1', result.json.data.date_completed]);
+    }
+    assert.deepEqual(await subtasks.get(done.subtask_id), done, 'what was complete keeps its date');
+    assert.deepEqual(await subtasks.get(other.subtask_id), other);
+  });
+
+  test('C33 completing what is complete tells nobody again and keeps its date', async () => {
+    const task = await tasks.create(project.project_id, { task_name: 'Once' });
+    const first = await put(task.task_id, { completed: 1 });
+    const late = await subtasks.create(task.task_id, { subtask_name: 'Late' });
+    for (const completed of [1, '1', true]) {
+      const { result, noted } = await noting(carillon, owner, () => put(task.task_id, { completed }));
+      assert.deepEqual([result.status, result.json.data.completed], [200, '1']);
+      assert.equal(result.json.data.date_completed, first.json.data.date_completed);
+      assert.deepEqual(
+        noted.map((one) => one.kind),
+        ['changed_task'],
+      );
+    }
+    assert.equal((await subtasks.get(late.subtask_id)).completed, '0');
+  });
+
+  test('C33 resume and completed: 0 reopen; what is reopened can be completed, and told, again', async () => {
+    for (const body of [{ resume: 1 }, { resume: '1' }, { resume: true }, { completed: 0 }, { completed: false }]) {
+      const task = await tasks.create(project.project_id, { task_name: 'Again' });
+      const completing = () => noting(carillon, owner, () => put(task.task_id, { completed: 1 }));
+      assert.equal((await completing()).noted[0]?.kind, 'completed_task');
+      const { result, noted } = await noting(carillon, owner, () => put(task.task_id, body));
+      const { completed, date_completed } = result.json.data;
+      assert.deepEqual([result.status, completed, date_completed], [200, '0', NEVER], JSON.stringify(body));
+      assert.equal(result.json.data.resume, undefined);
+      assert.deepEqual(noted, [{ kind: 'changed_task', record_id: task.task_id, user_id: owner.userId }]);
+      assert.equal((await completing()).noted[0]?.kind, 'completed_task');
+    }
+  });
+
+  test('C33 resume: 0 asks for nothing; resume together with completed: 1 is refused', async () => {
+    const task = await tasks.create(project.project_id, { task_name: 'Both' });
+    assert.equal((await put(task.task_id, { resume: 0, completed: 1 })).json.data.completed, '1');
+    assert.equal((await put(task.task_id, { resume: 0 })).json.data.completed, '1');
+    const { status, json } = await put(task.task_id, { resume: 1, completed: 1 });
+    assert.deepEqual([status, json.errors[0].field], [400, 'resume']);
+  });
+
+  test('C33 a task that is created complete tells of no completion', async () => {
+    const { result, noted } = await noting(carillon, owner, () =>
+      carillon.call(owner, 'POST', `/v2/tasks/${project.project_id}`, { task_name: 'Born done', completed: 1 }),
+    );
+    assert.equal(result.json.data.completed, '1');
+    assert.notEqual(result.json.data.date_completed, NEVER);
+    assert.deepEqual(noted, [{ kind: 'new_task', record_id: result.json.data.task_id, user_id: owner.userId }]);
+    const { noted: again } = await noting(carillon, owner, () => put(result.json.data.task_id, { completed: 1 }));
+    assert.deepEqual(
+      again.map((one) => one.kind),
+      ['changed_task'],
+    );
+  });
+
+  test('C34 a task below an unknown project is 404, and nothing is written', async () => {
+    const theirs = await stranger.carillon.projects.create({ project_name: 'Theirs' });
+    const gone = await owner.carillon.projects.create({ project_name: 'Gone' });
+    await owner.carillon.projects.delete(gone.project_id);
+    const { noted } = await noting(carillon, owner, async () => {
+      for (const id of ['999999', '0', theirs.project_id, gone.project_id, 'abc', '-1']) {
+        const { status, json } = await carillon.call(owner, 'POST', `/v2/tasks/${id}`, { task_name: 'Orphan' });
+        assert.deepEqual([status, json.code], [404, 'not_found'], id);
+      }
+    });
+    assert.deepEqual(noted, []);
+  });
+
+  test('C34 deleting a task takes its subtasks with it, and says so of each', async () => {
+    const users = [member.userId];
+    const task = await tasks.create(project.project_id, { task_name: 'Gone', users });
+    const first = await subtasks.create(task.task_id, { subtask_name: 'First', users });
+    const second = await subtasks.create(task.task_id, { subtask_name: 'Second' });
+    const { noted } = await noting(carillon, owner, () => tasks.delete(task.task_id));
+    const user_id = owner.userId;
+    assert.deepEqual(noted, [
+      { kind: 'deleted_subtask', record_id: first.subtask_id, user_id },
+      { kind: 'deleted_subtask', record_id: second.subtask_id, user_id },
+      { kind: 'deleted_task', record_id: task.task_id, user_id },
+    ]);
+    for (const path of [`/v2/tasks/${task.task_id}`, `/v2/subtasks/${first.subtask_id}`]) {
+      assert.equal((await carillon.call(owner, 'GET', path)).status, 404, path);
+    }
+    const again = await carillon.call(owner, 'DELETE', `/v2/tasks/${task.task_id}`);
+    assert.equal(again.status, 404);
+    assert.equal((await owner.carillon.projects.get(project.project_id)).project_id, project.project_id);
+  });
+}

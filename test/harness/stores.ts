@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import { test as nodeTest } from 'node:test';
+import { type ServiceProcess, startServiceProcess } from './process.ts';
+import { type Cleanup, type Setup, startTestService, type TestService, temporaryFolder } from './service.ts';
+
+/** A database under test: a suite is a function of it, and every promise holds on each. */
+export type TestStore = {
+  readonly name: 'SQLite' | 'PostgreSQL';
+  readonly test: typeof nodeTest;
+  /** A new database: what `--database` takes. */
+  database(context: Cleanup): Promise<string>;
+  /** A whole service in this process, on a database of its own unless one is named. */
+  testService(context: Cleanup, setup?: Setup): Promise<TestService>;
+  /** A whole service in a process of its own. */
+  serviceProcess(context: Cleanup, options?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
+};
+
+function testStore(name: TestStore['name'], test: typeof nodeTest, database: TestStore['database']): TestStore {
+  return {
+    name,
+    test,
+    database,
+    testService: async (context, setup = {}) =>
+      startTestService(context, setup.database ?? (await database(context)), setup),
+    serviceProcess: async (context, options = {}) =>
+      startServiceProcess(context, options.CARILLON_DATABASE ?? (await database(context)), options),
+  };
+}
+
+/** For what is the same on every database. */
+export const sqlite = testStore(
+  'SQLite',
+  nodeTest,
+  async (context) => `sqlite:${join(temporaryFolder(context), 'carillon.db')}`,
+);
+
+/** The databases that every suite runs on: all of them, or those that TEST_STORES names, for a quick look. */
+export const stores: readonly TestStore[] = [sqlite].filter(({ name }) =>
+  (process.env.TEST_STORES ?? name).split(',').includes(name),
+);
