@@ -131,6 +131,7 @@ export class GroupCommit {
       },
       // One write at a time: it is alone in any case.
       hold: () => undefined,
+      tryHold: async () => true,
       withCommit: (queries) => trail(trailing, queries),
       get accessInDoubt() {
         return doubt.access;

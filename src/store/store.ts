@@ -31,6 +31,8 @@ export type Tx = {
    * (`beside`). To be asked for before anything else.
    */
   hold(accountId: number, how: Holding): void;
+  /** Takes a name for this transaction alone, on every node; false when another transaction has it at this moment. */
+  tryHold(name: string): Promise<boolean>;
   /** Queries that are on their way and whose results the work need not wait for: they are sent with the commit. */
   withCommit(queries: Promise<unknown>): void;
   /** What is remembered of who may do what is not to be relied on: it may have changed since, or in this very commit. */
