@@ -23,6 +23,19 @@ export type Caller = {
   readonly expiresAt: number | null;
 };
 
+/**
+ * Who acts, as the audit log names them: user and key are 0 where nobody is known. `source` is the caller's address, or
+ * one of the words below.
+ */
+export type Actor = { readonly userId: number; readonly keyId: number; readonly source: string };
+
+const nobody = (source: string): Actor => ({ userId: 0, keyId: 0, source });
+
+/** Those who act without calling. */
+export const ENGINE = nobody('engine');
+export const COMMAND_LINE = nobody('command line');
+export const FIRST_START = nobody('first start');
+
 export function isPermission(text: string): text is Permission {
   return (permissions as readonly string[]).includes(text);
 }

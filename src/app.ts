@@ -1,8 +1,11 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { Denied } from './audit/denials.ts';
 import type { Clock } from './clock.ts';
 import { answerProblem, problemOf } from './http/answers.ts';
+import { credentialsIn } from './http/auth.ts';
 import { ambiguityOf, answerBroken, endWith } from './http/broken.ts';
 import { allowOrigins } from './http/cors.ts';
+import { Followers } from './http/followers.ts';
 import { addHealth, type HealthPorts } from './http/health.ts';
 import { takeJson } from './http/json.ts';
 import { type Door, mount } from './http/mount.ts';
@@ -44,6 +47,9 @@ export type AppPorts = {
   readonly corsOrigins: readonly string[];
   readonly trustProxy: readonly string[];
   readonly maxRequests: number;
+  readonly maxFollowers: number;
+  /** Hears of everybody who is refused for who they are. */
+  readonly onDenied: (denied: Denied) => void;
   /** Other than the usual, in tests. */
   readonly patience?: Patience;
 };
@@ -102,11 +108,22 @@ export async function createApp(ports: AppPorts): Promise<App> {
     const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
     const door = ports.doors.find(({ prefix }) => path.startsWith(prefix));
     const known = door === undefined || (await door.callerOf(request.raw)) !== undefined;
-    answerProblem(reply, known ? (problemOf(error) ?? notFound()) : new Problem('unauthorized'), baseUrl());
+    const problem = known ? (problemOf(error) ?? notFound()) : new Problem('unauthorized');
+    tellDenial(request, problem);
+    answerProblem(reply, problem, baseUrl());
+  }
+
+  function tellDenial(request: FastifyRequest, problem: Problem | undefined): void {
+    if (problem?.code !== 'unauthorized' && problem?.code !== 'not_permitted') return;
+    const route = `${request.method} ${request.routeOptions.url ?? '(none)'}`;
+    // Whoever was let in and is not known any more has lost the key meanwhile.
+    const caller = problem.code === 'not_permitted' ? request.caller : undefined;
+    ports.onDenied({ route, source: request.ip, caller, shown: credentialsIn(request.raw) });
   }
 
   app.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error);
+    tellDenial(request, problem);
     if (problem?.cause !== undefined || problem === undefined) {
       log.error({ event: 'request.failed', request_id: request.id, err: problem?.cause ?? error });
     }
@@ -149,12 +166,15 @@ export async function createApp(ports: AppPorts): Promise<App> {
 
   allowOrigins(app, ports.corsOrigins);
   addHealth(app, ports.health);
-  for (const door of ports.doors) mount(app, ports.routes, door, ports);
+  const followers = new Followers({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
+  const release = (reply: FastifyReply) => underWay.leave(reply);
+  for (const door of ports.doors) mount(app, ports.routes, door, { ...ports, followers, release });
   await app.ready();
   return {
     server: app,
     drain: () => {
       draining = true;
+      followers.stop();
       underWay.forEach((reply) => void reply.header('connection', 'close'));
     },
   };

@@ -27,6 +27,27 @@ export const problems = {
   email_taken: { status: 409, title: 'Email taken', detail: 'Another user of the account has this email.' },
   domain_taken: { status: 409, title: 'Domain taken', detail: 'Another account has this domain.' },
   last_owner: { status: 409, title: 'Last owner', detail: 'An account keeps at least one owner.' },
+  idempotency_in_progress: {
+    status: 409,
+    title: 'Idempotency-Key in progress',
+    detail: 'A call with this Idempotency-Key is still running; ask again for its answer.',
+  },
+  idempotency_mismatch: {
+    status: 422,
+    title: 'Idempotency-Key mismatch',
+    detail: 'This Idempotency-Key was used for another call within the last 24 hours; take a new one.',
+  },
+  precondition_failed: {
+    status: 412,
+    title: 'Precondition failed',
+    detail: 'The record is not as If-Match or If-None-Match says; nothing was changed. Read it again.',
+  },
+  cursor_gone: {
+    status: 410,
+    title: 'Cursor gone',
+    detail:
+      'What came after this cursor is not kept any more. Begin anew: follow without a cursor to the end, read the lists, and go on from there.',
+  },
   overloaded: { status: 503, title: 'Overloaded', detail: 'Too much is under way; try again shortly.' },
   storage_unavailable: {
     status: 503,

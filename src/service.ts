@@ -1,5 +1,6 @@
 import { Server } from 'node:net';
 import { createApp, type Patience } from './app.ts';
+import { Denials } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
@@ -18,6 +19,7 @@ import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { type Chance, systemChance } from './secrets.ts';
 import { openStore } from './store/open.ts';
 import { StoreFault } from './store/store.ts';
+import { explain, findUnfinished } from './transfer/unfinished.ts';
 import { version } from './version.ts';
 
 /** How long a stop waits for what is in flight, all in all: requests, then attempts. */
@@ -81,6 +83,8 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     throw error instanceof StoreFault ? new StartFault(error.message) : error;
   });
   try {
+    const unfinished = await findUnfinished(store.read);
+    if (unfinished !== undefined) throw new StartFault(explain(unfinished));
     const loopbackAllowed =
       isLoopback(config.host) && (config.baseUrl === undefined || isLoopback(new URL(config.baseUrl).hostname));
     const guard = createGuard({
@@ -107,6 +111,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
         metrics.lateness.observe(lateMs / 1_000);
       },
     });
+    const denials = new Denials({ store, clock, log });
     let document: unknown;
     const app = await createApp({
       store,
@@ -133,9 +138,11 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
         }),
       },
       baseUrl: () => baseUrl,
+      onDenied: (denied) => denials.add(denied),
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
       maxRequests: config.maxRequests,
+      maxFollowers: config.maxFollowers,
       ...(given.patience === undefined ? {} : { patience: given.patience }),
     });
     const port = await listen(app.server, config);
@@ -153,7 +160,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       pruning.stop();
       app.drain();
       await Promise.all([closeServer(app.server), engine.stop(STOP_ATTEMPTS_MS)]);
-      await authenticator.flush();
+      await Promise.all([authenticator.flush(), denials.flush()]);
       await store.close();
       log.info({ event: 'stopped' });
     };

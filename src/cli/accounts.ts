@@ -2,8 +2,10 @@ import type { Command } from 'commander';
 import { systemClock } from '../clock.ts';
 import { createAccount, parseDomain } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
-import { addDatabaseOptions, type DatabaseFlags, print, withStore } from './database.ts';
+import { removeMoved } from '../transfer/remove.ts';
+import { addDatabaseOptions, type DatabaseFlags, print, withStore, withStoreAlone } from './database.ts';
 import { readEmail } from './input.ts';
+import { addProgressOption, type ProgressFlags, progressOf } from './progress.ts';
 import { Refusal } from './refusal.ts';
 
 /** `carillon accounts …` */
@@ -27,4 +29,15 @@ export function addAccounts(program: Command): void {
         `key: ${account.key}`,
       ]);
     });
+  addProgressOption(addDatabaseOptions(accounts.command('delete')))
+    .description('Remove an account that was moved to another service, all of it, the service stopped.')
+    .requiredOption('--domain <host>', 'The account.')
+    .requiredOption('--exported <file>', 'What carillon export wrote of it: only what stands in it is removed.')
+    .action(deleteAccount);
+}
+
+async function deleteAccount(flags: ProgressFlags & { domain: string; exported: string }): Promise<void> {
+  const ports = { clock: systemClock, progress: progressOf(flags) };
+  const rows = await withStoreAlone(flags, (store) => removeMoved({ ...ports, store }, flags.exported, flags.domain));
+  print(flags, { domain: flags.domain, rows }, [`removed: ${flags.domain}, ${rows} rows`]);
 }

@@ -2,6 +2,8 @@ import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
 import { addAccounts } from './accounts.ts';
 import { addDoctor } from './doctor.ts';
+import { addExport } from './export.ts';
+import { addImport } from './import.ts';
 import { addKeys } from './keys.ts';
 import { Refusal } from './refusal.ts';
 import { addServe } from './serve.ts';
@@ -20,6 +22,8 @@ export async function run(argv: readonly string[]): Promise<void> {
   addAccounts(program);
   addUsers(program);
   addKeys(program);
+  addExport(program);
+  addImport(program);
   addDoctor(program);
   try {
     await program.parseAsync([...argv]);

@@ -5,8 +5,11 @@ import { createLog } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { findAccount } from '../resources/accounts/actions.ts';
 import { AccountWrite } from '../store/account.ts';
+import type { OpenOptions } from '../store/location.ts';
 import { openStore } from '../store/open.ts';
 import { type Store, StoreFault } from '../store/store.ts';
+import { TransferFault } from '../transfer/fault.ts';
+import { explain, findUnfinished } from '../transfer/unfinished.ts';
 import { Refusal } from './refusal.ts';
 
 /** The options of every command that works on the database itself, also while a service runs on it. */
@@ -20,8 +23,24 @@ export function addDatabaseOptions(command: Command): Command {
     .option('--json', 'Answer in JSON, for programs.');
 }
 
-/** Opens the database for one piece of work and closes it again. Problems are said in one line. */
+/**
+ * Opens the database for one piece of work, beside whatever runs on it, and closes it again. Problems are said in one
+ * line, and so is it that something stands half in the database.
+ */
 export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
+  return opened(flags, 'command', async (store) => {
+    const unfinished = await findUnfinished(store.read);
+    if (unfinished !== undefined) throw new TransferFault(explain(unfinished));
+    return work(store);
+  });
+}
+
+/** The same in place of a service: while it works, none starts on the database, and with one running it refuses. */
+export async function withStoreAlone<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
+  return opened(flags, 'service', work);
+}
+
+async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (store: Store) => Promise<T>): Promise<T> {
   const { flag, parse, initial } = options.database;
   const text = flags.database ?? (process.env[environmentName(flag)] || initial || '');
   const parsed = parse(text);
@@ -31,7 +50,7 @@ export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) =>
       database: parsed.value,
       clock: systemClock,
       log: createLog('silent'),
-      as: 'command',
+      as,
       onFatal: (error) => {
         throw error;
       },
@@ -42,6 +61,7 @@ export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) =>
       await store.close();
     }
   } catch (error) {
+    if (error instanceof TransferFault) throw new Refusal(error.lines);
     if (error instanceof StoreFault || error instanceof Problem) throw new Refusal([error.message]);
     throw error;
   }

@@ -117,6 +117,13 @@ export const options = {
     initial: '1000',
     parse: (text) => parseWhole(text, 1, 100_000),
   }),
+  maxFollowers: option({
+    flag: 'max-followers',
+    shape: 'number',
+    says: 'The most callers that wait for something to happen, or have it streamed, at once; a quarter of them of one account. Beyond them, 503.',
+    initial: '10000',
+    parse: (text) => parseWhole(text, 1, 1_000_000),
+  }),
   logLevel: option({
     flag: 'log-level',
     shape: 'level',

@@ -1,28 +1,42 @@
 import { sql } from 'kysely';
+import { type Actor, ENGINE } from '../access.ts';
+import { noteAcross } from '../audit/actions.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Queries, Tx } from '../store/store.ts';
 import type { EndedReason } from './policy.ts';
 
 /** Ends live hooks of an account, as its caller asks. */
 export async function endHooks(write: AccountWrite, hookIds: readonly number[], reason: EndedReason): Promise<void> {
-  await endLanes(AccountWrite.transactionOf(write), hookIds, reason, write.now);
+  await endLanes(AccountWrite.transactionOf(write), hookIds, reason, write.now, write.by);
 }
 
 /**
  * Ends live hooks for a reason: their targets are free again, late answers are fenced, the account's position is kept
  * so that `restore` knows what occurred since, and the engine is told when this has committed (C13, C17, C18, C23).
  */
-export async function endLanes(tx: Tx, hookIds: readonly number[], reason: EndedReason, now: number): Promise<void> {
+export async function endLanes(
+  tx: Tx,
+  hookIds: readonly number[],
+  reason: EndedReason,
+  now: number,
+  by: Actor = ENGINE,
+): Promise<void> {
   for (let begin = 0; begin < hookIds.length; begin += HOOKS_A_STATEMENT) {
-    await endSome(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), reason, now);
+    await endSome(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), reason, now, by);
   }
 }
 
 /** Well below the number of values that a statement can carry. */
 const HOOKS_A_STATEMENT = 1_000;
 
-async function endSome(tx: Tx, hookIds: readonly number[], reason: EndedReason, now: number): Promise<void> {
-  await tx.queries
+async function endSome(
+  tx: Tx,
+  hookIds: readonly number[],
+  reason: EndedReason,
+  now: number,
+  by: Actor,
+): Promise<void> {
+  const ended = await tx.queries
     .updateTable('hooks')
     .set({
       date_ended: now,
@@ -33,7 +47,19 @@ async function endSome(tx: Tx, hookIds: readonly number[], reason: EndedReason, 
     })
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
+    .returning(['hook_id', 'account_id', 'user_id'])
     .execute();
+  noteAcross(
+    tx,
+    ended.map(({ hook_id, account_id, user_id }) => ({
+      action: 'hook.ended',
+      subject: `hook ${hook_id}`,
+      detail: { reason, user_id: String(user_id) },
+      accountId: account_id,
+      by,
+    })),
+    now,
+  );
   await giveUpAsks(tx.queries, hookIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', hookIds).execute();
   tx.announceEnded(hookIds, reason);

@@ -18,11 +18,17 @@ export type Confirm = (tx: Tx, caller: Caller) => Promise<boolean>;
 /** The first door's way: the headers `key` and `domain`, each exactly once (C1). */
 export function callerByKey(authenticate: Authenticate): CallerOf {
   return async (request) => {
-    const key = singleHeader(request, 'key');
-    const domain = singleHeader(request, 'domain');
-    if (key === undefined || domain === undefined) return undefined;
-    return authenticate(key, domain.toLowerCase());
+    const { key, domain } = credentialsIn(request);
+    return key === undefined || domain === undefined ? undefined : authenticate(key, domain);
   };
+}
+
+/** What a request shows to be let in, each where it stands exactly once; `domain` in lower case. */
+export function credentialsIn(request: Pick<IncomingMessage, 'rawHeaders'>): {
+  readonly key: string | undefined;
+  readonly domain: string | undefined;
+} {
+  return { key: singleHeader(request, 'key'), domain: singleHeader(request, 'domain')?.toLowerCase() };
 }
 
 /** The value of a header that stands exactly once; Node would join repeated ones. */

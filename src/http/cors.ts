@@ -2,10 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 const PREFLIGHT = {
   'access-control-allow-methods': 'GET, HEAD, POST, PUT, DELETE',
-  'access-control-allow-headers': 'key, domain, content-type, idempotency-key, if-match, if-none-match',
+  'access-control-allow-headers': 'key, domain, content-type, idempotency-key, if-match, if-none-match, last-event-id',
   'access-control-max-age': '600',
 };
-const EXPOSED = 'link, location, retry-after, etag, x-request-id';
+const EXPOSED = 'link, location, retry-after, etag, idempotency-replayed, x-request-id';
 
 /**
  * Lets pages of these origins call from a browser (X6): their preflights are answered without a key, and answers to

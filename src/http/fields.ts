@@ -92,6 +92,9 @@ export const fixed = (says: string, value: string): Field<undefined, 'fixed'> =>
 /** A text that comes from elsewhere: a joined name, a column the service writes. */
 export const shownText = (says: string) => shown<string | null>(says, (text) => text ?? '');
 
+/** A text that is shown in the answer to its creation and never again: what is kept of that answer is without it (X4). */
+export const shownOnce = (says: string) => shown<string>(says, String, { ...STRING, 'x-shown-once': true });
+
 /** An id that the service writes. */
 export const shownId = (says: string) => shown<number | null>(says, (id) => String(id ?? 0));
 
@@ -383,7 +386,7 @@ export function answerSchema(fields: Fields): JsonSchema {
   const rows = Object.entries(fields).filter(([, field]) => field.mode !== 'asked');
   return {
     type: 'object',
-    required: rows.map(([name]) => name),
+    required: rows.filter(([, field]) => field.answers['x-shown-once'] !== true).map(([name]) => name),
     properties: Object.fromEntries(rows.map(([name, field]) => [name, { ...field.answers, description: field.says }])),
   };
 }

@@ -1,6 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../problems.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The body as it arrived; undefined if there was none. */
+    sent: Uint8Array | undefined;
+  }
+}
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 /**
@@ -8,9 +15,11 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
  * refused, since no honest client writes it.
  */
 export function takeJson(app: FastifyInstance): void {
+  app.decorateRequest('sent', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
     if (!isJson(request.headers['content-type'])) throw new Problem('unsupported_media_type');
+    request.sent = body;
     return body.length === 0 ? undefined : parse(body);
   });
 }

@@ -5,6 +5,20 @@ import { notFound, Problem } from '../problems.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
 import type { Store } from '../store/store.ts';
 import { type CallerOf, type Confirm, demand } from './auth.ts';
+import {
+  type Conditions,
+  conditionsOf,
+  isTagged,
+  judge,
+  mustHold,
+  representationOf,
+  shownOnceBy,
+  tagOf,
+  without,
+} from './etag.ts';
+import { answerFollowing, type FollowPorts } from './follow.ts';
+import type { Followers } from './followers.ts';
+import { findKept, makeOnce, type Once, onceOf, Running } from './idempotency.ts';
 import { parseId } from './ids.ts';
 import type { RawQuery } from './query.ts';
 import { type Answer, type Input, idNames, type Route } from './route.ts';
@@ -31,6 +45,26 @@ export type MountPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly baseUrl: () => string;
+  readonly followers: Followers;
+  /** A request waits from here on: it keeps nobody else out. */
+  readonly release: (reply: FastifyReply) => void;
+};
+
+/** A row with what follows from the others, and from its own answer. */
+type Mounted = {
+  readonly row: Route;
+  /** What a condition on the record at its path is about. */
+  readonly representation: ReturnType<typeof representationOf>;
+  readonly isTagged: boolean;
+  readonly shownOnce: readonly string[];
+};
+
+/** What a request asks for beside its input. */
+type Asked = {
+  /** The caller's address, for the audit log. */
+  readonly source: string;
+  readonly conditions: Conditions | undefined;
+  readonly once: Once | undefined;
 };
 
 /** Mounts every row behind a door. Whoever is not let in gets 401, for unknown paths too (C1). */
@@ -48,13 +82,24 @@ export function mount(app: FastifyInstance, rows: readonly Route[], door: Door, 
       scope.setNotFoundHandler(() => {
         throw notFound();
       });
-      for (const row of rows) addRow(scope, row, door, ports);
+      const running = new Running();
+      for (const row of rows) addRow(scope, mountedRow(row, rows), door, ports, running);
     },
     { prefix: door.prefix },
   );
 }
 
-function addRow(scope: FastifyInstance, row: Route, door: Door, ports: MountPorts): void {
+function mountedRow(row: Route, rows: readonly Route[]): Mounted {
+  return {
+    row,
+    representation: representationOf(row, rows),
+    isTagged: isTagged(row, rows),
+    shownOnce: shownOnceBy(row),
+  };
+}
+
+function addRow(scope: FastifyInstance, mounted: Mounted, door: Door, ports: MountPorts, running: Running): void {
+  const { row } = mounted;
   const names = idNames(row.path);
   scope.route({
     method: row.method,
@@ -63,21 +108,88 @@ function addRow(scope: FastifyInstance, row: Route, door: Door, ports: MountPort
     handler: async (request, reply) => {
       const caller = known(request);
       const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: request.body };
-      const answer = await run(row, caller, input, door, ports);
-      return send(request, reply, row, answer, ports.baseUrl() + door.prefix);
+      if (row.mode === 'follow') {
+        return answerFollowing(request, reply, caller, input, followPorts(request, reply, row, door, ports));
+      }
+      const asked: Asked = {
+        source: request.ip,
+        conditions: row.conditional ? conditionsOf(request.raw) : undefined,
+        once: row.method === 'POST' ? onceOf(request.raw, row, caller, input, request.sent) : undefined,
+      };
+      const answer = await run(mounted, caller, input, asked, door, ports, running);
+      return send(request, reply, mounted, asked, answer, ports.baseUrl() + door.prefix);
     },
   });
 }
 
-async function run(row: Route, caller: Caller, input: Input, door: Door, ports: MountPorts): Promise<Answer> {
-  const { store, clock } = ports;
-  if (row.mode === 'read') return row.run(new AccountView(store.read, caller.accountId, clock.now()), caller, input);
+function viewOf(caller: Caller, { store, clock }: MountPorts): AccountView {
+  return new AccountView(store.read, caller.accountId, clock.now());
+}
+
+function followPorts(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  row: FollowPorts['row'],
+  door: Door,
+  ports: MountPorts,
+): FollowPorts {
+  return {
+    row,
+    followers: ports.followers,
+    clock: ports.clock,
+    viewOf: (caller) => viewOf(caller, ports),
+    async again() {
+      const caller = await door.callerOf(request.raw);
+      if (caller === undefined) throw new Problem('unauthorized');
+      demand(caller, row.permission);
+      return caller;
+    },
+    release: () => ports.release(reply),
+  };
+}
+
+async function run(
+  mounted: Mounted,
+  caller: Caller,
+  input: Input,
+  asked: Asked,
+  door: Door,
+  ports: MountPorts,
+  running: Running,
+): Promise<Answer> {
+  const { row } = mounted;
+  if (row.mode === 'follow') throw new Error('what follows is answered elsewhere');
+  if (row.mode === 'read') return row.run(viewOf(caller, ports), caller, input);
+  const { once } = asked;
+  const change = () => write(mounted, row, caller, input, asked, door, ports);
+  if (once === undefined) return change();
+  // X4: an answer that was given before needs nothing of what led to it.
+  return running.alone(once, async () => (await findKept(viewOf(caller, ports), once)) ?? change());
+}
+
+async function write(
+  { representation, shownOnce }: Mounted,
+  row: Extract<Route, { mode: 'write' }>,
+  caller: Caller,
+  input: Input,
+  { source, conditions, once }: Asked,
+  door: Door,
+  { store, clock }: MountPorts,
+): Promise<Answer> {
   await row.prepare?.(caller, input);
   return store.write(async (tx) => {
-    const write = new AccountWrite(tx, caller.accountId, clock.now(), row.holding);
+    const write = new AccountWrite(tx, caller.accountId, clock.now(), row.holding, { ...caller, source });
+    const act = async () => {
+      if (conditions !== undefined && representation !== undefined) {
+        const { body } = await representation.run(write, caller, input);
+        mustHold(conditions, tagOf(JSON.stringify(body)));
+      }
+      return row.run(write, caller, input);
+    };
     // Asked first, and on its way together with what the row asks first.
     const confirming = door.confirm(tx, caller);
-    const running = row.run(write, caller, input);
+    const running =
+      once === undefined ? act() : makeOnce(tx, write, once, row.status, act, (body) => without(shownOnce, body));
     const [confirmed, ran] = await Promise.allSettled([confirming, running]);
     if (confirmed.status === 'rejected') throw confirmed.reason;
     if (!confirmed.value) throw new Problem('unauthorized');
@@ -86,13 +198,36 @@ async function run(row: Route, caller: Caller, input: Input, door: Door, ports: 
   });
 }
 
-function send(request: FastifyRequest, reply: FastifyReply, row: Route, answer: Answer, base: string): FastifyReply {
+function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { row, isTagged, shownOnce }: Mounted,
+  { conditions }: Asked,
+  answer: Answer,
+  base: string,
+): FastifyReply {
   // Given up meanwhile: it has had its answer.
   if (reply.sent) return reply;
   if (answer.created !== undefined) reply.header('location', base + answer.created);
   const next = answer.paging === undefined ? undefined : nextPage(request, base + row.path, answer.paging);
   if (next !== undefined) reply.header('link', `<${next}>; rel="next"`);
-  return reply.code(row.status).type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
+  if (answer.repeats !== undefined) reply.header('idempotency-replayed', 'true');
+  const text = JSON.stringify(answer.body);
+  if (isTagged) {
+    const tag = tagOf(shownOnce.length === 0 ? text : JSON.stringify(without(shownOnce, answer.body)));
+    reply.header('etag', tag);
+    if (row.mode === 'read') {
+      // Whoever keeps it asks each time whether it still is so, and keeps it for nobody else.
+      reply.header('cache-control', 'private, no-cache');
+      const verdict = conditions === undefined ? 'holds' : judge(conditions, tag);
+      if (verdict === 'differs') throw new Problem('precondition_failed');
+      if (verdict === 'matched') return reply.code(304).send();
+    }
+  }
+  return reply
+    .code(answer.repeats ?? row.status)
+    .type('application/json; charset=utf-8')
+    .send(text);
 }
 
 /** C7: where the next page is, while there is more. No list has an id in its path. */

@@ -1,6 +1,8 @@
 import { type ProblemCode, problems } from '../problems.ts';
+import { isTagged } from './etag.ts';
 import type { JsonSchema } from './fields.ts';
 import { idNames, type Route } from './route.ts';
+import { EVENT_STREAM } from './stream.ts';
 
 /** The problems that every call under a door can have. */
 const everywhere: readonly ProblemCode[] = [
@@ -20,9 +22,44 @@ const everywhere: readonly ProblemCode[] = [
 export function problemsOf(row: Route): readonly ProblemCode[] {
   const own: ProblemCode[] = [...everywhere, ...row.problems];
   if (row.permission !== undefined || row.mode === 'write') own.push('not_permitted');
-  if (Object.keys(row.parameters).length > 0 || row.body !== undefined) own.push('invalid_input');
+  const hasHeaders = headersOf(row).length > 0;
+  if (Object.keys(row.parameters).length > 0 || row.body !== undefined || hasHeaders) own.push('invalid_input');
+  if (row.method === 'POST') own.push('idempotency_in_progress', 'idempotency_mismatch');
+  if (row.conditional) own.push('precondition_failed');
   if (row.method !== 'GET') own.push('malformed_body', 'unsupported_media_type', 'body_too_large');
   return [...new Set(own)];
+}
+
+type Header = { readonly name: string; readonly says: string; readonly schema: JsonSchema };
+
+const TAGS: JsonSchema = { type: 'string', examples: ['"Vd3zUqk0B1l9YwGm2s7pXA"'] };
+
+const idempotencyKey: Header = {
+  name: 'Idempotency-Key',
+  says: 'A word of your own for this call, new for each. Made again within 24 hours, it is answered as the first time.',
+  schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+};
+const ifMatch: Header = {
+  name: 'If-Match',
+  says: 'The ETag that the record must still have, or *; else 412 and nothing is done.',
+  schema: TAGS,
+};
+const ifNoneMatch: Header = {
+  name: 'If-None-Match',
+  says: 'The ETag that is known already: 304 while the record still has it; 412 where it would be changed.',
+  schema: TAGS,
+};
+const lastEventId: Header = {
+  name: 'Last-Event-ID',
+  says: 'In a stream, the cursor behind which to go on; goes before `after`.',
+  schema: { type: 'string', pattern: '^\\d{1,16}$' },
+};
+
+/** The headers that a row reads beside those of every call. */
+export function headersOf(row: Route): readonly Header[] {
+  if (row.mode === 'follow') return [lastEventId];
+  if (row.method === 'POST') return [idempotencyKey];
+  return row.conditional ? [ifMatch, ifNoneMatch] : [];
 }
 
 /** The OpenAPI 3.1 document of the interface, derived from its rows (X6). */
@@ -30,7 +67,7 @@ export function openapi(rows: readonly Route[], baseUrl: string, version: string
   const paths: Record<string, Record<string, unknown>> = {};
   for (const row of rows) {
     const path = documentedPath(row, rows);
-    paths[`/v2${path}`] = { ...paths[`/v2${path}`], [row.method.toLowerCase()]: operation(row, path) };
+    paths[`/v2${path}`] = { ...paths[`/v2${path}`], [row.method.toLowerCase()]: operation(row, path, rows) };
   }
   return {
     openapi: '3.1.0',
@@ -84,7 +121,7 @@ function documentedPath(row: Route, rows: readonly Route[]): string {
   return twins.every(({ path }) => path === row.path) ? row.path : row.path.replace(/\{\w+\}/g, '{id}');
 }
 
-function operation(row: Route, path: string): Record<string, unknown> {
+function operation(row: Route, path: string, rows: readonly Route[]): Record<string, unknown> {
   const meant = idNames(row.path);
   const ids = idNames(path).map((name, index) => ({
     name,
@@ -100,6 +137,13 @@ function operation(row: Route, path: string): Record<string, unknown> {
     description: parameter.says,
     schema: parameter.schema,
   }));
+  const headers = headersOf(row).map(({ name, says, schema }) => ({
+    name,
+    in: 'header',
+    required: false,
+    description: says,
+    schema,
+  }));
   const body =
     row.body === undefined
       ? {}
@@ -108,9 +152,9 @@ function operation(row: Route, path: string): Record<string, unknown> {
     operationId: operationId(row),
     summary: row.says,
     tags: [row.path.split('/')[1]],
-    parameters: [...ids, ...query],
+    parameters: [...ids, ...query, ...headers],
     ...body,
-    responses: { [row.status]: success(row), ...failures(row) },
+    responses: { [row.status]: success(row, rows), ...unchanged(row), ...failures(row) },
     ...(row.permission === undefined ? {} : { 'x-permission': row.permission }),
     ...(row.records.length === 0 ? {} : { 'x-records': row.records }),
   };
@@ -125,14 +169,35 @@ function operationId(row: Route): string {
   return row.method.toLowerCase() + named.join('').replaceAll('_', '');
 }
 
-function success(row: Route): Record<string, unknown> {
+const etag = { schema: TAGS, description: 'The strong tag of the record as it is answered.' };
+
+function success(row: Route, rows: readonly Route[]): Record<string, unknown> {
   const headers = {
     ...(row.status === 201 ? { Location: { schema: { type: 'string', format: 'uri' } } } : {}),
-    ...('limit' in row.parameters
+    ...(isTagged(row, rows) ? { ETag: etag } : {}),
+    ...(row.method === 'POST'
+      ? {
+          'Idempotency-Replayed': {
+            schema: { const: 'true' },
+            description: 'The call was made before: this is its answer, without what is shown once.',
+          },
+        }
+      : {}),
+    ...('offset' in row.parameters
       ? { Link: { schema: { type: 'string' }, description: 'rel="next", while there is more.' } }
       : {}),
   };
-  return { description: row.says, headers, content: { 'application/json': { schema: row.answer } } };
+  const content = {
+    'application/json': { schema: row.answer },
+    ...(row.mode === 'follow' ? { [EVENT_STREAM]: { schema: { type: 'string' } } } : {}),
+  };
+  return { description: row.says, headers, content };
+}
+
+/** What a read answers to whoever knows the record already: no body. */
+function unchanged(row: Route): Record<string, unknown> {
+  if (!row.conditional || row.mode !== 'read') return {};
+  return { 304: { description: 'The record still is as If-None-Match says.', headers: { ETag: etag } } };
 }
 
 function failures(row: Route): Record<string, unknown> {

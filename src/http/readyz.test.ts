@@ -38,7 +38,9 @@ for (const { test, database } of stores) {
       baseUrl: () => 'http://carillon.test',
       corsOrigins: [],
       trustProxy: [],
+      maxFollowers: 10,
       maxRequests: 10,
+      onDenied: () => undefined,
       patience,
     });
     t.after(() => server.close());

@@ -27,8 +27,20 @@ export type Input = {
 /** What a route answers. `path` leads to what was created; `paging` to the next page. Both without the door's prefix. */
 export type Answer = {
   readonly body: unknown;
+  /** The status that was answered before, where this call was made before (X4). */
+  readonly repeats?: number;
   readonly created?: string;
   readonly paging?: Paging & { readonly total: number };
+};
+
+/**
+ * What was found behind a cursor: entries as they are answered, each with its own cursor and kind; the cursor to go on
+ * with, which lies behind what was left out, too; and whether there is nothing more at this moment.
+ */
+export type Stretch = {
+  readonly entries: readonly { readonly cursor: number; readonly kind: string; readonly shown: unknown }[];
+  readonly next: number;
+  readonly isEnd: boolean;
 };
 
 /**
@@ -50,8 +62,20 @@ export type Route = {
   readonly records: readonly string[];
   /** What it can answer beside the problems that every route has. */
   readonly problems: readonly ProblemCode[];
+  /** Its path is that of a single record, which a request may lay conditions on (X5). */
+  readonly conditional: boolean;
 } & (
   | { readonly mode: 'read'; run(view: AccountView, caller: Caller, input: Input): Promise<Answer> }
+  | {
+      /** A read of what happens, which can be waited for and streamed (X2). */
+      readonly mode: 'follow';
+      look(
+        view: AccountView,
+        caller: Caller,
+        given: Readonly<Record<string, unknown>>,
+        reading: { readonly after: number | undefined; readonly limit: number },
+      ): Promise<Stretch>;
+    }
   | {
       readonly mode: 'write';
       /** Whether other writes of the account wait for it. */
@@ -67,7 +91,8 @@ export type Ids<P extends string> = P extends `${string}{${infer Name}}${infer R
   ? { [K in Name]: number } & Ids<Rest>
   : unknown;
 
-type Head<Path extends string> = {
+/** What the beginning of every row says. */
+export type Head<Path extends string> = {
   path: Path;
   says: string;
   permission: Permission | undefined;
@@ -97,6 +122,7 @@ export function list<Path extends string, P extends Parameters, F extends Fields
     status: 200,
     answer: listSchema(answerSchema(row.fields)),
     records: [],
+    conditional: false,
     mode: 'read',
     async run(view, caller, input) {
       const { limit = MOST_RECORDS, offset = 0, ...given } = readQuery(parameters, input.query);
@@ -123,6 +149,7 @@ export function one<Path extends string, F extends Fields>(
     status: 200,
     answer: recordSchema(answerSchema(row.fields)),
     records: [],
+    conditional: true,
     mode: 'read',
     run: async (view, caller, input) => ({
       body: { data: present(row.fields, await row.call(view, caller, input.ids as Ids<Path>)) },
@@ -149,6 +176,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     status: 201,
     answer: recordSchema(answerSchema(row.fields)),
     records: row.records,
+    conditional: false,
     mode: 'write',
     // It reads no more than whether what it belongs to is there; only writes that are alone take that away.
     holding: 'beside',
@@ -178,6 +206,7 @@ export function update<Path extends string, F extends Fields, T extends Fields =
     status: 200,
     answer: recordSchema(answerSchema(row.fields)),
     records: row.records,
+    conditional: true,
     mode: 'write',
     holding: 'alone',
     async run(write, caller, input) {
@@ -205,6 +234,7 @@ export function remove<Path extends string>(
     status: 200,
     answer: { type: 'array', maxItems: 0 },
     records: row.records,
+    conditional: true,
     mode: 'write',
     holding: 'alone',
     async run(write, caller, input) {
@@ -230,6 +260,7 @@ export function ask<Path extends string, F extends Fields>(
     status: row.status,
     answer: recordSchema(answerSchema(row.fields)),
     records: [],
+    conditional: false,
     mode: 'write',
     holding: 'alone',
     run: async (write, caller, input) => ({

@@ -34,6 +34,11 @@ export class UnderWay {
     this.#cancel ??= this.#clock.after(LOOK_EVERY_MS, () => this.#look());
   }
 
+  /** A request waits for something to happen: it keeps nobody else out, and has no deadline here. */
+  leave(reply: FastifyReply): void {
+    this.#requests.delete(reply);
+  }
+
   /** Calls `act` with every reply that has not been sent yet. */
   forEach(act: (reply: FastifyReply) => void): void {
     for (const reply of this.#requests.keys()) if (!reply.sent) act(reply);

@@ -8,6 +8,7 @@ import { deliveryRoutes } from './deliveries/routes.ts';
 import { eventRoutes } from './events/routes.ts';
 import { hookRoutes } from './hooks/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
+import { notificationRoutes } from './notifications/routes.ts';
 import { projectRoutes } from './projects/routes.ts';
 import { subtaskRoutes } from './subtasks/routes.ts';
 import { taskRoutes } from './tasks/routes.ts';
@@ -27,6 +28,7 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...eventRoutes,
     ...hookRoutes(ports),
     ...deliveryRoutes(ports),
+    ...notificationRoutes(ports),
     ...clientRoutes,
     ...projectRoutes,
     ...taskRoutes,

@@ -5,6 +5,7 @@ import { type Deliveries, deliveries } from './deliveries.ts';
 import { type Events, events } from './events.ts';
 import { type Hooks, hooks } from './hooks.ts';
 import { type Keys, keys } from './keys.ts';
+import { type Notifications, notifications } from './notifications.ts';
 import { type Notified, notified } from './notified.ts';
 import { type Projects, projects } from './projects.ts';
 import { type Subtasks, subtasks } from './subtasks.ts';
@@ -50,6 +51,8 @@ export class Carillon {
   readonly keys: Keys;
   readonly hooks: Hooks;
   readonly deliveries: Deliveries;
+  /** The feed. */
+  readonly notifications: Notifications;
   readonly #root: string;
 
   /** @throws TypeError when `baseUrl` is not absolute http or https, or holds userinfo, a query or a fragment. */
@@ -73,6 +76,7 @@ export class Carillon {
     this.keys = keys(send);
     this.hooks = hooks(send);
     this.deliveries = deliveries(send);
+    this.notifications = notifications(send);
   }
 
   /**

@@ -12,9 +12,13 @@ export const serviceCodes = [
   'last_owner', // 409: the account would be left without an owner (X7)
   'email_taken', // 409: another user has this address
   'domain_taken', // 409: another account has this domain
+  'idempotency_in_progress', // 409: a call with this Idempotency-Key is still running (X4)
+  'cursor_gone', // 410: what came after the cursor is not kept any more; begin anew (X2)
+  'precondition_failed', // 412: the record is not as If-Match says (X5)
   'body_too_large', // 413
   'uri_too_long', // 414
   'unsupported_media_type', // 415: not `application/json` (C4)
+  'idempotency_mismatch', // 422: the Idempotency-Key was used for another call (X4)
   'headers_too_large', // 431
   'internal', // 500
   'overloaded', // 503: come back later

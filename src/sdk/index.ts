@@ -15,6 +15,7 @@ export { CarillonError, clientCodes, type FieldError, type Problem, type Problem
 export type { CalendarEvent, EventChanges, EventFilters, EventInput, Events } from './events.ts';
 export type { EndedReason, Hook, HookFilters, HookInput, HookState, Hooks } from './hooks.ts';
 export type { IssuedKey, Key, KeyFilters, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
+export type { Notification, NotificationFilters, Notifications, Stretch } from './notifications.ts';
 export type { Notified } from './notified.ts';
 export type { Project, ProjectChanges, ProjectFilters, ProjectInput, Projects } from './projects.ts';
 export type { Completes, Creates, CreatesUnder, Deletes, Editable, Gets, Lists, Updates } from './resource.ts';
@@ -30,6 +31,7 @@ export type {
   DateInput,
   DateText,
   Day,
+  FeedKind,
   Flag,
   FlagInput,
   Id,

@@ -23,7 +23,7 @@ export type Key = {
 
 /** An API key at the one moment when it can be seen. X7. */
 export type IssuedKey = Key & {
-  /** The secret: shown once, in this answer alone. */
+  /** The secret: shown once, in this answer alone; an answer that is repeated (`idempotencyKey`) is without it. */
   readonly key: string;
 };
 

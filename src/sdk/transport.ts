@@ -7,6 +7,12 @@ export type CallOptions = {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds for the whole call, from name lookup to the last byte; 0 waits without limit. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * For what is created or asked for (POST): a word of your own for this call, 1 to 255 visible ASCII characters, new
+   * for each. Repeated with it within 24 hours, the call is made once and answered as the first time. Errors:
+   * `idempotency_in_progress`, and `idempotency_mismatch` when the word was used for another call. X4.
+   */
+  readonly idempotencyKey?: string | undefined;
 };
 
 /** The value of one query parameter; `undefined` leaves it out. */
@@ -96,7 +102,12 @@ function requestOf(call: Call, auth: Authenticate, timeout: AbortSignal | undefi
     ...rest,
     method: call.method,
     redirect: 'error',
-    headers: { accept: 'application/json', ...(hasBody && { 'content-type': 'application/json' }), ...headers },
+    headers: {
+      accept: 'application/json',
+      ...(hasBody && { 'content-type': 'application/json' }),
+      ...(call.idempotencyKey !== undefined && { 'idempotency-key': call.idempotencyKey }),
+      ...headers,
+    },
     ...(hasBody && { body: JSON.stringify(call.body) }),
     ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
   };

@@ -9,9 +9,10 @@ import type {
   UpdateQueryBuilder,
   UpdateResult,
 } from 'kysely';
+import { type Actor, COMMAND_LINE } from '../access.ts';
 import { prepared } from './prepared.ts';
 import type { Holding, Queries, Tx } from './store.ts';
-import type { AccountTable, Tables } from './tables.ts';
+import type { AccountTable, ChangingTable, Tables } from './tables.ts';
 
 /** A row to be inserted, without the account: the scope knows it. */
 export type NewRow<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
@@ -43,13 +44,24 @@ export class AccountView {
 
 /** What a caller may change: one transaction, narrowed to the caller's account. */
 export class AccountWrite extends AccountView {
+  /** Who acts, for the audit log. */
+  readonly by: Actor;
   readonly #tx: Tx;
 
-  /** @param how which other writes of the account wait for this one; to be made before the transaction asks anything */
-  constructor(tx: Tx, accountId: number, now: number, how: Holding = 'alone') {
+  /**
+   * @param how which other writes of the account wait for this one; to be made before the transaction asks anything
+   * @param by who acts; left out: whoever is at the command line
+   */
+  constructor(tx: Tx, accountId: number, now: number, how: Holding = 'alone', by: Actor = COMMAND_LINE) {
     super(tx.queries, accountId, now);
+    this.by = by;
     this.#tx = tx;
     tx.hold(accountId, how);
+  }
+
+  /** Queries whose results the work need not wait for: they are sent with the commit. */
+  withCommit(queries: Promise<unknown>): void {
+    this.#tx.withCommit(queries);
   }
 
   /** Who may do what is different from the moment at which this commits. */
@@ -84,14 +96,14 @@ export class AccountWrite extends AccountView {
     return stored as Selectable<Tables[T]>;
   }
 
-  updateTable<T extends AccountTable>(table: T): UpdateQueryBuilder<Tables, T, T, UpdateResult> {
+  updateTable<T extends ChangingTable>(table: T): UpdateQueryBuilder<Tables, T, T, UpdateResult> {
     const query = this.#tx.queries
       .updateTable(table as AccountTable)
       .where(`${table}.account_id` as never, '=', this.accountId as never);
     return query as unknown as UpdateQueryBuilder<Tables, T, T, UpdateResult>;
   }
 
-  deleteFrom<T extends AccountTable>(table: T): DeleteQueryBuilder<Tables, T, DeleteResult> {
+  deleteFrom<T extends ChangingTable>(table: T): DeleteQueryBuilder<Tables, T, DeleteResult> {
     const query = this.#tx.queries
       .deleteFrom(table as AccountTable)
       .where(`${table}.account_id` as never, '=', this.accountId as never);

@@ -30,6 +30,11 @@ export function migrations(dialect: Dialect): Migration[] {
   });
 }
 
+/** The version of a database that is up to date. */
+export function newestVersion(): number {
+  return readdirSync(folder).filter((file) => /^\d{4}_\w+\.sql$/.test(file)).length;
+}
+
 function fill(sql: string, dialect: Dialect): string {
   return sql.replace(/^--.*$/gm, '').replace(/\{(\w+)\}/g, (_, word: string) => {
     const meaning = dialect.words[word];

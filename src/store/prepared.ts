@@ -11,11 +11,11 @@ class Placeholder {
 }
 
 /** Runs SQL on one connection and answers its rows. */
-export type Run = (sql: string, parameters: readonly unknown[]) => unknown[];
+export type Run = (sql: string, parameters: readonly unknown[]) => unknown[] | Promise<unknown[]>;
 
 const runners = new WeakMap<Queries, Run>();
 
-/** Says how compiled queries run on a connection that needs no waiting: past the query builder, straight to it. */
+/** Says how compiled queries run on a connection: past the query builder, straight to it. */
 export function runDirectly(queries: Queries, run: Run): void {
   runners.set(queries, run);
 }
@@ -37,7 +37,7 @@ export function prepared<Values extends Readonly<Record<string, unknown>>, Row>(
     }
     const parameters = compiled.parameters.map((one) => (one instanceof Placeholder ? values[one.name] : one));
     const run = runners.get(queries);
-    if (run !== undefined) return run(compiled.sql, parameters) as Row[];
+    if (run !== undefined) return (await run(compiled.sql, parameters)) as Row[];
     const { rows } = await queries.executeQuery<Row>({ ...compiled, parameters });
     return rows;
   };

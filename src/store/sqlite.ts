@@ -5,8 +5,10 @@ import { GroupCommit } from './group-commit.ts';
 import type { Location, OpenOptions } from './location.ts';
 import { type Dialect, migrate } from './migrate.ts';
 import { Listeners } from './news.ts';
+import { dropInBites } from './ranges.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
-import { type Store, StoreFault } from './store.ts';
+import { sequences } from './sqlite-sequences.ts';
+import { type Queries, type Store, StoreFault } from './store.ts';
 
 /** The oldest SQLite whose WAL is sound for us: 3.51.3 mended a rare corruption at a WAL reset. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -43,7 +45,7 @@ export async function openStore(options: Options): Promise<Store> {
     writer = connection;
     await whenNotBusy(() => prepareFile(connection, options));
     const reader = new SqliteConnection(path, { readOnly: true });
-    return createStore(connection, reader, lock, options.onFatal);
+    return createStore(path, connection, reader, lock, options.onFatal);
   } catch (error) {
     writer?.close();
     lock?.close();
@@ -62,6 +64,7 @@ function prepareFile(writer: SqliteConnection, options: Options): void {
 }
 
 function createStore(
+  path: string,
   writer: SqliteConnection,
   reader: SqliteConnection,
   lock: DatabaseSync | undefined,
@@ -80,6 +83,8 @@ function createStore(
   let foreign: number | undefined;
   return {
     read: reader.queries,
+    sessions: undefined,
+    dropBefore: (table, before, isStopped) => dropInBites((work) => groups.write(work), table, before, isStopped),
     foreignVersion() {
       if (foreign === undefined) {
         foreign = Number(dataVersion.get()?.data_version);
@@ -90,6 +95,8 @@ function createStore(
       return foreign;
     },
     write: (work) => groups.write(work),
+    snapshot: (work) => snapshot(path, work),
+    sequences,
     onCommitted: (listener) => committed.add(listener),
     onGroup: (listener) => grouped.push(listener),
     async probe() {
@@ -103,6 +110,18 @@ function createStore(
       lock?.close();
     },
   };
+}
+
+/** Reads begun in one transaction see the file as it was at the first of them, however much is written meanwhile. */
+async function snapshot<T>(path: string, work: (queries: Queries) => Promise<T>): Promise<T> {
+  const connection = new SqliteConnection(path, { readOnly: true });
+  try {
+    connection.exec('begin');
+    connection.exec('select 1 from migrations limit 1');
+    return await work(connection.queries);
+  } finally {
+    connection.close();
+  }
 }
 
 function checkVersion(): void {

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { Sequences } from './sequences.ts';
 import type { Tables } from './tables.ts';
 
 /** Queries over every table. Only the machinery holds one; resources go through `AccountView` and `AccountWrite`. */
@@ -54,6 +55,11 @@ export type Store = {
    * take it (full, busy for too long), `overloaded` when too many writes are waiting.
    */
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` over the database as it is at one moment, on a connection of its own: what others write meanwhile is
+   * not seen, and keeps nobody waiting. The work may take its time and await what it likes.
+   */
+  snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
   /** Called with the news of each commit; the writes of that commit resolve when what it answers has. */
   onCommitted(listener: (news: News) => Promise<void> | void): void;
   /** Changes whenever another process has changed the database; at most a turn of the event loop old. */
@@ -62,8 +68,34 @@ export type Store = {
   probe(): Promise<void>;
   /** Waits for the writes under way and closes every connection. */
   close(): Promise<void>;
+  /** Where several nodes share the database; undefined where this process has it alone. */
+  readonly sessions: Sessions | undefined;
+  /** How its rows are numbered, for the start of a new epoch. */
+  readonly sequences: Sequences;
+  /**
+   * Drops what is older than a moment from a table that only grows, by ranges, a little at a time.
+   *
+   * @param before milliseconds since the epoch
+   * @param isStopped asked between two bites
+   */
+  dropBefore(table: Growing, before: number, isStopped: () => boolean): Promise<number>;
   /** How many writes each commit has carried, and what one cost, for the metrics. */
   onGroup(listener: (writes: number, seconds: number) => void): void;
+};
+
+/** The tables that are only added to, and the column by whose time their rows grow old. */
+export const growing = { attempts: 'attempted_at', settled: 'settled_at', occurrences: 'occurred_at' } as const;
+
+export type Growing = keyof typeof growing;
+
+/** How the nodes on one database know of each other. */
+export type Sessions = {
+  /** Queries on this node's own connection, each for itself, that wait for no other; throws while it is lost. */
+  readonly queries: Queries;
+  /** Shows the others that this node's connection is open, for as long as it is. */
+  hold(nodeId: number): Promise<void>;
+  /** The nodes whose connections are open. */
+  held(): Promise<ReadonlySet<number>>;
 };
 
 /** A store that cannot be opened; the message is one line for the operator. */

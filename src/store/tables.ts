@@ -25,10 +25,14 @@ export type Tables = {
   nodes: { node_id: Generated<number>; version: string; role: string; beat: Generated<number> };
   idempotency: Idempotency;
   audit: Audit;
+  transfers: Transfers;
 };
 
 /** The tables whose rows belong to an account: everything a caller may reach, and only through it. */
-export type AccountTable = Exclude<keyof Tables, 'nodes'>;
+export type AccountTable = Exclude<keyof Tables, 'nodes' | 'transfers'>;
+
+/** Those whose rows may be changed and deleted: the audit log is only ever added to. */
+export type ChangingTable = Exclude<AccountTable, 'audit'>;
 
 type Stamps = { date_created: number; date_modified: number | null; user_id: number };
 type Span = { start_date: string | null; due_date: string | null };
@@ -246,4 +250,13 @@ export type Audit = {
   detail: string;
   source: string;
   happened_at: number;
+};
+
+export type Transfers = {
+  transfer_id: number;
+  work: 'import' | 'removal';
+  checksum: string;
+  account_id: number;
+  line: number;
+  begun_at: number;
 };

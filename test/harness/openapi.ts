@@ -79,7 +79,7 @@ function operationFaults(document: Json, { method, path, node }: Operation, ajv:
   for (const [status, response] of responses) {
     must(/^[1-5]\d\d$/.test(status), `${status} is no status`);
     must(typeof response.description === 'string' && response.description !== '', `${status} has no description`);
-    must(Object.keys(response.content ?? {}).length > 0, `${status} has no content`);
+    must(status === '304' || Object.keys(response.content ?? {}).length > 0, `${status} has no content`);
   }
   for (const requirement of node.security ?? document.security ?? []) {
     for (const scheme of Object.keys(requirement))
@@ -126,7 +126,7 @@ export function judgeBy(document: Json): Judge {
     const response = operations.get(`${method} ${shapeOf(path)}`)?.responses[status];
     if (response === undefined) return `the document knows no ${status} of ${method} ${path}`;
     const [media = ''] = (contentType ?? '').split(';');
-    const content = response.content[media];
+    const content = response.content?.[media];
     if (content === undefined) return `the document knows no ${media} in the ${status} of ${method} ${path}`;
     const schema = resolved(document, content.schema);
     const validate = validators.get(schema) ?? ajv.compile(closed(schema));

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { test as nodeTest } from 'node:test';
+import { newPostgresDatabase } from './postgres.ts';
 import { type ServiceProcess, startServiceProcess } from './process.ts';
 import { type Cleanup, type Setup, startTestService, type TestService, temporaryFolder } from './service.ts';
 
@@ -34,7 +35,12 @@ export const sqlite = testStore(
   async (context) => `sqlite:${join(temporaryFolder(context), 'carillon.db')}`,
 );
 
+const onPostgres = (name: string, ...rest: unknown[]) =>
+  Reflect.apply(nodeTest, undefined, [`${name} (PostgreSQL)`, ...rest]);
+
+const postgres = testStore('PostgreSQL', onPostgres as typeof nodeTest, newPostgresDatabase);
+
 /** The databases that every suite runs on: all of them, or those that TEST_STORES names, for a quick look. */
-export const stores: readonly TestStore[] = [sqlite].filter(({ name }) =>
+export const stores: readonly TestStore[] = [sqlite, postgres].filter(({ name }) =>
   (process.env.TEST_STORES ?? name).split(',').includes(name),
 );

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Permission, Role } from '../../src/access.ts';
-import { hookKinds } from '../../src/delivery/kinds.ts';
+import { hookKinds, type Kind } from '../../src/delivery/kinds.ts';
 import type { EndedReason } from '../../src/delivery/policy.ts';
 import { createLog } from '../../src/log.ts';
 import { problems } from '../../src/problems.ts';
@@ -17,6 +17,7 @@ import type { eventFields, eventFilters } from '../../src/resources/events/schem
 import type { hookFields, hookFilters, hookInputFields, ownerParameter } from '../../src/resources/hooks/schema.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import type { issuedKeyFields, keyFilters, keyInputFields } from '../../src/resources/keys/schema.ts';
+import type { notificationFields, notificationParameters } from '../../src/resources/notifications/schema.ts';
 import type { projectFields, projectFilters, projectOrder } from '../../src/resources/projects/schema.ts';
 import type { subtaskChangeFields, subtaskFields, subtaskFilters } from '../../src/resources/subtasks/schema.ts';
 import type { taskChangeFields, taskFields, taskFilters } from '../../src/resources/tasks/schema.ts';
@@ -35,7 +36,8 @@ const sameWords: {
   endedReason: Same<sdk.EndedReason, EndedReason | ''>;
   deliveryState: Same<sdk.DeliveryState, (typeof deliveryStates)[number]>;
   attempt: Same<keyof sdk.Attempt, keyof AttemptRow>;
-} = { permission: true, role: true, endedReason: true, deliveryState: true, attempt: true };
+  feedKind: Same<sdk.FeedKind, Kind>;
+} = { permission: true, role: true, endedReason: true, deliveryState: true, attempt: true, feedKind: true };
 
 /** What is shown, and what can be written, of a noun's fields. */
 type ShownOf<F> = { [K in keyof F]: F[K] extends { mode: 'asked' } ? never : K }[keyof F];
@@ -57,6 +59,7 @@ type F = {
   key: typeof issuedKeyFields;
   delivery: typeof deliveryDetailFields;
   company: typeof companyFields;
+  notification: typeof notificationFields;
 };
 type None = Record<never, never>;
 const sameFields: {
@@ -118,6 +121,15 @@ const sameFields: {
   keys: Noun<F['key'], sdk.IssuedKey, None, typeof keyInputFields, sdk.KeyInput, sdk.KeyFilters, typeof keyFilters>;
   deliveries: Noun<F['delivery'], sdk.DeliveryDetail, None, None, None, sdk.DeliveryFilters, typeof deliveryParameters>;
   company: Noun<F['company'], sdk.Company, None, None, None, None, None>;
+  notifications: Noun<
+    F['notification'],
+    sdk.Notification,
+    None,
+    None,
+    None,
+    Omit<sdk.NotificationFilters, 'after' | 'wait'>,
+    typeof notificationParameters
+  >;
 } = {
   events: [true, true, true, true],
   clients: [true, true, true, true],
@@ -129,6 +141,7 @@ const sameFields: {
   keys: [true, true, true, true],
   deliveries: [true, true, true, true],
   company: [true, true, true, true],
+  notifications: [true, true, true, true],
 };
 
 test('the SDK says in types what the server says in tables', () => {

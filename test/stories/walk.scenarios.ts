@@ -67,6 +67,8 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /deliveries/{delivery_id}': read,
   'POST /deliveries/{delivery_id}/redeliver': [{ says: 'sends again', records: [] }],
 
+  'GET /notifications': read,
+
   'GET /clients': read,
   'POST /clients': [{ says: 'creates', records: ['new_client'], body: () => ({ client_name: 'New' }) }],
   'GET /clients/{client_id}': read,

@@ -1,4 +1,5 @@
-import { permissions } from '../../access.ts';
+import { type Actor, COMMAND_LINE, FIRST_START, permissions } from '../../access.ts';
+import { note } from '../../audit/actions.ts';
 import { Problem } from '../../problems.ts';
 import type { Chance } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account.ts';
@@ -23,6 +24,7 @@ export async function createAccount(
   account: { domain: string; email: string },
   now: number,
   chance: Chance,
+  by: Actor = COMMAND_LINE,
 ): Promise<NewAccount> {
   const { domain, email } = account;
   const created = await tx.queries
@@ -32,8 +34,9 @@ export async function createAccount(
     .returning('account_id')
     .executeTakeFirst();
   if (created === undefined) throw new Problem('domain_taken');
-  const write = new AccountWrite(tx, created.account_id, now);
+  const write = new AccountWrite(tx, created.account_id, now, 'alone', by);
   await write.insertInto('positions', { position: 0 }).execute();
+  note(write, { action: 'account.created', subject: `account ${domain}` });
   const { user_id } = await insertUser(write, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
   const { key } = await insertKey(write, { userId: user_id, label: 'first key', permissions, expiresAt: null }, chance);
   return { domain, user_id, key: key ?? '' };
@@ -53,5 +56,6 @@ export async function findAccount(read: Queries, domain: string): Promise<number
 export async function createFirstAccount(tx: Tx, now: number, chance: Chance): Promise<NewAccount | undefined> {
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;
-  return createAccount(tx, { domain: 'carillon.localhost', email: 'owner@carillon.localhost' }, now, chance);
+  const account = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };
+  return createAccount(tx, account, now, chance, FIRST_START);
 }

@@ -1,4 +1,5 @@
 import { type Caller, isAdmin } from '../../access.ts';
+import { note } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/end.ts';
 import { explain, type Guard, normaliseTarget } from '../../delivery/guard.ts';
 import { type Kind, permissionFor } from '../../delivery/kinds.ts';
@@ -7,6 +8,7 @@ import { demand } from '../../http/auth.ts';
 import type { Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
+import { maskTarget } from '../../log.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashTarget } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
@@ -107,6 +109,8 @@ export async function subscribe(
     ended_position: null,
   });
   await takeTarget(write, input.target_url, hook_id);
+  const detail = { kind: input.event, target: maskTarget(input.target_url) };
+  note(write, { action: 'hook.made', subject: `hook ${hook_id}`, detail });
   return hook_id;
 }
 
@@ -133,6 +137,7 @@ export async function restore(write: AccountWrite, caller: Caller, hookId: numbe
   demand(caller, permissionFor(row.kind as Kind));
   await takeTarget(write, row.target, hookId);
   await revive(write, hookId, row.ended_position ?? 0);
+  note(write, { action: 'hook.restored', subject: `hook ${hookId}` });
   return getHook(write, caller, hookId);
 }
 

@@ -29,6 +29,7 @@ export function hookRoutes({ guard, log, baseUrl }: HookPorts): readonly Route[]
       status: 201,
       answer: subscribedSchema,
       records: [],
+      conditional: false,
       problems: ['target_taken'],
       mode: 'write',
       holding: 'beside',

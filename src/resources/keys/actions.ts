@@ -7,7 +7,9 @@ import {
   permissionsOf,
   type Role,
 } from '../../access.ts';
+import { note } from '../../audit/actions.ts';
 import { momentOf } from '../../durations.ts';
+import { showMoment } from '../../http/dates.ts';
 import type { Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
@@ -123,6 +125,11 @@ export async function insertKey(
     expires_at: wanted.expiresAt,
     revoked_at: null,
   });
+  note(write, {
+    action: 'key.issued',
+    subject: `key ${row.key_id}`,
+    detail: { user_id: String(row.user_id), permissions: row.permissions, expires: showMoment(row.expires_at) },
+  });
   return { ...shown(row), key };
 }
 
@@ -153,5 +160,6 @@ export async function revoke(write: AccountWrite, keyId: number): Promise<boolea
     .where('revoked_at', 'is', null)
     .executeTakeFirstOrThrow();
   write.accessChanges();
+  if (numUpdatedRows > 0n) note(write, { action: 'key.revoked', subject: `key ${keyId}` });
   return numUpdatedRows > 0n;
 }

@@ -28,6 +28,7 @@ export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
       status: 201,
       answer: recordSchema(answerSchema(issuedKeyFields)),
       records: [],
+      conditional: false,
       problems: [],
       mode: 'write',
       holding: 'beside',

@@ -9,6 +9,7 @@ import {
   shownId,
   shownList,
   shownMoment,
+  shownOnce,
   shownText,
 } from '../../http/fields.ts';
 import { idFilter } from '../filters.ts';
@@ -65,7 +66,7 @@ export const keyInputFields = {
 /** What issuing a key answers: the secret, this once. */
 export const issuedKeyFields = {
   ...keyFields,
-  key: shownText('The key itself. It is shown this once and stored as a hash.'),
+  key: shownOnce('The key itself. It is shown this once and stored as a hash.'),
 };
 
 export const keyFilters = {

@@ -1,5 +1,6 @@
 import { type SqlBool, sql } from 'kysely';
 import { type Caller, outranks, type Role } from '../../access.ts';
+import { type Entry, note } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/end.ts';
 import { record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/fields.ts';
@@ -48,7 +49,14 @@ export async function createUser(
 
 /** Adds a user without asking who adds it: for an operator at the command line, and within `createUser`. */
 export async function insertUser(write: AccountWrite, input: Created<typeof userFields>): Promise<{ user_id: number }> {
-  return write.insertRow('users', { ...input, date_created: write.now, date_modified: null, date_deleted: null });
+  const row = { ...input, date_created: write.now, date_modified: null, date_deleted: null };
+  const { user_id } = await write.insertRow('users', row);
+  note(write, {
+    action: 'user.created',
+    subject: `user ${user_id}`,
+    detail: { email: input.email, role: input.role },
+  });
+  return { user_id };
 }
 
 export async function changeUser(
@@ -70,6 +78,13 @@ export async function changeUser(
     .set({ ...input, date_modified: write.now })
     .where('user_id', '=', userId)
     .execute();
+  if (input.role !== undefined && input.role !== before.role) {
+    note(write, {
+      action: 'user.role_changed',
+      subject: `user ${userId}`,
+      detail: { from: before.role, to: input.role },
+    });
+  }
   record(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
   return getUser(write, userId);
 }
@@ -81,12 +96,18 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
   if (user.role === 'owner') await mustNotBeLastOwner(write);
   write.accessChanges();
   await write.updateTable('users').set({ date_deleted: write.now }).where('user_id', '=', userId).execute();
-  await write
+  const revoked = await write
     .updateTable('api_keys')
     .set({ revoked_at: write.now })
     .where('user_id', '=', userId)
     .where('revoked_at', 'is', null)
+    .returning('key_id')
     .execute();
+  note(
+    write,
+    { action: 'user.deleted', subject: `user ${userId}`, detail: { email: user.email } },
+    ...revoked.map(({ key_id }): Entry => ({ action: 'key.revoked', subject: `key ${key_id}` })),
+  );
   const hooks = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')

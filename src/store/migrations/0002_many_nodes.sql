@@ -49,3 +49,14 @@ create table audit (
   happened_at {int} not null
 ) {table};
 create index audit_by_account on audit (account_id, audit_id);
+
+-- What stands half in this database: an import, or the removal of an account, that was begun and is not through. While
+-- there is a row, no service starts. checksum: of the file; account_id: 0 for a whole service; line: how far it is.
+create table transfers (
+  transfer_id {int} primary key,
+  work {text} not null,
+  checksum {text} not null,
+  account_id {int} not null,
+  line {int} not null,
+  begun_at {int} not null
+) {table};

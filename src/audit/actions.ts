@@ -1,0 +1,66 @@
+import type { Actor } from '../access.ts';
+import type { AccountWrite } from '../store/account.ts';
+import type { Tx } from '../store/store.ts';
+
+/** What the audit log tells of: who may do what, which hooks there are, who was refused. A row an action. */
+export const auditActions = {
+  'account.created': 'An account was made, with its owner and a first key.',
+  'user.created': 'A user was added; the detail has address and role.',
+  'user.role_changed': 'The role of a user was changed; the detail has both.',
+  'user.deleted': 'A user was deleted; the keys and hooks that went with it have rows of their own.',
+  'key.issued': 'An API key was issued; the detail has whose it is, what it may do, and until when. Never the key.',
+  'key.revoked': 'An API key was revoked.',
+  'hook.made': 'A hook was made; the detail has the kind, and the target without its path.',
+  'hook.ended': 'A hook has ended; the detail has the reason.',
+  'hook.restored': 'An ended hook lives again.',
+  'login.opened': 'Somebody has signed in to the console.',
+  'login.refused': 'Somebody could not sign in to the console.',
+  'login.closed': 'Somebody has signed out of the console.',
+  'database.restored': 'The service has gone back to a backup, and a new epoch has begun; of all accounts.',
+  'denied.unknown_key': 'Calls with a key that was never issued, or with none; of the account whose domain they named.',
+  'denied.dead_key': 'Calls with a key that was revoked, has expired, or belongs to another domain; the detail says which.',
+  'denied.not_permitted': 'Calls with a good key to something that it, or its user, may not do.',
+  'denied.others': 'More refusals at that moment than have rows of their own.',
+} as const satisfies Record<string, string>;
+
+export type AuditAction = keyof typeof auditActions;
+
+export function isAuditAction(text: string): text is AuditAction {
+  return Object.hasOwn(auditActions, text);
+}
+
+/** What is noted: the action, on what (`key 12`), and what else there is to know. No secret is among it. */
+export type Entry = {
+  readonly action: AuditAction;
+  readonly subject: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+};
+
+/** An entry with the account it belongs to (0 for all of them, or none) and with who did it. */
+export type FullEntry = Entry & { readonly accountId: number; readonly by: Actor };
+
+/** Notes what this write does: it is committed with it, or not at all. Sent with the commit. */
+export function note(write: AccountWrite, ...entries: readonly Entry[]): void {
+  if (entries.length === 0) return;
+  const rows = entries.map((entry) => rowOf(entry, write.by, write.now));
+  write.withCommit(write.insertInto('audit', rows).execute());
+}
+
+/** The same, where a transaction is not narrowed to one account. */
+export function noteAcross(tx: Pick<Tx, 'queries' | 'withCommit'>, entries: readonly FullEntry[], now: number): void {
+  if (entries.length === 0) return;
+  const rows = entries.map((entry) => ({ ...rowOf(entry, entry.by, now), account_id: entry.accountId }));
+  tx.withCommit(tx.queries.insertInto('audit').values(rows).execute());
+}
+
+function rowOf({ action, subject, detail = {} }: Entry, by: Actor, now: number) {
+  return {
+    user_id: by.userId,
+    key_id: by.keyId,
+    action,
+    subject,
+    detail: JSON.stringify(detail),
+    source: by.source,
+    happened_at: now,
+  };
+}

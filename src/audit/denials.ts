@@ -1,0 +1,194 @@
+import type { Caller } from '../access.ts';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { hashApiKey } from '../secrets.ts';
+import type { Queries, Store } from '../store/store.ts';
+import { type FullEntry, noteAcross } from './actions.ts';
+
+/** Somebody who was refused for who they are. `caller`: where the key was good and something else was not. */
+export type Denied = {
+  /** What they called, as method and path of the route. */
+  readonly route: string;
+  readonly source: string;
+  readonly caller: Caller | undefined;
+  /** What they showed to be let in; forgotten as soon as it is hashed. */
+  readonly shown: { readonly key: string | undefined; readonly domain: string | undefined };
+};
+
+/** How soon refusals are written down: at once, that is; and how seldom, while they go on and on. */
+const FIRST_AFTER_MS = 1_000;
+const LATEST_AFTER_MS = 60_000;
+
+/** The most that are told apart in one go; the rest is counted in one row. */
+const MOST_TOLD_APART = 20;
+
+/** Refusals that look alike, since they were last written down. */
+type Gathered = {
+  readonly route: string;
+  readonly source: string;
+  readonly caller: Caller | undefined;
+  readonly hash: string | undefined;
+  readonly domain: string | undefined;
+  count: number;
+};
+
+/**
+ * Gathers refusals and writes them to the audit log: whoever tries keys costs no write for a call and cannot fill the
+ * disk. At most once a second, less and less often while it goes on, at most 21 rows each time.
+ */
+export class Denials {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #gathered = new Map<string, Gathered>();
+  #others = 0;
+  #waitMs = FIRST_AFTER_MS;
+  #cancel: (() => void) | undefined;
+
+  constructor({ store, clock, log }: { store: Store; clock: Clock; log: Log }) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  add({ route, source, caller, shown }: Denied): void {
+    const hash = shown.key === undefined ? undefined : hashApiKey(shown.key);
+    // Whoever may not do one thing is told apart by it; whoever is unknown, by the key.
+    const name = JSON.stringify([source, caller?.keyId ?? hash, caller === undefined ? shown.domain : route]);
+    const same = this.#gathered.get(name);
+    if (same !== undefined) same.count += 1;
+    else if (this.#gathered.size >= MOST_TOLD_APART) this.#others += 1;
+    else this.#gathered.set(name, { route, source, caller, hash, domain: shown.domain, count: 1 });
+    this.#cancel ??= this.#clock.after(this.#waitMs, () => void this.#writeDown());
+  }
+
+  /** Writes down what is gathered, at a stop. */
+  async flush(): Promise<void> {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    await this.#write();
+  }
+
+  async #writeDown(): Promise<void> {
+    this.#cancel = undefined;
+    const isQuiet = this.#gathered.size === 0;
+    this.#waitMs = isQuiet ? FIRST_AFTER_MS : Math.min(2 * this.#waitMs, LATEST_AFTER_MS);
+    if (isQuiet) return;
+    // Comes once more, to see whether it goes on.
+    this.#cancel = this.#clock.after(this.#waitMs, () => void this.#writeDown());
+    await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    const gathered = [...this.#gathered.values()];
+    if (gathered.length === 0) return;
+    const others = this.#others;
+    this.#gathered = new Map();
+    this.#others = 0;
+    try {
+      await this.#store.write(async (tx) => {
+        noteAcross(tx, await entriesOf(tx.queries, gathered, others, this.#clock.now()), this.#clock.now());
+      });
+    } catch (error) {
+      // Worth knowing, and not worth failing for: the lines of the log have each of them.
+      this.#log.warn({ event: 'audit.denials_failed', err: error });
+    }
+  }
+}
+
+async function entriesOf(
+  queries: Queries,
+  gathered: readonly Gathered[],
+  others: number,
+  now: number,
+): Promise<FullEntry[]> {
+  const strangers = gathered.filter(({ caller }) => caller === undefined);
+  const keys = await keysOf(queries, strangers);
+  const accounts = await accountsOf(queries, strangers);
+  const entries = gathered.map((one): FullEntry & { count: number } => {
+    const key = one.hash === undefined ? undefined : keys.get(one.hash);
+    if (one.caller !== undefined) return notPermitted(one, one.caller);
+    if (key !== undefined) return deadKey(one, key, now);
+    const accountId = accounts.get(one.domain ?? '') ?? 0;
+    const by = { userId: 0, keyId: 0, source: one.source };
+    return { action: 'denied.unknown_key', subject: '', accountId, by, count: one.count };
+  });
+  const rest: FullEntry[] = [
+    {
+      action: 'denied.others',
+      subject: '',
+      detail: { count: others },
+      accountId: 0,
+      by: { userId: 0, keyId: 0, source: 'many' },
+    },
+  ];
+  return [...addUp(entries), ...(others > 0 ? rest : [])];
+}
+
+function notPermitted({ route, source, count }: Gathered, { accountId, userId, keyId }: Caller) {
+  return { action: 'denied.not_permitted', subject: route, accountId, by: { userId, keyId, source }, count } as const;
+}
+
+function deadKey({ source, domain, count }: Gathered, key: KnownKey, now: number) {
+  const { account_id: accountId, user_id: userId, key_id: keyId } = key;
+  const detail = { because: whyDead(key, domain, now) };
+  const by = { userId, keyId, source };
+  return { action: 'denied.dead_key', subject: `key ${keyId}`, detail, accountId, by, count } as const;
+}
+
+/** Rows that would say the same: one, with how often. */
+function addUp(entries: readonly (FullEntry & { readonly count: number })[]): FullEntry[] {
+  const sums = new Map<string, FullEntry & { count: number }>();
+  for (const entry of entries) {
+    const name = JSON.stringify({ ...entry, count: 0 });
+    const same = sums.get(name);
+    if (same === undefined) sums.set(name, { ...entry });
+    else same.count += entry.count;
+  }
+  return [...sums.values()].map(({ count, detail, ...entry }) => ({ ...entry, detail: { ...detail, count } }));
+}
+
+type KnownKey = Awaited<ReturnType<typeof knownKeys>>[number];
+
+async function keysOf(queries: Queries, strangers: readonly Gathered[]): Promise<Map<string, KnownKey>> {
+  const hashes = strangers.map(({ hash }) => hash).filter((hash) => hash !== undefined);
+  const rows = hashes.length === 0 ? [] : await knownKeys(queries, hashes);
+  return new Map(rows.map((row) => [row.key_hash, row]));
+}
+
+function knownKeys(queries: Queries, hashes: readonly string[]) {
+  return queries
+    .selectFrom('api_keys')
+    .innerJoin('users', 'users.user_id', 'api_keys.user_id')
+    .innerJoin('accounts', 'accounts.account_id', 'api_keys.account_id')
+    .select([
+      'api_keys.key_hash',
+      'api_keys.key_id',
+      'api_keys.account_id',
+      'api_keys.user_id',
+      'api_keys.expires_at',
+      'api_keys.revoked_at',
+      'users.date_deleted',
+      'accounts.domain',
+    ])
+    .where('api_keys.key_hash', 'in', hashes)
+    .execute();
+}
+
+function whyDead(key: KnownKey, domain: string | undefined, now: number): string {
+  if (key.date_deleted !== null) return 'its user was deleted';
+  if (key.revoked_at !== null) return 'revoked';
+  if (key.expires_at !== null && key.expires_at <= now) return 'expired';
+  return key.domain === domain ? 'unknown at that moment' : 'shown with another domain';
+}
+
+async function accountsOf(queries: Queries, strangers: readonly Gathered[]): Promise<Map<string, number>> {
+  const domains = strangers.map(({ domain }) => domain).filter((domain) => domain !== undefined);
+  if (domains.length === 0) return new Map();
+  const rows = await queries
+    .selectFrom('accounts')
+    .select(['account_id', 'domain'])
+    .where('domain', 'in', domains)
+    .execute();
+  return new Map(rows.map((row) => [row.domain, row.account_id]));
+}

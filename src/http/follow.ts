@@ -1,0 +1,190 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../access.ts';
+import type { Clock } from '../clock.ts';
+import { invalidInput } from '../problems.ts';
+import type { AccountView } from '../store/account.ts';
+import { answerSchema, type Fields, type JsonSchema, present, type Shown } from './fields.ts';
+import type { Follower, Followers } from './followers.ts';
+import { headerLines } from './headers.ts';
+import { parseId } from './ids.ts';
+import { MOST_RECORDS, pagingParameters } from './paging.ts';
+import { type Given, type Parameter, type Parameters, readQuery } from './query.ts';
+import type { Head, Input, Route, Stretch } from './route.ts';
+import { ENTRIES_A_READ, EVENT_STREAM, eventStream, wantsStream } from './stream.ts';
+
+/** The longest that a call waits for something to happen. */
+const LONGEST_WAIT_S = 30;
+
+const CURSOR_MUST = 'must be a cursor that was answered before';
+
+const wait: Parameter<number> = {
+  says: 'How many seconds to wait for something to happen when there is nothing; more than 30 is taken as 30.',
+  schema: { type: 'integer', minimum: 0, default: 0 },
+  must: 'must be a whole number of at least 0',
+  read: (text) => (/^\d+$/.test(text) ? Math.min(Number(text), LONGEST_WAIT_S) : undefined),
+};
+
+const followParameters = {
+  after: {
+    says: 'The cursor behind which to go on; left out: from the oldest that is kept.',
+    schema: { type: 'string', pattern: '^\\d{1,16}$' },
+    must: CURSOR_MUST,
+    read: parseId,
+  } as Parameter<number>,
+  limit: { ...pagingParameters.limit, says: 'How many entries to answer; more than 1000 is taken as 1000.' },
+  wait,
+};
+
+/** From where, and how many. */
+export type Reading = { readonly after: number | undefined; readonly limit: number };
+
+/** What was found behind a cursor, as stored. */
+export type Found<Row> = { readonly rows: readonly Row[]; readonly next: number; readonly isEnd: boolean };
+
+/** What happens, in order, by cursor (X2): `{ data, next }`, at once, when something has happened, or as a stream. */
+export function follow<Path extends string, P extends Parameters, F extends Fields>(
+  row: Head<Path> & {
+    parameters: P;
+    fields: F;
+    call: (view: AccountView, caller: Caller, given: Given<P>, reading: Reading) => Promise<Found<Shown<F>>>;
+    /** An entry's own cursor and kind. */
+    entry: (row: Shown<F>) => { cursor: number; kind: string };
+  },
+): Route {
+  return {
+    path: row.path,
+    says: row.says,
+    permission: row.permission,
+    problems: [...(row.problems ?? []), 'cursor_gone'],
+    method: 'GET',
+    parameters: { ...followParameters, ...row.parameters },
+    body: undefined,
+    status: 200,
+    answer: stretchSchema(answerSchema(row.fields)),
+    records: [],
+    conditional: false,
+    mode: 'follow',
+    async look(view, caller, given, reading) {
+      const { rows, next, isEnd } = await row.call(view, caller, given as Given<P>, reading);
+      const entries = rows.map((one) => ({ ...row.entry(one), shown: present(row.fields, one) }));
+      return { entries, next, isEnd };
+    },
+  };
+}
+
+function stretchSchema(entry: JsonSchema): JsonSchema {
+  return {
+    type: 'object',
+    required: ['data', 'next'],
+    properties: {
+      data: { type: 'array', items: entry },
+      next: { type: 'string', pattern: '^\\d+$', description: 'The cursor to go on with.' },
+    },
+  };
+}
+
+export type FollowPorts = {
+  readonly followers: Followers;
+  readonly clock: Clock;
+  readonly row: Extract<Route, { mode: 'follow' }>;
+  /** What the caller may read at this moment. */
+  viewOf(caller: Caller): AccountView;
+  /** Who calls, asked again; rejects when they may not read this any more. */
+  again(): Promise<Caller>;
+  /** It waits from here on: other calls are not counted against it. */
+  release(): void;
+};
+
+/** Answers a call that follows: its entries at once, the first ones to happen, or a stream of them. */
+export async function answerFollowing(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  caller: Caller,
+  input: Input,
+  ports: FollowPorts,
+): Promise<FastifyReply> {
+  const { followers, row, viewOf } = ports;
+  const {
+    after,
+    limit = MOST_RECORDS,
+    wait = 0,
+    ...given
+  } = readQuery({ ...row.parameters, ...followParameters }, input.query);
+  const isStream = request.method === 'GET' && wantsStream(request.headers.accept);
+  const reading = {
+    after: isStream ? (lastEventId(request) ?? after) : after,
+    limit: isStream ? ENTRIES_A_READ : limit,
+  };
+  const look = (who: Caller, behind: number | undefined) =>
+    row.look(viewOf(who), who, given, { ...reading, after: behind });
+  if (!isStream && (wait === 0 || request.method === 'HEAD')) {
+    return answer(reply, await look(caller, reading.after));
+  }
+
+  const follower = followers.join(caller.accountId);
+  reply.raw.once('close', () => follower.end());
+  const lookAgain = (behind: number) => followers.read(follower, async () => look(await ports.again(), behind));
+  try {
+    const first = await followers.read(follower, () => look(caller, reading.after));
+    ports.release();
+    if (isStream) {
+      const check = () => followers.turn(ports.again);
+      const cut = () => void reply.raw.destroy();
+      const chunks = eventStream(follower, first, { clock: ports.clock, look: lookAgain, check, cut });
+      return stream(reply, chunks, () => followers.leave(follower));
+    }
+    const stretch = await firstToHappen(follower, first, wait * 1_000, lookAgain, ports.clock);
+    if (followers.isStopped) reply.header('connection', 'close');
+    followers.leave(follower);
+    return answer(reply, stretch);
+  } catch (error) {
+    followers.leave(follower);
+    throw error;
+  }
+}
+
+/** C4: given twice it is refused, as a parameter would be. It goes before `after`: a reader that comes back sends both. */
+function lastEventId(request: FastifyRequest): number | undefined {
+  const [text, ...more] = headerLines(request.raw, 'last-event-id');
+  if (text === undefined) return undefined;
+  const cursor = more.length > 0 ? undefined : parseId(text);
+  if (cursor === undefined) throw invalidInput([{ field: 'Last-Event-ID', message: CURSOR_MUST }]);
+  return cursor;
+}
+
+async function firstToHappen(
+  follower: Follower,
+  first: Stretch,
+  waitMs: number,
+  look: (behind: number) => Promise<Stretch>,
+  clock: Clock,
+): Promise<Stretch> {
+  const giveUpAt = clock.monotonic() + waitMs;
+  let stretch = first;
+  while (stretch.entries.length === 0 && !follower.isOver) {
+    const leftMs = giveUpAt - clock.monotonic();
+    if (leftMs <= 0) break;
+    follower.position = stretch.next;
+    if (stretch.isEnd) await follower.sleep(clock, leftMs);
+    if (follower.isOver) break;
+    stretch = await look(stretch.next);
+  }
+  return stretch;
+}
+
+function answer(reply: FastifyReply, { entries, next }: Stretch): FastifyReply {
+  // Given up meanwhile: it has had its answer.
+  if (reply.sent) return reply;
+  const body = { data: entries.map(({ shown }) => shown), next: String(next) };
+  return reply.type('application/json; charset=utf-8').header('cache-control', 'no-store').send(JSON.stringify(body));
+}
+
+function stream(reply: FastifyReply, chunks: AsyncGenerator<string>, onClose: () => void): FastifyReply {
+  // One chunk ahead of the reader, no more.
+  const readable = Readable.from(chunks, { objectMode: true, highWaterMark: 1 });
+  readable.once('close', onClose);
+  // A proxy that gathered the answer would keep it back.
+  const headers = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
+  return reply.headers(headers).type(`${EVENT_STREAM}; charset=utf-8`).send(readable);
+}

@@ -1,0 +1,147 @@
+import { hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../access.ts';
+import { invalidInput, Problem } from '../problems.ts';
+import type { AccountView, AccountWrite } from '../store/account.ts';
+import type { Store, Tx } from '../store/store.ts';
+import { headerLines } from './headers.ts';
+import type { Answer, Input, Route } from './route.ts';
+
+/** How long the first answer is given again. */
+const KEPT_MS = 24 * 3_600_000;
+
+/** Small enough that no write waits long behind it. */
+const ROWS_A_WRITE = 500;
+
+/** A call that is to be made once: whose key asks, by which word of their own, for what. */
+export type Once = { readonly keyId: number; readonly word: string; readonly fingerprint: string };
+
+/**
+ * The call that a request with an `Idempotency-Key` makes; undefined without one (X4).
+ *
+ * @param sent the body as it arrived: the same call is the same route, the same ids and the same bytes
+ */
+export function onceOf(
+  request: Pick<IncomingMessage, 'rawHeaders'>,
+  row: Route,
+  caller: Caller,
+  { ids }: Input,
+  sent: Uint8Array | undefined,
+): Once | undefined {
+  const [word, ...more] = headerLines(request, 'idempotency-key');
+  if (word === undefined) return undefined;
+  if (more.length > 0 || !/^[\x21-\x7e]{1,255}$/.test(word)) {
+    const message = more.length > 0 ? 'must be given once' : 'must be 1 to 255 visible ASCII characters';
+    throw invalidInput([{ field: 'Idempotency-Key', message }]);
+  }
+  const call = `${row.method} ${row.path} ${JSON.stringify(ids)}\n`;
+  const fingerprint = hash('sha256', Buffer.concat([Buffer.from(call), sent ?? new Uint8Array()]), 'base64url');
+  return { keyId: caller.keyId, word, fingerprint };
+}
+
+const nameOf = ({ keyId, word }: Once) => `idempotency ${keyId} ${word}`;
+
+function mustBeTheSame(once: Once, fingerprint: string): void {
+  if (fingerprint !== once.fingerprint) throw new Problem('idempotency_mismatch');
+}
+
+/** The calls of this process that are running, from their body's last byte to their answer. */
+export class Running {
+  readonly #calls = new Map<string, string>();
+
+  /** Does the work unless a twin of the call is at it. */
+  async alone<T>(once: Once, work: () => Promise<T>): Promise<T> {
+    const name = nameOf(once);
+    const twin = this.#calls.get(name);
+    if (twin !== undefined) {
+      mustBeTheSame(once, twin);
+      throw new Problem('idempotency_in_progress');
+    }
+    this.#calls.set(name, once.fingerprint);
+    try {
+      return await work();
+    } finally {
+      this.#calls.delete(name);
+    }
+  }
+}
+
+/** The answer that was given to this call before, if it was; a word that was used for another call is refused. */
+export async function findKept(view: AccountView, once: Once): Promise<Answer | undefined> {
+  const row = await view
+    .selectFrom('idempotency')
+    .select(['idempotency.fingerprint', 'idempotency.status', 'idempotency.location', 'idempotency.body'])
+    .where('idempotency.key_id', '=', once.keyId)
+    .where('idempotency.idempotency_key', '=', once.word)
+    .where('idempotency.answered_at', '>', view.now - KEPT_MS)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  mustBeTheSame(once, row.fingerprint);
+  const created = row.location === '' ? {} : { created: row.location };
+  return { body: JSON.parse(row.body), ...created, repeats: row.status };
+}
+
+/**
+ * Makes a call unless it was made before, in one transaction with keeping its answer. A twin that is running on
+ * another node keeps it out.
+ *
+ * @param keptOf what may be kept of an answer
+ */
+export async function makeOnce(
+  tx: Tx,
+  write: AccountWrite,
+  once: Once,
+  status: number,
+  call: () => Promise<Answer>,
+  keptOf: (body: unknown) => unknown,
+): Promise<Answer> {
+  if (!(await tx.tryHold(nameOf(once)))) throw new Problem('idempotency_in_progress');
+  const kept = await findKept(write, once);
+  if (kept !== undefined) return kept;
+  const answer = await call();
+  const { keyId: key_id, word: idempotency_key, fingerprint } = once;
+  const row = {
+    fingerprint,
+    status,
+    location: answer.created ?? '',
+    body: JSON.stringify(keptOf(answer.body)),
+    answered_at: write.now,
+  };
+  const keeping = write
+    .insertInto('idempotency', { key_id, idempotency_key, ...row })
+    // What stands there has expired: it was not found.
+    .onConflict((conflict) => conflict.columns(['key_id', 'idempotency_key']).doUpdateSet(row))
+    .execute();
+  tx.withCommit(keeping);
+  return answer;
+}
+
+/** Drops what is not given again any more, a little at a time; answers how many rows that were. */
+export async function dropIdempotency(
+  store: Store,
+  now: number,
+  isStopped: () => boolean = () => false,
+): Promise<number> {
+  let total = 0;
+  while (!isStopped()) {
+    const dropped = await store.write(async ({ queries }) => {
+      const old = await queries
+        .selectFrom('idempotency')
+        .select('answered_at')
+        .where('answered_at', '<=', now - KEPT_MS)
+        .orderBy('answered_at')
+        .limit(ROWS_A_WRITE)
+        .execute();
+      const last = old.at(-1);
+      if (last === undefined) return 0;
+      const { numDeletedRows } = await queries
+        .deleteFrom('idempotency')
+        .where('answered_at', '<=', last.answered_at)
+        .executeTakeFirstOrThrow();
+      return Number(numDeletedRows);
+    });
+    total += dropped;
+    if (dropped < ROWS_A_WRITE) return total;
+  }
+  return total;
+}

@@ -1,0 +1,169 @@
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+} from 'kysely';
+import pg from 'pg';
+import { Problem } from '../problems.ts';
+import { runDirectly } from './prepared.ts';
+import type { Queries } from './store.ts';
+import type { Tables } from './tables.ts';
+
+const INT8 = 20;
+
+/** Whole numbers of ours stay below 2^53, so that they are read as numbers and not as text. */
+const types = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
+};
+
+/** What is said in the query part of `postgres://…?`, for us and not for the database. */
+export type Extras = {
+  /** Whether statements are prepared once on each connection; `off` behind a pooler that cannot keep them apart. */
+  readonly prepared: boolean;
+  /** Whether nodes wake each other; `off` behind a pooler that breaks LISTEN. */
+  readonly listen: boolean;
+  /** The most connections for writes, and again for reads. */
+  readonly pool: number;
+};
+
+const DEFAULT_POOL = 10;
+
+/** Takes our own words out of a database's address. */
+export function readAddress(address: string): { address: string; extras: Extras } {
+  const url = new URL(address);
+  const take = (name: string) => {
+    const value = url.searchParams.get(name);
+    url.searchParams.delete(name);
+    return value;
+  };
+  const [prepared, listen, pool] = [take('prepared'), take('listen'), Number(take('pool') ?? DEFAULT_POOL)];
+  return {
+    address: url.href,
+    extras: {
+      prepared: prepared !== 'off',
+      listen: listen !== 'off',
+      pool: Number.isInteger(pool) && pool > 0 ? pool : DEFAULT_POOL,
+    },
+  };
+}
+
+/** How every connection is made: queries are sent without waiting for those before them. */
+export function clientOptions(address: string) {
+  return {
+    connectionString: address,
+    application_name: 'carillon',
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    pipeline: true,
+    types,
+  } as const;
+}
+
+/** Anything that runs SQL: a pool, or one connection. */
+type Runner = { query(query: pg.QueryConfig): Promise<pg.QueryResult> };
+
+const names = new Map<string, string>();
+
+/** The same text has the same name on every connection. */
+function nameOf(sql: string): string {
+  let name = names.get(sql);
+  if (name === undefined) {
+    name = `c${names.size + 1}`;
+    names.set(sql, name);
+  }
+  return name;
+}
+
+/**
+ * Queries over a pool or one connection. `prepared` ones are named, so that the database parses them once for each
+ * connection.
+ *
+ * @param failed hears of every error before the caller does, and answers what the caller gets
+ */
+export function queriesOver(runner: Runner, extras: Extras, failed: (error: unknown) => unknown): Queries {
+  const run = (query: pg.QueryConfig): Promise<pg.QueryResult> =>
+    runner.query(query).catch((error: unknown) => {
+      throw failed(error);
+    });
+  const queries = new Kysely<Tables>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new OneWayDriver(run),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  });
+  runDirectly(queries, async (sql, parameters) => {
+    const values = [...parameters];
+    const { rows } = await run(extras.prepared ? { text: sql, values, name: nameOf(sql) } : { text: sql, values });
+    return rows;
+  });
+  return queries;
+}
+
+/** Kysely's way to a runner that needs no acquiring: transactions are the store's business. */
+class OneWayDriver implements Driver {
+  readonly #connection: DatabaseConnection;
+
+  constructor(run: (query: pg.QueryConfig) => Promise<pg.QueryResult>) {
+    this.#connection = {
+      async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+        const { rows, rowCount } = await run({ text: sql, values: [...parameters] });
+        return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
+      },
+      streamQuery() {
+        throw new Error('nothing is streamed');
+      },
+    };
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#connection;
+  }
+
+  async beginTransaction(): Promise<void> {
+    throw new Error('transactions are the store’s business');
+  }
+
+  async commitTransaction(): Promise<void> {}
+
+  async rollbackTransaction(): Promise<void> {}
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {}
+}
+
+/** The SQLSTATE of an error of PostgreSQL, or undefined for any other error, a lost connection among them. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
+  return /^[0-9A-Z]{5}$/.test(error.code) && 'severity' in error ? error.code : undefined;
+}
+
+/** Classes of SQLSTATE that speak of the database's state and not of the query: connections, room, its operator. */
+const UNAVAILABLE = ['08', '25006', '53', '57', '58', 'XX'];
+
+/** Whether the connection itself is gone, or was never there. */
+export function isConnectionLost(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== undefined) return state.startsWith('08') || state.startsWith('57P');
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error ? String(error.code) : '';
+  return /^E[A-Z]+$/.test(code) || /connection|terminat|timeout/i.test(error.message);
+}
+
+/** What PostgreSQL could not do is `storage_unavailable` to a caller; anything else keeps its own meaning. */
+export function asProblem(error: unknown): unknown {
+  if (error instanceof Problem) return error;
+  const state = sqlStateOf(error);
+  const unavailable = state === undefined ? isConnectionLost(error) : UNAVAILABLE.some((one) => state.startsWith(one));
+  return unavailable ? new Problem('storage_unavailable', { cause: error }) : error;
+}

@@ -1,0 +1,202 @@
+import pg from 'pg';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { NewsInTheMaking } from './news.ts';
+import { clientOptions, type Extras, queriesOver } from './postgres-connection.ts';
+import type { News, Queries, Sessions } from './store.ts';
+
+const CHANNEL = 'carillon';
+
+/** A message carries at most 8,000 bytes: so many ids of 16 digits, and the words around them. */
+const IDS_A_MESSAGE = 300;
+
+const RECONNECT_AFTER_MS = 250;
+
+/** Keeps the locks by which nodes know each other's connections apart from all others. */
+const NODE_LOCKS = 0x43_41_52_4e;
+
+type Message = {
+  readonly owed?: readonly number[];
+  readonly asked?: readonly number[];
+  readonly ended?: readonly (readonly [number, string])[];
+  readonly happened?: readonly number[];
+  readonly access?: true;
+};
+
+/**
+ * The one connection of a node that stays: on it news goes out to the other nodes and comes in from them, and by it
+ * they know that this node lives. What is lost on the way is found by those who poll: news only makes it sooner.
+ */
+export class NodeSession implements Sessions {
+  readonly #address: string;
+  readonly #extras: Extras;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #onNews: (news: News) => void;
+  #client: pg.Client | undefined;
+  #queries: Queries | undefined;
+  #held: number | undefined;
+  #waiting = new NewsInTheMaking();
+  #sending: Promise<void> | undefined;
+  #closed = false;
+  #cancel: () => void = () => undefined;
+
+  constructor(ports: {
+    address: string;
+    extras: Extras;
+    clock: Clock;
+    log: Log;
+    onNews: (news: News) => void;
+  }) {
+    this.#address = ports.address;
+    this.#extras = ports.extras;
+    this.#clock = ports.clock;
+    this.#log = ports.log;
+    this.#onNews = ports.onNews;
+  }
+
+  async open(): Promise<void> {
+    const client = new pg.Client(clientOptions(this.#address));
+    client.on('error', (error) => this.#lost(client, error));
+    client.on('end', () => this.#lost(client, undefined));
+    client.on('notification', ({ processId, payload }) => {
+      if (processId !== backendOf(client)) this.#hear(payload ?? '');
+    });
+    await client.connect();
+    if (this.#extras.listen) await client.query(`listen ${CHANNEL}`);
+    this.#client = client;
+    this.#queries = queriesOver(client, this.#extras, (error) => error);
+    if (this.#held !== undefined) await this.#lock(this.#held);
+  }
+
+  /** Queries on this connection, each for itself; they wait for nothing that others do. */
+  get queries(): Queries {
+    if (this.#queries === undefined) throw new Error('the connection to the database is lost');
+    return this.#queries;
+  }
+
+  async hold(nodeId: number): Promise<void> {
+    this.#held = nodeId;
+    await this.#lock(nodeId);
+  }
+
+  async held(): Promise<ReadonlySet<number>> {
+    const rows = await this.#run(
+      "select objid::int8 as node_id from pg_locks where locktype = 'advisory' and granted and classid::int8 = $1 and objsubid = 2 and database = (select oid from pg_database where datname = current_database())",
+      [NODE_LOCKS],
+    );
+    return new Set(rows.map((row) => Number(row.node_id)));
+  }
+
+  /** Tells the other nodes: what comes while a message is on its way goes together in the next. */
+  tell(news: News): void {
+    if (!this.#extras.listen || this.#closed) return;
+    const { announcements } = this.#waiting;
+    announcements.announceOwed(news.owed);
+    announcements.announceAsked(news.asked);
+    for (const [hookId, reason] of news.ended) announcements.announceEnded([hookId], reason);
+    for (const accountId of news.happened) announcements.announceHappened(accountId);
+    if (news.access) announcements.announceAccess();
+    this.#sending ??= this.#sendAll();
+  }
+
+  async close(): Promise<void> {
+    await this.#sending;
+    this.#closed = true;
+    this.#cancel();
+    const client = this.#client;
+    this.#client = undefined;
+    this.#queries = undefined;
+    await client?.end();
+  }
+
+  async #sendAll(): Promise<void> {
+    // What commits in this turn of the event loop is told together.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (isNews(this.#waiting)) {
+      const news = this.#waiting;
+      this.#waiting = new NewsInTheMaking();
+      try {
+        for (const message of messagesOf(news))
+          await this.#run('select pg_notify($1, $2)', [CHANNEL, JSON.stringify(message)]);
+      } catch (error) {
+        this.#log.warn({ event: 'news.not_told', err: error });
+      }
+    }
+    this.#sending = undefined;
+  }
+
+  #hear(payload: string): void {
+    const news = new NewsInTheMaking();
+    try {
+      const message: Message = JSON.parse(payload);
+      const { announcements } = news;
+      announcements.announceOwed(message.owed ?? []);
+      announcements.announceAsked(message.asked ?? []);
+      for (const [hookId, reason] of message.ended ?? []) announcements.announceEnded([hookId], reason);
+      for (const accountId of message.happened ?? []) announcements.announceHappened(accountId);
+      if (message.access) announcements.announceAccess();
+    } catch (error) {
+      this.#log.warn({ event: 'news.unreadable', err: error });
+      return;
+    }
+    this.#onNews(news);
+  }
+
+  #lost(client: pg.Client, error: unknown): void {
+    if (this.#closed || (this.#client !== client && this.#client !== undefined)) return;
+    if (this.#client === undefined) return;
+    this.#client = undefined;
+    this.#queries = undefined;
+    this.#log.warn({ event: 'session.lost', err: error });
+    client.end().catch(() => undefined);
+    this.#reconnect();
+  }
+
+  #reconnect(): void {
+    this.#cancel = this.#clock.after(RECONNECT_AFTER_MS, () => {
+      if (this.#closed) return;
+      this.open().then(
+        () => this.#log.info({ event: 'session.back' }),
+        () => this.#reconnect(),
+      );
+    });
+  }
+
+  async #lock(nodeId: number): Promise<void> {
+    await this.#run('select pg_try_advisory_lock($1, $2)', [NODE_LOCKS, nodeId]);
+  }
+
+  async #run(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
+    if (this.#client === undefined) throw new Error('the connection to the database is lost');
+    const { rows } = await this.#client.query({ text, values: [...values] });
+    return rows;
+  }
+}
+
+/** The process of the database that serves a connection; the driver's types leave it out. */
+function backendOf(client: pg.Client): number | undefined {
+  return 'processID' in client && typeof client.processID === 'number' ? client.processID : undefined;
+}
+
+function isNews({ owed, asked, ended, happened, access }: News): boolean {
+  return owed.size + asked.size + ended.size + happened.size > 0 || access;
+}
+
+function* messagesOf(news: News): Generator<Message> {
+  const { owed, asked, ended, happened, access } = news;
+  if (owed.size + asked.size + ended.size + happened.size <= IDS_A_MESSAGE) {
+    yield { owed: [...owed], asked: [...asked], ended: [...ended], happened: [...happened], ...(access ? { access } : {}) };
+    return;
+  }
+  for (const owed of chunks(news.owed)) yield { owed };
+  for (const asked of chunks(news.asked)) yield { asked };
+  for (const ended of chunks(news.ended)) yield { ended };
+  for (const happened of chunks(news.happened)) yield { happened };
+  if (news.access) yield { access: true };
+}
+
+function* chunks<T>(items: Iterable<T>): Generator<T[]> {
+  const all = [...items];
+  for (let begin = 0; begin < all.length; begin += IDS_A_MESSAGE) yield all.slice(begin, begin + IDS_A_MESSAGE);
+}

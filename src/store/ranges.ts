@@ -1,0 +1,85 @@
+import type { Growing, Store, Tx } from './store.ts';
+
+/** Small enough that no write waits long behind it. */
+const ROWS_A_WRITE = 500;
+
+/**
+ * Drops what is older than a moment in small bites along the order in which the rows were made, each a write of its
+ * own; for a table whose ranges are no tables of their own.
+ */
+export async function dropInBites(
+  write: Store['write'],
+  table: Growing,
+  before: number,
+  isStopped: () => boolean,
+): Promise<number> {
+  let total = 0;
+  for (;;) {
+    if (isStopped()) return total;
+    const dropped = await write(bites[table](before));
+    total += dropped;
+    if (dropped < ROWS_A_WRITE) return total;
+  }
+}
+
+type Bite = (before: number) => (tx: Tx) => Promise<number>;
+
+const bites: Readonly<Record<Growing, Bite>> = {
+  // Attempts are numbered as they are made, so the old ones are the first ones.
+  attempts:
+    (before) =>
+    async ({ queries }) => {
+      const first = await queries
+        .selectFrom('attempts')
+        .select(['attempt_id', 'attempted_at'])
+        .orderBy('attempt_id')
+        .limit(ROWS_A_WRITE)
+        .execute();
+      const last = first.filter((row) => row.attempted_at < before).at(-1);
+      if (last === undefined) return 0;
+      const { numDeletedRows } = await queries
+        .deleteFrom('attempts')
+        .where('attempt_id', '<=', last.attempt_id)
+        .executeTakeFirstOrThrow();
+      return Number(numDeletedRows);
+    },
+  settled:
+    (before) =>
+    async ({ queries }) => {
+      const old = queries
+        .selectFrom('settled')
+        .select('delivery_id')
+        .where('settled_at', '<', before)
+        .limit(ROWS_A_WRITE);
+      const { numDeletedRows } = await queries
+        .deleteFrom('settled')
+        .where('delivery_id', 'in', old)
+        .executeTakeFirstOrThrow();
+      return Number(numDeletedRows);
+    },
+  // Positions grow with the account's clock, so the old occurrences of an account are its first ones.
+  occurrences:
+    (before) =>
+    async ({ queries }) => {
+      const accounts = await queries.selectFrom('accounts').select('account_id').execute();
+      for (const { account_id } of accounts) {
+        const first = await queries
+          .selectFrom('occurrences')
+          .select(['position', 'occurred_at'])
+          .where('account_id', '=', account_id)
+          .orderBy('position')
+          .limit(ROWS_A_WRITE)
+          .execute();
+        const last = first.filter((row) => row.occurred_at < before).at(-1);
+        if (last === undefined) continue;
+        await queries
+          .deleteFrom('occurrences')
+          .where('account_id', '=', account_id)
+          .where('position', '<=', last.position)
+          .execute();
+        // More may be old, here or in the next account: go round again.
+        return ROWS_A_WRITE;
+      }
+      return 0;
+    },
+};

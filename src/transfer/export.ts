@@ -1,0 +1,74 @@
+import type { Clock } from '../clock.ts';
+import { newestVersion } from '../store/migrate.ts';
+import type { Queries, Store } from '../store/store.ts';
+import { version } from '../version.ts';
+import { faultOf, isTable, tables } from './contents.ts';
+import { TransferFault } from './fault.ts';
+import { type End, FORMAT, type Header, LineWriter, Tallier } from './format.ts';
+import { countOf, pagesOf, type Scope } from './pages.ts';
+import type { Progress } from './progress.ts';
+
+/** Where the lines go; resolves when more may come. */
+export type Sink = { write(text: string): Promise<void> };
+
+/**
+ * Writes everything that makes up one account, or all of them, as it is at one moment; whatever runs on the database
+ * goes on. Memory stays flat. Throws `TransferFault` when there is no such account.
+ *
+ * @param domain the account; null for the whole service
+ */
+export async function exportTo(
+  sink: Sink,
+  { store, domain, clock, progress }: { store: Store; domain: string | null; clock: Clock; progress: Progress },
+): Promise<End> {
+  return store.snapshot(async (queries) => {
+    const scope = domain === null ? null : await accountOf(queries, domain);
+    const writer = new LineWriter();
+    progress.begin('export', await countAll(queries, scope));
+    await sink.write(
+      writer.header({
+        carillon: FORMAT,
+        schema: newestVersion(),
+        version,
+        exported_at: new Date(clock.now()).toISOString(),
+        domain: domain?.toLowerCase() ?? null,
+        issued: await issuedBy(store, queries),
+      }),
+    );
+    for (const table of tables) {
+      const tallier = new Tallier();
+      for await (const page of pagesOf(queries, table, scope)) {
+        const wrong = page.map((row) => faultOf(table, row)).find((fault) => fault !== undefined);
+        if (wrong !== undefined) throw new TransferFault(`The database holds what no export can: ${table}${wrong}.`);
+        await sink.write(writer.rows(table, page, tallier));
+        progress.advance(page.length);
+      }
+      writer.close(table, tallier);
+    }
+    const { line, end } = writer.end();
+    await sink.write(line);
+    progress.end();
+    return end;
+  });
+}
+
+async function accountOf(queries: Queries, domain: string): Promise<number> {
+  const row = await queries
+    .selectFrom('accounts')
+    .select('account_id')
+    .where('domain', '=', domain.toLowerCase())
+    .executeTakeFirst();
+  if (row === undefined) throw new TransferFault(`There is no account with the domain ${domain}.`);
+  return row.account_id;
+}
+
+async function countAll(queries: Queries, scope: Scope): Promise<number> {
+  let count = 0;
+  for (const table of tables) count += await countOf(queries, table, scope);
+  return count;
+}
+
+async function issuedBy({ sequences }: Store, queries: Queries): Promise<Header['issued']> {
+  const all = await sequences.all(queries);
+  return Object.fromEntries(all.filter(({ table }) => isTable(table)).map(({ table, last }) => [table, last]));
+}

@@ -1,0 +1,10 @@
+/** What keeps an export or an import from being done: one line for each reason, for the operator. */
+export class TransferFault extends Error {
+  readonly lines: readonly string[];
+
+  constructor(...lines: readonly string[]) {
+    super(lines.join('\n'));
+    this.name = 'TransferFault';
+    this.lines = lines;
+  }
+}

@@ -1,0 +1,108 @@
+import type { Clock } from '../clock.ts';
+import { Problem } from '../problems.ts';
+import type { Store } from '../store/store.ts';
+import type { AccountTable } from '../store/tables.ts';
+import { type Checked, checkFile, rowOf } from './check.ts';
+import { refuseCollisions } from './collisions.ts';
+import { TransferFault } from './fault.ts';
+import { Inserter } from './insert.ts';
+import { type FileRow, readExport } from './lines.ts';
+import type { Progress } from './progress.ts';
+import { advance, begin, explain, findUnfinished, finish, isServed, type Unfinished } from './unfinished.ts';
+import { verify } from './verify.ts';
+
+/** One commit with its fsync carries as many. */
+const ROWS_A_COMMIT = 5_000;
+
+export type ImportPorts = {
+  readonly store: Store;
+  readonly path: string;
+  readonly clock: Clock;
+  readonly progress: Progress;
+  /** Whether an import of this file that was not finished goes on. */
+  readonly resume: boolean;
+  readonly rowsACommit?: number;
+};
+
+/**
+ * Brings what a file holds into a database, ids kept. The file is checked whole before; what stands in the database
+ * afterwards is compared with it. From the first row to the end of that, the database is closed to everything else,
+ * and an import that was cut off goes on where its last commit was. Throws `TransferFault`.
+ */
+export async function importFrom(ports: ImportPorts): Promise<Checked> {
+  const { store, path, progress } = ports;
+  const file = await checkFile(path, progress);
+  const unfinished = await findUnfinished(store.read);
+  if (unfinished === undefined) await open(ports, file);
+  else await takeUp(ports, file, unfinished);
+  await insertRows(ports, file, unfinished?.line ?? 0);
+  await store.snapshot((queries) => verify(queries, file.scope, file.end, progress)).catch(addAdvice);
+  await store.write(async (tx) => {
+    for (const sequence of await store.sequences.all(tx.queries)) {
+      await store.sequences.raise(tx.queries, sequence, file.header.issued[sequence.table] ?? 0);
+    }
+    await finish(tx);
+  });
+  return file;
+}
+
+async function open({ store, clock }: ImportPorts, file: Checked): Promise<void> {
+  await refuseCollisions(store.read, file);
+  await begin(store, {
+    work: 'import',
+    checksum: file.end.sha256,
+    account_id: file.scope ?? 0,
+    begun_at: clock.now(),
+  });
+}
+
+async function takeUp({ store, resume }: ImportPorts, file: Checked, unfinished: Unfinished): Promise<void> {
+  if (unfinished.work !== 'import' || !resume) throw new TransferFault(explain(unfinished));
+  if (unfinished.checksum !== file.end.sha256)
+    throw new TransferFault(`The import that was not finished is of another file than ${file.path}.`);
+  if (await isServed(store)) throw new TransferFault('A service is running on this database: stop it first.');
+}
+
+/** @param from how many lines of the file are in already */
+async function insertRows(ports: ImportPorts, { path, end }: Checked, from: number): Promise<void> {
+  const { store, progress, rowsACommit = ROWS_A_COMMIT } = ports;
+  const inserter = new Inserter();
+  let line = from;
+  async function insert(table: AccountTable, rows: readonly FileRow[]): Promise<void> {
+    const to = rows.at(-1)?.line ?? line;
+    const parsed = rows.map(rowOf);
+    await store.write(async (tx) => {
+      await inserter.insert(tx.queries, table, parsed);
+      await advance(tx, end.sha256, line, to);
+    });
+    line = to;
+    progress.advance(rows.length);
+  }
+  progress.begin('import', end.rows);
+  const again = await readExport(path, {
+    async rows(table, rows) {
+      const rest = rows.filter((row) => row.line > from);
+      progress.advance(rows.length - rest.length);
+      for (let first = 0; first < rest.length; first += rowsACommit) {
+        const some = rest.slice(first, first + rowsACommit);
+        await insert(table, some).catch(namingLines(some, table));
+      }
+    },
+  });
+  if (again.end.sha256 !== end.sha256) throw new TransferFault(`${path} has changed while it was read.`);
+  progress.end();
+}
+
+/** What the database itself refuses, a row twice among it, is said with the lines that it was in. */
+function namingLines(rows: readonly FileRow[], table: AccountTable): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof TransferFault || error instanceof Problem || !(error instanceof Error)) throw error;
+    const [first, last] = [rows[0]?.line, rows.at(-1)?.line];
+    throw new TransferFault(`Lines ${first} to ${last}: the database does not take these ${table}: ${error.message}.`);
+  };
+}
+
+function addAdvice(error: unknown): never {
+  if (!(error instanceof TransferFault)) throw error;
+  throw new TransferFault(...error.lines, 'The database stays closed: carillon import --undo takes the import back.');
+}

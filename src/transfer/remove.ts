@@ -1,0 +1,81 @@
+import { sql } from 'kysely';
+import type { Clock } from '../clock.ts';
+import type { Store } from '../store/store.ts';
+import { type Checked, checkFile } from './check.ts';
+import { tables } from './contents.ts';
+import { TransferFault } from './fault.ts';
+import { between, countOf, pagesOf, type Scope, within } from './pages.ts';
+import type { Progress } from './progress.ts';
+import { begin, beginRemoving, explain, findUnfinished, finish, isServed, isUntouched } from './unfinished.ts';
+import { verify } from './verify.ts';
+
+const ROWS_A_COMMIT = 2_000;
+
+type Ports = { readonly store: Store; readonly clock: Clock; readonly progress: Progress };
+
+/** Takes back what an import has brought that was not finished, or goes on removing; answers how many rows went. */
+export async function undoImport({ store, progress }: Ports): Promise<number> {
+  const unfinished = await findUnfinished(store.read);
+  if (unfinished === undefined) throw new TransferFault('There is no import that was not finished.');
+  if (await isServed(store)) throw new TransferFault('A service is running on this database: stop it first.');
+  if (isUntouched(unfinished)) {
+    await store.write(finish);
+    return 0;
+  }
+  return remove(store, unfinished.account_id === 0 ? null : unfinished.account_id, progress);
+}
+
+/**
+ * Removes an account that was moved away: only what a file holds, row for row as it is in the database now, so that
+ * nothing goes that is nowhere else. Answers how many rows went. Throws `TransferFault`.
+ */
+export async function removeMoved({ store, clock, progress }: Ports, path: string, domain: string): Promise<number> {
+  const file = await checkFile(path, progress);
+  const { header, end, scope } = file;
+  if (scope === null || header.domain !== domain.toLowerCase())
+    throw new TransferFault(`${path} is no export of ${domain} alone.`);
+  const unfinished = await findUnfinished(store.read);
+  if (unfinished !== undefined && (unfinished.work !== 'removal' || unfinished.checksum !== end.sha256))
+    throw new TransferFault(explain(unfinished));
+  if (unfinished === undefined)
+    await begin(store, { work: 'removal', checksum: end.sha256, account_id: scope, begun_at: clock.now() });
+  if (unfinished === undefined || isUntouched(unfinished)) await compare({ store, progress }, file);
+  return remove(store, scope, progress);
+}
+
+/** Opens the database again where it differs from the file. */
+async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }: Checked): Promise<void> {
+  try {
+    await store.snapshot((queries) => verify(queries, scope, end, progress));
+  } catch (error) {
+    await store.write(finish);
+    if (!(error instanceof TransferFault)) throw error;
+    throw new TransferFault(
+      ...error.lines,
+      'Nothing was removed: export and import the account anew, the service stopped.',
+    );
+  }
+}
+
+/** What others refer to goes last. */
+async function remove(store: Store, scope: Scope, progress: Progress): Promise<number> {
+  await beginRemoving(store);
+  let total = 0;
+  for (const table of tables) total += await countOf(store.read, table, scope);
+  progress.begin('removing', total);
+  for (const table of tables.toReversed()) {
+    for await (const page of pagesOf(store.read, table, scope, ROWS_A_COMMIT)) {
+      const [first, last] = [page[0], page.at(-1)];
+      if (first === undefined || last === undefined) continue;
+      await store.write(({ queries }) =>
+        sql`delete from ${sql.table(table)} where ${between(table, first, last)} and ${within(table, scope)}`.execute(
+          queries,
+        ),
+      );
+      progress.advance(page.length);
+    }
+  }
+  await store.write(finish);
+  progress.end();
+  return total;
+}

