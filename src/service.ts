@@ -4,8 +4,10 @@ import { Denials } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
+import { soleClaims } from './delivery/claims.ts';
 import { Engine } from './delivery/engine.ts';
 import { createGuard } from './delivery/guard.ts';
+import { Node } from './delivery/node.ts';
 import { startPruning } from './delivery/prune.ts';
 import { createResolver, type Resolve } from './delivery/resolver.ts';
 import { callerByKey } from './http/auth.ts';
@@ -96,8 +98,14 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const authenticator = createAuthenticator({ store, clock, log });
     const routes = allRoutes({ guard, chance, log, baseUrl: () => baseUrl });
     const metrics = createMetrics({ store, clock, inFlight: () => engine.inFlight });
+    const { role } = config;
+    const claims =
+      store.sessions === undefined
+        ? soleClaims(store)
+        : new Node({ store, sessions: store.sessions, clock, log, role });
     const engine = new Engine({
       store,
+      claims,
       clock,
       chance,
       attempt,
@@ -120,7 +128,10 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       log,
       metrics,
       routes,
-      doors: [{ prefix: '/v2', callerOf: callerByKey(authenticator.authenticate), confirm: authenticator.confirm }],
+      doors:
+        role === 'delivery'
+          ? []
+          : [{ prefix: '/v2', callerOf: callerByKey(authenticator.authenticate), confirm: authenticator.confirm }],
       health: {
         clock,
         registry: metrics.registry,
@@ -150,16 +161,16 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     baseUrl = config.baseUrl ?? url;
     // Only now: a start that fails must not use up the one showing of the key.
     const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
-    await engine.start();
-    const pruning = startPruning({ store, clock, log });
+    if (role !== 'api') await engine.start();
+    const pruning = role === 'api' ? undefined : startPruning({ store, clock, log });
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
 
     let stopping: Promise<void> | undefined;
     const stop = async () => {
       log.info({ event: 'stopping' });
-      pruning.stop();
+      pruning?.stop();
       app.drain();
-      await Promise.all([closeServer(app.server), engine.stop(STOP_ATTEMPTS_MS)]);
+      await Promise.all([closeServer(app.server), role === 'api' ? undefined : engine.stop(STOP_ATTEMPTS_MS)]);
       await Promise.all([authenticator.flush(), denials.flush()]);
       await store.close();
       log.info({ event: 'stopped' });

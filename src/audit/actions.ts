@@ -18,7 +18,8 @@ export const auditActions = {
   'login.closed': 'Somebody has signed out of the console.',
   'database.restored': 'The service has gone back to a backup, and a new epoch has begun; of all accounts.',
   'denied.unknown_key': 'Calls with a key that was never issued, or with none; of the account whose domain they named.',
-  'denied.dead_key': 'Calls with a key that was revoked, has expired, or belongs to another domain; the detail says which.',
+  'denied.dead_key':
+    'Calls with a key that was revoked, has expired, or belongs to another domain; the detail says which.',
   'denied.not_permitted': 'Calls with a good key to something that it, or its user, may not do.',
   'denied.others': 'More refusals at that moment than have rows of their own.',
 } as const satisfies Record<string, string>;

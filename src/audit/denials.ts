@@ -66,6 +66,7 @@ export class Denials {
   async flush(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;
+    this.#waitMs = FIRST_AFTER_MS;
     await this.#write();
   }
 

@@ -1,11 +1,14 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
 import { addAccounts } from './accounts.ts';
+import { addAudit } from './audit.ts';
+import { addBackup } from './backup.ts';
 import { addDoctor } from './doctor.ts';
 import { addExport } from './export.ts';
 import { addImport } from './import.ts';
 import { addKeys } from './keys.ts';
 import { Refusal } from './refusal.ts';
+import { addRestore } from './restore.ts';
 import { addServe } from './serve.ts';
 import { addUsers } from './users.ts';
 
@@ -24,6 +27,9 @@ export async function run(argv: readonly string[]): Promise<void> {
   addKeys(program);
   addExport(program);
   addImport(program);
+  addBackup(program);
+  addRestore(program);
+  addAudit(program);
   addDoctor(program);
   try {
     await program.parseAsync([...argv]);

@@ -5,7 +5,7 @@ import { createLog } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { findAccount } from '../resources/accounts/actions.ts';
 import { AccountWrite } from '../store/account.ts';
-import type { OpenOptions } from '../store/location.ts';
+import type { Location, OpenOptions } from '../store/location.ts';
 import { openStore } from '../store/open.ts';
 import { type Store, StoreFault } from '../store/store.ts';
 import { TransferFault } from '../transfer/fault.ts';
@@ -40,14 +40,20 @@ export async function withStoreAlone<T>(flags: DatabaseFlags, work: (store: Stor
   return opened(flags, 'service', work);
 }
 
-async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (store: Store) => Promise<T>): Promise<T> {
+/** Where a command works: what `--database` says, the environment, or the default. */
+export function readDatabase(flags: DatabaseFlags): Location {
   const { flag, parse, initial } = options.database;
   const text = flags.database ?? (process.env[environmentName(flag)] || initial || '');
   const parsed = parse(text);
   if ('fault' in parsed) throw new Refusal([`--${flag} ${parsed.fault}.`]);
-  try {
+  return parsed.value;
+}
+
+async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (store: Store) => Promise<T>): Promise<T> {
+  const database = readDatabase(flags);
+  return faultsAsRefusals(async () => {
     const store = await openStore({
-      database: parsed.value,
+      database,
       clock: systemClock,
       log: createLog('silent'),
       as,
@@ -60,6 +66,13 @@ async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (sto
     } finally {
       await store.close();
     }
+  });
+}
+
+/** What the database, or a problem, has to say is said in its lines, and nothing more. */
+export async function faultsAsRefusals<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
   } catch (error) {
     if (error instanceof TransferFault) throw new Refusal(error.lines);
     if (error instanceof StoreFault || error instanceof Problem) throw new Refusal([error.message]);

@@ -50,7 +50,9 @@ export function showOn(screen: Screen, clock: Clock): Progress {
     },
     end() {
       const line = `${stage}: ${grouped(done)} rows in ${duration(seconds())}`;
-      screen.write(screen.isTTY ? `\r${line}\x1b[K\n` : `${line}\n`);
+      if (screen.isTTY) screen.write(`\r${line}\x1b[K\n`);
+      // What was over before its first line was due needs none.
+      else if (shownAt > begunAt) screen.write(`${line}\n`);
     },
   };
 }

@@ -28,6 +28,10 @@ export function loadConfig(sources: Sources): { config: Config } | { faults: rea
   const config = { baseUrl: undefined, ...values } as unknown as Config;
   const saysBaseUrl = textOf('baseUrl', options.baseUrl.flag, options.baseUrl.initial, sources).text !== undefined;
   if (values.host !== undefined && !saysBaseUrl) faults.push(...namelessness(config));
+  if (config.database?.scheme === 'sqlite' && config.role !== undefined && config.role !== 'all')
+    faults.push(
+      '--role is for nodes that share a PostgreSQL; an SQLite file is served by one process, which does all.',
+    );
   return faults.length > 0 ? { faults } : { config: Object.freeze(config) };
 }
 

@@ -25,6 +25,11 @@ function option<T>(row: Option<T>): Option<T> {
   return row;
 }
 
+/** What a node does. */
+const roles = ['all', 'api', 'delivery'] as const;
+
+export type Role = (typeof roles)[number];
+
 /** The table of options. The order is that of the help. */
 export const options = {
   host: option({
@@ -48,6 +53,16 @@ export const options = {
     initial: 'sqlite:data/carillon.db',
     parse: parseDatabase,
     show: showDatabase,
+  }),
+  role: option<Role>({
+    flag: 'role',
+    shape: 'all|api|delivery',
+    says: 'What this node does, where several share a PostgreSQL: answer callers, notify targets, or both.',
+    initial: 'all',
+    parse: (text) => {
+      const role = roles.find((one) => one === text);
+      return role === undefined ? { fault: 'must be all, api or delivery' } : { value: role };
+    },
   }),
   durability: option<'full' | 'any'>({
     flag: 'durability',

@@ -29,13 +29,7 @@ export async function endLanes(
 /** Well below the number of values that a statement can carry. */
 const HOOKS_A_STATEMENT = 1_000;
 
-async function endSome(
-  tx: Tx,
-  hookIds: readonly number[],
-  reason: EndedReason,
-  now: number,
-  by: Actor,
-): Promise<void> {
+async function endSome(tx: Tx, hookIds: readonly number[], reason: EndedReason, now: number, by: Actor): Promise<void> {
   const ended = await tx.queries
     .updateTable('hooks')
     .set({
@@ -43,6 +37,8 @@ async function endSome(
       ended_reason: reason,
       due_at: null,
       generation: sql<number>`generation + 1`,
+      // The engine ends only what it holds, and lets go of it with that.
+      ...(by === ENGINE ? { lease_owner: 0 } : {}),
       ended_position: sql<number>`(select position from positions where positions.account_id = hooks.account_id)`,
     })
     .where('hook_id', 'in', hookIds)

@@ -11,6 +11,7 @@ import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { Attempt, Outcome } from './attempt.ts';
+import { soleClaims } from './claims.ts';
 import { endHooks } from './end.ts';
 import { Engine } from './engine.ts';
 import { record } from './record.ts';
@@ -96,6 +97,7 @@ for (const { test, database } of stores) {
     };
     const engine = new Engine({
       store: engineStore,
+      claims: soleClaims(engineStore),
       clock,
       chance: steadyChance(),
       attempt: (order) => {

@@ -3,10 +3,11 @@ import { type Log, maskTarget } from '../log.ts';
 import type { Chance } from '../secrets.ts';
 import type { News, Store } from '../store/store.ts';
 import type { Attempt, Outcome } from './attempt.ts';
+import type { Claims, Held } from './claims.ts';
 import { type DeliveryKind, resourceUrl } from './kinds.ts';
 import { type AttemptInFlight, Lane } from './lane.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
-import { askedFor, findOwed, lanesWithWork, nextOwed, type OwedRow, type Settlement, settle, takeUp } from './queue.ts';
+import { askedFor, findOwed, nextOwed, type OwedRow, type Settlement, settle } from './queue.ts';
 import { Shares } from './shares.ts';
 
 /** The most attempts in flight at once, over all lanes. */
@@ -21,8 +22,8 @@ const READ_AHEAD = 32;
 /** Lanes kept in memory while nothing is owed to them; beyond it the idle ones are forgotten. */
 const MOST_LANES = 50_000;
 
-/** How often the database is asked for what no wake-up told of. */
-const POLL_MS = 60_000;
+/** Where lanes are shared, one that nothing was owed to for so long is let go. */
+const IDLE_MS = 10_000;
 
 /** After a settlement could not be written: when it is tried again. */
 const SETTLE_AGAIN_MS = 500;
@@ -32,6 +33,7 @@ const LARGEST_SETTLEMENT = 200;
 
 export type EnginePorts = {
   readonly store: Store;
+  readonly claims: Claims;
   readonly clock: Clock;
   readonly chance: Chance;
   readonly attempt: Attempt;
@@ -70,7 +72,15 @@ export class Engine {
 
   /** Begins: everything that was owed when the service last stopped is owed still (C20). */
   async start(): Promise<void> {
-    this.#ports.store.onCommitted((news) => this.#hear(news));
+    const { store, claims } = this.#ports;
+    store.onCommitted((news) => this.#hear(news));
+    await claims.start({
+      onMayBegin: () => this.#pump(),
+      onWork: (hookIds) => {
+        for (const hookId of hookIds) this.#wakeFor(hookId);
+      },
+      onLost: (hookIds) => void this.#drop(hookIds ?? [...this.#lanes.keys()]),
+    });
     await this.#poll();
   }
 
@@ -81,10 +91,14 @@ export class Engine {
     const cut = this.#ports.clock.after(graceMs, () => {
       for (const lane of this.#lanes.values()) lane.abortAll();
     });
+    this.#ports.claims.standDown();
+    // Others may go on with these at once.
+    await this.#letGo((lane) => !lane.isBusy);
     if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
     cut();
     for (const lane of this.#lanes.values()) lane.forget();
     await this.#settler;
+    await this.#ports.claims.stop();
   }
 
   /** How many attempts are in flight, for the metrics. */
@@ -93,30 +107,70 @@ export class Engine {
   }
 
   async #poll(): Promise<void> {
+    const { claims, clock, log } = this.#ports;
     try {
-      for (const hookId of await lanesWithWork(this.#ports.store.read)) {
-        this.#wake(hookId, 'owed');
-        this.#wake(hookId, 'asked');
+      for (let after: number | undefined = 0; after !== undefined && !this.#stopping; ) {
+        const { hookIds, next } = await claims.findWork(after);
+        for (const hookId of hookIds) this.#wakeFor(hookId);
+        after = next;
       }
+      if (claims.shares) await this.#letGo((lane) => lane.isIdle && clock.now() - lane.usedAt > IDLE_MS);
     } catch (error) {
-      this.#ports.log.error({ event: 'engine.poll_failed', err: error });
+      log.error({ event: 'engine.poll_failed', err: error });
     }
-    if (!this.#stopping) this.#cancelPoll = this.#ports.clock.after(POLL_MS, () => void this.#poll());
+    if (!this.#stopping) this.#cancelPoll = clock.after(claims.pollMs, () => void this.#poll());
+  }
+
+  /** Forgets lanes that need nothing of this engine now, and lets go of them. */
+  async #letGo(which: (lane: Lane) => boolean): Promise<void> {
+    const lanes = [...this.#lanes.values()].filter(which);
+    for (const lane of lanes) this.#forget(lane);
+    await this.#letGoOf(lanes);
+  }
+
+  /** What cannot be let go of now is let go of with the next beat, or with this node. */
+  async #letGoOf(lanes: readonly Held[]): Promise<void> {
+    const { claims, log } = this.#ports;
+    await claims.letGo(lanes).catch((error: unknown) => log.error({ event: 'engine.let_go_failed', err: error }));
+  }
+
+  #forget(lane: Lane): void {
+    lane.forget();
+    this.#lanes.delete(lane.hookId);
+    this.#ready.delete(lane);
+  }
+
+  /** These are not this engine's any more: nothing begins on them, and what has not gone out does not go out. */
+  #drop(hookIds: readonly number[]): Promise<void> {
+    this.#endings += 1;
+    const lanes = hookIds.map((hookId) => ({ hookId, generation: this.#lanes.get(hookId)?.generation ?? 0 }));
+    for (const hookId of hookIds) {
+      this.#lanes.get(hookId)?.end();
+      this.#lanes.delete(hookId);
+      this.#unknown.delete(hookId);
+    }
+    return this.#letGoOf(lanes);
+  }
+
+  #wakeFor(hookId: number): void {
+    this.#wake(hookId, 'owed');
+    this.#wake(hookId, 'asked');
   }
 
   /**
    * C13: runs before the write that ended a hook is answered, so after that answer nothing begins. A lane that a
    * verdict ended is known until that is written down, lest a wake-up meanwhile take it up again.
    */
-  #hear(news: News): void {
-    if (news.ended.size > 0) this.#endings += 1;
-    for (const hookId of news.ended.keys()) {
-      this.#lanes.get(hookId)?.end();
-      this.#lanes.delete(hookId);
-      this.#unknown.delete(hookId);
-    }
-    for (const hookId of news.owed) this.#wake(hookId, 'owed');
-    for (const hookId of news.asked) this.#wake(hookId, 'asked');
+  #hear(news: News): Promise<void> | undefined {
+    const ended = [...news.ended.keys()];
+    if (ended.length > 0) this.#endings += 1;
+    const known = ended.filter((hookId) => this.#lanes.has(hookId) || this.#unknown.has(hookId));
+    const dropped = known.length > 0 ? this.#drop(known) : undefined;
+    // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already.
+    const mine = (hookId: number) => news.from !== 'deliverer' || this.#lanes.has(hookId);
+    for (const hookId of news.owed) if (mine(hookId)) this.#wake(hookId, 'owed');
+    for (const hookId of news.asked) if (mine(hookId)) this.#wake(hookId, 'asked');
+    return dropped;
   }
 
   #wake(hookId: number, what: 'owed' | 'asked'): void {
@@ -148,7 +202,8 @@ export class Engine {
   }
 
   #hasWork(): boolean {
-    return !this.#stopping && (this.#unknown.size > 0 || (this.#ready.size > 0 && this.#inFlight < MOST_IN_FLIGHT));
+    if (this.#stopping || !this.#ports.claims.mayBegin()) return false;
+    return this.#unknown.size > 0 || (this.#ready.size > 0 && this.#inFlight < MOST_IN_FLIGHT);
   }
 
   async #pumpOut(): Promise<void> {
@@ -169,7 +224,7 @@ export class Engine {
     if (this.#unknown.size === 0) return;
     const hookIds = [...this.#unknown].slice(0, 500);
     const endings = this.#endings;
-    const rows = await takeUp(this.#ports.store.read, hookIds);
+    const rows = await this.#ports.claims.takeUp(hookIds);
     // A hook may have ended, and even been restored, since it was read: then this is not what it is now.
     if (endings !== this.#endings) return;
     for (const hookId of hookIds) {
@@ -177,17 +232,13 @@ export class Engine {
       const row = rows.find((candidate) => candidate.hookId === hookId);
       if (row !== undefined) this.#addLane(new Lane(row));
     }
-    if (this.#lanes.size > MOST_LANES) this.#forgetIdle();
+    if (this.#lanes.size > MOST_LANES) await this.#letGo((lane) => lane.isIdle);
   }
 
   #addLane(lane: Lane): void {
     this.#lanes.set(lane.hookId, lane);
     this.#ready.add(lane);
     this.#wakeWhenDue(lane);
-  }
-
-  #forgetIdle(): void {
-    for (const [hookId, lane] of this.#lanes) if (lane.isIdle) this.#lanes.delete(hookId);
   }
 
   #wakeWhenDue(lane: Lane): void {
@@ -229,11 +280,18 @@ export class Engine {
 
   async #nextOf(lane: Lane): Promise<OwedRow | undefined> {
     if (lane.moreAsked) await this.#readAsked(lane);
+    if (!this.#ports.claims.mayBegin()) return this.#again(lane);
     const asked = lane.nextAsked(this.#ports.clock.now());
     if (asked !== undefined) return asked;
     if (lane.isEmpty && lane.mayBegin(this.#ports.clock.now())) await this.#readAhead(lane);
+    if (!this.#ports.claims.mayBegin()) return this.#again(lane);
     // The lane may have ended, or begun to wait, while it was read: asked again here.
     return lane.next(this.#ports.clock.now());
+  }
+
+  /** Nothing may begin at this moment: the lane gets its turn when it may. */
+  #again(lane: Lane): undefined {
+    this.#ready.add(lane);
   }
 
   async #readAsked(lane: Lane): Promise<void> {
@@ -269,7 +327,7 @@ export class Engine {
 
   #begin(lane: Lane, row: OwedRow): void {
     if (lane.ended) return;
-    const { clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
+    const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = lane.begin(row, clock.now());
     this.#inFlight += 1;
     this.#shares.take(lane.accountId);
@@ -279,7 +337,11 @@ export class Engine {
       deliveryId: String(row.deliveryId),
       deadlineMs: attemptTimeoutMs,
       signal: flight.signal,
-      onDialled: () => flight.dialled(),
+      onDialled: () => {
+        // The process may have stood still since it began.
+        if (claims.mayBegin()) flight.dialled();
+        else flight.abort();
+      },
     };
     attempt(order)
       .catch((error: unknown): Outcome => {

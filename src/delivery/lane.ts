@@ -62,10 +62,13 @@ export class Lane {
   readonly hookId: number;
   readonly accountId: number;
   readonly target: string;
-  readonly #generation: number;
+  /** As it was taken up; fences what is written down. */
+  readonly generation: number;
 
   /** The database may hold more behind `readUpTo`. */
   more = true;
+  /** When something was last begun, milliseconds since the epoch. */
+  usedAt = 0;
   /** The database may hold something asked for. */
   moreAsked = true;
   readUpTo = 0;
@@ -96,7 +99,7 @@ export class Lane {
     this.hookId = row.hookId;
     this.accountId = row.accountId;
     this.target = row.target;
-    this.#generation = row.generation;
+    this.generation = row.generation;
     this.#failures = row.failures;
     this.#dueAt = row.dueAt;
     this.#retryDeliveryId = row.retryDeliveryId;
@@ -120,6 +123,11 @@ export class Lane {
   get isIdle(): boolean {
     const rows = this.#inFlight.size + this.#waiting.length + this.#asked.length + this.#unsettled.size;
     return rows + this.#failures + this.#pausedUntil === 0 && !this.more && !this.moreAsked;
+  }
+
+  /** Something is in flight, or not written down yet. */
+  get isBusy(): boolean {
+    return this.#inFlight.size + this.#unsettled.size > 0;
   }
 
   /** How long nothing may begin on this lane, milliseconds; 0 or less: now. */
@@ -173,6 +181,7 @@ export class Lane {
     const dueAt = row.askId !== null ? now : Math.max(row.owedAt, this.#dueAt ?? 0, this.#pausedUntil);
     const flight = new AttemptInFlight(row, now, dueAt, this.#turn);
     this.#inFlight.set(row.deliveryId, flight);
+    this.usedAt = now;
     return flight;
   }
 
@@ -194,7 +203,7 @@ export class Lane {
     return {
       hookId: this.hookId,
       accountId: this.accountId,
-      generation: this.#generation,
+      generation: this.generation,
       row,
       attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(verdict), reason },
       delivery,

@@ -1,5 +1,6 @@
-import { sql } from 'kysely';
-import type { Queries, Store } from '../store/store.ts';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import type { Queries, Store, Tx } from '../store/store.ts';
+import type { Hooks } from '../store/tables.ts';
 import { endLanes } from './end.ts';
 import type { DeliveryKind } from './kinds.ts';
 import type { EndedReason } from './policy.ts';
@@ -59,24 +60,21 @@ export type Settlement = {
   readonly ended?: EndedReason;
 };
 
-/** The live lanes among these hooks, as they stand now. */
-export async function takeUp(read: Queries, hookIds: readonly number[]): Promise<LaneRow[]> {
-  const rows = await read
-    .selectFrom('hooks')
-    .select([
-      'hook_id',
-      'account_id',
-      'target',
-      'generation',
-      'failures',
-      'due_at',
-      'retry_delivery_id',
-      'last_outcome',
-    ])
-    .where('hook_id', 'in', hookIds)
-    .where('date_ended', 'is', null)
-    .execute();
-  return rows.map((row) => ({
+const laneColumns = [
+  'hook_id',
+  'account_id',
+  'target',
+  'generation',
+  'failures',
+  'due_at',
+  'retry_delivery_id',
+  'last_outcome',
+] as const;
+
+type LaneColumns = Pick<Selectable<Hooks>, (typeof laneColumns)[number]>;
+
+function laneRow(row: LaneColumns): LaneRow {
+  return {
     hookId: row.hook_id,
     accountId: row.account_id,
     target: row.target,
@@ -85,22 +83,72 @@ export async function takeUp(read: Queries, hookIds: readonly number[]): Promise
     dueAt: row.due_at,
     retryDeliveryId: row.retry_delivery_id,
     lastOutcome: row.last_outcome,
-  }));
+  };
 }
 
-/** Every live hook that something is owed to, or asked for on: the truth behind all wake-ups. */
-export async function lanesWithWork(read: Queries): Promise<number[]> {
-  const one = sql`1`.as('one');
+/** The live lanes among these hooks, as they stand now. */
+export async function takeUp(read: Queries, hookIds: readonly number[]): Promise<LaneRow[]> {
   const rows = await read
     .selectFrom('hooks')
-    .select('hook_id')
+    .select(laneColumns)
+    .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
-    .where(({ or, exists, selectFrom }) =>
-      or([
-        exists(selectFrom('owed').select(one).whereRef('owed.hook_id', '=', 'hooks.hook_id')),
-        exists(selectFrom('asks').select(one).whereRef('asks.hook_id', '=', 'hooks.hook_id')),
-      ]),
-    )
+    .execute();
+  return rows.map(laneRow);
+}
+
+/** The live lanes among these hooks that a node may take, which are its own from here on. */
+export async function claim(
+  queries: Queries,
+  nodeId: number,
+  hookIds: readonly number[],
+  mayTake: Expression<SqlBool>,
+): Promise<LaneRow[]> {
+  const rows = await queries
+    .updateTable('hooks')
+    .set({ lease_owner: nodeId, generation: sql<number>`generation + 1` })
+    .where('hook_id', 'in', hookIds)
+    .where('date_ended', 'is', null)
+    .where(mayTake)
+    .returning(laneColumns)
+    .execute();
+  return rows.map(laneRow);
+}
+
+/** Some of the lanes with work; `next` is where the rest begins, undefined at the end. */
+export type Work = { readonly hookIds: readonly number[]; readonly next: number | undefined };
+
+/** How many lanes one look takes in. */
+const LANES_A_LOOK = 1_000;
+
+/**
+ * Live hooks that something is owed to, or asked for on, behind a hook: the truth behind all wake-ups. From lane to
+ * lane along an index, however much is owed on each.
+ */
+export async function lanesWithWork(read: Queries, after: number, mayTake?: Expression<SqlBool>): Promise<Work> {
+  const { rows } = await sql<{ hook_id: number; is_free: number }>`
+    with recursive lanes (hook_id) as (
+      select min(hook_id) from owed where hook_id > ${after}
+      union all
+      select (select min(owed.hook_id) from owed where owed.hook_id > lanes.hook_id) from lanes
+      where lanes.hook_id is not null
+    ), looked (hook_id) as (select hook_id from lanes where hook_id is not null limit ${LANES_A_LOOK})
+    select looked.hook_id, case when hooks.date_ended is null and ${mayTake ?? sql`1 = 1`} then 1 else 0 end as is_free
+    from looked join hooks on hooks.hook_id = looked.hook_id order by looked.hook_id`.execute(read);
+  const hookIds = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
+  const next = rows.length < LANES_A_LOOK ? undefined : rows.at(-1)?.hook_id;
+  // What was asked for is little, and each is made at once.
+  return { hookIds: after > 0 ? hookIds : [...new Set([...hookIds, ...(await lanesAsked(read, mayTake))])], next };
+}
+
+async function lanesAsked(read: Queries, mayTake?: Expression<SqlBool>): Promise<number[]> {
+  const rows = await read
+    .selectFrom('asks')
+    .innerJoin('hooks', 'hooks.hook_id', 'asks.hook_id')
+    .select('hooks.hook_id')
+    .distinct()
+    .where('hooks.date_ended', 'is', null)
+    .$if(mayTake !== undefined, (query) => query.where(mayTake ?? sql<SqlBool>`1 = 1`))
     .execute();
   return rows.map((row) => row.hook_id);
 }
@@ -169,7 +217,8 @@ export async function askedFor(read: Queries, hookId: number, afterAsk: number, 
     .orderBy('asks.ask_id')
     .limit(most)
     .execute();
-  return rows.map((row) => owedRow(row as OwedColumns, row.ask_id));
+  // What is long settled is forgotten some day; nobody wants it once more.
+  return rows.filter((row) => row.kind !== null).map((row) => owedRow(row as OwedColumns, row.ask_id));
 }
 
 /**
@@ -179,7 +228,7 @@ export async function askedFor(read: Queries, hookId: number, afterAsk: number, 
 export async function settle(store: Store, settlements: readonly Settlement[], now: number): Promise<void> {
   await store.write(async (tx) => {
     await insertAttempts(tx.queries, settlements);
-    const current = await currentGenerations(tx.queries, [...new Set(settlements.map((one) => one.hookId))]);
+    const current = await currentGenerations(tx, [...new Set(settlements.map((one) => one.hookId))]);
     const valid: Settlement[] = [];
     for (const one of settlements) {
       if (current.get(one.hookId) !== one.generation) continue;
@@ -226,13 +275,16 @@ async function insertAttempts(queries: Queries, settlements: readonly Settlement
   await queries.insertInto('attempts').values(rows).execute();
 }
 
-async function currentGenerations(queries: Queries, hookIds: readonly number[]): Promise<Map<number, number>> {
-  const rows = await queries
+/** They stay so until this transaction is through: nobody takes one of these lanes meanwhile, or ends it. */
+async function currentGenerations(tx: Tx, hookIds: readonly number[]): Promise<Map<number, number>> {
+  const lanes = tx.queries
     .selectFrom('hooks')
     .select(['hook_id', 'generation'])
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
-    .execute();
+    // Always in this order, so that nodes wait for each other and not for ever.
+    .orderBy('hook_id');
+  const rows = await tx.lock(lanes).execute();
   return new Map(rows.map((row) => [row.hook_id, row.generation]));
 }
 

@@ -19,6 +19,7 @@ export async function revive(write: AccountWrite, hookId: number, endedPosition:
       due_at: null,
       retry_delivery_id: null,
       generation: sql<number>`generation + 1`,
+      lease_owner: 0,
     })
     .where('hook_id', '=', hookId)
     .execute();

@@ -10,6 +10,7 @@ import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Store } from '../store/store.ts';
+import { soleClaims } from './claims.ts';
 import { Engine } from './engine.ts';
 import { record } from './record.ts';
 import { askFor } from './revive.ts';
@@ -28,6 +29,7 @@ for (const { test, database } of stores) {
     };
     const engine = new Engine({
       store: { ...store, write },
+      claims: soleClaims(store),
       clock,
       chance: steadyChance(),
       attempt: async ({ deliveryId }) => {

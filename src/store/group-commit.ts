@@ -132,6 +132,7 @@ export class GroupCommit {
       // One write at a time: it is alone in any case.
       hold: () => undefined,
       tryHold: async () => true,
+      lock: (query) => query,
       withCommit: (queries) => trail(trailing, queries),
       get accessInDoubt() {
         return doubt.access;

@@ -70,7 +70,8 @@ export function migrate(database: DatabaseSync, dialect: Dialect): void {
   }
 }
 
-function versionOf(database: DatabaseSync): number {
+/** Up to which migration a database is; 0 for an empty one. */
+export function versionOf(database: DatabaseSync): number {
   const known = database.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get();
   if (known === undefined) return 0;
   return Number(database.prepare('select coalesce(max(version), 0) as version from migrations').get()?.version);

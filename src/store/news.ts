@@ -7,6 +7,11 @@ export class NewsInTheMaking implements News {
   readonly ended = new Map<number, string>();
   readonly happened = new Set<number>();
   access = false;
+  readonly from: News['from'];
+
+  constructor(from: News['from'] = 'here') {
+    this.from = from;
+  }
 
   /** What a transaction says to it. */
   readonly announcements: Pick<

@@ -21,6 +21,8 @@ type Message = {
   readonly ended?: readonly (readonly [number, string])[];
   readonly happened?: readonly number[];
   readonly access?: true;
+  /** It leaves what is owed to others. */
+  readonly leaves?: true;
 };
 
 /**
@@ -33,6 +35,7 @@ export class NodeSession implements Sessions {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #onNews: (news: News) => void;
+  delivers = false;
   #client: pg.Client | undefined;
   #queries: Queries | undefined;
   #held: number | undefined;
@@ -118,7 +121,10 @@ export class NodeSession implements Sessions {
       this.#waiting = new NewsInTheMaking();
       try {
         for (const message of messagesOf(news))
-          await this.#run('select pg_notify($1, $2)', [CHANNEL, JSON.stringify(message)]);
+          await this.#run('select pg_notify($1, $2)', [
+            CHANNEL,
+            JSON.stringify(this.delivers ? message : { ...message, leaves: true }),
+          ]);
       } catch (error) {
         this.#log.warn({ event: 'news.not_told', err: error });
       }
@@ -127,19 +133,18 @@ export class NodeSession implements Sessions {
   }
 
   #hear(payload: string): void {
-    const news = new NewsInTheMaking();
-    try {
-      const message: Message = JSON.parse(payload);
-      const { announcements } = news;
-      announcements.announceOwed(message.owed ?? []);
-      announcements.announceAsked(message.asked ?? []);
-      for (const [hookId, reason] of message.ended ?? []) announcements.announceEnded([hookId], reason);
-      for (const accountId of message.happened ?? []) announcements.announceHappened(accountId);
-      if (message.access) announcements.announceAccess();
-    } catch (error) {
-      this.#log.warn({ event: 'news.unreadable', err: error });
+    const message = readMessage(payload);
+    if (message === undefined) {
+      this.#log.warn({ event: 'news.unreadable', payload });
       return;
     }
+    const news = new NewsInTheMaking(message.leaves ? 'other' : 'deliverer');
+    const { announcements } = news;
+    announcements.announceOwed(message.owed ?? []);
+    announcements.announceAsked(message.asked ?? []);
+    for (const [hookId, reason] of message.ended ?? []) announcements.announceEnded([hookId], reason);
+    for (const accountId of message.happened ?? []) announcements.announceHappened(accountId);
+    if (message.access) announcements.announceAccess();
     this.#onNews(news);
   }
 
@@ -179,6 +184,14 @@ function backendOf(client: pg.Client): number | undefined {
   return 'processID' in client && typeof client.processID === 'number' ? client.processID : undefined;
 }
 
+function readMessage(payload: string): Message | undefined {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    return undefined;
+  }
+}
+
 function isNews({ owed, asked, ended, happened, access }: News): boolean {
   return owed.size + asked.size + ended.size + happened.size > 0 || access;
 }
@@ -186,7 +199,13 @@ function isNews({ owed, asked, ended, happened, access }: News): boolean {
 function* messagesOf(news: News): Generator<Message> {
   const { owed, asked, ended, happened, access } = news;
   if (owed.size + asked.size + ended.size + happened.size <= IDS_A_MESSAGE) {
-    yield { owed: [...owed], asked: [...asked], ended: [...ended], happened: [...happened], ...(access ? { access } : {}) };
+    yield {
+      owed: [...owed],
+      asked: [...asked],
+      ended: [...ended],
+      happened: [...happened],
+      ...(access ? { access } : {}),
+    };
     return;
   }
   for (const owed of chunks(news.owed)) yield { owed };

@@ -116,6 +116,7 @@ async function transact<T>(carrier: Carrier, work: (tx: Tx) => Promise<T>): Prom
       const { rows } = await carrier.send('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as held', [name]);
       return rows[0]?.held === true;
     },
+    lock: (query) => query.forNoKeyUpdate() as typeof query,
     withCommit: (queries) => trail(trailing, queries),
     // Another node may have changed it since it was read.
     accessInDoubt: true,

@@ -1,4 +1,7 @@
-import type { Queries } from './store.ts';
+import type { Kysely } from 'kysely';
+import type { Tables } from './tables.ts';
+
+type Queries = Kysely<Tables>;
 
 /** What numbers the rows of one table. */
 export type Sequence = {

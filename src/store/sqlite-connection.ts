@@ -6,6 +6,9 @@ import type { Tables } from './tables.ts';
 /** Enough for every shape of query we send; beyond it, the statement unused for longest goes. */
 const CACHED_STATEMENTS = 400;
 
+/** How long a patient connection waits for others. */
+const LONGEST_PATIENCE_MS = 10_000;
+
 /** SQLite's primary result codes that we act on (the low byte of an extended code). */
 export const SQLITE_BUSY = 5;
 export const SQLITE_IOERR = 10;
@@ -23,11 +26,12 @@ export class SqliteConnection {
   readonly queries: Kysely<Tables>;
   readonly #statements = new Map<string, Prepared>();
 
-  constructor(path: string, options: { readOnly: boolean }) {
+  /** @param options `patient`: waits inside SQLite for others; for a command that has nothing else to do */
+  constructor(path: string, options: { readOnly: boolean; patient?: true }) {
     // Busy timeout 0: waiting inside SQLite would stop the event loop; the store waits on a timer instead.
     this.database = new DatabaseSync(path, {
       readOnly: options.readOnly,
-      timeout: 0,
+      timeout: options.patient ? LONGEST_PATIENCE_MS : 0,
       enableForeignKeyConstraints: true,
     });
     this.database.function('fold', { deterministic: true }, (text) => String(text).toLowerCase());

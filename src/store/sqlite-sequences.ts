@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Queries } from './store.ts';
 import type { Sequence, Sequences } from './sequences.ts';
+import type { Queries } from './store.ts';
 
 /** SQLite keeps the last id of each table with `autoincrement` in a table of its own, from the first row on. */
 export const sequences: Sequences = {

@@ -1,12 +1,12 @@
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { keepOldVersion } from './before-migration.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Location, OpenOptions } from './location.ts';
-import { type Dialect, migrate } from './migrate.ts';
+import { type Dialect, migrate, migrations } from './migrate.ts';
 import { Listeners } from './news.ts';
 import { dropInBites } from './ranges.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
+import { asFault, makeFile, takeLock } from './sqlite-file.ts';
 import { sequences } from './sqlite-sequences.ts';
 import { type Queries, type Store, StoreFault } from './store.ts';
 
@@ -43,6 +43,8 @@ export async function openStore(options: Options): Promise<Store> {
   try {
     const connection = new SqliteConnection(path, { readOnly: false });
     writer = connection;
+    const newest = migrations(dialect).length;
+    await whenNotBusy(() => keepOldVersion(connection.database, { ...options, path, newest }));
     await whenNotBusy(() => prepareFile(connection, options));
     const reader = new SqliteConnection(path, { readOnly: true });
     return createStore(path, connection, reader, lock, options.onFatal);
@@ -139,65 +141,18 @@ function checkVersion(): void {
   }
 }
 
-/** Makes a file that only its owner may read, unless it is there; SQLite gives those beside it the same mode. */
-function makeFile(path: string): void {
-  try {
-    makeFolder(dirname(path));
-    // Never opened when it is there: closing it again would let go of every lock that this process has on it.
-    closeSync(openSync(path, 'wx', 0o600));
-  } catch (error) {
-    if (!isThere(error)) throw asFault(error, path);
-  }
-}
-
-function isThere(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
-}
-
-/** One folder after the other: Node's own recursive way never ends where the system takes no folders, as in /proc. */
-function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  if (!existsSync(dirname(path))) makeFolder(dirname(path));
-  mkdirSync(path, { mode: 0o700 });
-}
-
-/**
- * Holds the file against a second service for as long as this process lives, however it ends: an exclusive lock on a
- * small file beside it, which the operating system takes back with the process.
- */
-function takeLock(path: string): DatabaseSync {
-  let lock: DatabaseSync | undefined;
-  // By its true name: a link to the file leads to the same lock.
-  const name = `${realpathSync(path)}.lock`;
-  makeFile(name);
-  try {
-    lock = new DatabaseSync(name, { timeout: 0 });
-    lock.exec('pragma locking_mode = exclusive; begin exclusive; create table if not exists held (by text); commit');
-    return lock;
-  } catch (error) {
-    lock?.close();
-    if (sqliteCode(error) === SQLITE_BUSY) throw new StoreFault(`Another service is running on ${path}.`);
-    throw asFault(error, name);
-  }
-}
-
 const LONGEST_OPENING_MS = 10_000;
 
 /** Another process may be opening or migrating the same file at this moment; it is done soon. */
-async function whenNotBusy(run: () => void): Promise<void> {
+async function whenNotBusy(run: () => Promise<void> | void): Promise<void> {
   const giveUpAt = performance.now() + LONGEST_OPENING_MS;
   for (;;) {
     try {
-      run();
+      await run();
       return;
     } catch (error) {
       if (sqliteCode(error) !== SQLITE_BUSY || performance.now() > giveUpAt) throw error;
     }
     await new Promise<void>((resolve) => setTimeout(resolve, 10));
   }
-}
-
-function asFault(error: unknown, path: string): StoreFault {
-  if (error instanceof StoreFault) return error;
-  return new StoreFault(`The database ${path} cannot be opened: ${error instanceof Error ? error.message : error}.`);
 }

@@ -17,6 +17,8 @@ export type News = {
   readonly happened: ReadonlySet<number>;
   /** A key was revoked, or a user changed or deleted: who was let in may not be let in now. */
   readonly access: boolean;
+  /** Where it was committed: here, at a node that takes up what is owed itself, or at one that leaves it to others. */
+  readonly from: 'here' | 'deliverer' | 'other';
 };
 
 /** One transaction: queries, and what is to be told when, and only when, it has committed. */
@@ -34,11 +36,16 @@ export type Tx = {
   hold(accountId: number, how: Holding): void;
   /** Takes a name for this transaction alone, on every node; false when another transaction has it at this moment. */
   tryHold(name: string): Promise<boolean>;
+  /** Keeps the rows that a query finds from being changed by others until this transaction is through. */
+  readonly lock: <Q extends Lockable>(query: Q) => Q;
   /** Queries that are on their way and whose results the work need not wait for: they are sent with the commit. */
   withCommit(queries: Promise<unknown>): void;
   /** What is remembered of who may do what is not to be relied on: it may have changed since, or in this very commit. */
   readonly accessInDoubt: boolean;
 };
+
+/** A query whose rows can be kept from others. */
+export type Lockable = { forNoKeyUpdate(): unknown };
 
 /** `alone`: what it reads stays true until it commits. `beside`: it adds, and reads only what is there or is not. */
 export type Holding = 'alone' | 'beside';
@@ -90,6 +97,8 @@ export type Growing = keyof typeof growing;
 
 /** How the nodes on one database know of each other. */
 export type Sessions = {
+  /** Whether this node delivers: what it commits, it takes up itself. The others are told so. */
+  delivers: boolean;
   /** Queries on this node's own connection, each for itself, that wait for no other; throws while it is lost. */
   readonly queries: Queries;
   /** Shows the others that this node's connection is open, for as long as it is. */

@@ -39,7 +39,8 @@ export async function importFrom(ports: ImportPorts): Promise<Checked> {
   await store.snapshot((queries) => verify(queries, file.scope, file.end, progress)).catch(addAdvice);
   await store.write(async (tx) => {
     for (const sequence of await store.sequences.all(tx.queries)) {
-      await store.sequences.raise(tx.queries, sequence, file.header.issued[sequence.table] ?? 0);
+      const issued = file.header.issued[sequence.table] ?? 0;
+      if (issued > 0) await store.sequences.raise(tx.queries, sequence, issued);
     }
     await finish(tx);
   });

@@ -16,7 +16,7 @@ export async function findUnfinished(read: Queries): Promise<Unfinished | undefi
 export function explain({ work }: Pick<Unfinished, 'work'>): string {
   return work === 'import'
     ? 'An import into this database was not finished: carillon import --resume goes on with it, carillon import --undo takes it back.'
-    : 'The removal of an account from this database was not finished: carillon import --undo goes on with it.';
+    : 'The removal of an account from this database was not finished: carillon import --undo brings it to its end.';
 }
 
 /** Closes the database to everything else from here on. */

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { Cleanup, Json } from './service.ts';
+import type { Cleanup } from './cleanup.ts';
+import { atEnd } from './cleanup.ts';
+import type { Json } from './service.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
@@ -62,7 +64,7 @@ export async function serve(
     child.kill('SIGTERM');
     return exited;
   };
-  context.after(stop);
+  atEnd(context, stop);
   // The greeting is one write.
   const ended = await Promise.race([stdout.first, exited]);
   if (!stdout.text.startsWith('console: ')) throw new Error(`it did not start (${ended}): ${stderr.text}`);

@@ -6,7 +6,9 @@ import { createLog } from '../../src/log.ts';
 import { type OpenOptions, parseDatabase } from '../../src/store/location.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Cleanup, Json } from './service.ts';
+import type { Cleanup } from './cleanup.ts';
+import { atEnd } from './cleanup.ts';
+import type { Json } from './service.ts';
 
 /** What a store of a test is opened with, beside its database. */
 export function openingOf(database: string): OpenOptions {
@@ -34,7 +36,7 @@ export async function openAt(
     closed ??= store.close();
     return closed;
   };
-  context.after(close);
+  atEnd(context, close);
   return { ...store, close };
 }
 

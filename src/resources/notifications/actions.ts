@@ -35,14 +35,14 @@ export async function followNotifications(
     .executeTakeFirstOrThrow();
   if (after === position) return { rows: [], next: after, isEnd: true };
   // Ahead of everything, or from before a restore: it was never given out in this life of the database.
-  if (after !== undefined && (after > position || after < epochStart - 1)) throw new Problem('cursor_gone');
+  if (after !== undefined && (after > position || after < epochStart)) throw new Problem('cursor_gone');
 
   const rows: NotificationRow[] = [];
   const isFor = (row: Occurrence) => isWanted(row, caller, wanted);
   let reached = after;
   for (let scanned = 0; scanned < MOST_A_CALL; ) {
     const size = Math.min(MOST_AT_ONCE, Math.max(FEWEST_AT_ONCE, limit - rows.length));
-    const found = await occurrencesAfter(view, reached ?? epochStart - 1, size);
+    const found = await occurrencesAfter(view, reached ?? epochStart, size);
     // Positions have no gap: where the next one is missing, it is not kept any more.
     const [first] = found;
     if (reached !== undefined && reached < position && first?.position !== reached + 1)

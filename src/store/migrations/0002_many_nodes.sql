@@ -17,7 +17,7 @@ create index hooks_leased on hooks (lease_owner, hook_id) where lease_owner <> 0
 create index hooks_to_let_go on hooks (lease_owner) where lease_owner <> 0 and date_ended is not null;
 
 -- occurred_at: the account's own clock, which never goes back, so that old positions are the first ones. epoch_start:
--- the first position that was given out since the last restore; a cursor from before it leads nowhere.
+-- the position that the last restore set it to; a cursor from before it leads nowhere.
 alter table positions add column occurred_at {int} not null default 0;
 alter table positions add column epoch_start {int} not null default 0;
 

@@ -1,0 +1,55 @@
+import type { Store } from '../store/store.ts';
+import { type LaneRow, lanesWithWork, takeUp, type Work } from './queue.ts';
+
+/** What a node tells its engine. */
+export type ClaimListeners = {
+  /** Attempts may begin again. */
+  readonly onMayBegin: () => void;
+  /** Something is owed or asked for on these, and nobody has it. */
+  readonly onWork: (hookIds: readonly number[]) => void;
+  /** Lanes of these hooks are not this node's any more; all of them are not, when undefined. */
+  readonly onLost: (hookIds: readonly number[] | undefined) => void;
+};
+
+/** How lanes come to an engine, and how it knows that they are its own. */
+export type Claims = {
+  /** Begins; the engine hears from here on. */
+  start(listeners: ClaimListeners): Promise<void>;
+  /** Whether an attempt may begin at this very moment. */
+  mayBegin(): boolean;
+  /** Takes these lanes up, as far as they are live and nobody else's. */
+  takeUp(hookIds: readonly number[]): Promise<LaneRow[]>;
+  /** Lets go of lanes, each as it was taken up. */
+  letGo(lanes: readonly Held[]): Promise<void>;
+  /** From now on nothing is taken up, and what is let go of is for the others. */
+  standDown(): void;
+  /** Lets go of everything, at a stop. */
+  stop(): Promise<void>;
+  /** How often what may be taken up is looked for, milliseconds, whatever wake-ups there were. */
+  readonly pollMs: number;
+  /** Whether lanes that are idle are to be let go, so that others may have them. */
+  readonly shares: boolean;
+  /** Hooks behind this one that something is owed to or asked for on and that may be taken up; and where to go on. */
+  findWork(after: number): Promise<Work>;
+};
+
+/** A lane as it was taken up. */
+export type Held = { readonly hookId: number; readonly generation: number };
+
+/** How often the database is asked for what no wake-up told of, where there is no other node. */
+const POLL_MS = 60_000;
+
+/** Where this process has the database alone, every lane is its own. */
+export function soleClaims(store: Store): Claims {
+  return {
+    pollMs: POLL_MS,
+    shares: false,
+    async start() {},
+    mayBegin: () => true,
+    takeUp: (hookIds) => takeUp(store.read, hookIds),
+    async letGo() {},
+    standDown() {},
+    async stop() {},
+    findWork: (after) => lanesWithWork(store.read, after),
+  };
+}

@@ -1,0 +1,266 @@
+import { type Expression, type SqlBool, sql } from 'kysely';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import type { News, Sessions, Store } from '../store/store.ts';
+import { version } from '../version.ts';
+import type { ClaimListeners, Claims, Held } from './claims.ts';
+import { claim, type LaneRow, lanesWithWork, type Work } from './queue.ts';
+
+/** How often a node says that it lives, and looks at the others. */
+const BEAT_MS = 200;
+
+/** How long after a beat was sent attempts may still begin, on this node's own monotonic clock. */
+const FRESH_MS = 1_200;
+
+/** No beat for this long, and its connection closed: it was killed. Longer than a beat of its own may count. */
+const KILLED_AFTER_MS = FRESH_MS + 100;
+
+/** No beat for this long although its connection is open: it is paused, or cut off. */
+const SILENT_AFTER_MS = 8_000;
+
+/** How often the database is asked for what no wake-up told of. */
+const POLL_MS = 1_000;
+
+/** Failing lanes that are due later than this are taken up later. */
+const SOON_MS = 30_000;
+
+/** How often a write that ended a hook asks whether the node that has its lane has let go. */
+const ASK_AGAIN_MS = 10;
+
+/** What is known of another node: its beat, and since when it has stood still, by our own monotonic clock. */
+type Other = { beat: number; since: number };
+
+export type NodePorts = {
+  readonly store: Store;
+  readonly sessions: Sessions;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What it is for: shown to people who look into the table. */
+  readonly role: string;
+};
+
+/**
+ * One of several nodes on a database. Lanes are leased to nodes, and a lease lasts as long as its node's beat: every
+ * node counts its own up, and may begin attempts only shortly after it has. One whose beat stands still for longer than
+ * that is taken away by the others, and its lanes are free. No clock is compared with another: each measures by its own
+ * how long a number has not changed.
+ */
+export class Node implements Claims {
+  readonly pollMs = POLL_MS;
+  readonly shares = true;
+  readonly #ports: NodePorts;
+  readonly #others = new Map<number, Other>();
+  #listeners: ClaimListeners | undefined;
+  #nodeId = 0;
+  #freshUntil = 0;
+  #beating: Promise<void> | undefined;
+  #stopped = false;
+  #leaving = false;
+  #silent = false;
+  #cancelBeat: () => void = () => undefined;
+
+  constructor(ports: NodePorts) {
+    this.#ports = ports;
+    // C13, C23: whoever ends a hook waits until the node that has its lane has let go of it.
+    ports.store.onCommitted((news) => this.#whenLetGo(news));
+  }
+
+  async start(listeners: ClaimListeners): Promise<void> {
+    this.#listeners = listeners;
+    this.#ports.sessions.delivers = true;
+    await this.#join();
+    await this.#beat();
+    this.#beatOn();
+  }
+
+  mayBegin(): boolean {
+    return !this.#leaving && this.#ports.clock.monotonic() < this.#freshUntil;
+  }
+
+  async takeUp(hookIds: readonly number[]): Promise<LaneRow[]> {
+    const nodeId = this.#nodeId;
+    const rows = await this.#ports.store.write(({ queries }) => claim(queries, nodeId, hookIds, mayTake(nodeId)));
+    // Taken away meanwhile: then these are nobody's.
+    return nodeId === this.#nodeId ? rows : [];
+  }
+
+  async letGo(lanes: readonly Held[]): Promise<void> {
+    if (lanes.length === 0) return;
+    const nodeId = this.#nodeId;
+    await this.#ports.store.write(async (tx) => {
+      const { queries } = tx;
+      if (this.#leaving) tx.announceOwed(lanes.map((lane) => lane.hookId));
+      for (const { hookId, generation } of lanes) {
+        await queries
+          .updateTable('hooks')
+          .set({ lease_owner: 0 })
+          .where('hook_id', '=', hookId)
+          .where('lease_owner', '=', nodeId)
+          // Taken up anew by this node since: then it is held. An end raises it, too, and is to be let go.
+          .where(({ or, eb }) => or([eb('generation', '=', generation), eb('date_ended', 'is not', null)]))
+          .execute();
+      }
+    });
+  }
+
+  findWork(after: number): Promise<Work> {
+    const { store, clock } = this.#ports;
+    const soon = clock.now() + SOON_MS;
+    const free = sql<SqlBool>`${mayTake(this.#nodeId)} and (hooks.due_at is null or hooks.due_at <= ${soon})`;
+    return lanesWithWork(store.read, after, free);
+  }
+
+  standDown(): void {
+    this.#leaving = true;
+    this.#ports.sessions.delivers = false;
+  }
+
+  /** Its lanes are free at once, and the others hear of those with work. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelBeat();
+    await this.#beating;
+    const { store } = this.#ports;
+    const nodeId = this.#nodeId;
+    await store.write(async (tx) => {
+      const freed = await tx.queries
+        .updateTable('hooks')
+        .set({ lease_owner: 0 })
+        .where('lease_owner', '=', nodeId)
+        .returning(['hook_id', 'date_ended'])
+        .execute();
+      await tx.queries.deleteFrom('nodes').where('node_id', '=', nodeId).execute();
+      tx.announceOwed(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
+    });
+  }
+
+  async #join(): Promise<void> {
+    const { store, sessions, role } = this.#ports;
+    const { node_id } = await store.write(({ queries }) =>
+      queries.insertInto('nodes').values({ version, role }).returning('node_id').executeTakeFirstOrThrow(),
+    );
+    this.#nodeId = node_id;
+    await sessions.hold(node_id);
+  }
+
+  #beatOn(): void {
+    if (this.#stopped) return;
+    this.#cancelBeat = this.#ports.clock.after(BEAT_MS, () => {
+      this.#beating = this.#beat()
+        .catch((error: unknown) => this.#fellSilent(error))
+        .finally(() => this.#beatOn());
+    });
+  }
+
+  /** Said once, however long it lasts. */
+  #fellSilent(error: unknown): void {
+    if (!this.#silent) this.#ports.log.warn({ event: 'node.beat_failed', err: error });
+    this.#silent = true;
+  }
+
+  /** One beat, and a look at the others: one round trip. */
+  async #beat(): Promise<void> {
+    const { sessions, clock } = this.#ports;
+    const nodeId = this.#nodeId;
+    const sentAt = clock.monotonic();
+    const { queries } = sessions;
+    const [own, others, held, ended] = await Promise.all([
+      queries
+        .updateTable('nodes')
+        .set({ beat: sql<number>`beat + 1` })
+        .where('node_id', '=', nodeId)
+        .returning('node_id')
+        .execute(),
+      queries.selectFrom('nodes').select(['node_id', 'beat']).where('node_id', '<>', nodeId).execute(),
+      sessions.held(),
+      queries
+        .selectFrom('hooks')
+        .select(['hook_id'])
+        .where('lease_owner', '=', nodeId)
+        .where('date_ended', 'is not', null)
+        .execute(),
+    ]);
+    if (own.length === 0) return this.#wasTakenAway();
+    this.#silent = false;
+    const wasFresh = clock.monotonic() < this.#freshUntil;
+    this.#freshUntil = sentAt + FRESH_MS;
+    if (ended.length > 0) this.#listeners?.onLost(ended.map((row) => row.hook_id));
+    if (!wasFresh) this.#listeners?.onMayBegin();
+    await this.#lookAtOthers(others, held);
+  }
+
+  /** The others thought it dead: it has nothing any more, and begins anew. */
+  async #wasTakenAway(): Promise<void> {
+    this.#ports.log.warn({ event: 'node.taken_away', node_id: this.#nodeId });
+    this.#freshUntil = 0;
+    this.#listeners?.onLost(undefined);
+    await this.#join();
+  }
+
+  async #lookAtOthers(others: readonly { node_id: number; beat: number }[], held: ReadonlySet<number>): Promise<void> {
+    const now = this.#ports.clock.monotonic();
+    for (const known of this.#others.keys()) {
+      if (!others.some((one) => one.node_id === known)) this.#others.delete(known);
+    }
+    for (const { node_id, beat } of others) {
+      const known = this.#others.get(node_id);
+      if (known === undefined || known.beat !== beat) {
+        this.#others.set(node_id, { beat, since: now });
+        continue;
+      }
+      const stillMs = now - known.since;
+      const limitMs = held.has(node_id) ? SILENT_AFTER_MS : KILLED_AFTER_MS;
+      if (stillMs > limitMs) await this.#takeAway(node_id, beat, stillMs);
+    }
+  }
+
+  /** Its lanes are free for whoever comes first. */
+  async #takeAway(nodeId: number, beat: number, stillMs: number): Promise<void> {
+    const { store, log } = this.#ports;
+    const freed = await store.write(async ({ queries }) => {
+      // Unless it has beaten since.
+      const gone = await queries
+        .deleteFrom('nodes')
+        .where('node_id', '=', nodeId)
+        .where('beat', '=', beat)
+        .returning('node_id')
+        .execute();
+      if (gone.length === 0) return undefined;
+      return queries
+        .updateTable('hooks')
+        .set({ lease_owner: 0 })
+        .where('lease_owner', '=', nodeId)
+        .returning(['hook_id', 'date_ended'])
+        .execute();
+    });
+    this.#others.delete(nodeId);
+    if (freed === undefined) return;
+    log.warn({ event: 'node.gone', node_id: nodeId, still_ms: Math.round(stillMs), lanes: freed.length });
+    this.#listeners?.onWork(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
+  }
+
+  /** Resolves when no other node can begin an attempt on hooks that have ended here. */
+  async #whenLetGo({ ended, from }: News): Promise<void> {
+    if (ended.size === 0 || from !== 'here') return;
+    const hookIds = [...ended.keys()];
+    const { store, clock } = this.#ports;
+    for (;;) {
+      const held = await store.read
+        .selectFrom('hooks')
+        .innerJoin('nodes', 'nodes.node_id', 'hooks.lease_owner')
+        .select('hooks.hook_id')
+        .where('hooks.hook_id', 'in', hookIds)
+        .where('hooks.date_ended', 'is not', null)
+        .where('nodes.node_id', '<>', this.#nodeId)
+        .execute();
+      if (held.length === 0) return;
+      await new Promise<void>((resolve) => clock.after(ASK_AGAIN_MS, resolve));
+    }
+  }
+}
+
+/** A lane is free where no node has it, or this one, or one that is gone. */
+function mayTake(nodeId: number): Expression<SqlBool> {
+  return sql<SqlBool>`(hooks.lease_owner in (0, ${nodeId})
+    or not exists (select 1 from nodes where nodes.node_id = hooks.lease_owner))`;
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openAt } from '../../test/harness/database.ts';
+import { stores } from '../../test/harness/stores.ts';
+import { columnsOf, contents, tables } from './contents.ts';
+
+/** What belongs to the database and to no account. */
+const NOT_MOVED = ['migrations', 'nodes', 'transfers'];
+
+for (const store of stores) {
+  store.test('every table of the database is moved, with every column, but for those that are named', async (t) => {
+    const { read } = await openAt(t, await store.database(t));
+    const all = await read.introspection.getTables();
+    // Ranges of a table are tables of their own, by its name and an underscore.
+    const isRange = (name: string) =>
+      tables.some((table) => name.startsWith(`${table}_`)) && /_(rest|w\d+)$/.test(name);
+    const found = all.filter(({ name, isView }) => !isView && !isRange(name));
+    const names = found.map(({ name }) => name).filter((name) => !name.startsWith('sqlite_'));
+    assert.deepEqual(names.filter((name) => !NOT_MOVED.includes(name)).sort(), [...tables].sort());
+    for (const table of tables) {
+      const columns = found.find(({ name }) => name === table)?.columns.map(({ name }) => name) ?? [];
+      assert.deepEqual(columns.sort(), Object.keys(contents[table].columns).sort(), table);
+      const left = Object.keys(contents[table].columns).filter((column) => !columnsOf(table).includes(column));
+      assert.deepEqual(left, table === 'hooks' ? ['lease_owner'] : [], table);
+    }
+  });
+}
+
+test('what tells, and what lets in, is moved last: until then nothing is told, and nobody comes in', () => {
+  assert.deepEqual(tables.slice(-4), ['owed', 'asks', 'api_keys', 'idempotency']);
+});

@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { openAt } from '../../test/harness/database.ts';
+import { allRows, fillAccount, type Ids } from '../../test/harness/filled.ts';
+import { exported, imported, importKilled, linesIn, unseen } from '../../test/harness/moved.ts';
+import { temporaryFolder } from '../../test/harness/service.ts';
+import { stores } from '../../test/harness/stores.ts';
+import { systemClock } from '../clock.ts';
+import type { Store } from '../store/store.ts';
+import { contents, tables } from './contents.ts';
+import { exportTo } from './export.ts';
+import { removeMoved, undoImport } from './remove.ts';
+import { findUnfinished } from './unfinished.ts';
+
+const ACME: Ids = { accountId: 1, first: 2_001, count: 9 };
+const OTHER: Ids = { accountId: 2, first: 7_001, count: 6 };
+
+/** Two accounts with rows in every table. */
+async function fill(store: Store): Promise<void> {
+  await fillAccount(store, 'acme.test', ACME);
+  await fillAccount(store, 'other.test', OTHER);
+}
+
+/** What an import must leave: all that is moved, and the lanes free. */
+async function movedRows(store: Store): ReturnType<typeof allRows> {
+  const rows = await allRows(store);
+  return { ...rows, hooks: (rows.hooks ?? []).map((hook) => ({ ...hook, lease_owner: 0 })) };
+}
+
+async function highestIds(store: Store): Promise<Map<string, number>> {
+  const all = await store.sequences.all(store.read);
+  return new Map(all.filter(({ table }) => Object.hasOwn(contents, table)).map(({ table, last }) => [table, last]));
+}
+
+for (const from of stores) {
+  for (const to of stores) {
+    from.test(`a whole service moves, row by row the same, to ${to.name}, and back`, async (t) => {
+      const path = join(temporaryFolder(t), 'service.jsonl');
+      const source = await openAt(t, await from.database(t));
+      await fill(source);
+      await source.write(({ queries }) => queries.updateTable('hooks').set({ lease_owner: 77 }).execute());
+      const rows = await movedRows(source);
+      for (const table of tables) assert.ok((rows[table]?.length ?? 0) >= 2, table);
+      const end = await exported(source, path);
+
+      const destination = await openAt(t, await to.database(t));
+      assert.deepEqual((await imported(destination, path)).end, end);
+      assert.deepEqual(await allRows(destination), rows);
+      assert.equal(await findUnfinished(destination.read), undefined);
+
+      const again = await exported(destination, `${path}.back`);
+      assert.deepEqual(again.tables, end.tables);
+      const third = await openAt(t, await from.database(t));
+      await imported(third, `${path}.back`);
+      assert.deepEqual(await allRows(third), rows);
+    });
+
+    from.test(`C5 what was issued is not issued again after a move to ${to.name}, deleted or not`, async (t) => {
+      const path = join(temporaryFolder(t), 'service.jsonl');
+      const source = await openAt(t, await from.database(t));
+      await fill(source);
+      const event = { account_id: 2, event_name: 'x', start_date: '', due_date: '', project_id: 0, user_id: 1 };
+      const make = (store: Store) =>
+        store.write(({ queries }) =>
+          queries
+            .insertInto('events')
+            .values({ ...event, date_created: 1, date_modified: null })
+            .returning('event_id')
+            .executeTakeFirstOrThrow(),
+        );
+      await source.write(async ({ queries }) => {
+        for (const sequence of await source.sequences.all(queries))
+          await source.sequences.raise(queries, sequence, 9_000);
+      });
+      const { event_id } = await make(source);
+      assert.equal(event_id, 9_001);
+      await source.write(({ queries }) => queries.deleteFrom('events').where('event_id', '=', event_id).execute());
+      await exported(source, path);
+      const destination = await openAt(t, await to.database(t));
+      await imported(destination, path);
+      assert.deepEqual(await highestIds(destination), await highestIds(source));
+      assert.equal((await make(destination)).event_id, 9_002);
+    });
+  }
+}
+
+for (const { test, database } of stores) {
+  test('an export of one account holds all of it and nothing of another: no row, no id, no name', async (t) => {
+    const path = join(temporaryFolder(t), 'acme.jsonl');
+    const source = await openAt(t, await database(t));
+    await fill(source);
+    const end = await exported(source, path, 'ACME.test');
+    const [, ...lines] = linesIn(path);
+    for (const line of lines) assert.doesNotMatch(line, /\b(?:70|65)\d\d\b|other\.test/);
+    const accounts = lines.slice(0, -1).map((line) => JSON.parse(line).row.account_id);
+    assert.deepEqual([...new Set(accounts)], [ACME.accountId]);
+    for (const table of tables) {
+      const all = await source.read.selectFrom(table).select('account_id').where('account_id', '=', 1).execute();
+      assert.equal(end.tables[table]?.rows, all.length, table);
+    }
+  });
+
+  test('an account comes to others when nothing of it is there, and they stay as they were', async (t) => {
+    const path = join(temporaryFolder(t), 'acme.jsonl');
+    const source = await openAt(t, await database(t));
+    await fill(source);
+    const whole = await movedRows(source);
+    await exported(source, path, 'acme.test');
+    const destination = await openAt(t, await database(t));
+    await fillAccount(destination, 'other.test', OTHER);
+    await imported(destination, path);
+    assert.deepEqual(await movedRows(destination), whole);
+  });
+
+  test('an account that collides is refused, a line for each kind of what is taken, and nothing is written', async (t) => {
+    const path = join(temporaryFolder(t), 'acme.jsonl');
+    const source = await openAt(t, await database(t));
+    await fill(source);
+    await exported(source, path, 'acme.test');
+    const destination = await openAt(t, await database(t));
+    await fillAccount(destination, 'acme.test', { accountId: 5, first: 2_009, count: 3 });
+    const before = await allRows(destination);
+    await assert.rejects(imported(destination, path), (error: Error) => {
+      const lines = error.message.split('\n');
+      assert.ok(lines.includes('Taken in this database: the domain acme.test.'));
+      assert.ok(lines.includes('Taken in this database: the ids in events 2009.'));
+      assert.ok(lines.includes('Taken in this database: the targets with the hash target_hash 2009 ä😀.'));
+      assert.ok(lines.includes('Taken in this database: the keys with the hash key_hash 2009 ä😀.'));
+      assert.equal(lines.at(-1), 'Ids are kept: this account goes into an empty database of its own.');
+      return true;
+    });
+    assert.deepEqual(await allRows(destination), before);
+    assert.equal(await findUnfinished(destination.read), undefined);
+  });
+
+  test('a delivery that is owed here collides with one that is settled there: their id is one', async (t) => {
+    const path = join(temporaryFolder(t), 'acme.jsonl');
+    const source = await openAt(t, await database(t));
+    await fillAccount(source, 'acme.test', ACME);
+    await exported(source, path, 'acme.test');
+    const destination = await openAt(t, await database(t));
+    await fillAccount(destination, 'other.test', { ...OTHER, first: ACME.first + 500 });
+    await assert.rejects(imported(destination, path), /the ids in owed 2001, 2002, 2003, 2004, 2005 and 1 more\./);
+  });
+
+  test('a whole service goes into an empty database alone', async (t) => {
+    const path = join(temporaryFolder(t), 'service.jsonl');
+    const source = await openAt(t, await database(t));
+    await fill(source);
+    await exported(source, path);
+    const destination = await openAt(t, await database(t));
+    await fillAccount(destination, 'third.test', { accountId: 9, first: 90_001, count: 1 });
+    const before = await allRows(destination);
+    await assert.rejects(imported(destination, path), {
+      message: 'The database is not empty (it has third.test): a whole service goes into an empty one.',
+    });
+    assert.deepEqual(await allRows(destination), before);
+  });
+
+  test('an export shows one moment, whatever is written while it runs', async (t) => {
+    const source = await openAt(t, await database(t));
+    await fill(source);
+    let text = '';
+    let late = 0;
+    const sink = {
+      async write(more: string) {
+        text += more;
+        late += 1;
+        await fillAccount(source, `late-${late}.test`, {
+          accountId: 10 + late,
+          first: 20_000 + late * 1_000,
+          count: 1,
+        });
+      },
+    };
+    const end = await exportTo(sink, { store: source, domain: null, clock: systemClock, progress: unseen });
+    assert.ok(late > tables.length);
+    assert.equal(end.tables.accounts?.rows, 2);
+    assert.equal(end.tables.idempotency?.rows, ACME.count + OTHER.count);
+    assert.doesNotMatch(text, /late-/);
+    await assert.rejects(exportTo(sink, { store: source, domain: 'no.test', clock: systemClock, progress: unseen }), {
+      message: 'There is no account with the domain no.test.',
+    });
+  });
+
+  test('an import that is killed at any moment goes on with --resume and comes to the same', async (t) => {
+    const path = join(temporaryFolder(t), 'service.jsonl');
+    const source = await openAt(t, await database(t));
+    await fill(source);
+    const rows = await movedRows(source);
+    const { rows: total } = await exported(source, path);
+    const into = await database(t);
+    const moments: [string, number][] = [
+      ['checking the file', 5],
+      ['import', 0],
+      ['import', 1],
+      ['import', Math.floor(total / 2)],
+      ['import', total],
+      ['comparing', 0],
+      ['comparing', total],
+    ];
+    let line = 0;
+    for (const [stage, after] of moments) {
+      assert.equal(await importKilled(into, path, stage, after), 'SIGKILL', `${stage} ${after}`);
+      const store = await openAt(t, into);
+      const unfinished = await findUnfinished(store.read);
+      assert.equal(unfinished === undefined, stage === 'checking the file', `${stage} ${after}`);
+      assert.ok((unfinished?.line ?? 0) >= line);
+      line = unfinished?.line ?? 0;
+      await store.close();
+    }
+    assert.equal(line, total + 1);
+    const destination = await openAt(t, into);
+    await imported(destination, path, { resume: true });
+    assert.deepEqual(await allRows(destination), rows);
+    assert.deepEqual(await highestIds(destination), await highestIds(source));
+    assert.equal(await findUnfinished(destination.read), undefined);
+  });
+
+  test('what was not finished goes on as it was begun and not otherwise, or is taken back whole', async (t) => {
+    const folder = temporaryFolder(t);
+    const [path, another] = [join(folder, 'acme.jsonl'), join(folder, 'again.jsonl')];
+    const source = await openAt(t, await database(t));
+    await fill(source);
+    await exported(source, path, 'acme.test');
+    await exported(source, another, 'other.test');
+    const into = await database(t);
+    const first = await openAt(t, into);
+    await fillAccount(first, 'other.test', OTHER);
+    const before = await allRows(first);
+    await first.close();
+    assert.equal(await importKilled(into, path, 'import', 40), 'SIGKILL');
+
+    const destination = await openAt(t, into);
+    assert.notDeepEqual(await allRows(destination), before);
+    await assert.rejects(
+      imported(destination, path),
+      /^TransferFault: An import into this database was not finished: /,
+    );
+    await assert.rejects(imported(destination, another, { resume: true }), /is of another file than /);
+    const ports = { store: destination, clock: systemClock, progress: unseen };
+    await assert.rejects(removeMoved(ports, another, 'other.test'), /An import into this database was not finished/);
+    assert.equal(await undoImport(ports), 40 + 2);
+    assert.deepEqual(await allRows(destination), before);
+    await assert.rejects(undoImport(ports), { message: 'There is no import that was not finished.' });
+    await imported(destination, path);
+    assert.deepEqual(await allRows(destination), await movedRows(source));
+  });
+
+  test('what stands in the database in the end is compared with the file: a difference is named and keeps it closed', async (t) => {
+    const path = join(temporaryFolder(t), 'service.jsonl');
+    const source = await openAt(t, await database(t));
+    await fill(source);
+    await exported(source, path);
+    const into = await database(t);
+    assert.equal(await importKilled(into, path, 'comparing', 0), 'SIGKILL');
+    const destination = await openAt(t, into);
+    await destination.write(async ({ queries }) => {
+      await queries.updateTable('events').set({ event_name: 'another' }).where('event_id', '=', 2_003).execute();
+      await queries.deleteFrom('asks').where('ask_id', '=', 2_004).execute();
+    });
+    await assert.rejects(imported(destination, path, { resume: true }), {
+      message: [
+        'events: the rows in the database are not those of the file.',
+        'asks: 14 rows in the database, 15 in the file.',
+        'The database stays closed: carillon import --undo takes the import back.',
+      ].join('\n'),
+    });
+    assert.equal((await findUnfinished(destination.read))?.work, 'import');
+  });
+
+  test('an account that was moved is removed as its export has it, and the others stay', async (t) => {
+    const folder = temporaryFolder(t);
+    const path = join(folder, 'acme.jsonl');
+    const source = await openAt(t, await database(t));
+    await fillAccount(source, 'other.test', OTHER);
+    const others = await allRows(source);
+    await fillAccount(source, 'acme.test', ACME);
+    const ports = { store: source, clock: systemClock, progress: unseen };
+    await exported(source, path, 'acme.test');
+    await exported(source, join(folder, 'service.jsonl'));
+
+    await assert.rejects(removeMoved(ports, path, 'other.test'), /is no export of other\.test alone/);
+    await assert.rejects(
+      removeMoved(ports, join(folder, 'service.jsonl'), 'acme.test'),
+      /is no export of acme\.test alone/,
+    );
+
+    const late = await source.write(({ queries }) =>
+      queries.updateTable('tasks').set({ task_name: 'late' }).where('task_id', '=', 2_002).returningAll().execute(),
+    );
+    assert.equal(late.length, 1);
+    const before = await allRows(source);
+    await assert.rejects(
+      removeMoved(ports, path, 'acme.test'),
+      /^TransferFault: tasks: the rows .*\nNothing was removed/,
+    );
+    assert.deepEqual(await allRows(source), before);
+    assert.equal(await findUnfinished(source.read), undefined);
+
+    await exported(source, path, 'acme.test');
+    await removeMoved(ports, path, 'acme.test');
+    assert.deepEqual(await allRows(source), others);
+    assert.equal(await findUnfinished(source.read), undefined);
+  });
+}

@@ -1,0 +1,18 @@
+/** What tidies up behind a test, or behind a file of them: `t`, or `{ after }` of node:test. */
+export type Cleanup = { after(close: () => unknown): void };
+
+const stacks = new WeakMap<Cleanup, (() => unknown)[]>();
+
+/** When the test ends, what was opened last is closed first; the test runner itself would go the other way round. */
+export function atEnd(context: Cleanup, close: () => unknown): void {
+  const known = stacks.get(context);
+  if (known !== undefined) {
+    known.push(close);
+    return;
+  }
+  const stack = [close];
+  stacks.set(context, stack);
+  context.after(async () => {
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) await next();
+  });
+}

@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import type { Cleanup } from './cleanup.ts';
+import { temporaryFolder } from './service.ts';
+
+const folder = fileURLToPath(new URL('../releases/', import.meta.url));
+
+/** The database that a release has left behind, as SQL. */
+export type Release = {
+  readonly version: string;
+  readonly sql: string;
+  /** The keys of its accounts and users, and its hooks, by the names that `test/releases/make.ts` gives them. */
+  readonly keys: Readonly<Record<string, string>>;
+  readonly hooks: Readonly<Record<string, { readonly id: string }>>;
+};
+
+/** Every release, oldest first. */
+export const releases: readonly Release[] = readdirSync(folder)
+  .filter((file) => file.endsWith('.sql'))
+  .sort((one, other) => one.localeCompare(other, 'en', { numeric: true }))
+  .map((file) => {
+    const sql = readFileSync(join(folder, file), 'utf8');
+    return { version: file.slice(0, -'.sql'.length), sql, ...JSON.parse(sql.slice('-- '.length, sql.indexOf('\n'))) };
+  });
+
+/** A database as that release has left it; its hooks lead to `target`. Answers its path. */
+export function load(context: Cleanup, { sql }: Release, target = 'http://target.invalid'): string {
+  const path = join(temporaryFolder(context), 'carillon.db');
+  const database = new DatabaseSync(path);
+  database.exec('pragma journal_mode = wal');
+  database.exec(sql.replaceAll('http://target.invalid', target));
+  database.close();
+  return path;
+}

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { auditActions } from '../../src/audit/actions.ts';
+import { product } from './source.ts';
+
+const files = product();
+
+test('the audit log is only ever added to: nothing in the source updates or deletes a row of it', () => {
+  const wrong = files.flatMap(({ path, spoken }) =>
+    [
+      /(?:updateTable|deleteFrom|replaceInto|mergeInto)\(\s*['"`]audit\b/g,
+      /\b(?:update|delete\s+from|truncate(?:\s+table)?|drop\s+table|alter\s+table|replace\s+into)\s+["`]?audit\b/gi,
+    ].flatMap((pattern) => [...spoken.matchAll(pattern)].map(([text]) => `${path}: ${text}`)),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('every action of the audit log is written somewhere, or waits for the console', () => {
+  const used = new Set(
+    files
+      .filter(({ path }) => path !== 'src/audit/actions.ts')
+      .flatMap(({ spoken }) => [...spoken.matchAll(/action: '([\w.]+)'/g)].map(([, action]) => action)),
+  );
+  const idle = Object.keys(auditActions).filter((action) => !used.has(action));
+  assert.deepEqual(idle, ['login.opened', 'login.refused', 'login.closed']);
+});

@@ -1,0 +1,139 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import { startProcess } from '../../demo/started.ts';
+import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { carillonJson } from '../harness/command.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startTarget } from '../harness/target.ts';
+
+/**
+ * Fills a database through the interface and the command line of this version, kills the service in the middle of
+ * things, and writes what is left as SQL. Run once for each release: `node test/releases/make.ts`. What it writes is a
+ * test's input from then on and is never written again.
+ */
+
+/** Stands for the target in what is written; whoever loads it puts a real one there. */
+const TARGET = 'http://target.invalid';
+
+const folder = mkdtempSync(join(tmpdir(), 'carillon-release-'));
+const path = join(folder, 'carillon.db');
+const environment = { CARILLON_DATABASE: `sqlite:${path}` };
+const cleanup: (() => unknown)[] = [];
+const context = { after: (close: () => unknown) => void cleanup.push(close) };
+
+const target = await startTarget(context, (response, { path: wanted }) => {
+  if (wanted === '/hanging') return;
+  response.writeHead(wanted === '/failing' ? 500 : wanted === '/refusing' ? 401 : 200).end();
+});
+
+const account = (domain: string) =>
+  carillonJson(['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`], { environment });
+const acme = await account('acme.test');
+const other = await account('other.test');
+const member = ['--domain', 'acme.test', '--email', 'member@acme.test'];
+const { user_id } = await carillonJson(['users', 'create', ...member, '--role', 'member'], { environment });
+const { key: memberKey } = await carillonJson(['keys', 'create', ...member], { environment });
+const narrow = ['keys', 'create', ...member, '--permissions', 'events:read', '--label', 'narrow'];
+const { key: narrowKey } = await carillonJson(narrow, { environment });
+const revoked = await carillonJson(['keys', 'create', ...member, '--label', 'revoked'], { environment });
+await carillonJson(['keys', 'revoke', '--domain', 'acme.test', '--id', revoked.id], { environment });
+
+const service = await startProcess({ ...environment, CARILLON_PORT: '0' });
+const as = (domain: string, key: string) => new Carillon({ baseUrl: service.baseUrl, auth: apiKey({ domain, key }) });
+const owner = as('acme.test', acme.key);
+const day = { start_date: '20270101', due_date: '20270102' };
+
+const hooks = {
+  live: await owner.hooks.create({ target_url: target.at('/live'), event: 'new_event' }),
+  failing: await owner.hooks.create({ target_url: target.at('/failing'), event: 'new_client' }),
+  refusing: await owner.hooks.create({ target_url: target.at('/refusing'), event: 'completed_task' }),
+  hanging: await owner.hooks.create({ target_url: target.at('/hanging'), event: 'new_task' }),
+  deleted: await owner.hooks.create({ target_url: target.at('/deleted'), event: 'new_project' }),
+  others: await as('other.test', other.key).hooks.create({ target_url: target.at('/others'), event: 'new_event' }),
+};
+await owner.hooks.delete(hooks.deleted.id);
+
+const { client_id } = await owner.clients.create({ client_name: 'Ümit & Söhne 🛎️', email: 'c@acme.test' });
+const { project_id } = await owner.projects.create({
+  project_name: 'A project',
+  client_id,
+  users: [user_id],
+  tags: 'a,b',
+});
+const { task_id } = await owner.tasks.create(project_id, { task_name: 'Done', users: [user_id] });
+await owner.tasks.create(project_id, { task_name: 'Open' });
+await owner.subtasks.create(task_id, { subtask_name: 'A subtask', users: [user_id] });
+await owner.tasks.update(task_id, { completed: 1 });
+for (const event_name of ['First', 'Second', 'To be deleted'])
+  await owner.events.create({ event_name, ...day, project_id });
+await as('acme.test', memberKey).events.create({ event_name: "The member's", ...day });
+await as('other.test', other.key).events.create({ event_name: 'Of the other account', ...day });
+const { data: events } = await owner.events.list();
+const doomed = events.find(({ event_name }) => event_name === 'To be deleted');
+await owner.events.delete(doomed?.event_id ?? '');
+
+await eventually(
+  async () => [await owner.hooks.get(hooks.refusing.id), await owner.hooks.get(hooks.failing.id)] as const,
+  ([refusing, failing]) => refusing.state === 'ended' && failing.state === 'failing',
+);
+await eventually(
+  () => owner.deliveries.list({ hook_id: hooks.live.id, state: 'delivered' }),
+  ({ paging }) => paging.total_records === 3,
+);
+// Something that happened while its hook was ended, and something that was asked for and not answered.
+await owner.tasks.update(task_id, { completed: 0 });
+await owner.tasks.update(task_id, { completed: 1 });
+await owner.hooks.test(hooks.hanging.id);
+await eventually(
+  () => target.received.filter((one) => one.path === '/hanging').length,
+  (count) => count >= 1,
+);
+await service.stop('SIGKILL');
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const keys = {
+  'acme.test': acme.key,
+  'other.test': other.key,
+  member: memberKey,
+  narrow: narrowKey,
+  revoked: revoked.key,
+};
+const file = fileURLToPath(new URL(`${version}.sql`, import.meta.url));
+writeFileSync(file, dump(path, { keys, hooks }).replaceAll(target.url, TARGET), { flag: 'wx' });
+process.stdout.write(`${file}\n`);
+for (const close of cleanup) await close();
+rmSync(folder, { recursive: true, force: true });
+
+/** A database as SQL; its first line says, in JSON, what a test must know of it. */
+function dump(of: string, known: object): string {
+  const database = new DatabaseSync(of);
+  const made = database
+    .prepare("select name, sql from sqlite_master where sql <> '' and name not like 'sqlite%'")
+    .all();
+  const rows = (table: string) =>
+    database
+      .prepare(`select * from ${table}`)
+      .all()
+      .map((row) => `insert into ${table} values (${Object.values(row).map(literal).join(', ')});`);
+  const tables = database
+    .prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite%'")
+    .all();
+  const lines = [
+    `-- ${JSON.stringify(known)}`,
+    'pragma foreign_keys = off;',
+    ...made.map(({ sql }) => `${sql};`),
+    ...tables.flatMap(({ name }) => rows(String(name))),
+    'delete from sqlite_sequence;',
+    ...rows('sqlite_sequence'),
+  ];
+  database.close();
+  return `${lines.join('\n')}\n`;
+}
+
+function literal(value: unknown): string {
+  if (value === null) return 'null';
+  return typeof value === 'number' ? String(value) : `'${String(value).replaceAll("'", "''")}'`;
+}
