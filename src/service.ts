@@ -34,6 +34,8 @@ const DRAIN_MS = 250;
 /** What a service takes from outside; a test hands in its own. */
 export type Ports = {
   readonly clock: Clock;
+  /** Measures whether nodes live; the machine's own unless all of the world is simulated. */
+  readonly beats: Clock;
   readonly chance: Chance;
   readonly log: Log;
   readonly resolve: Resolve;
@@ -102,7 +104,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const claims =
       store.sessions === undefined
         ? soleClaims(store)
-        : new Node({ store, sessions: store.sessions, clock, log, role });
+        : new Node({ store, sessions: store.sessions, beats: given.beats ?? systemClock, clock, log, role });
     const engine = new Engine({
       store,
       claims,

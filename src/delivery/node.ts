@@ -33,6 +33,8 @@ type Other = { beat: number; since: number };
 export type NodePorts = {
   readonly store: Store;
   readonly sessions: Sessions;
+  /** Measures beats: a number that stands still is measured against the world, also where a test's time stands still. */
+  readonly beats: Clock;
   readonly clock: Clock;
   readonly log: Log;
   /** What it is for: shown to people who look into the table. */
@@ -74,7 +76,7 @@ export class Node implements Claims {
   }
 
   mayBegin(): boolean {
-    return !this.#leaving && this.#ports.clock.monotonic() < this.#freshUntil;
+    return !this.#leaving && this.#ports.beats.monotonic() < this.#freshUntil;
   }
 
   async takeUp(hookIds: readonly number[]): Promise<LaneRow[]> {
@@ -145,7 +147,7 @@ export class Node implements Claims {
 
   #beatOn(): void {
     if (this.#stopped) return;
-    this.#cancelBeat = this.#ports.clock.after(BEAT_MS, () => {
+    this.#cancelBeat = this.#ports.beats.after(BEAT_MS, () => {
       this.#beating = this.#beat()
         .catch((error: unknown) => this.#fellSilent(error))
         .finally(() => this.#beatOn());
@@ -160,9 +162,9 @@ export class Node implements Claims {
 
   /** One beat, and a look at the others: one round trip. */
   async #beat(): Promise<void> {
-    const { sessions, clock } = this.#ports;
+    const { sessions, beats } = this.#ports;
     const nodeId = this.#nodeId;
-    const sentAt = clock.monotonic();
+    const sentAt = beats.monotonic();
     const { queries } = sessions;
     const [own, others, held, ended] = await Promise.all([
       queries
@@ -182,7 +184,7 @@ export class Node implements Claims {
     ]);
     if (own.length === 0) return this.#wasTakenAway();
     this.#silent = false;
-    const wasFresh = clock.monotonic() < this.#freshUntil;
+    const wasFresh = beats.monotonic() < this.#freshUntil;
     this.#freshUntil = sentAt + FRESH_MS;
     if (ended.length > 0) this.#listeners?.onLost(ended.map((row) => row.hook_id));
     if (!wasFresh) this.#listeners?.onMayBegin();
@@ -198,7 +200,7 @@ export class Node implements Claims {
   }
 
   async #lookAtOthers(others: readonly { node_id: number; beat: number }[], held: ReadonlySet<number>): Promise<void> {
-    const now = this.#ports.clock.monotonic();
+    const now = this.#ports.beats.monotonic();
     for (const known of this.#others.keys()) {
       if (!others.some((one) => one.node_id === known)) this.#others.delete(known);
     }
@@ -243,7 +245,7 @@ export class Node implements Claims {
   async #whenLetGo({ ended, from }: News): Promise<void> {
     if (ended.size === 0 || from !== 'here') return;
     const hookIds = [...ended.keys()];
-    const { store, clock } = this.#ports;
+    const { store, beats } = this.#ports;
     for (;;) {
       const held = await store.read
         .selectFrom('hooks')
@@ -254,7 +256,7 @@ export class Node implements Claims {
         .where('nodes.node_id', '<>', this.#nodeId)
         .execute();
       if (held.length === 0) return;
-      await new Promise<void>((resolve) => clock.after(ASK_AGAIN_MS, resolve));
+      await new Promise<void>((resolve) => beats.after(ASK_AGAIN_MS, resolve));
     }
   }
 }

@@ -232,7 +232,8 @@ for (const { test, database } of stores) {
     assert.equal(await importKilled(into, path, 'import', 40), 'SIGKILL');
 
     const destination = await openAt(t, into);
-    assert.notDeepEqual(await allRows(destination), before);
+    const { line = 0 } = (await findUnfinished(destination.read)) ?? {};
+    assert.ok(line > 40);
     await assert.rejects(
       imported(destination, path),
       /^TransferFault: An import into this database was not finished: /,
@@ -240,7 +241,7 @@ for (const { test, database } of stores) {
     await assert.rejects(imported(destination, another, { resume: true }), /is of another file than /);
     const ports = { store: destination, clock: systemClock, progress: unseen };
     await assert.rejects(removeMoved(ports, another, 'other.test'), /An import into this database was not finished/);
-    assert.equal(await undoImport(ports), 40 + 2);
+    assert.equal(await undoImport(ports), line - 1);
     assert.deepEqual(await allRows(destination), before);
     await assert.rejects(undoImport(ports), { message: 'There is no import that was not finished.' });
     await imported(destination, path);
