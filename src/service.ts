@@ -104,7 +104,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const claims =
       store.sessions === undefined
         ? soleClaims(store)
-        : new Node({ store, sessions: store.sessions, beats: given.beats ?? systemClock, clock, log, role });
+        : new Node({ store, sessions: store.sessions, beats: given.beats ?? systemClock, log, role });
     const engine = new Engine({
       store,
       claims,

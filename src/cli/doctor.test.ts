@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { carillon, serve } from '../../test/harness/command.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
@@ -86,4 +88,50 @@ test('doctor target says what is wrong with an address that is none, or with the
     ended.map(({ code, faults }) => [code, faults]),
     mistakes.map(([, , line]) => [1, [line]]),
   );
+});
+
+test('doctor says one line for each thing; exit 0 without faults, 1 with one; and makes nothing', async (t) => {
+  const cwd = temporaryFolder(t);
+  const none = await carillon(['doctor', '--offline'], { cwd });
+  assert.deepEqual([none.code, none.faults], [0, []]);
+  assert.match(none.stdout, /^warning {2}database {7}there is none at sqlite:data\/carillon\.db yet/m);
+  assert.deepEqual(readdirSync(cwd), []);
+
+  await serve(t, [], { cwd });
+  const running = await carillon(['doctor', '--offline', '--json'], { cwd });
+  assert.equal(running.code, 0);
+  const findings: { check: string; state: string; says: string }[] = JSON.parse(running.stdout);
+  assert.deepEqual(
+    findings.map(({ check, state }) => [check, state]),
+    [
+      'configuration',
+      'base address',
+      'targets',
+      'database',
+      'schema',
+      'integrity',
+      'durability',
+      'disk',
+      'service',
+      'time',
+      'egress',
+    ].map((check) => [check, 'ok']),
+  );
+  assert.match(findings.find(({ check }) => check === 'service')?.says ?? '', /^one is running/);
+
+  const wrong = await carillon(['doctor', '--offline', '--port', 'x'], { cwd, environment: { CARILLON_HOST: '::' } });
+  assert.deepEqual([wrong.code, wrong.stdout.trim().split('\n').length], [1, 2]);
+  const text = join(cwd, 'text.db');
+  writeFileSync(text, 'Dear diary, today I was mistaken for a database. '.repeat(100));
+  const torn = await carillon(['doctor', '--offline', '--database', `sqlite:${text}`], { cwd });
+  assert.equal(torn.code, 1);
+  assert.match(
+    torn.stdout,
+    /^fault {4}database {7}sqlite:.*text\.db cannot be reached: file is not a database; check/m,
+  );
+  const away = ['doctor', '--offline', '--database', 'postgres://nobody:secret@127.0.0.1:1/x'];
+  const unreachable = await carillon(away, { cwd });
+  assert.equal(unreachable.code, 1);
+  assert.match(unreachable.stdout, /^fault {4}database {7}postgres:.* cannot be reached: .*ECONNREFUSED/m);
+  assert.doesNotMatch(unreachable.stdout, /secret/);
 });

@@ -1,13 +1,63 @@
 import type { Command } from 'commander';
-import { loadConfig } from '../config/load.ts';
+import { systemClock } from '../clock.ts';
+import { loadConfig, unknownVariables } from '../config/load.ts';
+import type { OptionName } from '../config/options.ts';
 import { createGuard, explain, parseTarget } from '../delivery/guard.ts';
 import { createResolver } from '../delivery/resolver.ts';
 import { isLoopback } from '../http/health.ts';
+import { inspect } from '../store/inspect.ts';
+import type { Location } from '../store/location.ts';
+import { checkAll, type Finding, type Subject } from './checks.ts';
 import { Refusal } from './refusal.ts';
+import { addServeOptions } from './serve.ts';
+
+type Flags = Partial<Record<OptionName, string>> & { readonly json?: true; readonly offline?: true };
 
 /** `carillon doctor …`: says what is wrong and what to do. */
 export function addDoctor(program: Command): void {
   const doctor = program.command('doctor').description('Say what is wrong, and what to do about it.');
+  addServeOptions(doctor)
+    .option('--offline', 'Leave out what asks the network.')
+    .option('--json', 'Answer in JSON, for programs.')
+    .action(async (flags: Flags) => {
+      const findings = await examine(flags);
+      const width = Math.max(...findings.map(({ check }) => check.length));
+      const lines = findings.map(({ check, state, says }) => `${state.padEnd(7)}  ${check.padEnd(width)}  ${says}`);
+      process.stdout.write(`${flags.json ? JSON.stringify(findings) : lines.join('\n')}\n`);
+      if (findings.some(({ state }) => state === 'fault')) process.exitCode = 1;
+    });
+  addTarget(doctor);
+}
+
+/** Nothing of this may throw: what cannot be looked at is a finding. */
+async function examine({ json: _json, offline, ...flags }: Flags): Promise<readonly Finding[]> {
+  const loaded = loadConfig({ flags, environment: process.env });
+  if ('faults' in loaded) return loaded.faults.map((says) => ({ check: 'configuration', state: 'fault', says }));
+  const { config } = loaded;
+  const database = await look(config.database);
+  try {
+    return await checkAll({
+      config,
+      strangers: unknownVariables(process.env),
+      database,
+      clock: systemClock,
+      resolve: offline ? undefined : createResolver(),
+    });
+  } finally {
+    if (typeof database === 'object') await database.close();
+  }
+}
+
+async function look(database: Location): Promise<Subject['database']> {
+  try {
+    return await inspect(database, systemClock.now);
+  } catch (error) {
+    const said = error instanceof AggregateError ? error.errors[0] : error;
+    return said instanceof Error ? said.message : String(said);
+  }
+}
+
+function addTarget(doctor: Command): void {
   doctor
     .command('target')
     .description(

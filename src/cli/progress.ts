@@ -44,17 +44,21 @@ export function showOn(screen: Screen, clock: Clock): Progress {
       if (clock.monotonic() - shownAt < everyMs) return;
       shownAt = clock.monotonic();
       const words = underWay({ stage, done, total, seconds: seconds() });
-      screen.write(
-        screen.isTTY ? `\r${words.join(bar(done, total, room(screen, words)))}\x1b[K` : `${words.join('')}\n`,
-      );
+      if (screen.isTTY) draw(screen, words.join(bar(done, total, room(screen, words))));
+      else screen.write(`${words.join('')}\n`);
     },
     end() {
       const line = `${stage}: ${grouped(done)} rows in ${duration(seconds())}`;
-      if (screen.isTTY) screen.write(`\r${line}\x1b[K\n`);
+      if (screen.isTTY) draw(screen, line, '\n');
       // What was over before its first line was due needs none.
       else if (shownAt > begunAt) screen.write(`${line}\n`);
     },
   };
+}
+
+/** Over what stood in this line of the terminal; what is longer than it would not go away again. */
+function draw(screen: Screen, line: string, end = ''): void {
+  screen.write(`\r${line.slice(0, (screen.columns ?? 80) - 1)}\x1b[K${end}`);
 }
 
 type Standing = {

@@ -2,13 +2,10 @@ import type { Command } from 'commander';
 import { COMMAND_LINE } from '../access.ts';
 import { noteAcross } from '../audit/actions.ts';
 import { systemClock } from '../clock.ts';
-import { showMoment } from '../http/dates.ts';
 import { stampOf } from '../store/copy.ts';
 import { beginEpoch, type Epoch } from '../store/epoch.ts';
 import { replaceDatabase } from '../store/restore.ts';
 import type { Sequences } from '../store/sequences.ts';
-import { dialect } from '../store/sqlite.ts';
-import { sequences } from '../store/sqlite-sequences.ts';
 import type { Tx } from '../store/store.ts';
 import {
   addDatabaseOptions,
@@ -44,9 +41,9 @@ export function addRestore(program: Command): void {
 
 async function putBack(flags: Flags, path: string, from: string): Promise<void> {
   const now = systemClock.now();
-  const prepare = (tx: Writing) => beginAndNote(tx, sequences, now, { from });
+  const prepare = (tx: Writing, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
   const done = await faultsAsRefusals(() =>
-    replaceDatabase({ path, from, stamp: stampOf(now), force: flags.force === true, dialect, prepare }),
+    replaceDatabase({ path, from, stamp: stampOf(now), force: flags.force === true, prepare }),
   );
   report(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
 }
@@ -55,9 +52,12 @@ async function putBack(flags: Flags, path: string, from: string): Promise<void> 
 async function beginOnly(flags: Flags): Promise<void> {
   if (flags.from !== undefined) throw new Refusal(['--after-restore and --from exclude each other.']);
   const now = systemClock.now();
-  const epoch = await withStoreAlone(flags, (store) =>
-    store.write((tx) => beginAndNote(tx, store.sequences, now, { from: 'by other means' })),
-  );
+  const epoch = await withStoreAlone(flags, async (store) => {
+    const served = await store.sessions?.held();
+    if (served !== undefined && served.size > 0)
+      throw new Refusal(['Services are running on the database. Stop all of them first.']);
+    return store.write((tx) => beginAndNote(tx, store.sequences, now, { from: 'by other means' }));
+  });
   report(flags, {}, epoch);
 }
 
@@ -65,21 +65,19 @@ type Writing = Pick<Tx, 'queries' | 'withCommit'>;
 
 async function beginAndNote(tx: Writing, sequences: Sequences, now: number, detail: object): Promise<Epoch> {
   const epoch = await beginEpoch(tx.queries, sequences, now);
-  const entry = { action: 'database.restored', subject: '', detail: { ...detail, jump: epoch.jump } } as const;
+  const entry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
   noteAcross(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE }], now);
   return epoch;
 }
 
-function report(flags: Flags, files: Readonly<Record<string, string | null>>, epoch: Epoch): void {
-  const since = showMoment(epoch.since ?? null);
+function report(flags: Flags, files: Readonly<Record<string, string | null>>, { start, accounts }: Epoch): void {
   const lines = Object.entries(files)
     .filter(([, file]) => file !== null)
     .map(([name, file]) => `${name}: ${file}`);
-  print(flags, { ...files, accounts: epoch.accounts, since, jump: epoch.jump }, [
+  print(flags, { ...files, accounts, epoch: start }, [
     ...lines,
-    `accounts: ${epoch.accounts}`,
-    `last alive: ${since}`,
-    `jump: ${epoch.jump}`,
+    `accounts: ${accounts}`,
+    `epoch: ${start}`,
     'Start the service. Cursors from before lead nowhere now; what was owed at the backup is told again.',
   ]);
 }

@@ -7,10 +7,7 @@ import { Refusal } from './refusal.ts';
 /** `carillon serve`: runs the service until it is told to stop. */
 export function addServe(program: Command): void {
   const serve = program.command('serve').description('Run the service.').allowExcessArguments();
-  for (const row of Object.values(options) as Option<unknown>[]) {
-    const initial = row.initial === undefined || row.initial === '' ? '' : ` (default ${row.initial})`;
-    serve.option(`--${row.flag} <${row.shape}>`, `${row.says}${initial} Also ${environmentName(row.flag)}.`);
-  }
+  addServeOptions(serve);
   // Unknown options are collected, so that all that is wrong is said at once.
   serve.allowUnknownOption();
   serve.action(async (flags: Partial<Record<OptionName, string>>, command: Command) => {
@@ -22,6 +19,15 @@ export function addServe(program: Command): void {
     }
     greet(await starting);
   });
+}
+
+/** Gives a command every option of the table. */
+export function addServeOptions(command: Command): Command {
+  for (const row of Object.values(options) as Option<unknown>[]) {
+    const initial = row.initial === undefined || row.initial === '' ? '' : ` (default ${row.initial})`;
+    command.option(`--${row.flag} <${row.shape}>`, `${row.says}${initial} Also ${environmentName(row.flag)}.`);
+  }
+  return command;
 }
 
 async function start(config: Config): Promise<Service> {

@@ -21,9 +21,6 @@ const SILENT_AFTER_MS = 8_000;
 /** How often the database is asked for what no wake-up told of. */
 const POLL_MS = 1_000;
 
-/** Failing lanes that are due later than this are taken up later. */
-const SOON_MS = 30_000;
-
 /** How often a write that ended a hook asks whether the node that has its lane has let go. */
 const ASK_AGAIN_MS = 10;
 
@@ -35,7 +32,6 @@ export type NodePorts = {
   readonly sessions: Sessions;
   /** Measures beats: a number that stands still is measured against the world, also where a test's time stands still. */
   readonly beats: Clock;
-  readonly clock: Clock;
   readonly log: Log;
   /** What it is for: shown to people who look into the table. */
   readonly role: string;
@@ -106,10 +102,7 @@ export class Node implements Claims {
   }
 
   findWork(after: number): Promise<Work> {
-    const { store, clock } = this.#ports;
-    const soon = clock.now() + SOON_MS;
-    const free = sql<SqlBool>`${mayTake(this.#nodeId)} and (hooks.due_at is null or hooks.due_at <= ${soon})`;
-    return lanesWithWork(store.read, after, free);
+    return lanesWithWork(this.#ports.store.read, after, mayTake(this.#nodeId));
   }
 
   standDown(): void {

@@ -6,11 +6,13 @@ import { systemChance } from '../secrets.ts';
 import { beginEpoch } from './epoch.ts';
 import { type Store, StoreFault } from './store.ts';
 
-const BEGUN = Date.parse('2026-01-01T00:00:00Z');
+const BEGUN = Date.parse('2027-01-01T00:00:00Z');
 const DAY_MS = 86_400_000;
+/** What a million a second since the beginning of 2025 comes to. */
+const START = 2 * 365 * DAY_MS * 1_000;
 
-const add = (store: Store, domain: string, at: number) =>
-  store.write((tx) => createAccount(tx, { domain, email: `owner@${domain}` }, at, systemChance));
+const add = (store: Store, domain: string) =>
+  store.write((tx) => createAccount(tx, { domain, email: `owner@${domain}` }, BEGUN, systemChance));
 const begin = (store: Store, at: number) => store.write((tx) => beginEpoch(tx.queries, store.sequences, at));
 
 async function positionsOf(store: Store): Promise<number[][]> {
@@ -19,67 +21,66 @@ async function positionsOf(store: Store): Promise<number[][]> {
 }
 
 for (const { test, database } of stores) {
-  test('C5 an epoch jumps every id and every position ahead: a thousand for each millisecond, a million at the least', async (t) => {
+  test('C5 an epoch takes every id and every position to where a million a second would be by now', async (t) => {
     const store = await openAt(t, await database(t));
-    await add(store, 'a.test', BEGUN);
+    await add(store, 'a.test');
+    await add(store, 'b.test');
     const before = await store.sequences.all(store.read);
-    const tables = before.map(({ table }) => table);
     const issuing =
       'accounts api_keys asks attempts audit clients events hooks nodes owed projects subtasks tasks users';
-    assert.deepEqual([...tables].sort(), issuing.split(' '), 'every table that issues ids, those without a row too');
-
-    const epoch = await begin(store, BEGUN + DAY_MS);
-    assert.deepEqual(epoch, { jump: 1_000 * DAY_MS + 1_000_000, since: BEGUN, accounts: 1 });
-    const after = await store.sequences.all(store.read);
     assert.deepEqual(
-      after.map(({ table, last }) => [table, last]),
-      before.map(({ table, last }) => [table, last + epoch.jump]),
+      before.map(({ table }) => table).filter((table) => issuing.split(' ').includes(table)),
+      issuing.split(' '),
+      'every table that issues ids, those without a row too',
     );
-    assert.deepEqual(await positionsOf(store), [[epoch.jump, epoch.jump]]);
-    const { user_id } = await add(store, 'b.test', BEGUN + DAY_MS);
-    assert.equal(user_id, 1 + epoch.jump + 1);
+
+    assert.deepEqual(await begin(store, BEGUN), { start: START, accounts: 2 });
+    for (const { table, last } of await store.sequences.all(store.read)) {
+      // A node is known by 32 bits.
+      assert.equal(last, table === 'nodes' ? 0 : START, table);
+    }
+    assert.deepEqual(await positionsOf(store), [
+      [START, START],
+      [START, START],
+    ]);
+    const { user_id } = await add(store, 'c.test');
+    assert.equal(user_id, START + 1);
+    const hook = { account_id: 1, user_id: 1, kind: 'new_event', target: 'http://target.test/', date_created: 0 };
     const { hook_id } = await store.write(({ queries }) =>
       queries
         .insertInto('hooks')
-        .values({
-          account_id: 1,
-          user_id: 1,
-          kind: 'new_event',
-          target: 'http://target.test/',
-          date_created: 0,
-        } as never)
+        .values({ ...hook, due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null })
         .returning('hook_id')
         .executeTakeFirstOrThrow(),
     );
-    assert.equal(hook_id, epoch.jump + 1, 'also where there was no row');
+    assert.equal(hook_id, START + 1, 'also where there was no row');
   });
 
-  test('C5 two epochs from the same state do not meet, however soon one follows the other', async (t) => {
-    const [first, second] = [await openAt(t, await database(t)), await openAt(t, await database(t))];
-    for (const store of [first, second]) await add(store, 'a.test', BEGUN);
-    const [sooner, later] = [await begin(first, BEGUN + 1), await begin(second, BEGUN + 2)];
-    assert.deepEqual([sooner.jump, later.jump], [1_001_000, 1_002_000]);
-    const again = await begin(first, BEGUN + 2);
-    assert.deepEqual(await positionsOf(first), [[sooner.jump + again.jump, sooner.jump + again.jump]]);
+  test('C5 however soon one epoch follows another, of this copy or of one from another backup, they do not meet', async (t) => {
+    const [old, recent] = [await openAt(t, await database(t)), await openAt(t, await database(t))];
+    for (const store of [old, recent]) await add(store, 'a.test');
+    await add(recent, 'b.test');
+    const [first, second] = [await begin(old, BEGUN), await begin(recent, BEGUN + 1)];
+    assert.equal(second.start, first.start + 1_000);
+    assert.equal((await begin(old, BEGUN + 2)).start, second.start + 1_000);
   });
 
-  test('C5 a moment ahead of the clock is not relied on: the jump is counted from the first account', async (t) => {
+  test('C5 a clock that is behind, or centuries ahead: refused in one line, and nothing has jumped', async (t) => {
     const store = await openAt(t, await database(t));
-    await add(store, 'a.test', BEGUN);
-    await add(store, 'from-the-future.test', BEGUN + 9 * DAY_MS);
-    const epoch = await begin(store, BEGUN + DAY_MS);
-    assert.deepEqual(epoch, { jump: 1_000 * DAY_MS + 1_000_000, since: BEGUN, accounts: 2 });
-  });
-
-  test('C5 a clock from before the database, or ids that would leave 2^53: refused in one line, and nothing has jumped', async (t) => {
-    const store = await openAt(t, await database(t));
-    await add(store, 'a.test', BEGUN);
+    await add(store, 'a.test');
     const refused = (words: RegExp) => (error: unknown) =>
       error instanceof StoreFault && words.test(error.message) && !error.message.includes('\n');
-    await assert.rejects(begin(store, BEGUN - 1), refused(/^The clock of this machine says 2025-12-31.*Set the clock/));
-    const inCenturies = BEGUN + 150 * 365 * DAY_MS;
-    await assert.rejects(begin(store, inCenturies), refused(/^accounts stands at 1, .* 2\^53/));
+    await assert.rejects(
+      begin(store, Date.UTC(2024, 11, 31)),
+      refused(
+        /^The clock of this machine says 2024-12-31T00:00:00\.000Z, and ids have come to \d+: it is wrong\. Set it/,
+      ),
+    );
+    await assert.rejects(begin(store, Date.UTC(2225, 0, 1)), refused(/2225-01-01/));
     assert.deepEqual(await positionsOf(store), [[0, 0]]);
     assert.equal((await store.sequences.all(store.read)).find(({ table }) => table === 'users')?.last, 1);
+    await begin(store, BEGUN);
+    await assert.rejects(begin(store, BEGUN), refused(/ids have come to 63072000000000: it is wrong/));
+    await assert.rejects(begin(store, BEGUN - DAY_MS), refused(/2026-12-31/));
   });
 }

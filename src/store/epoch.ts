@@ -1,93 +1,41 @@
-import { sql } from 'kysely';
-import type { Sequence, Sequences } from './sequences.ts';
+import type { Sequences } from './sequences.ts';
 import { type Queries, StoreFault } from './store.ts';
-import type { Tables } from './tables.ts';
 
 /** What an epoch begins with. */
 export type Epoch = {
-  /** How far every id and every position has jumped ahead. */
-  readonly jump: number;
-  /** The moment that the jump was counted from, milliseconds since the epoch; undefined in an empty database. */
-  readonly since: number | undefined;
+  /** Where every id and every position stands now: what is issued from here on lies behind it. */
+  readonly start: number;
   /** The accounts whose cursors begin anew. */
   readonly accounts: number;
 };
 
-/** Nobody issues a million ids a second: 1,000 for each millisecond that may have been lived after the backup. */
+/** Nobody issues a million ids a second: whatever a service has issued since this moment is less than 1,000 a millisecond. */
+const ORIGIN = Date.UTC(2025, 0, 1);
 const IDS_A_MS = 1_000;
-const LEAST_JUMP = 1_000_000;
-
-/** Columns that say when something happened, so that the latest of them is when the database was last alive. */
-const MOMENTS = [
-  ['accounts', 'date_created'],
-  ['positions', 'occurred_at'],
-  ['users', 'date_created'],
-  ['api_keys', 'last_used'],
-  ['owed', 'owed_at'],
-  ['settled', 'settled_at'],
-  ['attempts', 'attempted_at'],
-  ['audit', 'happened_at'],
-] as const satisfies readonly (readonly [keyof Tables, string])[];
 
 /**
- * After a database went back in time: every id and every account's position jumps so far ahead that none is issued that
- * could have been issued after the moment it went back to, and no cursor from before leads anywhere. A second restore
- * of the same backup jumps further than the first has come. To be called inside a transaction, and nowhere else.
+ * After a database went back in time: every id and every account's position jumps to where nobody can have come by now,
+ * neither this database since the moment it went back to nor any other copy of it, so that nothing is issued a second
+ * time. Cursors from before lead nowhere. To be called inside a transaction.
  *
- * @param now milliseconds since the epoch
- * @throws StoreFault with one line when the clock cannot be right, or ids would leave 2^53
+ * @param now milliseconds since the epoch of the calendar
+ * @throws StoreFault with one line when this clock is behind the one that ids were issued by, or they would leave 2^53
  */
 export async function beginEpoch(queries: Queries, sequences: Sequences, now: number): Promise<Epoch> {
-  const since = await lastAlive(queries, now);
-  const jump = LEAST_JUMP + IDS_A_MS * Math.max(0, Math.ceil(now - (since ?? now)));
-  const all = await sequences.all(queries);
+  const start = IDS_A_MS * Math.floor(now - ORIGIN);
+  // Numbers of nodes are told to nobody and outlive no process; some databases know locks by them, and by 32 bits.
+  const all = (await sequences.all(queries)).filter(({ table }) => table !== 'nodes');
   const [positions] = await queries
     .selectFrom('positions')
-    .select(({ fn }) => [fn.max('position').as('last'), fn.countAll<number>().as('accounts')])
+    .select(({ fn }) => [fn.max<number | null>('position').as('last'), fn.countAll<number>().as('accounts')])
     .execute();
-  mustStaySafe(jump, [...all, { table: 'positions', column: 'position', last: positions?.last ?? 0 }]);
-  for (const sequence of all) await sequences.raise(queries, sequence, sequence.last + jump);
-  await queries
-    .updateTable('positions')
-    .set({ position: sql`position + ${jump}`, epoch_start: sql`position + ${jump}` })
-    .execute();
-  return { jump, since, accounts: Number(positions?.accounts ?? 0) };
-}
-
-/**
- * The latest moment that the database knows of. If any lies ahead of this machine's clock, one of the clocks was wrong,
- * and none is relied on: then all that was ever issued is jumped over, from the first account on.
- */
-async function lastAlive(queries: Queries, now: number): Promise<number | undefined> {
-  const [accounts] = await queries
-    .selectFrom('accounts')
-    .select(({ fn }) => fn.min('date_created').as('first'))
-    .execute();
-  const first: number | null = accounts?.first ?? null;
-  if (first === null) return undefined;
-  if (first > now) {
+  const furthest = Math.max(0, ...all.map(({ last }) => last), positions?.last ?? 0);
+  if (furthest >= start || start > Number.MAX_SAFE_INTEGER / 2) {
     throw new StoreFault(
-      `The clock of this machine says ${iso(now)}, and the database was begun at ${iso(first)}. Set the clock right.`,
+      `The clock of this machine says ${new Date(now).toISOString()}, and ids have come to ${furthest}: it is wrong. Set it right, and try again.`,
     );
   }
-  const latest: number[] = [];
-  for (const [table, column] of MOMENTS) {
-    const { rows } = await sql<{ latest: number | null }>`
-      select max(${sql.ref(column)}) as latest from ${sql.table(table)}`.execute(queries);
-    latest.push(rows[0]?.latest ?? 0);
-  }
-  const last = Math.max(...latest);
-  return last > now ? first : last;
-}
-
-function mustStaySafe(jump: number, all: readonly Sequence[]): void {
-  const past = all.find(({ last }) => last + 2 * jump > Number.MAX_SAFE_INTEGER);
-  if (past === undefined) return;
-  throw new StoreFault(
-    `${past.table} stands at ${past.last}, and a jump of ${jump} would leave no room below 2^53. Is the clock right?`,
-  );
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
+  for (const sequence of all) await sequences.raise(queries, sequence, start);
+  await queries.updateTable('positions').set({ position: start, epoch_start: start }).execute();
+  return { start, accounts: positions?.accounts ?? 0 };
 }

@@ -13,7 +13,7 @@ const IDS_A_MESSAGE = 300;
 const RECONNECT_AFTER_MS = 250;
 
 /** Keeps the locks by which nodes know each other's connections apart from all others. */
-const NODE_LOCKS = 0x43_41_52_4e;
+export const NODE_LOCKS = 0x43_41_52_4e;
 
 type Message = {
   readonly owed?: readonly number[];

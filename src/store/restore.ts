@@ -3,9 +3,12 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { lookAt } from './backup.ts';
 import { copyDatabase } from './copy.ts';
-import { type Dialect, migrate, versionOf } from './migrate.ts';
+import { migrate, versionOf } from './migrate.ts';
+import type { Sequences } from './sequences.ts';
+import { dialect } from './sqlite.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
 import { asFault, makeFolder, takeLock, toDisk, trueName } from './sqlite-file.ts';
+import { sequences } from './sqlite-sequences.ts';
 import { StoreFault, type Tx } from './store.ts';
 
 /** How long others, a command above all, may take to let go of the file. */
@@ -19,9 +22,8 @@ export type Replacing<T> = {
   readonly stamp: string;
   /** Whether there may be an old one. */
   readonly force: boolean;
-  readonly dialect: Dialect;
   /** What is done to the copy, in one transaction, before anybody can open it under its name. */
-  readonly prepare: (tx: Pick<Tx, 'queries' | 'withCommit'>) => Promise<T>;
+  readonly prepare: (tx: Pick<Tx, 'queries' | 'withCommit'>, sequences: Sequences) => Promise<T>;
 };
 
 export type Replaced<T> = {
@@ -84,14 +86,15 @@ async function copyBackup(from: string, to: string): Promise<number> {
   }
 }
 
-async function bringUp<T>(file: string, { dialect, prepare }: Replacing<T>): Promise<T> {
+async function bringUp<T>(file: string, { prepare }: Replacing<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: false });
   try {
     copy.exec('pragma synchronous = full');
     migrate(copy.database, dialect);
     copy.exec('begin immediate');
     const trailing: Promise<unknown>[] = [];
-    const prepared = await prepare({ queries: copy.queries, withCommit: (queries) => void trailing.push(queries) });
+    const withCommit = (queries: Promise<unknown>) => void trailing.push(queries);
+    const prepared = await prepare({ queries: copy.queries, withCommit }, sequences);
     await Promise.all(trailing);
     copy.exec('commit');
     return prepared;

@@ -8,7 +8,7 @@ import { TransferFault } from './fault.ts';
 import { Inserter } from './insert.ts';
 import { type FileRow, readExport } from './lines.ts';
 import type { Progress } from './progress.ts';
-import { advance, begin, explain, findUnfinished, finish, isServed, type Unfinished } from './unfinished.ts';
+import { advance, begin, explain, findUnfinished, finish, refuseServed, type Unfinished } from './unfinished.ts';
 import { verify } from './verify.ts';
 
 /** One commit with its fsync carries as many. */
@@ -31,10 +31,11 @@ export type ImportPorts = {
  */
 export async function importFrom(ports: ImportPorts): Promise<Checked> {
   const { store, path, progress } = ports;
+  await refuseServed(store);
   const file = await checkFile(path, progress);
   const unfinished = await findUnfinished(store.read);
   if (unfinished === undefined) await open(ports, file);
-  else await takeUp(ports, file, unfinished);
+  else takeUp(ports, file, unfinished);
   await insertRows(ports, file, unfinished?.line ?? 0);
   await store.snapshot((queries) => verify(queries, file.scope, file.end, progress)).catch(addAdvice);
   await store.write(async (tx) => {
@@ -57,11 +58,10 @@ async function open({ store, clock }: ImportPorts, file: Checked): Promise<void>
   });
 }
 
-async function takeUp({ store, resume }: ImportPorts, file: Checked, unfinished: Unfinished): Promise<void> {
+function takeUp({ resume }: ImportPorts, file: Checked, unfinished: Unfinished): void {
   if (unfinished.work !== 'import' || !resume) throw new TransferFault(explain(unfinished));
   if (unfinished.checksum !== file.end.sha256)
     throw new TransferFault(`The import that was not finished is of another file than ${file.path}.`);
-  if (await isServed(store)) throw new TransferFault('A service is running on this database: stop it first.');
 }
 
 /** @param from how many lines of the file are in already */

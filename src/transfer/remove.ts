@@ -6,7 +6,7 @@ import { tables } from './contents.ts';
 import { TransferFault } from './fault.ts';
 import { between, countOf, pagesOf, type Scope, within } from './pages.ts';
 import type { Progress } from './progress.ts';
-import { begin, beginRemoving, explain, findUnfinished, finish, isServed, isUntouched } from './unfinished.ts';
+import { begin, beginRemoving, explain, findUnfinished, finish, isUntouched, refuseServed } from './unfinished.ts';
 import { verify } from './verify.ts';
 
 const ROWS_A_COMMIT = 2_000;
@@ -15,9 +15,9 @@ type Ports = { readonly store: Store; readonly clock: Clock; readonly progress: 
 
 /** Takes back what an import has brought that was not finished, or goes on removing; answers how many rows went. */
 export async function undoImport({ store, progress }: Ports): Promise<number> {
+  await refuseServed(store);
   const unfinished = await findUnfinished(store.read);
   if (unfinished === undefined) throw new TransferFault('There is no import that was not finished.');
-  if (await isServed(store)) throw new TransferFault('A service is running on this database: stop it first.');
   if (isUntouched(unfinished)) {
     await store.write(finish);
     return 0;
@@ -30,6 +30,7 @@ export async function undoImport({ store, progress }: Ports): Promise<number> {
  * nothing goes that is nowhere else. Answers how many rows went. Throws `TransferFault`.
  */
 export async function removeMoved({ store, clock, progress }: Ports, path: string, domain: string): Promise<number> {
+  await refuseServed(store);
   const file = await checkFile(path, progress);
   const { header, end, scope } = file;
   if (scope === null || header.domain !== domain.toLowerCase())

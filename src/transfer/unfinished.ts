@@ -29,10 +29,11 @@ export async function begin(store: Store, unfinished: Omit<Unfinished, 'transfer
       .executeTakeFirstOrThrow();
     if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferFault(ANOTHER);
   });
-  // Only now, so that of a service that starts at this very moment one of both sees the other.
-  if (!(await isServed(store))) return;
-  await store.write(finish);
-  throw new TransferFault('A service is running on this database: stop it first, on every machine.');
+  // Once more, so that of a service that starts at this very moment one of both sees the other.
+  await refuseServed(store).catch(async (error: unknown) => {
+    await store.write(finish);
+    throw error;
+  });
 }
 
 /** From here on rows go, until none is left. Before, a removal has changed nothing. */
@@ -67,7 +68,8 @@ export async function finish({ queries }: Pick<Tx, 'queries'>): Promise<void> {
   await queries.deleteFrom('transfers').where('transfer_id', '=', ONLY).execute();
 }
 
-/** Whether a node has the database. Where one process has it alone, its lock has already said so. */
-export async function isServed({ sessions }: Store): Promise<boolean> {
-  return sessions !== undefined && (await sessions.held()).size > 0;
+/** Throws while a node has the database. Where one process has it alone, its lock has already said so. */
+export async function refuseServed({ sessions }: Store): Promise<void> {
+  if (sessions === undefined || (await sessions.held()).size === 0) return;
+  throw new TransferFault('A service is running on this database: stop it first, on every machine.');
 }

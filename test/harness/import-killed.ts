@@ -1,8 +1,10 @@
+import type { Store } from '../../src/store/store.ts';
 import type { Progress } from '../../src/transfer/progress.ts';
 import { openAt } from './database.ts';
 import { imported } from './moved.ts';
 
-// An import that kills its own process: at a stage, once so many rows of it are through.
+// An import that kills its own process: at a stage, once so many rows of it are through; or in the middle of a write,
+// the one with that number, before it is committed.
 const [database = '', path = '', where, rows] = process.argv.slice(2);
 
 let stage = '';
@@ -23,5 +25,16 @@ const progress: Progress = {
   end: () => undefined,
 };
 const store = await openAt({ after: () => undefined }, database);
-await imported(store, path, { progress, resume: true });
+let writes = 0;
+const watched: Store = {
+  ...store,
+  write: (work) =>
+    store.write(async (tx) => {
+      const value = await work(tx);
+      writes += 1;
+      if (where === 'a write' && writes === Number(rows)) process.kill(process.pid, 'SIGKILL');
+      return value;
+    }),
+};
+await imported(watched, path, { progress, resume: true });
 await store.close();

@@ -35,8 +35,8 @@ export function linesIn(path: string): string[] {
 }
 
 /**
- * Begins an import in a process of its own, which kills itself with SIGKILL in a stage of it, once so many rows of it
- * are through; answers the signal that it ended by.
+ * Begins an import in a process of its own, or goes on with it, which kills itself with SIGKILL: in a stage, once so many
+ * rows of it are through, or in `a write`, the one with that number. Answers the signal that it ended by.
  */
 export async function importKilled(
   database: string,

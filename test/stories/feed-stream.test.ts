@@ -213,7 +213,9 @@ for (const { test, testService } of stores) {
         .executeTakeFirstOrThrow();
       await sql`insert into occurrences (account_id, position, kind, user_id, record_id, occurred_at)
         with recursive n(i) as (select 1 union all select i + 1 from n where i < ${sql.lit(ENTRIES)})
-        select ${sql.lit(account_id)}, i, 'new_client', ${sql.lit(Number(owner.userId))}, 1, 0 from n`.execute(queries);
+        select ${sql.lit(account_id)}, i, 'new_client', ${sql.lit(Number(owner.userId))}, 1, ${sql.lit(clock.now())} from n`.execute(
+        queries,
+      );
     });
     const { hostname, port } = new URL(carillon.baseUrl);
     const socket = connect(Number(port), hostname);

@@ -203,7 +203,10 @@ for (const { test, testService } of stores) {
     await clock.advance(MINUTE_MS);
     const all = await target.arrived(16 + 6 + 2 + 1);
     assert.equal(all[16]?.deliveryId, burst[3]?.deliveryId);
-    const retry = await owner.carillon.deliveries.get(burst[5]?.deliveryId ?? '');
+    const retry = await eventually(
+      () => owner.carillon.deliveries.get(burst[5]?.deliveryId ?? ''),
+      ({ state }) => state === 'delivered',
+    );
     assert.deepEqual(
       retry.attempts.map(({ outcome, counted }) => [outcome, counted]),
       [

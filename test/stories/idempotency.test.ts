@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { sql } from 'kysely';
+import { systemClock } from '../../src/clock.ts';
+import { dropIdempotency, makeOnce } from '../../src/http/idempotency.ts';
+import { AccountWrite } from '../../src/store/account.ts';
+import { bytesOf } from '../harness/database.ts';
+import { eventually } from '../harness/eventually.ts';
+import { furnish } from '../harness/furnished.ts';
+import { everythingWritten, noting, positionOf } from '../harness/ledger.ts';
+import { rawRequest } from '../harness/raw.ts';
+import type { Answer, Person, TestService } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
+import { startTarget } from '../harness/target.ts';
+import { scenarios } from './walk.scenarios.ts';
+
+const HOUR_MS = 3_600_000;
+
+for (const { test, testService } of stores) {
+  let now = Date.parse('2027-01-01T00:00:00Z');
+  const carillon = await testService({ after }, { ports: { clock: { ...systemClock, now: () => now } } });
+  const EVENT = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+
+  const post = (who: Person, path: string, body: unknown, word: string, service: TestService = carillon) =>
+    service.call(who, 'POST', `/v2${path}`, body, { 'idempotency-key': word });
+  const isRepeated = ({ headers }: Answer) => headers.get('idempotency-replayed') === 'true';
+  const said = ({ status, text, headers }: Answer) => ({
+    status,
+    text,
+    location: headers.get('location'),
+    etag: headers.get('etag'),
+    type: headers.get('content-type'),
+  });
+  const refusal = ({ status, json }: Answer) => [status, json.code];
+  const kept = async (service: TestService = carillon) =>
+    (await service.store.read.selectFrom('idempotency').selectAll().execute()).length;
+
+  test('X4 a call that is made again is answered as the first time, and made once', async () => {
+    const owner = await carillon.account('again.test');
+    const first = await post(owner, '/events', EVENT, 'launch-1');
+    assert.deepEqual([first.status, isRepeated(first)], [201, false]);
+    const before = await everythingWritten(carillon);
+    for (let count = 1; count <= 3; count += 1) {
+      const again = await post(owner, '/events', EVENT, 'launch-1');
+      assert.deepEqual(said(again), said(first));
+      assert.ok(isRepeated(again));
+    }
+    assert.equal(await everythingWritten(carillon), before, 'nothing was written');
+    assert.equal(await positionOf(carillon, 'again.test'), 1, 'nothing happened');
+
+    await owner.carillon.events.delete(first.json.data.event_id);
+    assert.deepEqual(said(await post(owner, '/events', EVENT, 'launch-1')), said(first), 'also when it is gone since');
+    const other = await post(owner, '/events', EVENT, 'launch-2');
+    assert.notEqual(other.json.data.event_id, first.json.data.event_id, 'another word is another call');
+  });
+
+  test('X4 without the header every call is made', async () => {
+    const owner = await carillon.account('without.test');
+    const [one, other] = [await owner.carillon.events.create(EVENT), await owner.carillon.events.create(EVENT)];
+    assert.notEqual(one.event_id, other.event_id);
+    const again = { idempotencyKey: 'sdk' };
+    const first = await owner.carillon.events.create(EVENT, again);
+    assert.deepEqual(await owner.carillon.events.create(EVENT, again), first);
+  });
+
+  test('X4 a word belongs to one key: another key, also of the same user, makes its own call', async () => {
+    const owner = await carillon.account('whose.test');
+    const stranger = await carillon.account('whose-not.test');
+    const answers: Answer[] = [];
+    for (const who of [owner, await carillon.key(owner, {}), await carillon.user(owner, 'member'), stranger]) {
+      answers.push(await post(who, '/events', EVENT, 'mine'));
+    }
+    assert.deepEqual(
+      answers.map((answer) => [answer.status, isRepeated(answer)]),
+      Array(4).fill([201, false]),
+    );
+    assert.equal(new Set(answers.map(({ json }) => json.data.event_id)).size, 4);
+  });
+
+  test('X4 a word that was used for another body or another path is 422, and nothing is done', async () => {
+    const owner = await carillon.account('other.test');
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'One' });
+    const { project_id: second } = await owner.carillon.projects.create({ project_name: 'Two' });
+    const first = await post(owner, `/tasks/${project_id}`, { task_name: 'Do' }, 'word');
+    const before = await everythingWritten(carillon);
+    for (const [path, body] of [
+      [`/tasks/${project_id}`, { task_name: 'Do not' }],
+      [`/tasks/${project_id}`, {}],
+      [`/tasks/${project_id}`, undefined],
+      [`/tasks/${second}`, { task_name: 'Do' }],
+      [`/subtasks/${project_id}`, { task_name: 'Do' }],
+      ['/events', EVENT],
+    ] as const) {
+      assert.deepEqual(refusal(await post(owner, path, body, 'word')), [422, 'idempotency_mismatch'], path);
+    }
+    assert.equal(await everythingWritten(carillon), before);
+    assert.deepEqual(said(await post(owner, `/tasks/${project_id}`, { task_name: 'Do' }, 'word')), said(first));
+  });
+
+  test('X4 what was refused is not kept: the same word may be used for a better call', async () => {
+    const owner = await carillon.account('refused.test');
+    const before = await kept();
+    assert.equal((await post(owner, '/events', {}, 'w')).status, 400);
+    assert.equal((await post(owner, '/events', 'not json', 'w')).status, 400);
+    assert.equal((await post(owner, '/events', { ...EVENT, project_id: '99' }, 'w')).status, 404);
+    assert.equal((await post(owner, '/tasks/99', { task_name: 'Do' }, 'w')).status, 404);
+    const poor = await carillon.key(owner, { permissions: ['events:read'] });
+    assert.equal((await post(poor, '/events', EVENT, 'w')).status, 401);
+    assert.equal(await kept(), before);
+    assert.equal((await post(owner, '/events', EVENT, 'w')).status, 201);
+    assert.equal(await kept(), before + 1);
+  });
+
+  test('X4 a word is 1 to 255 visible characters, once; where nothing is made it is ignored', async () => {
+    const owner = await carillon.account('form.test');
+    const credentials = [`key: ${owner.key}`, `domain: ${owner.domain}`, 'host: x'];
+    const body = JSON.stringify(EVENT);
+    const raw = (...lines: string[]) =>
+      rawRequest(
+        carillon.baseUrl,
+        ['POST /v2/events HTTP/1.1', ...credentials, `content-length: ${body.length}`, ...lines],
+        body,
+      );
+    const before = await everythingWritten(carillon);
+    for (const lines of [
+      ['Idempotency-Key:'],
+      [`Idempotency-Key: ${'x'.repeat(256)}`],
+      ['Idempotency-Key: two words'],
+      ['Idempotency-Key: caf\u00e9'],
+      ['Idempotency-Key: a', 'Idempotency-Key: a'],
+      ['Idempotency-Key: a', 'idempotency-key: b'],
+    ]) {
+      const answer = await raw(...lines);
+      assert.equal(answer.status, 400, lines.join());
+      assert.deepEqual(
+        JSON.parse(answer.body).errors.map(({ field }: { field: string }) => field),
+        ['Idempotency-Key'],
+      );
+    }
+    assert.equal(await everythingWritten(carillon), before);
+    assert.equal((await raw(`Idempotency-Key: ${'x'.repeat(255)}`)).status, 201);
+    assert.equal((await raw('Idempotency-Key: "!~"')).status, 201);
+    const bad = { 'idempotency-key': 'two words' };
+    assert.equal((await carillon.call(owner, 'GET', '/v2/events', undefined, bad)).status, 200);
+  });
+
+  test('X4 the first answer is kept for 24 hours, then the call is made anew', async () => {
+    const owner = await carillon.account('day.test');
+    const began = now;
+    const first = await post(owner, '/events', EVENT, 'day');
+    now = began + 24 * HOUR_MS - 1;
+    assert.deepEqual(said(await post(owner, '/events', EVENT, 'day')), said(first));
+    now = began + 24 * HOUR_MS;
+    const second = await post(owner, '/events', { ...EVENT, event_name: 'Other' }, 'day');
+    assert.deepEqual([second.status, isRepeated(second)], [201, false], 'also with another body');
+    now += 23 * HOUR_MS;
+    assert.deepEqual(said(await post(owner, '/events', { ...EVENT, event_name: 'Other' }, 'day')), said(second));
+
+    const young = await post(owner, '/events', EVENT, 'young');
+    now = began + 48 * HOUR_MS;
+    assert.ok((await dropIdempotency(carillon.store, now)) > 0);
+    const words = await carillon.store.read.selectFrom('idempotency').select('idempotency_key').execute();
+    assert.deepEqual(
+      words.map((row) => row.idempotency_key),
+      ['young'],
+      'what is still given again stays',
+    );
+    assert.deepEqual(said(await post(owner, '/events', EVENT, 'young')), said(young));
+    assert.equal(await dropIdempotency(carillon.store, now), 0);
+    now = began;
+  });
+
+  test('X4 X7 the secret of an issued key is given once: it is neither kept nor repeated', async () => {
+    const owner = await carillon.account('secret.test');
+    const first = await post(owner, '/keys', { label: 'new' }, 'key-1');
+    const again = await post(owner, '/keys', { label: 'new' }, 'key-1');
+    const { key, ...rest } = first.json.data;
+    assert.match(key, /^carillon_/);
+    assert.deepEqual([again.status, again.json.data, isRepeated(again)], [201, rest, true]);
+    for (const name of ['location', 'etag']) assert.equal(again.headers.get(name), first.headers.get(name));
+    assert.ok(!(await bytesOf(carillon.database)).includes(key.slice('carillon_'.length)));
+    assert.equal((await owner.carillon.keys.list()).paging.total_records, 2, 'one was issued');
+  });
+
+  test('X4 every POST of the interface is made once', async () => {
+    const target = await startTarget({ after });
+    let hooks = 0;
+    const targets = () => {
+      hooks += 1;
+      return target.at(`/${hooks}`);
+    };
+    const posts = Object.entries(scenarios).filter(([name]) => name.startsWith('POST '));
+    assert.ok(posts.length >= 10);
+    for (const [index, [name, list]] of posts.entries()) {
+      const owner = await carillon.account(`every-${index}.test`);
+      const stage = { owner, ids: await furnish(owner, carillon, targets), targets };
+      const [scenario] = list;
+      await scenario?.before?.(stage);
+      const path = name.slice('POST '.length).replace(/\{(\w+)\}/, (_, id: keyof typeof stage.ids) => stage.ids[id]);
+      const body = scenario?.body?.(stage);
+      const { noted, result } = await noting(carillon, owner, async () => {
+        const first = await post(owner, path, body, 'once');
+        const before = await everythingWritten(carillon);
+        const again = await post(owner, path, body, 'once');
+        assert.equal(await everythingWritten(carillon), before, name);
+        return [first, again] as const;
+      });
+      const [first, again] = result;
+      assert.ok(first.status >= 200 && first.status < 300, `${name}: ${first.text}`);
+      assert.deepEqual([again.status, isRepeated(first), isRepeated(again)], [first.status, false, true], name);
+      assert.equal(again.headers.get('location'), first.headers.get('location'));
+      if (name !== 'POST /keys') assert.equal(again.text, first.text, name);
+      assert.deepEqual(
+        noted.map(({ kind }) => kind),
+        scenario?.records,
+        name,
+      );
+    }
+  });
+
+  test('X4 twins at once: the call is made once, and whoever is answered is answered the same', async () => {
+    const owner = await carillon.account('twins.test');
+    const TWINS = 12;
+    for (let round = 1; round <= 5; round += 1) {
+      const answers = await Promise.all(
+        Array.from({ length: TWINS }, () => post(owner, '/events', EVENT, `round-${round}`)),
+      );
+      const made = answers.filter(({ status }) => status === 201);
+      assert.equal(made.filter((one) => !isRepeated(one)).length, 1);
+      assert.equal(new Set(made.map(({ text }) => text)).size, 1);
+      const rest = answers.filter(({ status }) => status !== 201).map(refusal);
+      assert.deepEqual(rest, Array(TWINS - made.length).fill([409, 'idempotency_in_progress']));
+    }
+    assert.equal((await owner.carillon.events.list()).paging.total_records, 5);
+  });
+
+  test('X4 a twin that is still running is 409, another call of its word 422; a repetition prepares nothing', async (t) => {
+    let asked = 0;
+    const { promise: resolved, resolve } = Promise.withResolvers<{ addresses: string[] }>();
+    const service = await testService(t, {
+      ports: {
+        resolve: () => {
+          asked += 1;
+          return resolved;
+        },
+      },
+    });
+    const owner = await service.account('slow.test');
+    const hook = { target_url: 'http://slow.example/bell', event: 'new_event' };
+    const first = post(owner, '/hooks', hook, 'hook', service);
+    await eventually(
+      () => asked,
+      (count) => count === 1,
+    );
+    assert.deepEqual(refusal(await post(owner, '/hooks', hook, 'hook', service)), [409, 'idempotency_in_progress']);
+    const other = { ...hook, event: 'new_task' };
+    assert.deepEqual(refusal(await post(owner, '/hooks', other, 'hook', service)), [422, 'idempotency_mismatch']);
+    resolve({ addresses: ['93.184.215.14'] });
+    const made = await first;
+    assert.equal(made.status, 201, made.text);
+    assert.deepEqual(said(await post(owner, '/hooks', hook, 'hook', service)), said(made));
+    assert.equal(asked, 1, 'no name is looked up for what is known');
+    assert.equal((await owner.carillon.hooks.list()).paging.total_records, 1);
+  });
+
+  test('X4 a twin that runs on another node is 409', async () => {
+    const { store } = carillon;
+    const { account_id, key_id } = await store.read
+      .selectFrom('api_keys')
+      .select(['account_id', 'key_id'])
+      .executeTakeFirstOrThrow();
+    const once = { keyId: key_id, word: 'elsewhere', fingerprint: 'f' };
+    const made = store.write((tx) => {
+      const write = new AccountWrite(tx, account_id, now);
+      const call = async () => assert.fail('the call was made');
+      return makeOnce({ ...tx, tryHold: async () => false }, write, once, 201, call, (body) => body);
+    });
+    await assert.rejects(made, { code: 'idempotency_in_progress' });
+  });
+
+  test('X4 the record and what is kept are one transaction: neither is there without the other', async (t) => {
+    const service = await testService(t);
+    const owner = await service.account('atomic.test');
+    assert.equal((await post(owner, '/events', EVENT, 'first', service)).status, 201);
+    // From here on no second answer of this status can be kept.
+    await service.store.write(({ queries }) =>
+      sql`create unique index in_the_way on idempotency (status)`.execute(queries),
+    );
+    const before = await everythingWritten(service);
+    assert.equal((await post(owner, '/events', EVENT, 'second', service)).status, 500);
+    assert.equal(await everythingWritten(service), before, 'the event was not made either');
+    assert.equal(await kept(service), 1);
+  });
+}
