@@ -10,11 +10,12 @@ import { createAccount } from '../src/resources/accounts/actions.ts';
 import { systemChance } from '../src/secrets.ts';
 import type { Store } from '../src/store/store.ts';
 import type { AccountTable } from '../src/store/tables.ts';
-import { columnsOf, contents, type Row, tables } from '../src/transfer/contents.ts';
+import { type Row, tables } from '../src/transfer/contents.ts';
 import { exportTo } from '../src/transfer/export.ts';
 import { importFrom } from '../src/transfer/import.ts';
 import { Inserter } from '../src/transfer/insert.ts';
 import { openAt } from '../test/harness/database.ts';
+import { rowFor } from '../test/harness/filled.ts';
 import { newPostgresDatabase, startPostgres } from '../test/harness/postgres.ts';
 
 // How long it takes to export and import a service with a million records, each with its occurrence, beside SQLite
@@ -41,30 +42,16 @@ async function timed<T>(work: () => Promise<T> | T): Promise<{ seconds: number; 
   return { seconds: Number(((performance.now() - begun) / 1_000).toFixed(2)), value };
 }
 
-/** A row of a table as a service would have it: what is not given is a number or a text of no meaning. */
-function rowOf(table: AccountTable, given: Row): Row {
-  const cells: Readonly<Record<string, string>> = contents[table].columns;
-  const usual: Readonly<Record<string, string | number | null>> = { number: 1, text: 'a few words of text' };
-  return Object.fromEntries(
-    columnsOf(table).map((column) => [column, given[column] ?? usual[cells[column] ?? ''] ?? null]),
-  );
-}
-
 async function fill(store: Store): Promise<void> {
   await store.write((tx) =>
     createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, systemClock.now(), systemChance),
   );
   const inserter = new Inserter();
   const put = async (table: AccountTable, count: number, make: (id: number) => Row) => {
+    const row = (id: number) => rowFor(table, { account_id: 1, user_id: 1, ...make(id) }, id);
     for (let begin = 1; begin <= count; begin += ROWS_A_WRITE) {
       const ids = Array.from({ length: Math.min(ROWS_A_WRITE, count - begin + 1) }, (_, index) => begin + index);
-      await store.write((tx) =>
-        inserter.insert(
-          tx.queries,
-          table,
-          ids.map((id) => rowOf(table, make(id))),
-        ),
-      );
+      await store.write((tx) => inserter.insert(tx.queries, table, ids.map(row)));
     }
   };
   const now = systemClock.now();

@@ -20,7 +20,7 @@ import { allRoutes } from './resources/index.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { type Chance, systemChance } from './secrets.ts';
 import { openStore } from './store/open.ts';
-import { StoreFault } from './store/store.ts';
+import { type Store, StoreFault } from './store/store.ts';
 import { explain, findUnfinished } from './transfer/unfinished.ts';
 import { version } from './version.ts';
 
@@ -87,8 +87,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     throw error instanceof StoreFault ? new StartFault(error.message) : error;
   });
   try {
-    const unfinished = await findUnfinished(store.read);
-    if (unfinished !== undefined) throw new StartFault(explain(unfinished));
+    await refuseHalf(store);
     const loopbackAllowed =
       isLoopback(config.host) && (config.baseUrl === undefined || isLoopback(new URL(config.baseUrl).hostname));
     const guard = createGuard({
@@ -164,6 +163,11 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     // Only now: a start that fails must not use up the one showing of the key.
     const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
     if (role !== 'api') await engine.start();
+    // Once more: of an import that has begun meanwhile and this service, one sees the other.
+    await refuseHalf(store).catch(async (fault: unknown) => {
+      await Promise.all([closeServer(app.server), role === 'api' ? undefined : engine.stop(0)]);
+      throw fault;
+    });
     const pruning = role === 'api' ? undefined : startPruning({ store, clock, log });
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
 
@@ -190,6 +194,12 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     await store.close();
     throw error;
   }
+}
+
+/** Nothing is served or told of a database that holds half of an import. */
+async function refuseHalf(store: Store): Promise<void> {
+  const unfinished = await findUnfinished(store.read);
+  if (unfinished !== undefined) throw new StartFault(explain(unfinished));
 }
 
 type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];

@@ -44,14 +44,14 @@ export type FullEntry = Entry & { readonly accountId: number; readonly by: Actor
 export function note(write: AccountWrite, ...entries: readonly Entry[]): void {
   if (entries.length === 0) return;
   const rows = entries.map((entry) => rowOf(entry, write.by, write.now));
-  write.withCommit(write.insertInto('audit', rows).execute());
+  write.withCommit(write.insertInto('audit', rows));
 }
 
 /** The same, where a transaction is not narrowed to one account. */
 export function noteAcross(tx: Pick<Tx, 'queries' | 'withCommit'>, entries: readonly FullEntry[], now: number): void {
   if (entries.length === 0) return;
   const rows = entries.map((entry) => ({ ...rowOf(entry, entry.by, now), account_id: entry.accountId }));
-  tx.withCommit(tx.queries.insertInto('audit').values(rows).execute());
+  tx.withCommit(tx.queries.insertInto('audit').values(rows));
 }
 
 function rowOf({ action, subject, detail = {} }: Entry, by: Actor, now: number) {

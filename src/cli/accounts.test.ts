@@ -198,8 +198,8 @@ test('last_used is kept without a write per request', async () => {
   for (let round = 0; round < 100; round += 1) assert.equal(await statusFor(key), 200);
   await eventually(writes, (count) => count > before);
   assert.match(await lastUsed(), /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d$/);
-  // Another key's use may be written down meanwhile; a hundred requests cost one write or two.
-  assert.ok((await writes()) - before <= 2);
+  // Another key's use may be written down meanwhile, and who was refused; a hundred requests cost one write, two or three.
+  assert.ok((await writes()) - before <= 3);
 });
 
 test('an account that is not there: one line, exit 1', async () => {

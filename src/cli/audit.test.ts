@@ -49,7 +49,10 @@ for (const { test, database } of stores) {
     assert.ok(!JSON.stringify(await command('audit')).includes(key));
 
     const spoken = await carillon(['audit', '--domain', 'acme.test', '--action', 'key.revoked'], { environment });
-    assert.match(spoken.stdout, new RegExp(`^20\\S+ \\S+\tacme\\.test\tkey\\.revoked\tkey ${id}\t\tcommand line\t{}\n$`));
+    assert.match(
+      spoken.stdout,
+      new RegExp(`^20\\S+ \\S+\tacme\\.test\tkey\\.revoked\tkey ${id}\t\tcommand line\t{}\n$`),
+    );
     const mistakes: [string[], RegExp][] = [
       [['--domain', 'nowhere.test'], /^There is no account with the domain nowhere\.test\.$/],
       [['--since', 'soon'], /^--since must be a duration such as 7d or 12h; soon is none\.$/],

@@ -5,7 +5,7 @@ import { countMissing } from '../delivery/missing.ts';
 import type { Resolve } from '../delivery/resolver.ts';
 import { isLoopback } from '../http/health.ts';
 import { mebibytes } from '../store/copy.ts';
-import type { Inspection } from '../store/inspect.ts';
+import type { Inspection } from '../store/inspection.ts';
 import { showDatabase } from '../store/location.ts';
 
 /** What a check has found, and for whatever is not well what to do about it. */

@@ -3,9 +3,10 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { startProcess } from '../../demo/started.ts';
+import { type Started, startProcess } from '../../demo/started.ts';
 import type { Cleanup } from '../../test/harness/cleanup.ts';
 import { carillon, carillonJson } from '../../test/harness/command.ts';
+import { copyOf } from '../../test/harness/copies.ts';
 import { rowsOf } from '../../test/harness/database.ts';
 import { startServiceProcess } from '../../test/harness/process.ts';
 import { load, type Release, releases } from '../../test/harness/releases.ts';
@@ -194,42 +195,48 @@ test('a backup of an older version is brought up to date on its way, and stays a
 });
 
 for (const { test, serviceProcess } of stores) {
-  test('C5 X1 --after-restore begins a new epoch where the backup was put in place by other means; ended hooks still get what they missed', async (t) => {
+  test('C5 X1 a copy that was put in place by other means begins a new epoch: no id and no Webhook-Id of the life it lost; ended hooks still get what they missed', async (t) => {
     const target = await startTarget(t);
     const first = await serviceProcess(t);
-    const environment = { CARILLON_DATABASE: first.database };
     const { id } = await first.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const { event_id: told } = await first.carillon.events.create(event);
     await target.arrived(1);
     await first.carillon.hooks.delete(id);
     const { event_id: missed } = await first.carillon.events.create(event);
     assert.equal(await first.stop('SIGTERM'), 0);
+    const copy = await copyOf(t, first.database);
 
+    const send = async (at: Started, path: string, body: Json): Promise<Json> => {
+      const headers = { ...first.headers, 'content-type': 'application/json' };
+      return (await fetch(`${at.baseUrl}/v2/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json();
+    };
+    const lost = await startAgain(t, first.database);
+    await send(lost, `hooks/${id}/restore`, {});
+    const forgotten = (await send(lost, 'events', event)).data.event_id;
+    const before = (await target.arrived(3)).map((one) => Number(one.deliveryId));
+    assert.equal(await lost.stop('SIGTERM'), 0);
+
+    const environment = { CARILLON_DATABASE: copy };
     const said = await carillonJson(['restore', '--after-restore'], { environment });
     assert.deepEqual(Object.keys(said), ['accounts', 'epoch']);
-    const [position] = await rowsOf(first.database, 'select position, epoch_start from positions');
+    const [position] = await rowsOf(copy, 'select position, epoch_start from positions');
     assert.deepEqual([position.position, position.epoch_start], [said.epoch, said.epoch]);
 
-    const second = await startAgain(t, first.database);
-    const headers = { ...first.headers, 'content-type': 'application/json' };
-    const send = async (method: string, at: string, body?: Json): Promise<Json> => {
-      const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-      return (await fetch(`${second.baseUrl}/v2/${at}`, init)).json();
-    };
-    const { data } = await send('POST', 'events', event);
-    assert.equal(data.event_id, String(said.epoch + 1));
-    await send('POST', `hooks/${id}/restore`, {});
-    const all = await target.arrived(3);
-    const url = (eventId: string) => `/v2/events/${eventId}`;
+    const again = await startAgain(t, copy);
+    const { data } = await send(again, 'events', event);
+    assert.ok(Number(data.event_id) > said.epoch && Number(forgotten) < said.epoch);
+    await send(again, `hooks/${id}/restore`, {});
+    const all = await target.arrived(5);
     assert.deepEqual(
       all.map((one) => new URL(one.resourceUrl).pathname),
-      [url(told), url(missed), url(data.event_id)],
+      [told, missed, forgotten, missed, data.event_id].map((one) => `/v2/events/${one}`),
     );
-    const ids = all.map((one) => Number(one.deliveryId));
-    assert.ok((ids[1] ?? 0) > said.epoch && (ids[2] ?? 0) > said.epoch, 'no Webhook-Id is issued a second time either');
-    const entries = await carillonJson(['audit', '--domain', String(first.domain), '--action', 'database.restored'], {
-      environment,
-    });
-    assert.equal(entries.length, 1);
+    const ids = all.slice(3).map((one) => Number(one.deliveryId));
+    for (const one of ids) assert.ok(one > said.epoch && !before.includes(one), `${one} was issued before`);
+    const wanted = ['audit', '--domain', String(first.domain), '--action', 'database.restored'];
+    assert.equal((await carillonJson(wanted, { environment })).length, 1);
+    const running = await carillon(['restore', '--after-restore'], { environment });
+    assert.deepEqual([running.code, running.faults.length], [1, 1]);
+    assert.match(running.faults[0] ?? '', /running on /);
   });
 }

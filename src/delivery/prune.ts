@@ -42,7 +42,10 @@ export function startPruning({ store, clock, log }: { store: Store; clock: Clock
 /** One round; answers how many rows were dropped. */
 export async function prune(store: Store, now: number, isStopped: () => boolean = () => false): Promise<number> {
   let total = 0;
-  for (const step of steps(now)) {
+  for (const table of ['attempts', 'settled', 'occurrences'] as const) {
+    total += await store.dropBefore(table, now - KEPT_MS[table], isStopped);
+  }
+  for (const step of [dropForgottenAsks, dropEndedHooks(now)]) {
     for (;;) {
       if (isStopped()) return total;
       const dropped = await store.write(step);
@@ -55,70 +58,22 @@ export async function prune(store: Store, now: number, isStopped: () => boolean 
 
 type Step = (tx: Tx) => Promise<number>;
 
-function steps(now: number): Step[] {
-  return [dropAttempts(now), dropSettled(now), dropOccurrences(now), dropEndedHooks(now)];
-}
-
-/** Attempts are numbered as they are made, so the old ones are the first ones. */
-function dropAttempts(now: number): Step {
-  return async ({ queries }) => {
-    const first = await queries
-      .selectFrom('attempts')
-      .select(['attempt_id', 'attempted_at'])
-      .orderBy('attempt_id')
-      .limit(ROWS_A_WRITE)
-      .execute();
-    const last = first.filter((row) => row.attempted_at < now - KEPT_MS.attempts).at(-1);
-    if (last === undefined) return 0;
-    const { numDeletedRows } = await queries
-      .deleteFrom('attempts')
-      .where('attempt_id', '<=', last.attempt_id)
-      .executeTakeFirstOrThrow();
-    return Number(numDeletedRows);
-  };
-}
-
-function dropSettled(now: number): Step {
-  return async ({ queries }) => {
-    const old = await queries
-      .selectFrom('settled')
-      .select('delivery_id')
-      .where('settled_at', '<', now - KEPT_MS.settled)
-      .limit(ROWS_A_WRITE)
-      .execute();
-    const deliveryIds = old.map((row) => row.delivery_id);
-    if (deliveryIds.length === 0) return 0;
-    await queries.deleteFrom('asks').where('delivery_id', 'in', deliveryIds).execute();
-    await queries.deleteFrom('settled').where('delivery_id', 'in', deliveryIds).execute();
-    return deliveryIds.length;
-  };
-}
-
-/** Positions grow with time, so the old occurrences of an account are its first ones. */
-function dropOccurrences(now: number): Step {
-  return async ({ queries }) => {
-    const accounts = await queries.selectFrom('accounts').select('account_id').execute();
-    for (const { account_id } of accounts) {
-      const first = await queries
-        .selectFrom('occurrences')
-        .select(['position', 'occurred_at'])
-        .where('account_id', '=', account_id)
-        .orderBy('position')
-        .limit(ROWS_A_WRITE)
-        .execute();
-      const last = first.filter((row) => row.occurred_at < now - KEPT_MS.occurrences).at(-1);
-      if (last === undefined) continue;
-      await queries
-        .deleteFrom('occurrences')
-        .where('account_id', '=', account_id)
-        .where('position', '<=', last.position)
-        .execute();
-      // More may be old, here or in the next account: go round again.
-      return ROWS_A_WRITE;
-    }
-    return 0;
-  };
-}
+/** Once more, of a delivery that is not in the history any more. */
+const dropForgottenAsks: Step = async ({ queries }) => {
+  const forgotten = queries
+    .selectFrom('asks')
+    .leftJoin('owed', 'owed.delivery_id', 'asks.delivery_id')
+    .leftJoin('settled', 'settled.delivery_id', 'asks.delivery_id')
+    .where('owed.delivery_id', 'is', null)
+    .where('settled.delivery_id', 'is', null)
+    .select('asks.ask_id')
+    .limit(ROWS_A_WRITE);
+  const { numDeletedRows } = await queries
+    .deleteFrom('asks')
+    .where('ask_id', 'in', forgotten)
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+};
 
 /** A hook that ended long ago goes with what was still owed to it, first that, so that no write is a long one. */
 function dropEndedHooks(now: number): Step {

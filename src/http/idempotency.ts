@@ -3,7 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../access.ts';
 import { invalidInput, Problem } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
+import { prepared } from '../store/prepared.ts';
 import type { Store, Tx } from '../store/store.ts';
+import type { Tables } from '../store/tables.ts';
 import { headerLines } from './headers.ts';
 import type { Answer, Input, Route } from './route.ts';
 
@@ -81,6 +83,32 @@ export async function findKept(view: AccountView, once: Once): Promise<Answer | 
   return { body: JSON.parse(row.body), ...created, repeats: row.status };
 }
 
+/** Prepared, so that it is sent at once: before the commit that it rides with. */
+const keep = prepared((queries, row: Tables['idempotency']) =>
+  queries
+    .insertInto('idempotency')
+    .values({
+      key_id: row.key_id,
+      idempotency_key: row.idempotency_key,
+      account_id: row.account_id,
+      fingerprint: row.fingerprint,
+      status: row.status,
+      location: row.location,
+      body: row.body,
+      answered_at: row.answered_at,
+    })
+    // What stands there has expired: it was not found.
+    .onConflict((conflict) =>
+      conflict.columns(['key_id', 'idempotency_key']).doUpdateSet(({ ref }) => ({
+        fingerprint: ref('excluded.fingerprint'),
+        status: ref('excluded.status'),
+        location: ref('excluded.location'),
+        body: ref('excluded.body'),
+        answered_at: ref('excluded.answered_at'),
+      })),
+    ),
+);
+
 /**
  * Makes a call unless it was made before, in one transaction with keeping its answer. A twin that is running on
  * another node keeps it out.
@@ -99,19 +127,16 @@ export async function makeOnce(
   const kept = await findKept(write, once);
   if (kept !== undefined) return kept;
   const answer = await call();
-  const { keyId: key_id, word: idempotency_key, fingerprint } = once;
-  const row = {
-    fingerprint,
+  const keeping = keep(tx.queries, {
+    key_id: once.keyId,
+    idempotency_key: once.word,
+    account_id: write.accountId,
+    fingerprint: once.fingerprint,
     status,
     location: answer.created ?? '',
     body: JSON.stringify(keptOf(answer.body)),
     answered_at: write.now,
-  };
-  const keeping = write
-    .insertInto('idempotency', { key_id, idempotency_key, ...row })
-    // What stands there has expired: it was not found.
-    .onConflict((conflict) => conflict.columns(['key_id', 'idempotency_key']).doUpdateSet(row))
-    .execute();
+  });
   tx.withCommit(keeping);
   return answer;
 }

@@ -1,4 +1,5 @@
 import type {
+  Compilable,
   DeleteQueryBuilder,
   DeleteResult,
   Insertable,
@@ -60,8 +61,8 @@ export class AccountWrite extends AccountView {
   }
 
   /** Queries whose results the work need not wait for: they are sent with the commit. */
-  withCommit(queries: Promise<unknown>): void {
-    this.#tx.withCommit(queries);
+  withCommit(query: Compilable<unknown>): void {
+    this.#tx.withCommit(query);
   }
 
   /** Who may do what is different from the moment at which this commits. */

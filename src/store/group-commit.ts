@@ -133,7 +133,7 @@ export class GroupCommit {
       hold: () => undefined,
       tryHold: async () => true,
       lock: (query) => query,
-      withCommit: (queries) => trail(trailing, queries),
+      withCommit: (query) => trail(trailing, this.#connection.queries, query),
       get accessInDoubt() {
         return doubt.access;
       },

@@ -1,4 +1,6 @@
-import type { News, Tx } from './store.ts';
+import type { Compilable } from 'kysely';
+import { sendNow } from './prepared.ts';
+import type { News, Queries, Tx } from './store.ts';
 
 /** The news of one transaction while it runs. */
 export class NewsInTheMaking implements News {
@@ -35,9 +37,14 @@ function addAll(set: Set<number>, items: Iterable<number>): void {
 }
 
 /** Keeps what is sent with the commit; that it failed is heard there, and nowhere if the work fails before. */
-export function trail(trailing: Promise<unknown>[], queries: Promise<unknown>): void {
-  queries.catch(() => undefined);
-  trailing.push(queries);
+export function trail(
+  trailing: Promise<unknown>[],
+  queries: Queries,
+  query: Compilable<unknown> | Promise<unknown>,
+): void {
+  const sent = 'compile' in query ? sendNow(queries, query) : query;
+  sent.catch(() => undefined);
+  trailing.push(sent);
 }
 
 /** Those who hear of commits. */

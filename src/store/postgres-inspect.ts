@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import pg from 'pg';
-import type { Inspection } from './inspect.ts';
+import type { Inspection } from './inspection.ts';
 import type { Location } from './location.ts';
 import { migrations } from './migrate.ts';
 import { dialect } from './postgres.ts';

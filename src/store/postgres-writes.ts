@@ -117,7 +117,7 @@ async function transact<T>(carrier: Carrier, work: (tx: Tx) => Promise<T>): Prom
       return rows[0]?.held === true;
     },
     lock: (query) => query.forNoKeyUpdate() as typeof query,
-    withCommit: (queries) => trail(trailing, queries),
+    withCommit: (query) => trail(trailing, carrier.queries, query),
     // Another node may have changed it since it was read.
     accessInDoubt: true,
   };

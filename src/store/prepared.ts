@@ -43,6 +43,14 @@ export function prepared<Values extends Readonly<Record<string, unknown>>, Row>(
   };
 }
 
+/** Sends a query this very moment, so that whatever is sent later comes after it. */
+export async function sendNow<Row>(queries: Queries, query: Compilable<Row>): Promise<Row[]> {
+  const run = runners.get(queries);
+  if (run === undefined) throw new Error('this connection takes no compiled queries');
+  const { sql, parameters } = query.compile();
+  return (await run(sql, parameters)) as Row[];
+}
+
 function placeholders<Values>(): Values {
   const named = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
   return named as Values;

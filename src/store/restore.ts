@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { lookAt } from './backup.ts';
 import { copyDatabase } from './copy.ts';
 import { migrate, versionOf } from './migrate.ts';
+import { trail } from './news.ts';
 import type { Sequences } from './sequences.ts';
 import { dialect } from './sqlite.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
@@ -93,7 +94,7 @@ async function bringUp<T>(file: string, { prepare }: Replacing<T>): Promise<T> {
     migrate(copy.database, dialect);
     copy.exec('begin immediate');
     const trailing: Promise<unknown>[] = [];
-    const withCommit = (queries: Promise<unknown>) => void trailing.push(queries);
+    const withCommit: Tx['withCommit'] = (query) => trail(trailing, copy.queries, query);
     const prepared = await prepare({ queries: copy.queries, withCommit }, sequences);
     await Promise.all(trailing);
     copy.exec('commit');

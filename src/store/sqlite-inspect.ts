@@ -2,7 +2,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { bytesOf, freeOn, whatIsWrong } from './copy.ts';
-import type { Inspection } from './inspect.ts';
+import type { Inspection } from './inspection.ts';
 import type { Location } from './location.ts';
 import { migrations, versionOf } from './migrate.ts';
 import { dialect } from './sqlite.ts';

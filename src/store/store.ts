@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Compilable, Kysely } from 'kysely';
 import type { Sequences } from './sequences.ts';
 import type { Tables } from './tables.ts';
 
@@ -38,8 +38,11 @@ export type Tx = {
   tryHold(name: string): Promise<boolean>;
   /** Keeps the rows that a query finds from being changed by others until this transaction is through. */
   readonly lock: <Q extends Lockable>(query: Q) => Q;
-  /** Queries that are on their way and whose results the work need not wait for: they are sent with the commit. */
-  withCommit(queries: Promise<unknown>): void;
+  /**
+   * A query whose result the work need not wait for: it is sent with the commit. Or the results of prepared ones, which
+   * are on their way the moment they are asked.
+   */
+  withCommit(query: Compilable<unknown> | Promise<unknown>): void;
   /** What is remembered of who may do what is not to be relied on: it may have changed since, or in this very commit. */
   readonly accessInDoubt: boolean;
 };

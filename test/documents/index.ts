@@ -1,7 +1,7 @@
 import { mutationsDocument } from '../mutations.ts';
 import { conformanceDocument } from './conformance.ts';
 import { decisionsDocument } from './decisions.ts';
-import { kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
+import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
 
 /** A document that is written by the program from a table: where it stands below the repository, and its text. */
@@ -14,6 +14,7 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/conformance.md', text: conformanceDocument() },
     { path: 'docs/decisions/README.md', text: decisionsDocument() },
     { path: 'docs/mutations.md', text: mutationsDocument() },
+    { path: 'docs/reference/audit.md', text: auditDocument() },
     { path: 'docs/reference/fields.md', text: fieldsDocument(routes) },
     { path: 'docs/reference/kinds.md', text: kindsDocument(routes) },
     { path: 'docs/reference/options.md', text: optionsDocument() },

@@ -1,4 +1,5 @@
 import { permissions } from '../../src/access.ts';
+import { auditActions } from '../../src/audit/actions.ts';
 import { environmentName, type Option, options } from '../../src/config/options.ts';
 import { type Kind, kinds, nouns } from '../../src/delivery/kinds.ts';
 import type { Route } from '../../src/http/route.ts';
@@ -24,6 +25,17 @@ export function optionsDocument(): string {
 
 function initialOf({ initial }: Option<unknown>): string {
   return initial === undefined || initial === '' ? 'none' : code(initial);
+}
+
+/** Everything that the audit log tells of. */
+export function auditDocument(): string {
+  const rows = Object.entries(auditActions).map(([action, says]) => [code(action), says]);
+  return document(
+    derivedFrom('src/audit/actions.ts'),
+    '# Actions of the audit log',
+    'What `carillon audit` lists, and what its `--action` takes. An entry has the moment, the account, the action, its subject, who did it (user and key, 0 where nobody is known), from where, and a detail in JSON.',
+    table(['Action', 'Says'], rows),
+  );
 }
 
 /** Every way in which a call can fail. */

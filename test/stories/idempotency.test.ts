@@ -182,6 +182,18 @@ for (const { test, testService } of stores) {
     assert.equal((await owner.carillon.keys.list()).paging.total_records, 2, 'one was issued');
   });
 
+  /** How many rows there are of everything that a POST can make; a delivery is owed or settled. */
+  async function rowsOfRecords(): Promise<Readonly<Record<string, number>>> {
+    const counts: Record<string, number> = { deliveries: 0 };
+    const records = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'api_keys', 'hooks'] as const;
+    for (const table of [...records, 'owed', 'settled'] as const) {
+      const rows = await carillon.store.read.selectFrom(table).select('account_id').execute();
+      const name = table === 'owed' || table === 'settled' ? 'deliveries' : table;
+      counts[name] = (counts[name] ?? 0) + rows.length;
+    }
+    return counts;
+  }
+
   test('X4 every POST of the interface is made once', async () => {
     const target = await startTarget({ after });
     let hooks = 0;
@@ -200,9 +212,9 @@ for (const { test, testService } of stores) {
       const body = scenario?.body?.(stage);
       const { noted, result } = await noting(carillon, owner, async () => {
         const first = await post(owner, path, body, 'once');
-        const before = await everythingWritten(carillon);
+        const before = await rowsOfRecords();
         const again = await post(owner, path, body, 'once');
-        assert.equal(await everythingWritten(carillon), before, name);
+        assert.deepEqual(await rowsOfRecords(), before, name);
         return [first, again] as const;
       });
       const [first, again] = result;
