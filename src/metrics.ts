@@ -65,6 +65,8 @@ export function createMetrics({ store, clock, inFlight }: { store: Store; clock:
     registers,
   });
   store.onCommitted((news) => {
+    // Each node counts what it ended itself, so that the sum is right.
+    if (news.from !== 'here') return;
     for (const reason of news.ended.values()) hooksEnded.inc({ reason });
   });
   store.onGroup((writes, seconds) => {

@@ -8,10 +8,11 @@ import { soleClaims } from './delivery/claims.ts';
 import { Engine } from './delivery/engine.ts';
 import { createGuard } from './delivery/guard.ts';
 import { Node } from './delivery/node.ts';
-import { startPruning } from './delivery/prune.ts';
+import { prune, startPruning } from './delivery/prune.ts';
 import { createResolver, type Resolve } from './delivery/resolver.ts';
 import { callerByKey } from './http/auth.ts';
 import { isLoopback } from './http/health.ts';
+import { dropIdempotency } from './http/idempotency.ts';
 import { openapi } from './http/openapi.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
@@ -168,7 +169,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       await Promise.all([closeServer(app.server), role === 'api' ? undefined : engine.stop(0)]);
       throw fault;
     });
-    const pruning = role === 'api' ? undefined : startPruning({ store, clock, log });
+    const pruning = role === 'api' ? undefined : startPruning({ store, clock, log }, [prune, dropIdempotency]);
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
 
     let stopping: Promise<void> | undefined;

@@ -17,13 +17,20 @@ const EVERY_MS = 3_600_000;
 /** Small enough that no write waits long behind it. */
 const ROWS_A_WRITE = 500;
 
-/** Drops what is older than it is kept (C23, X2, X3), a little at a time, every hour; `stop` ends it. */
-export function startPruning({ store, clock, log }: { store: Store; clock: Clock; log: Log }): { stop(): void } {
+/** Drops what is past; answers how many rows that were. Asks between two writes whether it is to stop. */
+export type Round = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
+
+/** Drops what is older than it is kept (C23, X2, X3, X4), a little at a time, every hour; `stop` ends it. */
+export function startPruning(
+  { store, clock, log }: { store: Store; clock: Clock; log: Log },
+  rounds: readonly Round[] = [prune],
+): { stop(): void } {
   let cancel: () => void = () => undefined;
   let stopped = false;
   async function run(): Promise<void> {
     try {
-      const dropped = await prune(store, clock.now(), () => stopped);
+      let dropped = 0;
+      for (const round of rounds) dropped += await round(store, clock.now(), () => stopped);
       if (dropped > 0) log.info({ event: 'pruned', rows: dropped });
     } catch (error) {
       log.error({ event: 'prune.failed', err: error });

@@ -39,7 +39,10 @@ export const clauses: Readonly<Record<string, string>> = {
   C34: 'An unknown parent is 404. A project takes its tasks and their subtasks with it and leaves its events; a task takes its subtasks; a client leaves its projects.',
   C35: 'Users, the caller and the account can be read; admins add, change and delete users.',
   X1: 'Hooks can be listed and read, ended ones restored, and live ones tested by a notification of the hook itself.',
+  X2: 'The feed holds everything that happened in an account, told or not, in the order of the commits and without a gap, by cursor: as a page, as soon as something happens, or as a stream. A cursor that leads nowhere any more is 410.',
   X3: 'Deliveries can be listed and read with their attempts, and sent again under the same id.',
+  X4: 'A POST with an `Idempotency-Key` is made once and answered as the first time for 24 hours; another call under the same word is 422, a twin still running 409. What is kept is written with the record.',
+  X5: 'Single records have an `ETag`. What is known is 304; a change of what has changed since is 412, and nothing is done.',
   X6: 'Without a key: `/openapi.json`, `/healthz`, `/readyz`. `/metrics` for this machine, or by a token. CORS by configuration.',
   X7: 'API keys are listed, issued and revoked over the interface, never wider than the key that issues them. The last owner stays.',
 };
