@@ -11,12 +11,20 @@ export type Call = {
 /**
  * Keeps so many connections busy for so long, each asking again as soon as it is answered, and answers how many
  * calls came back per second. An answer of another status than expected ends the run: a fast failure is no throughput.
+ *
+ * @param calls what is asked, the same on each connection or one after the other for each
  */
-export async function callsPerSecond(origin: string, call: Call, connections: number, forMs: number): Promise<number> {
+export async function callsPerSecond(
+  origin: string,
+  calls: Call | readonly [Call, ...Call[]],
+  connections: number,
+  forMs: number,
+): Promise<number> {
   const pool = new Pool(origin, { connections, pipelining: 1 });
   let answered = 0;
   const begun = performance.now();
-  const keepAsking = async () => {
+  const keepAsking = async (connection: number) => {
+    const call = 'path' in calls ? calls : (calls[connection % calls.length] ?? calls[0]);
     while (performance.now() - begun < forMs) {
       const { statusCode, body } = await pool.request({
         method: 'POST',
@@ -29,7 +37,7 @@ export async function callsPerSecond(origin: string, call: Call, connections: nu
       answered += 1;
     }
   };
-  await Promise.all(Array.from({ length: connections }, keepAsking));
+  await Promise.all(Array.from({ length: connections }, (_, connection) => keepAsking(connection)));
   const seconds = (performance.now() - begun) / 1_000;
   await pool.close();
   return answered / seconds;

@@ -1,72 +1,20 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { startProcess } from '../demo/started.ts';
-import { type Call, callsPerSecond } from './closed-loop.ts';
-
-// How many events per second are created, durably and authenticated, beside a bare Fastify POST in the same run.
-const CONNECTIONS = 64;
-const ROUNDS = 5;
-const ROUND_MS = 3_000;
-
-const folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
-// With the log of a newcomer, in a file.
-const log = openSync(join(folder, 'log'), 'w');
-const service = await startProcess(
-  { CARILLON_DATABASE: `sqlite:${join(folder, 'carillon.db')}`, CARILLON_PORT: '0', CARILLON_LOG_LEVEL: 'info' },
-  log,
-);
-const floor = spawn(process.execPath, [fileURLToPath(new URL('./floor.ts', import.meta.url))], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const [said] = await once(floor.stdout, 'data');
-const floorUrl = String(said).trim().split(': ')[1]?.replace(/\/$/, '') ?? '';
-
-const body = JSON.stringify({ event_name: 'Release', start_date: '20270101', due_date: '20270102' });
-const json = { 'content-type': 'application/json' };
-const ours: Call = {
-  path: '/v2/events',
-  headers: { ...json, domain: service.domain ?? '', key: service.key ?? '' },
-  body,
-  status: 201,
+// `npm run bench` measures creating events; `npm run bench -- scale`, another one by its name.
+const benches: Readonly<Record<string, () => Promise<unknown>>> = {
+  'create-event': () => import('./create-event.ts'),
+  growth: () => import('./growth.ts'),
+  nodes: () => import('./nodes.ts'),
+  scale: () => import('./scale.ts'),
+  transfer: () => import('./transfer.ts'),
 };
-const bare: Call = { path: '/', headers: json, body, status: 201 };
 
-await callsPerSecond(service.baseUrl, ours, CONNECTIONS, 1_000);
-await callsPerSecond(floorUrl, bare, CONNECTIONS, 1_000);
-const rounds: { floor: number; ours: number; ratio: number }[] = [];
-for (let round = 0; round < ROUNDS; round += 1) {
-  const runs = [
-    async () => ({ floor: await callsPerSecond(floorUrl, bare, CONNECTIONS, ROUND_MS) }),
-    async () => ({ ours: await callsPerSecond(service.baseUrl, ours, CONNECTIONS, ROUND_MS) }),
-  ];
-  if (round % 2 === 1) runs.reverse();
-  const measured = { floor: 0, ours: 0 };
-  for (const run of runs) Object.assign(measured, await run());
-  rounds.push({ ...measured, ratio: measured.ours / measured.floor });
-  process.stdout.write(
-    `round ${round + 1}: bare Fastify ${measured.floor.toFixed(0)}/s, POST /v2/events ${measured.ours.toFixed(0)}/s\n`,
-  );
+const [, , name = 'create-event'] = process.argv;
+const bench = benches[name];
+if (bench === undefined) {
+  process.stderr.write(`${name} is no bench; there are: ${Object.keys(benches).join(', ')}.\n`);
+  process.exit(1);
 }
-const median = (numbers: number[]) => numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
-const summary = {
-  at: new Date().toISOString(),
-  node: process.version,
-  machine: `${cpus().length} × ${cpus()[0]?.model}`,
-  connections: CONNECTIONS,
-  floorPerSecond: Math.round(median(rounds.map((one) => one.floor))),
-  eventsPerSecond: Math.round(median(rounds.map((one) => one.ours))),
-  ratio: Number(median(rounds.map((one) => one.ratio)).toFixed(3)),
-  rounds,
-};
-mkdirSync(new URL('./results/', import.meta.url), { recursive: true });
-writeFileSync(new URL('./results/create-event.json', import.meta.url), `${JSON.stringify(summary, undefined, 2)}\n`);
-process.stdout.write(
-  `median: bare Fastify ${summary.floorPerSecond}/s, POST /v2/events ${summary.eventsPerSecond}/s, ratio ${summary.ratio}\n`,
-);
-floor.kill();
-await service.stop('SIGTERM');
-rmSync(folder, { recursive: true, force: true });
+// What is behind the name is for the bench.
+process.argv.splice(2, 1);
+await bench();
+
+export {};

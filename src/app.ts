@@ -121,12 +121,14 @@ export async function createApp(ports: AppPorts): Promise<App> {
     ports.onDenied({ route, source: request.ip, caller, shown: credentialsIn(request.raw) });
   }
 
+  function noteFailure(request: FastifyRequest, err: unknown): void {
+    log.error({ event: 'request.failed', request_id: request.id, err });
+  }
+
   app.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error);
     tellDenial(request, problem);
-    if (problem?.cause !== undefined || problem === undefined) {
-      log.error({ event: 'request.failed', request_id: request.id, err: problem?.cause ?? error });
-    }
+    if (problem?.cause !== undefined || problem === undefined) noteFailure(request, problem?.cause ?? error);
     return answerProblem(reply, noteProblem(request, problem ?? new Problem('internal')), baseUrl());
   });
   app.setNotFoundHandler(() => {
@@ -168,7 +170,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   addHealth(app, ports.health);
   const followers = new Followers({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
   const release = (reply: FastifyReply) => underWay.leave(reply);
-  for (const door of ports.doors) mount(app, ports.routes, door, { ...ports, followers, release });
+  for (const door of ports.doors) mount(app, ports.routes, door, { ...ports, followers, release, failed: noteFailure });
   await app.ready();
   return {
     server: app,

@@ -9,7 +9,14 @@ export type Metrics = ReturnType<typeof createMetrics>;
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
 /** Every metric of the service, by a registry of its own, so that several services can live in one process. */
-export function createMetrics({ store, clock, inFlight }: { store: Store; clock: Clock; inFlight: () => number }) {
+export function createMetrics(ports: {
+  store: Store;
+  clock: Clock;
+  /** Attempts under way, and lanes in the engine's hands, at this moment. */
+  inFlight: () => number;
+  lanesHeld: () => number;
+}) {
+  const { store, clock } = ports;
   const registry = new Registry();
   const registers = [registry];
   const requests = new Histogram({
@@ -64,7 +71,14 @@ export function createMetrics({ store, clock, inFlight }: { store: Store; clock:
     buckets: SECONDS,
     registers,
   });
+  const heard = new Counter({
+    name: 'carillon_news_total',
+    help: 'Commits whose news reached this node, by where they were made: here, or at another node.',
+    labelNames: ['from'],
+    registers,
+  });
   store.onCommitted((news) => {
+    heard.inc({ from: news.from === 'here' ? 'here' : 'elsewhere' });
     // Each node counts what it ended itself, so that the sum is right.
     if (news.from !== 'here') return;
     for (const reason of news.ended.values()) hooksEnded.inc({ reason });
@@ -78,13 +92,16 @@ export function createMetrics({ store, clock, inFlight }: { store: Store; clock:
     help: 'The age of the oldest delivery that is owed to a live hook; 0 when nothing is owed.',
     registers,
     async collect() {
-      const { oldest } = await store.read
+      // Deliveries are numbered as they become owed, so the first one is the oldest one; no look at all of them.
+      const oldest = await store.read
         .selectFrom('owed')
         .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
         .where('hooks.date_ended', 'is', null)
-        .select(sql<number | null>`min(owed.owed_at)`.as('oldest'))
-        .executeTakeFirstOrThrow();
-      this.set(oldest === null ? 0 : Math.max(0, clock.now() - oldest) / 1_000);
+        .select('owed.owed_at')
+        .orderBy('owed.delivery_id')
+        .limit(1)
+        .executeTakeFirst();
+      this.set(oldest === undefined ? 0 : Math.max(0, clock.now() - oldest.owed_at) / 1_000);
     },
   });
   new Gauge({
@@ -106,7 +123,28 @@ export function createMetrics({ store, clock, inFlight }: { store: Store; clock:
     help: 'Attempts in flight at this moment.',
     registers,
     collect() {
-      this.set(inFlight());
+      this.set(ports.inFlight());
+    },
+  });
+  new Gauge({
+    name: 'carillon_lanes_held',
+    help: 'Lanes that this node has taken up.',
+    registers,
+    collect() {
+      this.set(ports.lanesHeld());
+    },
+  });
+  new Gauge({
+    name: 'carillon_nodes',
+    help: 'Nodes that share the database and are known to live; 1 where a process has it alone.',
+    registers,
+    async collect() {
+      if (store.sessions === undefined) return this.set(1);
+      const { nodes } = await store.read
+        .selectFrom('nodes')
+        .select(sql<number>`count(*)`.as('nodes'))
+        .executeTakeFirstOrThrow();
+      return this.set(nodes);
     },
   });
   return { registry, observeRequest, attempts, verdicts, lateness };

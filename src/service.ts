@@ -4,7 +4,7 @@ import { Denials } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
-import { soleClaims } from './delivery/claims.ts';
+import { type Claims, soleClaims } from './delivery/claims.ts';
 import { Engine } from './delivery/engine.ts';
 import { createGuard } from './delivery/guard.ts';
 import { Node } from './delivery/node.ts';
@@ -99,7 +99,12 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const attempt = given.attempt ?? createAttempt({ guard, userAgent: `Carillon/${version}`, clock });
     const authenticator = createAuthenticator({ store, clock, log });
     const routes = allRoutes({ guard, chance, log, baseUrl: () => baseUrl });
-    const metrics = createMetrics({ store, clock, inFlight: () => engine.inFlight });
+    const metrics = createMetrics({
+      store,
+      clock,
+      inFlight: () => engine.inFlight,
+      lanesHeld: () => engine.lanesHeld,
+    });
     const { role } = config;
     const claims =
       store.sessions === undefined
@@ -163,10 +168,11 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     baseUrl = config.baseUrl ?? url;
     // Only now: a start that fails must not use up the one showing of the key.
     const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
-    if (role !== 'api') await engine.start();
+    const delivering = role === 'api' ? attendance(claims) : engine;
+    await delivering.start();
     // Once more: of an import that has begun meanwhile and this service, one sees the other.
     await refuseHalf(store).catch(async (fault: unknown) => {
-      await Promise.all([closeServer(app.server), role === 'api' ? undefined : engine.stop(0)]);
+      await Promise.all([closeServer(app.server), delivering.stop(0)]);
       throw fault;
     });
     const pruning = role === 'api' ? undefined : startPruning({ store, clock, log }, [prune, dropIdempotency]);
@@ -177,7 +183,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       log.info({ event: 'stopping' });
       pruning?.stop();
       app.drain();
-      await Promise.all([closeServer(app.server), role === 'api' ? undefined : engine.stop(STOP_ATTEMPTS_MS)]);
+      await Promise.all([closeServer(app.server), delivering.stop(STOP_ATTEMPTS_MS)]);
       await Promise.all([authenticator.flush(), denials.flush()]);
       await store.close();
       log.info({ event: 'stopped' });
@@ -201,6 +207,11 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
 async function refuseHalf(store: Store): Promise<void> {
   const unfinished = await findUnfinished(store.read);
   if (unfinished !== undefined) throw new StartFault(explain(unfinished));
+}
+
+/** What stands in for the engine at a node that only answers callers. */
+function attendance(claims: Claims): Pick<Engine, 'start' | 'stop'> {
+  return { start: () => claims.attend(), stop: () => claims.stop() };
 }
 
 type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];

@@ -173,6 +173,33 @@ export const mutations: readonly Mutation[] = [
       name: 'C13 what was owed and what happens later does not go out after the 200, however long one waits',
     },
   },
+  {
+    says: 'the feed goes on behind a cursor although something behind it is not kept any more',
+    file: 'src/resources/notifications/actions.ts',
+    changes: [['first?.position !== reached + 1', 'reached < 0']],
+    caughtBy: {
+      file: 'src/resources/notifications/notifications.test.ts',
+      name: 'X2 a cursor behind which something is not kept any more is 410, and so is one that was never given out',
+    },
+  },
+  {
+    says: 'the answer to a call with an Idempotency-Key is kept after the transaction',
+    file: 'src/http/idempotency.ts',
+    changes: [['  tx.withCommit(keeping);', '  keeping.catch(() => undefined);']],
+    caughtBy: {
+      file: 'test/stories/idempotency.test.ts',
+      name: 'X4 the record and what is kept are one transaction: neither is there without the other',
+    },
+  },
+  {
+    says: 'a change is made although the record is not as If-Match says',
+    file: 'src/http/mount.ts',
+    changes: [['mustHold(conditions, tagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
+    caughtBy: {
+      file: 'src/http/etag.test.ts',
+      name: 'X5 of many changes that know the same record, exactly one is made',
+    },
+  },
 ];
 
 /** A copy of the source and its tests that can be broken without harm. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { type Started, startProcess } from '../../demo/started.ts';
-import type { Cleanup } from '../../test/harness/cleanup.ts';
+import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import { carillon, carillonJson } from '../../test/harness/command.ts';
 import { copyOf } from '../../test/harness/copies.ts';
 import { rowsOf } from '../../test/harness/database.ts';
@@ -33,7 +33,7 @@ async function backedUp(context: Cleanup) {
 /** A second start, which prints no key. */
 async function startAgain(context: Cleanup, database: string) {
   const started = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0' });
-  context.after(() => started.process.kill('SIGKILL'));
+  atEnd(context, () => started.process.kill('SIGKILL'));
   return started;
 }
 

@@ -5,8 +5,6 @@ import { type LaneRow, lanesWithWork, takeUp, type Work } from './queue.ts';
 export type ClaimListeners = {
   /** Attempts may begin again. */
   readonly onMayBegin: () => void;
-  /** Something is owed or asked for on these, and nobody has it. */
-  readonly onWork: (hookIds: readonly number[]) => void;
   /** Lanes of these hooks are not this node's any more; all of them are not, when undefined. */
   readonly onLost: (hookIds: readonly number[] | undefined) => void;
 };
@@ -15,6 +13,8 @@ export type ClaimListeners = {
 export type Claims = {
   /** Begins; the engine hears from here on. */
   start(listeners: ClaimListeners): Promise<void>;
+  /** Shows this node to the others and takes nothing up: for one that only answers callers. */
+  attend(): Promise<void>;
   /** Whether an attempt may begin at this very moment. */
   mayBegin(): boolean;
   /** Takes these lanes up, as far as they are live and nobody else's. */
@@ -45,6 +45,7 @@ export function soleClaims(store: Store): Claims {
     pollMs: POLL_MS,
     shares: false,
     async start() {},
+    async attend() {},
     mayBegin: () => true,
     takeUp: (hookIds) => takeUp(store.read, hookIds),
     async letGo() {},

@@ -16,6 +16,9 @@ const MOST_IN_FLIGHT = 2_000;
 /** The most of them for one account: however many of its targets hang, the others have slots (C22). */
 const MOST_OF_ONE_ACCOUNT = MOST_IN_FLIGHT / 4;
 
+/** How many lanes are read at once. */
+const LANES_A_TURN = 64;
+
 /** How many deliveries of a lane are held in memory at once. */
 const READ_AHEAD = 32;
 
@@ -76,9 +79,6 @@ export class Engine {
     store.onCommitted((news) => this.#hear(news));
     await claims.start({
       onMayBegin: () => this.#pump(),
-      onWork: (hookIds) => {
-        for (const hookId of hookIds) this.#wakeFor(hookId);
-      },
       onLost: (hookIds) => void this.#drop(hookIds ?? [...this.#lanes.keys()]),
     });
     await this.#poll();
@@ -92,8 +92,7 @@ export class Engine {
       for (const lane of this.#lanes.values()) lane.abortAll();
     });
     this.#ports.claims.standDown();
-    // Others may go on with these at once.
-    await this.#letGo((lane) => !lane.isBusy);
+    await this.#handOver();
     if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
     cut();
     for (const lane of this.#lanes.values()) lane.forget();
@@ -106,12 +105,19 @@ export class Engine {
     return this.#inFlight;
   }
 
+  /** How many lanes it has taken up, for the metrics. */
+  get lanesHeld(): number {
+    return this.#lanes.size;
+  }
+
   async #poll(): Promise<void> {
     const { claims, clock, log } = this.#ports;
     try {
       for (let after: number | undefined = 0; after !== undefined && !this.#stopping; ) {
-        const { hookIds, next } = await claims.findWork(after);
-        for (const hookId of hookIds) this.#wakeFor(hookId);
+        const { owed, asked, next } = await claims.findWork(after);
+        // A lane that is at work comes upon what is owed by itself.
+        for (const hookId of owed) if (this.#lanes.get(hookId)?.isAtWork !== true) this.#wake(hookId, 'owed');
+        for (const hookId of asked) this.#wake(hookId, 'asked');
         after = next;
       }
       if (claims.shares) await this.#letGo((lane) => lane.isIdle && clock.now() - lane.usedAt > IDLE_MS);
@@ -119,6 +125,12 @@ export class Engine {
       log.error({ event: 'engine.poll_failed', err: error });
     }
     if (!this.#stopping) this.#cancelPoll = clock.after(claims.pollMs, () => void this.#poll());
+  }
+
+  /** At a stop: others may go on at once with lanes of which everything is written down. */
+  async #handOver(): Promise<void> {
+    const unwritten = new Set(this.#settling.map((one) => one.hookId));
+    await this.#letGo((lane) => !lane.isBusy && !unwritten.has(lane.hookId));
   }
 
   /** Forgets lanes that need nothing of this engine now, and lets go of them. */
@@ -134,8 +146,9 @@ export class Engine {
     await claims.letGo(lanes).catch((error: unknown) => log.error({ event: 'engine.let_go_failed', err: error }));
   }
 
+  /** Nothing begins on it any more, also where it is just being read. */
   #forget(lane: Lane): void {
-    lane.forget();
+    lane.end();
     this.#lanes.delete(lane.hookId);
     this.#ready.delete(lane);
   }
@@ -167,7 +180,7 @@ export class Engine {
     const known = ended.filter((hookId) => this.#lanes.has(hookId) || this.#unknown.has(hookId));
     const dropped = known.length > 0 ? this.#drop(known) : undefined;
     // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already.
-    const mine = (hookId: number) => news.from !== 'deliverer' || this.#lanes.has(hookId);
+    const mine = (hookId: number) => news.from !== 'deliverer' || this.#lanes.has(hookId) || this.#unknown.has(hookId);
     for (const hookId of news.owed) if (mine(hookId)) this.#wake(hookId, 'owed');
     for (const hookId of news.asked) if (mine(hookId)) this.#wake(hookId, 'asked');
     return dropped;
@@ -209,12 +222,14 @@ export class Engine {
   async #pumpOut(): Promise<void> {
     while (this.#hasWork()) {
       await this.#takeUpUnknown();
-      for (const lane of [...this.#ready]) {
+      const lanes = [...this.#ready].slice(0, LANES_A_TURN);
+      await this.#fillAll(lanes);
+      for (const lane of lanes) {
         if (this.#inFlight >= MOST_IN_FLIGHT) break;
         // To the end of the line, so that every lane gets its turn when slots are few.
         this.#ready.delete(lane);
         if (!this.#shares.admits(lane)) continue;
-        if (await this.#mayBeginMore(lane)) this.#ready.add(lane);
+        if (this.#beginOn(lane)) this.#ready.add(lane);
         else this.#hold(lane);
       }
     }
@@ -230,7 +245,7 @@ export class Engine {
     for (const hookId of hookIds) {
       this.#unknown.delete(hookId);
       const row = rows.find((candidate) => candidate.hookId === hookId);
-      if (row !== undefined) this.#addLane(new Lane(row));
+      if (row !== undefined) this.#addLane(new Lane(row, this.#ports.clock.now()));
     }
     if (this.#lanes.size > MOST_LANES) await this.#letGo((lane) => lane.isIdle);
   }
@@ -252,13 +267,21 @@ export class Engine {
     );
   }
 
-  async #mayBeginMore(lane: Lane): Promise<boolean> {
+  /** Reads what the next attempts of these lanes need, all of them at once. */
+  async #fillAll(lanes: readonly Lane[]): Promise<void> {
+    const filled = await Promise.allSettled(lanes.map((lane) => this.#fill(lane)));
+    // What could not be read now is read again: these lanes are still in line.
+    const failed = filled.find((one) => one.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #fill(lane: Lane): Promise<void> {
+    lane.isBeingRead = true;
     try {
-      return await this.#beginOn(lane);
-    } catch (error) {
-      // What could not be read now is read again.
-      this.#ready.add(lane);
-      throw error;
+      if (lane.moreAsked) await this.#readAsked(lane);
+      if (lane.isEmpty && lane.mayBegin(this.#ports.clock.now())) await this.#readAhead(lane);
+    } finally {
+      lane.isBeingRead = false;
     }
   }
 
@@ -271,27 +294,15 @@ export class Engine {
   }
 
   /** Begins one attempt of the lane if it may; answers whether it may be able to begin another. */
-  async #beginOn(lane: Lane): Promise<boolean> {
-    const row = await this.#nextOf(lane);
-    if (row === undefined) return false;
-    this.#begin(lane, row);
-    return true;
-  }
-
-  async #nextOf(lane: Lane): Promise<OwedRow | undefined> {
-    if (lane.moreAsked) await this.#readAsked(lane);
-    if (!this.#ports.claims.mayBegin()) return this.#again(lane);
-    const asked = lane.nextAsked(this.#ports.clock.now());
-    if (asked !== undefined) return asked;
-    if (lane.isEmpty && lane.mayBegin(this.#ports.clock.now())) await this.#readAhead(lane);
-    if (!this.#ports.claims.mayBegin()) return this.#again(lane);
+  #beginOn(lane: Lane): boolean {
+    const { claims, clock } = this.#ports;
+    // Not at this moment: it gets its turn when it may.
+    if (this.#stopping || !claims.mayBegin()) return true;
+    const now = clock.now();
     // The lane may have ended, or begun to wait, while it was read: asked again here.
-    return lane.next(this.#ports.clock.now());
-  }
-
-  /** Nothing may begin at this moment: the lane gets its turn when it may. */
-  #again(lane: Lane): undefined {
-    this.#ready.add(lane);
+    const row = lane.nextAsked(now) ?? lane.next(now);
+    if (row !== undefined) this.#begin(lane, row);
+    return row !== undefined || lane.isUnread(now);
   }
 
   async #readAsked(lane: Lane): Promise<void> {
@@ -413,6 +424,22 @@ export class Engine {
     this.#settler ??= this.#settleAll();
   }
 
+  #isWritten({ hookId, row }: Settlement): void {
+    const lane = this.#lanes.get(hookId);
+    if (lane === undefined) return;
+    // It may have waited for that.
+    if (lane.isAhead) this.#ready.add(lane);
+    lane.settled(row.deliveryId);
+  }
+
+  /** A lane that is not any more as it was taken up: it is left, and taken up anew if it may be. */
+  #hasChanged({ hookId, generation }: Held): void {
+    const lane = this.#lanes.get(hookId);
+    if (lane === undefined || lane.ended || lane.generation !== generation) return;
+    this.#forget(lane);
+    this.#wakeFor(hookId);
+  }
+
   /** Writes settlements in batches until none is left; what cannot be written now is tried again, in order. */
   async #settleAll(): Promise<void> {
     // What ends in this turn of the event loop is written together.
@@ -420,9 +447,13 @@ export class Engine {
     while (this.#settling.length > 0) {
       const batch = this.#settling.slice(0, LARGEST_SETTLEMENT);
       try {
-        await settle(this.#ports.store, batch, this.#ports.clock.now());
+        const fenced = await settle(this.#ports.store, batch, this.#ports.clock.now());
         this.#settling.splice(0, batch.length);
-        for (const one of batch) this.#lanes.get(one.hookId)?.settled(one.row.deliveryId);
+        for (const one of batch) this.#isWritten(one);
+        for (const one of fenced) this.#hasChanged(one);
+        this.#pump();
+        // Whatever still hangs here holds its own lane and no other.
+        if (this.#stopping) await this.#handOver();
       } catch (error) {
         this.#ports.log.error({ event: 'engine.settle_failed', err: error, settlements: this.#settling.length });
         // At a stop the rest stays owed: it is told again rather than lost.

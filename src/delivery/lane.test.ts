@@ -46,7 +46,7 @@ class Drive {
   now = 1_000;
 
   constructor(row: Partial<LaneRow> = {}, owedCount = 0) {
-    this.lane = new Lane({ ...fresh, ...row });
+    this.lane = new Lane({ ...fresh, ...row }, 0);
     this.lane.add(Array.from({ length: owedCount }, (_, index) => owed(index + 1)));
   }
 

@@ -4,6 +4,9 @@ import type { LaneRow, OwedRow, Settlement } from './queue.ts';
 /** The most attempts that a healthy lane has in flight; it begins with one and earns the others by its 200s (C22). */
 const WIDEST_WINDOW = 8;
 
+/** It does not run further ahead of what is written down: a crash would tell all of that once more. */
+const MOST_UNSETTLED = 32;
+
 /** One attempt under way. */
 export class AttemptInFlight {
   readonly row: OwedRow;
@@ -67,8 +70,10 @@ export class Lane {
 
   /** The database may hold more behind `readUpTo`. */
   more = true;
-  /** When something was last begun, milliseconds since the epoch. */
-  usedAt = 0;
+  /** When it was taken up, or something was last begun on it, milliseconds since the epoch. */
+  usedAt: number;
+  /** The database is being asked what it holds. */
+  isBeingRead = false;
   /** The database may hold something asked for. */
   moreAsked = true;
   readUpTo = 0;
@@ -95,7 +100,8 @@ export class Lane {
   #ended = false;
   #cancelTimer: () => void = () => undefined;
 
-  constructor(row: LaneRow) {
+  constructor(row: LaneRow, now: number) {
+    this.usedAt = now;
     this.hookId = row.hookId;
     this.accountId = row.accountId;
     this.target = row.target;
@@ -119,15 +125,25 @@ export class Lane {
     return this.#ended;
   }
 
+  /** Something was read, or is being read, that is not told yet, or not written down. */
+  get isAtWork(): boolean {
+    const rows = this.#inFlight.size + this.#waiting.length + this.#asked.length + this.#unsettled.size;
+    return this.isBeingRead || rows > 0;
+  }
+
   /** Nothing owed, nothing known that the database does not say as well. */
   get isIdle(): boolean {
-    const rows = this.#inFlight.size + this.#waiting.length + this.#asked.length + this.#unsettled.size;
-    return rows + this.#failures + this.#pausedUntil === 0 && !this.more && !this.moreAsked;
+    return !this.isAtWork && this.#failures + this.#pausedUntil === 0 && !this.more && !this.moreAsked;
   }
 
   /** Something is in flight, or not written down yet. */
   get isBusy(): boolean {
     return this.#inFlight.size + this.#unsettled.size > 0;
+  }
+
+  /** What was told has to be written down before more is. */
+  get isAhead(): boolean {
+    return this.#unsettled.size >= MOST_UNSETTLED;
   }
 
   /** How long nothing may begin on this lane, milliseconds; 0 or less: now. */
@@ -142,8 +158,13 @@ export class Lane {
 
   /** Whether one more of what is owed may begin. */
   mayBegin(now: number): boolean {
-    if (this.#ended || this.waitMs(now) > 0) return false;
+    if (this.#ended || this.waitMs(now) > 0 || this.isAhead) return false;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#window);
+  }
+
+  /** Whether reading more may bring something that can begin now. */
+  isUnread(now: number): boolean {
+    return !this.#ended && (this.moreAsked || (this.isEmpty && this.more && this.mayBegin(now)));
   }
 
   /** Whether more has to be read before one more can begin. */

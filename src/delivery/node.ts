@@ -1,7 +1,7 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { News, Sessions, Store } from '../store/store.ts';
+import type { News, Sessions, Store, Tx } from '../store/store.ts';
 import { version } from '../version.ts';
 import type { ClaimListeners, Claims, Held } from './claims.ts';
 import { claim, type LaneRow, lanesWithWork, type Work } from './queue.ts';
@@ -10,7 +10,7 @@ import { claim, type LaneRow, lanesWithWork, type Work } from './queue.ts';
 const BEAT_MS = 200;
 
 /** How long after a beat was sent attempts may still begin, on this node's own monotonic clock. */
-const FRESH_MS = 1_200;
+const FRESH_MS = 1_000;
 
 /** No beat for this long, and its connection closed: it was killed. Longer than a beat of its own may count. */
 const KILLED_AFTER_MS = FRESH_MS + 100;
@@ -48,6 +48,8 @@ export class Node implements Claims {
   readonly shares = true;
   readonly #ports: NodePorts;
   readonly #others = new Map<number, Other>();
+  /** Nodes that are being taken away at this moment. */
+  readonly #givingUp = new Map<number, Promise<void>>();
   #listeners: ClaimListeners | undefined;
   #nodeId = 0;
   #freshUntil = 0;
@@ -66,6 +68,11 @@ export class Node implements Claims {
   async start(listeners: ClaimListeners): Promise<void> {
     this.#listeners = listeners;
     this.#ports.sessions.delivers = true;
+    await this.attend();
+  }
+
+  /** Shows itself to the other nodes, and takes nothing up: for a node that only answers callers. */
+  async attend(): Promise<void> {
     await this.#join();
     await this.#beat();
     this.#beatOn();
@@ -88,16 +95,17 @@ export class Node implements Claims {
     await this.#ports.store.write(async (tx) => {
       const { queries } = tx;
       if (this.#leaving) tx.announceOwed(lanes.map((lane) => lane.hookId));
-      for (const { hookId, generation } of lanes) {
-        await queries
+      const letGo = lanes.map(({ hookId, generation }) =>
+        queries
           .updateTable('hooks')
           .set({ lease_owner: 0 })
           .where('hook_id', '=', hookId)
           .where('lease_owner', '=', nodeId)
           // Taken up anew by this node since: then it is held. An end raises it, too, and is to be let go.
           .where(({ or, eb }) => or([eb('generation', '=', generation), eb('date_ended', 'is not', null)]))
-          .execute();
-      }
+          .execute(),
+      );
+      await Promise.all(letGo);
     });
   }
 
@@ -114,18 +122,12 @@ export class Node implements Claims {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelBeat();
-    await this.#beating;
+    await Promise.all([this.#beating, ...this.#givingUp.values()]);
     const { store } = this.#ports;
     const nodeId = this.#nodeId;
     await store.write(async (tx) => {
-      const freed = await tx.queries
-        .updateTable('hooks')
-        .set({ lease_owner: 0 })
-        .where('lease_owner', '=', nodeId)
-        .returning(['hook_id', 'date_ended'])
-        .execute();
+      await this.#free(tx, nodeId);
       await tx.queries.deleteFrom('nodes').where('node_id', '=', nodeId).execute();
-      tx.announceOwed(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
     });
   }
 
@@ -181,7 +183,7 @@ export class Node implements Claims {
     this.#freshUntil = sentAt + FRESH_MS;
     if (ended.length > 0) this.#listeners?.onLost(ended.map((row) => row.hook_id));
     if (!wasFresh) this.#listeners?.onMayBegin();
-    await this.#lookAtOthers(others, held);
+    this.#lookAtOthers(others, held);
   }
 
   /** The others thought it dead: it has nothing any more, and begins anew. */
@@ -192,7 +194,7 @@ export class Node implements Claims {
     await this.#join();
   }
 
-  async #lookAtOthers(others: readonly { node_id: number; beat: number }[], held: ReadonlySet<number>): Promise<void> {
+  #lookAtOthers(others: readonly { node_id: number; beat: number }[], held: ReadonlySet<number>): void {
     const now = this.#ports.beats.monotonic();
     for (const known of this.#others.keys()) {
       if (!others.some((one) => one.node_id === known)) this.#others.delete(known);
@@ -205,33 +207,47 @@ export class Node implements Claims {
       }
       const stillMs = now - known.since;
       const limitMs = held.has(node_id) ? SILENT_AFTER_MS : KILLED_AFTER_MS;
-      if (stillMs > limitMs) await this.#takeAway(node_id, beat, stillMs);
+      if (stillMs > limitMs) this.#giveUp(node_id, beat, stillMs);
     }
+  }
+
+  /** Beside the beat, which must not wait: rows that the silent node has locked may take their time. */
+  #giveUp(nodeId: number, beat: number, stillMs: number): void {
+    if (this.#givingUp.has(nodeId)) return;
+    const taking = this.#takeAway(nodeId, beat, stillMs)
+      .catch((error: unknown) => this.#fellSilent(error))
+      .finally(() => this.#givingUp.delete(nodeId));
+    this.#givingUp.set(nodeId, taking);
   }
 
   /** Its lanes are free for whoever comes first. */
   async #takeAway(nodeId: number, beat: number, stillMs: number): Promise<void> {
     const { store, log } = this.#ports;
-    const freed = await store.write(async ({ queries }) => {
+    const freed = await store.write(async (tx) => {
       // Unless it has beaten since.
-      const gone = await queries
+      const gone = await tx.queries
         .deleteFrom('nodes')
         .where('node_id', '=', nodeId)
         .where('beat', '=', beat)
         .returning('node_id')
         .execute();
-      if (gone.length === 0) return undefined;
-      return queries
-        .updateTable('hooks')
-        .set({ lease_owner: 0 })
-        .where('lease_owner', '=', nodeId)
-        .returning(['hook_id', 'date_ended'])
-        .execute();
+      return gone.length === 0 ? undefined : this.#free(tx, nodeId);
     });
-    this.#others.delete(nodeId);
     if (freed === undefined) return;
-    log.warn({ event: 'node.gone', node_id: nodeId, still_ms: Math.round(stillMs), lanes: freed.length });
-    this.#listeners?.onWork(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
+    this.#others.delete(nodeId);
+    log.warn({ event: 'node.gone', node_id: nodeId, still_ms: Math.round(stillMs), lanes: freed });
+  }
+
+  /** Frees the lanes of a node, and tells whoever delivers; answers how many. */
+  async #free({ queries, announceOwed }: Tx, nodeId: number): Promise<number> {
+    const freed = await queries
+      .updateTable('hooks')
+      .set({ lease_owner: 0 })
+      .where('lease_owner', '=', nodeId)
+      .returning(['hook_id', 'date_ended'])
+      .execute();
+    announceOwed(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
+    return freed.length;
   }
 
   /** Resolves when no other node can begin an attempt on hooks that have ended here. */

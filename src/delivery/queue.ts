@@ -115,8 +115,12 @@ export async function claim(
   return rows.map(laneRow);
 }
 
-/** Some of the lanes with work; `next` is where the rest begins, undefined at the end. */
-export type Work = { readonly hookIds: readonly number[]; readonly next: number | undefined };
+/** Hooks with work: some of those that are owed something, and where the rest begins; those that were asked for something. */
+export type Work = {
+  readonly owed: readonly number[];
+  readonly asked: readonly number[];
+  readonly next: number | undefined;
+};
 
 /** How many lanes one look takes in. */
 const LANES_A_LOOK = 1_000;
@@ -135,10 +139,10 @@ export async function lanesWithWork(read: Queries, after: number, mayTake?: Expr
     ), looked (hook_id) as (select hook_id from lanes where hook_id is not null limit ${LANES_A_LOOK})
     select looked.hook_id, case when hooks.date_ended is null and ${mayTake ?? sql`1 = 1`} then 1 else 0 end as is_free
     from looked join hooks on hooks.hook_id = looked.hook_id order by looked.hook_id`.execute(read);
-  const hookIds = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
+  const owed = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
   const next = rows.length < LANES_A_LOOK ? undefined : rows.at(-1)?.hook_id;
   // What was asked for is little, and each is made at once.
-  return { hookIds: after > 0 ? hookIds : [...new Set([...hookIds, ...(await lanesAsked(read, mayTake))])], next };
+  return { owed, asked: after > 0 ? [] : await lanesAsked(read, mayTake), next };
 }
 
 async function lanesAsked(read: Queries, mayTake?: Expression<SqlBool>): Promise<number[]> {
@@ -224,11 +228,16 @@ export async function askedFor(read: Queries, hookId: number, afterAsk: number, 
 /**
  * Writes down what attempts have come to, many at once. What belongs to a lane that has ended or changed hands since
  * the attempt began changes nothing (the generation fences it); that the attempt was made stays in the history.
+ *
+ * @returns what was fenced
  */
-export async function settle(store: Store, settlements: readonly Settlement[], now: number): Promise<void> {
-  await store.write(async (tx) => {
-    await insertAttempts(tx.queries, settlements);
+export async function settle(store: Store, settlements: readonly Settlement[], now: number): Promise<Settlement[]> {
+  return store.write(async (tx) => {
     const current = await currentGenerations(tx, [...new Set(settlements.map((one) => one.hookId))]);
+    await insertAttempts(
+      tx.queries,
+      settlements.map((one) => ({ ...one, attempt: asItCounts(one, current.get(one.hookId)) })),
+    );
     const valid: Settlement[] = [];
     for (const one of settlements) {
       if (current.get(one.hookId) !== one.generation) continue;
@@ -252,13 +261,18 @@ export async function settle(store: Store, settlements: readonly Settlement[], n
       tx.queries,
       valid.flatMap((one) => one.asks),
     );
-    for (const one of lastOfEachLane(valid)) {
-      if (one.lane !== undefined) await updateLane(tx.queries, one.hookId, one.lane);
-    }
+    await updateLanes(tx.queries, valid);
     for (const one of valid) {
       if (one.ended !== undefined) await endLanes(tx, [one.hookId], one.ended, now);
     }
+    return settlements.filter((one) => !valid.includes(one));
   });
+}
+
+/** What was made on a lane that lives on as another one, taken up by another node or restored, counts nothing (X3). */
+function asItCounts({ attempt, generation }: Settlement, current: number | undefined): Settlement['attempt'] {
+  if (current === undefined || current === generation) return attempt;
+  return { ...attempt, counted: false, reason: 'the hook had been taken up anew meanwhile: changes nothing' };
 }
 
 async function insertAttempts(queries: Queries, settlements: readonly Settlement[]): Promise<void> {
@@ -336,20 +350,26 @@ async function deleteAsks(queries: Queries, askIds: readonly number[]): Promise<
   await queries.deleteFrom('asks').where('ask_id', 'in', askIds).execute();
 }
 
-function lastOfEachLane(settlements: readonly Settlement[]): Iterable<Settlement> {
-  const changing = settlements.filter((one) => one.lane !== undefined);
-  return new Map(changing.map((one) => [one.hookId, one])).values();
-}
-
-async function updateLane(queries: Queries, hookId: number, lane: NonNullable<Settlement['lane']>): Promise<void> {
-  await queries
-    .updateTable('hooks')
-    .set({
-      failures: lane.failures,
-      due_at: lane.dueAt,
-      retry_delivery_id: lane.retryDeliveryId,
-      last_outcome: lane.lastOutcome,
-    })
-    .where('hook_id', '=', hookId)
-    .execute();
+/** Most lanes come to the same state, healthy as ever: one statement for all of these. */
+async function updateLanes(queries: Queries, settlements: readonly Settlement[]): Promise<void> {
+  const last = new Map(settlements.filter((one) => one.lane !== undefined).map((one) => [one.hookId, one.lane]));
+  const byState = Map.groupBy(last, ([, lane]) => JSON.stringify(lane));
+  for (const lanes of byState.values()) {
+    const [, lane] = lanes[0] ?? [];
+    if (lane === undefined) continue;
+    await queries
+      .updateTable('hooks')
+      .set({
+        failures: lane.failures,
+        due_at: lane.dueAt,
+        retry_delivery_id: lane.retryDeliveryId,
+        last_outcome: lane.lastOutcome,
+      })
+      .where(
+        'hook_id',
+        'in',
+        lanes.map(([hookId]) => hookId),
+      )
+      .execute();
+  }
 }

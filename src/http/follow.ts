@@ -16,6 +16,9 @@ import { ENTRIES_A_READ, EVENT_STREAM, eventStream, wantsStream } from './stream
 /** The longest that a call waits for something to happen. */
 const LONGEST_WAIT_S = 30;
 
+/** How far a stream reads ahead of its reader. */
+const CHUNKS_AHEAD = 1;
+
 const CURSOR_MUST = 'must be a cursor that was answered before';
 
 const wait: Parameter<number> = {
@@ -94,7 +97,24 @@ export type FollowPorts = {
   again(): Promise<Caller>;
   /** It waits from here on: other calls are not counted against it. */
   release(): void;
+  /** Something went wrong on our side in the middle of a stream. */
+  failed(error: unknown): void;
 };
+
+/** What a call that follows asks for. */
+type Asked = Reading & {
+  readonly given: Readonly<Record<string, unknown>>;
+  readonly waitMs: number;
+  readonly isStream: boolean;
+};
+
+function askedBy(request: FastifyRequest, parameters: Parameters, query: Input['query']): Asked {
+  const { after, limit = MOST_RECORDS, wait = 0, ...given } = readQuery({ ...parameters, ...followParameters }, query);
+  // A head is answered with what there is.
+  if (request.method === 'HEAD') return { given, after, limit, waitMs: 0, isStream: false };
+  if (!wantsStream(request.headers.accept)) return { given, after, limit, waitMs: wait * 1_000, isStream: false };
+  return { given, after: lastEventId(request) ?? after, limit: ENTRIES_A_READ, waitMs: 0, isStream: true };
+}
 
 /** Answers a call that follows: its entries at once, the first ones to happen, or a stream of them. */
 export async function answerFollowing(
@@ -105,38 +125,21 @@ export async function answerFollowing(
   ports: FollowPorts,
 ): Promise<FastifyReply> {
   const { followers, row, viewOf } = ports;
-  const {
-    after,
-    limit = MOST_RECORDS,
-    wait = 0,
-    ...given
-  } = readQuery({ ...row.parameters, ...followParameters }, input.query);
-  const isStream = request.method === 'GET' && wantsStream(request.headers.accept);
-  const reading = {
-    after: isStream ? (lastEventId(request) ?? after) : after,
-    limit: isStream ? ENTRIES_A_READ : limit,
-  };
-  const look = (who: Caller, behind: number | undefined) =>
-    row.look(viewOf(who), who, given, { ...reading, after: behind });
-  if (!isStream && (wait === 0 || request.method === 'HEAD')) {
-    return answer(reply, await look(caller, reading.after));
-  }
+  const { given, after, limit, waitMs, isStream } = askedBy(request, row.parameters, input.query);
+  const look = (who: Caller, behind: number | undefined) => row.look(viewOf(who), who, given, { after: behind, limit });
+  if (!isStream && waitMs === 0) return answer(reply, await look(caller, after));
 
   const follower = followers.join(caller.accountId);
   reply.raw.once('close', () => follower.end());
+  if (reply.raw.destroyed) follower.end();
   const lookAgain = (behind: number) => followers.read(follower, async () => look(await ports.again(), behind));
   try {
-    const first = await followers.read(follower, () => look(caller, reading.after));
+    const first = await followers.read(follower, () => look(caller, after));
     ports.release();
-    if (isStream) {
-      const check = () => followers.turn(ports.again);
-      const cut = () => void reply.raw.destroy();
-      const chunks = eventStream(follower, first, { clock: ports.clock, look: lookAgain, check, cut });
-      return stream(reply, chunks, () => followers.leave(follower));
-    }
-    const stretch = await firstToHappen(follower, first, wait * 1_000, lookAgain, ports.clock);
-    if (followers.isStopped) reply.header('connection', 'close');
+    if (isStream && !reply.sent) return stream(reply, follower, first, lookAgain, ports);
+    const stretch = isStream ? first : await firstToHappen(follower, first, waitMs, lookAgain, ports.clock);
     followers.leave(follower);
+    if (followers.isStopped) reply.header('connection', 'close');
     return answer(reply, stretch);
   } catch (error) {
     followers.leave(follower);
@@ -180,10 +183,19 @@ function answer(reply: FastifyReply, { entries, next }: Stretch): FastifyReply {
   return reply.type('application/json; charset=utf-8').header('cache-control', 'no-store').send(JSON.stringify(body));
 }
 
-function stream(reply: FastifyReply, chunks: AsyncGenerator<string>, onClose: () => void): FastifyReply {
-  // One chunk ahead of the reader, no more.
-  const readable = Readable.from(chunks, { objectMode: true, highWaterMark: 1 });
-  readable.once('close', onClose);
+function stream(
+  reply: FastifyReply,
+  follower: Follower,
+  first: Stretch,
+  look: (behind: number) => Promise<Stretch>,
+  { followers, clock, again, failed }: FollowPorts,
+): FastifyReply {
+  const check = () => followers.turn(again);
+  const cut = () => void reply.raw.destroy();
+  const chunks = eventStream(follower, first, { clock, look, check, cut });
+  const readable = Readable.from(chunks, { objectMode: true, highWaterMark: CHUNKS_AHEAD });
+  readable.once('error', failed);
+  readable.once('close', () => followers.leave(follower));
   // A proxy that gathered the answer would keep it back.
   const headers = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
   return reply.headers(headers).type(`${EVENT_STREAM}; charset=utf-8`).send(readable);

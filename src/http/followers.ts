@@ -128,10 +128,15 @@ export class Followers {
     try {
       return await work();
     } finally {
-      const next = this.#queue.shift();
-      if (next === undefined) this.#reading -= 1;
-      else next();
+      // The place is free a turn of the event loop later: between a few of these, other calls are heard.
+      setImmediate(() => this.#giveTurn());
     }
+  }
+
+  #giveTurn(): void {
+    const next = this.#queue.shift();
+    if (next === undefined) this.#reading -= 1;
+    else next();
   }
 
   /** Nobody waits from here on. */

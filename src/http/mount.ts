@@ -48,6 +48,8 @@ export type MountPorts = {
   readonly followers: Followers;
   /** A request waits from here on: it keeps nobody else out. */
   readonly release: (reply: FastifyReply) => void;
+  /** Hears of what went wrong on our side when it is too late for an answer. */
+  readonly failed: (request: FastifyRequest, error: unknown) => void;
 };
 
 /** A row with what follows from the others, and from its own answer. */
@@ -145,6 +147,7 @@ function followPorts(
       return caller;
     },
     release: () => ports.release(reply),
+    failed: (error) => ports.failed(request, error),
   };
 }
 

@@ -34,6 +34,12 @@ export type Extras = {
 
 const DEFAULT_POOL = 10;
 
+/**
+ * How long a service waits for an answer: then the connection is given up, with whatever else waits on it. A network
+ * may be cut without a word.
+ */
+export const LONGEST_QUERY_MS = 15_000;
+
 /** Takes our own words out of a database's address. */
 export function readAddress(address: string): { address: string; extras: Extras } {
   const url = new URL(address);
@@ -60,6 +66,7 @@ export function clientOptions(address: string) {
     application_name: 'carillon',
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
     types,
   } as const;
@@ -69,15 +76,29 @@ export function clientOptions(address: string) {
 type Runner = { query(query: pg.QueryConfig): Promise<pg.QueryResult> };
 
 const names = new Map<string, string>();
+let named = 0;
 
 /** The same text has the same name on every connection. */
 function nameOf(sql: string): string {
   let name = names.get(sql);
   if (name === undefined) {
-    name = `c${names.size + 1}`;
+    named += 1;
+    name = `c${named}`;
     names.set(sql, name);
   }
   return name;
+}
+
+/** A newer version has changed a table meanwhile, and the plan of a prepared statement does not fit it any more. */
+export function isStale(error: unknown): boolean {
+  return sqlStateOf(error) === '0A000';
+}
+
+/** The same statement under a name of its own from here on, so that every connection plans it anew. */
+export function renamed<Q extends pg.QueryConfig>(query: Q): Q {
+  if (query.name === undefined) return query;
+  if (names.get(query.text) === query.name) names.delete(query.text);
+  return { ...query, name: nameOf(query.text) };
 }
 
 /**
@@ -85,10 +106,18 @@ function nameOf(sql: string): string {
  * connection.
  *
  * @param failed hears of every error before the caller does, and answers what the caller gets
+ * @param longestMs how long an answer is waited for; as long as it takes when left out
  */
-export function queriesOver(runner: Runner, extras: Extras, failed: (error: unknown) => unknown): Queries {
+export function queriesOver(
+  runner: Runner,
+  extras: Extras,
+  failed: (error: unknown) => unknown,
+  longestMs?: number,
+): Queries {
+  const limit = longestMs === undefined ? {} : { query_timeout: longestMs };
   const run = (query: pg.QueryConfig): Promise<pg.QueryResult> =>
-    runner.query(query).catch((error: unknown) => {
+    runner.query({ ...query, ...limit }).catch((error: unknown) => {
+      if (isStale(error)) renamed(query);
       throw failed(error);
     });
   const queries = new Kysely<Tables>({
@@ -148,16 +177,24 @@ export function sqlStateOf(error: unknown): string | undefined {
   return /^[0-9A-Z]{5}$/.test(error.code) && 'severity' in error ? error.code : undefined;
 }
 
+/** It stood still for too long in the middle of a transaction, and the database has closed the connection. */
+const STOOD_STILL = '25P03';
+
 /** Classes of SQLSTATE that speak of the database's state and not of the query: connections, room, its operator. */
-const UNAVAILABLE = ['08', '25006', '53', '57', '58', 'XX'];
+const UNAVAILABLE = ['08', '25006', STOOD_STILL, '53', '57', '58', 'XX'];
 
 /** Whether the connection itself is gone, or was never there. */
 export function isConnectionLost(error: unknown): boolean {
   const state = sqlStateOf(error);
-  if (state !== undefined) return state.startsWith('08') || state.startsWith('57P');
+  if (state !== undefined) return state.startsWith('08') || state.startsWith('57P') || state === STOOD_STILL;
   if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';
   return /^E[A-Z]+$/.test(code) || /connection|terminat|timeout/i.test(error.message);
+}
+
+/** Whether nobody answered: to ask once more would be to wait as long once more. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && /timeout/i.test(error.message) && sqlStateOf(error) === undefined;
 }
 
 /** What PostgreSQL could not do is `storage_unavailable` to a caller; anything else keeps its own meaning. */

@@ -2,18 +2,26 @@ import pg from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { NewsInTheMaking } from './news.ts';
-import { clientOptions, type Extras, queriesOver } from './postgres-connection.ts';
+import { clientOptions, type Extras, isTimeout, queriesOver } from './postgres-connection.ts';
 import type { News, Queries, Sessions } from './store.ts';
 
 const CHANNEL = 'carillon';
 
-/** A message carries at most 8,000 bytes: so many ids of 16 digits, and the words around them. */
-const IDS_A_MESSAGE = 300;
+/** A message carries at most 8,000 bytes: so many ids of 16 digits, each with the longest reason of an end. */
+const IDS_A_MESSAGE = 200;
 
 const RECONNECT_AFTER_MS = 250;
 
+/**
+ * Who has no answer by then is cut off, and tries a new connection: well before the others give this node up, and so
+ * that it comes back by itself.
+ */
+const LONGEST_ANSWER_MS = 4_000;
+
 /** Keeps the locks by which nodes know each other's connections apart from all others. */
 export const NODE_LOCKS = 0x43_41_52_4e;
+
+const LOCK = 'select pg_try_advisory_lock($1, $2)';
 
 type Message = {
   readonly owed?: readonly number[];
@@ -35,12 +43,15 @@ export class NodeSession implements Sessions {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #onNews: (news: News) => void;
+  readonly #onBack: () => void;
   delivers = false;
   #client: pg.Client | undefined;
   #queries: Queries | undefined;
   #held: number | undefined;
   #waiting = new NewsInTheMaking();
   #sending: Promise<void> | undefined;
+  /** It was lost without a word: nobody answered. */
+  #wasSilent = false;
   #closed = false;
   #cancel: () => void = () => undefined;
 
@@ -50,26 +61,38 @@ export class NodeSession implements Sessions {
     clock: Clock;
     log: Log;
     onNews: (news: News) => void;
+    onBack: () => void;
   }) {
     this.#address = ports.address;
     this.#extras = ports.extras;
     this.#clock = ports.clock;
     this.#log = ports.log;
     this.#onNews = ports.onNews;
+    this.#onBack = ports.onBack;
   }
 
   async open(): Promise<void> {
-    const client = new pg.Client(clientOptions(this.#address));
+    const client = new pg.Client({
+      ...clientOptions(this.#address),
+      connectionTimeoutMillis: LONGEST_ANSWER_MS,
+      query_timeout: LONGEST_ANSWER_MS,
+    });
     client.on('error', (error) => this.#lost(client, error));
     client.on('end', () => this.#lost(client, undefined));
     client.on('notification', ({ processId, payload }) => {
       if (processId !== backendOf(client)) this.#hear(payload ?? '');
     });
-    await client.connect();
-    if (this.#extras.listen) await client.query(`listen ${CHANNEL}`);
+    try {
+      await client.connect();
+      if (this.#extras.listen) await client.query(`listen ${CHANNEL}`);
+      if (this.#held !== undefined) await client.query(LOCK, [NODE_LOCKS, this.#held]);
+      if (this.#closed) throw new Error('the session is closed');
+    } catch (error) {
+      client.end().catch(() => undefined);
+      throw error;
+    }
     this.#client = client;
-    this.#queries = queriesOver(client, this.#extras, (error) => error);
-    if (this.#held !== undefined) await this.#lock(this.#held);
+    this.#queries = queriesOver(client, this.#extras, (error) => this.#failed(error));
   }
 
   /** Queries on this connection, each for itself; they wait for nothing that others do. */
@@ -80,7 +103,7 @@ export class NodeSession implements Sessions {
 
   async hold(nodeId: number): Promise<void> {
     this.#held = nodeId;
-    await this.#lock(nodeId);
+    await this.#run(LOCK, [NODE_LOCKS, nodeId]);
   }
 
   async held(): Promise<ReadonlySet<number>> {
@@ -149,8 +172,7 @@ export class NodeSession implements Sessions {
   }
 
   #lost(client: pg.Client, error: unknown): void {
-    if (this.#closed || (this.#client !== client && this.#client !== undefined)) return;
-    if (this.#client === undefined) return;
+    if (this.#closed || this.#client !== client) return;
     this.#client = undefined;
     this.#queries = undefined;
     this.#log.warn({ event: 'session.lost', err: error });
@@ -162,20 +184,28 @@ export class NodeSession implements Sessions {
     this.#cancel = this.#clock.after(RECONNECT_AFTER_MS, () => {
       if (this.#closed) return;
       this.open().then(
-        () => this.#log.info({ event: 'session.back' }),
+        () => {
+          this.#log.info({ event: 'session.back' });
+          if (this.#wasSilent) this.#onBack();
+          this.#wasSilent = false;
+        },
         () => this.#reconnect(),
       );
     });
   }
 
-  async #lock(nodeId: number): Promise<void> {
-    await this.#run('select pg_try_advisory_lock($1, $2)', [NODE_LOCKS, nodeId]);
-  }
-
   async #run(text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> {
     if (this.#client === undefined) throw new Error('the connection to the database is lost');
-    const { rows } = await this.#client.query({ text, values: [...values] });
+    const asking = this.#client.query({ text, values: [...values] });
+    const { rows } = await asking.catch((error: unknown) => {
+      throw this.#failed(error);
+    });
     return rows;
+  }
+
+  #failed(error: unknown): unknown {
+    if (isTimeout(error)) this.#wasSilent = true;
+    return error;
   }
 }
 

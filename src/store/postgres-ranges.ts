@@ -43,7 +43,7 @@ export async function makeRanges(store: Pick<Store, 'read' | 'write'>, now: numb
 
 /** Drops what is older than a moment: whole ranges, and in small bites what stands in none. */
 export async function dropRanges(
-  store: Pick<Store, 'read' | 'write'>,
+  store: Pick<Store, 'read' | 'write' | 'snapshot'>,
   table: Growing,
   before: number,
   isStopped: () => boolean,
@@ -52,7 +52,9 @@ export async function dropRanges(
   for (const week of (await weeksOf(store.read, table)).filter((one) => (one + 1) * WEEK_MS <= before)) {
     if (isStopped()) return total;
     const name = nameOf(table, week);
-    const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`.execute(store.read);
+    const count = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
+    // However long it takes.
+    const { rows } = await store.snapshot((queries) => count.execute(queries));
     if (await changeRanges(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
   }
   const { rows } = await sql<{ old: boolean }>`

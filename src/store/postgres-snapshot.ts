@@ -1,13 +1,15 @@
-import type pg from 'pg';
 import { asProblem, type Extras, queriesOver } from './postgres-connection.ts';
+import type { Pool } from './postgres-pool.ts';
 import type { Queries } from './store.ts';
 
 /** Reads of one transaction that sees the database as it was at its first query, however much is written meanwhile. */
-export async function snapshot<T>(pool: pg.Pool, extras: Extras, work: (queries: Queries) => Promise<T>): Promise<T> {
+export async function snapshot<T>(pool: Pool, extras: Extras, work: (queries: Queries) => Promise<T>): Promise<T> {
   const client = await pool.connect().catch((error: unknown) => {
     throw asProblem(error);
   });
   let broken = true;
+  // Heard by nobody else while it is out of the pool.
+  client.on('error', () => undefined);
   try {
     await client.query('begin isolation level repeatable read, read only');
     const value = await work(queriesOver(client, extras, asProblem));

@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { Problem } from '../problems.ts';
 import { NewsInTheMaking, trail } from './news.ts';
-import { asProblem, type Extras, isConnectionLost, queriesOver, sqlStateOf } from './postgres-connection.ts';
+import { asProblem, type Extras, isConnectionLost, isTimeout, queriesOver, sqlStateOf } from './postgres-connection.ts';
+import type { Pool } from './postgres-pool.ts';
 import type { News, Queries, Tx } from './store.ts';
 
 /** More writes than this waiting for a connection: the next one is shed with 503. */
@@ -19,6 +20,16 @@ const AGAIN = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
 /** Keeps an account's locks apart from those of others who may use the same database. */
 const ACCOUNT_LOCKS = 0x43_41_52_49;
 
+/** How long a service waits for an answer, and the database for a service, milliseconds. */
+export type Limits = {
+  readonly answerMs: number;
+  /**
+   * A process that stands still in the middle of a transaction keeps what it has locked from everybody: the database
+   * ends that sooner than the others give up the process itself.
+   */
+  readonly stillMs: number;
+};
+
 type Listeners = {
   readonly onCommitted: (news: News) => Promise<void> | undefined;
   readonly onGroup: (writes: number, seconds: number) => void;
@@ -28,11 +39,15 @@ type Listeners = {
 class Carrier {
   readonly client: pg.PoolClient;
   readonly queries: Queries;
+  readonly #limits: Limits | undefined;
   failure: unknown;
 
-  constructor(client: pg.PoolClient, extras: Extras) {
+  constructor(client: pg.PoolClient, extras: Extras, limits: Limits | undefined) {
     this.client = client;
-    this.queries = queriesOver(client, extras, (error) => this.fail(error));
+    this.#limits = limits;
+    this.queries = queriesOver(client, extras, (error) => this.fail(error), limits?.answerMs);
+    // Heard by nobody else while it is out of the pool: it fails what is under way, and not the process.
+    client.on('error', (error) => this.fail(error));
   }
 
   fail(error: unknown): unknown {
@@ -40,9 +55,15 @@ class Carrier {
     return error;
   }
 
+  begin(): Promise<unknown> {
+    if (this.#limits === undefined) return this.send('begin');
+    return this.send(`begin; set local idle_in_transaction_session_timeout = ${this.#limits.stillMs}`);
+  }
+
   /** Sends a statement of our own without waiting for its answer. */
   send(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
-    const sent = this.client.query({ text, values: [...values] }).catch((error: unknown) => {
+    const limit = this.#limits === undefined ? {} : { query_timeout: this.#limits.answerMs };
+    const sent = this.client.query({ text, values: [...values], ...limit }).catch((error: unknown) => {
       throw this.fail(error);
     });
     sent.catch(() => undefined);
@@ -55,14 +76,16 @@ class Carrier {
  * the last queries with the commit, so that a usual write takes three round trips.
  */
 export class Writes {
-  readonly #pool: pg.Pool;
+  readonly #pool: Pool;
   readonly #extras: Extras;
+  readonly #limits: Limits | undefined;
   readonly #listeners: Listeners;
   readonly #carriers = new WeakMap<pg.PoolClient, Carrier>();
 
-  constructor(pool: pg.Pool, extras: Extras, listeners: Listeners) {
+  constructor(pool: Pool, extras: Extras, limits: Limits | undefined, listeners: Listeners) {
     this.#pool = pool;
     this.#extras = extras;
+    this.#limits = limits;
     this.#listeners = listeners;
   }
 
@@ -87,13 +110,11 @@ export class Writes {
     } catch (error) {
       return { error, again: false };
     }
-    const carrier = this.#carriers.get(client) ?? new Carrier(client, this.#extras);
+    const carrier = this.#carriers.get(client) ?? new Carrier(client, this.#extras, this.#limits);
     this.#carriers.set(client, carrier);
     carrier.failure = undefined;
     const done = await transact(carrier, work);
-    // A stale plan goes with its connection.
-    const failed = isConnectionLost(carrier.failure) || sqlStateOf(carrier.failure) === '0A000';
-    client.release(failed);
+    client.release(isConnectionLost(carrier.failure));
     return done;
   }
 }
@@ -102,7 +123,7 @@ type Done<T> = { value: T; news: News } | { error: unknown; again: boolean };
 
 async function transact<T>(carrier: Carrier, work: (tx: Tx) => Promise<T>): Promise<Done<T>> {
   const news = new NewsInTheMaking();
-  const trailing: Promise<unknown>[] = [carrier.send('begin')];
+  const trailing: Promise<unknown>[] = [carrier.begin()];
   const tx: Tx = {
     queries: carrier.queries,
     ...news.announcements,
@@ -143,5 +164,6 @@ async function transact<T>(carrier: Carrier, work: (tx: Tx) => Promise<T>): Prom
 
 /** Whether the same work may well succeed at once. */
 function isPassing(error: unknown): boolean {
-  return AGAIN.includes(sqlStateOf(error) ?? '') || (!(error instanceof Problem) && isConnectionLost(error));
+  if (error instanceof Problem || isTimeout(error)) return false;
+  return AGAIN.includes(sqlStateOf(error) ?? '') || isConnectionLost(error);
 }

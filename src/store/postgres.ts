@@ -1,17 +1,21 @@
 import { sql } from 'kysely';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Location, OpenOptions } from './location.ts';
 import { type Dialect, migrations } from './migrate.ts';
 import { Listeners } from './news.ts';
 import {
   asProblem,
-  clientOptions,
   type Extras,
   isConnectionLost,
+  isStale,
+  isTimeout,
+  LONGEST_QUERY_MS,
   queriesOver,
   readAddress,
+  renamed,
 } from './postgres-connection.ts';
 import { NodeSession } from './postgres-news.ts';
+import { Pool } from './postgres-pool.ts';
 import { dropRanges, makeRanges } from './postgres-ranges.ts';
 import { sequences } from './postgres-sequences.ts';
 import { snapshot } from './postgres-snapshot.ts';
@@ -19,6 +23,15 @@ import { Writes } from './postgres-writes.ts';
 import { type Store, StoreFault } from './store.ts';
 
 const OLDEST_POSTGRES = 15;
+
+/** How long a transaction of a service may wait for its next query: far less than a silent node is waited for. */
+const LONGEST_STILL_MS = 4_000;
+
+/** How long the end of connections is waited for that may be cut already. */
+const LONGEST_GOODBYE_MS = 2_000;
+
+/** How often a read is asked. */
+const MOST_TRIES = 3;
 
 /** What the words in a migration stand for on PostgreSQL; `unicode` is found in the database itself. */
 export const dialect: Dialect = {
@@ -44,7 +57,7 @@ type Options = OpenOptions<Extract<Location, { scheme: 'postgres' }>>;
 export async function openStore(options: Options): Promise<Store> {
   const { address, extras } = readAddress(options.database.url);
   try {
-    const pool = poolOf(address, extras.pool, options);
+    const pool = new Pool(address, extras.pool, options.log);
     try {
       await check(pool, options.durability ?? 'full');
       await migrate(pool);
@@ -58,14 +71,7 @@ export async function openStore(options: Options): Promise<Store> {
   }
 }
 
-function poolOf(address: string, max: number, { log }: Options): pg.Pool {
-  const pool = new pg.Pool({ ...clientOptions(address), max, idleTimeoutMillis: 60_000 });
-  // One that waits for work has lost its connection: the pool makes another when it is needed.
-  pool.on('error', (error) => log.warn({ event: 'database.connection_lost', err: error }));
-  return pool;
-}
-
-async function check(pool: pg.Pool, durability: 'full' | 'any'): Promise<void> {
+async function check(pool: Pool, durability: 'full' | 'any'): Promise<void> {
   const { rows } = await pool.query<{ version: number; encoding: string; fsync: string; commits: string }>(`
     select current_setting('server_version_num')::int / 10000 as version, current_setting('server_encoding') as encoding,
       current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits`);
@@ -85,7 +91,7 @@ async function check(pool: pg.Pool, durability: 'full' | 'any'): Promise<void> {
 }
 
 /** In one transaction, so that a crash leaves the old version whole; nodes that start together take turns. */
-async function migrate(pool: pg.Pool): Promise<void> {
+async function migrate(pool: Pool): Promise<void> {
   const client = await pool.connect();
   try {
     const [{ unicode, version } = { unicode: '', version: 0 }] = (
@@ -123,8 +129,9 @@ async function versionOf(client: pg.PoolClient): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-async function createStore(pool: pg.Pool, address: string, extras: Extras, options: Options): Promise<Store> {
+async function createStore(pool: Pool, address: string, extras: Extras, options: Options): Promise<Store> {
   const { clock, log } = options;
+  const readers = new Pool(address, extras.pool, log);
   const committed = new Listeners();
   const grouped: ((writes: number, seconds: number) => void)[] = [];
   let accessChanges = 0;
@@ -137,9 +144,15 @@ async function createStore(pool: pg.Pool, address: string, extras: Extras, optio
       if (news.access) accessChanges += 1;
       committed.tell(news)?.catch((error: unknown) => log.error({ event: 'news.failed', err: error }));
     },
+    // What has befallen one connection has befallen the others.
+    onBack() {
+      pool.renew();
+      readers.renew();
+    },
   });
   if (options.as === 'service') await session.open();
-  const writes = new Writes(pool, extras, {
+  const limits = options.as === 'service' ? { answerMs: LONGEST_QUERY_MS, stillMs: LONGEST_STILL_MS } : undefined;
+  const writes = new Writes(pool, extras, limits, {
     onCommitted(news) {
       if (options.as === 'service') session.tell(news);
       return committed.tell(news);
@@ -148,8 +161,7 @@ async function createStore(pool: pg.Pool, address: string, extras: Extras, optio
       for (const listener of grouped) listener(count, seconds);
     },
   });
-  const readers = poolOf(address, extras.pool, options);
-  const read = queriesOver(twice(readers), extras, asProblem);
+  const read = queriesOver(again(readers), extras, asProblem, limits?.answerMs);
   const store: Store = {
     read,
     sessions: session,
@@ -168,22 +180,29 @@ async function createStore(pool: pg.Pool, address: string, extras: Extras, optio
       await writes.write(({ queries }) => sql`update migrations set name = name where version = 1`.execute(queries));
     },
     async close() {
-      await session.close();
-      await Promise.all([pool.end(), readers.end()]);
+      const closed = session.close().then(() => Promise.all([pool.end(), readers.end()]));
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const cancel = clock.after(LONGEST_GOODBYE_MS, resolve);
+      await Promise.race([closed, promise]).finally(cancel);
     },
   };
   await makeRanges(store, clock.now());
   return store;
 }
 
-/** A read whose connection was lost is asked once more, on another one. */
-function twice(pool: pg.Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
+/** A read whose connection was lost is asked again on another one, and one whose plan is stale with a new plan. */
+function again(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
   return {
-    query: (query) =>
-      pool.query(query).catch((error: unknown) => {
-        if (isConnectionLost(error)) return pool.query(query);
-        throw error;
-      }),
+    async query(query) {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await pool.query(tries === 1 ? query : renamed(query));
+        } catch (error) {
+          const passes = isStale(error) || (isConnectionLost(error) && !isTimeout(error));
+          if (!passes || tries === MOST_TRIES) throw error;
+        }
+      }
+    },
   };
 }
 

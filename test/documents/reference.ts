@@ -75,7 +75,7 @@ export function kindsDocument(routes: readonly Route[]): string {
     'Subscribing to one needs the permission to read its record.',
     table(head, rowsOf(true)),
     '## Kinds that are recorded and told to no hook',
-    'They are kept as occurrences, so that the record of what happened in an account has no gaps. The command `carillon users create` records `new_user`, too.',
+    'They are kept as occurrences and stand in [the feed](../feed.md), which so holds everything that happened in an account. The command `carillon users create` records `new_user`, too.',
     table(head, rowsOf(false)),
     '## `test`',
     'A delivery can also be of kind `test`: one notification of a hook itself, asked for by `POST /v2/hooks/{hook_id}/test`. Its `resource_url` is the address of the hook.',

@@ -30,6 +30,7 @@ export function routesDocument(routes: readonly Route[]): string {
     '# Routes',
     'Every call carries the headers `key` and `domain`. The same rows make the OpenAPI document that a running service answers at `/openapi.json`; the fields of each record are in [fields.md](fields.md).',
     'Outside `/v2`, and without a key: `GET /`, which says what this is, `GET /healthz`, `GET /readyz`, `GET /openapi.json`, `GET /problems/{code}`; and `GET /metrics`, for this machine or by a token (see [operating.md](../operating.md#metrics)).',
+    'Every POST takes an `Idempotency-Key`; a single record has an `ETag` and takes `If-Match` and `If-None-Match`: see [feed.md](../feed.md#making-a-call-once).',
     table(
       ['Route', 'What it does', 'Permission', 'Answers'],
       routes.map((row) => [code(titleOf(row)), row.says, permissionOf(row), String(row.status)]),

@@ -1,6 +1,6 @@
 import { copyFileSync } from 'node:fs';
 import pg from 'pg';
-import type { Cleanup } from './cleanup.ts';
+import { atEnd, type Cleanup } from './cleanup.ts';
 
 /** A copy of a database that nobody has open, as a restore by other means would leave it: what `--database` takes. */
 export async function copyOf(context: Cleanup, database: string): Promise<string> {
@@ -23,7 +23,7 @@ export async function copyOf(context: Cleanup, database: string): Promise<string
     }
   };
   await run(`create database ${copy} template ${name}`);
-  context.after(() => run(`drop database if exists ${copy} with (force)`));
+  atEnd(context, () => run(`drop database if exists ${copy} with (force)`));
   const address = new URL(database);
   address.pathname = `/${copy}`;
   return address.href;

@@ -69,7 +69,8 @@ async function onServer(address: string, statement: string): Promise<void> {
   }
 }
 
-async function freePort(): Promise<number> {
+/** A port on which nothing listens at this moment. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();

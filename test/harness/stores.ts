@@ -45,3 +45,6 @@ const postgres = testStore('PostgreSQL', onPostgres as typeof nodeTest, newPostg
 export const stores: readonly TestStore[] = [sqlite, postgres].filter(({ name }) =>
   (process.env.TEST_STORES ?? name).split(',').includes(name),
 );
+
+/** Those that several nodes may share. */
+export const shared: readonly TestStore[] = stores.filter(({ name }) => name === 'PostgreSQL');

@@ -267,27 +267,45 @@ for (const { test, testService } of stores) {
     assert.deepEqual(refusal(await post(owner, '/hooks', hook, 'hook', service)), [409, 'idempotency_in_progress']);
     const other = { ...hook, event: 'new_task' };
     assert.deepEqual(refusal(await post(owner, '/hooks', other, 'hook', service)), [422, 'idempotency_mismatch']);
+    const colleague = await service.user(owner, 'member');
+    const theirs = post(colleague, '/hooks', { ...hook, target_url: 'http://slow.example/theirs' }, 'hook', service);
+    await eventually(
+      () => asked,
+      (count) => count === 2,
+    );
     resolve({ addresses: ['93.184.215.14'] });
     const made = await first;
     assert.equal(made.status, 201, made.text);
     assert.deepEqual(said(await post(owner, '/hooks', hook, 'hook', service)), said(made));
-    assert.equal(asked, 1, 'no name is looked up for what is known');
+    assert.equal((await theirs).status, 201, 'the word of another key is another word');
+    assert.equal(asked, 2, 'no name is looked up for what is known');
     assert.equal((await owner.carillon.hooks.list()).paging.total_records, 1);
   });
 
-  test('X4 a twin that runs on another node is 409', async () => {
+  test('X4 a twin that runs on another node is 409, and one that was made there meanwhile is not made again', async () => {
     const { store } = carillon;
     const { account_id, key_id } = await store.read
       .selectFrom('api_keys')
       .select(['account_id', 'key_id'])
       .executeTakeFirstOrThrow();
     const once = { keyId: key_id, word: 'elsewhere', fingerprint: 'f' };
-    const made = store.write((tx) => {
-      const write = new AccountWrite(tx, account_id, now);
-      const call = async () => assert.fail('the call was made');
-      return makeOnce({ ...tx, tryHold: async () => false }, write, once, 201, call, (body) => body);
-    });
-    await assert.rejects(made, { code: 'idempotency_in_progress' });
+    let calls = 0;
+    const make = (isHeld: boolean, fingerprint = 'f') =>
+      store.write((tx) => {
+        const write = new AccountWrite(tx, account_id, now);
+        const call = async () => {
+          calls += 1;
+          return { body: { data: { call: calls } }, created: '/events/7' };
+        };
+        const held = isHeld ? tx : { ...tx, tryHold: async () => false };
+        return makeOnce(held, write, { ...once, fingerprint }, 201, call, (body) => body);
+      });
+    await assert.rejects(make(false), { code: 'idempotency_in_progress' });
+    assert.equal(calls, 0);
+    const first = await make(true);
+    assert.deepEqual(await make(true), { ...first, repeats: 201 });
+    await assert.rejects(make(true, 'g'), { code: 'idempotency_mismatch' });
+    assert.equal(calls, 1);
   });
 
   test('X4 the record and what is kept are one transaction: neither is there without the other', async (t) => {

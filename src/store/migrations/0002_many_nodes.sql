@@ -14,6 +14,7 @@ alter table hooks drop column leased_until;
 alter table hooks drop column lease_owner;
 alter table hooks add column lease_owner {int} not null default 0;
 create index hooks_leased on hooks (lease_owner, hook_id) where lease_owner <> 0;
+create index hooks_failing on hooks (hook_id) where date_ended is null and failures > 0;
 create index hooks_to_let_go on hooks (lease_owner) where lease_owner <> 0 and date_ended is not null;
 
 -- occurred_at: the account's own clock, which never goes back, so that old positions are the first ones. epoch_start:

@@ -1,0 +1,39 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+
+/** The value below which a share of the numbers lies; not a number of none. */
+export function quantile(numbers: readonly number[], share: number): number {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+export const median = (numbers: readonly number[]) => quantile(numbers, 0.5);
+
+/** As it is read: three digits are as many as any of this is worth. */
+export const rounded = (number: number) => (Number.isFinite(number) ? Number(number.toPrecision(3)) : null);
+
+/** What is said of latencies, milliseconds. */
+export function latencies(numbers: readonly number[]) {
+  return {
+    samples: numbers.length,
+    p50: rounded(quantile(numbers, 0.5)),
+    p95: rounded(quantile(numbers, 0.95)),
+    p99: rounded(quantile(numbers, 0.99)),
+    most: rounded(quantile(numbers, 1)),
+  };
+}
+
+/** Milliseconds since the epoch, with fractions: comparable between the processes of one machine. */
+export const moment = () => performance.timeOrigin + performance.now();
+
+/** Writes what a run came to, with what it ran on. */
+export function keepResults(name: string, results: object): void {
+  const summary = {
+    at: new Date().toISOString(),
+    node: process.version,
+    machine: `${cpus().length} × ${cpus()[0]?.model}`,
+    ...results,
+  };
+  mkdirSync(new URL('./results/', import.meta.url), { recursive: true });
+  writeFileSync(new URL(`./results/${name}.json`, import.meta.url), `${JSON.stringify(summary, undefined, 2)}\n`);
+}

@@ -1,0 +1,143 @@
+import { execFile } from 'node:child_process';
+import { chownSync, cpSync, existsSync, globSync, mkdirSync, statSync } from 'node:fs';
+import { basename, join, normalize } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+type Step = { readonly word: string; readonly rest: string };
+
+/** What an image says of the process that it starts. */
+export type Image = {
+  /** The folder that stands for the root of its file system. */
+  readonly root: string;
+  readonly workdir: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly user: string;
+  /** Entry point and arguments. */
+  readonly command: readonly string[];
+  readonly healthcheck: readonly string[];
+  readonly exposed: string;
+};
+
+/** The instructions of a Dockerfile, continued lines joined. */
+export function stepsOf(text: string): Step[] {
+  return text
+    .replace(/^#.*\n/gm, '')
+    .replace(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => ({ word: line.split(' ', 1)[0] ?? '', rest: line.slice(line.indexOf(' ') + 1) }));
+}
+
+/** Whether a `.dockerignore` that begins by leaving out everything lets a path through. */
+export function isSent(ignore: string, path: string): boolean {
+  const named = ignore.split('\n').filter((line) => line.startsWith('!'));
+  return named.map((line) => line.slice(1)).some((one) => path === one || path.startsWith(`${one}/`));
+}
+
+/**
+ * Follows a Dockerfile without a container, each stage in a folder of its own: what COPY brings, and every `npm` of
+ * RUN; `install -d` makes its folder. Answers the last stage. A step that it does not know is an error.
+ *
+ * @param context the folder that is built from; what its `.dockerignore` holds back is not there
+ * @param owner who is to own the folders that a step makes for the image's user
+ */
+export async function follow(
+  text: string,
+  {
+    context,
+    ignore,
+    folder,
+    environment,
+    owner,
+  }: {
+    context: string;
+    ignore: string;
+    folder: string;
+    environment: NodeJS.ProcessEnv;
+    owner: number | undefined;
+  },
+): Promise<Image> {
+  const stages = new Map<string, string>();
+  let root = folder;
+  const image = { workdir: '/', environment: {} as Record<string, string>, user: 'root', exposed: '' };
+  let entrypoint: string[] = [];
+  let args: string[] = [];
+  let healthcheck: string[] = [];
+  const inside = (path: string) => join(root, path.startsWith('/') ? path : join(image.workdir, path));
+  for (const { word, rest } of stepsOf(text)) {
+    const words = rest.split(/\s+/);
+    switch (word) {
+      case 'FROM': {
+        const name = words[2] ?? `stage ${stages.size}`;
+        root = join(folder, name);
+        stages.set(name, root);
+        Object.assign(image, { workdir: '/', environment: {}, user: 'root' });
+        break;
+      }
+      case 'WORKDIR':
+        image.workdir = words[0] ?? '/';
+        mkdirSync(inside('.'), { recursive: true });
+        break;
+      case 'COPY':
+        copy(words);
+        break;
+      case 'RUN':
+        await execute(words);
+        break;
+      case 'ENV':
+        image.environment[rest.slice(0, rest.indexOf('='))] = rest.slice(rest.indexOf('=') + 1);
+        break;
+      case 'USER':
+        image.user = rest;
+        break;
+      case 'EXPOSE':
+        image.exposed = rest;
+        break;
+      case 'ENTRYPOINT':
+        entrypoint = JSON.parse(rest);
+        break;
+      case 'CMD':
+        args = JSON.parse(rest);
+        break;
+      case 'HEALTHCHECK':
+        healthcheck = JSON.parse(rest.slice(rest.indexOf('CMD ') + 4));
+        break;
+      case 'LABEL':
+      case 'VOLUME':
+      case 'STOPSIGNAL':
+        break;
+      default:
+        throw new Error(`the Dockerfile has a step that is not known here: ${word}`);
+    }
+  }
+  return { ...image, root, command: [...entrypoint, ...args], healthcheck };
+
+  function copy(words: readonly string[]): void {
+    const stage = words[0]?.startsWith('--from=') ? stages.get(words[0].slice('--from='.length)) : undefined;
+    const paths = words.filter((one) => !one.startsWith('--'));
+    const to = paths.at(-1) ?? '';
+    for (const from of paths.slice(0, -1)) {
+      const found =
+        stage === undefined ? globSync(from, { cwd: context }).map((one) => join(context, one)) : [join(stage, from)];
+      if (found.length === 0) throw new Error(`COPY: there is no ${from}`);
+      if (stage === undefined && !isSent(ignore, normalize(from))) throw new Error(`.dockerignore keeps ${from} back`);
+      for (const one of found)
+        cpSync(one, to.endsWith('/') ? join(inside(to), basename(one)) : inside(to), { recursive: true });
+    }
+  }
+
+  async function execute(words: readonly string[]): Promise<void> {
+    const [program = '', ...rest] = words;
+    if (program === 'npm') {
+      await run('npm', rest, { cwd: inside('.'), env: environment, maxBuffer: 2 ** 24 });
+      return;
+    }
+    if (program !== 'install' || rest[0] !== '-d') throw new Error(`RUN ${words.join(' ')} is not known here`);
+    const made = inside(words.at(-1) ?? '');
+    mkdirSync(made, { recursive: true, mode: Number.parseInt(rest[rest.indexOf('-m') + 1] ?? '', 8) });
+    if (owner !== undefined) chownSync(made, owner, owner);
+    if (!existsSync(made) || !statSync(made).isDirectory()) throw new Error(`${made} was not made`);
+  }
+}

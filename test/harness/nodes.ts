@@ -1,0 +1,53 @@
+import { startProcess } from '../../demo/started.ts';
+import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Cleanup } from './cleanup.ts';
+import { atEnd } from './cleanup.ts';
+import type { ServiceProcess } from './process.ts';
+import type { Person, TestService } from './service.ts';
+
+/** The same person, at another node. */
+export function personAt({ baseUrl }: { readonly baseUrl: string }, { domain, key, ...rest }: Person): Person {
+  return { ...rest, domain, key, carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }) }) };
+}
+
+/** One more process on the database of a first one, and a client of the same account there. */
+export async function processBeside(
+  context: Cleanup,
+  { database, headers }: Pick<ServiceProcess, 'database' | 'headers'>,
+  options: Readonly<Record<string, string>> = {},
+): Promise<ServiceProcess> {
+  const started = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0', ...options });
+  atEnd(context, () => started.process.kill('SIGKILL'));
+  const { domain = '', key = '' } = headers;
+  const carillon = new Carillon({ baseUrl: started.baseUrl, auth: apiKey({ domain, key }) });
+  return { ...started, database, carillon, headers };
+}
+
+/** The node that has each lane, by hook; 0 for none. */
+export async function ownersOf({ read }: Pick<Store, 'read'>): Promise<ReadonlyMap<string, number>> {
+  const rows = await read.selectFrom('hooks').select(['hook_id', 'lease_owner']).execute();
+  return new Map(rows.map((row) => [String(row.hook_id), row.lease_owner]));
+}
+
+/** The nodes that are thought to live, oldest first. */
+export async function nodesOn({ read }: Pick<Store, 'read'>): Promise<number[]> {
+  const rows = await read.selectFrom('nodes').select('node_id').orderBy('node_id').execute();
+  return rows.map((row) => row.node_id);
+}
+
+/** The deliveries that are owed to live hooks, by id. */
+export async function owedNow({ read }: Pick<Store, 'read'>): Promise<ReadonlySet<string>> {
+  const rows = await read
+    .selectFrom('owed')
+    .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
+    .where('hooks.date_ended', 'is', null)
+    .select('owed.delivery_id')
+    .execute();
+  return new Set(rows.map((row) => String(row.delivery_id)));
+}
+
+/** How often something was logged at a node. */
+export function timesLogged({ logged }: Pick<TestService, 'logged'>, event: string): number {
+  return logged.filter((line) => line.event === event).length;
+}

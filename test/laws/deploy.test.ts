@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { loadConfig } from '../../src/config/load.ts';
+import { environmentName, options } from '../../src/config/options.ts';
+import { createGuard } from '../../src/delivery/guard.ts';
+import { anchorOf } from '../documents/markdown.ts';
+import type { Json } from '../harness/service.ts';
+import { root } from './source.ts';
+
+const names = readdirSync(join(root, 'deploy'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => join(entry.parentPath, entry.name));
+const files = names.map((path) => ({ path, text: readFileSync(path, 'utf8') }));
+const read = (name: string) => readFileSync(join(root, 'deploy', name), 'utf8');
+
+const variables = new Set(Object.values(options).map(({ flag }) => environmentName(flag)));
+
+test('every variable of ours in deploy/ is an option, and what it is set to there is taken', () => {
+  const used = files.flatMap(({ text }) => [...text.matchAll(/\bCARILLON_[A-Z]\w*/g)].map(([name]) => name));
+  assert.ok(used.length > 10);
+  assert.deepEqual(
+    used.filter((name) => !variables.has(name)),
+    [],
+  );
+  for (const { path, text } of files) {
+    // What stands for a value that is given outside has its default, or an example.
+    const said = [...text.matchAll(/^(?: +|Environment=|ENV )(CARILLON_\w+)[=:] ?(.*)$/gm)].map(
+      ([, name, value = '']) => [
+        name,
+        value
+          .replace(/\$\{\w+:-([^}]*)\}/g, '$1')
+          .replace(/\$\{\w+:\?[^}]*\}/g, 'secret')
+          .replace('%i', '8081'),
+      ],
+    );
+    const loaded = loadConfig({
+      flags: {},
+      environment: { CARILLON_BASE_URL: 'http://a.test', ...Object.fromEntries(said) },
+    });
+    assert.ok('config' in loaded, `${path}: ${'faults' in loaded ? loaded.faults.join(' ') : ''}`);
+  }
+});
+
+test('every file that a compose file mounts or builds from is there, and every volume is declared', () => {
+  for (const name of ['compose.yaml', 'compose.postgres.yaml']) {
+    const text = read(name);
+    const [, declared = ''] = /^volumes:\n((?: {2}\w+:\n?)+)/m.exec(text) ?? [];
+    const mounts = [...text.matchAll(/^ {6}- ([\w./-]+):\/[\w./-]+(?::ro)?$/gm)].map(([, from = '']) => from);
+    assert.ok(mounts.length > 0, name);
+    for (const from of mounts) {
+      if (from.startsWith('.')) assert.ok(existsSync(join(root, 'deploy', from)), `${name}: ${from}`);
+      else assert.ok(declared.includes(`  ${from}:`), `${name}: ${from}`);
+    }
+    assert.match(text, /^ +dockerfile: deploy\/Dockerfile$/m);
+    // Longer than a stop takes.
+    assert.match(text, /^ +stop_grace_period: 15s$/m);
+    const port = /^ENV CARILLON_PORT=(\d+)$/m.exec(read('Dockerfile'))?.[1];
+    assert.ok(
+      text.includes(name === 'compose.yaml' ? `"127.0.0.1:8080:${port}"` : `NODES: node-a:${port} node-b:${port}`),
+    );
+  }
+});
+
+test('the Caddyfile takes what the compose file gives it', () => {
+  const placeholders = [...read('Caddyfile').matchAll(/\{\$(\w+):/g)].map(([, name = '']) => name);
+  assert.deepEqual(placeholders, ['ADDRESS', 'NODES']);
+  const [, caddy = ''] = /^ {2}caddy:\n((?: {4}.*\n)+)/m.exec(read('compose.postgres.yaml')) ?? [];
+  for (const name of placeholders) assert.match(caddy, new RegExp(`^ {6}${name}: `, 'm'));
+});
+
+test('the units stop later than the service does, start it from one place, and give it nothing that it does not need', () => {
+  for (const name of ['carillon.service', 'carillon@.service']) {
+    const lines = read(name).split('\n');
+    const settingOf = (key: string) =>
+      lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1));
+    assert.ok(Number(settingOf('TimeoutStopSec')[0]) >= 15, name);
+    const [start = '', ready = ''] = [...settingOf('ExecStart'), ...settingOf('ExecStartPost')];
+    assert.match(
+      start,
+      /^\/opt\/carillon\/node_modules\/\.bin\/node \/opt\/carillon\/dist\/main\.js serve( --port %i)?$/,
+    );
+    assert.match(ready, /^\/opt\/carillon\/node_modules\/\.bin\/node \/opt\/carillon\/ready\.ts \d+$/);
+    const wanted = {
+      Type: 'exec',
+      Restart: 'on-failure',
+      DynamicUser: 'yes',
+      CapabilityBoundingSet: '',
+      NoNewPrivileges: 'yes',
+      ProtectSystem: 'strict',
+      SystemCallFilter: '@system-service',
+    };
+    for (const [key, value] of Object.entries(wanted)) assert.equal(settingOf(key)[0], value, `${name}: ${key}`);
+  }
+  assert.match(read('carillon.service'), /^Environment=CARILLON_DATABASE=sqlite:\/var\/lib\/carillon\/carillon\.db$/m);
+  assert.match(read('carillon.service'), /^StateDirectory=carillon$/m);
+  assert.doesNotMatch(read('carillon@.service'), /^Environment=CARILLON_DATABASE/m);
+});
+
+test('every alert asks for a metric that there is, says what to do, and leads to where more is said', () => {
+  const source = readFileSync(join(root, 'src/metrics.ts'), 'utf8');
+  const metrics = [...source.matchAll(/new (\w+)\(\{\s*name: '(carillon_\w+)'/g)].map(([, type = '', name = '']) => ({
+    type,
+    name,
+  }));
+  assert.ok(metrics.length > 10);
+  // A histogram is three series, anything else is one.
+  const series = metrics.flatMap(({ type, name }) =>
+    type === 'Histogram' ? ['bucket', 'count', 'sum'].map((part) => `${name}_${part}`) : [name],
+  );
+  const others = ['up', 'node_filesystem_avail_bytes', 'node_filesystem_size_bytes'];
+  const page = readFileSync(join(root, 'docs/operating.md'), 'utf8');
+  const anchors = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
+  const alerts = read('alerts.yaml')
+    .split(/^ {6}- alert: /m)
+    .slice(1);
+  assert.ok(alerts.length >= 10);
+  for (const alert of alerts) {
+    const name = alert.split('\n', 1)[0] ?? '';
+    const [, expression = ''] = /^ {8}expr: (.*?)^ {8}\w+:/ms.exec(alert) ?? [];
+    const asked = [...expression.matchAll(/\b(?:carillon|node)_\w+|\bup\b/g)].map(([one]) => one);
+    assert.ok(asked.length > 0, name);
+    for (const one of asked) assert.ok([...series, ...others].includes(one), `${name} asks for ${one}`);
+    assert.match(alert, /^ {10}summary: ".+\. .+\."$/m, `${name} says what it is and what to do`);
+    const [, anchor = ''] = /^ {10}runbook_url: docs\/operating\.md#(.+)$/m.exec(alert) ?? [];
+    assert.ok(anchors.includes(anchor), `${name}: ${anchor}`);
+    assert.ok(page.includes(`\`${name}\``) || anchor === 'a-full-disk', `operating.md speaks of ${name}`);
+  }
+});
+
+test('the workflow for n8n is whole, is what is published, and its address is opened to notifications and nothing else is', async () => {
+  const workflow = JSON.parse(read('n8n/workflow.json'));
+  type WorkflowNode = {
+    id: string;
+    name: string;
+    type: string;
+    typeVersion: number;
+    position: number[];
+    parameters: Json;
+  };
+  const nodes: WorkflowNode[] = workflow.nodes;
+  for (const { id, name, type, typeVersion, position, parameters } of nodes) {
+    assert.match(id, /^[\da-f-]{36}$/);
+    assert.ok(name !== '' && type.startsWith('n8n-nodes-base.') && typeVersion > 0);
+    assert.equal(position.length, 2);
+    assert.equal(typeof parameters, 'object');
+  }
+  assert.equal(new Set(nodes.map(({ name }) => name)).size, nodes.length);
+  type Ways = { main: { node: string; type: string; index: number }[][] };
+  const ways = Object.entries<Ways>(workflow.connections);
+  const ends = ways.flatMap(([from, { main }]) => [from, ...main.flat().map(({ node }) => node)]);
+  assert.deepEqual([...new Set(ends)], ['Bell', 'Fetch the record', 'Answer']);
+  for (const end of ends)
+    assert.ok(
+      nodes.some(({ name }) => name === end),
+      end,
+    );
+  assert.equal(typeof workflow.settings, 'object');
+
+  const start = read('n8n/start.sh');
+  assert.ok(start.includes(`publish:workflow --id=${workflow.id}\n`));
+  assert.match(start, /^exec n8n start$/m);
+
+  const target = new URL('http://n8n:5678/webhook/carillon');
+  const bell = nodes.find(({ type }) => type === 'n8n-nodes-base.webhook');
+  assert.equal(bell?.parameters.path, 'carillon');
+  assert.ok(readFileSync(join(root, 'docs/running.md'), 'utf8').includes(`"target_url":"${target}"`));
+  const allowed = /CARILLON_ALLOW_TARGETS: \$\{ALLOW_TARGETS:-(.*)\}/.exec(read('compose.yaml'))?.[1] ?? '';
+  const parsed = options.allowTargets.parse(allowed);
+  assert.ok('value' in parsed);
+  const guard = createGuard({
+    resolve: async () => ({ addresses: ['172.18.0.5'] }),
+    allow: parsed.value,
+    loopbackAllowed: false,
+  });
+  assert.deepEqual(await guard.judge(target), { allowed: true, addresses: [{ address: '172.18.0.5', family: 4 }] });
+  for (const other of ['http://n8n:5679/', 'http://carillon:5678/', 'http://172.18.0.5:5678/']) {
+    const verdict = await guard.judge(new URL(other));
+    assert.equal('allowed' in verdict && verdict.allowed, false, other);
+  }
+});

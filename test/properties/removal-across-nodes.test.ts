@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import fc from 'fast-check';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import type { Attempt, Outcome } from '../../src/delivery/attempt.ts';
+import { openAt } from '../harness/database.ts';
+import { eventually } from '../harness/eventually.ts';
+import { nodesOn, owedNow, personAt } from '../harness/nodes.ts';
+import type { TestService } from '../harness/service.ts';
+import { shared } from '../harness/stores.ts';
+
+const HOOKS = 40;
+const EVENTS = 12;
+const CHANGES = 6;
+
+/** Nodes live so many times faster here, so that a silent one is given up soon. */
+const FASTER = 10;
+
+const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
+const answered = (status: number): Outcome => ({ kind: 'answered', status, ms: 1 });
+
+/** What a target does, attempt by attempt and then 200, and how long it takes to answer, milliseconds. */
+const script = fc.record({
+  outcomes: fc.array(
+    fc.constantFrom<Outcome>(
+      ...Array.from({ length: 8 }, () => answered(200)),
+      answered(500),
+      answered(204),
+      answered(410),
+      answered(401),
+      { kind: 'failed', cause: 'timeout', ms: 1 },
+      { kind: 'ours', fault: 'no_resolver', ms: 1 },
+    ),
+    { minLength: 4, maxLength: 16 },
+  ),
+  // Some answer only when their lane is at another node.
+  takesMs: fc.array(fc.oneof({ weight: 5, arbitrary: fc.nat(60) }, { weight: 1, arbitrary: fc.constant(1_200) }), {
+    minLength: 1,
+    maxLength: 5,
+  }),
+});
+
+type Script = { outcomes: Outcome[]; takesMs: number[] };
+
+/** Beats that can be made to stop, as those of a process that stands still; what the node has begun goes on. */
+function beatsThatStop(): { beats: Clock; standStill(): void; goOn(): void } {
+  let still = false;
+  let late: (() => void)[] = [];
+  return {
+    beats: {
+      now: systemClock.now,
+      monotonic: () => systemClock.monotonic() * FASTER,
+      after: (waitMs, run) => systemClock.after(waitMs / FASTER, () => void (still ? late.push(run) : run())),
+    },
+    standStill() {
+      still = true;
+    },
+    goOn() {
+      still = false;
+      const due = late;
+      late = [];
+      for (const run of due) run();
+    },
+  };
+}
+
+/** Targets that do as their scripts say, whichever node asks. */
+function targetsOf(scripts: readonly Script[]): { attempt: Attempt; begun: readonly { hook: number; at: number }[] } {
+  const begun: { hook: number; at: number }[] = [];
+  const counts = new Map<number, number>();
+  return {
+    begun,
+    async attempt({ target, signal, onDialled }) {
+      const hook = Number(new URL(target).pathname.slice(1));
+      const count = counts.get(hook) ?? 0;
+      counts.set(hook, count + 1);
+      begun.push({ hook, at: Date.now() });
+      const { outcomes, takesMs } = scripts[hook] ?? { outcomes: [], takesMs: [] };
+      onDialled?.();
+      if (signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
+      await wait(takesMs[count % takesMs.length] ?? 0);
+      return outcomes[count] ?? answered(200);
+    },
+  };
+}
+
+async function endedBy({ baseUrl }: TestService): Promise<number> {
+  const text = await (await fetch(`${baseUrl}/metrics`)).text();
+  const counts = [...text.matchAll(/^carillon_hooks_ended_total\{.*\} (\d+)$/gm)].map(([, count]) => Number(count));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+for (const { test, testService, database: newDatabase } of shared) {
+  type Node = TestService & { standStill(): void; goOn(): void };
+
+  async function startNode(t: TestContext, database: string, attempt: Attempt): Promise<Node> {
+    const { beats, ...hand } = beatsThatStop();
+    const options = { retryWaits: '20ms,40ms' };
+    return { ...(await testService(t, { database, options, ports: { attempt, beats } })), ...hand };
+  }
+
+  /** Each hook's attempts in the order in which they were written down, and what follows from them alone. */
+  async function check(t: TestContext, database: string, begun: readonly { hook: number; at: number }[]) {
+    const { read } = await openAt(t, database, { as: 'command' });
+    const hooks = await read.selectFrom('hooks').selectAll().orderBy('hook_id').execute();
+    const attempts = await read.selectFrom('attempts').selectAll().orderBy('attempt_id').execute();
+    const audit = await read.selectFrom('audit').selectAll().where('action', '=', 'hook.ended').execute();
+    const of = Map.groupBy(attempts, (one) => one.hook_id);
+    let fenced = 0;
+    for (const hook of hooks) {
+      const own = of.get(hook.hook_id) ?? [];
+      const seen = JSON.stringify(own.map(({ outcome, counted, reason }) => ({ outcome, counted, reason })));
+      let failures = 0;
+      let reason = '';
+      for (const one of own) {
+        if (/meanwhile/.test(one.reason)) fenced += 1;
+        else if (one.reason === 'answered 200: delivered' && reason === '') failures = 0;
+        else if (one.reason.startsWith('answered 401') && reason === '') reason = 'answered_401';
+        else if (one.counted === 1 && reason === '') {
+          failures += 1;
+          // Neither one too many nor one too few: each is the next.
+          assert.match(one.reason, new RegExp(`^failure ${failures} of 3`), seen);
+          if (failures === 3) reason = 'three_failures';
+        }
+      }
+      assert.deepEqual([hook.ended_reason, hook.failures], [reason, reason === 'three_failures' ? 3 : failures], seen);
+      assert.equal(audit.filter((entry) => entry.subject === `hook ${hook.hook_id}`).length, reason === '' ? 0 : 1);
+      const path = Number(new URL(hook.target).pathname.slice(1));
+      const after = begun.filter((one) => one.hook === path && one.at > (hook.date_ended ?? Number.POSITIVE_INFINITY));
+      assert.deepEqual(after, [], 'an attempt began after the end');
+    }
+    return { ended: hooks.filter((hook) => hook.date_ended !== null).length, fenced, attempts: attempts.length };
+  }
+
+  const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+
+  async function run(t: TestContext, handOver: (nodes: Node[], database: string, attempt: Attempt) => Promise<void>) {
+    t.diagnostic(`SEED=${seed}`);
+    const scripts = fc.sample(script, { numRuns: HOOKS, seed });
+    const { attempt, begun } = targetsOf(scripts);
+    const database = await newDatabase(t);
+    const nodes = [await startNode(t, database, attempt), await startNode(t, database, attempt)];
+    const [first] = nodes;
+    if (first === undefined) throw new Error('no node');
+    const owner = await first.account('acme.test');
+    const create = (index: number) => {
+      const node = nodes[index % nodes.length] ?? first;
+      return personAt(node, owner).carillon;
+    };
+    for (let index = 0; index < HOOKS; index += 1) {
+      await create(index).hooks.create({ target_url: `http://127.0.0.1:9/${index}`, event: 'new_event' });
+    }
+    for (let round = 0; round < CHANGES; round += 1) {
+      await Promise.all(Array.from({ length: EVENTS / CHANGES }, (_, index) => create(index).events.create(event)));
+      await handOver(nodes, database, attempt);
+    }
+    const store = await openAt(t, database, { as: 'command' });
+    await eventually(
+      () => owedNow(store),
+      (owed) => owed.size === 0,
+      20_000,
+    );
+    return { nodes, database, begun };
+  }
+
+  test('C17 C18 lanes change hands from nodes that stand still: no failure is left out or counted twice, and each hook ends once', async (t) => {
+    let turn = 0;
+    const { nodes, database, begun } = await run(t, async (both) => {
+      const node = both[turn % 2];
+      turn += 1;
+      const store = await openAt(t, both[0]?.database ?? '', { as: 'command' });
+      const before = await nodesOn(store);
+      node?.standStill();
+      // The other gives it up, and takes up what it had, while its attempts are still answered.
+      await eventually(
+        () => nodesOn(store),
+        (now) => now.length < before.length,
+      );
+      node?.goOn();
+      await eventually(
+        () => nodesOn(store),
+        (now) => now.length === before.length,
+      );
+    });
+    const { ended, fenced, attempts } = await check(t, database, begun);
+    const counted = await Promise.all(nodes.map(endedBy));
+    assert.equal(
+      counted.reduce((sum, count) => sum + count, 0),
+      ended,
+    );
+    assert.ok(ended > 0 && fenced > 0, `${ended} ended, ${fenced} late answers: the dice must bring both`);
+    t.diagnostic(`${HOOKS} hooks, ${attempts} attempts, ${ended} ended, ${fenced} late answers that changed nothing`);
+  });
+
+  test('C17 C18 C20 lanes change hands from nodes that stop: nothing comes too late, and no failure is left out', async (t) => {
+    const { database, begun } = await run(t, async (nodes, where, attempt) => {
+      const [leaving] = nodes.splice(0, 1);
+      nodes.push(await startNode(t, where, attempt));
+      await leaving?.stop();
+    });
+    const { ended, fenced, attempts } = await check(t, database, begun);
+    assert.equal(fenced, 0, 'what was answered was written down before its lane was let go');
+    t.diagnostic(`${HOOKS} hooks, ${attempts} attempts, ${ended} ended`);
+  });
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { openAt } from '../harness/database.ts';
+import { eventually } from '../harness/eventually.ts';
+import { compareLedgers, type Owed, repeatedIn, startLoad } from '../harness/load.ts';
+import { nodesOn, owedNow, ownersOf, personAt, timesLogged } from '../harness/nodes.ts';
+import { startProxy } from '../harness/proxy.ts';
+import { shared } from '../harness/stores.ts';
+import { startTarget } from '../harness/target.ts';
+import { tracedAttempt } from '../harness/traced.ts';
+
+for (const { test, testService, database: newDatabase } of shared) {
+  const HOOKS = 4;
+  const BACKLOG = 60;
+
+  /** Longer than this after its last beat no attempt begins. */
+  const FRESH_MS = 1_000;
+  const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
+
+  for (const { how, cut } of [
+    // In the midst of a transaction, whose locks the database would keep for as long as the node is silent.
+    { how: 'goes silent', cut: (proxy) => proxy.silenceAfter('for no key update') },
+    { how: 'breaks and is refused', cut: async (proxy) => proxy.reset() },
+  ] satisfies readonly { how: string; cut: (proxy: Awaited<ReturnType<typeof startProxy>>) => Promise<void> }[]) {
+    test(`C13 C20 a node whose way to the database ${how} begins nothing any more; the other goes on, and it comes back`, async (t) => {
+      const database = await newDatabase(t);
+      const proxy = await startProxy(t, database);
+      const [near, far] = [tracedAttempt(), tracedAttempt()];
+      const stays = await testService(t, { database, ports: { attempt: near.attempt } });
+      const cutOff = await testService(t, { database: proxy.database, ports: { attempt: far.attempt } });
+      const store = await openAt(t, database, { as: 'command' });
+      const owner = await stays.account('acme.test');
+      const there = personAt(cutOff, owner);
+      const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 50));
+      const hooks: Owed[] = Array.from({ length: HOOKS }, (_, index) => `/${index}`).map((path) => ({
+        path,
+        first: 0,
+        last: Number.POSITIVE_INFINITY,
+      }));
+      const ids: string[] = [];
+      for (const { path } of hooks) {
+        ids.push((await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' })).id);
+      }
+      await there.carillon.events.create(event);
+      const [, lost] = await nodesOn(store);
+      await eventually(
+        () => ownersOf(store),
+        (owners) => ids.every((id) => owners.get(id) === lost),
+      );
+      await Promise.all(Array.from({ length: BACKLOG }, () => there.carillon.events.create(event)));
+
+      await cut(proxy);
+      const cutAt = performance.now();
+      const inFlight = await owedNow(store);
+      const load = startLoad([owner.carillon], 1, 20);
+      load.resume();
+      const deleting = owner.carillon.hooks.delete(ids[0] ?? '').then(() => performance.now());
+      await eventually(
+        () => hooks.slice(1).map(({ path }) => near.traceOf(path).begun.length),
+        (counts) => counts.every((count) => count > 0),
+        15_000,
+      );
+      const deletedAt = await deleting;
+      await load.stop();
+      for (const { path } of hooks) {
+        const begun = far.traceOf(path).begun;
+        const [taken = Number.POSITIVE_INFINITY] = near.traceOf(path).begun;
+        assert.ok((begun.at(-1) ?? 0) <= cutAt + FRESH_MS, `${path}: it began something after its beat was over`);
+        assert.ok((begun.at(-1) ?? 0) <= taken, `${path}: two nodes told it at once`);
+      }
+      const tookMs = Math.max(...hooks.slice(1).map(({ path }) => (near.traceOf(path).begun[0] ?? 0) - cutAt));
+      assert.ok(tookMs < 15_000, `${tookMs} ms`);
+      await eventually(
+        () => owedNow(store),
+        (owed) => owed.size === 0,
+        10_000,
+      );
+
+      proxy.mend();
+      const mendedAt = performance.now();
+      const [, back] = await eventually(
+        () => nodesOn(store),
+        (nodes) => nodes.length === 2,
+        10_000,
+      );
+      assert.notEqual(back, lost, 'it comes back as a new node');
+      const again = await there.carillon.hooks.create({ target_url: target.at('/again'), event: 'new_client' });
+      await there.carillon.clients.create({ client_name: 'Back' });
+      await eventually(
+        () => far.traceOf('/again').begun.length,
+        (count) => count === 1,
+      );
+      const backMs = performance.now() - mendedAt;
+      assert.equal((await ownersOf(store)).get(again.id), back);
+      assert.equal(timesLogged(cutOff, 'node.taken_away'), 1);
+
+      const late = target.received.filter((one) => one.path === '/0' && one.at > deletedAt);
+      assert.deepEqual(late, [], 'nothing goes to the hook after the 200 of its DELETE');
+      const { lost: forgotten, untold } = await compareLedgers(store, load, target, hooks.slice(1));
+      assert.deepEqual({ forgotten, untold }, { forgotten: [], untold: [] });
+      const unexplained = repeatedIn(target).filter((id) => !inFlight.has(id));
+      assert.deepEqual(unexplained, [], 'told twice although it was not owed when the way was cut');
+      assert.deepEqual(load.failures, []);
+      t.diagnostic(
+        `the lanes went on after ${Math.round(tookMs)} ms, DELETE answered after ${Math.round(deletedAt - cutAt)} ms; back ${Math.round(backMs)} ms after the way was mended; ${repeatedIn(target).length} told twice`,
+      );
+    });
+  }
+}
