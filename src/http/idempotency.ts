@@ -123,8 +123,9 @@ export async function makeOnce(
   call: () => Promise<Answer>,
   keptOf: (body: unknown) => unknown,
 ): Promise<Answer> {
-  if (!(await tx.tryHold(nameOf(once)))) throw new Problem('idempotency_in_progress');
-  const kept = await findKept(write, once);
+  // Sent together, answered in this order: what a twin has kept by now is seen.
+  const [held, kept] = await Promise.all([tx.tryHold(nameOf(once)), findKept(write, once)]);
+  if (!held) throw new Problem('idempotency_in_progress');
   if (kept !== undefined) return kept;
   const answer = await call();
   const keeping = keep(tx.queries, {

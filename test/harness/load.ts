@@ -2,6 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { compare, type Verdict } from '../../demo/ledgers.ts';
 import { type Carillon, CarillonError } from '../../src/sdk/index.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { Cleanup } from './cleanup.ts';
+import { atEnd } from './cleanup.ts';
 import type { Target } from './target.ts';
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
@@ -27,7 +29,7 @@ export type Load = {
  *
  * @param everyMs the rest between two events of one writer
  */
-export function startLoad(nodes: readonly Carillon[], writers: number, everyMs = 5): Load {
+export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers: number, everyMs = 5): Load {
   const acknowledged = new Set<string>();
   const at = new Map<string, number>();
   const failures: CarillonError[] = [];
@@ -63,6 +65,12 @@ export function startLoad(nodes: readonly Carillon[], writers: number, everyMs =
     }
   }
   const through = Promise.all(Array.from({ length: writers }, (_, index) => write(index)));
+  const stop = async () => {
+    stopped = true;
+    open.resolve();
+    await through;
+  };
+  atEnd(context, stop);
   return {
     acknowledged,
     at,
@@ -76,11 +84,7 @@ export function startLoad(nodes: readonly Carillon[], writers: number, everyMs =
       if (busy > 0) await idle.promise;
     },
     resume: () => open.resolve(),
-    async stop() {
-      stopped = true;
-      open.resolve();
-      await through;
-    },
+    stop,
   };
 }
 

@@ -11,13 +11,18 @@ export function personAt({ baseUrl }: { readonly baseUrl: string }, { domain, ke
   return { ...rest, domain, key, carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }) }) };
 }
 
-/** One more process on the database of a first one, and a client of the same account there. */
+/**
+ * One more process on the database of a first one, and a client of the same account there.
+ *
+ * @param start starts it, where it is another version
+ */
 export async function processBeside(
   context: Cleanup,
   { database, headers }: Pick<ServiceProcess, 'database' | 'headers'>,
   options: Readonly<Record<string, string>> = {},
+  start: typeof startProcess = startProcess,
 ): Promise<ServiceProcess> {
-  const started = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0', ...options });
+  const started = await start({ CARILLON_DATABASE: database, CARILLON_PORT: '0', ...options });
   atEnd(context, () => started.process.kill('SIGKILL'));
   const { domain = '', key = '' } = headers;
   const carillon = new Carillon({ baseUrl: started.baseUrl, auth: apiKey({ domain, key }) });

@@ -51,7 +51,7 @@ for (const { test, testService, database: newDatabase } of shared) {
       await cut(proxy);
       const cutAt = performance.now();
       const inFlight = await owedNow(store);
-      const load = startLoad([owner.carillon], 1, 20);
+      const load = startLoad(t, [owner.carillon], 1, 20);
       load.resume();
       const deleting = owner.carillon.hooks.delete(ids[0] ?? '').then(() => performance.now());
       await eventually(

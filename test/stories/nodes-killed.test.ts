@@ -22,7 +22,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const store = await openAt(t, database, { as: 'command' });
     // So that there is always something in flight to be killed.
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
-    const load = startLoad([stays.carillon], 2);
+    const load = startLoad(t, [stays.carillon], 2);
     const hooks: Owed[] = [];
     const inFlight = new Set<string>();
     const tookMs: number[] = [];
@@ -96,7 +96,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
     const hanging: ServerResponse[] = [];
     const hangs = await startTarget(t, (response) => void hanging.push(response));
-    const load = startLoad([stays.carillon], 2);
+    const load = startLoad(t, [stays.carillon], 2);
     const hooks = Array.from({ length: HOOKS }, (_, index) => `/${index}`).map((path) => ({
       path,
       first: 0,

@@ -17,7 +17,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const sleeps = await processBeside(t, stays);
     const store = await openAt(t, database, { as: 'command' });
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
-    const load = startLoad([stays.carillon], 2, 15);
+    const load = startLoad(t, [stays.carillon], 2, 15);
     const hooks: Owed[] = Array.from({ length: HOOKS }, (_, index) => `/${index}`).map((path) => ({
       path,
       first: 0,

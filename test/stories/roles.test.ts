@@ -80,9 +80,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
   test('several nodes that begin at once on an empty database make one account, and one of them says its key', async (t) => {
     const database = await newDatabase(t);
     const nodes = await Promise.all(
-      Array.from({ length: 3 }, () =>
-        processBeside(t, { database, headers: { domain: 'localhost', key: 'not known yet' } }),
-      ),
+      Array.from({ length: 3 }, () => processBeside(t, { database, headers: { domain: 'localhost', key: 'unknown' } })),
     );
     assert.equal(nodes.filter((node) => node.key !== undefined).length, 1);
     const store = await openAt(t, database, { as: 'command' });

@@ -52,8 +52,13 @@ export async function findAccount(read: Queries, domain: string): Promise<number
   return row?.account_id;
 }
 
+/** Ids begin with 1. */
+const NO_ACCOUNT = 0;
+
 /** What a database without accounts begins with; undefined where there is one already. */
 export async function createFirstAccount(tx: Tx, now: number, chance: Chance): Promise<NewAccount | undefined> {
+  // Nodes that begin at once take turns: the others find the account of the first one.
+  tx.hold(NO_ACCOUNT, 'alone');
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;
   const account = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };

@@ -56,10 +56,13 @@ export async function changeEvent(
   eventId: number,
   input: Changed<typeof eventFields>,
 ): Promise<EventRow> {
+  // Asked together with the event itself; what is wrong is said in the usual order.
+  const project = input.project_id === undefined ? undefined : mustBeProject(write, input.project_id);
+  project?.catch(() => undefined);
   const before = await getEvent(write, eventId);
   mustBeInOrder(input, before);
   const user_id = await creatorFor(write, caller, input.user_id ?? 0, before.user_id);
-  if (input.project_id !== undefined) await mustBeProject(write, input.project_id);
+  await project;
   const row = await write
     .updateTable('events')
     .set({ ...input, user_id, date_modified: write.now })

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import { openAt } from '../harness/database.ts';
+import { eventually } from '../harness/eventually.ts';
+import { compareLedgers, startLoad } from '../harness/load.ts';
+import { owedNow, processBeside } from '../harness/nodes.ts';
+import { shared } from '../harness/stores.ts';
+import { startTarget } from '../harness/target.ts';
+
+for (const { test, serviceProcess, database: newDatabase } of shared) {
+  const TIMES = 8;
+
+  test('C20 every connection of a node is ended under load, again and again: callers get 2xx or 503, it recovers, nothing is lost', async (t) => {
+    const database = await newDatabase(t);
+    // So that each node is known to the database by a name of its own.
+    const named = (name: string) => `${database}?application_name=${name}`;
+    const node = await serviceProcess(t, { CARILLON_DATABASE: named('struck') });
+    await processBeside(t, node, { CARILLON_DATABASE: named('other'), CARILLON_ROLE: 'delivery' });
+    const store = await openAt(t, database, { as: 'command' });
+    const target = await startTarget(t);
+    const { id } = await node.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+    const connections = async () => {
+      const { rows } = await sql<{ pid: number; state: string; query: string }>`
+        select pid, state, query from pg_stat_activity
+        where datname = current_database() and application_name = 'struck'`.execute(store.read);
+      return rows;
+    };
+    const load = startLoad(t, [node.carillon], 8, 0);
+    load.resume();
+    let ended = 0;
+    let inTransaction = 0;
+    for (let time = 0; time < TIMES; time += 1) {
+      const before = load.acknowledged.size;
+      await eventually(
+        () => load.acknowledged.size,
+        (count) => count >= before + 25,
+        10_000,
+      );
+      const { rows } = await sql<{ state: string }>`
+        select state, pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = 'struck'`.execute(store.read);
+      ended += rows.length;
+      inTransaction += rows.filter(
+        (row) => row.state?.startsWith('idle in transaction') || row.state === 'active',
+      ).length;
+    }
+    await load.pause();
+    assert.ok(ended >= TIMES * 2 && inTransaction > 0, `${ended} connections ended, ${inTransaction} at work`);
+    const ready = await eventually(
+      async () => (await fetch(`${node.baseUrl}/readyz`)).status,
+      (status) => status === 200,
+    );
+    assert.equal(ready, 200);
+    assert.deepEqual(
+      load.failures.filter((error) => error.status !== 503).map((error) => `${error.status} ${error.message}`),
+      [],
+      'answered otherwise',
+    );
+    assert.ok((await connections()).some(({ query }) => /^(listen|update "nodes"|select)/i.test(query)));
+
+    // The connection that news comes in on is back: an event made elsewhere is heard of at once, not with the next look.
+    load.resume();
+    const before = load.acknowledged.size;
+    await eventually(
+      () => load.acknowledged.size,
+      (count) => count >= before + 10,
+    );
+    await load.stop();
+    await eventually(
+      () => owedNow(store),
+      (owed) => owed.size === 0,
+      10_000,
+    );
+    const hook = { path: '/', first: 0, last: Number.POSITIVE_INFINITY };
+    const { lost, untold, phantom, repeated } = await compareLedgers(store, load, target, [hook]);
+    assert.deepEqual({ lost, untold, phantom }, { lost: [], untold: [], phantom: [] });
+    assert.equal((await node.carillon.hooks.get(id)).state, 'live');
+    t.diagnostic(
+      `${ended} connections ended, ${inTransaction} of them at work; ${load.acknowledged.size} events, ${load.failures.length} answered 503, ${repeated} told twice`,
+    );
+    assert.equal(await node.stop('SIGTERM'), 0);
+  });
+}

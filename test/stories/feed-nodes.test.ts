@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { openAt } from '../harness/database.ts';
+import { eventually } from '../harness/eventually.ts';
+import { personAt } from '../harness/nodes.ts';
+import { shared } from '../harness/stores.ts';
+
+for (const { test, testService, database: newDatabase } of shared) {
+  const NODES = 3;
+  const WRITERS = 4;
+  const EVENTS = 40;
+  const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
+
+  test('X2 three nodes write into one account at once: positions have no gap, and who follows at any node sees them in order', async (t) => {
+    const database = await newDatabase(t);
+    const nodes = await Promise.all(Array.from({ length: NODES }, () => testService(t, { database })));
+    const [first] = nodes;
+    if (first === undefined) throw new Error('no node');
+    const owner = await first.account('acme.test');
+    const people = nodes.map((node) => personAt(node, owner));
+    const total = NODES * WRITERS * EVENTS;
+
+    // Each reads while others write, in small bites, and waits for what comes.
+    const following = people.map(async ({ carillon }) => {
+      const seen: number[] = [];
+      for (let after = '0'; seen.length < total; ) {
+        const { data, next } = await carillon.notifications.list({ after, limit: 7, wait: 5 });
+        seen.push(...data.map((entry) => Number(entry.cursor)));
+        after = next;
+      }
+      return seen;
+    });
+    const made = people.flatMap(({ carillon }) =>
+      Array.from({ length: WRITERS }, async () => {
+        const ids: string[] = [];
+        for (let count = 0; count < EVENTS; count += 1) ids.push((await carillon.events.create(event)).event_id);
+        return ids;
+      }),
+    );
+    const ids = (await Promise.all(made)).flat();
+    const expected = Array.from({ length: total }, (_, index) => index + 1);
+    for (const seen of await Promise.all(following)) assert.deepEqual(seen, expected);
+
+    const { read } = await openAt(t, database, { as: 'command' });
+    const rows = await read
+      .selectFrom('occurrences')
+      .select(['position', 'record_id', 'occurred_at'])
+      .orderBy('position')
+      .execute();
+    assert.deepEqual(
+      rows.map((row) => row.position),
+      expected,
+    );
+    assert.deepEqual(rows.map((row) => String(row.record_id)).sort(), ids.sort(), 'each event is there once');
+    const times = rows.map((row) => row.occurred_at);
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+      'the clock of the account never goes back',
+    );
+  });
+
+  test('X2 what is refused or rolled back at any node takes no position', async (t) => {
+    const database = await newDatabase(t);
+    const nodes = await Promise.all(Array.from({ length: NODES }, () => testService(t, { database })));
+    const [first] = nodes;
+    if (first === undefined) throw new Error('no node');
+    const owner = await first.account('acme.test');
+    const people = nodes.map((node) => personAt(node, owner));
+    const { event_id: doomed } = await owner.carillon.events.create(event);
+    // Of all these one succeeds: the others find nothing more, after they have begun.
+    const deleted = await Promise.all(
+      [...people, ...people, ...people].map(({ carillon }) =>
+        carillon.events.delete(doomed).then(
+          () => 'deleted',
+          (error: { code: string }) => error.code,
+        ),
+      ),
+    );
+    assert.deepEqual(
+      deleted.filter((one) => one !== 'not_found'),
+      ['deleted'],
+    );
+    await Promise.all(people.map(({ carillon }) => carillon.events.create(event)));
+    const { data } = await eventually(
+      () => owner.carillon.notifications.list(),
+      (stretch) => stretch.data.length === NODES + 2,
+    );
+    assert.deepEqual(
+      data.map((entry) => Number(entry.cursor)),
+      [1, 2, 3, 4, 5],
+    );
+  });
+}
