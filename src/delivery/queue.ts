@@ -204,8 +204,10 @@ export async function findOwed(read: Queries, hookId: number, deliveryId: number
 
 /** What was asked for on a lane (X1, X3) behind an ask, oldest first: of what is owed, and of what is settled. */
 export async function askedFor(read: Queries, hookId: number, afterAsk: number, most: number): Promise<OwedRow[]> {
-  const rows = await read
-    .selectFrom('asks')
+  // On most lanes nothing is, and the join looks into every week of the history.
+  const asks = read.selectFrom('asks').where('asks.hook_id', '=', hookId).where('asks.ask_id', '>', afterAsk);
+  if ((await asks.select('asks.ask_id').limit(1).execute()).length === 0) return [];
+  const rows = await asks
     .leftJoin('owed', 'owed.delivery_id', 'asks.delivery_id')
     .leftJoin('settled', 'settled.delivery_id', 'asks.delivery_id')
     .select(({ fn }) => [
@@ -216,8 +218,6 @@ export async function askedFor(read: Queries, hookId: number, afterAsk: number, 
       fn.coalesce('owed.record_id', 'settled.record_id').as('record_id'),
       fn.coalesce('owed.owed_at', 'settled.owed_at').as('owed_at'),
     ])
-    .where('asks.hook_id', '=', hookId)
-    .where('asks.ask_id', '>', afterAsk)
     .orderBy('asks.ask_id')
     .limit(most)
     .execute();

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { test as nodeTest } from 'node:test';
+import { before, test as nodeTest } from 'node:test';
 import type { Cleanup } from './cleanup.ts';
 import { newPostgresDatabase } from './postgres.ts';
 import { type ServiceProcess, startServiceProcess } from './process.ts';
@@ -41,10 +41,24 @@ const onPostgres = (name: string, ...rest: unknown[]) =>
 
 const postgres = testStore('PostgreSQL', onPostgres as typeof nodeTest, newPostgresDatabase);
 
-/** The databases that every suite runs on: all of them, or those that TEST_STORES names, for a quick look. */
-export const stores: readonly TestStore[] = [sqlite, postgres].filter(({ name }) =>
-  (process.env.TEST_STORES ?? name).split(',').includes(name),
-);
+const chosen = [sqlite, postgres].filter(({ name }) => (process.env.TEST_STORES ?? name).split(',').includes(name));
+
+/**
+ * The databases that every suite runs on: all of them, or those that TEST_STORES names, for a quick look. No test of a
+ * file begins before the file has gone through all of them: the runner would end the file, and close what it has
+ * opened, when the tests on the first are through and the service on the next is still starting.
+ */
+export const stores: Iterable<TestStore> = {
+  *[Symbol.iterator]() {
+    const through = Promise.withResolvers<void>();
+    before(() => through.promise);
+    try {
+      yield* chosen;
+    } finally {
+      through.resolve();
+    }
+  },
+};
 
 /** Those that several nodes may share. */
-export const shared: readonly TestStore[] = stores.filter(({ name }) => name === 'PostgreSQL');
+export const shared: readonly TestStore[] = chosen.filter(({ name }) => name === 'PostgreSQL');
