@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Attempt, Outcome } from '../../src/delivery/attempt.ts';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
-import { nodesOn, owedNow, personAt } from '../harness/nodes.ts';
+import { nodesOn, owedNow, ownersOf, personAt, timesLogged } from '../harness/nodes.ts';
 import type { TestService } from '../harness/service.ts';
 import { shared } from '../harness/stores.ts';
 
@@ -202,5 +203,84 @@ for (const { test, testService, database: newDatabase } of shared) {
     const { ended, fenced, attempts } = await check(t, database, begun);
     assert.equal(fenced, 0, 'what was answered was written down before its lane was let go');
     t.diagnostic(`${HOOKS} hooks, ${attempts} attempts, ${ended} ended`);
+  });
+
+  test('C18 a failure that could not be written down yet keeps its lane at the node that stops', async (t) => {
+    const database = await newDatabase(t);
+    const store = await openAt(t, database, { as: 'command' });
+    const parked = new Map<string, (outcome: Outcome) => void>();
+    const attempt: Attempt = ({ target }) => new Promise((resolve) => parked.set(new URL(target).pathname, resolve));
+    const options = { retryWaits: '10s,10s' };
+    const stops = await testService(t, { database, options, ports: { attempt } });
+    const owner = await stops.account('acme.test');
+    const [slow, fails] = ['/slow', '/fails'].map((path) =>
+      owner.carillon.hooks.create({ target_url: `http://127.0.0.1:9${path}`, event: 'new_event' }),
+    );
+    const [slowId = 0, failsId = 0] = (await Promise.all([slow, fails])).map((hook) => Number(hook?.id));
+    await owner.carillon.events.create(event);
+    await eventually(
+      () => parked.size,
+      (count) => count === 2,
+    );
+    const begun: string[] = [];
+    const goesOn = await testService(t, {
+      database,
+      options,
+      ports: {
+        async attempt({ target }) {
+          begun.push(new URL(target).pathname);
+          return answered(200);
+        },
+      },
+    });
+
+    // Something holds up what is written down first; the failure comes next.
+    const free = Promise.withResolvers<void>();
+    const isLocked = Promise.withResolvers<void>();
+    const holding = store.write(async (tx) => {
+      await tx.lock(tx.queries.selectFrom('hooks').select('hook_id').where('hook_id', '=', slowId)).execute();
+      isLocked.resolve();
+      await free.promise;
+    });
+    await isLocked.promise;
+    parked.get('/slow')?.(answered(200));
+    const waiting = sql<{ count: number }>`
+      select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    await eventually(
+      async () => (await waiting.execute(store.read)).rows[0]?.count,
+      (count) => count === 1,
+    );
+    parked.get('/fails')?.(answered(500));
+    const stopped = stops.stop();
+    // The other node has looked for work a few times meanwhile.
+    const looked = async () => timesLogged(goesOn, 'request');
+    const before = await looked();
+    await eventually(
+      async () => {
+        await goesOn.call(personAt(goesOn, owner), 'GET', '/v2/user');
+        return looked();
+      },
+      (now) => now > before + 100,
+    );
+    const { lease_owner } = await store.read
+      .selectFrom('hooks')
+      .select('lease_owner')
+      .where('hook_id', '=', failsId)
+      .executeTakeFirstOrThrow();
+    assert.equal(lease_owner, (await nodesOn(store))[0], 'it is let go of only with what has become of it');
+    free.resolve();
+    await holding;
+    await stopped;
+    const owners = await eventually(
+      () => ownersOf(store),
+      (all) => (all.get(String(failsId)) ?? 0) !== 0,
+    );
+    assert.notEqual(owners.get(String(failsId)), lease_owner);
+    const { data } = await personAt(goesOn, owner).carillon.hooks.list({ state: 'failing' });
+    assert.deepEqual(
+      data.map((hook) => [hook.id, hook.failures]),
+      [[String(failsId), '1']],
+    );
+    assert.deepEqual(begun, [], 'the wait goes on at the other node, and nothing is told twice');
   });
 }

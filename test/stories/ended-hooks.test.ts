@@ -4,7 +4,7 @@ import { eventually } from '../harness/eventually.ts';
 import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
-for (const { test, testService } of stores) {
+for (const { name, test, testService } of stores) {
   const SECOND_MS = 1_000;
   const HOUR_MS = 3_600 * SECOND_MS;
   const DAY_MS = 24 * HOUR_MS;
@@ -131,8 +131,13 @@ for (const { test, testService } of stores) {
     await before.stop();
     const later = await after(30 * DAY_MS + SECOND_MS);
     const dropped = { ended: 404, live: 200, endedOwed: 0, liveOwed: 1, delivered: 0 };
-    assert.deepEqual(await later.read(), dropped);
+    // PostgreSQL drops what is past by whole weeks.
+    const inWeeks = name === 'PostgreSQL';
+    assert.deepEqual(await later.read(), inWeeks ? { ...dropped, delivered: 1 } : dropped);
     await later.stop();
+    const atLast = await after(37 * DAY_MS + SECOND_MS);
+    assert.deepEqual(await atLast.read(), dropped);
+    await atLast.stop();
   });
 
   test('C23 deleting a user revokes the keys, ends the hooks, frees the targets and leaves the records', async (t) => {
