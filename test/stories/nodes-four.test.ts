@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { setTimeout as wait } from 'node:timers/promises';
+import { openAt } from '../harness/database.ts';
+import { eventually } from '../harness/eventually.ts';
+import { compareLedgers, repeatedIn, startLoad } from '../harness/load.ts';
+import { nodesOn, owedNow, processBeside } from '../harness/nodes.ts';
+import { shared } from '../harness/stores.ts';
+import { startTarget } from '../harness/target.ts';
+
+for (const { test, serviceProcess, database: newDatabase } of shared) {
+  const HOOKS_A_NODE = 3;
+
+  test('C20 of four nodes under load two are killed and one is paused: the fourth tells everything, and the paused one comes back', async (t) => {
+    const database = await newDatabase(t);
+    const first = await serviceProcess(t, { CARILLON_DATABASE: database });
+    const others = await Promise.all([1, 2, 3].map(() => processBeside(t, first)));
+    const nodes = [first, ...others];
+    const [killed, paused, alsoKilled, stays] = nodes;
+    assert.ok(killed && paused && alsoKilled && stays);
+    const store = await openAt(t, database, { as: 'command' });
+    const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
+    const hooks: { path: string; first: number; last: number }[] = [];
+    for (const [number, node] of nodes.entries()) {
+      for (let index = 0; index < HOOKS_A_NODE; index += 1) {
+        const path = `/${number}-${index}`;
+        await node.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+        hooks.push({ path, first: 0, last: Number.POSITIVE_INFINITY });
+      }
+    }
+    assert.equal((await nodesOn(store)).length, 4);
+    const load = startLoad(
+      t,
+      nodes.map((node) => node.carillon),
+      4,
+    );
+    load.resume();
+    await wait(500);
+
+    const atTheTime = new Set<string>();
+    const note = async () => {
+      for (const id of await owedNow(store)) atTheTime.add(id);
+    };
+    // Whoever calls goes elsewhere first: what is refused by a process that is gone is no matter of this.
+    load.through(stays.carillon);
+    await load.pause();
+    load.resume();
+    killed.process.kill('SIGKILL');
+    await note();
+    paused.process.kill('SIGSTOP');
+    await note();
+    await wait(300);
+    alsoKilled.process.kill('SIGKILL');
+    await note();
+    await eventually(
+      () => nodesOn(store),
+      (left) => left.length === 1,
+      15_000,
+    );
+    await note();
+    paused.process.kill('SIGCONT');
+    await eventually(
+      () => nodesOn(store),
+      (now) => now.length === 2,
+      10_000,
+    );
+    await wait(300);
+    await load.stop();
+    await eventually(
+      () => owedNow(store),
+      (owed) => owed.size === 0,
+      20_000,
+    );
+
+    const { lost, untold, phantom, repeated } = await compareLedgers(store, load, target, hooks);
+    assert.deepEqual({ lost, untold, phantom }, { lost: [], untold: [], phantom: [] });
+    assert.deepEqual(load.failures, []);
+    const unexplained = repeatedIn(target).filter((id) => !atTheTime.has(id));
+    assert.deepEqual(unexplained, [], 'told twice although nobody had gone with it');
+    t.diagnostic(`${load.acknowledged.size} events, ${target.received.length} told, ${repeated} of them twice`);
+    assert.deepEqual(await Promise.all([paused.stop('SIGTERM'), stays.stop('SIGTERM')]), [0, 0]);
+  });
+}
