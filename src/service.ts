@@ -106,12 +106,14 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       lanesHeld: () => engine.lanesHeld,
     });
     const { role } = config;
+    // The engine's writes wait behind no caller's.
+    const enginesStore: Store = { ...store, write: store.writeAside };
     const claims =
       store.sessions === undefined
-        ? soleClaims(store)
-        : new Node({ store, sessions: store.sessions, beats: given.beats ?? systemClock, log, role });
+        ? soleClaims(enginesStore)
+        : new Node({ store: enginesStore, sessions: store.sessions, beats: given.beats ?? systemClock, log, role });
     const engine = new Engine({
-      store,
+      store: enginesStore,
       claims,
       clock,
       chance,

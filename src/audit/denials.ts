@@ -22,6 +22,10 @@ const LATEST_AFTER_MS = 60_000;
 /** The most that are told apart in one go; the rest is counted in one row. */
 const MOST_TOLD_APART = 20;
 
+/** The most rows of one hour that tell refusals apart; beyond it they are counted, one row a minute. */
+const MOST_AN_HOUR = 500;
+const HOUR_MS = 3_600_000;
+
 /** Refusals that look alike, since they were last written down. */
 type Gathered = {
   readonly route: string;
@@ -34,7 +38,8 @@ type Gathered = {
 
 /**
  * Gathers refusals and writes them to the audit log: whoever tries keys costs no write for a call and cannot fill the
- * disk. At most once a second, less and less often while it goes on, at most 21 rows each time.
+ * disk. At most once a second, less and less often while it goes on, at most 21 rows each time; five hundred in an hour,
+ * and then one a minute.
  */
 export class Denials {
   readonly #store: Store;
@@ -43,6 +48,8 @@ export class Denials {
   #gathered = new Map<string, Gathered>();
   #others = 0;
   #waitMs = FIRST_AFTER_MS;
+  #hourBegan = 0;
+  #toldThisHour = 0;
   #cancel: (() => void) | undefined;
 
   constructor({ store, clock, log }: { store: Store; clock: Clock; log: Log }) {
@@ -59,7 +66,10 @@ export class Denials {
     if (same !== undefined) same.count += 1;
     else if (this.#gathered.size >= MOST_TOLD_APART) this.#others += 1;
     else this.#gathered.set(name, { route, source, caller, hash, domain: shown.domain, count: 1 });
-    this.#cancel ??= this.#clock.after(this.#waitMs, () => void this.#writeDown());
+    if (this.#cancel !== undefined) return;
+    // It was quiet: what comes now is as soon as ever, or as seldom as this hour has left.
+    this.#waitMs = this.#soonest();
+    this.#cancel = this.#clock.after(this.#waitMs, () => void this.#writeDown());
   }
 
   /** Writes down what is gathered, at a stop. */
@@ -73,17 +83,33 @@ export class Denials {
   async #writeDown(): Promise<void> {
     this.#cancel = undefined;
     const isQuiet = this.#gathered.size === 0;
-    this.#waitMs = isQuiet ? FIRST_AFTER_MS : Math.min(2 * this.#waitMs, LATEST_AFTER_MS);
+    this.#waitMs = isQuiet ? this.#soonest() : Math.min(2 * this.#waitMs, LATEST_AFTER_MS);
     if (isQuiet) return;
     // Comes once more, to see whether it goes on.
     this.#cancel = this.#clock.after(this.#waitMs, () => void this.#writeDown());
     await this.#write();
   }
 
+  #beginHour(): void {
+    const now = this.#clock.now();
+    if (now - this.#hourBegan < HOUR_MS) return;
+    this.#hourBegan = now;
+    this.#toldThisHour = 0;
+  }
+
+  #soonest(): number {
+    this.#beginHour();
+    return this.#toldThisHour < MOST_AN_HOUR ? FIRST_AFTER_MS : LATEST_AFTER_MS;
+  }
+
   async #write(): Promise<void> {
-    const gathered = [...this.#gathered.values()];
-    if (gathered.length === 0) return;
-    const others = this.#others;
+    const all = [...this.#gathered.values()];
+    if (all.length === 0) return;
+    this.#beginHour();
+    const gathered = all.slice(0, MOST_AN_HOUR - this.#toldThisHour);
+    this.#toldThisHour += gathered.length;
+    const others = all.slice(gathered.length).reduce((sum, one) => sum + one.count, this.#others);
+    this.#waitMs = Math.max(this.#waitMs, this.#soonest());
     this.#gathered = new Map();
     this.#others = 0;
     try {

@@ -5,9 +5,13 @@ import { AccountWrite } from '../store/account.ts';
 import type { Queries, Tx } from '../store/store.ts';
 import type { EndedReason } from './policy.ts';
 
-/** Ends live hooks of an account, as its caller asks. */
-export async function endHooks(write: AccountWrite, hookIds: readonly number[], reason: EndedReason): Promise<void> {
-  await endLanes(AccountWrite.transactionOf(write), hookIds, reason, write.now, write.by);
+/** Ends live hooks of an account, as its caller asks; answers those that had not ended before. */
+export async function endHooks(
+  write: AccountWrite,
+  hookIds: readonly number[],
+  reason: EndedReason,
+): Promise<number[]> {
+  return endLanes(AccountWrite.transactionOf(write), hookIds, reason, write.now, write.by);
 }
 
 /**
@@ -20,16 +24,24 @@ export async function endLanes(
   reason: EndedReason,
   now: number,
   by: Actor = ENGINE,
-): Promise<void> {
+): Promise<number[]> {
+  const ended: number[] = [];
   for (let begin = 0; begin < hookIds.length; begin += HOOKS_A_STATEMENT) {
-    await endSome(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), reason, now, by);
+    ended.push(...(await endSome(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), reason, now, by)));
   }
+  return ended;
 }
 
 /** Well below the number of values that a statement can carry. */
 const HOOKS_A_STATEMENT = 1_000;
 
-async function endSome(tx: Tx, hookIds: readonly number[], reason: EndedReason, now: number, by: Actor): Promise<void> {
+async function endSome(
+  tx: Tx,
+  hookIds: readonly number[],
+  reason: EndedReason,
+  now: number,
+  by: Actor,
+): Promise<number[]> {
   const ended = await tx.queries
     .updateTable('hooks')
     .set({
@@ -56,9 +68,12 @@ async function endSome(tx: Tx, hookIds: readonly number[], reason: EndedReason, 
     })),
     now,
   );
-  await giveUpAsks(tx.queries, hookIds, now);
-  await tx.queries.deleteFrom('targets').where('hook_id', 'in', hookIds).execute();
-  tx.announceEnded(hookIds, reason);
+  const endedIds = ended.map((row) => row.hook_id);
+  if (endedIds.length === 0) return [];
+  await giveUpAsks(tx.queries, endedIds, now);
+  await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedIds).execute();
+  tx.announceEnded(endedIds, reason);
+  return endedIds;
 }
 
 /** What was asked for was asked for at that moment: nobody wants a test of long ago when the hook lives again. */

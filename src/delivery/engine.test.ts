@@ -153,7 +153,7 @@ for (const { test, database } of stores) {
     const reading = between.holdNext('hooks');
     await happen();
     await reading;
-    await inAccount((write) => endHooks(write, [HOOK], 'deleted'));
+    await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
     await inAccount((write) => revive(write, HOOK, 1));
     between.letGo();
     await eventually(settled, (count) => count === 1);
@@ -165,7 +165,7 @@ for (const { test, database } of stores) {
     const reading = between.holdNext('hooks');
     await happen();
     await reading;
-    await inAccount((write) => endHooks(write, [HOOK], 'deleted'));
+    await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
     between.letGo();
     await happen();
     for (let turns = 0; turns < 10; turns += 1) await turn();

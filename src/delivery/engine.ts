@@ -59,8 +59,10 @@ export class Engine {
   /** Lanes that may be able to begin an attempt. */
   readonly #ready = new Set<Lane>();
   readonly #shares = new Shares<Lane>(MOST_OF_ONE_ACCOUNT);
-  /** How often hooks have ended, to know what was read before and what after. */
-  #endings = 0;
+  /** How often everything was lost, to know what was taken up before and what after. */
+  #losses = 0;
+  /** Hooks that have ended while lanes are being taken up: what comes back of them is old. */
+  readonly #endedMeanwhile = new Set<number>();
   #inFlight = 0;
   #pumping = false;
   #settling: Settlement[] = [];
@@ -79,7 +81,7 @@ export class Engine {
     store.onCommitted((news) => this.#hear(news));
     await claims.start({
       onMayBegin: () => this.#pump(),
-      onLost: (hookIds) => void this.#drop(hookIds ?? [...this.#lanes.keys()]),
+      onLost: (hookIds) => void this.#lose(hookIds),
     });
     await this.#poll();
   }
@@ -155,7 +157,7 @@ export class Engine {
 
   /** These are not this engine's any more: nothing begins on them, and what has not gone out does not go out. */
   #drop(hookIds: readonly number[]): Promise<void> {
-    this.#endings += 1;
+    for (const hookId of hookIds) this.#endedMeanwhile.add(hookId);
     const lanes = hookIds.map((hookId) => ({ hookId, generation: this.#lanes.get(hookId)?.generation ?? 0 }));
     for (const hookId of hookIds) {
       this.#lanes.get(hookId)?.end();
@@ -163,6 +165,12 @@ export class Engine {
       this.#unknown.delete(hookId);
     }
     return this.#letGoOf(lanes);
+  }
+
+  /** These lanes are not this node's any more; all of them are not, when undefined. */
+  #lose(hookIds: readonly number[] | undefined): Promise<void> {
+    if (hookIds === undefined) this.#losses += 1;
+    return this.#drop(hookIds ?? [...this.#lanes.keys()]);
   }
 
   #wakeFor(hookId: number): void {
@@ -176,7 +184,7 @@ export class Engine {
    */
   #hear(news: News): Promise<void> | undefined {
     const ended = [...news.ended.keys()];
-    if (ended.length > 0) this.#endings += 1;
+    for (const hookId of ended) this.#endedMeanwhile.add(hookId);
     const known = ended.filter((hookId) => this.#lanes.has(hookId) || this.#unknown.has(hookId));
     const dropped = known.length > 0 ? this.#drop(known) : undefined;
     // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already.
@@ -238,11 +246,13 @@ export class Engine {
   async #takeUpUnknown(): Promise<void> {
     if (this.#unknown.size === 0) return;
     const hookIds = [...this.#unknown].slice(0, 500);
-    const endings = this.#endings;
+    const losses = this.#losses;
+    this.#endedMeanwhile.clear();
     const rows = await this.#ports.claims.takeUp(hookIds);
-    // A hook may have ended, and even been restored, since it was read: then this is not what it is now.
-    if (endings !== this.#endings) return;
+    if (losses !== this.#losses) return;
     for (const hookId of hookIds) {
+      // It may have been restored since: then it is in line again, and is taken up anew.
+      if (this.#endedMeanwhile.has(hookId)) continue;
       this.#unknown.delete(hookId);
       const row = rows.find((candidate) => candidate.hookId === hookId);
       if (row !== undefined) this.#addLane(new Lane(row, this.#ports.clock.now()));
@@ -435,7 +445,7 @@ export class Engine {
   /** A lane that is not any more as it was taken up: it is left, and taken up anew if it may be. */
   #hasChanged({ hookId, generation }: Held): void {
     const lane = this.#lanes.get(hookId);
-    if (lane === undefined || lane.ended || lane.generation !== generation) return;
+    if (lane === undefined || lane.generation !== generation) return;
     this.#forget(lane);
     this.#wakeFor(hookId);
   }

@@ -24,6 +24,9 @@ const POLL_MS = 1_000;
 /** How often a write that ended a hook asks whether the node that has its lane has let go. */
 const ASK_AGAIN_MS = 10;
 
+/** Well below the number of values that a statement can carry. */
+const HOOKS_A_QUESTION = 1_000;
+
 /** What is known of another node: its beat, and since when it has stood still, by our own monotonic clock. */
 type Other = { beat: number; since: number };
 
@@ -53,6 +56,8 @@ export class Node implements Claims {
   #listeners: ClaimListeners | undefined;
   #nodeId = 0;
   #freshUntil = 0;
+  /** The same by the wall: a machine that was suspended wakes with a clock that has stood still. */
+  #freshUntilWall = 0;
   #beating: Promise<void> | undefined;
   #stopped = false;
   #leaving = false;
@@ -79,7 +84,8 @@ export class Node implements Claims {
   }
 
   mayBegin(): boolean {
-    return !this.#leaving && this.#ports.beats.monotonic() < this.#freshUntil;
+    const { beats } = this.#ports;
+    return !this.#leaving && beats.monotonic() < this.#freshUntil && beats.now() < this.#freshUntilWall;
   }
 
   async takeUp(hookIds: readonly number[]): Promise<LaneRow[]> {
@@ -159,7 +165,7 @@ export class Node implements Claims {
   async #beat(): Promise<void> {
     const { sessions, beats } = this.#ports;
     const nodeId = this.#nodeId;
-    const sentAt = beats.monotonic();
+    const [sentAt, sentAtWall] = [beats.monotonic(), beats.now()];
     const { queries } = sessions;
     const [own, others, held, ended] = await Promise.all([
       queries
@@ -181,6 +187,7 @@ export class Node implements Claims {
     this.#silent = false;
     const wasFresh = beats.monotonic() < this.#freshUntil;
     this.#freshUntil = sentAt + FRESH_MS;
+    this.#freshUntilWall = sentAtWall + FRESH_MS;
     if (ended.length > 0) this.#listeners?.onLost(ended.map((row) => row.hook_id));
     if (!wasFresh) this.#listeners?.onMayBegin();
     this.#lookAtOthers(others, held);
@@ -253,21 +260,29 @@ export class Node implements Claims {
   /** Resolves when no other node can begin an attempt on hooks that have ended here. */
   async #whenLetGo({ ended, from }: News): Promise<void> {
     if (ended.size === 0 || from !== 'here') return;
-    const hookIds = [...ended.keys()];
+    for (const some of chunks([...ended.keys()])) await this.#whenAllLetGo(some);
+  }
+
+  /** What cannot be asked now is asked again: the end is committed, and its answer must not come too soon. */
+  async #whenAllLetGo(hookIds: readonly number[]): Promise<void> {
     const { store, beats } = this.#ports;
-    for (;;) {
-      const held = await store.read
+    const held = () =>
+      store.read
         .selectFrom('hooks')
         .innerJoin('nodes', 'nodes.node_id', 'hooks.lease_owner')
         .select('hooks.hook_id')
         .where('hooks.hook_id', 'in', hookIds)
         .where('hooks.date_ended', 'is not', null)
         .where('nodes.node_id', '<>', this.#nodeId)
-        .execute();
-      if (held.length === 0) return;
-      await new Promise<void>((resolve) => beats.after(ASK_AGAIN_MS, resolve));
-    }
+        .execute()
+        .catch(() => hookIds);
+    while ((await held()).length > 0) await new Promise<void>((resolve) => beats.after(ASK_AGAIN_MS, resolve));
   }
+}
+
+function* chunks(hookIds: readonly number[]): Generator<number[]> {
+  for (let begin = 0; begin < hookIds.length; begin += HOOKS_A_QUESTION)
+    yield hookIds.slice(begin, begin + HOOKS_A_QUESTION);
 }
 
 /** A lane is free where no node has it, or this one, or one that is gone. */

@@ -245,9 +245,10 @@ export async function settle(store: Store, settlements: readonly Settlement[], n
       // The end of a hook fences what was in flight beside it, in this very batch too.
       if (one.ended !== undefined) current.delete(one.hookId);
     }
+    // Told is told, whoever has the lane by now: nobody is to tell it again (C20).
     await moveToHistory(
       tx.queries,
-      valid.filter((one) => one.delivery === 'delivered'),
+      settlements.filter((one) => one.delivery === 'delivered'),
       'delivered',
       now,
     );
@@ -270,8 +271,14 @@ export async function settle(store: Store, settlements: readonly Settlement[], n
 }
 
 /** What was made on a lane that lives on as another one, taken up by another node or restored, counts nothing (X3). */
-function asItCounts({ attempt, generation }: Settlement, current: number | undefined): Settlement['attempt'] {
+function asItCounts({ attempt, generation, delivery }: Settlement, current: number | undefined): Settlement['attempt'] {
   if (current === undefined || current === generation) return attempt;
+  if (delivery === 'delivered') {
+    return {
+      ...attempt,
+      reason: `${attempt.reason}; the hook had been taken up anew meanwhile, and its count goes on`,
+    };
+  }
   return { ...attempt, counted: false, reason: 'the hook had been taken up anew meanwhile: changes nothing' };
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
 import { owe } from './owe.ts';
 
@@ -47,6 +48,14 @@ export async function askForTest(write: AccountWrite, hook: { hookId: number; us
 
 /** Asks for one attempt of a delivery, at once, under its id, whatever has become of it (X3). */
 export async function askFor(write: AccountWrite, delivery: { deliveryId: number; hookId: number }): Promise<void> {
+  const tx = AccountWrite.transactionOf(write);
+  // It stays live until this has committed: what is asked of an ended hook would be made when it is restored.
+  const live = tx.queries
+    .selectFrom('hooks')
+    .select('hook_id')
+    .where('hook_id', '=', delivery.hookId)
+    .where('date_ended', 'is', null);
+  if ((await tx.lock(live).execute()).length === 0) throw new Problem('hook_ended');
   await write.insertRow('asks', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
-  AccountWrite.transactionOf(write).announceAsked([delivery.hookId]);
+  tx.announceAsked([delivery.hookId]);
 }

@@ -20,7 +20,7 @@ import { dropRanges, makeRanges } from './postgres-ranges.ts';
 import { sequences } from './postgres-sequences.ts';
 import { snapshot } from './postgres-snapshot.ts';
 import { Writes } from './postgres-writes.ts';
-import { type Store, StoreFault } from './store.ts';
+import { type News, type Store, StoreFault } from './store.ts';
 
 export { dialect } from './postgres-migrate.ts';
 
@@ -31,6 +31,9 @@ const LONGEST_STILL_MS = 4_000;
 
 /** How long the end of connections is waited for that may be cut already. */
 const LONGEST_GOODBYE_MS = 2_000;
+
+/** Of a node's own, for what must not wait behind its callers. */
+const CONNECTIONS_ASIDE = 3;
 
 /** How often a read is asked. */
 const MOST_TRIES = 3;
@@ -80,6 +83,7 @@ async function check(pool: Pool, durability: 'full' | 'any'): Promise<void> {
 async function createStore(pool: Pool, address: string, extras: Extras, options: Options): Promise<Store> {
   const { clock, log } = options;
   const readers = new Pool(address, extras.pool, log);
+  const aside = new Pool(address, CONNECTIONS_ASIDE, log);
   const committed = new Listeners();
   const grouped: ((writes: number, seconds: number) => void)[] = [];
   let accessChanges = 0;
@@ -96,24 +100,28 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     onBack() {
       pool.renew();
       readers.renew();
+      aside.renew();
     },
   });
   if (options.as === 'service') await session.open();
   const limits = options.as === 'service' ? { answerMs: LONGEST_QUERY_MS, stillMs: LONGEST_STILL_MS } : undefined;
-  const writes = new Writes(pool, extras, limits, {
-    onCommitted(news) {
+  const listeners = {
+    onCommitted(news: News) {
       if (options.as === 'service') session.tell(news);
       return committed.tell(news);
     },
-    onGroup: (count, seconds) => {
+    onGroup: (count: number, seconds: number) => {
       for (const listener of grouped) listener(count, seconds);
     },
-  });
+  };
+  const writes = new Writes(pool, extras, limits, listeners);
+  const writesAside = new Writes(aside, extras, limits, listeners);
   const read = queriesOver(again(readers), extras, asProblem, limits?.answerMs);
   const store: Store = {
     read,
     sessions: session,
     write: (work) => writes.write(work),
+    writeAside: (work) => writesAside.write(work),
     snapshot: (work) => snapshot(readers, extras, work),
     sequences,
     onCommitted: (listener) => committed.add(listener),
@@ -128,7 +136,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
       await writes.write(({ queries }) => sql`update migrations set name = name where version = 1`.execute(queries));
     },
     async close() {
-      const closed = session.close().then(() => Promise.all([pool.end(), readers.end()]));
+      const closed = session.close().then(() => Promise.all([pool.end(), readers.end(), aside.end()]));
       const { promise, resolve } = Promise.withResolvers<void>();
       const cancel = clock.after(LONGEST_GOODBYE_MS, resolve);
       await Promise.race([closed, promise]).finally(cancel);

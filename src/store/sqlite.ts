@@ -97,6 +97,7 @@ function createStore(
       return foreign;
     },
     write: (work) => groups.write(work),
+    writeAside: (work) => groups.write(work),
     snapshot: (work) => snapshot(path, work),
     sequences,
     onCommitted: (listener) => committed.add(listener),

@@ -70,6 +70,8 @@ export type Store = {
    * not seen, and keeps nobody waiting. The work may take its time and await what it likes.
    */
   snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  /** The same for what must not wait behind callers: lanes and settlements. */
+  writeAside<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Called with the news of each commit; the writes of that commit resolve when what it answers has. */
   onCommitted(listener: (news: News) => Promise<void> | void): void;
   /** Changes whenever another process has changed the database; at most a turn of the event loop old. */

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { systemClock } from '../clock.ts';
 import type { Queries, Store, Tx } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { TransferFault } from './fault.ts';
@@ -68,8 +69,25 @@ export async function finish({ queries }: Pick<Tx, 'queries'>): Promise<void> {
   await queries.deleteFrom('transfers').where('transfer_id', '=', ONLY).execute();
 }
 
-/** Throws while a node has the database. Where one process has it alone, its lock has already said so. */
-export async function refuseServed({ sessions }: Store): Promise<void> {
-  if (sessions === undefined || (await sessions.held()).size === 0) return;
-  throw new TransferFault('A service is running on this database: stop it first, on every machine.');
+/** Far longer than a node's beat takes. */
+const LOOK_MS = 1_000;
+
+/**
+ * Throws while a node has the database: its connection is open, or its beat goes on. What a killed one has left behind
+ * does neither. Where one process has the database alone, its lock has already said so.
+ */
+export async function refuseServed({ sessions, read }: Store): Promise<void> {
+  if (sessions === undefined) return;
+  const nodes = () => read.selectFrom('nodes').select(['node_id', 'beat']).execute();
+  const before = await nodes();
+  if (before.length === 0) return;
+  const held = await sessions.held();
+  if (before.some(({ node_id }) => held.has(node_id))) throw served();
+  await new Promise<void>((resolve) => systemClock.after(LOOK_MS, resolve));
+  const beats = new Map(before.map((node) => [node.node_id, node.beat]));
+  if ((await nodes()).some(({ node_id, beat }) => beats.get(node_id) !== beat)) throw served();
+}
+
+function served(): TransferFault {
+  return new TransferFault('A service is running on this database: stop it first, on every machine.');
 }

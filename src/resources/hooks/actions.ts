@@ -127,7 +127,8 @@ async function takeTarget(write: AccountWrite, target: string, hookId: number): 
 export async function unsubscribe(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
   const row = await findReachable(write, caller, hookId);
   if (row === undefined || row.date_ended !== null) throw notFound();
-  await endHooks(write, [hookId], 'deleted');
+  // It may have ended by itself since it was read.
+  if ((await endHooks(write, [hookId], 'deleted')).length === 0) throw notFound();
 }
 
 /** X1: live again under its id, and told what it missed. */
