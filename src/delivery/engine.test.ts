@@ -116,7 +116,7 @@ for (const { test, database } of stores) {
       await store.close();
     });
     await engine.start();
-    const inAccount = (work: (write: AccountWrite) => Promise<void>) =>
+    const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
       store.write((tx: Tx) => work(new AccountWrite(tx, 1, TEST_EPOCH)));
     return {
       engine,
@@ -158,6 +158,25 @@ for (const { test, database } of stores) {
     between.letGo();
     await eventually(settled, (count) => count === 1);
     assert.equal(await owed(), 0);
+  });
+
+  test('C22 that one hook ends keeps no other from being taken up', async (t) => {
+    const { between, happen, inAccount, settled } = await openEngine(t);
+    const other = await inAccount((write) =>
+      write.insertRow('hooks', {
+        ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
+        ...{ due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null },
+      }),
+    );
+    const reading = between.holdNext('hooks');
+    await happen();
+    await reading;
+    await inAccount(async (write) => void (await endHooks(write, [other.hook_id], 'deleted')));
+    between.letGo();
+    // Whoever were to ask a second time would wait here for ever.
+    void between.holdNext('hooks');
+    await eventually(settled, (count) => count === 1);
+    between.letGo();
   });
 
   test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
