@@ -175,7 +175,7 @@ for (const { test, database } of stores) {
     between.letGo();
     // Whoever were to ask a second time would wait here for ever.
     void between.holdNext('hooks');
-    await eventually(settled, (count) => count === 1);
+    assert.equal(await eventually(settled, (count) => count === 1), 1);
     between.letGo();
   });
 
