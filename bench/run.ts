@@ -3,6 +3,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   'create-event': () => import('./create-event.ts'),
   growth: () => import('./growth.ts'),
   nodes: () => import('./nodes.ts'),
+  'old-rows': () => import('./old-rows.ts'),
   scale: () => import('./scale.ts'),
   transfer: () => import('./transfer.ts'),
 };

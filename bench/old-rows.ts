@@ -1,0 +1,128 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { sql } from 'kysely';
+import { systemClock } from '../src/clock.ts';
+import { openAt } from '../test/harness/database.ts';
+import { newPostgresDatabase, startPostgres } from '../test/harness/postgres.ts';
+import { startTestService } from '../test/harness/service.ts';
+import { keepResults } from './measured.ts';
+
+// Whether the past slows the present: events created and told, without history and with ten million rows of it.
+const { values } = parseArgs({ options: { rows: { type: 'string', default: '10000000' } } });
+const ROWS = Number(values.rows);
+const EVENTS = 2_000;
+const WRITERS = 32;
+const DAY_MS = 24 * 3_600_000;
+const WEEK_MS = 7 * DAY_MS;
+
+const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+const closing: (() => unknown)[] = [];
+const context = { after: (close: () => unknown) => void closing.push(close) };
+const folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
+const server = await startPostgres();
+process.env.TEST_DATABASE_URL = server.address;
+
+/** Events a second, from the first request until the last one is told and written down. */
+async function measure(database: string): Promise<number> {
+  const own: (() => unknown)[] = [];
+  const attempt = async () => ({ kind: 'answered', status: 200, ms: 1 }) as const;
+  const service = await startTestService({ after: (close) => void own.push(close) }, database, { ports: { attempt } });
+  const owner = await service.account(`bench-${systemClock.now()}.test`);
+  await owner.carillon.hooks.create({ target_url: `http://127.0.0.1:9/${systemClock.now()}`, event: 'new_event' });
+  const create = async (count: number) => {
+    for (let made = 0; made < count; made += 1) await service.call(owner, 'POST', '/v2/events', event);
+  };
+  const told = () => owner.carillon.deliveries.list({ state: 'delivered', limit: 1 });
+  await Promise.all(Array.from({ length: WRITERS }, () => create(10)));
+  const began = performance.now();
+  await Promise.all(Array.from({ length: WRITERS }, () => create(Math.ceil(EVENTS / WRITERS))));
+  const wanted = WRITERS * (10 + Math.ceil(EVENTS / WRITERS));
+  while ((await told()).paging.total_records < wanted) await new Promise<void>((resolve) => setTimeout(resolve, 5));
+  const seconds = (performance.now() - began) / 1_000;
+  for (const close of own.reverse()) await close();
+  return EVENTS / seconds;
+}
+
+/** Attempts and settled deliveries of a week that is past, in the range that it has on PostgreSQL. */
+async function fill(database: string, isPostgres: boolean): Promise<{ week: number }> {
+  const store = await openAt(context, database, { as: 'command' });
+  const week = Math.floor(systemClock.now() / WEEK_MS) - 8;
+  const at = week * WEEK_MS + DAY_MS;
+  const columns = {
+    attempts: 'account_id, hook_id, delivery_id, attempted_at, outcome, milliseconds, counted, reason',
+    settled: 'delivery_id, account_id, user_id, hook_id, position, kind, record_id, owed_at, settled_at, state',
+  };
+  const rows = {
+    attempts: `1, 1, 1000000000 + n, ${at} + n / 100, '200', 5, 0, 'answered 200: delivered'`,
+    settled: `1000000000 + n, 1, 1, 1, n, 'new_event', n, ${at}, ${at} + n / 100, 'delivered'`,
+  };
+  const numbers = (from: number, count: number) =>
+    isPostgres
+      ? `select n from generate_series(${from}, ${from + count - 1}) as n`
+      : `with recursive numbers (n) as (select ${from} union all select n + 1 from numbers where n < ${from + count - 1}) select n from numbers`;
+  for (const table of ['attempts', 'settled'] as const) {
+    if (isPostgres) {
+      const range = `from (${week * WEEK_MS}) to (${(week + 1) * WEEK_MS})`;
+      const create = `create table ${table}_w${week} partition of ${table} for values ${range}`;
+      await store.write(({ queries }) => sql.raw(create).execute(queries));
+    }
+    const some = Math.min(ROWS, 500_000);
+    for (let from = 1; from <= ROWS; from += some) {
+      const insert = `insert into ${table} (${columns[table]}) select ${rows[table]} from (${numbers(from, some)}) as numbered`;
+      await store.write(({ queries }) => sql.raw(insert).execute(queries));
+    }
+  }
+  await store.close();
+  return { week };
+}
+
+/** How long the past takes to go, and what a write beside it waits for at most, milliseconds. */
+async function drop(database: string): Promise<{ seconds: number; slowestWriteMs: number }> {
+  const store = await openAt(context, database, { as: 'service' });
+  let slowestWriteMs = 0;
+  let done = false;
+  const beside = (async () => {
+    while (!done) {
+      const began = performance.now();
+      await store.probe();
+      slowestWriteMs = Math.max(slowestWriteMs, performance.now() - began);
+    }
+  })();
+  const began = performance.now();
+  for (const table of ['attempts', 'settled'] as const)
+    await store.dropBefore(table, systemClock.now() - 30 * DAY_MS, () => performance.now() - began > 60_000);
+  const seconds = (performance.now() - began) / 1_000;
+  done = true;
+  await beside;
+  await store.close();
+  return { seconds: Math.round(seconds * 10) / 10, slowestWriteMs: Math.round(slowestWriteMs) };
+}
+
+const results: Record<string, unknown> = {};
+try {
+  for (const [name, database] of [
+    ['sqlite', `sqlite:${join(folder, 'carillon.db')}`],
+    ['postgres', await newPostgresDatabase(context)],
+  ] as const) {
+    const without = [await measure(database), await measure(database), await measure(database)];
+    await fill(database, name === 'postgres');
+    const beside = [await measure(database), await measure(database), await measure(database)];
+    const middle = (all: readonly number[]) => all.toSorted((a, b) => a - b)[1] ?? 0;
+    const dropped = await drop(database);
+    results[name] = {
+      eventsASecondWithout: without.map(Math.round),
+      eventsASecondBeside: beside.map(Math.round),
+      ratio: Math.round((middle(beside) / middle(without)) * 1_000) / 1_000,
+      dropped,
+    };
+    process.stdout.write(`${name}: ${JSON.stringify(results[name])}\n`);
+  }
+  keepResults('old-rows', { rows: ROWS, tables: ['attempts', 'settled'], ...results });
+} finally {
+  for (const close of closing.reverse()) await close();
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+process.exit(0);
