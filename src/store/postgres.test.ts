@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import { TEST_EPOCH, testClock } from '../../test/harness/clock.ts';
+import { openAt, rowsOf } from '../../test/harness/database.ts';
+import { shared } from '../../test/harness/stores.ts';
+import { Problem } from '../problems.ts';
+import { type Store, StoreFault } from './store.ts';
+
+for (const { test, database } of shared) {
+  const WEEK_MS = 7 * 24 * 3_600_000;
+  const LONG_AGO = Math.floor(TEST_EPOCH / WEEK_MS) + 20;
+
+  const weeksOf = async (address: string, table: string): Promise<number[]> => {
+    const rows = await rowsOf(
+      address,
+      `select relname as name from pg_class where relname like '${table}\\_w%' and relkind = 'r'`,
+    );
+    const weeks = rows.map(({ name }) => Number(name.split('_w')[1])).sort((a, b) => a - b);
+    // Whoever looks opens the database, too, in the present.
+    return weeks.filter((week) => week < LONG_AGO);
+  };
+
+  test('a database that may lose what it has confirmed is refused in one line, unless the operator says so', async (t) => {
+    const address = await database(t);
+    const name = new URL(address).pathname.slice(1);
+    await rowsOf(address, `alter database ${name} set synchronous_commit = off`);
+    await assert.rejects(openAt(t, address, { durability: 'full' }), (error) => {
+      assert.ok(error instanceof StoreFault);
+      assert.match(
+        error.message,
+        /^The database may lose what it has confirmed: synchronous_commit off\..*--durability any\.$/,
+      );
+      return true;
+    });
+    await (await openAt(t, address, { durability: 'any' })).probe();
+    await rowsOf(address, `alter database ${name} reset synchronous_commit`);
+    await (await openAt(t, address, { durability: 'full' })).probe();
+  });
+
+  test('a database that is not there, or that nobody may enter, is one line', async (t) => {
+    const url = new URL(await database(t));
+    for (const change of [
+      () => {
+        url.pathname = '/nowhere';
+      },
+      () => {
+        url.password = 'wrong-and-secret';
+      },
+    ]) {
+      change();
+      await assert.rejects(openAt(t, url.href), (error) => {
+        assert.ok(error instanceof StoreFault);
+        assert.match(error.message, /^The database cannot be opened: [^\n]+\.$/);
+        assert.doesNotMatch(error.message, /secret/);
+        return true;
+      });
+    }
+  });
+
+  test('more writes than can wait are shed with `overloaded`; those that wait are made', async (t) => {
+    const store = await openAt(t, `${await database(t)}?pool=1`);
+    const held = Promise.withResolvers<void>();
+    const first = store.write(async () => held.promise);
+    let made = 0;
+    const results = Promise.allSettled(
+      Array.from({ length: 4_100 }, () =>
+        store.write(async () => {
+          made += 1;
+        }),
+      ),
+    );
+    // The first waits for nothing but this; whoever finds the line full is refused before.
+    held.resolve();
+    await first;
+    const refused = (await results).filter((one) => one.status === 'rejected');
+    assert.ok(refused.length > 0);
+    for (const { reason } of refused) assert.ok(reason instanceof Problem && reason.code === 'overloaded');
+    assert.equal(made, 4_100 - refused.length);
+  });
+
+  test('X3 the history lies in weeks: five are ready, a week that is past goes whole, and what is owed stays', async (t) => {
+    const address = await database(t);
+    const clock = testClock();
+    const addAttempt = (store: Store, at: number) =>
+      store.write(({ queries }) =>
+        queries
+          .insertInto('attempts')
+          .values({
+            ...{ account_id: 1, hook_id: 1, delivery_id: 1, attempted_at: at },
+            ...{ outcome: '200', milliseconds: 1, counted: 0, reason: '' },
+          })
+          .execute(),
+      );
+    const first = await openAt(t, address, { clock });
+    const week = Math.floor(clock.now() / WEEK_MS);
+    const five = (from: number) => Array.from({ length: 5 }, (_, index) => from + index);
+    for (const table of ['attempts', 'settled', 'occurrences'])
+      assert.deepEqual(await weeksOf(address, table), five(week));
+    await addAttempt(first, clock.now());
+    await addAttempt(first, clock.now() + WEEK_MS);
+    await first.close();
+
+    await clock.advance(6 * WEEK_MS);
+    const later = await openAt(t, address, { clock });
+    assert.deepEqual(await weeksOf(address, 'attempts'), [...five(week), ...five(week + 6)]);
+    const whole = (week + 1) * WEEK_MS;
+    assert.equal(await later.dropBefore('attempts', whole - 1, () => false), 0, 'a week that is not past whole stays');
+    assert.equal(await later.dropBefore('attempts', whole, () => false), 1);
+    assert.deepEqual(await weeksOf(address, 'attempts'), [...five(week).slice(1), ...five(week + 6)]);
+    const { rows } = await sql<{ count: number }>`select count(*) as count from attempts`.execute(later.read);
+    assert.equal(rows[0]?.count, 1);
+    assert.deepEqual(await weeksOf(address, 'owed'), [], 'what is owed lies in no range');
+  });
+}
