@@ -185,7 +185,7 @@ export class Node implements Claims {
     ]);
     if (own.length === 0) return this.#wasTakenAway();
     this.#silent = false;
-    const wasFresh = beats.monotonic() < this.#freshUntil;
+    const wasFresh = this.mayBegin();
     this.#freshUntil = sentAt + FRESH_MS;
     this.#freshUntilWall = sentAtWall + FRESH_MS;
     if (ended.length > 0) this.#listeners?.onLost(ended.map((row) => row.hook_id));
