@@ -193,7 +193,10 @@ for (const { test, testService } of stores) {
     for (const index of [2, 4, 5, 6, 7]) open[index]?.writeHead(502).end();
     const list = await eventually(
       () => owner.carillon.deliveries.list({ hook_id: id }),
-      ({ data }) => data.filter((one) => one.last_outcome === '502').length === 5,
+      // The 200s and the 502s may be written down apart from each other.
+      ({ data }) =>
+        data.filter((one) => one.last_outcome === '502').length === 5 &&
+        data.filter((one) => one.state === 'delivered').length >= 10,
     );
     assert.equal(list.data.filter((one) => one.state === 'delivered').length, 10);
     const after = await hook();
