@@ -19,6 +19,9 @@ const MOST_OF_ONE_ACCOUNT = MOST_IN_FLIGHT / 4;
 /** How many lanes are read at once. */
 const LANES_A_TURN = 64;
 
+/** How many lanes are taken up at once. */
+const LANES_A_CLAIM = 500;
+
 /** How many deliveries of a lane are held in memory at once. */
 const READ_AHEAD = 32;
 
@@ -148,11 +151,10 @@ export class Engine {
     await claims.letGo(lanes).catch((error: unknown) => log.error({ event: 'engine.let_go_failed', err: error }));
   }
 
-  /** Nothing begins on it any more, also where it is just being read. */
+  /** Nothing begins on it any more, also where it is just being read. Where it is in line, its turn passes on. */
   #forget(lane: Lane): void {
     lane.end();
     this.#lanes.delete(lane.hookId);
-    this.#ready.delete(lane);
   }
 
   /** These are not this engine's any more: nothing begins on them, and what has not gone out does not go out. */
@@ -160,8 +162,8 @@ export class Engine {
     for (const hookId of hookIds) this.#endedMeanwhile.add(hookId);
     const lanes = hookIds.map((hookId) => ({ hookId, generation: this.#lanes.get(hookId)?.generation ?? 0 }));
     for (const hookId of hookIds) {
-      this.#lanes.get(hookId)?.end();
-      this.#lanes.delete(hookId);
+      const lane = this.#lanes.get(hookId);
+      if (lane !== undefined) this.#forget(lane);
       this.#unknown.delete(hookId);
     }
     return this.#letGoOf(lanes);
@@ -230,7 +232,7 @@ export class Engine {
   async #pumpOut(): Promise<void> {
     while (this.#hasWork()) {
       await this.#takeUpUnknown();
-      const lanes = [...this.#ready].slice(0, LANES_A_TURN);
+      const lanes = firstOf(this.#ready, LANES_A_TURN);
       await this.#fillAll(lanes);
       for (const lane of lanes) {
         if (this.#inFlight >= MOST_IN_FLIGHT) break;
@@ -245,16 +247,17 @@ export class Engine {
 
   async #takeUpUnknown(): Promise<void> {
     if (this.#unknown.size === 0) return;
-    const hookIds = [...this.#unknown].slice(0, 500);
+    const hookIds = firstOf(this.#unknown, LANES_A_CLAIM);
     const losses = this.#losses;
     this.#endedMeanwhile.clear();
     const rows = await this.#ports.claims.takeUp(hookIds);
     if (losses !== this.#losses) return;
+    const byHook = new Map(rows.map((row) => [row.hookId, row]));
     for (const hookId of hookIds) {
       // It may have been restored since: then it is in line again, and is taken up anew.
       if (this.#endedMeanwhile.has(hookId)) continue;
       this.#unknown.delete(hookId);
-      const row = rows.find((candidate) => candidate.hookId === hookId);
+      const row = byHook.get(hookId);
       if (row !== undefined) this.#addLane(new Lane(row, this.#ports.clock.now()));
     }
     if (this.#lanes.size > MOST_LANES) await this.#letGo((lane) => lane.isIdle);
@@ -286,6 +289,7 @@ export class Engine {
   }
 
   async #fill(lane: Lane): Promise<void> {
+    if (lane.ended) return;
     lane.isBeingRead = true;
     try {
       if (lane.moreAsked) await this.#readAsked(lane);
@@ -473,4 +477,14 @@ export class Engine {
     }
     this.#settler = undefined;
   }
+}
+
+/** So many of a set that may be far larger, in its order. */
+function firstOf<T>(all: ReadonlySet<T>, most: number): T[] {
+  const first: T[] = [];
+  for (const one of all) {
+    if (first.length === most) break;
+    first.push(one);
+  }
+  return first;
 }
