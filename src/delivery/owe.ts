@@ -1,5 +1,4 @@
 import type { Expression } from 'kysely';
-import { whole } from '../store/expressions.ts';
 import type { Queries } from '../store/store.ts';
 
 /** The occurrences of an account from a position on, and the moment at which they become owed. */
@@ -31,14 +30,14 @@ export function owe(queries: Queries, { accountId, first, now }: Span, hookId?: 
         .where('occurrences.account_id', '=', accountId)
         .where('occurrences.position', '>=', first)
         .$if(hookId !== undefined, (query) => query.where('hooks.hook_id', '=', hookId ?? 0))
-        .select([
+        .select(({ val }) => [
           'occurrences.account_id',
           'occurrences.user_id',
           'hooks.hook_id',
           'occurrences.position',
           'occurrences.kind',
           'occurrences.record_id',
-          whole(now).as('owed_at'),
+          val(now).as('owed_at'),
         ])
         .orderBy('occurrences.position'),
     )

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
-import { text, whole } from '../store/expressions.ts';
 import { prepared } from '../store/prepared.ts';
 import { type Kind, kinds } from './kinds.ts';
 import { owe } from './owe.ts';
@@ -33,12 +32,12 @@ const insertOccurrence = prepared((queries, { accountId, back, kind, userId, rec
       from
         .selectFrom('positions')
         .where('account_id', '=', accountId)
-        .select([
+        .select(({ val }) => [
           'account_id',
           sql<number>`position - ${back}`.as('position'),
-          text(kind).as('kind'),
-          whole(userId).as('user_id'),
-          whole(recordId).as('record_id'),
+          val(kind).as('kind'),
+          val(userId).as('user_id'),
+          val(recordId).as('record_id'),
           'occurred_at',
         ]),
     ),
