@@ -167,7 +167,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a deleted hook goes on with what is in its lane',
     file: 'src/delivery/engine.ts',
-    changes: [['      this.#lanes.get(hookId)?.end();\n      this.#lanes.delete(hookId);\n', '']],
+    changes: [['      if (lane !== undefined) this.#forget(lane);\n', '']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
       name: 'C13 what was owed and what happens later does not go out after the 200, however long one waits',
