@@ -7,8 +7,7 @@ import { systemClock } from '../src/clock.ts';
 import { createAccount } from '../src/resources/accounts/actions.ts';
 import { systemChance } from '../src/secrets.ts';
 import type { Store } from '../src/store/store.ts';
-import type { AccountTable } from '../src/store/tables.ts';
-import type { Row } from '../src/transfer/contents.ts';
+import type { MovedTable, Row } from '../src/transfer/contents.ts';
 import { Inserter } from '../src/transfer/insert.ts';
 import { openAt } from '../test/harness/database.ts';
 import { rowFor } from '../test/harness/filled.ts';
@@ -38,7 +37,7 @@ const delivery = (id: number) => ({
 });
 
 /** Rows as a busy service has them, in the order in which they may refer to each other. */
-const made: readonly (readonly [AccountTable, (id: number) => Row])[] = [
+const made: readonly (readonly [MovedTable, (id: number) => Row])[] = [
   [
     'events',
     (id) => ({

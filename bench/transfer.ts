@@ -9,8 +9,7 @@ import { systemClock } from '../src/clock.ts';
 import { createAccount } from '../src/resources/accounts/actions.ts';
 import { systemChance } from '../src/secrets.ts';
 import type { Store } from '../src/store/store.ts';
-import type { AccountTable } from '../src/store/tables.ts';
-import { type Row, tables } from '../src/transfer/contents.ts';
+import { type MovedTable, type Row, tables } from '../src/transfer/contents.ts';
 import { exportTo } from '../src/transfer/export.ts';
 import { importFrom } from '../src/transfer/import.ts';
 import { Inserter } from '../src/transfer/insert.ts';
@@ -47,7 +46,7 @@ async function fill(store: Store): Promise<void> {
     createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, systemClock.now(), systemChance),
   );
   const inserter = new Inserter();
-  const put = async (table: AccountTable, count: number, make: (id: number) => Row) => {
+  const put = async (table: MovedTable, count: number, make: (id: number) => Row) => {
     const row = (id: number) => rowFor(table, { account_id: 1, user_id: 1, ...make(id) }, id);
     for (let begin = 1; begin <= count; begin += ROWS_A_WRITE) {
       const ids = Array.from({ length: Math.min(ROWS_A_WRITE, count - begin + 1) }, (_, index) => begin + index);

@@ -33,7 +33,8 @@ export async function startProcess(environment: Readonly<Record<string, string>>
   );
   return {
     process: child,
-    baseUrl: (said.get('console') ?? '').replace(/\/$/, ''),
+    // At a first start, the owner's link.
+    baseUrl: (said.get('console') ?? '').replace(/\/(#.*)?$/, ''),
     domain: said.get('domain'),
     key: said.get('key'),
     async stop(signal) {

@@ -12,14 +12,17 @@ export const roles = ['member', 'admin', 'owner'] as const;
 
 export type Role = (typeof roles)[number];
 
-/** Who is calling, as found by key and domain. */
+/** Who is calling, as found by key and domain, or by the session of the console. */
 export type Caller = {
   readonly accountId: number;
   readonly userId: number;
   readonly role: Role;
+  /** 0 in the console. */
   readonly keyId: number;
+  /** 0 with a key. */
+  readonly sessionId: number;
   readonly permissions: ReadonlySet<Permission>;
-  /** When the key ends, milliseconds since the epoch; null for never. */
+  /** When the key ends, milliseconds since the epoch; null for never, and for a session: what it issues outlives it. */
   readonly expiresAt: number | null;
 };
 

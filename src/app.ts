@@ -1,15 +1,18 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { Caller } from './access.ts';
 import type { Denied } from './audit/denials.ts';
 import type { Clock } from './clock.ts';
 import { answerProblem, problemOf } from './http/answers.ts';
 import { credentialsIn } from './http/auth.ts';
 import { ambiguityOf, answerBroken, endWith } from './http/broken.ts';
 import { allowOrigins } from './http/cors.ts';
+import { type Door, turnedAway } from './http/door.ts';
 import { Followers } from './http/followers.ts';
 import { addHealth, type HealthPorts } from './http/health.ts';
 import { takeJson } from './http/json.ts';
-import { type Door, mount } from './http/mount.ts';
-import type { Route } from './http/route.ts';
+import { mount } from './http/mount.ts';
+import { mountOpen, type OpenRoute } from './http/open.ts';
+import type { SessionCookie } from './http/session-cookie.ts';
 import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -40,8 +43,9 @@ export type AppPorts = {
   readonly chance: Chance;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly routes: readonly Route[];
   readonly doors: readonly Door[];
+  /** The open addresses beside a door, and the cookie that they set; undefined where nobody can sign in. */
+  readonly open?: { readonly door: Door; readonly rows: readonly OpenRoute[]; readonly cookie: SessionCookie } | undefined;
   readonly health: HealthPorts;
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
@@ -100,6 +104,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   app.server.on('connect', (_request, socket) => endWith(socket, new Problem('malformed_request'), baseUrl()));
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.decorateRequest('caller', undefined);
+  app.decorateRequest('door', undefined);
   takeJson(app);
 
   /** An address that the router cannot read is behind a door, too: without a key it is 401, like any other (C1). */
@@ -107,8 +112,9 @@ export async function createApp(ports: AppPorts): Promise<App> {
     // A request line may hold the whole address; the router cuts the origin off, and so must we.
     const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
     const door = ports.doors.find(({ prefix }) => path.startsWith(prefix));
-    const known = door === undefined || (await door.callerOf(request.raw)) !== undefined;
-    const problem = known ? (problemOf(error) ?? notFound()) : new Problem('unauthorized');
+    request.door = door;
+    const away = door === undefined ? undefined : await turnedAway(door, request.raw);
+    const problem = away ?? problemOf(error) ?? notFound();
     tellDenial(request, problem);
     answerProblem(reply, problem, baseUrl());
   }
@@ -161,7 +167,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
       ...(request.problem === undefined ? {} : { problem: request.problem }),
       ...(request.caller === undefined
         ? {}
-        : { account_id: request.caller.accountId, user_id: request.caller.userId, key_id: request.caller.keyId }),
+        : whoIs(request.caller)),
     });
     done();
   });
@@ -170,7 +176,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
   addHealth(app, ports.health);
   const followers = new Followers({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
   const release = (reply: FastifyReply) => underWay.leave(reply);
-  for (const door of ports.doors) mount(app, ports.routes, door, { ...ports, followers, release, failed: noteFailure });
+  for (const door of ports.doors) mount(app, door, { ...ports, followers, release, failed: noteFailure });
+  if (ports.open !== undefined) mountOpen(app, ports.open.rows, ports.open.door, { ...ports, ...ports.open });
   await app.ready();
   return {
     server: app,
@@ -192,6 +199,12 @@ declare module 'fastify' {
 function noteProblem(request: FastifyRequest, problem: Problem): Problem {
   request.problem = problem.code;
   return problem;
+}
+
+/** A caller as the log names them. */
+function whoIs({ accountId, userId, keyId, sessionId }: Caller): Record<string, number> {
+  const by = keyId === 0 ? { session_id: sessionId } : { key_id: keyId };
+  return { account_id: accountId, user_id: userId, ...by };
 }
 
 function isProbe(request: FastifyRequest): boolean {

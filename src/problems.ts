@@ -8,6 +8,17 @@ export const problems = {
     title: 'Unauthorized',
     detail: 'The headers key and domain do not name a valid key of that account.',
   },
+  signed_out: { status: 401, title: 'Signed out', detail: 'Nobody is signed in here, or not any more. Sign in.' },
+  sign_in_refused: {
+    status: 401,
+    title: 'Sign-in refused',
+    detail: 'Domain, email and passphrase do not belong together.',
+  },
+  cross_origin: {
+    status: 403,
+    title: 'Cross-origin',
+    detail: 'The console takes calls from its own pages alone.',
+  },
   not_permitted: { status: 401, title: 'Not permitted', detail: 'This key may not do that.' },
   not_found: { status: 404, title: 'Not found', detail: 'There is nothing here for this key.' },
   invalid_input: { status: 400, title: 'Invalid input', detail: 'Some fields are not acceptable; see errors.' },
@@ -17,6 +28,11 @@ export const problems = {
     status: 415,
     title: 'Unsupported media type',
     detail: 'Bodies are application/json in UTF-8.',
+  },
+  too_many_tries: {
+    status: 429,
+    title: 'Too many tries',
+    detail: 'Too many wrong tries from here; wait as long as Retry-After says.',
   },
   body_too_large: { status: 413, title: 'Body too large', detail: 'A body holds at most 64 KiB.' },
   uri_too_long: { status: 414, title: 'URI too long', detail: 'An address with its query holds at most 8 KiB.' },
@@ -67,12 +83,18 @@ export type FieldError = { field: string; message: string };
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly errors: readonly FieldError[];
+  /** How many seconds the caller should wait; undefined for what is usual. */
+  readonly retryAfterS: number | undefined;
 
-  constructor(code: ProblemCode, options: { detail?: string; errors?: readonly FieldError[]; cause?: unknown } = {}) {
+  constructor(
+    code: ProblemCode,
+    options: { detail?: string; errors?: readonly FieldError[]; retryAfterS?: number; cause?: unknown } = {},
+  ) {
     super(options.detail ?? problems[code].detail, options.cause === undefined ? {} : { cause: options.cause });
     this.name = 'Problem';
     this.code = code;
     this.errors = options.errors ?? [];
+    this.retryAfterS = options.retryAfterS;
   }
 
   get status(): number {

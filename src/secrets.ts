@@ -1,4 +1,5 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { Problem } from './problems.ts';
 
 /** The only place that makes chance. Handed in, so that a simulated service can be replayed from a seed. */
 export type Chance = {
@@ -29,4 +30,108 @@ export function hashApiKey(key: string): string {
 /** What the service-wide uniqueness of a target is kept by (C12); equal for equal normalised addresses. */
 export function hashTarget(normalisedUrl: string): string {
   return hash('sha256', normalisedUrl, 'base64url');
+}
+
+/** A new secret of a session or of a link: 256 bits of chance. Only its hash is stored. */
+export function newToken(chance: Chance): string {
+  return Buffer.from(chance.bytes(32)).toString('base64url');
+}
+
+/** What is stored of a token; as with keys, a plain hash is enough. */
+export function hashToken(token: string): string {
+  return hash('sha256', token, 'base64url');
+}
+
+/** How dear a hash of a passphrase is: 2 to the power of `logN`, times `r` times 128 bytes of memory, `p` times over. */
+export type Cost = { readonly logN: number; readonly r: number; readonly p: number };
+
+/** 32 MiB, and a good part of a second of one core. What is stored says its own, so that this may rise. */
+export const COST: Cost = { logN: 15, r: 8, p: 3 };
+
+/** Each takes a thread and its memory, and others need threads, too. */
+const HASHED_AT_ONCE = 2;
+const MOST_WAITING = 32;
+const HASH_BYTES = 32;
+
+const STORED = /^scrypt:(\d{1,2}):(\d{1,2}):(\d{1,2}):([\w-]+):([\w-]+)$/;
+
+type Stored = { readonly cost: Cost; readonly salt: Uint8Array; readonly hash: Uint8Array };
+
+/** Hashes passphrases, slowly, so that what is stored helps nobody to guess them. */
+export class Passphrases {
+  readonly #chance: Chance;
+  readonly #cost: Cost;
+  /** Compared with where there is nothing to compare with, so that this takes as long. */
+  readonly #nobodys: Stored;
+  readonly #waiting: (() => void)[] = [];
+  #underWay = 0;
+
+  constructor(chance: Chance, cost: Cost = COST) {
+    this.#chance = chance;
+    this.#cost = cost;
+    this.#nobodys = { cost, salt: chance.bytes(16), hash: chance.bytes(HASH_BYTES) };
+  }
+
+  /** What is stored of a passphrase. Throws the problem `overloaded` when too many are waiting. */
+  async hash(passphrase: string): Promise<string> {
+    const salt = this.#chance.bytes(16);
+    const made = await this.#derive(passphrase, salt, this.#cost);
+    const { logN, r, p } = this.#cost;
+    return `scrypt:${logN}:${r}:${p}:${base64url(salt)}:${base64url(made)}`;
+  }
+
+  /** Whether a passphrase is the one that was stored; takes as long where nothing was. `overloaded`, as above. */
+  async matches(passphrase: string, stored: string | undefined): Promise<boolean> {
+    const { cost, salt, hash: wanted } = stored === undefined ? this.#nobodys : readStored(stored);
+    const made = await this.#derive(passphrase, salt, cost);
+    return timingSafeEqual(made, wanted) && stored !== undefined;
+  }
+
+  /** Whether a stored hash was cheaper to make than one would be now. */
+  isOutdated(stored: string): boolean {
+    const { logN, r, p } = readStored(stored).cost;
+    return 2 ** logN * r * p < 2 ** this.#cost.logN * this.#cost.r * this.#cost.p;
+  }
+
+  async #derive(passphrase: string, salt: Uint8Array, { logN, r, p }: Cost): Promise<Buffer> {
+    await this.#enter();
+    try {
+      const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r };
+      return await new Promise((resolve, reject) => {
+        // One text however it was typed: keyboards differ in how they put signs together.
+        scrypt(passphrase.normalize('NFKC'), salt, HASH_BYTES, options, (error, key) =>
+          error === null ? resolve(key) : reject(error),
+        );
+      });
+    } finally {
+      this.#leave();
+    }
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#underWay < HASHED_AT_ONCE) {
+      this.#underWay += 1;
+      return;
+    }
+    if (this.#waiting.length >= MOST_WAITING) throw new Problem('overloaded');
+    // Whoever leaves hands the place over.
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#underWay -= 1;
+    else next();
+  }
+}
+
+function readStored(stored: string): Stored {
+  const [, logN, r, p, salt = '', made = ''] = STORED.exec(stored) ?? [];
+  if (made === '') throw new Error('what is stored is no hash of a passphrase');
+  const cost = { logN: Number(logN), r: Number(r), p: Number(p) };
+  return { cost, salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(made, 'base64url') };
+}
+
+function base64url(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64url');
 }

@@ -1,29 +1,41 @@
 import { Server } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { createApp, type Patience } from './app.ts';
-import { Denials } from './audit/denials.ts';
+import { Denials, type RefusedSignIn } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
 import { type Claims, soleClaims } from './delivery/claims.ts';
 import { Engine } from './delivery/engine.ts';
+import { Fetches } from './delivery/fetches.ts';
 import { createGuard } from './delivery/guard.ts';
 import { Node } from './delivery/node.ts';
 import { prune, startPruning } from './delivery/prune.ts';
 import { createResolver, type Resolve } from './delivery/resolver.ts';
-import { callerByKey } from './http/auth.ts';
+import { isTargetTaken } from './delivery/taken.ts';
+import { consoleDoor, keyDoor } from './http/door.ts';
 import { isLoopback } from './http/health.ts';
 import { dropIdempotency } from './http/idempotency.ts';
 import { openapi } from './http/openapi.ts';
+import { Pages } from './http/pages.ts';
+import { SessionCookie } from './http/session-cookie.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
-import { createFirstAccount, type NewAccount } from './resources/accounts/actions.ts';
-import { allRoutes } from './resources/index.ts';
+import { createFirstAccount, type FirstAccount } from './resources/accounts/actions.ts';
+import { allRoutes, consoleRoutes, openRoutes } from './resources/index.ts';
+import { dropInvitations } from './resources/invitations/actions.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
-import { type Chance, systemChance } from './secrets.ts';
+import { Tries } from './resources/passphrases/tries.ts';
+import { dropSessions } from './resources/sessions/actions.ts';
+import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
+import { type Chance, Passphrases, systemChance } from './secrets.ts';
 import { openStore } from './store/open.ts';
 import { type Store, StoreFault } from './store/store.ts';
 import { explain, findUnfinished } from './transfer/unfinished.ts';
 import { version } from './version.ts';
+
+/** Where the console was built: beside the source, and beside what the package holds. */
+const CONSOLE = fileURLToPath(new URL('../console/dist', import.meta.url));
 
 /** How long a stop waits for what is in flight, all in all: requests, then attempts. */
 const STOP_REQUESTS_MS = 6_000;
@@ -55,7 +67,7 @@ export type Service = {
   readonly url: string;
   readonly baseUrl: string;
   /** The account that was made because there was none. */
-  readonly firstAccount: NewAccount | undefined;
+  readonly firstAccount: FirstAccount | undefined;
   /** Finishes what is in flight (10 s at most), writes everything down, closes everything. */
   stop(): Promise<void>;
 };
@@ -98,7 +110,24 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     });
     const attempt = given.attempt ?? createAttempt({ guard, userAgent: `Carillon/${version}`, clock });
     const authenticator = createAuthenticator({ store, clock, log });
-    const routes = allRoutes({ guard, chance, log, baseUrl: () => baseUrl });
+    const sessions = createSessionAuthenticator({ store, clock, log });
+    const denials = new Denials({ store, clock, log });
+    const fetches = new Fetches({ store, clock, log });
+    const routePorts = { guard, chance, log, baseUrl: () => baseUrl };
+    const routes = allRoutes(routePorts);
+    const consolePorts = {
+      ...routePorts,
+      passphrases: new Passphrases(chance),
+      tries: new Tries(clock),
+      onRefused: (refused: RefusedSignIn) => denials.addSignIn(refused),
+      isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
+    };
+    const cookie = new SessionCookie(() => baseUrl);
+    const publicDoor = keyDoor(routes, authenticator, (caller, path, ids) => fetches.add(caller, path, ids));
+    const ownDoor = consoleDoor([...routes, ...consoleRoutes(consolePorts)], sessions, {
+      cookie,
+      baseUrl: () => baseUrl,
+    });
     const metrics = createMetrics({
       store,
       clock,
@@ -128,7 +157,6 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
         metrics.lateness.observe(lateMs / 1_000);
       },
     });
-    const denials = new Denials({ store, clock, log });
     let document: unknown;
     const app = await createApp({
       store,
@@ -136,11 +164,8 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       chance,
       log,
       metrics,
-      routes,
-      doors:
-        role === 'delivery'
-          ? []
-          : [{ prefix: '/v2', callerOf: callerByKey(authenticator.authenticate), confirm: authenticator.confirm }],
+      doors: role === 'delivery' ? [] : [publicDoor, ownDoor],
+      open: role === 'delivery' ? undefined : { door: ownDoor, rows: openRoutes(consolePorts), cookie },
       health: {
         clock,
         registry: metrics.registry,
@@ -150,6 +175,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
           document ??= openapi(routes, baseUrl, version);
           return document;
         },
+        pages: role === 'delivery' ? undefined : Pages.read(CONSOLE),
         greeting: () => ({
           service: 'Carillon',
           version,
@@ -177,7 +203,10 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       await Promise.all([closeServer(app.server), delivering.stop(0)]);
       throw fault;
     });
-    const pruning = role === 'api' ? undefined : startPruning({ store, clock, log }, [prune, dropIdempotency]);
+    const pruning =
+      role === 'api'
+        ? undefined
+        : startPruning({ store, clock, log }, [prune, dropIdempotency, dropSessions, dropInvitations]);
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
 
     let stopping: Promise<void> | undefined;
@@ -186,7 +215,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       pruning?.stop();
       app.drain();
       await Promise.all([closeServer(app.server), delivering.stop(STOP_ATTEMPTS_MS)]);
-      await Promise.all([authenticator.flush(), denials.flush()]);
+      await Promise.all([authenticator.flush(), sessions.flush(), denials.flush(), fetches.flush()]);
       await store.close();
       log.info({ event: 'stopped' });
     };

@@ -6,6 +6,7 @@ import { biome, tsc } from './toolbox.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const checks: [string, string, string[]][] = [
   ['types', tsc, ['-p', 'tsconfig.json']],
+  ['types of the console', tsc, ['-p', 'console/tsconfig.json']],
   ['lint and format', biome, ['check', '--error-on-warnings']],
   ['derived documents', process.execPath, ['test/docs.ts', '--check']],
 ];

@@ -15,6 +15,9 @@ export type Denied = {
   readonly shown: { readonly key: string | undefined; readonly domain: string | undefined };
 };
 
+/** A sign-in to the console that was refused: the account and the user that it named, 0 for none. */
+export type RefusedSignIn = { readonly source: string; readonly accountId: number; readonly userId: number };
+
 /** How soon refusals are written down: at once, that is; and how seldom, while they go on and on. */
 const FIRST_AFTER_MS = 1_000;
 const LATEST_AFTER_MS = 60_000;
@@ -27,14 +30,16 @@ const MOST_AN_HOUR = 500;
 const HOUR_MS = 3_600_000;
 
 /** Refusals that look alike, since they were last written down. */
-type Gathered = {
+type Alike = {
   readonly route: string;
   readonly source: string;
-  readonly caller: Caller | undefined;
-  readonly hash: string | undefined;
-  readonly domain: string | undefined;
-  count: number;
+  readonly caller?: Caller | undefined;
+  readonly hash?: string | undefined;
+  readonly domain?: string | undefined;
+  readonly signIn?: RefusedSignIn;
 };
+
+type Gathered = Alike & { count: number };
 
 /**
  * Gathers refusals and writes them to the audit log: whoever tries keys costs no write for a call and cannot fill the
@@ -61,11 +66,21 @@ export class Denials {
   add({ route, source, caller, shown }: Denied): void {
     const hash = shown.key === undefined ? undefined : hashApiKey(shown.key);
     // Whoever may not do one thing is told apart by it; whoever is unknown, by the key.
-    const name = JSON.stringify([source, caller?.keyId ?? hash, caller === undefined ? shown.domain : route]);
+    const name = caller === undefined ? [source, hash, shown.domain] : [source, caller.keyId, caller.sessionId, route];
+    this.#gather(JSON.stringify(name), { route, source, caller, hash, domain: shown.domain });
+  }
+
+  /** Of these, nothing that was typed is held: somebody may have put the passphrase where the address belongs. */
+  addSignIn(signIn: RefusedSignIn): void {
+    const { source, accountId, userId } = signIn;
+    this.#gather(JSON.stringify(['sign-in', source, accountId, userId]), { route: '', source, signIn });
+  }
+
+  #gather(name: string, alike: Alike): void {
     const same = this.#gathered.get(name);
     if (same !== undefined) same.count += 1;
     else if (this.#gathered.size >= MOST_TOLD_APART) this.#others += 1;
-    else this.#gathered.set(name, { route, source, caller, hash, domain: shown.domain, count: 1 });
+    else this.#gathered.set(name, { ...alike, count: 1 });
     if (this.#cancel !== undefined) return;
     // It was quiet: what comes now is as soon as ever, or as seldom as this hour has left.
     this.#waitMs = this.#soonest();
@@ -129,12 +144,13 @@ async function entriesOf(
   others: number,
   now: number,
 ): Promise<FullEntry[]> {
-  const strangers = gathered.filter(({ caller }) => caller === undefined);
+  const strangers = gathered.filter(({ caller, signIn }) => caller === undefined && signIn === undefined);
   const keys = await keysOf(queries, strangers);
   const accounts = await accountsOf(queries, strangers);
   const entries = gathered.map((one): FullEntry & { count: number } => {
     const key = one.hash === undefined ? undefined : keys.get(one.hash);
     if (one.caller !== undefined) return notPermitted(one, one.caller);
+    if (one.signIn !== undefined) return signInRefused(one, one.signIn);
     if (key !== undefined) return deadKey(one, key, now);
     const accountId = accounts.get(one.domain ?? '') ?? 0;
     const by = { userId: 0, keyId: 0, source: one.source };
@@ -154,6 +170,12 @@ async function entriesOf(
 
 function notPermitted({ route, source, count }: Gathered, { accountId, userId, keyId }: Caller) {
   return { action: 'denied.not_permitted', subject: route, accountId, by: { userId, keyId, source }, count } as const;
+}
+
+function signInRefused({ count }: Gathered, { source, accountId, userId }: RefusedSignIn) {
+  const by = { userId: 0, keyId: 0, source };
+  const subject = userId === 0 ? '' : `user ${userId}`;
+  return { action: 'login.refused', subject, accountId, by, count } as const;
 }
 
 function deadKey({ source, domain, count }: Gathered, key: KnownKey, now: number) {

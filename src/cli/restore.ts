@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { COMMAND_LINE } from '../access.ts';
 import { noteAcross } from '../audit/actions.ts';
 import { systemClock } from '../clock.ts';
+import { closeEverywhere } from '../resources/ways-in.ts';
 import { stampOf } from '../store/copy.ts';
 import { beginEpoch, type Epoch } from '../store/epoch.ts';
 import { replaceDatabase } from '../store/restore.ts';
@@ -65,6 +66,7 @@ type Writing = Pick<Tx, 'queries' | 'withCommit'>;
 
 async function beginAndNote(tx: Writing, sequences: Sequences, now: number, detail: object): Promise<Epoch> {
   const epoch = await beginEpoch(tx.queries, sequences, now);
+  await closeEverywhere(tx.queries);
   const entry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
   noteAcross(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE }], now);
   return epoch;
@@ -78,6 +80,6 @@ function report(flags: Flags, files: Readonly<Record<string, string | null>>, { 
     ...lines,
     `accounts: ${accounts}`,
     `epoch: ${start}`,
-    'Start the service. Cursors from before lead nowhere now; what was owed at the backup is told again.',
+    'Start the service. Cursors from before lead nowhere now; what was owed at the backup is told again. People sign in anew.',
   ]);
 }

@@ -21,7 +21,7 @@ async function refuses(args: readonly string[], lines: readonly RegExp[], enviro
 
 // Every test has a process and a folder of its own, so that they need not wait for each other.
 describe('carillon serve', { concurrency: 3 }, () => {
-  test('the first start prints where it is, the domain and the key, once; a second start prints no key', async (t) => {
+  test('the first start prints a link to the console, the domain and the key, once; a second start prints where it is', async (t) => {
     const folder = temporaryFolder(t);
     const first = await serve(t, [], { cwd: folder });
     for (const name of ['console', 'domain', 'key'])
@@ -29,12 +29,15 @@ describe('carillon serve', { concurrency: 3 }, () => {
     assert.match(first.baseUrl, /^http:\/\/127\.0\.0\.1:\d+$/);
     const [domain, key] = [String(first.said('domain')), String(first.said('key'))];
     assert.match(key, /^carillon_[\w-]{43}$/);
+    const link = String(first.said('console'));
+    assert.match(link, /\/#\/welcome\/[\w-]{43}$/);
     assert.ok(first.greeting.some((line) => line.startsWith(`curl -X POST ${first.baseUrl}/v2/events `)));
 
     const owner = new Carillon({ baseUrl: first.baseUrl, auth: apiKey({ domain, key }) });
     assert.equal((await owner.user.get()).role, 'owner');
     assert.equal(await first.stop(), 0);
-    assert.ok(!first.logged().join('\n').includes(key));
+    const token = link.split('/').at(-1) ?? '';
+    for (const secret of [key, token]) assert.ok(!first.logged().join('\n').includes(secret));
 
     const second = await serve(t, [], { cwd: folder });
     assert.deepEqual(second.greeting, [`console: ${second.baseUrl}/`]);

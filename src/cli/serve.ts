@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { type Config, loadConfig, unknownVariables } from '../config/load.ts';
 import { environmentName, type Option, type OptionName, options } from '../config/options.ts';
+import { linkTo } from '../resources/invitations/actions.ts';
 import type { Service } from '../service.ts';
 import { Refusal } from './refusal.ts';
 
@@ -51,14 +52,14 @@ function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly s
 
 /** Where the service is, and at the first start, this once, with what to enter it. */
 function greet({ baseUrl, firstAccount }: Service): void {
-  const lines = [`console: ${baseUrl}/`];
+  const lines = [`console: ${firstAccount === undefined ? `${baseUrl}/` : linkTo(baseUrl, firstAccount.token)}`];
   if (firstAccount !== undefined) {
     const { domain, key } = firstAccount;
     lines.push(
       `domain: ${domain}`,
       `key: ${key}`,
       '',
-      'Keep the key: it is shown this once. Try it:',
+      'Open the console to set a passphrase; its link works once, for 7 days. Keep the key: it is shown this once. Try it:',
       `curl -X POST ${baseUrl}/v2/events -H 'domain: ${domain}' -H 'key: ${key}' -H 'content-type: application/json' -d '{"event_name":"Hello","start_date":"20270101","due_date":"20270102"}'`,
     );
   }

@@ -1,10 +1,15 @@
 import type { Command } from 'commander';
 import { record } from '../delivery/record.ts';
+import { showMoment } from '../http/dates.ts';
+import { insertInvitation, linkTo } from '../resources/invitations/actions.ts';
 import { findByEmail, insertUser } from '../resources/users/actions.ts';
+import { systemChance } from '../secrets.ts';
+import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from './base-url.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './database.ts';
 import { readEmail, readLine, readRole } from './input.ts';
 import { Refusal } from './refusal.ts';
 
+type InviteFlags = DatabaseFlags & BaseUrlFlags & { domain: string; email: string };
 type CreateFlags = DatabaseFlags & { domain: string; email: string; role: string; firstName: string; lastName: string };
 
 /** `carillon users …` */
@@ -34,4 +39,22 @@ export function addUsers(program: Command): void {
       });
       print(flags, { user_id: String(user.user_id) }, [`user: ${user.user_id}`]);
     });
+  addBaseUrlOption(addDatabaseOptions(users.command('invite')))
+    .description('Print a link by which a user sets a passphrase for the console: the first one, or another one.')
+    .requiredOption('--domain <host>', 'The account.')
+    .requiredOption('--email <address>', 'The user.')
+    .action(invite);
+}
+
+/** The link replaces earlier ones; what the user has, passphrase and sessions, stays until it is used. */
+async function invite(flags: InviteFlags): Promise<void> {
+  const baseUrl = readBaseUrl(flags);
+  const email = readEmail(flags.email);
+  const { token, expires_at } = await withAccount(flags, async (write) => {
+    const user = await findByEmail(write, email);
+    if (user === undefined) throw new Refusal([`The account has no user with ${email}.`]);
+    return insertInvitation(write, user.user_id, systemChance);
+  });
+  const answer = { link: linkTo(baseUrl, token), expires: showMoment(expires_at) };
+  print(flags, answer, [`link: ${answer.link}`, `expires: ${answer.expires}`]);
 }

@@ -52,7 +52,8 @@ export function isHookKind(text: unknown): text is Kind {
   return hookKinds.some((kind) => kind === text);
 }
 
-function nounOf(kind: DeliveryKind): Noun {
+/** What the record of a delivery is. */
+export function nounOf(kind: DeliveryKind): Noun {
   return kind === 'test' ? 'hook' : kinds[kind].noun;
 }
 

@@ -1,4 +1,4 @@
-import type { Outcome } from './attempt.ts';
+import type { Fault, Outcome } from './attempt.ts';
 
 /** The number of failures in a row that ends a hook (the specification, section 8). */
 export const FAILURES_THAT_END = 3;
@@ -76,6 +76,22 @@ export function outcomeWord(outcome: Outcome): string {
   if (outcome.kind === 'answered') return String(outcome.status);
   return outcome.kind === 'failed' ? outcome.cause : outcome.fault;
 }
+
+const faults: Readonly<Record<Fault, true>> = {
+  no_file_handle: true,
+  no_local_port: true,
+  no_route: true,
+  no_resolver: true,
+  no_memory: true,
+  stopped: true,
+  broken: true,
+};
+
+/** The words of those outcomes that are faults of our own (C19): neither delivered nor failed. */
+export const faultWords: readonly string[] = Object.keys(faults);
+
+/** The word of the one outcome that is a success (C17). */
+export const DELIVERED = '200';
 
 /** Why an attempt counted, or did not, in a sentence (X3). */
 export function reasonOf(verdict: Verdict): string {

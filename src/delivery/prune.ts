@@ -10,6 +10,7 @@ export const KEPT_MS = {
   settled: 30 * DAY_MS,
   endedHooks: 30 * DAY_MS,
   occurrences: 90 * DAY_MS,
+  fetches: 30 * DAY_MS,
 };
 
 const EVERY_MS = 3_600_000;
@@ -52,7 +53,7 @@ export async function prune(store: Store, now: number, isStopped: () => boolean 
   for (const table of ['attempts', 'settled', 'occurrences'] as const) {
     total += await store.dropBefore(table, now - KEPT_MS[table], isStopped);
   }
-  for (const step of [dropForgottenAsks, dropEndedHooks(now)]) {
+  for (const step of [dropForgottenAsks, dropEndedHooks(now), dropFetches(now)]) {
     for (;;) {
       if (isStopped()) return total;
       const dropped = await store.write(step);
@@ -111,5 +112,22 @@ function dropEndedHooks(now: number): Step {
       )
       .execute();
     return hookIds.length;
+  };
+}
+
+/** When a record was fetched is forgotten together with the deliveries that told of it. */
+function dropFetches(now: number): Step {
+  return async ({ queries }) => {
+    const old = await queries
+      .selectFrom('fetches')
+      .select('fetched_at')
+      .where('fetched_at', '<', now - KEPT_MS.fetches)
+      .orderBy('fetched_at')
+      .limit(ROWS_A_WRITE)
+      .execute();
+    const last = old.at(-1);
+    if (last === undefined) return 0;
+    await queries.deleteFrom('fetches').where('fetched_at', '<=', last.fetched_at).execute();
+    return old.length;
   };
 }

@@ -1,8 +1,9 @@
 import type { FastifyReply } from 'fastify';
 import { Problem, type ProblemCode, problems } from '../problems.ts';
+import { KEY_CHALLENGE } from './door.ts';
 
 /** How many seconds a caller that was shed is asked to wait. */
-const RETRY_AFTER_S = '1';
+const RETRY_AFTER_S = 1;
 
 /** A problem as RFC 9457 `application/problem+json` (C6). */
 export function problemBody(problem: Problem, baseUrl: string): Record<string, unknown> {
@@ -15,8 +16,9 @@ export function problemBody(problem: Problem, baseUrl: string): Record<string, u
 
 /** Answers a problem, with the headers its status asks for. */
 export function answerProblem(reply: FastifyReply, problem: Problem, baseUrl: string): FastifyReply {
-  if (problem.status === 401) reply.header('www-authenticate', 'Key realm="carillon"');
-  if (problem.status === 503) reply.header('retry-after', RETRY_AFTER_S);
+  if (problem.status === 401) reply.header('www-authenticate', reply.request.door?.challenge ?? KEY_CHALLENGE);
+  const retryAfterS = problem.retryAfterS ?? (problem.status === 503 ? RETRY_AFTER_S : undefined);
+  if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS));
   return reply
     .code(problem.status)
     .type('application/problem+json')

@@ -45,5 +45,6 @@ function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string
 /** C2: a key without the permission is refused with its own code, since the caller is known. */
 export function demand(caller: Caller, permission: Permission | undefined): void {
   if (permission === undefined || caller.permissions.has(permission)) return;
-  throw new Problem('not_permitted', { detail: `This key lacks the permission ${permission}.` });
+  const who = caller.keyId === 0 ? 'Your role' : 'This key';
+  throw new Problem('not_permitted', { detail: `${who} lacks the permission ${permission}.` });
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../problems.ts';
 import { problemBody } from './answers.ts';
-import type { Door } from './mount.ts';
+import { type Door, KEY_CHALLENGE, turnedAway } from './door.ts';
 
 /** What Node could not read: its word for why, and the bytes it was reading. */
 export type BrokenRequest = Error & { readonly code?: string | undefined; readonly rawPacket?: unknown };
@@ -32,16 +32,16 @@ export async function answerBroken(
     socket.destroy();
     return;
   }
-  const unknownMethod = error.code === 'HPE_INVALID_METHOD' ? await judgeUnknownMethod(error, doors) : undefined;
-  endWith(socket, unknownMethod ?? new Problem(brokenCode(error.code)), baseUrl);
+  const unknown = error.code === 'HPE_INVALID_METHOD' ? await judgeUnknownMethod(error, doors) : undefined;
+  endWith(socket, unknown?.problem ?? new Problem(brokenCode(error.code)), baseUrl, unknown?.challenge);
 }
 
 /** Answers a problem on a bare connection, which ends with it. */
-export function endWith(socket: Duplex, problem: Problem, baseUrl: string): void {
+export function endWith(socket: Duplex, problem: Problem, baseUrl: string, challenge = KEY_CHALLENGE): void {
   // Nobody else listens on a bare connection: what it says after a reset would end the process.
   socket.on('error', () => socket.destroy());
   const body = JSON.stringify(problemBody(problem, baseUrl));
-  const authenticate = problem.status === 401 ? 'www-authenticate: Key realm="carillon"\r\n' : '';
+  const authenticate = problem.status === 401 ? `www-authenticate: ${challenge}\r\n` : '';
   socket.end(
     `HTTP/1.1 ${problem.status} ${problems[problem.code].title}\r\ncontent-type: application/problem+json\r\n` +
       `${authenticate}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
@@ -55,7 +55,10 @@ const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ (\/\S*) HTTP\/1\.[01]$/;
  * C4: a method that Node has never heard of is an unknown one like any other, if all else is as it should be: 404, and
  * 401 for whoever has no key (C1). Undefined if it is no request at all.
  */
-async function judgeUnknownMethod(error: BrokenRequest, doors: readonly Door[]): Promise<Problem | undefined> {
+async function judgeUnknownMethod(
+  error: BrokenRequest,
+  doors: readonly Door[],
+): Promise<{ problem: Problem; challenge: string | undefined } | undefined> {
   if (!(error.rawPacket instanceof Uint8Array)) return undefined;
   const [head = ''] = Buffer.from(error.rawPacket).toString('latin1').split('\r\n\r\n', 1);
   const [line = '', ...fields] = head.split('\r\n');
@@ -66,8 +69,8 @@ async function judgeUnknownMethod(error: BrokenRequest, doors: readonly Door[]):
     const colon = field.indexOf(':');
     return [field.slice(0, colon), field.slice(colon + 1).trim()];
   });
-  const isKnown = door === undefined || (await door.callerOf({ rawHeaders })) !== undefined;
-  return isKnown ? notFound() : new Problem('unauthorized');
+  const away = door === undefined ? undefined : await turnedAway(door, { rawHeaders, method: '' });
+  return { problem: away ?? notFound(), challenge: door?.challenge };
 }
 
 function brokenCode(code: string | undefined): ProblemCode {

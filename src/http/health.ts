@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
 import { notFound, type ProblemCode, problems } from '../problems.ts';
 import { hashApiKey } from '../secrets.ts';
+import type { Pages } from './pages.ts';
 
 export type HealthPorts = {
   readonly clock: Clock;
@@ -13,13 +14,20 @@ export type HealthPorts = {
   /** Rejects unless the database is migrated and can be written. */
   readonly probe: () => Promise<void>;
   readonly openapi: () => unknown;
-  /** What is here, for who opens the address of the service. */
+  /** What is here, for a program that opens the address of the service. */
   readonly greeting: () => unknown;
+  /** What a person sees there; undefined where the console was not built, or this node has none. */
+  readonly pages?: Pages | undefined;
 };
 
 /** The addresses that need no key (X6). */
 export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
-  app.get('/', async () => ports.greeting());
+  const { pages } = ports;
+  pages?.serve(app);
+  app.get('/', async (request, reply) => {
+    const isPerson = /\btext\/html\b/.test(request.headers.accept ?? '');
+    return pages !== undefined && isPerson ? pages.index(request, reply) : ports.greeting();
+  });
   app.get('/healthz', async () => ({ status: 'alive' }));
   const probe = onceASecond(ports);
   app.get('/readyz', async () => {

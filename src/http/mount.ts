@@ -4,7 +4,8 @@ import type { Clock } from '../clock.ts';
 import { notFound, Problem } from '../problems.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
 import type { Store } from '../store/store.ts';
-import { type CallerOf, type Confirm, demand } from './auth.ts';
+import { demand } from './auth.ts';
+import type { Door } from './door.ts';
 import {
   type Conditions,
   conditionsOf,
@@ -27,19 +28,14 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who calls, once a door has let them in. */
     caller: Caller | undefined;
+    /** The door that they came to. */
+    door: Door | undefined;
   }
   interface FastifyContextConfig {
     /** What the row asks of a key. */
     permission?: Permission | undefined;
   }
 }
-
-/** A door to the rows: the prefix they are mounted under, and how a caller is known there. */
-export type Door = {
-  readonly prefix: string;
-  readonly callerOf: CallerOf;
-  readonly confirm: Confirm;
-};
 
 export type MountPorts = {
   readonly store: Store;
@@ -69,13 +65,18 @@ type Asked = {
   readonly once: Once | undefined;
 };
 
-/** Mounts every row behind a door. Whoever is not let in gets 401, for unknown paths too (C1). */
-export function mount(app: FastifyInstance, rows: readonly Route[], door: Door, ports: MountPorts): void {
+/** Mounts every row behind its door. Whoever is not let in gets 401, for unknown paths too (C1). */
+export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void {
+  const { rows } = door;
   app.register(
     async (scope) => {
-      scope.addHook('onRequest', async (request) => {
+      scope.addHook('onRequest', async (request, reply) => {
+        request.door = door;
+        if (door.cacheControl !== undefined) reply.header('cache-control', door.cacheControl);
+        const refused = door.refuse(request.raw);
+        if (refused !== undefined) throw refused;
         request.caller = await door.callerOf(request.raw);
-        if (request.caller === undefined) throw new Problem('unauthorized');
+        if (request.caller === undefined) throw new Problem(door.stranger);
         // C4: whatever else may be wrong with it, what is not there is not there.
         if (request.is404) throw notFound();
         // Before the body is read: a caller who may not, need not be listened to (C2).
@@ -108,7 +109,7 @@ function addRow(scope: FastifyInstance, mounted: Mounted, door: Door, ports: Mou
     url: row.path.replace(/\{(\w+)\}/g, ':$1'),
     config: { permission: row.permission },
     handler: async (request, reply) => {
-      const caller = known(request);
+      const caller = known(request, door);
       const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: request.body };
       if (row.mode === 'follow') {
         return answerFollowing(request, reply, caller, input, followPorts(request, reply, row, door, ports));
@@ -116,12 +117,23 @@ function addRow(scope: FastifyInstance, mounted: Mounted, door: Door, ports: Mou
       const asked: Asked = {
         source: request.ip,
         conditions: row.conditional ? conditionsOf(request.raw) : undefined,
-        once: row.method === 'POST' ? onceOf(request.raw, row, caller, input, request.sent) : undefined,
+        // X4: the word is a key's own.
+        once:
+          row.method === 'POST' && caller.keyId !== 0
+            ? onceOf(request.raw, row, caller, input, request.sent)
+            : undefined,
       };
       const answer = await run(mounted, caller, input, asked, door, ports, running);
-      return send(request, reply, mounted, asked, answer, ports.baseUrl() + door.prefix);
+      send(request, reply, mounted, asked, answer, ports.baseUrl() + door.prefix);
+      if (isFetch(row, request, reply)) door.onFetched?.(caller, row.path, input.ids);
+      return reply;
     },
   });
+}
+
+/** Whether a single record was asked for and given, be it as one that is known already. */
+function isFetch(row: Route, request: FastifyRequest, reply: FastifyReply): boolean {
+  return row.mode === 'read' && row.conditional && request.method === 'GET' && [200, 304].includes(reply.statusCode);
 }
 
 function viewOf(caller: Caller, { store, clock }: MountPorts): AccountView {
@@ -142,7 +154,7 @@ function followPorts(
     viewOf: (caller) => viewOf(caller, ports),
     async again() {
       const caller = await door.callerOf(request.raw);
-      if (caller === undefined) throw new Problem('unauthorized');
+      if (caller === undefined) throw new Problem(door.stranger);
       demand(caller, row.permission);
       return caller;
     },
@@ -177,9 +189,10 @@ async function write(
   input: Input,
   { source, conditions, once }: Asked,
   door: Door,
-  { store, clock }: MountPorts,
+  ports: MountPorts,
 ): Promise<Answer> {
-  await row.prepare?.(caller, input);
+  const { store, clock } = ports;
+  const found = await row.prepare?.(caller, input, viewOf(caller, ports));
   return store.write(async (tx) => {
     const write = new AccountWrite(tx, caller.accountId, clock.now(), row.holding, { ...caller, source });
     const act = async () => {
@@ -187,7 +200,7 @@ async function write(
         const { body } = await representation.run(write, caller, input);
         mustHold(conditions, tagOf(JSON.stringify(body)));
       }
-      return row.run(write, caller, input);
+      return row.run(write, caller, input, found);
     };
     // Asked first, and on its way together with what the row asks first.
     const confirming = door.confirm(tx, caller);
@@ -195,7 +208,7 @@ async function write(
       once === undefined ? act() : makeOnce(tx, write, once, row.status, act, (body) => without(shownOnce, body));
     const [confirmed, ran] = await Promise.allSettled([confirming, running]);
     if (confirmed.status === 'rejected') throw confirmed.reason;
-    if (!confirmed.value) throw new Problem('unauthorized');
+    if (!confirmed.value) throw new Problem(door.stranger);
     if (ran.status === 'rejected') throw ran.reason;
     return ran.value;
   });
@@ -254,7 +267,7 @@ function idsOf(names: readonly string[], request: FastifyRequest): Record<string
   return ids;
 }
 
-function known(request: FastifyRequest): Caller {
-  if (request.caller === undefined) throw new Problem('unauthorized');
+function known(request: FastifyRequest, door: Door): Caller {
+  if (request.caller === undefined) throw new Problem(door.stranger);
   return request.caller;
 }

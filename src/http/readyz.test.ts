@@ -22,7 +22,6 @@ for (const { test, database } of stores) {
       chance: systemChance,
       log: pino({ level: 'silent' }),
       metrics,
-      routes: [],
       doors: [],
       health: {
         clock,

@@ -81,10 +81,23 @@ export type Route = {
       /** Whether other writes of the account wait for it. */
       readonly holding: Holding;
       /** What must be known before the transaction begins, such as a name resolved; inside it only queries are awaited. */
-      prepare?(caller: Caller, input: Input): Promise<void>;
-      run(write: AccountWrite, caller: Caller, input: Input): Promise<Answer>;
+      prepare?(caller: Caller, input: Input, view: AccountView): Promise<unknown>;
+      /** @param found what `prepare` has found; see `inTwo` */
+      run(write: AccountWrite, caller: Caller, input: Input, found: unknown): Promise<Answer>;
     }
 );
+
+/** The two halves of a write that needs something slow first: what the first one finds, the second one is given. */
+export function inTwo<T>(halves: {
+  prepare(caller: Caller, input: Input, view: AccountView): Promise<T>;
+  run(write: AccountWrite, caller: Caller, input: Input, found: T): Promise<Answer>;
+}): Pick<Extract<Route, { mode: 'write' }>, 'mode' | 'prepare' | 'run'> {
+  return {
+    mode: 'write',
+    prepare: halves.prepare,
+    run: (write, caller, input, found) => halves.run(write, caller, input, found as T),
+  };
+}
 
 /** The ids in a path, by name: `/events/{event_id}` gives `{ event_id: number }`. */
 export type Ids<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`

@@ -1,18 +1,28 @@
 import type { Guard } from '../delivery/guard.ts';
+import type { OpenRoute } from '../http/open.ts';
 import type { Route } from '../http/route.ts';
 import type { Log } from '../log.ts';
 import type { Chance } from '../secrets.ts';
+import { activityRoutes } from './activity/routes.ts';
 import { clientRoutes } from './clients/routes.ts';
 import { companyRoutes } from './company/routes.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
 import { eventRoutes } from './events/routes.ts';
 import { hookRoutes } from './hooks/routes.ts';
+import { hourRoutes } from './hours/routes.ts';
+import { invitationOpenRoutes } from './invitations/open.ts';
+import { invitationRoutes } from './invitations/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { notificationRoutes } from './notifications/routes.ts';
+import { overviewRoutes } from './overview/routes.ts';
+import { type PassphrasePorts, passphraseRoutes } from './passphrases/routes.ts';
 import { projectRoutes } from './projects/routes.ts';
+import { type SignInPorts, sessionOpenRoutes } from './sessions/open.ts';
+import { sessionRoutes } from './sessions/routes.ts';
 import { subtaskRoutes } from './subtasks/routes.ts';
 import { taskRoutes } from './tasks/routes.ts';
 import { userRoutes } from './users/routes.ts';
+import { type VerdictPorts, verdictRoutes } from './verdict/routes.ts';
 
 /** What the rows need from outside, handed in by the composition root. */
 export type RoutePorts = {
@@ -37,4 +47,25 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...companyRoutes,
     ...keyRoutes(ports),
   ];
+}
+
+/** What the rows of the console need beside that. */
+export type ConsolePorts = RoutePorts & PassphrasePorts & SignInPorts & VerdictPorts;
+
+/** The rows that only the console has, behind its door and beside the others. */
+export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
+  return [
+    ...sessionRoutes,
+    ...invitationRoutes(ports),
+    ...passphraseRoutes(ports),
+    ...overviewRoutes,
+    ...activityRoutes(ports),
+    ...hourRoutes,
+    ...verdictRoutes(ports),
+  ];
+}
+
+/** How one gets in, and out: open to whoever comes from the pages of the console. */
+export function openRoutes(ports: ConsolePorts): readonly OpenRoute[] {
+  return [...sessionOpenRoutes(ports), ...invitationOpenRoutes(ports)];
 }

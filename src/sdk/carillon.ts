@@ -10,7 +10,7 @@ import { type Notified, notified } from './notified.ts';
 import { type Projects, projects } from './projects.ts';
 import { type Subtasks, subtasks } from './subtasks.ts';
 import { type Tasks, tasks } from './tasks.ts';
-import { type CallOptions, type Fetch, transport } from './transport.ts';
+import { type CallOptions, type Fetch, streaming, transport } from './transport.ts';
 import { type Caller, user } from './user.ts';
 import { type Users, users } from './users.ts';
 
@@ -58,13 +58,14 @@ export class Carillon {
   /** @throws TypeError when `baseUrl` is not absolute http or https, or holds userinfo, a query or a fragment. */
   constructor(options: CarillonOptions) {
     this.#root = rootOf(options.baseUrl, options.basePath ?? '/v2');
-    const send = transport({
+    const transported = {
       root: this.#root,
       auth: options.auth,
       // Called as a plain function: a browser's `fetch` refuses any other `this`.
       fetch: options.fetch ?? ((url, init) => fetch(url, init)),
       timeoutMs: options.timeoutMs ?? 30_000,
-    });
+    };
+    const send = transport(transported);
     this.events = events(send);
     this.clients = clients(send);
     this.projects = projects(send);
@@ -76,7 +77,7 @@ export class Carillon {
     this.keys = keys(send);
     this.hooks = hooks(send);
     this.deliveries = deliveries(send);
-    this.notifications = notifications(send);
+    this.notifications = notifications(send, streaming(transported));
   }
 
   /**

@@ -4,7 +4,10 @@ export const serviceCodes = [
   'malformed_request', // 400: not HTTP that can be read
   'invalid_input', // 400: `errors` names every bad field
   'unauthorized', // 401: key or domain missing or not acceptable (C1)
+  'signed_out', // 401, the console: nobody is signed in here
+  'sign_in_refused', // 401, the console: domain, email and passphrase do not belong together
   'not_permitted', // 401: the key is known and may not do this (C2)
+  'cross_origin', // 403, the console: called from another page than its own
   'not_found', // 404: no such record, or one of another account (C3)
   'request_timeout', // 408: the request did not arrive in time
   'target_taken', // 409: a live hook has this target (C12)
@@ -19,6 +22,7 @@ export const serviceCodes = [
   'uri_too_long', // 414
   'unsupported_media_type', // 415: not `application/json` (C4)
   'idempotency_mismatch', // 422: the Idempotency-Key was used for another call (X4)
+  'too_many_tries', // 429, the console: too many wrong passphrases from here
   'headers_too_large', // 431
   'internal', // 500
   'overloaded', // 503: come back later

@@ -1,9 +1,22 @@
-import { type Creates, creates, deletes, type Gets, gets, type Lists, lists } from './resource.ts';
+import {
+  type Creates,
+  creates,
+  deletes,
+  type Gets,
+  gets,
+  type Lists,
+  lists,
+  type Updates,
+  updates,
+} from './resource.ts';
 import type { CallOptions, Send } from './transport.ts';
 import type { DateText, Flag, Id, Optional, Window } from './wire.ts';
 
-/** What a permission is for; subtasks go with tasks. C2. */
-export type PermissionArea = 'events' | 'clients' | 'projects' | 'tasks' | 'users' | 'company' | 'hooks' | 'keys';
+/** What permissions are for; subtasks go with tasks. C2. */
+export const permissionAreas = ['events', 'clients', 'projects', 'tasks', 'users', 'company', 'hooks', 'keys'] as const;
+
+/** One of {@link permissionAreas}. */
+export type PermissionArea = (typeof permissionAreas)[number];
 
 /** One permission of a key. C2. */
 export type Permission = `${PermissionArea}:${'read' | 'write'}`;
@@ -37,6 +50,13 @@ export type KeyInput = Optional<{
   expires: string;
 }>;
 
+/** What can be changed of a key; what it may do only becomes less. X7. */
+export type KeyChanges = Optional<{
+  label: string;
+  /** What it may do from now on: never what it may not do already. */
+  permissions: readonly Permission[];
+}>;
+
 /** Filters of the list of keys. X7. */
 export type KeyFilters = Window &
   Optional<{
@@ -45,7 +65,11 @@ export type KeyFilters = Window &
   }>;
 
 /** API keys, ordered by id. X7. */
-export interface Keys extends Lists<Key, KeyFilters>, Gets<Key>, Creates<IssuedKey, KeyInput> {
+export interface Keys
+  extends Lists<Key, KeyFilters>,
+    Gets<Key>,
+    Creates<IssuedKey, KeyInput>,
+    Updates<Key, KeyChanges> {
   /** Ends a key at once; its user's hooks stay (C23). Errors: `not_found`, `not_permitted`. */
   revoke(id: Id, options?: CallOptions): Promise<void>;
 }
@@ -56,6 +80,7 @@ export function keys(send: Send): Keys {
     ...lists<Key, KeyFilters>(send, 'keys'),
     ...gets<Key>(send, 'keys'),
     ...creates<IssuedKey, KeyInput>(send, 'keys'),
+    ...updates<Key, KeyChanges>(send, 'keys'),
     revoke: deletes(send, 'keys').delete,
   };
 }

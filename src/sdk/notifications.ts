@@ -1,5 +1,6 @@
+import { type FollowFilters, type FollowOptions, followEvents } from './follow.ts';
 import { fieldOf } from './resource.ts';
-import { type CallOptions, type Send, unexpected } from './transport.ts';
+import { type CallOptions, type Open, type Send, unexpected } from './transport.ts';
 import type { DateText, FeedKind, Optional } from './wire.ts';
 
 /** How much longer than it waits a call may take, in milliseconds, when nothing else is said. */
@@ -37,11 +38,20 @@ export type Stretch = { readonly data: readonly Notification[]; readonly next: s
 export interface Notifications {
   /** Errors: `cursor_gone` when what came after the cursor is not kept any more, `not_permitted`, `invalid_input`. */
   list(filters?: NotificationFilters, options?: CallOptions): Promise<Stretch>;
+  /**
+   * Every entry behind a cursor, and then each as soon as it happens, until the signal is aborted or the loop is left.
+   * Keep the `cursor` of what you have dealt with: given as `after`, it goes on there.
+   *
+   * A connection that is lost is opened again behind the last entry, after a wait that grows from one second to thirty.
+   * Errors: whatever the first connection fails with; later `cursor_gone`, `unauthorized` and `not_permitted`.
+   */
+  follow(filters?: FollowFilters, options?: FollowOptions): AsyncGenerator<Notification, void, undefined>;
 }
 
 /** The feed at `/notifications`. */
-export function notifications(send: Send): Notifications {
+export function notifications(send: Send, open: Open): Notifications {
   return {
+    follow: (filters, options) => followEvents(open, filters, options),
     async list(filters = {}, options) {
       const { wait = 0 } = filters;
       const timeout = wait > 0 ? { timeoutMs: Math.min(wait, 30) * 1_000 + MARGIN_MS } : {};

@@ -33,6 +33,12 @@ export type Answer = { readonly status: number; readonly headers: Headers; reado
 /** Makes one request. Nouns know only this, so that what wraps every call wraps a `Send`. */
 export type Send = (call: Call) => Promise<Answer>;
 
+/**
+ * Makes one request whose answer is a stream of server-sent events: resolves with its bytes as soon as the service has
+ * agreed. `timeoutMs` does not hold here; only `signal` ends a stream.
+ */
+export type Open = (call: Call) => Promise<ReadableStream<Uint8Array>>;
+
 /** The part of `fetch` that is used: an address as text, and a request to make there. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -53,24 +59,49 @@ export type TransportOptions = {
  * a path segment that would change the path.
  */
 export function transport(options: TransportOptions): Send {
-  return async (call) => {
-    const url = addressOf(options.root, call);
+  return (call) => {
     const timeout = timeoutSignal(call.timeoutMs ?? options.timeoutMs);
-    const init = requestOf(call, options.auth, timeout);
-    try {
-      const response = await options.fetch(url, init);
-      return read(response, await response.text());
-    } catch (error) {
-      if (error instanceof CarillonError) throw error;
-      if (call.signal?.aborted) throw call.signal.reason;
-      const what = `${call.method} ${url}`;
-      if (timeout?.aborted) {
-        throw new CarillonError({ code: 'timeout', status: 0, message: `${what}: no answer in time`, cause: error });
-      }
-      const message = `${what}: ${reasonOf(error)}`;
-      throw new CarillonError({ code: 'connection', status: 0, message, cause: error });
-    }
+    return exchange(options, call, 'application/json', timeout, async (response) =>
+      read(response, await response.text()),
+    );
   };
+}
+
+/** The same for streams; the `Open` rejects as the `Send` does, until there is a stream. */
+export function streaming(options: TransportOptions): Open {
+  return (call) => exchange(options, call, EVENT_STREAM, undefined, opened);
+}
+
+const EVENT_STREAM = 'text/event-stream';
+
+async function exchange<T>(
+  options: TransportOptions,
+  call: Call,
+  accept: string,
+  timeout: AbortSignal | undefined,
+  take: (response: Response) => Promise<T>,
+): Promise<T> {
+  const url = addressOf(options.root, call);
+  const init = requestOf(call, options.auth, accept, timeout);
+  try {
+    return await take(await options.fetch(url, init));
+  } catch (error) {
+    if (error instanceof CarillonError) throw error;
+    if (call.signal?.aborted) throw call.signal.reason;
+    const what = `${call.method} ${url}`;
+    if (timeout?.aborted) {
+      throw new CarillonError({ code: 'timeout', status: 0, message: `${what}: no answer in time`, cause: error });
+    }
+    const message = `${what}: ${reasonOf(error)}`;
+    throw new CarillonError({ code: 'connection', status: 0, message, cause: error });
+  }
+}
+
+async function opened(response: Response): Promise<ReadableStream<Uint8Array>> {
+  const { status, headers, body } = response;
+  if (response.ok && headers.get('content-type')?.startsWith(EVENT_STREAM) && body !== null) return body;
+  read(response, await response.text());
+  throw unexpected(status, `The answer is ${status} and no stream of events.`);
 }
 
 function addressOf(root: string, call: Call): string {
@@ -94,7 +125,7 @@ function timeoutSignal(timeoutMs: number): AbortSignal | undefined {
   return timeoutMs === 0 ? undefined : AbortSignal.timeout(timeoutMs);
 }
 
-function requestOf(call: Call, auth: Authenticate, timeout: AbortSignal | undefined): RequestInit {
+function requestOf(call: Call, auth: Authenticate, accept: string, timeout: AbortSignal | undefined): RequestInit {
   const { headers, ...rest } = auth();
   const signals = [call.signal, timeout].filter((signal) => signal !== undefined);
   const hasBody = call.body !== undefined;
@@ -103,7 +134,7 @@ function requestOf(call: Call, auth: Authenticate, timeout: AbortSignal | undefi
     method: call.method,
     redirect: 'error',
     headers: {
-      accept: 'application/json',
+      accept,
       ...(hasBody && { 'content-type': 'application/json' }),
       ...(call.idempotencyKey !== undefined && { 'idempotency-key': call.idempotencyKey }),
       ...headers,

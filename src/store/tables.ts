@@ -24,6 +24,10 @@ export type Tables = {
   attempts: Attempts;
   nodes: { node_id: Generated<number>; version: string; role: string; beat: Generated<number> };
   idempotency: Idempotency;
+  passphrases: { user_id: number; account_id: number; passphrase_hash: string; date_modified: number };
+  sessions: Sessions;
+  invitations: Invitations;
+  fetches: { account_id: number; user_id: number; noun: string; record_id: number; fetched_at: number };
   audit: Audit;
   transfers: Transfers;
 };
@@ -238,6 +242,29 @@ export type Idempotency = {
   location: string;
   body: string;
   answered_at: number;
+};
+
+export type Sessions = {
+  session_id: Generated<number>;
+  account_id: number;
+  user_id: number;
+  token_hash: string;
+  date_created: number;
+  last_used: number;
+  expires_at: number;
+  agent: string;
+  source: string;
+};
+
+export type Invitations = {
+  invitation_id: Generated<number>;
+  account_id: number;
+  user_id: number;
+  made_by: number;
+  token_hash: string;
+  date_created: number;
+  expires_at: number;
+  used_at: number | null;
 };
 
 export type Audit = {

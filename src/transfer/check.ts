@@ -1,5 +1,4 @@
-import type { AccountTable } from '../store/tables.ts';
-import { contents, faultOf, type Row } from './contents.ts';
+import { contents, faultOf, type MovedTable, type Row } from './contents.ts';
 import { TransferFault } from './fault.ts';
 import type { Header } from './format.ts';
 import { type FileRow, readExport, rowsSaid, type Said } from './lines.ts';
@@ -46,13 +45,13 @@ class Inspection {
     return this.#accountId;
   }
 
-  row(table: AccountTable, { line, json }: FileRow): void {
+  row(table: MovedTable, { line, json }: FileRow): void {
     const row = readRow(line, json);
     const fault = faultOf(table, row) ?? this.#belongs(table, row as Row);
     if (fault !== undefined) throw new TransferFault(`Line ${line}: ${table}${fault}.`);
   }
 
-  #belongs(table: AccountTable, row: Row): string | undefined {
+  #belongs(table: MovedTable, row: Row): string | undefined {
     const { idsOf, key } = contents[table];
     const id = row[key[0] ?? ''];
     if (idsOf !== undefined && Number(id) > (this.#header.issued[idsOf] ?? 0))

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import type { AccountTable } from '../store/tables.ts';
 import { type Checked, rowOf } from './check.ts';
-import { contents, type Row, tables } from './contents.ts';
+import { contents, type MovedTable, type Row, tables } from './contents.ts';
 import { TransferFault } from './fault.ts';
 import { readExport } from './lines.ts';
 
@@ -10,13 +9,13 @@ const MOST_NAMED = 5;
 const VALUES_A_QUERY = 1_000;
 
 /** What must be new where rows come to others, and how it is called when it is not. */
-type Unique = { readonly in: AccountTable; readonly column: string; readonly says: string };
+type Unique = { readonly in: MovedTable; readonly column: string; readonly says: string };
 
-function uniques(table: AccountTable): readonly Unique[] {
+function uniques(table: MovedTable): readonly Unique[] {
   const { idsOf, key } = contents[table];
   const [column = ''] = key;
   // A delivery has its id for good, whether it is still owed or settled.
-  const places: readonly AccountTable[] = idsOf === 'owed' ? ['owed', 'settled'] : [table];
+  const places: readonly MovedTable[] = idsOf === 'owed' ? ['owed', 'settled'] : [table];
   const ids = idsOf === undefined ? [] : places.map((place) => ({ in: place, column, says: `the ids in ${table}` }));
   switch (table) {
     case 'accounts':

@@ -1,6 +1,17 @@
 import type { Selectable } from 'kysely';
 import type { AccountTable, Tables } from '../store/tables.ts';
 
+/**
+ * The tables of an account that are moved. What lets a browser in stays behind: who is signed in at one service is not
+ * at another, and a link leads to the service that made it. So does what was fetched: it is a help for the eye, of 30
+ * days, and the first fetch at the other service is noted there.
+ */
+export type MovedTable = Exclude<AccountTable, LeftTable>;
+
+export const leftBehind = ['sessions', 'invitations', 'fetches'] as const satisfies readonly AccountTable[];
+
+type LeftTable = (typeof leftBehind)[number];
+
 /** What may stand in a column. */
 export type Cell = 'number' | 'number or null' | 'text' | 'text or null';
 
@@ -19,7 +30,7 @@ type Content<Row> = {
   /** What its rows are ordered by, which is unique. */
   readonly key: readonly (keyof Row & string)[];
   /** The table that issues its ids, mostly itself. */
-  readonly idsOf?: AccountTable;
+  readonly idsOf?: MovedTable;
   /** What stands in its columns, in the order in which a line has them. */
   readonly columns: Columns<Row>;
 };
@@ -46,7 +57,7 @@ const delivery = {
  * Everything that makes up an account, said once: each table, in an order in which every row comes after those that it
  * refers to. What tells and what lets in comes last. The compiler asks for every table and column of `Tables`.
  */
-export const contents: { readonly [T in AccountTable]: Content<Selectable<Tables[T]>> } = {
+export const contents: { readonly [T in MovedTable]: Content<Selectable<Tables[T]>> } = {
   accounts: {
     key: ['account_id'],
     idsOf: 'accounts',
@@ -297,6 +308,10 @@ export const contents: { readonly [T in AccountTable]: Content<Selectable<Tables
       revoked_at: numberOrNull,
     },
   },
+  passphrases: {
+    key: ['user_id'],
+    columns: { user_id: number, account_id: number, passphrase_hash: text, date_modified: number },
+  },
   idempotency: {
     key: ['key_id', 'idempotency_key'],
     columns: {
@@ -313,9 +328,9 @@ export const contents: { readonly [T in AccountTable]: Content<Selectable<Tables
 };
 
 /** The tables that are moved, in the order in which they are. */
-export const tables = Object.keys(contents) as readonly AccountTable[];
+export const tables = Object.keys(contents) as readonly MovedTable[];
 
-export function isTable(name: string): name is AccountTable {
+export function isTable(name: string): name is MovedTable {
   return Object.hasOwn(contents, name);
 }
 
@@ -330,12 +345,12 @@ const moved = new Map(
 );
 
 /** The columns of a table that are moved, in the order in which a line has them. */
-export function columnsOf(table: AccountTable): readonly string[] {
+export function columnsOf(table: MovedTable): readonly string[] {
   return (moved.get(table) ?? []).map(([column]) => column);
 }
 
 /** What is wrong with a row, in words that follow the table's name, or undefined. */
-export function faultOf(table: AccountTable, row: unknown): string | undefined {
+export function faultOf(table: MovedTable, row: unknown): string | undefined {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return ' must be an object';
   const columns = moved.get(table) ?? [];
   const values: [string, unknown][] = Object.entries(row);

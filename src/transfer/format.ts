@@ -1,7 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { AccountTable } from '../store/tables.ts';
-import type { Row } from './contents.ts';
+import type { MovedTable, Row } from './contents.ts';
 
 // An export, line by line, each a JSON object:
 //   {"carillon":1,"schema":2,…,"crc":"…"}              what it is
@@ -29,7 +28,7 @@ export type Header = {
 /** What there is of one table: how many rows, and the SHA-256 of them, each as in its line and followed by a line feed. */
 export type Tally = { readonly rows: number; readonly sha256: string };
 
-export type Tallies = Readonly<Partial<Record<AccountTable, Tally>>>;
+export type Tallies = Readonly<Partial<Record<MovedTable, Tally>>>;
 
 /** The last line. */
 export type End = {
@@ -56,7 +55,7 @@ export function checkOf(tail: string): number | undefined {
 }
 
 /** The beginning of a row's line. */
-export function rowPrefix(table: AccountTable): string {
+export function rowPrefix(table: MovedTable): string {
   return `{"table":"${table}","row":`;
 }
 
@@ -80,7 +79,7 @@ export class Tallier {
 /** Writes the lines of an export; what it answers goes into the file as it is. */
 export class LineWriter {
   readonly #sha256 = createHash('sha256');
-  readonly #tables: Partial<Record<AccountTable, Tally>> = {};
+  readonly #tables: Partial<Record<MovedTable, Tally>> = {};
   #crc = 0;
   #rows = 0;
 
@@ -88,7 +87,7 @@ export class LineWriter {
     return this.#put(JSON.stringify(header).slice(0, -1));
   }
 
-  rows(table: AccountTable, rows: readonly Row[], tallier: Tallier): string {
+  rows(table: MovedTable, rows: readonly Row[], tallier: Tallier): string {
     const jsons = rows.map((row) => JSON.stringify(row));
     tallier.add(jsons);
     const prefix = rowPrefix(table);
@@ -96,7 +95,7 @@ export class LineWriter {
   }
 
   /** A table is through. */
-  close(table: AccountTable, { tally }: Tallier): void {
+  close(table: MovedTable, { tally }: Tallier): void {
     this.#tables[table] = tally;
     this.#rows += tally.rows;
   }

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 import type { Store } from '../store/store.ts';
-import type { AccountTable } from '../store/tables.ts';
 import { type Checked, checkFile, rowOf } from './check.ts';
 import { refuseCollisions } from './collisions.ts';
+import type { MovedTable } from './contents.ts';
 import { TransferFault } from './fault.ts';
 import { Inserter } from './insert.ts';
 import { type FileRow, readExport } from './lines.ts';
@@ -69,7 +69,7 @@ async function insertRows(ports: ImportPorts, { path, end }: Checked, from: numb
   const { store, progress, rowsACommit = ROWS_A_COMMIT } = ports;
   const inserter = new Inserter();
   let line = from;
-  async function insert(table: AccountTable, rows: readonly FileRow[]): Promise<void> {
+  async function insert(table: MovedTable, rows: readonly FileRow[]): Promise<void> {
     const to = rows.at(-1)?.line ?? line;
     const parsed = rows.map(rowOf);
     await store.write(async (tx) => {
@@ -95,7 +95,7 @@ async function insertRows(ports: ImportPorts, { path, end }: Checked, from: numb
 }
 
 /** What the database itself refuses, a row twice among it, is said with the lines that it was in. */
-function namingLines(rows: readonly FileRow[], table: AccountTable): (error: unknown) => never {
+function namingLines(rows: readonly FileRow[], table: MovedTable): (error: unknown) => never {
   return (error) => {
     if (error instanceof TransferFault || error instanceof Problem || !(error instanceof Error)) throw error;
     const [first, last] = [rows[0]?.line, rows.at(-1)?.line];

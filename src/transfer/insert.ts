@@ -1,7 +1,6 @@
 import { type CompiledQuery, sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import type { AccountTable } from '../store/tables.ts';
-import { columnsOf, type Row } from './contents.ts';
+import { columnsOf, type MovedTable, type Row } from './contents.ts';
 
 /** Enough that a statement costs little, and far below the number of values that one can carry. */
 const ROWS_A_STATEMENT = 100;
@@ -10,7 +9,7 @@ const ROWS_A_STATEMENT = 100;
 export class Inserter {
   readonly #compiled = new Map<string, CompiledQuery>();
 
-  async insert(queries: Queries, table: AccountTable, rows: readonly Row[]): Promise<void> {
+  async insert(queries: Queries, table: MovedTable, rows: readonly Row[]): Promise<void> {
     for (let begin = 0; begin < rows.length; begin += ROWS_A_STATEMENT) {
       const some = rows.slice(begin, begin + ROWS_A_STATEMENT);
       // The values of a row that was checked stand in the order of the columns.
@@ -19,7 +18,7 @@ export class Inserter {
     }
   }
 
-  #statement(queries: Queries, table: AccountTable, count: number): CompiledQuery {
+  #statement(queries: Queries, table: MovedTable, count: number): CompiledQuery {
     const name = `${table} ${count}`;
     const known = this.#compiled.get(name);
     if (known !== undefined) return known;

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { newestVersion } from '../store/migrate.ts';
-import type { AccountTable } from '../store/tables.ts';
-import { isTable, tables } from './contents.ts';
+import { isTable, type MovedTable, tables } from './contents.ts';
 import { TransferFault } from './fault.ts';
 import {
   CHECK_LENGTH,
@@ -29,7 +28,7 @@ export type FileRow = { readonly line: number; readonly json: string };
 export type Visitor = {
   header?(header: Header): void;
   /** Rows of one table, in the order of the file. */
-  rows(table: AccountTable, rows: readonly FileRow[]): Promise<void> | void;
+  rows(table: MovedTable, rows: readonly FileRow[]): Promise<void> | void;
 };
 
 /** What a whole file says of itself. */
@@ -86,7 +85,7 @@ class Reader {
   readonly #path: string;
   readonly #visitor: Visitor;
   readonly #sha256 = createHash('sha256');
-  readonly #tallies: Partial<Record<AccountTable, Tally>> = {};
+  readonly #tallies: Partial<Record<MovedTable, Tally>> = {};
   #tallier = new Tallier();
   #header: Header | undefined;
   #end: End | undefined;

@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import type { AccountTable } from '../store/tables.ts';
-import { columnsOf, contents, type Row } from './contents.ts';
+import { columnsOf, contents, type MovedTable, type Row } from './contents.ts';
 
 /** One account, or null for the whole service. */
 export type Scope = number | null;
@@ -17,7 +16,7 @@ const list = (columns: readonly string[]) => sql.join(columns.map((column) => sq
  */
 export async function* pagesOf(
   queries: Queries,
-  table: AccountTable,
+  table: MovedTable,
   scope: Scope,
   rowsAPage = ROWS_A_PAGE,
 ): AsyncGenerator<readonly Row[]> {
@@ -36,14 +35,14 @@ export async function* pagesOf(
 }
 
 /** How many rows a table has within a scope. */
-export async function countOf(queries: Queries, table: AccountTable, scope: Scope): Promise<number> {
+export async function countOf(queries: Queries, table: MovedTable, scope: Scope): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from ${sql.table(table)} where ${within(table, scope)}`.execute(queries);
   return rows[0]?.count ?? 0;
 }
 
 /** The condition that a row belongs to a scope. */
-export function within(table: AccountTable, scope: Scope): RawBuilder<unknown> {
+export function within(table: MovedTable, scope: Scope): RawBuilder<unknown> {
   if (scope === null) return sql`1 = 1`;
   // Where the account does not lead the key, an index by account would have every page sorted anew: + 0 keeps it out.
   const leads = contents[table].key[0] === 'account_id';
@@ -51,11 +50,11 @@ export function within(table: AccountTable, scope: Scope): RawBuilder<unknown> {
 }
 
 /** The condition that a row stands between two others of its table, both among them. */
-export function between(table: AccountTable, first: Row, last: Row): RawBuilder<unknown> {
+export function between(table: MovedTable, first: Row, last: Row): RawBuilder<unknown> {
   const key = list(contents[table].key);
   return sql`(${key}) >= (${valuesOf(table, first)}) and (${key}) <= (${valuesOf(table, last)})`;
 }
 
-function valuesOf(table: AccountTable, row: Row): RawBuilder<unknown> {
+function valuesOf(table: MovedTable, row: Row): RawBuilder<unknown> {
   return sql.join(contents[table].key.map((column) => row[column]));
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { type Checked, checkFile } from './check.ts';
-import { tables } from './contents.ts';
+import { leftBehind, tables } from './contents.ts';
 import { TransferFault } from './fault.ts';
 import { between, countOf, pagesOf, type Scope, within } from './pages.ts';
 import type { Progress } from './progress.ts';
@@ -58,12 +58,23 @@ async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }
   }
 }
 
+/** What is not moved refers to what is, and goes before it; it is not counted. */
+async function removeLeftBehind(store: Store, scope: Scope): Promise<void> {
+  await store.write(async ({ queries }) => {
+    for (const table of leftBehind) {
+      const all = queries.deleteFrom(table);
+      await (scope === null ? all : all.where('account_id', '=', scope)).execute();
+    }
+  });
+}
+
 /** What others refer to goes last. */
 async function remove(store: Store, scope: Scope, progress: Progress): Promise<number> {
   await beginRemoving(store);
   let total = 0;
   for (const table of tables) total += await countOf(store.read, table, scope);
   progress.begin('removing', total);
+  await removeLeftBehind(store, scope);
   for (const table of tables.toReversed()) {
     for await (const page of pagesOf(store.read, table, scope, ROWS_A_COMMIT)) {
       const [first, last] = [page[0], page.at(-1)];

@@ -71,7 +71,8 @@ export async function serve(
   const greeting = linesOf(stdout.text);
   const said = (name: string) => greeting.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
   return {
-    baseUrl: (said('console') ?? '').replace(/\/$/, ''),
+    // At a first start, the owner's link.
+    baseUrl: (said('console') ?? '').replace(/\/(#.*)?$/, ''),
     greeting,
     said,
     logged: () => linesOf(stderr.text),

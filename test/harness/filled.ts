@@ -1,14 +1,13 @@
 import { sql } from 'kysely';
 import type { Store } from '../../src/store/store.ts';
-import type { AccountTable } from '../../src/store/tables.ts';
-import { columnsOf, contents, type Row, tables } from '../../src/transfer/contents.ts';
+import { columnsOf, contents, type MovedTable, type Row, tables } from '../../src/transfer/contents.ts';
 
 /** What a text may be: nothing, what JSON and SQL write in their own way, and what other alphabets have. */
 const TEXTS = ['', 'plain', 'Überstunden, 予定 ☃ 😀', '"\\/\b\t\n{},"crc":"00000000"}', "'; drop table events; --"];
 const NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
 
 /** A row that its table can have: what is not given is one or another of the values that its column allows. */
-export function rowFor(table: AccountTable, given: Row, turn = 0): Row {
+export function rowFor(table: MovedTable, given: Row, turn = 0): Row {
   const cells: Readonly<Record<string, string>> = contents[table].columns;
   const usual = (column: string, index: number) => {
     const cell = cells[column] ?? '';
@@ -39,7 +38,7 @@ export async function fillAccount(store: Store, domain: string, { accountId, fir
 }
 
 /** What ties the rows together, and what must not be there twice. */
-function tied(table: AccountTable, domain: string, accountId: number, id: number): Row {
+function tied(table: MovedTable, domain: string, accountId: number, id: number): Row {
   const own = { domain, account_id: accountId, date_ended: null };
   const ids = Object.fromEntries(
     tables.flatMap((one) => contents[one].key.filter((column) => column.endsWith('_id'))).map((column) => [column, id]),

@@ -16,7 +16,7 @@ import type {
 import type { eventFields, eventFilters } from '../../src/resources/events/schema.ts';
 import type { hookFields, hookFilters, hookInputFields, ownerParameter } from '../../src/resources/hooks/schema.ts';
 import { allRoutes } from '../../src/resources/index.ts';
-import type { issuedKeyFields, keyFilters, keyInputFields } from '../../src/resources/keys/schema.ts';
+import type { issuedKeyFields, keyChangeFields, keyFilters, keyInputFields } from '../../src/resources/keys/schema.ts';
 import type { notificationFields, notificationParameters } from '../../src/resources/notifications/schema.ts';
 import type { projectFields, projectFilters, projectOrder } from '../../src/resources/projects/schema.ts';
 import type { subtaskChangeFields, subtaskFields, subtaskFilters } from '../../src/resources/subtasks/schema.ts';
@@ -118,7 +118,10 @@ const sameFields: {
     sdk.HookFilters,
     typeof hookFilters & typeof ownerParameter
   >;
-  keys: Noun<F['key'], sdk.IssuedKey, None, typeof keyInputFields, sdk.KeyInput, sdk.KeyFilters, typeof keyFilters>;
+  keys: [
+    ...Noun<F['key'], sdk.IssuedKey, None, typeof keyInputFields, sdk.KeyInput, sdk.KeyFilters, typeof keyFilters>,
+    Same<keyof sdk.KeyChanges, WrittenOf<typeof keyChangeFields>>,
+  ];
   deliveries: Noun<F['delivery'], sdk.DeliveryDetail, None, None, None, sdk.DeliveryFilters, typeof deliveryParameters>;
   company: Noun<F['company'], sdk.Company, None, None, None, None, None>;
   notifications: Noun<
@@ -138,7 +141,7 @@ const sameFields: {
   subtasks: [true, true, true, true],
   users: [true, true, true, true],
   hooks: [true, true, true, true],
-  keys: [true, true, true, true],
+  keys: [true, true, true, true, true],
   deliveries: [true, true, true, true],
   company: [true, true, true, true],
   notifications: [true, true, true, true],
@@ -163,6 +166,7 @@ test('C11 the kinds of the SDK are those that a hook can name: the seven', () =>
 /** How each method of the SDK is called, by its name, for those nouns that are not created below a parent. */
 const calls: Readonly<Record<string, readonly unknown[]>> = {
   list: [{}],
+  follow: [{}],
   each: [{}],
   get: ['1'],
   create: [{}],
@@ -193,7 +197,7 @@ test('the methods of the SDK reach every route, and nothing that is none', async
       assert.ok(given !== undefined, `${noun}.${name} is new: say in \`calls\` how it is called`);
       // What the answer is like is another matter: a list stands for everything here.
       const answer = method(...given);
-      await (isGenerator(answer) ? answer.next() : Promise.resolve(answer).catch(() => undefined));
+      await Promise.resolve(isGenerator(answer) ? answer.next() : answer).catch(() => undefined);
     }
   }
   const rows = allRoutes({

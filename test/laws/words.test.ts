@@ -50,6 +50,7 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
   { path: 'src/service.ts', word: 'setTimeout(', because: 'a stop has to end although a simulated clock stands still' },
   { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },
+  { path: 'src/sdk/follow.ts', word: 'setTimeout(', because: 'the SDK stands alone and has no clock' },
 ];
 
 test('only clock.ts asks for the time and only secrets.ts makes chance, but for named exceptions', () => {

@@ -154,6 +154,7 @@ for (const { test, testService } of stores) {
         userId,
         role: 'owner',
         keyId: 0,
+        sessionId: 0,
         permissions: new Set(permissions),
         expiresAt: null,
       } as const;

@@ -35,7 +35,7 @@ test('C20 npm start that is told to stop leaves nothing running behind it, and t
   const exited = once(npm, 'exit');
   const ended = exited.then(() => 'ended');
   while (!/^console: .*\n/m.test(said)) assert.notEqual(await Promise.race([once(npm.stdout, 'data'), ended]), 'ended');
-  const baseUrl = /^console: (.*)\/$/m.exec(said)?.[1] ?? '';
+  const baseUrl = /^console: (.*)\/#\/welcome\/[\w-]{43}$/m.exec(said)?.[1] ?? '';
   assert.equal((await fetch(`${baseUrl}/healthz`)).status, 200);
 
   npm.kill('SIGTERM');

@@ -15,7 +15,7 @@ const run = promisify(execFile);
 /** As in a newcomer's shell: nothing of this repository on the path, nothing of the npm that may run this test. */
 const environment = {
   ...Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CARILLON_|INIT_CWD)/i.test(name)),
+    Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_(?!EXTRA_CA_CERTS)|CARILLON_|INIT_CWD)/i.test(name)),
   ),
   PATH: (process.env.PATH ?? '')
     .split(delimiter)
@@ -33,6 +33,7 @@ test('the package holds what runs and what is read, and no test', () => {
     'dist/main.js',
     'dist/sdk/index.js',
     'dist/sdk/index.d.ts',
+    'console/dist/index.html',
     'README.md',
     'LICENSE',
     'package.json',
@@ -42,6 +43,7 @@ test('the package holds what runs and what is read, and no test', () => {
   const strange = paths.filter(
     (path) =>
       !/^dist\/[\w/-]+(\.postgres)?\.(js|d\.ts|sql)$/.test(path) &&
+      !/^console\/dist\/([\w.-]+\.(html|svg)|assets\/[\w-]+\.(js|css))$/.test(path) &&
       !/^(README|CHANGELOG|SECURITY)\.md$|^LICENSE$|^package\.json$/.test(path),
   );
   assert.deepEqual(strange, []);
@@ -59,8 +61,7 @@ test('nothing that a production install brings has an install script', () => {
     [],
   );
   const manifest: Json = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
-    assert.equal(manifest.scripts[name], undefined);
+  for (const name of ['preinstall', 'install', 'postinstall']) assert.equal(manifest.scripts[name], undefined);
 });
 
 /** `npx carillon serve` in the folder; with all that it starts it is a group of its own, ended together. */
@@ -88,7 +89,7 @@ test('installed from its tarball into an empty folder it starts with npx, on the
   const { child, end } = serveThere();
   const [greeting] = await once(child.stdout, 'data');
   const said = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(String(greeting))?.[1] ?? '';
-  const baseUrl = said('console').replace(/\/$/, '');
+  const baseUrl = said('console').replace(/\/(#.*)?$/, '');
   assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
   assert.equal(document.info.version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);

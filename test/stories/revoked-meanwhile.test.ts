@@ -96,6 +96,13 @@ for (const { test, testService } of stores) {
     await mustComeTooLate(admin, () => owner.carillon.users.update(admin.userId, { role: 'member' }));
   });
 
+  test('X7 a key that is narrowed while a request is still arriving takes what it was let in with', async () => {
+    const owner = await carillon.account('narrowed.test');
+    const wide = await carillon.key(owner, {});
+    const { data: keys } = await owner.carillon.keys.list();
+    await mustComeTooLate(wide, () => owner.carillon.keys.update(keys.at(-1)?.id ?? '', { permissions: [] }));
+  });
+
   test('C23 a user who is deleted in the very commit that creates their hook leaves no live hook behind', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.account('acme.test');

@@ -128,6 +128,7 @@ for (const { test, database } of stores) {
       userId: 1,
       role: 'owner',
       keyId: 1,
+      sessionId: 0,
       permissions: new Set<never>(),
       expiresAt: null,
     } as const;

@@ -159,5 +159,8 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
     { says: 'issues', records: [], body: ({ ids }) => ({ label: 'new', permissions: [], user_id: ids.user_id }) },
   ],
   'GET /keys/{key_id}': read,
+  'PUT /keys/{key_id}': [
+    { says: 'narrows', records: [], body: () => ({ label: 'less', permissions: ['events:read'] }) },
+  ],
   'DELETE /keys/{key_id}': [{ says: 'revokes', records: [] }],
 };

@@ -4,11 +4,15 @@ import { Problem } from '../../problems.ts';
 import type { Chance } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account.ts';
 import type { Queries, Tx } from '../../store/store.ts';
+import { insertInvitation } from '../invitations/actions.ts';
 import { insertKey } from '../keys/actions.ts';
 import { insertUser } from '../users/actions.ts';
 
 /** A new account: its domain, its owner, and the owner's first key, which is shown this once. */
 export type NewAccount = { readonly domain: string; readonly user_id: number; readonly key: string };
+
+/** The account that a first start makes: its owner comes in by a link, which is shown this once. */
+export type FirstAccount = NewAccount & { readonly token: string };
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -24,8 +28,17 @@ export async function createAccount(
   account: { domain: string; email: string },
   now: number,
   chance: Chance,
-  by: Actor = COMMAND_LINE,
 ): Promise<NewAccount> {
+  return (await makeAccount(tx, account, now, chance, COMMAND_LINE)).made;
+}
+
+async function makeAccount(
+  tx: Tx,
+  account: { domain: string; email: string },
+  now: number,
+  chance: Chance,
+  by: Actor,
+): Promise<{ made: NewAccount; write: AccountWrite }> {
   const { domain, email } = account;
   const created = await tx.queries
     .insertInto('accounts')
@@ -39,7 +52,7 @@ export async function createAccount(
   note(write, { action: 'account.created', subject: `account ${domain}` });
   const { user_id } = await insertUser(write, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
   const { key } = await insertKey(write, { userId: user_id, label: 'first key', permissions, expiresAt: null }, chance);
-  return { domain, user_id, key: key ?? '' };
+  return { made: { domain, user_id, key: key ?? '' }, write };
 }
 
 /** The id of the account with this domain, or undefined. */
@@ -56,11 +69,13 @@ export async function findAccount(read: Queries, domain: string): Promise<number
 const NO_ACCOUNT = 0;
 
 /** What a database without accounts begins with; undefined where there is one already. */
-export async function createFirstAccount(tx: Tx, now: number, chance: Chance): Promise<NewAccount | undefined> {
+export async function createFirstAccount(tx: Tx, now: number, chance: Chance): Promise<FirstAccount | undefined> {
   // Nodes that begin at once take turns: the others find the account of the first one.
   tx.hold(NO_ACCOUNT, 'alone');
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;
   const account = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };
-  return createAccount(tx, account, now, chance, FIRST_START);
+  const { made, write } = await makeAccount(tx, account, now, chance, FIRST_START);
+  const { token } = await insertInvitation(write, made.user_id, chance);
+  return { ...made, token };
 }

@@ -14,7 +14,7 @@ type DeliveryRow = Shown<typeof deliveryFields>;
 type DeliveryDetailRow = Shown<typeof deliveryDetailFields>;
 
 /** What is owed, in the shape that it has with what is settled. */
-function owed(view: AccountView) {
+export function owed(view: AccountView) {
   return view
     .selectFrom('owed')
     .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
@@ -30,7 +30,8 @@ function owed(view: AccountView) {
     ]);
 }
 
-function settled(view: AccountView) {
+/** What is settled, in the same shape. */
+export function settled(view: AccountView) {
   return view
     .selectFrom('settled')
     .select([

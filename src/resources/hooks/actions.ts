@@ -19,7 +19,7 @@ import { pageOf } from '../pages.ts';
 import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
 
 /** How long a subscriber waits for the name of the target: less than a stop waits for requests. */
-const LONGEST_JUDGING_MS = 3_000;
+export const LONGEST_JUDGING_MS = 3_000;
 
 type HookRow = Shown<typeof hookFields>;
 

@@ -1,6 +1,7 @@
 import {
   type Caller,
   isAdmin,
+  isPermission,
   outranks,
   type Permission,
   permissions,
@@ -10,7 +11,7 @@ import {
 import { note } from '../../audit/actions.ts';
 import { momentOf } from '../../durations.ts';
 import { showMoment } from '../../http/dates.ts';
-import type { Created, Shown } from '../../http/fields.ts';
+import type { Changed, Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound, Problem } from '../../problems.ts';
@@ -19,7 +20,13 @@ import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { conditionsOf } from '../filters.ts';
 import { pageOf } from '../pages.ts';
 import { getUser } from '../users/actions.ts';
-import { type issuedKeyFields, type keyFields, keyFilters, type keyInputFields } from './schema.ts';
+import {
+  type issuedKeyFields,
+  type keyChangeFields,
+  type keyFields,
+  keyFilters,
+  type keyInputFields,
+} from './schema.ts';
 
 type KeyRow = Shown<typeof keyFields>;
 type IssuedKeyRow = Shown<typeof issuedKeyFields>;
@@ -135,20 +142,52 @@ export async function insertKey(
 
 /** Revokes a key; one that is revoked already is 404. C23: this ends no hook. */
 export async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Promise<void> {
+  await findGovernable(write, caller, keyId);
+  await revoke(write, keyId);
+}
+
+/** X7: names a key anew, or takes permissions from it, in force at once. What it may do never grows. */
+export async function narrowKey(
+  write: AccountWrite,
+  caller: Caller,
+  keyId: number,
+  changes: Changed<typeof keyChangeFields>,
+): Promise<KeyRow> {
+  const row = await findGovernable(write, caller, keyId);
+  const present = row.permissions.split(',').filter(isPermission);
+  const wanted = changes.permissions ?? present;
+  const wider = wanted.find((permission) => !present.includes(permission));
+  if (wider !== undefined)
+    throw new Problem('not_permitted', { detail: `A key is only ever narrowed, and this one is without ${wider}.` });
+  const narrowed = permissions.filter((one) => wanted.includes(one)).join(',');
+  await write
+    .updateTable('api_keys')
+    .set({ label: changes.label ?? row.label, permissions: narrowed })
+    .where('key_id', '=', keyId)
+    .execute();
+  if (wanted.length < present.length) {
+    write.accessChanges();
+    note(write, { action: 'key.narrowed', subject: `key ${keyId}`, detail: { permissions: narrowed } });
+  }
+  return getKey(write, caller, keyId);
+}
+
+/** A live key that the caller may revoke: their own, or for admins that of any user who does not stand above them. */
+async function findGovernable(write: AccountWrite, caller: Caller, keyId: number) {
   const row = await write
     .selectFrom('api_keys')
     .innerJoin('users', 'users.user_id', 'api_keys.user_id')
-    .select(['api_keys.user_id', 'users.role'])
+    .select(['api_keys.user_id', 'api_keys.label', 'api_keys.permissions', 'users.role'])
     .where('api_keys.key_id', '=', keyId)
     .where('api_keys.revoked_at', 'is', null)
     .executeTakeFirst();
   if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
   if (outranks(row.role as Role, caller.role)) {
     throw new Problem('not_permitted', {
-      detail: 'The key of a user whose role is above your own is not yours to revoke.',
+      detail: 'The key of a user whose role is above your own is not yours to revoke or to change.',
     });
   }
-  await revoke(write, keyId);
+  return row;
 }
 
 /** Revokes a live key without asking who revokes it; answers whether there was one. */

@@ -171,6 +171,74 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(selfish, 'GET', '/v2/user')).status, 401);
   });
 
+  test('X7 a key is narrowed in force at once, keeps its name or takes another, and the audit log says so', async () => {
+    const owner = await carillon.account('narrowed.test');
+    const wide = await issue(owner, { label: 'Wide', permissions: ['events:read', 'events:write', 'tasks:read'] });
+    const { id, key } = wide.json.data;
+    const holder = bearer(owner, key);
+    const day = { start_date: '20270101', due_date: '20270101' };
+    const add = () => carillon.call(holder, 'POST', '/v2/events', { event_name: 'One', ...day });
+    assert.equal((await add()).status, 201);
+    const narrowed = await owner.carillon.keys.update(id, { permissions: ['tasks:read', 'events:read'] });
+    assert.deepEqual([narrowed.label, narrowed.permissions], ['Wide', ['events:read', 'tasks:read']]);
+    const { status, json } = await add();
+    assert.deepEqual([status, json.code], [401, 'not_permitted']);
+    assert.equal((await carillon.call(holder, 'GET', '/v2/events')).status, 200);
+    const named = await owner.carillon.keys.update(id, { label: 'Narrow' });
+    assert.deepEqual([named.label, named.permissions], ['Narrow', ['events:read', 'tasks:read']]);
+    const noted = await carillon.store.read
+      .selectFrom('audit')
+      .select(['subject', 'detail'])
+      .where('action', '=', 'key.narrowed')
+      .execute();
+    const detail = JSON.stringify({ permissions: 'events:read,tasks:read' });
+    assert.deepEqual(
+      noted,
+      [{ action: 'key.narrowed', subject: `key ${id}`, detail }],
+      'a name is no matter of access',
+    );
+  });
+
+  test('X7 a key is never widened again, by nobody, and what is revoked is not changed', async () => {
+    const owner = await carillon.account('never-wider.test');
+    const { id } = (await issue(owner, { permissions: ['events:read'] })).json.data;
+    const change = (who: Person, body: unknown, keyId = id) => carillon.call(who, 'PUT', `/v2/keys/${keyId}`, body);
+    const refused = async (who: Person, body: unknown, wanted: [number, string], keyId = id) => {
+      const before = await everythingWritten(carillon);
+      const { status, json } = await change(who, body, keyId);
+      assert.deepEqual([status, json.code], wanted, JSON.stringify(body));
+      assert.equal(await everythingWritten(carillon), before);
+    };
+    await refused(owner, { permissions: ['events:read', 'events:write'] }, [401, 'not_permitted']);
+    await refused(owner, { permissions: ['clients:read'] }, [401, 'not_permitted']);
+    await refused(owner, { permissions: ['no:such'] }, [400, 'invalid_input']);
+    await refused(owner, { permissions: 'events:read' }, [400, 'invalid_input']);
+    const emptied = await change(owner, { permissions: [] });
+    assert.deepEqual([emptied.status, emptied.json.data.permissions], [200, []]);
+    await refused(owner, { permissions: ['events:read'] }, [401, 'not_permitted']);
+    await owner.carillon.keys.revoke(id);
+    await refused(owner, { label: 'again' }, [404, 'not_found']);
+  });
+
+  test('X7 whose keys somebody may revoke, those they may narrow', async () => {
+    const owner = await carillon.account('narrowing.test');
+    const stranger = await carillon.account('narrowing-not.test');
+    const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+    const keyOf = async (who: Person) =>
+      (await owner.carillon.keys.list({ user_id: who.userId })).data.map(({ id }) => id).at(0) ?? '';
+    const narrow = async (who: Person, whose: Person) => {
+      const { status, json } = await carillon.call(who, 'PUT', `/v2/keys/${await keyOf(whose)}`, { label: 'less' });
+      return json.code ?? status;
+    };
+    assert.equal(await narrow(member, admin), 'not_found');
+    assert.equal(await narrow(stranger, member), 'not_found');
+    assert.equal(await narrow(admin, owner), 'not_permitted');
+    assert.equal(await narrow(admin, member), 200);
+    assert.equal(await narrow(member, member), 200);
+    const reader = await carillon.key(owner, { permissions: ['keys:read'] });
+    assert.equal(await narrow(reader, owner), 'not_permitted');
+  });
+
   test('X7 a member sees and revokes their own keys alone; an admin those of all but who stands above', async () => {
     const owner = await carillon.account('visible.test');
     const stranger = await carillon.account('visible-not.test');

@@ -1,10 +1,10 @@
 import { creation } from '../../http/body.ts';
 import { answerSchema, present } from '../../http/fields.ts';
 import { recordSchema } from '../../http/paging.ts';
-import { list, one, type Route, remove } from '../../http/route.ts';
+import { list, one, type Route, remove, update } from '../../http/route.ts';
 import type { Chance } from '../../secrets.ts';
-import { getKey, issueKey, listKeys, revokeKey } from './actions.ts';
-import { issuedKeyFields, keyFields, keyFilters, keyInputFields } from './schema.ts';
+import { getKey, issueKey, listKeys, narrowKey, revokeKey } from './actions.ts';
+import { issuedKeyFields, keyChangeFields, keyFields, keyFilters, keyInputFields } from './schema.ts';
 
 /** X7. */
 export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
@@ -43,6 +43,15 @@ export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
       permission: 'keys:read',
       fields: keyFields,
       call: (view, caller, ids) => getKey(view, caller, ids.key_id),
+    }),
+    update({
+      path: '/keys/{key_id}',
+      says: 'Names an API key anew, or takes permissions from it, at once. It is never widened.',
+      permission: 'keys:write',
+      fields: keyFields,
+      takes: keyChangeFields,
+      records: [],
+      call: (write, caller, input, ids) => narrowKey(write, caller, ids.key_id, input),
     }),
     remove({
       path: '/keys/{key_id}',

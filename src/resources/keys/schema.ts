@@ -63,6 +63,12 @@ export const keyInputFields = {
   expires,
 };
 
+/** What can be changed of a key that was issued. */
+export const keyChangeFields = {
+  label: keyInputFields.label,
+  permissions: { ...permissionList, says: 'What it may do from now on; only ever fewer than before.' },
+};
+
 /** What issuing a key answers: the secret, this once. */
 export const issuedKeyFields = {
   ...keyFields,

@@ -1,10 +1,11 @@
-import { type Caller, isAdmin } from '../../access.ts';
-import { type Kind, kinds, permissionFor, resourceUrl } from '../../delivery/kinds.ts';
+import type { Caller } from '../../access.ts';
+import { type Kind, resourceUrl } from '../../delivery/kinds.ts';
 import type { Shown } from '../../http/fields.ts';
 import type { Found, Reading } from '../../http/follow.ts';
 import type { Given } from '../../http/query.ts';
 import { Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account.ts';
+import { isWithin, reachOf } from './reach.ts';
 import type { notificationFields, notificationParameters } from './schema.ts';
 
 /** Occurrences that are read in one query, at the least and at the most, and in one call. */
@@ -26,9 +27,7 @@ export async function followNotifications(
   { after, limit }: Reading,
   baseUrl: string,
 ): Promise<Found<NotificationRow>> {
-  if (wanted.scope === 'account' && !isAdmin(caller)) {
-    throw new Problem('not_permitted', { detail: 'Only admins may follow the whole account.' });
-  }
+  const reach = reachOf(caller, wanted);
   const { position, epoch_start: epochStart } = await view
     .selectFrom('positions')
     .select(['positions.position', 'positions.epoch_start'])
@@ -38,7 +37,6 @@ export async function followNotifications(
   if (after !== undefined && (after > position || after < epochStart)) throw new Problem('cursor_gone');
 
   const rows: NotificationRow[] = [];
-  const isFor = (row: Occurrence) => isWanted(row, caller, wanted);
   let reached = after;
   for (let scanned = 0; scanned < MOST_A_CALL; ) {
     const size = Math.min(MOST_AT_ONCE, Math.max(FEWEST_AT_ONCE, limit - rows.length));
@@ -50,7 +48,7 @@ export async function followNotifications(
     for (const row of found) {
       if (rows.length === limit) return { rows, next: reached ?? position, isEnd: false };
       reached = row.position;
-      if (isFor(row)) rows.push(shown(row, baseUrl));
+      if (isWithin(reach, row)) rows.push(shown(row, baseUrl));
     }
     if (found.length < size) return { rows, next: reached ?? position, isEnd: true };
     scanned += found.length;
@@ -80,17 +78,6 @@ function occurrencesAfter(view: AccountView, position: number, most: number): Pr
     .orderBy('occurrences.position')
     .limit(most)
     .execute();
-}
-
-function isWanted({ kind, user_id }: Occurrence, caller: Caller, wanted: Wanted): boolean {
-  if (wanted.scope !== 'account' && user_id !== caller.userId) return false;
-  if (wanted.kind !== undefined && wanted.kind !== kind) return false;
-  // A newer version may have recorded what this one has no name for.
-  return isKind(kind) && caller.permissions.has(permissionFor(kind));
-}
-
-function isKind(kind: string): kind is Kind {
-  return Object.hasOwn(kinds, kind);
 }
 
 function shown({ position, kind, record_id, ...rest }: Occurrence, baseUrl: string): NotificationRow {

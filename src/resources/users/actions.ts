@@ -9,6 +9,7 @@ import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { pageOf } from '../pages.ts';
 import { userName } from '../people.ts';
+import { closeAllOf, closeLinksAround } from '../ways-in.ts';
 import type { userFields } from './schema.ts';
 
 type UserRow = Shown<typeof userFields>;
@@ -84,12 +85,13 @@ export async function changeUser(
       subject: `user ${userId}`,
       detail: { from: before.role, to: input.role },
     });
+    await closeLinksAround(write, userId);
   }
   record(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
   return getUser(write, userId);
 }
 
-/** C23: revokes the keys, ends the hooks, leaves the records. The last owner stays (X7). */
+/** C23: revokes the keys, ends sessions and hooks, leaves the records. The last owner stays (X7). */
 export async function deleteUser(write: AccountWrite, caller: Caller, userId: number): Promise<void> {
   const user = await getUser(write, userId);
   mustNotOutrank(caller, user.role);
@@ -108,6 +110,7 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
     { action: 'user.deleted', subject: `user ${userId}`, detail: { email: user.email } },
     ...revoked.map(({ key_id }): Entry => ({ action: 'key.revoked', subject: `key ${key_id}` })),
   );
+  await closeAllOf(write, userId);
   const hooks = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')

@@ -1,0 +1,119 @@
+import { useState } from 'preact/hooks';
+import { Button } from './button.tsx';
+import { Dialog } from './dialog.tsx';
+import { Choice } from './field.tsx';
+import { tell } from './toast.tsx';
+
+/** A call of the interface, as curl and as a line of the SDK. */
+export type ApiCall = {
+  readonly says: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below /v2, with its query: `/events?limit=10`. */
+  readonly path: string;
+  readonly body?: unknown;
+  /** What follows `carillon.`: `events.list({ limit: 10 })`. */
+  readonly sdk: string;
+};
+
+/** Whose calls are shown, and where to; set when somebody has signed in. */
+export const speaker = {
+  baseUrl: new URL('.', document.baseURI).href.replace(/\/$/, ''),
+  domain: 'carillon.localhost',
+};
+
+/** A word of a shell, whatever it holds. */
+export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+function curlOf({ method, path, body }: ApiCall): string {
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${speaker.baseUrl}/v2${path}`)}`,
+    `-H ${quoted(`domain: ${speaker.domain}`)} -H "key: $CARILLON_KEY"`,
+    ...(body === undefined ? [] : [`-H 'content-type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
+  ];
+  return lines.join(' \\\n  ');
+}
+
+function sdkOf({ sdk }: ApiCall): string {
+  return [
+    `import { apiKey, Carillon } from 'carillon/sdk';`,
+    '',
+    'const carillon = new Carillon({',
+    `  baseUrl: ${JSON.stringify(speaker.baseUrl)},`,
+    `  auth: apiKey({ domain: ${JSON.stringify(speaker.domain)}, key: process.env.CARILLON_KEY }),`,
+    '});',
+    `await carillon.${sdk};`,
+  ].join('\n');
+}
+
+/** A text to be taken along. */
+export function Code({ text, label }: { readonly text: string; readonly label: string }) {
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      tell('Copied.');
+    } catch {
+      tell('This browser does not let the page copy. Select the text instead.', { isBad: true });
+    }
+  };
+  return (
+    <figure class="stack" aria-label={label}>
+      <pre class="code">{text}</pre>
+      <div>
+        <Button icon="copy" onClick={copy}>
+          Copy
+        </Button>
+      </div>
+    </figure>
+  );
+}
+
+/** Shows how a program does what this screen does. */
+export function ApiCalls({ calls }: { readonly calls: readonly ApiCall[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const [way, setWay] = useState<'curl' | 'sdk'>('curl');
+  const [at, setAt] = useState(0);
+  const call = calls[at] ?? calls[0];
+  if (call === undefined) return null;
+  return (
+    <>
+      <Button look="quiet" icon="code" onClick={() => setOpen(true)}>
+        API call
+      </Button>
+      {isOpen && (
+        <Dialog title="The same over the interface" isWide onClose={() => setOpen(false)}>
+          <div class="row spread">
+            <Choice
+              label="As"
+              value={way}
+              options={[
+                { value: 'curl', text: 'curl' },
+                { value: 'sdk', text: 'SDK' },
+              ]}
+              onChange={setWay}
+            />
+            {calls.length > 1 && (
+              <select
+                class="input"
+                style={{ width: 'auto' }}
+                aria-label="Call"
+                value={at}
+                onChange={(event) => setAt(Number(event.currentTarget.value))}
+              >
+                {calls.map(({ says }, index) => (
+                  <option key={says} value={index}>
+                    {says}
+                  </option>
+                ))}
+              </select>
+            )}
+          </div>
+          {calls.length === 1 && <p class="soft">{call.says}</p>}
+          <Code label={call.says} text={way === 'curl' ? curlOf(call) : sdkOf(call)} />
+          <p class="small soft">
+            Put a key of yours into <code>CARILLON_KEY</code>. The console itself holds none: it signs in with a cookie.
+          </p>
+        </Dialog>
+      )}
+    </>
+  );
+}

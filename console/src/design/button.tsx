@@ -1,0 +1,44 @@
+import type { ComponentChildren, TargetedMouseEvent } from 'preact';
+import { Icon, type IconName } from './icon.tsx';
+
+type Look = 'plain' | 'primary' | 'quiet' | 'danger';
+
+export type ButtonProps = {
+  readonly look?: Look;
+  readonly icon?: IconName;
+  /** What it does, where it shows its icon alone. */
+  readonly label?: string;
+  readonly type?: 'button' | 'submit';
+  readonly disabled?: boolean;
+  readonly pressed?: boolean;
+  readonly onClick?: (event: TargetedMouseEvent<HTMLButtonElement>) => void;
+  readonly children?: ComponentChildren;
+};
+
+/** Something that is done at a click. */
+export function Button({ look = 'plain', icon, label, type = 'button', pressed, children, ...rest }: ButtonProps) {
+  const isBare = children === undefined;
+  return (
+    <button
+      type={type}
+      class={`button ${look} ${isBare ? 'icon-only' : ''}`}
+      aria-label={label}
+      title={isBare ? label : undefined}
+      aria-pressed={pressed}
+      {...rest}
+    >
+      {icon !== undefined && <Icon name={icon} />}
+      {children}
+    </button>
+  );
+}
+
+/** A way to another screen that looks like a button. */
+export function ButtonLink({ href, look = 'plain', icon, children }: ButtonProps & { readonly href: string }) {
+  return (
+    <a class={`button ${look}`} href={href}>
+      {icon !== undefined && <Icon name={icon} />}
+      {children}
+    </a>
+  );
+}

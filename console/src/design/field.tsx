@@ -1,0 +1,162 @@
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+
+type Shared = {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+  /** What is wrong with what stands there, in words. */
+  readonly fault?: string;
+  /** The label is for those who hear the page; others see what it is. */
+  readonly hideLabel?: boolean;
+};
+
+type Frame = Shared & { readonly children: (attributes: Described) => ComponentChildren };
+
+type Described = { readonly id: string; readonly 'aria-invalid'?: 'true'; readonly 'aria-describedby'?: string };
+
+/** A label, what it labels, and below it a hint or what is wrong. */
+function Labelled({ label, hint, fault, hideLabel = false, children }: Frame) {
+  const id = useId();
+  const below = fault ?? hint;
+  return (
+    <div class="field">
+      <label for={id} class={hideLabel ? 'hidden-text' : ''}>
+        {label}
+      </label>
+      {children({
+        id,
+        ...(fault !== undefined && { 'aria-invalid': 'true' }),
+        ...(below !== undefined && { 'aria-describedby': `${id}-below` }),
+      })}
+      {below !== undefined && (
+        <span
+          id={`${id}-below`}
+          class={fault === undefined ? 'hint' : 'fault'}
+          role={fault === undefined ? undefined : 'alert'}
+        >
+          {below}
+        </span>
+      )}
+    </div>
+  );
+}
+
+type InputProps = Shared & {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly type?: 'text' | 'email' | 'password' | 'date' | 'number' | 'search' | 'time' | 'url';
+  readonly name?: string;
+  readonly placeholder?: string;
+  readonly autoComplete?: string;
+  readonly autoFocus?: boolean;
+  readonly required?: boolean;
+  readonly disabled?: boolean;
+  readonly readOnly?: boolean;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly onKeyDown?: (event: KeyboardEvent) => void;
+  readonly onBlur?: () => void;
+};
+
+/** One line of text. */
+export function TextField({ label, hint, fault, hideLabel, onInput, ...rest }: InputProps) {
+  return (
+    <Labelled label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
+      {(described) => (
+        <input
+          class="input"
+          {...(rest as object)}
+          {...described}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Labelled>
+  );
+}
+
+type AreaProps = Shared & { readonly value: string; readonly rows?: number; readonly onInput: (value: string) => void };
+
+/** Several lines of text. */
+export function TextArea({ label, hint, fault, hideLabel, onInput, ...rest }: AreaProps) {
+  return (
+    <Labelled label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
+      {(described) => (
+        <textarea class="input" {...rest} {...described} onInput={(event) => onInput(event.currentTarget.value)} />
+      )}
+    </Labelled>
+  );
+}
+
+type SelectProps<T extends string> = Shared & {
+  readonly value: T;
+  readonly options: readonly { readonly value: T; readonly text: string }[];
+  readonly disabled?: boolean;
+  readonly onChange: (value: T) => void;
+};
+
+/** One of several. */
+export function Select<T extends string>({
+  label,
+  hint,
+  fault,
+  hideLabel,
+  options,
+  onChange,
+  ...rest
+}: SelectProps<T>) {
+  return (
+    <Labelled label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
+      {(described) => (
+        <select class="input" {...rest} {...described} onChange={(event) => onChange(event.currentTarget.value as T)}>
+          {options.map(({ value, text }) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Labelled>
+  );
+}
+
+type CheckProps = {
+  readonly label: ComponentChildren;
+  readonly checked: boolean;
+  readonly disabled?: boolean;
+  readonly onChange: (checked: boolean) => void;
+};
+
+/** Yes or no. */
+export function Check({ label, onChange, ...rest }: CheckProps) {
+  return (
+    <label class="row">
+      <input type="checkbox" {...rest} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>{label}</span>
+    </label>
+  );
+}
+
+type ChoiceProps<T extends string> = {
+  readonly label: string;
+  readonly value: T;
+  readonly options: readonly { readonly value: T; readonly text: string }[];
+  readonly onChange: (value: T) => void;
+};
+
+/** One of a few, all in view. */
+export function Choice<T extends string>({ label, value, options, onChange }: ChoiceProps<T>) {
+  return (
+    <fieldset class="choice" aria-label={label}>
+      {options.map((option) => (
+        <button
+          key={option.value}
+          type="button"
+          aria-pressed={option.value === value}
+          onClick={() => onChange(option.value)}
+        >
+          {option.text}
+        </button>
+      ))}
+    </fieldset>
+  );
+}

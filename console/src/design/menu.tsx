@@ -1,0 +1,71 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Icon, type IconName } from './icon.tsx';
+
+export type MenuItem = {
+  readonly text: string;
+  readonly icon?: IconName;
+  readonly isDanger?: boolean;
+  readonly onPick: () => void;
+};
+
+/** What else can be done, behind three dots. Arrows move, Escape closes. */
+export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const element = useRef<HTMLDivElement>(null);
+  const buttons = () => [...(element.current?.querySelectorAll<HTMLButtonElement>('[role=menuitem]') ?? [])];
+  useEffect(() => {
+    if (!isOpen) return;
+    buttons()[0]?.focus();
+    const away = (event: Event) => {
+      if (event.target instanceof Node && !element.current?.contains(event.target)) setOpen(false);
+    };
+    document.addEventListener('pointerdown', away);
+    return () => document.removeEventListener('pointerdown', away);
+  }, [isOpen]);
+  const move = (event: KeyboardEvent) => {
+    const all = buttons();
+    const at = all.findIndex((one) => one.matches(':focus'));
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (event.key === 'Escape') {
+      setOpen(false);
+      element.current?.querySelector('button')?.focus();
+    }
+    if (to === undefined) return;
+    event.preventDefault();
+    all[(to + all.length) % all.length]?.focus();
+  };
+  return (
+    <div class="menu" ref={element}>
+      <button
+        type="button"
+        class="button quiet icon-only"
+        aria-label={label}
+        title={label}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name="more" />
+      </button>
+      {isOpen && (
+        <div role="menu" aria-label={label} tabIndex={-1} onKeyDown={move}>
+          {items.map(({ text, icon, isDanger, onPick }) => (
+            <button
+              key={text}
+              type="button"
+              role="menuitem"
+              class={isDanger ? 'danger' : ''}
+              onClick={() => {
+                setOpen(false);
+                onPick();
+              }}
+            >
+              {icon !== undefined && <Icon name={icon} />}
+              {text}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

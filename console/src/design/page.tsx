@@ -1,0 +1,54 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { type ApiCall, ApiCalls } from './api-call.tsx';
+import { Icon, type IconName } from './icon.tsx';
+
+type PageProps = {
+  readonly title: string;
+  readonly lead?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  /** What does the same over the interface. */
+  readonly calls: readonly ApiCall[];
+  readonly isWide?: boolean;
+  readonly children: ComponentChildren;
+};
+
+/** A screen: its title, what can be done, the calls that do the same, and what it shows. */
+export function Page({ title, lead, actions, calls, isWide = false, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Carillon`;
+  }, [title]);
+  // Whoever hears the page is told where they are now.
+  useEffect(() => heading.current?.focus(), []);
+  return (
+    <div class={`page ${isWide ? 'wide' : ''}`}>
+      <header>
+        <div>
+          <h1 tabIndex={-1} ref={heading}>
+            {title}
+          </h1>
+          {lead !== undefined && <p class="lead">{lead}</p>}
+        </div>
+        <div class="actions">
+          <ApiCalls calls={calls} />
+          {actions}
+        </div>
+      </header>
+      {children}
+    </div>
+  );
+}
+
+type EmptyProps = { readonly icon: IconName; readonly title: string; readonly children?: ComponentChildren };
+
+/** What stands where nothing is yet: what would be here, and how it comes to be. */
+export function Empty({ icon, title, children }: EmptyProps) {
+  return (
+    <div class="empty">
+      <Icon name={icon} />
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}

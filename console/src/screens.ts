@@ -1,0 +1,73 @@
+import type { ComponentType } from 'preact';
+import type { IconName } from './design/icon.tsx';
+
+/** What a screen is given: the parts of its address behind its name. */
+export type ScreenProps = { readonly rest: readonly string[] };
+
+/** A screen, as a row: its name in the address, how it is called, who sees it, and where it is. */
+export type Screen = {
+  readonly name: string;
+  readonly title: string;
+  readonly icon: IconName;
+  /** Under which heading it stands at the side; undefined where something else leads there. */
+  readonly group: 'Plan' | 'Integrate' | 'Account' | undefined;
+  readonly forAdmins?: true;
+  load(): Promise<{ default: ComponentType<ScreenProps> }>;
+};
+
+/** Every screen, in the order of the side. The first one is shown first. */
+export const screens: readonly Screen[] = [
+  {
+    name: 'calendar',
+    title: 'Calendar',
+    icon: 'calendar',
+    group: 'Plan',
+    load: () => import('./screens/calendar/calendar.tsx'),
+  },
+  {
+    name: 'projects',
+    title: 'Projects',
+    icon: 'folder',
+    group: 'Plan',
+    load: () => import('./screens/projects/projects.tsx'),
+  },
+  { name: 'tasks', title: 'Tasks', icon: 'task', group: 'Plan', load: () => import('./screens/tasks/tasks.tsx') },
+  {
+    name: 'clients',
+    title: 'Clients',
+    icon: 'archive',
+    group: 'Plan',
+    load: () => import('./screens/clients/clients.tsx'),
+  },
+  {
+    name: 'overview',
+    title: 'Overview',
+    icon: 'gauge',
+    group: 'Integrate',
+    load: () => import('./screens/overview/overview.tsx'),
+  },
+  { name: 'hooks', title: 'Hooks', icon: 'bell', group: 'Integrate', load: () => import('./screens/hooks/hooks.tsx') },
+  {
+    name: 'activity',
+    title: 'Activity',
+    icon: 'activity',
+    group: 'Integrate',
+    load: () => import('./screens/activity/activity.tsx'),
+  },
+  { name: 'keys', title: 'Keys', icon: 'key', group: 'Account', load: () => import('./screens/keys/keys.tsx') },
+  {
+    name: 'people',
+    title: 'People',
+    icon: 'people',
+    group: 'Account',
+    forAdmins: true,
+    load: () => import('./screens/people/people.tsx'),
+  },
+  {
+    name: 'you',
+    title: 'You',
+    icon: 'user',
+    group: 'Account',
+    load: () => import('./screens/you/you.tsx'),
+  },
+];

@@ -1,0 +1,124 @@
+import type { EndedReason, Hook } from '../../../../src/sdk/hooks.ts';
+import type { FeedKind, Kind } from '../../../../src/sdk/wire.ts';
+
+/** What each kind means to whoever subscribes to it, and where the record of such a notification may be. */
+export const kindWords: Readonly<Record<Kind, { readonly says: string; readonly example: string }>> = {
+  new_event: { says: 'Something new stands on the calendar.', example: '/events/512' },
+  new_project: { says: 'A project was created.', example: '/projects/27' },
+  new_task: { says: 'A task was added to a project.', example: '/tasks/1204' },
+  completed_task: { says: 'A task was ticked off. Its open subtasks are told of each on their own.', example: '/tasks/1204' },
+  new_subtask: { says: 'A subtask was added to a task.', example: '/subtasks/88' },
+  completed_subtask: { says: 'A subtask was ticked off, alone or with its task.', example: '/subtasks/88' },
+  new_client: { says: 'A client was created.', example: '/clients/9' },
+};
+
+const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', completed: 'completed' } as const;
+
+/** The noun of a kind and what happened to it: `event`, `created`. */
+export function partsOf(kind: string): { readonly noun: string; readonly verb: string } {
+  const [first = '', noun = kind] = kind.split('_', 2);
+  return { noun, verb: Object.entries(VERBS).find(([name]) => name === first)?.[1] ?? '' };
+}
+
+/** A kind as it is called: `Event created`. */
+export function kindTitle(kind: FeedKind | 'test'): string {
+  const { noun, verb } = partsOf(kind);
+  return `${noun.charAt(0).toUpperCase()}${noun.slice(1)} ${verb}`.trim();
+}
+
+/** An outcome that is no status: what happened, and what whoever runs the target can do. */
+const causes: Readonly<Record<string, readonly [what: string, advice: string]>> = {
+  timeout: ['no answer in time', 'Answer 200 first and work afterwards: the whole exchange has one deadline.'],
+  refused: ['connection refused', 'Nothing listens there. Start the receiver, or see whether its port is right.'],
+  reset: ['connection broken', 'The receiver, or something before it, closed the connection without an answer.'],
+  tls: ['TLS failed', 'Look at the certificate: its name, its end, and that the whole chain is sent.'],
+  no_such_name: ['the name does not exist', 'Look at the spelling of the host and at its DNS record.'],
+  forbidden: [
+    'address not allowed',
+    'The name leads into a network that nothing may be sent to. Whoever runs the service can open it.',
+  ],
+  protocol: ['not an HTTP answer', 'Something listens there that does not speak HTTP, or not the one the address says.'],
+};
+
+/** Faults of the service itself; they never count. */
+const faults: Readonly<Record<string, string>> = {
+  no_file_handle: 'the service had no file handle left',
+  no_local_port: 'the service had no local port left',
+  no_route: 'the service had no way to the network',
+  no_resolver: 'no name server answered the service',
+  no_memory: 'the service had no memory left',
+  stopped: 'the service was stopped',
+  broken: 'the service failed',
+};
+
+/** What an attempt came to, in words: `answered 500`. Empty before the first. */
+export function outcomeWords(outcome: string): string {
+  if (outcome === '') return 'nothing sent yet';
+  if (/^\d+$/.test(outcome)) return `answered ${outcome}`;
+  return causes[outcome]?.[0] ?? faults[outcome] ?? outcome;
+}
+
+/** What to do about an outcome; undefined where there is nothing to do. */
+export function adviceFor(outcome: string): string | undefined {
+  if (outcome === '200' || outcome === '') return undefined;
+  const status = Number(outcome);
+  if (outcome === '401') return '401 means: not wanted any more. Answer 200 to go on being told.';
+  if (outcome === '404') return 'The receiver has nothing at this path. See whether the address is whole.';
+  if (outcome === '429') return 'The receiver asks for fewer. Let it take the notification, answer 200, and work later.';
+  if (status >= 500) return 'The receiver broke. Its log will have the Webhook-Id of the notification.';
+  if (status >= 400) return 'The receiver refuses the notification. Let it answer 200 to a POST without authentication.';
+  if (status >= 300) return 'Redirects are not followed. Subscribe the address that it leads to.';
+  if (status > 200) return 'Only 200 counts as delivered. Answer exactly 200.';
+  if (faults[outcome] !== undefined) return 'A fault of the service: it never counts, and the attempt is made again.';
+  return causes[outcome]?.[1];
+}
+
+/** Why a hook ended, in a few words, and what to do. */
+export function endedWords({ ended_reason, last_outcome }: Hook): { readonly why: string; readonly todo: string } {
+  const known: Readonly<Record<EndedReason, { why: string; todo: string }>> = {
+    '': { why: 'ended', todo: '' },
+    deleted: { why: 'deleted', todo: 'Somebody unsubscribed it. Restore it if that was a mistake.' },
+    answered_401: {
+      why: 'its target answered 401',
+      todo: 'That means: not wanted any more. If it is wanted, let the target answer 200, then restore the hook.',
+    },
+    three_failures: {
+      why: `three failures in a row, the last: ${outcomeWords(last_outcome)}`,
+      todo: `${adviceFor(last_outcome) ?? 'Repair the receiver.'} Then restore the hook: it is sent what it missed.`,
+    },
+    user_deleted: {
+      why: 'its user was deleted',
+      todo: 'It cannot live again. Whoever needs it subscribes a hook of their own.',
+    },
+  };
+  return known[ended_reason];
+}
+
+/** An address without the part that is to stay unknown: where it goes, and its last letters. */
+export function cutTarget(address: string): string {
+  if (!URL.canParse(address)) return address;
+  const { origin, pathname, search } = new URL(address);
+  const secret = pathname + search;
+  if (secret === '/') return address;
+  return `${origin}/…${secret.length >= 20 ? secret.slice(-4) : ''}`;
+}
+
+/** The host of an address. */
+export function hostOf(address: string): string {
+  return URL.canParse(address) ? new URL(address).host : address;
+}
+
+/** The part of a record's address that follows `/v2`: `/events/512`. */
+export function pathOf(resourceUrl: string): string {
+  return resourceUrl.slice(resourceUrl.lastIndexOf('/v2/') + 3);
+}
+
+/** The body of a notification, as it is sent. */
+export function bodyOf(resourceUrl: string): string {
+  return JSON.stringify({ resource_url: resourceUrl });
+}
+
+/** A number with its noun: `1 hook`, `1,204 hooks`. */
+export function counted(count: number | string, noun: string, plural = `${noun}s`): string {
+  return `${Number(count).toLocaleString('en')} ${Number(count) === 1 ? noun : plural}`;
+}

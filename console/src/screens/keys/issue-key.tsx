@@ -1,0 +1,155 @@
+import { useState } from 'preact/hooks';
+import type { IssuedKey } from '../../../../src/sdk/keys.ts';
+import type { User } from '../../../../src/sdk/users.ts';
+import { client } from '../../client.ts';
+import { Code, quoted, speaker } from '../../design/api-call.tsx';
+import { Button } from '../../design/button.tsx';
+import { Dialog } from '../../design/dialog.tsx';
+import { Select, TextField } from '../../design/field.tsx';
+import { Note } from '../../design/state.tsx';
+import { explain, faultsOf } from '../../load.ts';
+import { nameOf } from '../../names.ts';
+import { me } from '../../session.ts';
+import { PermissionGrid } from './permission-grid.tsx';
+import { widest } from './permissions.ts';
+
+const lives = [
+  { value: '30d', text: '30 days' },
+  { value: '90d', text: '90 days' },
+  { value: '365d', text: 'a year' },
+  { value: '', text: 'without an end' },
+  { value: 'other', text: 'as I say…' },
+] as const;
+
+type Life = (typeof lives)[number]['value'];
+
+type IssueProps = {
+  /** To whom a key can be issued. */
+  readonly people: readonly User[];
+  readonly onIssued: () => void;
+  readonly onClose: () => void;
+};
+
+/** Issues a key, and shows it this once; what was shown is forgotten with the dialog. */
+export function IssueKey({ people, onIssued, onClose }: IssueProps) {
+  const [issued, setIssued] = useState<IssuedKey>();
+  if (issued !== undefined) return <Shown issued={issued} onClose={onClose} />;
+  return (
+    <Dialog title="Issue a key" isWide onClose={onClose}>
+      <IssueForm
+        people={people}
+        onClose={onClose}
+        onIssued={(key) => {
+          setIssued(key);
+          onIssued();
+        }}
+      />
+    </Dialog>
+  );
+}
+
+type FormProps = Pick<IssueProps, 'people' | 'onClose'> & { readonly onIssued: (key: IssuedKey) => void };
+
+function IssueForm({ people, onIssued, onClose }: FormProps) {
+  const [label, setLabel] = useState('');
+  const [userId, setUserId] = useState(me().user.user_id);
+  const [life, setLife] = useState<Life>('90d');
+  const [free, setFree] = useState('');
+  const owner = people.find(({ user_id }) => user_id === userId) ?? me().user;
+  const among = widest(owner.role);
+  const [wanted, setWanted] = useState(among);
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const permissions = among.filter((one) => wanted.includes(one));
+  const faults = faultsOf(error);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    const expires = life === 'other' ? free.trim() : life;
+    try {
+      onIssued(await client.keys.create({ label, permissions, user_id: userId, expires }));
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="stack" onSubmit={submit}>
+      {error !== undefined && Object.keys(faults).length === 0 && <Note tone="bad">{explain(error)}</Note>}
+      <TextField
+        label="What it is for"
+        placeholder="Release bot"
+        value={label}
+        onInput={setLabel}
+        autoFocus
+        autoComplete="off"
+        maxLength={255}
+        fault={faults.label}
+        hint="So that you know later which program stops when you revoke it."
+      />
+      <div class="pair">
+        {people.length > 1 && (
+          <Select
+            label="Whose key"
+            value={userId}
+            options={people.map((user) => ({ value: user.user_id, text: nameOf(user) }))}
+            onChange={setUserId}
+            fault={faults.user_id}
+            hint="What it creates is theirs, and their hooks are told."
+          />
+        )}
+        <Select
+          label="It works for"
+          value={life}
+          options={lives}
+          onChange={setLife}
+          hint={life === '' ? 'Until somebody revokes it.' : 'Then it ends by itself.'}
+        />
+        {life === 'other' && (
+          <TextField
+            label="How long"
+            placeholder="12h"
+            value={free}
+            onInput={setFree}
+            required
+            fault={faults.expires}
+            hint="12h, 45d, or a moment in UTC: 2027-01-31 18:00:00"
+          />
+        )}
+      </div>
+      <PermissionGrid chosen={permissions} among={among} onChange={setWanted} />
+      {owner.role === 'member' && (
+        <p class="small soft">A member’s key can change neither people nor the account: no key is wider than its user.</p>
+      )}
+      <div class="ends">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="primary" type="submit" disabled={isBusy || permissions.length === 0}>
+          {isBusy ? 'Issuing…' : 'Issue the key'}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function Shown({ issued, onClose }: { issued: IssuedKey; onClose: () => void }) {
+  const curl = [
+    `curl ${quoted(`${speaker.baseUrl}/v2/user`)}`,
+    `-H ${quoted(`domain: ${speaker.domain}`)}`,
+    `-H ${quoted(`key: ${issued.key}`)}`,
+  ].join(' \\\n  ');
+  return (
+    <Dialog title={`Your new key${issued.label === '' ? '' : `: ${issued.label}`}`} isWide isFirm onClose={onClose}>
+      <Note tone="warn">
+        Copy it now. It is shown this once: the service keeps a hash of it, and nobody can read it again.
+      </Note>
+      <Code label="The key" text={issued.key} />
+      <p class="soft">Try it. It answers whose key it is:</p>
+      <Code label="A call with the key" text={curl} />
+      <div class="ends">
+        <Button look="primary" onClick={onClose}>
+          I have copied it
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

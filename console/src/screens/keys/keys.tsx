@@ -1,0 +1,213 @@
+import { useState } from 'preact/hooks';
+import type { Key } from '../../../../src/sdk/keys.ts';
+import type { User } from '../../../../src/sdk/users.ts';
+import { client } from '../../client.ts';
+import type { ApiCall } from '../../design/api-call.tsx';
+import { Button } from '../../design/button.tsx';
+import { Ask } from '../../design/dialog.tsx';
+import { Choice } from '../../design/field.tsx';
+import { Icon } from '../../design/icon.tsx';
+import { Menu } from '../../design/menu.tsx';
+import { Empty, Page } from '../../design/page.tsx';
+import { Badge, Note, Waiting } from '../../design/state.tsx';
+import { all, attempt, useLoaded } from '../../load.ts';
+import { Moment, momentOf } from '../../moments.tsx';
+import { nameOf } from '../../names.ts';
+import { place, setQuery } from '../../router.ts';
+import { isAdmin, me } from '../../session.ts';
+import { IssueKey } from './issue-key.tsx';
+import { NarrowKey } from './narrow-key.tsx';
+import { inWords } from './permissions.ts';
+import './keys.css';
+
+const WEEK_MS = 7 * 86_400_000;
+
+type Filters = { readonly isEnded: boolean; readonly isOwn: boolean };
+
+/** What the address says is to be shown. */
+function filtersOf(query: URLSearchParams): Filters {
+  return { isEnded: query.get('state') === 'ended', isOwn: query.get('of') === 'me' || !isAdmin() };
+}
+
+/** The keys of the interface: what each may do, whose it is, when it was last used. */
+export default function Keys() {
+  const filters = filtersOf(place.value.query);
+  const { user } = me();
+  const keys = useLoaded(
+    (signal) => all(client.keys.each(filters.isOwn ? { user_id: user.user_id } : {}, { signal })),
+    [filters.isOwn],
+  );
+  const people = useLoaded((signal) => all(client.users.each({}, { signal })), []);
+  const [open, setOpen] = useState<{ what: 'issue' } | { what: 'narrow' | 'revoke'; key: Key }>();
+  const shown = keys.data?.filter((key) => isOver(key) === filters.isEnded).reverse();
+  const close = () => setOpen(undefined);
+  return (
+    <Page
+      title="Keys"
+      lead="With a key, a program calls the interface in somebody’s name. It may do less than they may, never more."
+      calls={callsOf(filters, user)}
+      actions={
+        <Button look="primary" icon="plus" onClick={() => setOpen({ what: 'issue' })}>
+          Issue a key
+        </Button>
+      }
+    >
+      <div class="row">
+        <Choice
+          label="Which keys"
+          value={filters.isEnded ? 'ended' : 'live'}
+          options={[
+            { value: 'live', text: 'In force' },
+            { value: 'ended', text: 'Ended' },
+          ]}
+          onChange={(state) => setQuery({ state: state === 'ended' ? state : undefined })}
+        />
+        {isAdmin() && (
+          <Choice
+            label="Whose keys"
+            value={filters.isOwn ? 'me' : 'all'}
+            options={[
+              { value: 'all', text: 'Everybody’s' },
+              { value: 'me', text: 'Mine' },
+            ]}
+            onChange={(of) => setQuery({ of: of === 'me' ? of : undefined })}
+          />
+        )}
+      </div>
+      {keys.fault !== undefined && <Note tone="bad">{keys.fault}</Note>}
+      {shown === undefined && keys.fault === undefined && <Waiting />}
+      {shown?.length === 0 && <Nothing {...filters} onIssue={() => setOpen({ what: 'issue' })} />}
+      {shown !== undefined && shown.length > 0 && (
+        <ul class="card list" aria-label="Keys">
+          {shown.map((key) => (
+            <KeyRow
+              key={key.id}
+              shown={key}
+              owner={people.data?.find(({ user_id }) => user_id === key.user_id)}
+              onNarrow={() => setOpen({ what: 'narrow', key })}
+              onRevoke={() => setOpen({ what: 'revoke', key })}
+            />
+          ))}
+        </ul>
+      )}
+      {open?.what === 'issue' && (
+        <IssueKey people={issuable(people.data ?? [])} onIssued={keys.reload} onClose={close} />
+      )}
+      {open?.what === 'narrow' && <NarrowKey narrowed={open.key} onDone={keys.reload} onClose={close} />}
+      {open?.what === 'revoke' && (
+        <Ask
+          title={`Revoke ${labelOf(open.key)}?`}
+          yes="Revoke"
+          onClose={close}
+          onYes={async () => {
+            await attempt(() => client.keys.revoke(open.key.id), 'Revoked. Whoever calls with it is refused now.');
+            keys.reload();
+          }}
+        >
+          Every call with it is refused from this moment on, and it cannot be brought back. Hooks that were made with it
+          stay.
+        </Ask>
+      )}
+    </Page>
+  );
+}
+
+type RowProps = {
+  readonly shown: Key;
+  readonly owner: User | undefined;
+  readonly onNarrow: () => void;
+  readonly onRevoke: () => void;
+};
+
+function KeyRow({ shown, owner, onNarrow, onRevoke }: RowProps) {
+  return (
+    <li>
+      <Icon name="key" />
+      <div class="grow">
+        <div class="row">
+          <strong>{labelOf(shown)}</strong>
+          <State of={shown} />
+        </div>
+        <p class="small soft">
+          {[owner === undefined ? 'Somebody who has left' : nameOf(owner), ...inWords(shown.permissions)].join(' · ')}
+        </p>
+      </div>
+      <div class="facts">
+        <span>Last used</span>
+        <Moment at={shown.last_used} />
+        <span>{isOver(shown) ? 'Ended' : 'Ends'}</span>
+        {shown.revoked === '1' ? <span>by hand</span> : <Moment at={shown.expires} />}
+      </div>
+      {!isOver(shown) && (
+        <Menu
+          label={`What to do with ${labelOf(shown)}`}
+          items={[
+            { text: 'Rename or narrow…', icon: 'pencil', onPick: onNarrow },
+            { text: 'Revoke…', icon: 'trash', isDanger: true, onPick: onRevoke },
+          ]}
+        />
+      )}
+    </li>
+  );
+}
+
+function State({ of: key }: { readonly of: Key }) {
+  if (key.revoked === '1') return <Badge tone="bad">revoked</Badge>;
+  const left = (momentOf(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) - Date.now();
+  if (left <= 0) return <Badge>expired</Badge>;
+  return left < WEEK_MS ? <Badge tone="warn">ends soon</Badge> : <Badge tone="good">in force</Badge>;
+}
+
+function Nothing({ isEnded, isOwn, onIssue }: Filters & { readonly onIssue: () => void }) {
+  if (isEnded) {
+    return (
+      <Empty icon="key" title="No key has ended">
+        <p>Keys that were revoked or have expired stay listed here, so that one can tell later what they were.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon="key" title={isOwn ? 'You have no key' : 'Nobody has a key'}>
+      <p>
+        Give each program a key of its own, with no more than it needs: when one leaks, you revoke that one, and the
+        others go on.
+      </p>
+      <Button look="primary" icon="plus" onClick={onIssue}>
+        Issue the first key
+      </Button>
+    </Empty>
+  );
+}
+
+const labelOf = (key: Key) => (key.label === '' ? `Key ${key.id}` : key.label);
+
+const isOver = (key: Key) =>
+  key.revoked === '1' || (momentOf(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) <= Date.now();
+
+/** To whom the caller may issue keys: themselves, and as admin all who do not stand above them. */
+function issuable(people: readonly User[]): readonly User[] {
+  const { user } = me();
+  if (!isAdmin()) return [user];
+  return people.filter(({ role }) => user.role === 'owner' || role !== 'owner');
+}
+
+function callsOf({ isOwn }: Filters, user: User): readonly ApiCall[] {
+  const body = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
+  return [
+    {
+      says: isOwn ? 'List your keys' : 'List the keys of everybody',
+      method: 'GET',
+      path: isOwn ? `/keys?user_id=${user.user_id}` : '/keys',
+      sdk: isOwn ? `keys.list({ user_id: '${user.user_id}' })` : 'keys.list()',
+    },
+    { says: 'Issue a key', method: 'POST', path: '/keys', body, sdk: `keys.create(${JSON.stringify(body)})` },
+    {
+      says: 'Take permissions from a key',
+      method: 'PUT',
+      path: '/keys/1',
+      body: { permissions: ['events:read'] },
+      sdk: "keys.update('1', { permissions: ['events:read'] })",
+    },
+    { says: 'Revoke a key', method: 'DELETE', path: '/keys/1', sdk: "keys.revoke('1')" },
+  ];
+}

@@ -1,0 +1,57 @@
+import { useState } from 'preact/hooks';
+import type { Key } from '../../../../src/sdk/keys.ts';
+import { client } from '../../client.ts';
+import { Button } from '../../design/button.tsx';
+import { Dialog } from '../../design/dialog.tsx';
+import { TextField } from '../../design/field.tsx';
+import { Note } from '../../design/state.tsx';
+import { tell } from '../../design/toast.tsx';
+import { explain, faultsOf } from '../../load.ts';
+import { PermissionGrid } from './permission-grid.tsx';
+
+type NarrowProps = { readonly narrowed: Key; readonly onDone: () => void; readonly onClose: () => void };
+
+/** Names a key anew and takes permissions from it. */
+export function NarrowKey({ narrowed, onDone, onClose }: NarrowProps) {
+  const [label, setLabel] = useState(narrowed.label);
+  const [permissions, setPermissions] = useState(narrowed.permissions);
+  const [error, setError] = useState<unknown>();
+  const taken = narrowed.permissions.length - permissions.length;
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    try {
+      await client.keys.update(narrowed.id, { label, ...(taken > 0 && { permissions }) });
+      tell(taken > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
+      onClose();
+      onDone();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const faults = faultsOf(error);
+  return (
+    <Dialog title="Change a key" isWide onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        {error !== undefined && faults.label === undefined && <Note tone="bad">{explain(error)}</Note>}
+        <TextField
+          label="What it is for"
+          value={label}
+          onInput={setLabel}
+          autoComplete="off"
+          maxLength={255}
+          fault={faults.label}
+        />
+        <PermissionGrid chosen={permissions} among={narrowed.permissions} onChange={setPermissions} />
+        <Note tone={taken > 0 ? 'warn' : 'info'}>
+          A key only ever becomes narrower: what is taken from it cannot be given back. For more, issue another one.
+        </Note>
+        <div class="ends">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit">
+            {taken > 0 ? `Take ${taken} ${taken === 1 ? 'permission' : 'permissions'} away` : 'Save'}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,44 @@
+import { type Permission, type PermissionArea, permissionAreas } from '../../../../src/sdk/keys.ts';
+import type { Role } from '../../../../src/sdk/users.ts';
+
+export const ways = ['read', 'write'] as const;
+
+export type Way = (typeof ways)[number];
+
+/** Everything there is, in the order in which it is shown. */
+export const everyPermission: readonly Permission[] = permissionAreas.flatMap((area) =>
+  ways.map((way): Permission => `${area}:${way}`),
+);
+
+/** What a key of such a user may do at most. */
+export function widest(role: Role): readonly Permission[] {
+  if (role !== 'member') return everyPermission;
+  return everyPermission.filter((permission) => permission !== 'users:write' && permission !== 'company:write');
+}
+
+/** What each area is to a reader. */
+export const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readonly says: string }>> = {
+  events: { name: 'Events', says: 'the calendar' },
+  clients: { name: 'Clients', says: 'whom projects are for' },
+  projects: { name: 'Projects', says: 'with their colours and dates' },
+  tasks: { name: 'Tasks', says: 'and their subtasks' },
+  hooks: { name: 'Hooks', says: 'and the feed, and deliveries' },
+  keys: { name: 'Keys', says: 'never wider than this one' },
+  users: { name: 'People', says: 'changed by admins alone' },
+  company: { name: 'Account', says: 'its name and address' },
+};
+
+/** What a key may do, in a few words: `Reads everything`, `Changes events, tasks`. */
+export function inWords(permissions: readonly Permission[]): readonly string[] {
+  if (permissions.length === 0) return ['May only ask who it is'];
+  if (permissions.length === everyPermission.length) return ['Everything'];
+  const areasOf = (way: Way) => permissionAreas.filter((area) => permissions.includes(`${area}:${way}`));
+  const said = (verb: string, areas: readonly PermissionArea[]) => {
+    if (areas.length === 0) return [];
+    const missing = permissionAreas.filter((area) => !areas.includes(area));
+    const listed = (some: readonly PermissionArea[]) => some.map((area) => areaNames[area].name.toLowerCase()).join(', ');
+    if (missing.length === 0) return [`${verb} everything`];
+    return [missing.length < 3 ? `${verb} all but ${listed(missing)}` : `${verb} ${listed(areas)}`];
+  };
+  return [...said('Reads', areasOf('read')), ...said('Changes', areasOf('write'))];
+}

@@ -1,0 +1,43 @@
+import { signal } from '@preact/signals';
+import type { Company } from '../../src/sdk/company.ts';
+import { CarillonError } from '../../src/sdk/errors.ts';
+import type { User } from '../../src/sdk/users.ts';
+import { client } from './client.ts';
+import { speaker } from './design/api-call.tsx';
+
+/** Who has signed in, and to which account. */
+export type Session = { readonly user: User; readonly company: Company };
+
+/** `unknown` until the service has answered; undefined when nobody has signed in. */
+export const session = signal<Session | 'unknown' | undefined>('unknown');
+
+/** Asks who has signed in. */
+export async function findSession(): Promise<void> {
+  try {
+    const [user, company] = await Promise.all([client.user.get(), client.company.get()]);
+    speaker.domain = company.domain;
+    session.value = { user, company };
+  } catch (error) {
+    if (!isSignedOut(error)) throw error;
+    session.value = undefined;
+  }
+}
+
+export async function signOut(): Promise<void> {
+  await client.signOut();
+  session.value = undefined;
+}
+
+/** Whether an error says that the session has ended; whoever sees it is shown the way in. */
+export function isSignedOut(error: unknown): boolean {
+  return error instanceof CarillonError && error.code === 'signed_out';
+}
+
+/** Who has signed in; for what is only shown to somebody who has. */
+export function me(): Session {
+  const { value } = session;
+  if (value === undefined || value === 'unknown') throw new Error('nobody has signed in');
+  return value;
+}
+
+export const isAdmin = () => me().user.role !== 'member';

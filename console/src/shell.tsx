@@ -1,0 +1,108 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { Button } from './design/button.tsx';
+import { Icon } from './design/icon.tsx';
+import { Note, Waiting } from './design/state.tsx';
+import { attempt, explain } from './load.ts';
+import { place, to } from './router.ts';
+import { type Screen, type ScreenProps, screens } from './screens.ts';
+import { isAdmin, me, signOut } from './session.ts';
+import { ThemeButton } from './theme.tsx';
+import './shell.css';
+
+const isPlain = location.protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(location.hostname);
+
+/** What is around every screen: where else to go, and who is here. */
+export function Shell() {
+  const { path } = place.value;
+  const [name, ...rest] = path;
+  const screen = screens.find((one) => one.name === name) ?? screens[0];
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [name]);
+  if (screen === undefined) return null;
+  return (
+    <div class="shell">
+      <button type="button" class="button skip" onClick={() => document.querySelector<HTMLElement>('main h1')?.focus()}>
+        Skip to content
+      </button>
+      {isPlain && (
+        <p class="banner">
+          This page came over plain http: whoever sits on the way can read along. Put a proxy with a certificate in
+          front.
+        </p>
+      )}
+      <div class="bar">
+        <Button look="quiet" icon="menu" label="Menu" pressed={isOpen} onClick={() => setOpen(!isOpen)} />
+        <strong>{screen.title}</strong>
+      </div>
+      <Side current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
+      <main>
+        <ScreenLoader key={screen.name} screen={screen} rest={rest} />
+      </main>
+    </div>
+  );
+}
+
+function Side({ current, isOpen, onLeave }: { current: Screen; isOpen: boolean; onLeave: () => void }) {
+  const { user, company } = me();
+  const groups = ['Plan', 'Integrate', 'Account'] as const;
+  return (
+    <aside class="side" data-open={isOpen} onKeyDown={(event) => event.key === 'Escape' && onLeave()}>
+      <a class="brand" href={to('calendar')}>
+        <img src="./bell.svg" alt="" />
+        <span class="grow">
+          Carillon
+          <small class="cut">{company.company_name}</small>
+        </span>
+      </a>
+      {groups.map((group) => (
+        <nav key={group} aria-label={group}>
+          <h2>{group}</h2>
+          <ul>
+            {screens
+              .filter((screen) => screen.group === group && (!screen.forAdmins || isAdmin()))
+              .map(({ name, title, icon }) => (
+                <li key={name}>
+                  <a href={to(name)} aria-current={name === current.name ? 'page' : undefined} onClick={onLeave}>
+                    <Icon name={icon} />
+                    {title}
+                  </a>
+                </li>
+              ))}
+          </ul>
+        </nav>
+      ))}
+      <div class="who">
+        <a class="grow cut" href={to('you')}>
+          {user.user_name.trim() === '' ? user.email : user.user_name}
+        </a>
+        <ThemeButton />
+        <Button look="quiet" icon="signOut" label="Sign out" onClick={() => attempt(signOut)} />
+      </div>
+    </aside>
+  );
+}
+
+/** A screen comes when somebody goes there. */
+function ScreenLoader({ screen, rest }: { screen: Screen; rest: readonly string[] }) {
+  const [found, setFound] = useState<{ Component?: ComponentType<ScreenProps>; fault?: string }>({});
+  const load = () =>
+    screen
+      .load()
+      .then((module) => setFound({ Component: module.default }))
+      .catch((error: unknown) => setFound({ fault: explain(error) }));
+  useEffect(() => void load(), [screen]);
+  const { Component, fault } = found;
+  if (Component !== undefined) return <Component rest={rest} />;
+  return (
+    <div class="page">
+      {fault === undefined ? (
+        <Waiting />
+      ) : (
+        <Note tone="bad">
+          This screen could not be fetched: {fault} <Button onClick={load}>Try again</Button>
+        </Note>
+      )}
+    </div>
+  );
+}

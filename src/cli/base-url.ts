@@ -1,0 +1,26 @@
+import type { Command } from 'commander';
+import { loadConfig } from '../config/load.ts';
+import { environmentName, options } from '../config/options.ts';
+import { Refusal } from './refusal.ts';
+
+/** The option of a command that says where the service is. */
+export type BaseUrlFlags = { readonly baseUrl?: string };
+
+const { baseUrl, host, port } = options;
+
+/** Gives a command `--base-url`. */
+export function addBaseUrlOption(command: Command): Command {
+  return command.option(`--${baseUrl.flag} <${baseUrl.shape}>`, `${baseUrl.says} Also ${environmentName(baseUrl.flag)}.`);
+}
+
+/** Where the service is: as `carillon serve` has it in the same environment, unless it is said here. */
+export function readBaseUrl(flags: BaseUrlFlags): string {
+  const names = [baseUrl, host, port].map(({ flag }) => environmentName(flag));
+  const environment = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  const loaded = loadConfig({ flags: flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }, environment });
+  if ('faults' in loaded) throw new Refusal(loaded.faults);
+  const { config } = loaded;
+  if (config.baseUrl !== undefined) return config.baseUrl;
+  if (config.port === 0) throw new Refusal(['Nobody knows the port beforehand: say with --base-url where the service is.']);
+  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
+}

@@ -1,0 +1,77 @@
+import type { Caller } from '../access.ts';
+import { Problem, type ProblemCode } from '../problems.ts';
+import { type Authenticate, type CallerOf, type Confirm, callerByKey } from './auth.ts';
+import { type Knock, refuseForeign } from './origin.ts';
+import type { Input, Route } from './route.ts';
+import type { SessionCookie } from './session-cookie.ts';
+
+/** A door to the rows: the prefix they are mounted under, and how a caller is known there. */
+export type Door = {
+  readonly prefix: string;
+  readonly rows: readonly Route[];
+  /** Why such a request may not come here at all, whoever sends it; undefined if it may. */
+  refuse(request: Knock): Problem | undefined;
+  readonly callerOf: CallerOf;
+  readonly confirm: Confirm;
+  /** What whoever is not known is answered. */
+  readonly stranger: ProblemCode;
+  /** By what one gets in, which every 401 has to say (RFC 9110, 11.6.1). */
+  readonly challenge: string;
+  /** Who may keep answers; undefined where the key in the request tells them apart. */
+  readonly cacheControl: string | undefined;
+  /** Hears of every single record that was fetched here, at the path of a row, with the ids in it. It is not waited for. */
+  readonly onFetched?: (caller: Caller, path: string, ids: Input['ids']) => void;
+};
+
+/** By which the interface is entered. */
+export const KEY_CHALLENGE = 'Key realm="carillon"';
+
+/** The first door: headers `key` and `domain`. A cookie is not looked at. */
+export function keyDoor(
+  rows: readonly Route[],
+  keys: { authenticate: Authenticate; confirm: Confirm },
+  onFetched: NonNullable<Door['onFetched']>,
+): Door {
+  return {
+    prefix: '/v2',
+    rows,
+    refuse: () => undefined,
+    callerOf: callerByKey(keys.authenticate),
+    confirm: keys.confirm,
+    stranger: 'unauthorized',
+    challenge: KEY_CHALLENGE,
+    cacheControl: undefined,
+    onFetched,
+  };
+}
+
+/** Looks the token of a session up. */
+export type AuthenticateSession = (token: string) => ReturnType<Authenticate>;
+
+/** The second door: the console's own pages, with the cookie of a session. A key is not looked at. */
+export function consoleDoor(
+  rows: readonly Route[],
+  sessions: { authenticate: AuthenticateSession; confirm: Confirm },
+  { cookie, baseUrl }: { cookie: SessionCookie; baseUrl: () => string },
+): Door {
+  return {
+    prefix: '/console/api',
+    rows,
+    refuse: refuseForeign(baseUrl),
+    async callerOf(request) {
+      const token = cookie.read(request);
+      return token === undefined ? undefined : sessions.authenticate(token);
+    },
+    confirm: sessions.confirm,
+    stranger: 'signed_out',
+    challenge: 'Session realm="carillon"',
+    cacheControl: 'no-store',
+  };
+}
+
+/** Why a request does not get past a door; undefined if it does. */
+export async function turnedAway(door: Door, request: Knock): Promise<Problem | undefined> {
+  const refused = door.refuse(request);
+  if (refused !== undefined) return refused;
+  return (await door.callerOf(request)) === undefined ? new Problem(door.stranger) : undefined;
+}

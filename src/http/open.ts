@@ -1,0 +1,85 @@
+import type { FastifyInstance } from 'fastify';
+import type { Clock } from '../clock.ts';
+import { AccountWrite } from '../store/account.ts';
+import type { Holding, Queries, Store } from '../store/store.ts';
+import type { Door } from './door.ts';
+import type { JsonSchema } from './fields.ts';
+import type { SessionCookie } from './session-cookie.ts';
+
+/** What reaches an open address: nobody is known yet. */
+export type Visit = {
+  readonly body: unknown;
+  /** The visitor's address, and what browser it says it is. */
+  readonly source: string;
+  readonly agent: string;
+  /** The token of the session that the browser has; it may have ended. */
+  readonly token: string | undefined;
+  readonly now: number;
+  readonly read: Queries;
+  /** A transaction within one account, of a user of it. */
+  within<T>(
+    where: { readonly accountId: number; readonly userId: number; readonly holding: Holding },
+    work: (write: AccountWrite) => Promise<T>,
+  ): Promise<T>;
+};
+
+/** What an open address answers, and what becomes of the browser's session: another one, or none any more. */
+export type OpenAnswer = {
+  readonly body: unknown;
+  readonly session?: { readonly token: string; readonly lifeMs: number } | 'forgotten';
+};
+
+/** An address of the console that is open to whoever comes from its pages: how one gets in, and out. */
+export type OpenRoute = {
+  readonly method: 'POST' | 'DELETE';
+  /** Below `/console`. */
+  readonly path: string;
+  readonly says: string;
+  readonly body: JsonSchema | undefined;
+  run(visit: Visit): Promise<OpenAnswer>;
+};
+
+export type OpenPorts = { readonly store: Store; readonly clock: Clock; readonly cookie: SessionCookie };
+
+/** Mounts the open addresses of a door beside it: what the door refuses, whoever sends it, they refuse, too. */
+export function mountOpen(app: FastifyInstance, rows: readonly OpenRoute[], door: Door, ports: OpenPorts): void {
+  const { store, clock, cookie } = ports;
+  app.register(
+    async (scope) => {
+      scope.addHook('onRequest', async (request, reply) => {
+        request.door = door;
+        reply.header('cache-control', 'no-store');
+        const refused = door.refuse(request.raw);
+        if (refused !== undefined) throw refused;
+      });
+      for (const row of rows) {
+        scope.route({
+          method: row.method,
+          url: row.path,
+          handler: async (request, reply) => {
+            const source = request.ip;
+            const answer = await row.run({
+              body: request.body,
+              source,
+              agent: request.headers['user-agent'] ?? '',
+              token: cookie.read(request.raw),
+              now: clock.now(),
+              read: store.read,
+              within: ({ accountId, userId, holding }, work) =>
+                store.write((tx) =>
+                  work(new AccountWrite(tx, accountId, clock.now(), holding, { userId, keyId: 0, source })),
+                ),
+            });
+            // Given up meanwhile: it has had its answer.
+            if (reply.sent) return reply;
+            const { session } = answer;
+            if (session === 'forgotten') reply.header('set-cookie', cookie.forgotten());
+            else if (session !== undefined) reply.header('set-cookie', cookie.kept(session.token, session.lifeMs));
+            return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
+          },
+        });
+      }
+    },
+    { prefix: '/console' },
+  );
+}

@@ -1,0 +1,203 @@
+import type { Caller } from '../../access.ts';
+import { type DeliveryKind, type Kind, nounOf, resourceUrl } from '../../delivery/kinds.ts';
+import type { Shown } from '../../http/fields.ts';
+import type { Given } from '../../http/query.ts';
+import type { AccountView } from '../../store/account.ts';
+import { owed, settled } from '../deliveries/actions.ts';
+import { getHook } from '../hooks/actions.ts';
+import { type Reach, reachOf } from '../notifications/reach.ts';
+import { type activityFields, type activityParameters, type OutcomeRow, USUAL_ENTRIES } from './schema.ts';
+
+/** How far back one call looks, in positions, for entries that the caller is shown. */
+const POSITIONS_A_CALL = 100_000;
+
+/** Deliveries of one page: the page ends before more of them. */
+const MOST_DELIVERIES = 1_000;
+
+type ActivityRow = Shown<typeof activityFields>;
+type Wanted = Given<typeof activityParameters>;
+
+/** `next`: the cursor before which to go on, undefined at the end. */
+export type Past = { readonly rows: readonly ActivityRow[]; readonly next: number | undefined };
+
+/**
+ * What happened before a cursor, the newest first, and what came of each at the hooks it was owed to. Positions are given
+ * out in the order of the commits, so that nothing comes in between while others write. Who may see what is as in the feed.
+ */
+export async function listActivity(view: AccountView, caller: Caller, wanted: Wanted, baseUrl: string): Promise<Past> {
+  const { hook_id: hookId, limit = USUAL_ENTRIES } = wanted;
+  const reach = hookId === undefined ? reachOf(caller, wanted) : await reachOfHook(view, caller, wanted, hookId);
+  const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
+  const before = Math.min(wanted.before ?? position + 1, position + 1);
+  const found = await occurrencesBefore(view, reach, before, limit);
+  const { deliveries, completeFrom } = await deliveriesOf(view, found.occurrences, hookId);
+  const complete = found.occurrences.filter((one, index) => index === 0 || one.position >= completeFrom);
+  const rows = complete
+    .map((one) => shown(one, deliveries.get(one.position) ?? [], baseUrl))
+    .filter((row) => hookId === undefined || row.deliveries.length > 0);
+  const isCut = complete.length < found.occurrences.length;
+  return { rows, next: isCut ? complete.at(-1)?.position : found.next };
+}
+
+/** What a hook can have been told of: what its user caused, of its kind. Whoever may see the hook may see that. */
+async function reachOfHook(view: AccountView, caller: Caller, wanted: Wanted, hookId: number): Promise<Reach> {
+  const { kinds } = reachOf(caller, wanted);
+  const { user_id: userId, event } = await getHook(view, caller, hookId);
+  return { userId: userId ?? 0, kinds: new Set([event ?? ''].filter((kind) => kinds.has(kind))) };
+}
+
+type Occurrence = {
+  readonly position: number;
+  readonly kind: string;
+  readonly user_id: number;
+  readonly record_id: number;
+  readonly occurred_at: number;
+};
+
+async function occurrencesBefore(
+  view: AccountView,
+  { userId, kinds }: Reach,
+  before: number,
+  limit: number,
+): Promise<{ occurrences: Occurrence[]; next: number | undefined }> {
+  const lowest = before - POSITIONS_A_CALL;
+  let query = view
+    .selectFrom('occurrences')
+    .select([
+      'occurrences.position',
+      'occurrences.kind',
+      'occurrences.user_id',
+      'occurrences.record_id',
+      'occurrences.occurred_at',
+    ])
+    .where('occurrences.position', '<', before)
+    .where('occurrences.position', '>=', lowest);
+  if (userId !== undefined) query = query.where('occurrences.user_id', '=', userId);
+  const occurrences =
+    kinds.size === 0
+      ? []
+      : await query
+          .where('occurrences.kind', 'in', [...kinds])
+          .orderBy('occurrences.position', 'desc')
+          .limit(limit)
+          .execute();
+  const reached = occurrences.length < limit ? lowest : (occurrences.at(-1)?.position ?? lowest);
+  const oldest = await view
+    .selectFrom('occurrences')
+    .select('occurrences.position')
+    .orderBy('occurrences.position')
+    .limit(1)
+    .executeTakeFirst();
+  return { occurrences, next: oldest === undefined || oldest.position >= reached ? undefined : reached };
+}
+
+type Deliveries = ReadonlyMap<number, readonly OutcomeRow[]>;
+
+/** By position; those at `completeFrom` and above are all there. */
+async function deliveriesOf(
+  view: AccountView,
+  occurrences: readonly Occurrence[],
+  hookId: number | undefined,
+): Promise<{ deliveries: Deliveries; completeFrom: number }> {
+  if (occurrences.length === 0) return { deliveries: new Map(), completeFrom: 0 };
+  const positions = occurrences.map(({ position }) => position);
+  const [waiting, past] = [await owedAt(view, positions, hookId), await settledAt(view, positions, hookId)];
+  const completeFrom = Math.max(...[waiting, past].map(completeAbove));
+  const found = [...waiting, ...past].sort((one, other) => one.id - other.id);
+  const [tries, fetches] = [await triesOf(view, found), await fetchesOf(view, found)];
+  const rows = found.map((row) => {
+    const fetchedAt = fetches.get(fetchName(row)) ?? 0;
+    return {
+      position: row.position ?? 0,
+      outcome: {
+        id: row.id,
+        hook_id: row.hook_id,
+        target_url: row.target_url,
+        user_id: row.user_id,
+        state: row.state,
+        last_outcome: tries.get(row.id)?.outcome ?? '',
+        attempts: tries.get(row.id)?.count ?? 0,
+        milliseconds: tries.get(row.id)?.milliseconds ?? 0,
+        owed_at: row.date_created,
+        date_settled: row.date_settled,
+        fetched_at: fetchedAt >= row.date_created ? fetchedAt : null,
+      },
+    };
+  });
+  const byPosition = Map.groupBy(rows, ({ position }) => position);
+  const deliveries = new Map([...byPosition].map(([at, all]) => [at, all.map(({ outcome }) => outcome)]));
+  return { deliveries, completeFrom };
+}
+
+/** Where a query that was cut off has reached, the rest of that position may be missing. */
+function completeAbove(rows: readonly { readonly position: number | null }[]): number {
+  return rows.length < MOST_DELIVERIES ? 0 : (rows.at(-1)?.position ?? 0) + 1;
+}
+
+function owedAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
+  let query = owed(view)
+    .select(['owed.position', 'hooks.target as target_url'])
+    .where('owed.position', 'in', positions);
+  if (hookId !== undefined) query = query.where('owed.hook_id', '=', hookId);
+  return query.orderBy('owed.position', 'desc').limit(MOST_DELIVERIES).execute();
+}
+
+function settledAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
+  let query = settled(view)
+    .leftJoin('hooks', 'hooks.hook_id', 'settled.hook_id')
+    .select(['settled.position', 'hooks.target as target_url'])
+    .where('settled.position', 'in', positions);
+  if (hookId !== undefined) query = query.where('settled.hook_id', '=', hookId);
+  return query.orderBy('settled.position', 'desc').limit(MOST_DELIVERIES).execute();
+}
+
+type Found = { readonly id: number; readonly user_id: number; readonly kind: string; readonly record_id: number };
+type Tries = { readonly count: number; readonly outcome: string; readonly milliseconds: number };
+
+/** How often each was attempted, and how the last attempt went. */
+async function triesOf(view: AccountView, found: readonly Found[]): Promise<ReadonlyMap<number, Tries>> {
+  const tries = new Map<number, Tries>();
+  if (found.length === 0) return tries;
+  const rows = await view
+    .selectFrom('attempts')
+    .select(['attempts.delivery_id', 'attempts.outcome', 'attempts.milliseconds'])
+    .where(
+      'attempts.delivery_id',
+      'in',
+      found.map(({ id }) => id),
+    )
+    .orderBy('attempts.attempt_id')
+    .execute();
+  for (const { delivery_id, ...last } of rows) {
+    tries.set(delivery_id, { ...last, count: (tries.get(delivery_id)?.count ?? 0) + 1 });
+  }
+  return tries;
+}
+
+type Fetch = { readonly user_id: number; readonly noun: string; readonly record_id: number };
+
+const nameOf = ({ user_id, noun, record_id }: Fetch) => `${user_id} ${noun} ${record_id}`;
+
+function fetchName({ user_id, kind, record_id }: Found): string {
+  return nameOf({ user_id, noun: nounOf(kind as DeliveryKind), record_id });
+}
+
+/** When the users who were told have last fetched what they were told of. */
+async function fetchesOf(view: AccountView, found: readonly Found[]): Promise<ReadonlyMap<string, number>> {
+  if (found.length === 0) return new Map();
+  const distinct = <T>(values: readonly T[]) => [...new Set(values)];
+  const rows = await view
+    .selectFrom('fetches')
+    .select(['fetches.user_id', 'fetches.noun', 'fetches.record_id', 'fetches.fetched_at'])
+    .where('fetches.user_id', 'in', distinct(found.map(({ user_id }) => user_id)))
+    .where('fetches.noun', 'in', distinct(found.map(({ kind }) => nounOf(kind as DeliveryKind))))
+    .where('fetches.record_id', 'in', distinct(found.map(({ record_id }) => record_id)))
+    .execute();
+  return new Map(rows.map((row) => [nameOf(row), row.fetched_at]));
+}
+
+function shown(occurrence: Occurrence, deliveries: readonly OutcomeRow[], baseUrl: string): ActivityRow {
+  const { position, ...rest } = occurrence;
+  const resource_url = resourceUrl(baseUrl, rest.kind as Kind, rest.record_id);
+  return { ...rest, cursor: position, resource_url, deliveries };
+}

@@ -1,0 +1,41 @@
+import { answerSchema, present } from '../../http/fields.ts';
+import { readQuery } from '../../http/query.ts';
+import type { Route } from '../../http/route.ts';
+import { listActivity } from './actions.ts';
+import { activityFields, activityParameters } from './schema.ts';
+
+/** Of the console alone. */
+export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/activity',
+      says: 'Everything that happened, the newest first, with what came of it at each hook.',
+      permission: 'hooks:read',
+      parameters: activityParameters,
+      body: undefined,
+      status: 200,
+      answer: {
+        type: 'object',
+        required: ['data', 'next'],
+        properties: {
+          data: { type: 'array', items: answerSchema(activityFields) },
+          next: {
+            type: 'string',
+            pattern: '^\\d*$',
+            description: 'The cursor before which to go on; empty at the end.',
+          },
+        },
+      },
+      records: [],
+      problems: [],
+      conditional: false,
+      mode: 'read',
+      async run(view, caller, input) {
+        const given = readQuery(activityParameters, input.query);
+        const { rows, next } = await listActivity(view, caller, given, baseUrl());
+        return { body: { data: rows.map((row) => present(activityFields, row)), next: String(next ?? '') } };
+      },
+    },
+  ];
+}

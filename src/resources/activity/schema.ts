@@ -1,0 +1,81 @@
+import { type Kind, kinds } from '../../delivery/kinds.ts';
+import {
+  answerSchema,
+  type Field,
+  key,
+  present,
+  type Shown,
+  shownId,
+  shownMoment,
+  shownNumber,
+  shownText,
+} from '../../http/fields.ts';
+import { parseId } from '../../http/ids.ts';
+import { pagingParameters } from '../../http/paging.ts';
+import { idParameter, type Parameter, wordParameter } from '../../http/query.ts';
+
+/** What came of an occurrence at one hook. */
+const outcomeFields = {
+  id: key('Identifier of the delivery.'),
+  hook_id: shownId('The hook it is owed to.'),
+  target_url: shownText('The address that is told; empty when the hook is not kept any more.'),
+  user_id: shownId('Whose hook it is.'),
+  state: shownText('owed, delivered or undelivered, as with deliveries.'),
+  last_outcome: shownText('What the last attempt came to. Empty before the first.'),
+  attempts: shownNumber('How many attempts were made.'),
+  milliseconds: shownNumber('How long the last one took.'),
+  owed_at: shownMoment('When it became owed, UTC.'),
+  date_settled: shownMoment('When it was delivered or given up, UTC.'),
+  fetched_at: shownMoment('When a key of the user has last fetched the record, if that was after it became owed, UTC.'),
+};
+
+export type OutcomeRow = Shown<typeof outcomeFields>;
+
+const deliveries: Field<readonly OutcomeRow[], 'shown'> = {
+  mode: 'shown',
+  says: 'What came of it at each hook it was owed to; of an occurrence that more than 1000 hooks are told of, at as many.',
+  accepts: {},
+  parse: () => [],
+  initial: undefined,
+  answers: { type: 'array', items: answerSchema(outcomeFields) },
+  show: (rows) => rows.map((row) => present(outcomeFields, row)),
+};
+
+/** An occurrence, with what came of it. */
+export const activityFields = {
+  cursor: key('Its place in the account.'),
+  kind: shownText('What happened.'),
+  resource_url: shownText('The address of the record; of a deleted one, where it was.'),
+  record_id: shownId('The record.'),
+  user_id: shownId('Who caused it.'),
+  occurred_at: shownMoment('When it happened, UTC.'),
+  deliveries,
+};
+
+/** Entries of one page, at the most, and when nothing is said. */
+const MOST_ENTRIES = 200;
+export const USUAL_ENTRIES = 50;
+
+export const activityParameters = {
+  before: {
+    says: 'The cursor before which to go on; left out: from the newest.',
+    schema: { type: 'string', pattern: '^\\d{1,16}$' },
+    must: 'must be a cursor that was answered before',
+    read: parseId,
+  } as Parameter<number>,
+  limit: {
+    ...pagingParameters.limit,
+    says: `How many entries to answer; more than ${MOST_ENTRIES} is taken as ${MOST_ENTRIES}.`,
+    schema: { type: 'integer', minimum: 1, default: USUAL_ENTRIES },
+    read(text: string) {
+      const limit = pagingParameters.limit.read(text);
+      return limit === undefined ? undefined : Math.min(limit, MOST_ENTRIES);
+    },
+  } as Parameter<number>,
+  kind: wordParameter('Of this kind alone.', Object.keys(kinds) as Kind[]),
+  hook_id: idParameter('What this hook was owed alone; whoever may see the hook may see that.'),
+  scope: wordParameter('own: what you caused; account: what anybody of the account did, for admins.', [
+    'own',
+    'account',
+  ]),
+};

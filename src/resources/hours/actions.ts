@@ -1,0 +1,69 @@
+import { sql } from 'kysely';
+import type { Caller } from '../../access.ts';
+import type { Shown } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import type { AccountView } from '../../store/account.ts';
+import { ownerOf } from '../owner.ts';
+import { attemptsIn, count, isDelivered, lastStretches } from '../tally.ts';
+import type { hourFields, hourParameters } from './schema.ts';
+
+type HourRow = Shown<typeof hourFields>;
+
+const HOUR_MS = 3_600_000;
+const HOURS = 24;
+
+/**
+ * The last 24 hours of each hook, this one the last of them, also those without an attempt: so a page of hours is one of
+ * hooks, and only the attempts of these are counted.
+ */
+export async function listHours(
+  view: AccountView,
+  caller: Caller,
+  given: Given<typeof hourParameters>,
+  { limit, offset }: Paging,
+): Promise<Page<HourRow>> {
+  let hooks = view.selectFrom('hooks').where('hooks.user_id', '=', ownerOf(caller, given.user_id));
+  if (given.hook_id !== undefined) hooks = hooks.where('hooks.hook_id', '=', given.hook_id);
+  const { total } = await hooks.select(count.as('total')).executeTakeFirstOrThrow();
+  const first = Math.floor(offset / HOURS);
+  const rows = await hooks
+    .select('hooks.hook_id')
+    .orderBy('hooks.hook_id')
+    .offset(first)
+    .limit(Math.ceil((offset + limit) / HOURS) - first)
+    .execute();
+  const hookIds = rows.map((row) => row.hook_id);
+  const hours = await hoursOf(view, hookIds);
+  const skipped = offset - first * HOURS;
+  return { rows: hours.slice(skipped, skipped + limit), total: total * HOURS };
+}
+
+async function hoursOf(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {
+  if (hookIds.length === 0) return [];
+  const stretches = lastStretches(view.now, HOUR_MS, HOURS).toReversed();
+  const found = new Map<string, HourRow>();
+  for (const stretch of stretches) {
+    const sums = await attemptsIn(view, stretch, sql`attempts.hook_id in (${sql.join(hookIds)})`)
+      .select(['attempts.hook_id', isDelivered.as('delivered'), count.as('attempts')])
+      .select(sql<number>`cast(sum(attempts.milliseconds) as bigint)`.as('milliseconds'))
+      .groupBy(['attempts.hook_id', isDelivered])
+      .execute();
+    for (const [hookId, both] of Map.groupBy(sums, (row) => row.hook_id)) {
+      found.set(`${hookId} ${stretch.from}`, hourOf(hookId, stretch.from, both));
+    }
+  }
+  return hookIds.flatMap((hookId) =>
+    stretches.map(({ from }) => found.get(`${hookId} ${from}`) ?? hourOf(hookId, from, [])),
+  );
+}
+
+type Sums = { readonly delivered: number; readonly attempts: number; readonly milliseconds: number };
+
+function hourOf(hookId: number, hour: number, sums: readonly Sums[]): HourRow {
+  const delivered = sums.find((row) => row.delivered === 1)?.attempts ?? 0;
+  const failed = sums.find((row) => row.delivered === 0)?.attempts ?? 0;
+  const took = sums.reduce((sum, row) => sum + row.milliseconds, 0);
+  const milliseconds = Math.round(took / Math.max(1, delivered + failed));
+  return { hook_id: hookId, hour, delivered, failed, milliseconds };
+}

@@ -1,0 +1,127 @@
+import { type Expression, type SqlBool, sql } from 'kysely';
+import { type Caller, isAdmin } from '../../access.ts';
+import type { Shown } from '../../http/fields.ts';
+import type { AccountView } from '../../store/account.ts';
+import { attemptsIn, count, isDelivered, lastStretches } from '../tally.ts';
+import type { MinuteRow, overviewFields } from './schema.ts';
+
+type OverviewRow = Shown<typeof overviewFields>;
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
+const MINUTES = 60;
+
+/** Minutes that are counted in one look. */
+const MINUTES_A_LOOK = 10;
+
+/** When so many attempts of the last minutes were counted, the minutes before are left out. */
+const MOST_ATTEMPTS = 200_000;
+
+/** Lanes that are looked at for what is owed to them. */
+const MOST_LANES = 10_000;
+
+/** How deliveries go at this moment: for admins of the account, for others of their own hooks. */
+export async function getOverview(view: AccountView, caller: Caller): Promise<OverviewRow> {
+  const userId = isAdmin(caller) ? undefined : caller.userId;
+  return { ...(await lanesNow(view, userId)), ...(await hooksNow(view, userId)), ...(await lastHour(view, userId)) };
+}
+
+/** The hooks of a user, or of all. */
+function hooksOf(view: AccountView, userId: number | undefined) {
+  const hooks = view.selectFrom('hooks');
+  return userId === undefined ? hooks : hooks.where('hooks.user_id', '=', userId);
+}
+
+/** What is owed to live hooks, from lane to lane along an index, however much is owed on each or to ended ones. */
+async function lanesNow(view: AccountView, userId: number | undefined) {
+  const { accountId } = view;
+  const lanes = await hooksOf(view, userId)
+    .where('hooks.date_ended', 'is', null)
+    .where(
+      sql<SqlBool>`hooks.hook_id in (
+        with recursive lanes (hook_id) as (
+          select min(owed.hook_id) from owed where owed.account_id = ${accountId}
+          union all
+          select (select min(owed.hook_id) from owed where owed.account_id = ${accountId} and owed.hook_id > lanes.hook_id)
+          from lanes where lanes.hook_id is not null
+        ) select lanes.hook_id from lanes where lanes.hook_id is not null limit ${MOST_LANES})`,
+    )
+    .select([
+      sql<number>`(select count(*) from owed where owed.hook_id = hooks.hook_id)`.as('owed'),
+      // Along the lane; a test, which has no position, is made at once.
+      sql<number | null>`(select owed.owed_at from owed where owed.hook_id = hooks.hook_id
+        and owed.position is not null order by owed.position limit 1)`.as('oldest'),
+    ])
+    .execute();
+  const oldest = lanes.map((lane) => lane.oldest).filter((at) => at !== null);
+  return {
+    owed: lanes.reduce((sum, lane) => sum + lane.owed, 0),
+    oldest_owed_at: oldest.length === 0 ? null : oldest.reduce((first, at) => Math.min(first, at)),
+  };
+}
+
+async function hooksNow(view: AccountView, userId: number | undefined) {
+  const numberOf = async (...conditions: Expression<SqlBool>[]) => {
+    const query = conditions.reduce((hooks, one) => hooks.where(one), hooksOf(view, userId));
+    return (await query.select(count.as('hooks')).executeTakeFirstOrThrow()).hooks;
+  };
+  const today = Math.floor(view.now / DAY_MS) * DAY_MS;
+  return {
+    hooks_live: await numberOf(sql`hooks.date_ended is null`),
+    lanes_failing: await numberOf(sql`hooks.date_ended is null`, sql`hooks.failures > 0`),
+    hooks_ended_today: await numberOf(sql`hooks.date_ended is not null`, sql`hooks.date_ended >= ${today}`),
+  };
+}
+
+async function lastHour(view: AccountView, userId: number | undefined) {
+  const [newest] = lastStretches(view.now, MINUTE_MS, 1);
+  const end = newest?.until ?? view.now;
+  const byMinute = new Map<number, { delivered: number; failed: number }>();
+  const byMs = new Map<number, number>();
+  let total = 0;
+  let since = end;
+  while (since > end - MINUTES * MINUTE_MS && total < MOST_ATTEMPTS) {
+    const from = since - MINUTES_A_LOOK * MINUTE_MS;
+    for (const row of await attemptsByMinute(view, { from, until: since }, userId)) {
+      const sums = byMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
+      sums[row.delivered === 1 ? 'delivered' : 'failed'] += row.attempts;
+      byMinute.set(row.minute, sums);
+      byMs.set(row.milliseconds, (byMs.get(row.milliseconds) ?? 0) + row.attempts);
+      total += row.attempts;
+    }
+    since = from;
+  }
+  const minutes = lastStretches(view.now, MINUTE_MS, (end - since) / MINUTE_MS)
+    .toReversed()
+    .map(
+      ({ from }): MinuteRow => ({ minute: from, ...(byMinute.get(from / MINUTE_MS) ?? { delivered: 0, failed: 0 }) }),
+    );
+  const sumOf = (name: 'delivered' | 'failed') => minutes.reduce((sum, minute) => sum + (minute[name] ?? 0), 0);
+  return {
+    delivered_last_hour: sumOf('delivered'),
+    failed_last_hour: sumOf('failed'),
+    p50_ms: quantile(byMs, total, 0.5),
+    p95_ms: quantile(byMs, total, 0.95),
+    attempts_since: since,
+    minutes,
+  };
+}
+
+function attemptsByMinute(view: AccountView, stretch: { from: number; until: number }, userId: number | undefined) {
+  const minute = sql<number>`attempts.attempted_at / ${sql.lit(MINUTE_MS)}`;
+  const own = sql<SqlBool>`attempts.hook_id in (${hooksOf(view, userId).select('hooks.hook_id')})`;
+  return attemptsIn(view, stretch, userId === undefined ? undefined : own)
+    .select([minute.as('minute'), isDelivered.as('delivered'), 'attempts.milliseconds', count.as('attempts')])
+    .groupBy([minute, isDelivered, 'attempts.milliseconds'])
+    .execute();
+}
+
+/** The least number of milliseconds that so large a part of all attempts did not exceed; 0 where there was none. */
+function quantile(byMs: ReadonlyMap<number, number>, total: number, part: number): number {
+  let below = 0;
+  for (const [milliseconds, attempts] of [...byMs].sort(([one], [other]) => one - other)) {
+    below += attempts;
+    if (below >= total * part) return milliseconds;
+  }
+  return 0;
+}

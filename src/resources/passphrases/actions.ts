@@ -1,0 +1,85 @@
+import type { Caller } from '../../access.ts';
+import { note } from '../../audit/actions.ts';
+import type { Created } from '../../http/fields.ts';
+import { invalidInput } from '../../problems.ts';
+import type { Passphrases } from '../../secrets.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { endSessions, withdrawLinks } from '../ways-in.ts';
+import type { passphraseFields } from './schema.ts';
+import type { Tries } from './tries.ts';
+
+/** A passphrase on its way: the hash that was there, and the one that is to be. */
+export type NewPassphrase = { readonly stored: string; readonly made: string };
+
+/**
+ * Before the transaction, since hashing takes long: is the present passphrase right, and what will be stored of the new
+ * one? Wrong tries are slowed down as at signing in.
+ */
+export async function preparePassphrase(
+  view: AccountView,
+  caller: Caller,
+  input: Created<typeof passphraseFields>,
+  { passphrases, tries }: { passphrases: Passphrases; tries: Tries },
+): Promise<NewPassphrase> {
+  mustBeUnlike(input.passphrase, await namesOf(view, caller.userId));
+  const stored = await storedOf(view, caller.userId);
+  const attempt = tries.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
+  const isRight = await attempt.judge(() => passphrases.matches(input.current, stored));
+  if (!isRight || stored === undefined) throw notTheCurrentOne();
+  return { stored, made: await passphrases.hash(input.passphrase) };
+}
+
+/** Sets the passphrase and ends the user's other sessions, and links that could set another one. */
+export async function changePassphrase(
+  write: AccountWrite,
+  caller: Caller,
+  { stored, made }: NewPassphrase,
+): Promise<{ user_id: number }> {
+  const { userId: user_id, sessionId: except } = caller;
+  if ((await storedOf(write, user_id)) !== stored) throw notTheCurrentOne();
+  await storePassphrase(write, user_id, made);
+  await endSessions(write, { userId: user_id, except }, 'a passphrase was set');
+  await withdrawLinks(write, { userId: user_id }, 'a passphrase was set');
+  return { user_id };
+}
+
+/** Sets a passphrase without asking who sets it: within `changePassphrase`, and for whoever comes by a link. */
+export async function storePassphrase(write: AccountWrite, userId: number, hash: string): Promise<void> {
+  await write
+    .insertInto('passphrases', { user_id: userId, passphrase_hash: hash, date_modified: write.now })
+    .onConflict((conflict) =>
+      conflict.column('user_id').doUpdateSet({ passphrase_hash: hash, date_modified: write.now }),
+    )
+    .execute();
+  note(write, { action: 'passphrase.set', subject: `user ${userId}` });
+}
+
+/** What is stored of a user's passphrase; undefined before one was set. */
+export async function storedOf(view: AccountView, userId: number): Promise<string | undefined> {
+  const row = await view
+    .selectFrom('passphrases')
+    .select('passphrases.passphrase_hash')
+    .where('passphrases.user_id', '=', userId)
+    .executeTakeFirst();
+  return row?.passphrase_hash;
+}
+
+/** What everybody would try first. */
+export function mustBeUnlike(passphrase: string, names: { readonly email: string; readonly domain: string }): void {
+  const plain = (text: string) => text.normalize('NFKC').trim().toLowerCase();
+  if (![names.email, names.domain].map(plain).includes(plain(passphrase))) return;
+  throw invalidInput([{ field: 'passphrase', message: 'must be neither your e-mail address nor the domain' }]);
+}
+
+async function namesOf(view: AccountView, userId: number): Promise<{ email: string; domain: string }> {
+  return view
+    .selectFrom('users')
+    .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
+    .select(['users.email', 'accounts.domain'])
+    .where('users.user_id', '=', userId)
+    .executeTakeFirstOrThrow();
+}
+
+function notTheCurrentOne() {
+  return invalidInput([{ field: 'current', message: 'is not your passphrase' }]);
+}

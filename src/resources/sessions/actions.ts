@@ -1,0 +1,107 @@
+import { type SqlBool, sql } from 'kysely';
+import { type Caller, isAdmin, outranks, type Role } from '../../access.ts';
+import { note } from '../../audit/actions.ts';
+import type { Shown } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { notFound, Problem } from '../../problems.ts';
+import { type Chance, hashToken, newToken } from '../../secrets.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import type { Store } from '../../store/store.ts';
+import { ownerOf } from '../owner.ts';
+import { pageOf } from '../pages.ts';
+import { endSessions } from '../ways-in.ts';
+import { browserOf } from './agent.ts';
+import { endOf, SESSION_MS, UNUSED_MS } from './life.ts';
+import type { sessionFields, sessionParameters } from './schema.ts';
+
+function live(view: AccountView) {
+  return view
+    .selectFrom('sessions')
+    .where('sessions.expires_at', '>', view.now)
+    .where('sessions.last_used', '>', view.now - UNUSED_MS);
+}
+
+/** Where the caller, or for admins another user, is signed in. */
+export async function listSessions(
+  view: AccountView,
+  caller: Caller,
+  given: Given<typeof sessionParameters>,
+  paging: Paging,
+): Promise<Page<Shown<typeof sessionFields>>> {
+  const owner = sql<SqlBool>`sessions.user_id = ${ownerOf(caller, given.user_id)}`;
+  const shown = live(view).selectAll('sessions').orderBy('sessions.session_id');
+  const page = await pageOf(live(view), shown, [owner], paging);
+  return {
+    ...page,
+    rows: page.rows.map((row) => ({
+      ...row,
+      id: row.session_id,
+      expires: endOf(row),
+      current: row.session_id === caller.sessionId,
+    })),
+  };
+}
+
+/** Ends a session: one's own, or for admins that of a user whose role is not above theirs. */
+export async function endSession(write: AccountWrite, caller: Caller, sessionId: number): Promise<void> {
+  const row = await live(write)
+    .innerJoin('users', 'users.user_id', 'sessions.user_id')
+    .select(['sessions.user_id', 'users.role'])
+    .where('sessions.session_id', '=', sessionId)
+    .executeTakeFirst();
+  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
+  if (outranks(row.role as Role, caller.role)) {
+    throw new Problem('not_permitted', {
+      detail: 'The session of a user whose role is above your own is not yours to end.',
+    });
+  }
+  await endSessions(write, { userId: row.user_id, only: sessionId }, 'ended by hand');
+}
+
+/** A session that was just opened: its secret, for the cookie alone. */
+export type Opened = { readonly userId: number; readonly token: string; readonly lifeMs: number };
+
+/** Opens a session for whoever has shown who they are. */
+export async function openSession(
+  write: AccountWrite,
+  { userId, agent }: { userId: number; agent: string },
+  chance: Chance,
+): Promise<Opened> {
+  const token = newToken(chance);
+  const row = await write.insertRow('sessions', {
+    user_id: userId,
+    token_hash: hashToken(token),
+    date_created: write.now,
+    last_used: write.now,
+    expires_at: write.now + SESSION_MS,
+    agent: browserOf(agent),
+    source: write.by.source,
+  });
+  note(write, { action: 'login.opened', subject: `session ${row.session_id}`, detail: { user_id: String(userId) } });
+  return { userId, token, lifeMs: SESSION_MS };
+}
+
+const ROWS_A_WRITE = 500;
+
+/** Drops sessions that have ended by themselves, a little at a time; answers how many. */
+export async function dropSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
+  let total = 0;
+  while (!isStopped()) {
+    const dropped = await store.write(async ({ queries }) => {
+      const old = queries
+        .selectFrom('sessions')
+        .select('session_id')
+        .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - UNUSED_MS)]))
+        .limit(ROWS_A_WRITE);
+      const { numDeletedRows } = await queries
+        .deleteFrom('sessions')
+        .where('session_id', 'in', old)
+        .executeTakeFirstOrThrow();
+      return Number(numDeletedRows);
+    });
+    total += dropped;
+    if (dropped < ROWS_A_WRITE) return total;
+  }
+  return total;
+}

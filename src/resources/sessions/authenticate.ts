@@ -1,0 +1,107 @@
+import { type Caller, type Permission, permissionsOf, type Role } from '../../access.ts';
+import type { Clock } from '../../clock.ts';
+import type { Confirm } from '../../http/auth.ts';
+import type { AuthenticateSession } from '../../http/door.ts';
+import type { Log } from '../../log.ts';
+import { hashToken } from '../../secrets.ts';
+import { prepared } from '../../store/prepared.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import { Known, type Visitor } from '../known.ts';
+import { Uses } from '../uses.ts';
+import { endOf } from './life.ts';
+
+/** Finds callers by the token of a session, and remembers when each was last used, without a write per request. */
+export type SessionAuthenticator = {
+  readonly authenticate: AuthenticateSession;
+  readonly confirm: Confirm;
+  flush(): Promise<void>;
+};
+
+const findSession = prepared((queries, { hash }: { hash: string }) =>
+  queries
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.user_id', 'sessions.user_id')
+    .select([
+      'sessions.session_id',
+      'sessions.account_id',
+      'sessions.user_id',
+      'sessions.expires_at',
+      'sessions.last_used',
+      'users.role',
+    ])
+    .where('sessions.token_hash', '=', hash)
+    .where('users.date_deleted', 'is', null),
+);
+
+const findLive = prepared((queries, { sessionId, role }: { sessionId: number; role: Role }) =>
+  queries
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.user_id', 'sessions.user_id')
+    .select(['sessions.expires_at', 'sessions.last_used'])
+    .where('sessions.session_id', '=', sessionId)
+    .where('users.date_deleted', 'is', null)
+    .where('users.role', '=', role),
+);
+
+type SignedIn = Visitor & { readonly expiresAt: number };
+
+const sets = new Map<Role, ReadonlySet<Permission>>();
+
+/** In the console, people may do what their role may. */
+function permissionsIn(role: Role): ReadonlySet<Permission> {
+  const set = sets.get(role) ?? new Set(permissionsOf(role));
+  sets.set(role, set);
+  return set;
+}
+
+/** A token that is unknown, or of a session that has ended, finds nobody. */
+export function createSessionAuthenticator(ports: { store: Store; clock: Clock; log: Log }): SessionAuthenticator {
+  const { store, clock, log } = ports;
+  const known = new Known<SignedIn>(store);
+  const uses = new Uses({
+    store,
+    clock,
+    write: (queries, sessionId, at) =>
+      queries.updateTable('sessions').set({ last_used: at }).where('session_id', '=', sessionId).execute(),
+    failed: (err) => log.warn({ event: 'sessions.last_used_failed', err }),
+  });
+
+  const hasEnded = (expires_at: number, last_used: number) => endOf({ expires_at, last_used }) <= clock.now();
+
+  async function authenticate(token: string): Promise<Caller | undefined> {
+    const hash = hashToken(token);
+    const visitor = known.find(hash) ?? (await lookUp(hash));
+    if (visitor === undefined || hasEnded(visitor.expiresAt, visitor.lastUsed)) return undefined;
+    uses.note(visitor, visitor.caller.sessionId);
+    return visitor.caller;
+  }
+
+  async function lookUp(hash: string): Promise<SignedIn | undefined> {
+    const { changes } = known;
+    const [row] = await findSession(store.read, { hash });
+    if (row === undefined) return undefined;
+    const role = row.role as Role;
+    const caller: Caller = {
+      accountId: row.account_id,
+      userId: row.user_id,
+      role,
+      keyId: 0,
+      sessionId: row.session_id,
+      permissions: permissionsIn(role),
+      expiresAt: null,
+    };
+    const visitor = { caller, lastUsed: row.last_used, expiresAt: row.expires_at };
+    // What was read before something changed is good for this request alone.
+    if (changes === known.changes) known.add(hash, visitor);
+    return visitor;
+  }
+
+  async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
+    const visitor = tx.accessInDoubt ? undefined : known.of(caller);
+    if (visitor !== undefined) return !hasEnded(visitor.expiresAt, visitor.lastUsed);
+    const [row] = await findLive(tx.queries, { sessionId: caller.sessionId, role: caller.role });
+    return row !== undefined && !hasEnded(row.expires_at, row.last_used);
+  }
+
+  return { authenticate, confirm, flush: () => uses.flush() };
+}

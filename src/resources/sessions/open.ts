@@ -1,0 +1,116 @@
+import { creation } from '../../http/body.ts';
+import { type Created, present } from '../../http/fields.ts';
+import type { OpenAnswer, OpenRoute, Visit } from '../../http/open.ts';
+import { invalidInput, Problem } from '../../problems.ts';
+import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
+import type { AccountWrite } from '../../store/account.ts';
+import type { Queries } from '../../store/store.ts';
+import { storedOf } from '../passphrases/actions.ts';
+import type { Tries } from '../passphrases/tries.ts';
+import { endSessions } from '../ways-in.ts';
+import { type Opened, openSession } from './actions.ts';
+import { findPerson } from './person.ts';
+import { signedInFields, signInFields } from './schema.ts';
+
+export type SignInPorts = {
+  readonly chance: Chance;
+  readonly passphrases: Passphrases;
+  readonly tries: Tries;
+  /** Hears of every sign-in that was refused: the account and the user it named, 0 for none. */
+  readonly onRefused: (refused: { source: string; accountId: number; userId: number }) => void;
+};
+
+/** Signing in, and out. */
+export function sessionOpenRoutes(ports: SignInPorts): readonly OpenRoute[] {
+  const input = creation(signInFields);
+  return [
+    {
+      method: 'POST',
+      path: '/session',
+      says: 'Signs in with domain, email and passphrase.',
+      body: input.schema,
+      run: (visit) => signIn(visit, input.read(visit.body), ports),
+    },
+    {
+      method: 'DELETE',
+      path: '/session',
+      says: 'Signs out; also where nobody is signed in.',
+      body: undefined,
+      async run(visit) {
+        await signOut(visit, 'signed out');
+        return { body: [], session: 'forgotten' };
+      },
+    },
+  ];
+}
+
+/** One answer for all that may be wrong, after the same work, so that nothing can be probed. */
+async function signIn(
+  visit: Visit,
+  input: Created<typeof signInFields>,
+  { chance, passphrases, tries, onRefused }: SignInPorts,
+): Promise<OpenAnswer> {
+  const account = await findAccount(visit.read, input.domain);
+  const person = account === undefined ? undefined : await findPerson(visit.read, account.account_id, input.email);
+  const accountId = account?.account_id ?? 0;
+  const userId = person?.user_id ?? 0;
+  const who = person === undefined ? `${input.domain} ${input.email}`.toLowerCase() : `user ${userId}`;
+  const stored = person?.passphrase_hash ?? undefined;
+  const opened = (await tries.begin(who, visit.source).judge(() => passphrases.matches(input.passphrase, stored)))
+    ? await open()
+    : undefined;
+  if (opened === undefined) {
+    onRefused({ source: visit.source, accountId, userId });
+    throw new Problem('sign_in_refused');
+  }
+  await signOut(visit, 'signed in anew');
+  return signedIn(opened);
+
+  async function open(): Promise<Opened | undefined> {
+    // Hashed anew where a hash has become dearer since.
+    const anew = stored !== undefined && passphrases.isOutdated(stored) ? await passphrases.hash(input.passphrase) : '';
+    return visit.within({ accountId, userId, holding: 'beside' }, async (write) => {
+      // Set anew, or gone with its user, in the meantime.
+      if ((await storedOf(write, userId)) !== stored) return undefined;
+      if (anew !== '') await replaceHash(write, userId, anew);
+      return openSession(write, { userId, agent: visit.agent }, chance);
+    });
+  }
+}
+
+async function replaceHash(write: AccountWrite, userId: number, hash: string): Promise<void> {
+  await write
+    .updateTable('passphrases')
+    .set({ passphrase_hash: hash })
+    .where('passphrases.user_id', '=', userId)
+    .execute();
+}
+
+/** The account with a domain, or the only one where none is named. */
+async function findAccount(read: Queries, domain: string): Promise<{ account_id: number } | undefined> {
+  const accounts = read.selectFrom('accounts').select('account_id').limit(2);
+  if (domain !== '') return accounts.where('domain', '=', domain.toLowerCase()).executeTakeFirst();
+  const [only, ...more] = await accounts.execute();
+  if (more.length === 0) return only;
+  throw invalidInput([{ field: 'domain', message: 'is required: this service has several accounts' }]);
+}
+
+/** What whoever is signed in is told. */
+export function signedIn({ userId, token, lifeMs }: Opened): OpenAnswer {
+  return { body: { data: present(signedInFields, { user_id: userId }) }, session: { token, lifeMs } };
+}
+
+/** Ends the session that the browser has, if it has one. */
+export async function signOut(visit: Visit, because: 'signed out' | 'signed in anew'): Promise<void> {
+  if (visit.token === undefined) return;
+  const session = await visit.read
+    .selectFrom('sessions')
+    .select(['session_id', 'account_id', 'user_id'])
+    .where('token_hash', '=', hashToken(visit.token))
+    .executeTakeFirst();
+  if (session === undefined) return;
+  const { account_id: accountId, user_id: userId, session_id: only } = session;
+  await visit.within({ accountId, userId, holding: 'beside' }, (write) =>
+    endSessions(write, { userId, only }, because),
+  );
+}

@@ -1,0 +1,18 @@
+import { type SqlBool, sql } from 'kysely';
+import type { Queries } from '../../store/store.ts';
+
+/** A user of an account by e-mail address, compared without case, with what is stored of the passphrase, if one was set. */
+export async function findPerson(
+  read: Queries,
+  accountId: number,
+  email: string,
+): Promise<{ user_id: number; passphrase_hash: string | null } | undefined> {
+  return read
+    .selectFrom('users')
+    .leftJoin('passphrases', 'passphrases.user_id', 'users.user_id')
+    .select(['users.user_id', 'passphrases.passphrase_hash'])
+    .where('users.account_id', '=', accountId)
+    .where('users.date_deleted', 'is', null)
+    .where(sql<SqlBool>`fold(users.email) = fold(${email})`)
+    .executeTakeFirst();
+}

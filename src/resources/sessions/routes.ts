@@ -1,0 +1,21 @@
+import { list, type Route, remove } from '../../http/route.ts';
+import { endSession, listSessions } from './actions.ts';
+import { sessionFields, sessionParameters } from './schema.ts';
+
+export const sessionRoutes: readonly Route[] = [
+  list({
+    path: '/sessions',
+    says: 'Where you are signed in, or for admins another user.',
+    permission: undefined,
+    parameters: sessionParameters,
+    fields: sessionFields,
+    call: listSessions,
+  }),
+  remove({
+    path: '/sessions/{session_id}',
+    says: 'Ends a session: your own, or for admins that of another user.',
+    permission: undefined,
+    records: [],
+    call: (write, caller, ids) => endSession(write, caller, ids.session_id),
+  }),
+];

@@ -1,0 +1,19 @@
+import { answerSchema, shownText } from '../../http/fields.ts';
+import type { Parameter } from '../../http/query.ts';
+
+/** Whether an address would be taken as a target. */
+export const verdictFields = {
+  verdict: shownText('allowed, unresolved, forbidden, malformed or taken.'),
+  says: shownText('Why, in words that follow "target_url"; never an address.'),
+};
+
+export const verdictSchema = answerSchema(verdictFields);
+
+export const verdictParameters = {
+  target_url: {
+    says: 'The address, as far as it is written.',
+    schema: { type: 'string' },
+    must: 'must be given once',
+    read: (text) => text,
+  } as Parameter<string>,
+};

@@ -1,0 +1,67 @@
+import type { DeliveryState } from './deliveries.ts';
+import { fieldOf } from './resource.ts';
+import { type CallOptions, type Send, unexpected } from './transport.ts';
+import type { DateText, FeedKind, Id, Optional } from './wire.ts';
+
+/** What one hook was told of an occurrence, and whether its user has fetched the record since. */
+export type ToldHook = {
+  /** The delivery. */
+  readonly id: string;
+  readonly hook_id: string;
+  readonly target_url: string;
+  readonly user_id: string;
+  readonly state: DeliveryState;
+  readonly last_outcome: string;
+  /** How many attempts there were. */
+  readonly attempts: string;
+  /** How long the last of them took. */
+  readonly milliseconds: string;
+  readonly owed_at: DateText;
+  readonly date_settled: DateText;
+  /** When a key of the hook's user last fetched the record after it became owed; the zero moment if never. */
+  readonly fetched_at: DateText;
+};
+
+/** An occurrence with what came of it. */
+export type Occurrence = {
+  readonly cursor: string;
+  readonly kind: FeedKind;
+  readonly resource_url: string;
+  readonly record_id: string;
+  readonly user_id: string;
+  readonly occurred_at: DateText;
+  readonly deliveries: readonly ToldHook[];
+};
+
+/** Which occurrences, newest first. */
+export type ActivityFilters = Optional<{
+  /** Those before this cursor. */
+  before: string;
+  /** 1 to 200; default 50, more is taken as 200. */
+  limit: number;
+  kind: FeedKind;
+  hook_id: Id;
+  /** `account`: of everybody, for admins; default `own`. */
+  scope: 'own' | 'account';
+}>;
+
+/** A stretch of the activity, newest first; `next` is the cursor before which older ones lie, empty at the end. */
+export type ActivityStretch = { readonly data: readonly Occurrence[]; readonly next: string };
+
+/** What happened, and what came of it. */
+export interface Activity {
+  list(filters?: ActivityFilters, options?: CallOptions): Promise<ActivityStretch>;
+}
+
+/** The activity at `/activity`. */
+export function activity(send: Send): Activity {
+  return {
+    async list(filters = {}, options) {
+      const { status, body } = await send({ ...options, method: 'GET', path: ['activity'], query: filters });
+      if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
+        throw unexpected(status, `The answer is ${status} and holds no activity.`);
+      }
+      return body as ActivityStretch;
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import { Carillon, type CarillonOptions, transportTo } from './carillon.ts';
+import { type Invitations, invitations } from './invitations.ts';
+import { type Passphrase, passphrase } from './passphrase.ts';
+import { recordOf } from './resource.ts';
+import { type Sessions, sessions } from './sessions.ts';
+import type { CallOptions, Send } from './transport.ts';
+import type { DateText, Flag } from './wire.ts';
+
+/** Where the console's service is. How it authenticates is settled: by the cookie that signing in sets. */
+export type ConsoleOptions = Omit<CarillonOptions, 'auth' | 'basePath'>;
+
+/** What signing in takes. */
+export type SignIn = {
+  /** May be left out where the service has exactly one account. */
+  readonly domain?: string | undefined;
+  readonly email: string;
+  readonly passphrase: string;
+};
+
+/** Who has just signed in. */
+export type SignedIn = { readonly user_id: string };
+
+/** Whom a link is for. */
+export type Invited = {
+  readonly email: string;
+  readonly user_name: string;
+  readonly domain: string;
+  readonly company_name: string;
+  /** There is a passphrase, and another one is to be set. */
+  readonly has_passphrase: Flag;
+  readonly expires: DateText;
+};
+
+/** The browser's own cookie of this origin; a script neither sees nor sets it. */
+const byCookie = () => ({ credentials: 'same-origin' }) as const;
+
+/**
+ * The client of the console's pages: everything that a client with a key can, for whoever is signed in in this browser,
+ * and what only the console has. Calls reject with `signed_out` when nobody is. An `idempotencyKey` is not looked at.
+ */
+export class CarillonConsole extends Carillon {
+  readonly sessions: Sessions;
+  readonly invitations: Invitations;
+  readonly passphrase: Passphrase;
+  readonly #open: Send;
+
+  constructor(options: ConsoleOptions) {
+    const own: CarillonOptions = { ...options, auth: byCookie, basePath: '/console/api' };
+    super(own);
+    const send = transportTo(own);
+    this.sessions = sessions(send);
+    this.invitations = invitations(send);
+    this.passphrase = passphrase(send);
+    this.#open = transportTo({ ...own, basePath: '/console' });
+  }
+
+  /** Signs in. Errors: `sign_in_refused`, whatever is wrong; `too_many_tries`; `invalid_input` naming the field. */
+  async signIn(input: SignIn, options?: CallOptions): Promise<SignedIn> {
+    return recordOf(await this.#open({ ...options, method: 'POST', path: ['session'], body: input }));
+  }
+
+  /** Signs out; also where nobody is signed in. */
+  async signOut(options?: CallOptions): Promise<void> {
+    await this.#open({ ...options, method: 'DELETE', path: ['session'] });
+  }
+
+  /** Whom a link is for. Errors: `not_found` when it was used, has expired, or never was. */
+  async invitation(token: string, options?: CallOptions): Promise<Invited> {
+    return recordOf(await this.#open({ ...options, method: 'POST', path: ['invitation'], body: { token } }));
+  }
+
+  /** Sets the passphrase of whom a link is for, and signs in. Errors: `not_found`, `invalid_input`. */
+  async welcome(token: string, passphrase: string, options?: CallOptions): Promise<SignedIn> {
+    return recordOf(await this.#open({ ...options, method: 'POST', path: ['welcome'], body: { token, passphrase } }));
+  }
+}

@@ -1,0 +1,37 @@
+import { deletes, type Lists, lists } from './resource.ts';
+import type { CallOptions, Send } from './transport.ts';
+import type { DateText, Flag, Id, Optional, Window } from './wire.ts';
+
+/** A browser that is signed in. */
+export type Session = {
+  readonly id: string;
+  readonly user_id: string;
+  readonly date_created: DateText;
+  readonly last_used: DateText;
+  /** When it ends by itself unless it is used before. */
+  readonly expires: DateText;
+  /** The browser, in words. */
+  readonly agent: string;
+  /** The address they signed in from. */
+  readonly source: string;
+  /** It is the one that asks. */
+  readonly current: Flag;
+};
+
+/** Filters of the list of sessions. */
+export type SessionFilters = Window &
+  Optional<{
+    /** Whose; for admins. */
+    user_id: Id;
+  }>;
+
+/** Sessions, ordered by id: one's own, or for admins another user's. */
+export interface Sessions extends Lists<Session, SessionFilters> {
+  /** Ends one at once. Errors: `not_found`, `not_permitted`. */
+  end(id: Id, options?: CallOptions): Promise<void>;
+}
+
+/** Sessions at `/sessions`. */
+export function sessions(send: Send): Sessions {
+  return { ...lists<Session, SessionFilters>(send, 'sessions'), end: deletes(send, 'sessions').delete };
+}
