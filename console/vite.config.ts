@@ -7,7 +7,7 @@ const calendarAsModule: Plugin = {
   transform(code, id) {
     if (!id.includes('@event-calendar/build/dist/event-calendar.min.js')) return;
     return {
-      code: `${code}\nexport const { createCalendar, destroyCalendar, DayGrid, TimeGrid, List, Interaction } = EventCalendar;`,
+      code: `${code}\nexport const { create, destroy } = EventCalendar;`,
       map: null,
     };
   },

@@ -45,7 +45,9 @@ export type AppPorts = {
   readonly metrics: Metrics;
   readonly doors: readonly Door[];
   /** The open addresses beside a door, and the cookie that they set; undefined where nobody can sign in. */
-  readonly open?: { readonly door: Door; readonly rows: readonly OpenRoute[]; readonly cookie: SessionCookie } | undefined;
+  readonly open?:
+    | { readonly door: Door; readonly rows: readonly OpenRoute[]; readonly cookie: SessionCookie }
+    | undefined;
   readonly health: HealthPorts;
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
@@ -165,9 +167,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
       ms: Math.round(reply.elapsedTime * 10) / 10,
       from: request.ip,
       ...(request.problem === undefined ? {} : { problem: request.problem }),
-      ...(request.caller === undefined
-        ? {}
-        : whoIs(request.caller)),
+      ...(request.caller === undefined ? {} : whoIs(request.caller)),
     });
     done();
   });

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { CarillonError } from '../../src/sdk/errors.ts';
 import { tell } from './design/toast.tsx';
-import { isSignedOut, session } from './session.ts';
+import { endSession, isSignedOut } from './session.ts';
 
 /** What was asked for: there, on its way, or what went wrong. What was there stays in view while it is asked for again. */
 export type Loaded<T> = {
@@ -58,20 +58,53 @@ export async function all<T>(records: AsyncIterable<T>): Promise<readonly T[]> {
 /** What went wrong, and what to do, in words for whoever sits there. */
 export function explain(error: unknown): string {
   if (isSignedOut(error)) {
-    session.value = undefined;
+    endSession();
     return 'You have been signed out.';
   }
   if (!(error instanceof CarillonError)) return error instanceof Error ? error.message : String(error);
+  if (error.code === 'sign_in_refused') return 'These do not belong together. Check the email and the passphrase.';
+  if (error.code === 'too_many_tries')
+    return `Too many wrong tries from here. Wait ${span(error.retryAfterS ?? 60)}, then try again.`;
   if (error.code === 'connection') return 'The service cannot be reached. Check that it runs, and try again.';
   if (error.code === 'timeout') return 'The service took too long. Try again; what was sent may have been done.';
   if (error.code === 'not_permitted') return `You may not do that. ${error.message}`;
   return error.message;
 }
 
+/** Seconds in words. */
+export const span = (seconds: number) => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
+
 /** What is wrong with each field, by its name. */
 export function faultsOf(error: unknown): Readonly<Record<string, string>> {
   if (!(error instanceof CarillonError)) return {};
   return Object.fromEntries((error.errors ?? []).map(({ field, message }) => [field, `${field} ${message}`]));
+}
+
+/** What a form does when it is sent: whether it is under way, and what went wrong. */
+export type Submission = {
+  readonly isBusy: boolean;
+  /** What is wrong with each field, by its name. */
+  readonly faults: Readonly<Record<string, string>>;
+  /** What went wrong where no field is to blame. */
+  readonly fault: string | undefined;
+  submit(event: Event): Promise<void>;
+};
+
+/** Sends a form, once at a time. */
+export function useSubmission(work: () => Promise<unknown>): Submission {
+  const [state, setState] = useState<Omit<Submission, 'submit'>>({ isBusy: false, faults: {}, fault: undefined });
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setState({ ...state, isBusy: true });
+    try {
+      await work();
+      setState({ isBusy: false, faults: {}, fault: undefined });
+    } catch (error) {
+      const faults = faultsOf(error);
+      setState({ isBusy: false, faults, fault: Object.keys(faults).length === 0 ? explain(error) : undefined });
+    }
+  };
+  return { ...state, submit };
 }
 
 /** Does something, and says so; or says what went wrong. Answers whether it was done. */

@@ -34,3 +34,35 @@ export function Moment({ at, never = 'never' }: { readonly at: string; readonly 
     </time>
   );
 }
+
+const sameDay = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const otherDay = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+});
+
+/** A moment that the service wrote, by the clock of whoever looks: `14:02:11`, on another day with its date. */
+export function ClockTime({ at, never = 'never' }: { readonly at: string; readonly never?: string }) {
+  const moment = momentOf(at);
+  if (moment === undefined) return <span class="soft">{never}</span>;
+  const form = moment.toDateString() === new Date().toDateString() ? sameDay : otherDay;
+  return (
+    <time class="number" dateTime={moment.toISOString()} title={`${at} UTC`}>
+      {form.format(moment)}
+    </time>
+  );
+}
+
+/** How long something lasts: `12 ms`, `1.2 s`, `1 min 5 s`, `1 h 58 min`, `2 d 3 h`. */
+export function lasting(milliseconds: number): string {
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 10_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3_600)} h`;
+}

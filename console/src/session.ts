@@ -11,12 +11,22 @@ export type Session = { readonly user: User; readonly company: Company };
 /** `unknown` until the service has answered; undefined when nobody has signed in. */
 export const session = signal<Session | 'unknown' | undefined>('unknown');
 
+/** Whether somebody was signed in here until the service said otherwise. */
+export const hasEnded = signal(false);
+
+/** Shows the way in to somebody whose session has ended. */
+export function endSession(): void {
+  hasEnded.value = session.value !== 'unknown';
+  session.value = undefined;
+}
+
 /** Asks who has signed in. */
 export async function findSession(): Promise<void> {
   try {
     const [user, company] = await Promise.all([client.user.get(), client.company.get()]);
     speaker.domain = company.domain;
     session.value = { user, company };
+    hasEnded.value = false;
   } catch (error) {
     if (!isSignedOut(error)) throw error;
     session.value = undefined;

@@ -1,34 +1,38 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import { CarillonError } from '../../src/sdk/errors.ts';
 import { client } from './client.ts';
 import { Button } from './design/button.tsx';
 import { TextField } from './design/field.tsx';
+import { PassphraseField } from './design/passphrase.tsx';
 import { Note } from './design/state.tsx';
-import { explain, faultsOf } from './load.ts';
-import { findSession } from './session.ts';
+import { faultsOf, span, useSubmission } from './load.ts';
+import { findSession, hasEnded } from './session.ts';
 
 const DOMAIN = 'carillon.domain';
+
+/** The shortest passphrase that the service takes. */
+export const SHORTEST_PASSPHRASE = 12;
 
 /** The way in, for who has a passphrase. */
 export function SignIn() {
   const [domain, setDomain] = useState(localStorage.getItem(DOMAIN) ?? '');
   const [email, setEmail] = useState('');
   const [passphrase, setPassphrase] = useState('');
-  const [fault, setFault] = useState<{ text: string; fields: Readonly<Record<string, string>> }>();
-  const [isBusy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
+  const [waitS, wait] = useCountdown();
+  // Where the service has one account, nobody has to know what it is called.
+  const [asksDomain, setAsksDomain] = useState(domain !== '');
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
     try {
-      await client.signIn({ email, passphrase, ...(domain.trim() !== '' && { domain: domain.trim() }) });
-      localStorage.setItem(DOMAIN, domain.trim());
-      await findSession();
+      await client.signIn({ email: email.trim(), passphrase, ...(domain.trim() !== '' && { domain: domain.trim() }) });
     } catch (error) {
-      setFault({ text: explain(error), fields: faultsOf(error) });
-      setPassphrase('');
-    } finally {
-      setBusy(false);
+      if (faultsOf(error).domain !== undefined) setAsksDomain(true);
+      else setPassphrase('');
+      if (error instanceof CarillonError && error.code === 'too_many_tries') wait(error.retryAfterS ?? 30);
+      throw error;
     }
-  };
+    localStorage.setItem(DOMAIN, domain.trim());
+    await findSession();
+  });
   return (
     <main class="door">
       <form class="card" onSubmit={submit}>
@@ -36,37 +40,42 @@ export function SignIn() {
           <img src="./bell.svg" alt="" width={32} height={32} />
           <h1>Sign in to Carillon</h1>
         </div>
-        {fault !== undefined && <Note tone="bad">{fault.text}</Note>}
+        {fault === undefined && hasEnded.value && (
+          <Note>Your session has ended. Sign in, and you go on where you were.</Note>
+        )}
+        {fault !== undefined && <Note tone="bad">{fault}</Note>}
+        {asksDomain && (
+          <TextField
+            label="Domain of the account"
+            placeholder="acme.example"
+            name="organization"
+            autoComplete="organization"
+            value={domain}
+            onInput={setDomain}
+            fault={faults.domain}
+            hint="May stay empty where the service has one account."
+          />
+        )}
         <TextField
           label="Email"
           type="email"
+          name="username"
           autoComplete="username"
           required
           autoFocus
           value={email}
           onInput={setEmail}
-          fault={fault?.fields.email}
+          fault={faults.email}
         />
-        <TextField
+        <PassphraseField
           label="Passphrase"
-          type="password"
           autoComplete="current-password"
-          required
           value={passphrase}
           onInput={setPassphrase}
-          fault={fault?.fields.passphrase}
+          fault={faults.passphrase}
         />
-        <TextField
-          label="Domain of the account"
-          placeholder="acme.example"
-          autoComplete="organization"
-          value={domain}
-          onInput={setDomain}
-          fault={fault?.fields.domain}
-          hint="May stay empty where the service has one account."
-        />
-        <Button look="primary" type="submit" disabled={isBusy}>
-          {isBusy ? 'Signing in…' : 'Sign in'}
+        <Button look="primary" type="submit" disabled={isBusy || waitS > 0}>
+          {label(isBusy, waitS)}
         </Button>
         <p class="small soft">
           No passphrase yet, or forgotten? An admin can make a link for you. Whoever runs the service can, too:{' '}
@@ -75,4 +84,20 @@ export function SignIn() {
       </form>
     </main>
   );
+}
+
+function label(isBusy: boolean, waitS: number): string {
+  if (waitS > 0) return `Again in ${span(waitS)}`;
+  return isBusy ? 'Signing in…' : 'Sign in';
+}
+
+/** Seconds that are left, and how to begin with some. */
+function useCountdown(): [number, (seconds: number) => void] {
+  const [left, setLeft] = useState(0);
+  useEffect(() => {
+    if (left === 0) return;
+    const timer = setTimeout(() => setLeft(left - 1), 1_000);
+    return () => clearTimeout(timer);
+  }, [left]);
+  return [left, setLeft];
 }

@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks';
+import type { Invited } from '../../src/sdk/console.ts';
 import { client } from './client.ts';
 import { Button, ButtonLink } from './design/button.tsx';
 import { TextField } from './design/field.tsx';
+import { PassphraseField } from './design/passphrase.tsx';
 import { Note, Waiting } from './design/state.tsx';
-import { explain, faultsOf, useLoaded } from './load.ts';
-import { go, to } from './router.ts';
+import { useLoaded, useSubmission } from './load.ts';
+import { to } from './router.ts';
 import { findSession } from './session.ts';
-
-const SHORTEST = 12;
+import { SHORTEST_PASSPHRASE } from './sign-in.tsx';
 
 /** What a one-time link opens: whoever has it sets a passphrase, and is signed in. */
 export function Welcome({ token }: { readonly token: string }) {
@@ -19,9 +20,7 @@ export function Welcome({ token }: { readonly token: string }) {
           <img src="./bell.svg" alt="" width={32} height={32} />
           <h1>{invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}</h1>
         </div>
-        {invitation.data !== undefined && (
-          <PassphraseForm token={token} email={invitation.data.email} domain={invitation.data.domain} />
-        )}
+        {invitation.data !== undefined && <PassphraseForm token={token} invitation={invitation.data} />}
         {invitation.fault !== undefined && (
           <>
             <Note tone="bad">This link leads nowhere any more: it was used, has expired, or a newer one was made.</Note>
@@ -38,42 +37,42 @@ export function Welcome({ token }: { readonly token: string }) {
   );
 }
 
-function PassphraseForm({ token, email, domain }: { token: string; email: string; domain: string }) {
+function PassphraseForm({ token, invitation }: { token: string; invitation: Invited }) {
   const [passphrase, setPassphrase] = useState('');
-  const [fault, setFault] = useState<string>();
-  const [isBusy, setBusy] = useState(false);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    try {
-      await client.welcome(token, passphrase);
-      await findSession();
-      go(to('calendar'));
-    } catch (error) {
-      setFault(faultsOf(error).passphrase ?? explain(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { email, user_name, domain, has_passphrase } = invitation;
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    await client.welcome(token, passphrase);
+    await findSession();
+    // In place of the link, so that a step back does not lead to what is used up.
+    location.replace(to('calendar'));
+  });
   return (
     <form class="stack" onSubmit={submit}>
       <p class="soft">
-        You are <strong>{email}</strong> at <strong>{domain}</strong>. Choose a passphrase; several words are easier to
-        keep in mind than one with signs in it.
+        {user_name.trim() === '' ? 'Choose' : `${user_name}, choose`} a passphrase for your account at{' '}
+        <strong>{domain}</strong>. Several words are easier to keep in mind than one with signs in it.
+        {has_passphrase === '1' && ' It replaces the present one, and you are signed out everywhere else.'}
       </p>
-      {/* A password manager keeps it under this name. */}
-      <input type="hidden" name="username" autoComplete="username" value={email} />
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {/* A password manager keeps the passphrase under this name. */}
       <TextField
+        label="Email"
+        type="email"
+        name="username"
+        autoComplete="username"
+        readOnly
+        value={email}
+        onInput={() => undefined}
+      />
+      <PassphraseField
         label="Passphrase"
-        type="password"
         autoComplete="new-password"
-        required
-        minLength={SHORTEST}
+        minLength={SHORTEST_PASSPHRASE}
         autoFocus
         value={passphrase}
         onInput={setPassphrase}
-        fault={fault}
-        hint={`At least ${SHORTEST} characters.`}
+        fault={faults.passphrase}
+        hint={`At least ${SHORTEST_PASSPHRASE} characters.`}
       />
       <Button look="primary" type="submit" disabled={isBusy}>
         {isBusy ? 'Saving…' : 'Save and sign in'}

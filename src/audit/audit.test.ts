@@ -42,7 +42,7 @@ for (const { test, testService } of stores) {
     );
     assert.deepEqual(
       made.filter(({ source }) => source === 'first start').map(({ action }) => action),
-      ['account.created', 'user.created', 'key.issued'],
+      ['account.created', 'user.created', 'key.issued', 'invitation.made'],
     );
 
     const before = await last(carillon);

@@ -10,7 +10,10 @@ const { baseUrl, host, port } = options;
 
 /** Gives a command `--base-url`. */
 export function addBaseUrlOption(command: Command): Command {
-  return command.option(`--${baseUrl.flag} <${baseUrl.shape}>`, `${baseUrl.says} Also ${environmentName(baseUrl.flag)}.`);
+  return command.option(
+    `--${baseUrl.flag} <${baseUrl.shape}>`,
+    `${baseUrl.says} Also ${environmentName(baseUrl.flag)}.`,
+  );
 }
 
 /** Where the service is: as `carillon serve` has it in the same environment, unless it is said here. */
@@ -21,6 +24,7 @@ export function readBaseUrl(flags: BaseUrlFlags): string {
   if ('faults' in loaded) throw new Refusal(loaded.faults);
   const { config } = loaded;
   if (config.baseUrl !== undefined) return config.baseUrl;
-  if (config.port === 0) throw new Refusal(['Nobody knows the port beforehand: say with --base-url where the service is.']);
+  if (config.port === 0)
+    throw new Refusal(['Nobody knows the port beforehand: say with --base-url where the service is.']);
   return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
 }

@@ -43,7 +43,7 @@ for (const { test, database } of stores) {
         }
       }
     });
-    const count = async (table: 'hooks' | 'owed' | 'settled' | 'attempts' | 'occurrences') =>
+    const count = async (table: 'hooks' | 'owed' | 'settled' | 'attempts' | 'occurrences' | 'fetches') =>
       (await store.read.selectFrom(table).selectAll().execute()).length;
     return { store, count };
   }
@@ -96,6 +96,20 @@ for (const { test, database } of stores) {
     });
     await prune(store, NOW);
     assert.deepEqual([await count('attempts'), await count('settled'), await count('occurrences')], [2, 2, 2]);
+    assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
+  });
+
+  test('when a record was fetched is kept 30 days, to the millisecond', async (t) => {
+    const { store, count } = await openWith(t);
+    await store.write(async ({ queries }) => {
+      const rows = Array.from({ length: MANY }, (_, index) => ({
+        ...{ account_id: 1, user_id: 1, noun: 'event', record_id: index + 1 },
+        fetched_at: NOW - 30 * DAY_MS - (index < MANY - 2 ? 1 + index : 0),
+      }));
+      await queries.insertInto('fetches').values(rows).execute();
+    });
+    assert.equal(await prune(store, NOW), MANY - 2);
+    assert.equal(await count('fetches'), 2);
     assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
   });
 

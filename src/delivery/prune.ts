@@ -53,7 +53,7 @@ export async function prune(store: Store, now: number, isStopped: () => boolean 
   for (const table of ['attempts', 'settled', 'occurrences'] as const) {
     total += await store.dropBefore(table, now - KEPT_MS[table], isStopped);
   }
-  for (const step of [dropForgottenAsks, dropEndedHooks(now), dropFetches(now)]) {
+  for (const step of [dropForgottenAsks, dropFetches(now), dropEndedHooks(now)]) {
     for (;;) {
       if (isStopped()) return total;
       const dropped = await store.write(step);

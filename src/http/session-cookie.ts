@@ -36,7 +36,9 @@ export class SessionCookie {
 
   #written(value: string, maxAgeS: number): string {
     const { name, attributes } = this.#form();
-    return [`${name}=${value}`, `Max-Age=${maxAgeS}`, 'Path=/', 'HttpOnly', 'SameSite=Strict', ...attributes].join('; ');
+    return [`${name}=${value}`, `Max-Age=${maxAgeS}`, 'Path=/', 'HttpOnly', 'SameSite=Strict', ...attributes].join(
+      '; ',
+    );
   }
 
   #form(): { name: string; attributes: readonly string[] } {

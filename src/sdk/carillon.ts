@@ -10,7 +10,7 @@ import { type Notified, notified } from './notified.ts';
 import { type Projects, projects } from './projects.ts';
 import { type Subtasks, subtasks } from './subtasks.ts';
 import { type Tasks, tasks } from './tasks.ts';
-import { type CallOptions, type Fetch, streaming, transport } from './transport.ts';
+import { type CallOptions, type Fetch, streaming, type TransportOptions, transport } from './transport.ts';
 import { type Caller, user } from './user.ts';
 import { type Users, users } from './users.ts';
 
@@ -57,14 +57,8 @@ export class Carillon {
 
   /** @throws TypeError when `baseUrl` is not absolute http or https, or holds userinfo, a query or a fragment. */
   constructor(options: CarillonOptions) {
-    this.#root = rootOf(options.baseUrl, options.basePath ?? '/v2');
-    const transported = {
-      root: this.#root,
-      auth: options.auth,
-      // Called as a plain function: a browser's `fetch` refuses any other `this`.
-      fetch: options.fetch ?? ((url, init) => fetch(url, init)),
-      timeoutMs: options.timeoutMs ?? 30_000,
-    };
+    const transported = transportedBy(options);
+    this.#root = transported.root;
     const send = transport(transported);
     this.events = events(send);
     this.clients = clients(send);
@@ -87,6 +81,17 @@ export class Carillon {
   async notified(resourceUrl: string, options?: CallOptions): Promise<Notified> {
     return notified(this, this.#root, resourceUrl, options);
   }
+}
+
+/** What these options mean for each request. */
+export function transportedBy(options: CarillonOptions): TransportOptions {
+  return {
+    root: rootOf(options.baseUrl, options.basePath ?? '/v2'),
+    auth: options.auth,
+    // Called as a plain function: a browser's `fetch` refuses any other `this`.
+    fetch: options.fetch ?? ((url, init) => fetch(url, init)),
+    timeoutMs: options.timeoutMs ?? 30_000,
+  };
 }
 
 function rootOf(baseUrl: string | URL, basePath: string): string {

@@ -53,9 +53,11 @@ export type ClientFilters = Window &
   Optional<{
     /** Part of the name, in any case. */
     client_name: string;
+    /** clientname ascends, latest descends; without it: by id. */
+    order: 'clientname' | 'latest';
   }>;
 
-/** Clients, ordered by id. C29, C34. */
+/** Clients. C29, C34. */
 export type Clients = Editable<Client, ClientChanges, ClientFilters> & Creates<Client, ClientInput>;
 
 /** Clients at `/clients`. */

@@ -1,9 +1,13 @@
-import { Carillon, type CarillonOptions, transportTo } from './carillon.ts';
+import { type Activity, activity } from './activity.ts';
+import { Carillon, type CarillonOptions, transportedBy } from './carillon.ts';
+import { type Hours, hours } from './hours.ts';
 import { type Invitations, invitations } from './invitations.ts';
+import { type OverviewNow, overview } from './overview.ts';
 import { type Passphrase, passphrase } from './passphrase.ts';
 import { recordOf } from './resource.ts';
 import { type Sessions, sessions } from './sessions.ts';
-import type { CallOptions, Send } from './transport.ts';
+import { type CallOptions, type Send, transport } from './transport.ts';
+import { type JudgesTargets, verdict } from './verdict.ts';
 import type { DateText, Flag } from './wire.ts';
 
 /** Where the console's service is. How it authenticates is settled: by the cookie that signing in sets. */
@@ -42,16 +46,26 @@ export class CarillonConsole extends Carillon {
   readonly sessions: Sessions;
   readonly invitations: Invitations;
   readonly passphrase: Passphrase;
+  readonly activity: Activity;
+  readonly hours: Hours;
+  /** How deliveries go at this moment: of the account for admins, else the caller's own. */
+  readonly overview: OverviewNow;
+  /** Whether an address would be taken as a target, and why. */
+  readonly verdict: JudgesTargets;
   readonly #open: Send;
 
   constructor(options: ConsoleOptions) {
     const own: CarillonOptions = { ...options, auth: byCookie, basePath: '/console/api' };
     super(own);
-    const send = transportTo(own);
+    const send = transport(transportedBy(own));
     this.sessions = sessions(send);
     this.invitations = invitations(send);
     this.passphrase = passphrase(send);
-    this.#open = transportTo({ ...own, basePath: '/console' });
+    this.activity = activity(send);
+    this.hours = hours(send);
+    this.overview = overview(send);
+    this.verdict = verdict(send);
+    this.#open = transport(transportedBy({ ...own, basePath: '/console' }));
   }
 
   /** Signs in. Errors: `sign_in_refused`, whatever is wrong; `too_many_tries`; `invalid_input` naming the field. */

@@ -50,6 +50,7 @@ export type Problem = {
   readonly status: number;
   readonly message: string;
   readonly errors?: readonly FieldError[];
+  readonly retryAfterS?: number | undefined;
   readonly cause?: unknown;
 };
 
@@ -65,12 +66,15 @@ export class CarillonError extends Error {
   readonly status: number;
   /** Every refused field at once; empty unless `code` is `invalid_input`. */
   readonly errors: readonly FieldError[];
+  /** How many seconds the service asks to wait before the next try; undefined where it says nothing. */
+  readonly retryAfterS: number | undefined;
 
   constructor(problem: Problem) {
     super(problem.message, 'cause' in problem ? { cause: problem.cause } : undefined);
     this.code = problem.code;
     this.status = problem.status;
     this.errors = problem.errors ?? [];
+    this.retryAfterS = problem.retryAfterS;
   }
 }
 
@@ -85,8 +89,12 @@ function isFieldError(entry: unknown): entry is FieldError {
   return 'field' in entry && typeof entry.field === 'string' && 'message' in entry && typeof entry.message === 'string';
 }
 
-/** Reads the body of an `application/problem+json` answer (C6). An unknown code keeps its status and its message. */
-export function problemFrom(status: number, body: unknown): CarillonError {
+/**
+ * Reads an `application/problem+json` answer (C6). An unknown code keeps its status and its message.
+ *
+ * @param retryAfter the header of that name, in seconds
+ */
+export function problemFrom(status: number, body: unknown, retryAfter: string | null = null): CarillonError {
   const problem: Record<string, unknown> = typeof body === 'object' && body !== null ? { ...body } : {};
   const { code, message, errors } = problem;
   return new CarillonError({
@@ -94,5 +102,6 @@ export function problemFrom(status: number, body: unknown): CarillonError {
     code: isServiceCode(code) ? code : 'unexpected_answer',
     message: typeof message === 'string' ? message : `The service answered ${status}.`,
     errors: Array.isArray(errors) ? errors.filter(isFieldError) : [],
+    retryAfterS: retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined,
   });
 }

@@ -1,8 +1,6 @@
 import { CarillonError } from './errors.ts';
 import { messages } from './messages.ts';
-import type { Notification } from './notifications.ts';
-import { type Open, unexpected } from './transport.ts';
-import type { FeedKind, Optional } from './wire.ts';
+import { type Call, type Open, unexpected } from './transport.ts';
 
 /** Waits before a lost connection is opened again: doubled from the first, which the service may set, to the longest. */
 const FIRST_WAIT_MS = 1_000;
@@ -11,37 +9,30 @@ const LONGEST_WAIT_MS = 30_000;
 /** The service says something every 15 seconds: a connection that is silent for so long is lost. */
 const LONGEST_SILENCE_MS = 45_000;
 
-/** Where the feed is followed from, and what of it. X2. */
-export type FollowFilters = Optional<{
-  /** The cursor behind which to go on; left out: from the oldest that is kept. */
-  after: string;
-  kind: FeedKind;
-  /** `account`: what anybody of the account did, for admins; default `own`. */
-  scope: 'own' | 'account';
-}>;
-
 /** How following is ended. */
 export type FollowOptions = {
   /** Aborted: there is no further entry, and no error. */
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Follows the feed through server-sent events, over as many connections as it takes. */
-export async function* followEvents(
+/**
+ * Everything that a path tells as server-sent events, each parsed, over as many connections as it takes: every one goes
+ * on behind the last event of the one before, by the query parameter `after`.
+ */
+export async function* followEvents<T>(
   open: Open,
-  filters: FollowFilters = {},
+  { path, query = {} }: Pick<Call, 'path' | 'query'>,
   { signal }: FollowOptions = {},
-): AsyncGenerator<Notification, void, undefined> {
-  let { after } = filters;
+): AsyncGenerator<T, void, undefined> {
+  let { after } = query;
   let firstWaitMs = FIRST_WAIT_MS;
   let waitMs = FIRST_WAIT_MS;
   let isFirst = true;
   while (!signal?.aborted) {
     const silence = new Silence();
     const ending = signal === undefined ? silence.signal : AbortSignal.any([signal, silence.signal]);
-    const query = { ...filters, after };
     try {
-      const bytes = await open({ method: 'GET', path: ['notifications'], query, signal: ending });
+      const bytes = await open({ method: 'GET', path, query: { ...query, after }, signal: ending });
       isFirst = false;
       for await (const { id, data, retryMs } of messages(bytes)) {
         firstWaitMs = retryMs ?? firstWaitMs;
@@ -49,7 +40,7 @@ export async function* followEvents(
         after = id ?? after;
         // Whoever takes their time with an entry is not the service's silence.
         silence.end();
-        if (data !== undefined) yield notificationIn(data);
+        if (data !== undefined) yield parsed(data);
         silence.begin();
       }
     } catch (error) {
@@ -70,7 +61,8 @@ function isLoss(error: unknown): boolean {
   return error.status === 0 || error.status >= 500 || error.status === 408 || error.status === 429;
 }
 
-function notificationIn(data: string): Notification {
+/** Its fields are the service's promise. */
+function parsed<T>(data: string): T {
   try {
     return JSON.parse(data);
   } catch (error) {

@@ -13,10 +13,10 @@ export type {
 } from './deliveries.ts';
 export { CarillonError, clientCodes, type FieldError, type Problem, type ProblemCode, serviceCodes } from './errors.ts';
 export type { CalendarEvent, EventChanges, EventFilters, EventInput, Events } from './events.ts';
-export type { FollowFilters, FollowOptions } from './follow.ts';
+export type { FollowOptions } from './follow.ts';
 export type { EndedReason, Hook, HookFilters, HookInput, HookState, Hooks } from './hooks.ts';
 export type { IssuedKey, Key, KeyChanges, KeyFilters, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
-export type { Notification, NotificationFilters, Notifications, Stretch } from './notifications.ts';
+export type { FollowFilters, Notification, NotificationFilters, Notifications, Stretch } from './notifications.ts';
 export type { Notified } from './notified.ts';
 export type { Project, ProjectChanges, ProjectFilters, ProjectInput, Projects } from './projects.ts';
 export type { Completes, Creates, CreatesUnder, Deletes, Editable, Gets, Lists, Updates } from './resource.ts';

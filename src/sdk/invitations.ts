@@ -23,9 +23,7 @@ export type InvitationInput = { readonly user_id: Id };
 export type InvitationFilters = Window & Optional<{ user_id: Id }>;
 
 /** Links that can still be used, ordered by id; for admins. */
-export interface Invitations
-  extends Lists<Invitation, InvitationFilters>,
-    Creates<IssuedInvitation, InvitationInput> {
+export interface Invitations extends Lists<Invitation, InvitationFilters>, Creates<IssuedInvitation, InvitationInput> {
   /** Takes one back. Errors: `not_found`, `not_permitted`. */
   withdraw(id: Id, options?: CallOptions): Promise<void>;
 }

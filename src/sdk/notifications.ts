@@ -1,4 +1,4 @@
-import { type FollowFilters, type FollowOptions, followEvents } from './follow.ts';
+import { type FollowOptions, followEvents } from './follow.ts';
 import { fieldOf } from './resource.ts';
 import { type CallOptions, type Open, type Send, unexpected } from './transport.ts';
 import type { DateText, FeedKind, Optional } from './wire.ts';
@@ -31,6 +31,9 @@ export type NotificationFilters = Optional<{
   scope: 'own' | 'account';
 }>;
 
+/** Where the feed is followed from, and what of it. X2. */
+export type FollowFilters = Omit<NotificationFilters, 'limit' | 'wait'>;
+
 /** A stretch of the feed, and the cursor to go on with: it is to be kept also when `data` is empty. X2. */
 export type Stretch = { readonly data: readonly Notification[]; readonly next: string };
 
@@ -51,7 +54,7 @@ export interface Notifications {
 /** The feed at `/notifications`. */
 export function notifications(send: Send, open: Open): Notifications {
   return {
-    follow: (filters, options) => followEvents(open, filters, options),
+    follow: (query, options) => followEvents(open, { path: ['notifications'], query }, options),
     async list(filters = {}, options) {
       const { wait = 0 } = filters;
       const timeout = wait > 0 ? { timeoutMs: Math.min(wait, 30) * 1_000 + MARGIN_MS } : {};

@@ -1,3 +1,5 @@
+import { recordOf } from './resource.ts';
+import type { CallOptions, Send } from './transport.ts';
 import type { DateText } from './wire.ts';
 
 /** Attempts of one minute. */
@@ -20,3 +22,11 @@ export type Overview = {
   /** The last 60, oldest first; fewer where `attempts_since` is later. */
   readonly minutes: readonly Minute[];
 };
+
+/** How deliveries go at this moment. */
+export type OverviewNow = (options?: CallOptions) => Promise<Overview>;
+
+/** The overview at `/overview`. */
+export function overview(send: Send): OverviewNow {
+  return async (options) => recordOf(await send({ ...options, method: 'GET', path: ['overview'] }));
+}

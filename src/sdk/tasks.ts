@@ -104,9 +104,11 @@ export type TaskFilters = Window &
     tag: string;
     /** `open` leaves out completed and archived. */
     status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive' | 'archived';
+    /** taskname and duedate ascend, those without a due date last; progress and latest descend; without it: by id. */
+    order: 'taskname' | 'duedate' | 'progress' | 'latest';
   }>;
 
-/** Tasks, ordered by id; `create` takes the project's id first. Deleting one deletes its subtasks. C31, C33, C34. */
+/** Tasks; `create` takes the project's id first. Deleting one deletes its subtasks. C31, C33, C34. */
 export type Tasks = Editable<Task, TaskChanges, TaskFilters> & CreatesUnder<Task, TaskInput> & Completes<Task>;
 
 /** Tasks at `/tasks`. */

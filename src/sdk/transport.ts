@@ -152,7 +152,7 @@ function read(response: Response, text: string): Answer {
     throw unexpected(status, `The answer is ${status} (${mediaType}) and no problem document.`);
   }
   const body = parse(status, text);
-  if (!response.ok) throw problemFrom(status, body);
+  if (!response.ok) throw problemFrom(status, body, headers.get('retry-after'));
   return { status, headers, body };
 }
 

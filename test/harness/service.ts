@@ -7,8 +7,11 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { OptionName } from '../../src/config/options.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
+import { insertInvitation, linkTo } from '../../src/resources/invitations/actions.ts';
 import { insertKey } from '../../src/resources/keys/actions.ts';
+import { openSession } from '../../src/resources/sessions/actions.ts';
 import { insertUser } from '../../src/resources/users/actions.ts';
+import { CarillonConsole } from '../../src/sdk/console.ts';
 import { apiKey, Carillon } from '../../src/sdk/index.ts';
 import { systemChance } from '../../src/secrets.ts';
 import { type Ports, type Service, startService } from '../../src/service.ts';
@@ -34,6 +37,12 @@ export type Person = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
+/** Someone who is signed in to the console: their client there, and what their browser sends along. */
+export type SignedIn = Omit<Person, 'carillon' | 'key'> & {
+  readonly console: CarillonConsole;
+  readonly token: string;
+};
+
 export type TestService = {
   readonly service: Service;
   readonly baseUrl: string;
@@ -49,9 +58,13 @@ export type TestService = {
   user(owner: Person, role: Role, permissions?: readonly Permission[]): Promise<Person>;
   /** One more key of a user. */
   key(person: Person, options: { permissions?: readonly Permission[]; expiresAt?: number }): Promise<Person>;
+  /** A link by which somebody sets a passphrase. */
+  link(person: Pick<Person, 'domain' | 'userId'>): Promise<string>;
+  /** A session of somebody, opened without a passphrase. */
+  signIn(person: Pick<Person, 'domain' | 'userId'>): Promise<SignedIn>;
   /** A raw request as somebody. */
   call(
-    person: Person | undefined,
+    person: Pick<Person, 'headers'> | undefined,
     method: string,
     path: string,
     body?: unknown,
@@ -161,6 +174,16 @@ export async function startTestService(context: Cleanup, database: string, setup
       const { key } = await inAccount(domain, (write) => insertKey(write, wanted, systemChance));
       return person(domain, userId, key ?? '');
     },
+    async link({ domain, userId }) {
+      const { token } = await inAccount(domain, (write) => insertInvitation(write, Number(userId), systemChance));
+      return linkTo(baseUrl, token);
+    },
+    async signIn({ domain, userId }) {
+      const { token } = await inAccount(domain, (write) =>
+        openSession(write, { userId: Number(userId), agent: 'a test' }, systemChance),
+      );
+      return signedIn(baseUrl, { domain, userId }, token);
+    },
     async call(who, method, address, body, headers = {}) {
       const sent =
         typeof body === 'string' || body instanceof Uint8Array || body === undefined ? body : JSON.stringify(body);
@@ -175,6 +198,23 @@ export async function startTestService(context: Cleanup, database: string, setup
       return { status: response.status, headers: response.headers, text, json: parseOrUndefined(text) };
     },
   };
+}
+
+/** What a browser that has the cookie of a session sends from the pages of the console. */
+export function browserHeaders(baseUrl: string, token: string): Record<string, string> {
+  const { protocol, port } = new URL(baseUrl);
+  const name = protocol === 'https:' ? '__Host-carillon' : `carillon_${port}`;
+  return { cookie: `${name}=${token}`, 'sec-fetch-site': 'same-origin' };
+}
+
+/** Somebody who is signed in by this token, at this service or another node of it. */
+export function signedIn(baseUrl: string, who: Pick<Person, 'domain' | 'userId'>, token: string): SignedIn {
+  const headers = browserHeaders(baseUrl, token);
+  const asBrowser = new CarillonConsole({
+    baseUrl,
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...(init.headers as Record<string, string>), ...headers } }),
+  });
+  return { domain: who.domain, userId: who.userId, token, headers, console: asBrowser };
 }
 
 function parseOrUndefined(text: string): Json {

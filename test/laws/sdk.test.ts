@@ -5,7 +5,7 @@ import { hookKinds, type Kind } from '../../src/delivery/kinds.ts';
 import type { EndedReason } from '../../src/delivery/policy.ts';
 import { createLog } from '../../src/log.ts';
 import { problems } from '../../src/problems.ts';
-import type { clientFields, clientFilters } from '../../src/resources/clients/schema.ts';
+import type { clientFields, clientFilters, clientOrder } from '../../src/resources/clients/schema.ts';
 import type { companyFields } from '../../src/resources/company/schema.ts';
 import type {
   AttemptRow,
@@ -20,7 +20,7 @@ import type { issuedKeyFields, keyChangeFields, keyFilters, keyInputFields } fro
 import type { notificationFields, notificationParameters } from '../../src/resources/notifications/schema.ts';
 import type { projectFields, projectFilters, projectOrder } from '../../src/resources/projects/schema.ts';
 import type { subtaskChangeFields, subtaskFields, subtaskFilters } from '../../src/resources/subtasks/schema.ts';
-import type { taskChangeFields, taskFields, taskFilters } from '../../src/resources/tasks/schema.ts';
+import type { taskChangeFields, taskFields, taskFilters, taskOrder } from '../../src/resources/tasks/schema.ts';
 import type { userFields } from '../../src/resources/users/schema.ts';
 import * as sdk from '../../src/sdk/index.ts';
 import { systemChance } from '../../src/secrets.ts';
@@ -79,7 +79,7 @@ const sameFields: {
     F['client'],
     sdk.ClientChanges,
     sdk.ClientFilters,
-    typeof clientFilters
+    typeof clientFilters & typeof clientOrder
   >;
   projects: Noun<
     F['project'],
@@ -97,7 +97,7 @@ const sameFields: {
     typeof taskChangeFields,
     sdk.TaskChanges,
     sdk.TaskFilters,
-    typeof taskFilters
+    typeof taskFilters & typeof taskOrder
   >;
   subtasks: Noun<
     F['subtask'],

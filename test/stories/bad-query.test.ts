@@ -77,11 +77,14 @@ for (const { test, testService } of stores) {
       ...{ ...paging, ...due, project_id: 'id', from: 'day', to: 'day', start_from: 'day', start_to: 'day' },
       ...{ start_date_from: 'day', start_date_to: 'day', due_date_from: 'day', due_date_to: 'day' },
     },
-    '/clients': { ...paging, client_name: 'text' },
+    '/clients': { ...paging, client_name: 'text', order: 'order' },
     '/projects': {
       ...{ ...paging, ...due, ...created, client_id: 'id', tag: 'text', status: 'status of projects', order: 'order' },
     },
-    '/tasks': { ...paging, ...due, ...created, ...completed, project_id: 'id', tag: 'text', status: 'status of tasks' },
+    '/tasks': {
+      ...{ ...paging, ...due, ...created, ...completed, project_id: 'id', tag: 'text', status: 'status of tasks' },
+      order: 'order',
+    },
     '/subtasks': { ...paging, ...due, ...completed, task_id: 'id', user_id: 'id', status: 'status of subtasks' },
     '/users': paging,
     '/hooks': { ...paging, state: 'state of hooks', user_id: 'id' },

@@ -24,7 +24,8 @@ export const speaker = {
 /** A word of a shell, whatever it holds. */
 export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-function curlOf({ method, path, body }: ApiCall): string {
+/** A call as a line for a shell; the key stands in `CARILLON_KEY`. */
+export function curlOf({ method, path, body }: Pick<ApiCall, 'method' | 'path' | 'body'>): string {
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${speaker.baseUrl}/v2${path}`)}`,
     `-H ${quoted(`domain: ${speaker.domain}`)} -H "key: $CARILLON_KEY"`,

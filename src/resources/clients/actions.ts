@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Caller } from '../../access.ts';
 import { record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/fields.ts';
@@ -8,17 +9,25 @@ import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { conditionsOf } from '../filters.ts';
 import { pageOf } from '../pages.ts';
 import { creatorFor } from '../people.ts';
-import { type clientFields, clientFilters } from './schema.ts';
+import { type clientFields, clientFilters, type clientOrder, type clientOrders } from './schema.ts';
 
 type ClientRow = Shown<typeof clientFields>;
 
+/** What each order sorts by; the id makes it total (C7). */
+const orders: Readonly<Record<(typeof clientOrders)[number] | 'id', string>> = {
+  id: 'clients.client_id',
+  clientname: 'fold(clients.client_name), clients.client_id',
+  latest: 'clients.date_created desc, clients.client_id desc',
+};
+
 export async function listClients(
   view: AccountView,
-  given: Given<typeof clientFilters>,
+  given: Given<typeof clientFilters & typeof clientOrder>,
   paging: Paging,
 ): Promise<Page<ClientRow>> {
-  const shown = view.selectFrom('clients').selectAll('clients').orderBy('clients.client_id');
-  return pageOf(view.selectFrom('clients'), shown, conditionsOf(clientFilters, given), paging);
+  const { order = 'id', ...filters } = given;
+  const shown = view.selectFrom('clients').selectAll('clients').orderBy(sql.raw(orders[order]));
+  return pageOf(view.selectFrom('clients'), shown, conditionsOf(clientFilters, filters), paging);
 }
 
 export async function getClient(view: AccountView, clientId: number): Promise<ClientRow> {

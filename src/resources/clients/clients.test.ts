@@ -107,6 +107,19 @@ for (const { test, testService } of stores) {
     );
   });
 
+  test('C7 C29 clients can be listed by name, whatever their letters are like, and newest first', async () => {
+    const owner = await carillon.account('orders.test');
+    for (const client_name of ['beta', 'Zeta', 'Älpler', 'Alpha', 'beta'])
+      await owner.carillon.clients.create({ client_name });
+    const ordered = async (order: 'clientname' | 'latest') =>
+      (await owner.carillon.clients.list({ order })).data.map((client) => client.client_name);
+    assert.deepEqual(await ordered('clientname'), ['Alpha', 'beta', 'beta', 'Zeta', 'Älpler']);
+    assert.deepEqual(await ordered('latest'), ['beta', 'Alpha', 'Älpler', 'Zeta', 'beta']);
+    const { status, json } = await carillon.call(owner, 'GET', '/v2/clients?order=name');
+    assert.equal(status, 400);
+    assert.equal(json.errors[0].field, 'order');
+  });
+
   test('C34 deleting a client leaves its projects with client "0", and says so of each', async () => {
     const owner = await carillon.account('cascade.test');
     const gone = await owner.carillon.clients.create({ client_name: 'Gone' });

@@ -1,13 +1,13 @@
 import { create, list, one, type Route, remove, update } from '../../http/route.ts';
 import { changeClient, createClient, deleteClient, getClient, listClients } from './actions.ts';
-import { clientFields, clientFilters } from './schema.ts';
+import { clientFields, clientFilters, clientOrder } from './schema.ts';
 
 export const clientRoutes: readonly Route[] = [
   list({
     path: '/clients',
     says: 'Clients.',
     permission: 'clients:read',
-    parameters: clientFilters,
+    parameters: { ...clientFilters, ...clientOrder },
     fields: clientFields,
     call: (view, _caller, given, paging) => listClients(view, given, paging),
   }),

@@ -5,7 +5,7 @@ import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import type { AccountView } from '../../store/account.ts';
 import { ownerOf } from '../owner.ts';
-import { attemptsIn, count, isDelivered, lastStretches } from '../tally.ts';
+import { attemptsIn, betweenLooks, count, isDelivered, lastStretches } from '../tally.ts';
 import type { hourFields, hourParameters } from './schema.ts';
 
 type HourRow = Shown<typeof hourFields>;
@@ -44,6 +44,7 @@ async function hoursOf(view: AccountView, hookIds: readonly number[]): Promise<H
   const stretches = lastStretches(view.now, HOUR_MS, HOURS).toReversed();
   const found = new Map<string, HourRow>();
   for (const stretch of stretches) {
+    await betweenLooks();
     const sums = await attemptsIn(view, stretch, sql`attempts.hook_id in (${sql.join(hookIds)})`)
       .select(['attempts.hook_id', isDelivered.as('delivered'), count.as('attempts')])
       .select(sql<number>`cast(sum(attempts.milliseconds) as bigint)`.as('milliseconds'))

@@ -106,7 +106,8 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
     const { keyId, role, expiresAt } = caller;
     if (!tx.accessInDoubt && known.of(caller) !== undefined) return !hasEnded(expiresAt);
     const [row] = await findLive(tx.queries, { keyId, role });
-    return row !== undefined && !hasEnded(row.expires_at);
+    // The same permissions are the same set.
+    return row !== undefined && !hasEnded(row.expires_at) && grantedTo(role, row.permissions) === caller.permissions;
   }
 
   return { authenticate, confirm, flush: () => uses.flush() };

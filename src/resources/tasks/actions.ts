@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Caller } from '../../access.ts';
 import { type Fact, record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/fields.ts';
@@ -11,7 +12,7 @@ import { pageOf } from '../pages.ts';
 import { assign, creatorFor, unassign, withAssigned } from '../people.ts';
 import { getProject } from '../projects/actions.ts';
 import { mustBeInOrder } from '../spans.ts';
-import { type taskChangeFields, type taskFields, taskFilters } from './schema.ts';
+import { type taskChangeFields, type taskFields, taskFilters, type taskOrder, type taskOrders } from './schema.ts';
 
 type TaskRow = Shown<typeof taskFields>;
 
@@ -23,13 +24,23 @@ function shown(view: AccountView) {
     .select('projects.project_name');
 }
 
+/** What each order sorts by; the id makes it total (C7). */
+const orders: Readonly<Record<(typeof taskOrders)[number] | 'id', string>> = {
+  id: 'tasks.task_id',
+  taskname: 'fold(tasks.task_name), tasks.task_id',
+  duedate: "coalesce(tasks.due_date, '9999-99'), tasks.task_id",
+  progress: 'tasks.progress desc, tasks.task_id desc',
+  latest: 'tasks.date_created desc, tasks.task_id desc',
+};
+
 export async function listTasks(
   view: AccountView,
-  given: Given<typeof taskFilters>,
+  given: Given<typeof taskFilters & typeof taskOrder>,
   paging: Paging,
 ): Promise<Page<TaskRow>> {
-  const listing = shown(view).orderBy('tasks.task_id');
-  const page = await pageOf(view.selectFrom('tasks'), listing, conditionsOf(taskFilters, given), paging);
+  const { order = 'id', ...filters } = given;
+  const listing = shown(view).orderBy(sql.raw(orders[order]));
+  const page = await pageOf(view.selectFrom('tasks'), listing, conditionsOf(taskFilters, filters), paging);
   return { ...page, rows: await withAssigned(view, 'task', page.rows, (row) => row.task_id) };
 }
 

@@ -21,9 +21,14 @@ for (const { test, testService } of stores) {
       '2027-03-10T23:59:59.999Z',
     ],
     [other.project_id, { task_name: 'd', archived: 1 }, '2027-03-11T00:00:00Z'],
-    [bells.project_id, { task_name: 'e', due_date: '20270311' }, '2027-03-01T00:00:00Z', '2027-03-20T00:00:00Z'],
+    [
+      bells.project_id,
+      { task_name: 'e', due_date: '20270311', progress: 40 },
+      '2027-03-01T00:00:00Z',
+      '2027-03-20T00:00:00Z',
+    ],
     [bells.project_id, { task_name: 'f', tags: 'green,red' }, '2027-03-01T00:00:00Z', '2027-03-20T23:59:59.999Z'],
-    [bells.project_id, { task_name: 'g', archived: 1 }, '2027-03-01T00:00:00Z', '2027-03-21T00:00:00Z'],
+    [bells.project_id, { task_name: 'g', archived: 1, progress: 90 }, '2027-03-01T00:00:00Z', '2027-03-21T00:00:00Z'],
   ];
   for (const [projectId, task, created, completed] of tasks) {
     now = Date.parse(created);
@@ -59,6 +64,11 @@ for (const { test, testService } of stores) {
     ['status=inactive', 'c'],
     ['status=archived', 'dg'],
     [`status=open&project_id=${bells.project_id}&due_to=20270310&tag=red`, 'a'],
+    ['order=taskname', 'abcdefg'],
+    ['order=duedate', 'cabedfg'],
+    ['order=progress', 'gefdcba'],
+    ['order=latest', 'dcbagfe'],
+    ['order=duedate&status=open', 'cab'],
   ];
 
   for (const [query, left] of cases) {
@@ -67,11 +77,23 @@ for (const { test, testService } of stores) {
     });
   }
 
-  test('C31 a filter that is none is refused by name', async () => {
+  test('C7 C31 every order is total: page by page it gives each task once', async () => {
+    for (const order of ['taskname', 'duedate', 'progress', 'latest']) {
+      let paged = '';
+      for (let offset = 0; offset < tasks.length; offset += 1) {
+        const { json } = await carillon.call(owner, 'GET', `/v2/tasks?order=${order}&limit=1&offset=${offset}`);
+        paged += json.data[0].task_name;
+      }
+      assert.equal(paged, await named(`order=${order}`), order);
+    }
+  });
+
+  test('C31 a filter or order that is none is refused by name', async () => {
     for (const [name, value] of [
       ['project_id', 'x'],
       ['status', 'closed'],
       ['tag', ''],
+      ['order', 'projectname'],
       ['completed_from', '2027-03-20'],
       ['created_to', '20270229'],
     ]) {

@@ -1,13 +1,13 @@
 import { create, list, one, type Route, remove, update } from '../../http/route.ts';
 import { changeTask, createTask, deleteTask, getTask, listTasks } from './actions.ts';
-import { taskChangeFields, taskFields, taskFilters } from './schema.ts';
+import { taskChangeFields, taskFields, taskFilters, taskOrder } from './schema.ts';
 
 export const taskRoutes: readonly Route[] = [
   list({
     path: '/tasks',
     says: 'Tasks.',
     permission: 'tasks:read',
-    parameters: taskFilters,
+    parameters: { ...taskFilters, ...taskOrder },
     fields: taskFields,
     call: (view, _caller, given, paging) => listTasks(view, given, paging),
   }),

@@ -12,15 +12,18 @@ create table fetches (
 ) {clustered};
 create index fetches_by_time on fetches (fetched_at);
 
--- Attempts of an account, and of its hooks, are counted along this, without the table.
+-- Attempts of an account, and of its hooks, are counted along this, without the table. Beside it the other one begins
+-- with the account, too: without statistics SQLite takes the index of which it can use more.
 create index attempts_by_account on attempts (account_id, attempted_at, hook_id, outcome, milliseconds);
+drop index attempts_by_delivery;
+create index attempts_by_delivery on attempts (account_id, delivery_id, attempt_id);
 
 -- What came of an occurrence: what is owed of it still, and what is settled. And which lanes of an account are owed anything.
 create index settled_by_position on settled (account_id, position);
 create index owed_by_position on owed (account_id, position);
 create index owed_by_account on owed (account_id, hook_id);
 
--- An account's hooks that fail, and those that have ended.
+-- An account's hooks that fail; those that live, and those that have ended since a moment.
 drop index hooks_failing;
-create index hooks_failing on hooks (account_id, hook_id) where date_ended is null and failures > 0;
-create index hooks_ended_by_account on hooks (account_id, date_ended) where date_ended is not null;
+create index hooks_failing on hooks (account_id, date_ended, failures, user_id) where date_ended is null and failures > 0;
+create index hooks_by_end on hooks (account_id, date_ended, user_id);

@@ -1,9 +1,9 @@
-import { Empty, Page } from '../../design/page.tsx';
+import type { ScreenProps } from '../../screens.ts';
+import { Happenings } from './happenings.tsx';
+import { OneOccurrence } from './one-occurrence.tsx';
+import './activity.css';
 
-export default function Activity() {
-  return (
-    <Page title="Activity" calls={[]}>
-      <Empty icon="bell" title="To be built" />
-    </Page>
-  );
+/** What happens, as it happens; or one occurrence from commit to fetch. */
+export default function Activity({ rest: [cursor] }: ScreenProps) {
+  return cursor === undefined ? <Happenings /> : <OneOccurrence key={cursor} cursor={cursor} />;
 }

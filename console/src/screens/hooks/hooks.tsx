@@ -1,9 +1,10 @@
-import { Empty, Page } from '../../design/page.tsx';
+import type { ScreenProps } from '../../screens.ts';
+import { HookList } from './hook-list.tsx';
+import { NewHook } from './new-hook.tsx';
+import { OneHook } from './one-hook.tsx';
 
-export default function Hooks() {
-  return (
-    <Page title="Hooks" calls={[]}>
-      <Empty icon="bell" title="To be built" />
-    </Page>
-  );
+/** Hooks: all of them, one of them, or a new one. */
+export default function Hooks({ rest: [id] }: ScreenProps) {
+  if (id === undefined) return <HookList />;
+  return id === 'new' ? <NewHook /> : <OneHook key={id} id={id} />;
 }

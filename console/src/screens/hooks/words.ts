@@ -6,7 +6,10 @@ export const kindWords: Readonly<Record<Kind, { readonly says: string; readonly 
   new_event: { says: 'Something new stands on the calendar.', example: '/events/512' },
   new_project: { says: 'A project was created.', example: '/projects/27' },
   new_task: { says: 'A task was added to a project.', example: '/tasks/1204' },
-  completed_task: { says: 'A task was ticked off. Its open subtasks are told of each on their own.', example: '/tasks/1204' },
+  completed_task: {
+    says: 'A task was ticked off. Its open subtasks are told of each on their own.',
+    example: '/tasks/1204',
+  },
   new_subtask: { says: 'A subtask was added to a task.', example: '/subtasks/88' },
   completed_subtask: { says: 'A subtask was ticked off, alone or with its task.', example: '/subtasks/88' },
   new_client: { says: 'A client was created.', example: '/clients/9' },
@@ -37,7 +40,10 @@ const causes: Readonly<Record<string, readonly [what: string, advice: string]>> 
     'address not allowed',
     'The name leads into a network that nothing may be sent to. Whoever runs the service can open it.',
   ],
-  protocol: ['not an HTTP answer', 'Something listens there that does not speak HTTP, or not the one the address says.'],
+  protocol: [
+    'not an HTTP answer',
+    'Something listens there that does not speak HTTP, or not the one the address says.',
+  ],
 };
 
 /** Faults of the service itself; they never count. */
@@ -64,9 +70,11 @@ export function adviceFor(outcome: string): string | undefined {
   const status = Number(outcome);
   if (outcome === '401') return '401 means: not wanted any more. Answer 200 to go on being told.';
   if (outcome === '404') return 'The receiver has nothing at this path. See whether the address is whole.';
-  if (outcome === '429') return 'The receiver asks for fewer. Let it take the notification, answer 200, and work later.';
+  if (outcome === '429')
+    return 'The receiver asks for fewer. Let it take the notification, answer 200, and work later.';
   if (status >= 500) return 'The receiver broke. Its log will have the Webhook-Id of the notification.';
-  if (status >= 400) return 'The receiver refuses the notification. Let it answer 200 to a POST without authentication.';
+  if (status >= 400)
+    return 'The receiver refuses the notification. Let it answer 200 to a POST without authentication.';
   if (status >= 300) return 'Redirects are not followed. Subscribe the address that it leads to.';
   if (status > 200) return 'Only 200 counts as delivered. Answer exactly 200.';
   if (faults[outcome] !== undefined) return 'A fault of the service: it never counts, and the attempt is made again.';

@@ -7,7 +7,7 @@ import { Button } from '../../design/button.tsx';
 import { Dialog } from '../../design/dialog.tsx';
 import { Select, TextField } from '../../design/field.tsx';
 import { Note } from '../../design/state.tsx';
-import { explain, faultsOf } from '../../load.ts';
+import { useSubmission } from '../../load.ts';
 import { nameOf } from '../../names.ts';
 import { me } from '../../session.ts';
 import { PermissionGrid } from './permission-grid.tsx';
@@ -58,24 +58,14 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
   const owner = people.find(({ user_id }) => user_id === userId) ?? me().user;
   const among = widest(owner.role);
   const [wanted, setWanted] = useState(among);
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
   const permissions = among.filter((one) => wanted.includes(one));
-  const faults = faultsOf(error);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
     const expires = life === 'other' ? free.trim() : life;
-    try {
-      onIssued(await client.keys.create({ label, permissions, user_id: userId, expires }));
-    } catch (failure) {
-      setError(failure);
-      setBusy(false);
-    }
-  };
+    onIssued(await client.keys.create({ label, permissions, user_id: userId, expires }));
+  });
   return (
     <form class="stack" onSubmit={submit}>
-      {error !== undefined && Object.keys(faults).length === 0 && <Note tone="bad">{explain(error)}</Note>}
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
       <TextField
         label="What it is for"
         placeholder="Release bot"
@@ -119,7 +109,9 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
       </div>
       <PermissionGrid chosen={permissions} among={among} onChange={setWanted} />
       {owner.role === 'member' && (
-        <p class="small soft">A member’s key can change neither people nor the account: no key is wider than its user.</p>
+        <p class="small soft">
+          A member’s key can change neither people nor the account: no key is wider than its user.
+        </p>
       )}
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>

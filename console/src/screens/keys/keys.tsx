@@ -132,7 +132,7 @@ function KeyRow({ shown, owner, onNarrow, onRevoke }: RowProps) {
           {[owner === undefined ? 'Somebody who has left' : nameOf(owner), ...inWords(shown.permissions)].join(' · ')}
         </p>
       </div>
-      <div class="facts">
+      <div class="asides">
         <span>Last used</span>
         <Moment at={shown.last_used} />
         <span>{isOver(shown) ? 'Ended' : 'Ends'}</span>

@@ -6,7 +6,7 @@ import { Dialog } from '../../design/dialog.tsx';
 import { TextField } from '../../design/field.tsx';
 import { Note } from '../../design/state.tsx';
 import { tell } from '../../design/toast.tsx';
-import { explain, faultsOf } from '../../load.ts';
+import { useSubmission } from '../../load.ts';
 import { PermissionGrid } from './permission-grid.tsx';
 
 type NarrowProps = { readonly narrowed: Key; readonly onDone: () => void; readonly onClose: () => void };
@@ -15,24 +15,17 @@ type NarrowProps = { readonly narrowed: Key; readonly onDone: () => void; readon
 export function NarrowKey({ narrowed, onDone, onClose }: NarrowProps) {
   const [label, setLabel] = useState(narrowed.label);
   const [permissions, setPermissions] = useState(narrowed.permissions);
-  const [error, setError] = useState<unknown>();
   const taken = narrowed.permissions.length - permissions.length;
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    try {
-      await client.keys.update(narrowed.id, { label, ...(taken > 0 && { permissions }) });
-      tell(taken > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
-      onClose();
-      onDone();
-    } catch (failure) {
-      setError(failure);
-    }
-  };
-  const faults = faultsOf(error);
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    await client.keys.update(narrowed.id, { label, ...(taken > 0 && { permissions }) });
+    tell(taken > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
+    onClose();
+    onDone();
+  });
   return (
     <Dialog title="Change a key" isWide onClose={onClose}>
       <form class="stack" onSubmit={submit}>
-        {error !== undefined && faults.label === undefined && <Note tone="bad">{explain(error)}</Note>}
+        {fault !== undefined && <Note tone="bad">{fault}</Note>}
         <TextField
           label="What it is for"
           value={label}
@@ -47,7 +40,7 @@ export function NarrowKey({ narrowed, onDone, onClose }: NarrowProps) {
         </Note>
         <div class="ends">
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit">
+          <Button look="primary" type="submit" disabled={isBusy}>
             {taken > 0 ? `Take ${taken} ${taken === 1 ? 'permission' : 'permissions'} away` : 'Save'}
           </Button>
         </div>

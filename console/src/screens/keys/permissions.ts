@@ -36,7 +36,8 @@ export function inWords(permissions: readonly Permission[]): readonly string[] {
   const said = (verb: string, areas: readonly PermissionArea[]) => {
     if (areas.length === 0) return [];
     const missing = permissionAreas.filter((area) => !areas.includes(area));
-    const listed = (some: readonly PermissionArea[]) => some.map((area) => areaNames[area].name.toLowerCase()).join(', ');
+    const listed = (some: readonly PermissionArea[]) =>
+      some.map((area) => areaNames[area].name.toLowerCase()).join(', ');
     if (missing.length === 0) return [`${verb} everything`];
     return [missing.length < 3 ? `${verb} all but ${listed(missing)}` : `${verb} ${listed(areas)}`];
   };

@@ -1,9 +1,158 @@
-import { Empty, Page } from '../../design/page.tsx';
+import type { ComponentChildren } from 'preact';
+import type { Hook } from '../../../../src/sdk/hooks.ts';
+import type { Overview } from '../../../../src/sdk/overview.ts';
+import { client } from '../../client.ts';
+import { Page } from '../../design/page.tsx';
+import { Badge, Note, Waiting } from '../../design/state.tsx';
+import { useEvery } from '../../every.ts';
+import { useLoaded } from '../../load.ts';
+import { lasting, Moment, momentOf } from '../../moments.tsx';
+import { to } from '../../router.ts';
+import { isAdmin } from '../../session.ts';
+import { HookBadge, HookLine } from '../hooks/parts.tsx';
+import { counted, hostOf, kindTitle } from '../hooks/words.ts';
+import { MinutesChart } from './chart.tsx';
+import { FirstSteps } from './first-steps.tsx';
+import { findTroubled } from './troubled.ts';
+import './overview.css';
 
-export default function Overview() {
+const REFRESH_MS = 4_000;
+
+async function load(signal: AbortSignal) {
+  const overview = await client.overview({ signal });
+  const isQuiet = [overview.hooks_live, overview.hooks_ended_today, overview.delivered_last_hour].every(
+    (one) => one === '0',
+  );
+  const isFresh = isQuiet && (await client.hooks.list({ limit: 1 }, { signal })).paging.total_records === 0;
+  return { overview, isFresh };
+}
+
+/** How deliveries go at this moment. */
+export default function OverviewScreen() {
+  const { data, fault, reload } = useLoaded(load, []);
+  useEvery(REFRESH_MS, reload);
   return (
-    <Page title="Overview" calls={[]}>
-      <Empty icon="bell" title="To be built" />
+    <Page
+      title="Overview"
+      lead={isAdmin() ? 'How deliveries go in this account, at this moment.' : 'How your deliveries go at this moment.'}
+      calls={[
+        {
+          says: 'Hooks that are failing',
+          method: 'GET',
+          path: '/hooks?state=failing',
+          sdk: `hooks.list({ state: 'failing' })`,
+        },
+        {
+          says: 'What is owed',
+          method: 'GET',
+          path: '/deliveries?state=owed',
+          sdk: `deliveries.list({ state: 'owed' })`,
+        },
+      ]}
+    >
+      {fault !== undefined && <Note tone={data === undefined ? 'bad' : 'warn'}>{fault}</Note>}
+      {data === undefined && fault === undefined && <Waiting />}
+      {data?.isFresh === true && <FirstSteps />}
+      {data?.isFresh === false && <Now overview={data.overview} />}
     </Page>
+  );
+}
+
+function Now({ overview }: { readonly overview: Overview }) {
+  const { delivered_last_hour: delivered, failed_last_hour: failed, p50_ms, p95_ms, owed } = overview;
+  const attempts = Number(delivered) + Number(failed);
+  const rate = attempts === 0 ? undefined : (100 * Number(delivered)) / attempts;
+  const oldest = momentOf(overview.oldest_owed_at);
+  const isFailing = overview.lanes_failing !== '0';
+  return (
+    <>
+      <dl class="figures">
+        <Figure name="Delivered in the last hour" value={Number(delivered).toLocaleString('en')}>
+          {rate === undefined
+            ? 'no attempts'
+            : `${rate.toFixed(rate === 100 ? 0 : 1)} % of ${counted(attempts, 'attempt')}`}
+        </Figure>
+        <Figure name="Answered within" value={attempts === 0 ? '–' : lasting(Number(p95_ms))}>
+          {attempts === 0 ? 'nothing was sent' : `95 of 100; half within ${lasting(Number(p50_ms))}`}
+        </Figure>
+        <Figure name="Owed now" value={Number(owed).toLocaleString('en')}>
+          {oldest === undefined
+            ? 'nothing waits'
+            : `the oldest for ${lasting(Math.max(0, Date.now() - oldest.getTime()))}`}
+        </Figure>
+        <Figure name="Live hooks" value={Number(overview.hooks_live).toLocaleString('en')}>
+          {isFailing ? <Badge tone="warn">{overview.lanes_failing} failing</Badge> : 'none is failing'}
+        </Figure>
+        <Figure name="Ended today" value={Number(overview.hooks_ended_today).toLocaleString('en')}>
+          since 00:00 UTC
+        </Figure>
+      </dl>
+      <section class="card padded stack" aria-label="Deliveries per minute">
+        <MinutesChart overview={overview} />
+      </section>
+      <Troubled failing={Number(overview.lanes_failing)} ended={Number(overview.hooks_ended_today)} />
+    </>
+  );
+}
+
+type FigureProps = { readonly name: string; readonly value: string; readonly children: ComponentChildren };
+
+function Figure({ name, value, children }: FigureProps) {
+  return (
+    <div class="card figure">
+      <dt>{name}</dt>
+      <dd>
+        <strong class="number">{value}</strong>
+        <span class="small soft">{children}</span>
+      </dd>
+    </div>
+  );
+}
+
+/** The hooks that are failing or have ended today, so that one click leads to each. */
+function Troubled({ failing, ended }: { readonly failing: number; readonly ended: number }) {
+  const { data } = useLoaded((signal) => findTroubled({ failing, ended }, signal), [failing, ended]);
+  if (failing + ended === 0) return null;
+  const missing = failing + ended - (data?.length ?? 0);
+  return (
+    <section class="stack" aria-label="What needs a look">
+      <h2>What needs a look</h2>
+      {data === undefined && <Waiting lines={2} />}
+      {data !== undefined && (
+        <ul class="card lines">
+          {data.map((hook) => (
+            <TroubledRow key={hook.id} hook={hook} />
+          ))}
+          {missing > 0 && (
+            <li class="line small soft">
+              {counted(missing, 'more')} among other people’s: <a href={to('hooks')}>choose whose</a>.
+            </li>
+          )}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function TroubledRow({ hook }: { readonly hook: Hook }) {
+  return (
+    <li class="line row spread">
+      <span>
+        <a class="title" href={to('hooks', hook.id)}>
+          {kindTitle(hook.event)} → {hostOf(hook.target_url)}
+        </a>
+      </span>
+      <span class="row small soft">
+        <span>
+          <HookLine hook={hook} />
+          {hook.state === 'ended' && (
+            <>
+              , <Moment at={hook.date_ended} />
+            </>
+          )}
+        </span>
+        <HookBadge hook={hook} />
+      </span>
+    </li>
   );
 }

@@ -1,9 +1,182 @@
-import { Empty, Page } from '../../design/page.tsx';
+import { useState } from 'preact/hooks';
+import type { Invitation } from '../../../../src/sdk/invitations.ts';
+import type { Role, User } from '../../../../src/sdk/users.ts';
+import { client } from '../../client.ts';
+import type { ApiCall } from '../../design/api-call.tsx';
+import { Button } from '../../design/button.tsx';
+import { Ask, Dialog } from '../../design/dialog.tsx';
+import { Menu, type MenuItem } from '../../design/menu.tsx';
+import { Page } from '../../design/page.tsx';
+import { Badge, Initials, Note, type Tone, Waiting } from '../../design/state.tsx';
+import { all, attempt, useLoaded } from '../../load.ts';
+import { Moment } from '../../moments.tsx';
+import { nameOf } from '../../names.ts';
+import { me } from '../../session.ts';
+import { Sessions } from '../../sessions.tsx';
+import { AddPerson, ChangePerson } from './edit-person.tsx';
+import { LinkFor } from './link.tsx';
 
+type Open =
+  | { readonly what: 'add' }
+  | { readonly what: 'change' | 'link' | 'sessions' | 'delete'; readonly person: User };
+
+/** Who belongs to the account: their roles, the links by which they get in, where they are signed in. */
 export default function People() {
+  const people = useLoaded((signal) => all(client.users.each({}, { signal })), []);
+  const links = useLoaded((signal) => all(client.invitations.each({}, { signal })), []);
+  const [open, setOpen] = useState<Open>();
+  const close = () => setOpen(undefined);
+  const reload = () => {
+    people.reload();
+    links.reload();
+  };
+  const owners = people.data?.filter(({ role }) => role === 'owner').length ?? 0;
   return (
-    <Page title="People" calls={[]}>
-      <Empty icon="bell" title="To be built" />
+    <Page
+      title="People"
+      lead="Members work with every record of the account. Admins also add people, and see the hooks and keys of all."
+      calls={calls}
+      actions={
+        <Button look="primary" icon="plus" onClick={() => setOpen({ what: 'add' })}>
+          Add somebody
+        </Button>
+      }
+    >
+      {people.fault !== undefined && <Note tone="bad">{people.fault}</Note>}
+      {people.data === undefined && people.fault === undefined && <Waiting />}
+      {people.data !== undefined && (
+        <ul class="card list" aria-label="People">
+          {people.data.map((person) => (
+            <PersonRow
+              key={person.user_id}
+              person={person}
+              link={links.data?.find(({ user_id }) => user_id === person.user_id)}
+              onOpen={(what) => setOpen({ what, person })}
+              onWithdraw={async (link) => {
+                await attempt(
+                  () => client.invitations.withdraw(link.id),
+                  'Withdrawn. The link leads nowhere any more.',
+                );
+                links.reload();
+              }}
+            />
+          ))}
+        </ul>
+      )}
+      {people.data?.length === 1 && (
+        <p class="soft">
+          You are alone here. Add somebody: they get a link, choose a passphrase, and see the same calendar.
+        </p>
+      )}
+      {open?.what === 'add' && <AddPerson onDone={reload} onClose={close} />}
+      {open?.what === 'link' && <LinkFor person={open.person} onMade={links.reload} onClose={close} />}
+      {open?.what === 'change' && (
+        <ChangePerson person={open.person} isLastOwner={owners < 2} onDone={reload} onClose={close} />
+      )}
+      {open?.what === 'sessions' && (
+        <Dialog title={`Where ${nameOf(open.person)} is signed in`} onClose={close}>
+          <Sessions userId={open.person.user_id} />
+        </Dialog>
+      )}
+      {open?.what === 'delete' && <Delete person={open.person} onDone={reload} onClose={close} />}
     </Page>
   );
 }
+
+type RowProps = {
+  readonly person: User;
+  /** Their link that is still open. */
+  readonly link: Invitation | undefined;
+  readonly onOpen: (what: Exclude<Open['what'], 'add'>) => void;
+  readonly onWithdraw: (link: Invitation) => void;
+};
+
+const tones: Readonly<Record<Role, Tone>> = { member: 'plain', admin: 'info', owner: 'good' };
+
+function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
+  const { user } = me();
+  const isAbove = person.role === 'owner' && user.role !== 'owner';
+  const isMe = person.user_id === user.user_id;
+  const items: readonly MenuItem[] = [
+    { text: 'Change…', icon: 'pencil', onPick: () => onOpen('change') },
+    { text: 'New link…', icon: 'key', onPick: () => onOpen('link') },
+    ...(link === undefined
+      ? []
+      : [{ text: 'Withdraw the link', icon: 'undo', onPick: () => onWithdraw(link) } as const]),
+    { text: 'Sessions…', icon: 'clock', onPick: () => onOpen('sessions') },
+    { text: 'Delete…', icon: 'trash', isDanger: true, onPick: () => onOpen('delete') },
+  ];
+  return (
+    <li>
+      <Initials name={nameOf(person)} />
+      <div class="grow">
+        <div class="row">
+          <strong>{nameOf(person)}</strong>
+          <Badge tone={tones[person.role]}>{person.role}</Badge>
+          {isMe && <span class="small soft">you</span>}
+        </div>
+        <p class="small soft">{person.email}</p>
+      </div>
+      <div class="asides">
+        <span>Added</span>
+        <Moment at={person.date_created} />
+        {link !== undefined && (
+          <>
+            <span>Link open, ends</span>
+            <Moment at={link.expires} />
+          </>
+        )}
+      </div>
+      {isAbove ? (
+        <span class="small soft">above you</span>
+      ) : (
+        <Menu label={`What to do with ${nameOf(person)}`} items={items} />
+      )}
+    </li>
+  );
+}
+
+type DeleteProps = { readonly person: User; readonly onDone: () => void; readonly onClose: () => void };
+
+function Delete({ person, onDone, onClose }: DeleteProps) {
+  return (
+    <Ask
+      title={`Delete ${nameOf(person)}?`}
+      yes="Delete"
+      onClose={onClose}
+      onYes={async () => {
+        await attempt(() => client.users.delete(person.user_id), `${nameOf(person)} is gone, the records are here.`);
+        onDone();
+      }}
+    >
+      <ul class="bullets">
+        <li>They are signed out everywhere, and their links lead nowhere.</li>
+        <li>Their keys are revoked: programs that call with them are refused.</li>
+        <li>Their hooks end: nobody is told through them any more.</li>
+        <li>What they created stays: events, projects, tasks, clients.</li>
+      </ul>
+      <p>This cannot be taken back.</p>
+    </Ask>
+  );
+}
+
+const example = { email: 'ada@acme.example', first_name: 'Ada', role: 'member' };
+
+const calls: readonly ApiCall[] = [
+  { says: 'List the people', method: 'GET', path: '/users', sdk: 'users.list()' },
+  {
+    says: 'Add somebody',
+    method: 'POST',
+    path: '/users',
+    body: example,
+    sdk: `users.create(${JSON.stringify(example)})`,
+  },
+  {
+    says: 'Change a role',
+    method: 'PUT',
+    path: '/users/2',
+    body: { role: 'admin' },
+    sdk: "users.update('2', { role: 'admin' })",
+  },
+  { says: 'Delete somebody', method: 'DELETE', path: '/users/2', sdk: "users.delete('2')" },
+];

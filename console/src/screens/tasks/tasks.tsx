@@ -1,9 +1,40 @@
-import { Empty, Page } from '../../design/page.tsx';
+import { Page } from '../../design/page.tsx';
+import { useProjects } from '../../plan/choices.ts';
+import { TaskList, taskFilters } from '../../plan/task-list.tsx';
+import type { ScreenProps } from '../../screens.ts';
+import { TaskPage } from './task.tsx';
 
-export default function Tasks() {
+/** The tasks of the account, or one of them. */
+export default function Tasks({ rest: [taskId] }: ScreenProps) {
+  return taskId === undefined ? <AllTasks /> : <TaskPage key={taskId} taskId={taskId} />;
+}
+
+function AllTasks() {
+  const projects = useProjects();
+  const filters = taskFilters();
+  const query = new URLSearchParams(Object.entries(filters).map(([name, value]) => [name, String(value)]));
+  const addTo = filters.project_id ?? projects.data?.[0]?.project_id ?? '1';
   return (
-    <Page title="Tasks" calls={[]}>
-      <Empty icon="bell" title="To be built" />
+    <Page
+      title="Tasks"
+      lead="The work of your projects. Completing a task completes its subtasks, and tells the hooks that listen."
+      calls={[
+        {
+          says: 'List these tasks',
+          method: 'GET',
+          path: `/tasks?${query}`,
+          sdk: `tasks.list(${JSON.stringify(filters)})`,
+        },
+        {
+          says: 'Add a task',
+          method: 'POST',
+          path: `/tasks/${addTo}`,
+          body: { task_name: 'Proofread' },
+          sdk: `tasks.create('${addTo}', { task_name: 'Proofread' })`,
+        },
+      ]}
+    >
+      <TaskList projects={projects.data} />
     </Page>
   );
 }

@@ -8,16 +8,17 @@ import { Page } from '../../design/page.tsx';
 import { PassphraseField } from '../../design/passphrase.tsx';
 import { Badge, Note } from '../../design/state.tsx';
 import { tell } from '../../design/toast.tsx';
-import { explain, faultsOf } from '../../load.ts';
+import { useSubmission } from '../../load.ts';
 import { isAdmin, me, session } from '../../session.ts';
+import { Sessions } from '../../sessions.tsx';
 import { SHORTEST_PASSPHRASE } from '../../sign-in.tsx';
 import { ThemeChoice } from '../../theme.tsx';
-import { Sessions } from './sessions.tsx';
 import './you.css';
 
 /** Whoever has signed in: their name, their passphrase, where they are signed in, how it looks. */
 export default function You() {
   const { user, company } = me();
+  const [changes, setChanges] = useState(0);
   const names = { first_name: user.first_name, last_name: user.last_name };
   const calls: readonly ApiCall[] = [
     { says: 'Ask who you are', method: 'GET', path: '/user', sdk: 'user.get()' },
@@ -41,11 +42,11 @@ export default function You() {
           <Names />
         </Part>
         <Part title="Passphrase">
-          <Passphrase />
+          <Passphrase onChanged={() => setChanges(changes + 1)} />
         </Part>
       </div>
       <Part title="Where you are signed in">
-        <Sessions userId={user.user_id} />
+        <Sessions key={changes} userId={user.user_id} />
       </Part>
       <div class="halves">
         <Part title="Colours">
@@ -53,7 +54,7 @@ export default function You() {
           <ThemeChoice />
         </Part>
         <Part title="Account">
-          <dl class="facts">
+          <dl class="pairs">
             <dt>Name</dt>
             <dd>{company.company_name}</dd>
             <dt>Domain</dt>
@@ -86,23 +87,15 @@ function Names() {
   const [first, setFirst] = useState(user.first_name);
   const [last, setLast] = useState(user.last_name);
   const [email, setEmail] = useState(user.email);
-  const [error, setError] = useState<unknown>();
-  const faults = faultsOf(error);
   const isLocked = !isAdmin();
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    try {
-      const changed = await client.users.update(user.user_id, { first_name: first, last_name: last, email });
-      session.value = { user: changed, company };
-      setError(undefined);
-      tell('Saved.');
-    } catch (failure) {
-      setError(failure);
-    }
-  };
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    const changed = await client.users.update(user.user_id, { first_name: first, last_name: last, email });
+    session.value = { user: changed, company };
+    tell('Saved.');
+  });
   return (
     <form class="stack" onSubmit={submit}>
-      {error !== undefined && Object.keys(faults).length === 0 && <Note tone="bad">{explain(error)}</Note>}
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
       <div class="pair">
         <TextField
           label="First name"
@@ -136,40 +129,39 @@ function Names() {
         <p class="small soft">Names and addresses are changed by admins.</p>
       ) : (
         <div>
-          <Button type="submit">Save</Button>
+          <Button type="submit" disabled={isBusy}>
+            Save
+          </Button>
         </div>
       )}
     </form>
   );
 }
 
-function Passphrase() {
+function Passphrase({ onChanged }: { readonly onChanged: () => void }) {
   const { user } = me();
   const [current, setCurrent] = useState('');
   const [next, setNext] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-  const faults = faultsOf(error);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    try {
-      await client.changePassphrase(current, next);
-      setError(undefined);
-      setCurrent('');
-      setNext('');
-      tell('Changed. Your other sessions have ended.');
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    await client.passphrase.set({ current, passphrase: next });
+    setCurrent('');
+    setNext('');
+    onChanged();
+    tell('Changed. Your other sessions have ended.');
+  });
   return (
     <form class="stack" onSubmit={submit}>
-      {error !== undefined && Object.keys(faults).length === 0 && <Note tone="bad">{explain(error)}</Note>}
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
       {/* So that a password manager knows whose it is. */}
-      <input class="hidden-text" type="text" autoComplete="username" tabIndex={-1} aria-hidden="true" value={user.email} readOnly />
+      <input
+        class="hidden-text"
+        type="text"
+        autoComplete="username"
+        tabIndex={-1}
+        aria-hidden="true"
+        value={user.email}
+        readOnly
+      />
       <PassphraseField
         label="Present passphrase"
         autoComplete="current-password"

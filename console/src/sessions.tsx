@@ -1,10 +1,9 @@
-import type { Session } from '../../../../src/sdk/sessions.ts';
-import { client } from '../../client.ts';
-import { Button } from '../../design/button.tsx';
-import { Badge, Note, Waiting } from '../../design/state.tsx';
-import { all, attempt, useLoaded } from '../../load.ts';
-import { Moment } from '../../moments.tsx';
-import { browserOf } from './browser.ts';
+import type { Session } from '../../src/sdk/sessions.ts';
+import { client } from './client.ts';
+import { Button } from './design/button.tsx';
+import { Badge, Note, Waiting } from './design/state.tsx';
+import { all, attempt, useLoaded } from './load.ts';
+import { Moment } from './moments.tsx';
 
 /** Where somebody is signed in; each session can be ended from here. */
 export function Sessions({ userId }: { readonly userId: string }) {
@@ -14,7 +13,7 @@ export function Sessions({ userId }: { readonly userId: string }) {
   }
   const end = async (ended: readonly Session[], done: string) => {
     await attempt(async () => {
-      for (const { id } of ended) await client.sessions.delete(id);
+      for (const { id } of ended) await client.sessions.end(id);
     }, done);
     sessions.reload();
   };
@@ -30,7 +29,7 @@ export function Sessions({ userId }: { readonly userId: string }) {
             <li key={session.id}>
               <div class="grow">
                 <div class="row">
-                  <strong>{browserOf(session.agent)}</strong>
+                  <strong>{agentOf(session)}</strong>
                   {session.current === '1' && <Badge tone="good">this one</Badge>}
                 </div>
                 <p class="small soft">
@@ -40,7 +39,7 @@ export function Sessions({ userId }: { readonly userId: string }) {
               </div>
               {session.current !== '1' && (
                 <Button
-                  label={`End the session of ${browserOf(session.agent)} from ${session.source}`}
+                  label={`End the session of ${agentOf(session)} from ${session.source}`}
                   onClick={() => end([session], 'That session has ended.')}
                 >
                   End
@@ -59,3 +58,5 @@ export function Sessions({ userId }: { readonly userId: string }) {
     </>
   );
 }
+
+const agentOf = ({ agent }: Session) => (agent === '' ? 'A browser that does not say which' : agent);

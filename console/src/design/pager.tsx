@@ -1,0 +1,47 @@
+import type { Paging } from '../../../src/sdk/wire.ts';
+import { Button } from './button.tsx';
+
+const count = new Intl.NumberFormat('en');
+
+type PagerProps = {
+  readonly paging: Paging;
+  /** What is counted, one of it and several: `['task', 'tasks']`. */
+  readonly words: readonly [string, string];
+  /** How many of it are in view. */
+  readonly shown: number;
+  /** Goes to a page, 1 the first. */
+  readonly onPage: (page: number) => void;
+};
+
+/** Which part of a list is in view, of how much, and the way to the rest. */
+export function Pager({ paging: { offset, limit, total_records }, words, shown, onPage }: PagerProps) {
+  const page = Math.floor(offset / limit) + 1;
+  const pages = Math.max(1, Math.ceil(total_records / limit));
+  const total = `${count.format(total_records)} ${words[total_records === 1 ? 0 : 1]}`;
+  const isPart = total_records > shown || page > 1;
+  const part = isPart ? `${count.format(offset + 1)} – ${count.format(offset + shown)} of ${total}` : total;
+  const turn = (to: number) => {
+    onPage(to);
+    document.querySelector('main')?.scrollTo(0, 0);
+  };
+  return (
+    <nav class="pager" aria-label="Pages">
+      <span class="grow" role="status">
+        {part}
+      </span>
+      {pages > 1 && (
+        <>
+          <Button disabled={page === 1} onClick={() => turn(page - 1)}>
+            Previous
+          </Button>
+          <span class="number">
+            Page {page} of {pages}
+          </span>
+          <Button disabled={page >= pages} onClick={() => turn(page + 1)}>
+            Next
+          </Button>
+        </>
+      )}
+    </nav>
+  );
+}

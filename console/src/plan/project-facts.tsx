@@ -1,0 +1,65 @@
+import type { Client } from '../../../src/sdk/clients.ts';
+import type { Project, ProjectChanges } from '../../../src/sdk/projects.ts';
+import { client } from '../client.ts';
+import { dayOf } from '../days.ts';
+import { Badge } from '../design/state.tsx';
+import { Due } from './due.tsx';
+import { choice, day, type Fact, type Kept, text } from './facts.tsx';
+
+export const projects: Kept<Project, ProjectChanges> = {
+  noun: client.projects,
+  idOf: ({ project_id }) => project_id,
+  nameOf: ({ project_name }) => project_name,
+};
+
+/** The states a project can be in, each with the flags that make it. */
+const states = {
+  open: { text: 'Open', tone: 'good', flags: { closed: '0', archived: '0' } },
+  closed: { text: 'Closed', tone: 'plain', flags: { closed: '1', archived: '0' } },
+  archived: { text: 'Archived', tone: 'plain', flags: { closed: '0', archived: '1' } },
+} as const;
+
+type State = keyof typeof states;
+
+export function stateOf({ archived, closed }: Project): State {
+  if (archived === '1') return 'archived';
+  return closed === '1' ? 'closed' : 'open';
+}
+
+export const stateOptions = (Object.keys(states) as State[]).map((value) => ({ value, text: states[value].text }));
+
+/** What can be changed of a project. */
+export const projectFacts = {
+  name: text<Project, ProjectChanges>('project_name', 'Name'),
+  start: day<Project, ProjectChanges>('start_date', 'Start'),
+  due: day<Project, ProjectChanges>('due_date', 'Due', {
+    show: (project) =>
+      dayOf(project.due_date) === '' ? undefined : <Due due={project.due_date} isDone={stateOf(project) !== 'open'} />,
+  }),
+  state: {
+    label: 'State',
+    options: stateOptions,
+    read: stateOf,
+    write: (value) => states[value as State].flags,
+    show: (project) => <Badge tone={states[stateOf(project)].tone}>{states[stateOf(project)].text}</Badge>,
+  } satisfies Fact<Project, ProjectChanges>,
+  progress: text<Project, ProjectChanges>('progress', 'Progress', { type: 'number' }),
+  tags: text<Project, ProjectChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
+  uri: text<Project, ProjectChanges>('uri', 'Address', { empty: 'None' }),
+  description: text<Project, ProjectChanges>('description', 'Description', {
+    type: 'area',
+    empty: 'Add a description',
+  }),
+  notes: text<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+};
+
+/** The client of a project, one of those that there are. */
+export function clientFact(clients: readonly Client[] = [], project?: Project): Fact<Project, ProjectChanges> {
+  const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
+  const isMissing =
+    project !== undefined && project.client_id !== '0' && !options.some(({ value }) => value === project.client_id);
+  const own = isMissing ? [{ value: project.client_id, text: project.client_name }] : [];
+  return choice<Project, ProjectChanges>('client_id', 'Client', [{ value: '0', text: 'None' }, ...own, ...options], {
+    show: ({ client_id, client_name }) => (client_id === '0' ? <span class="nothing">None</span> : client_name),
+  });
+}

@@ -1,0 +1,92 @@
+import { useEffect } from 'preact/hooks';
+import type { Subtask } from '../../../src/sdk/subtasks.ts';
+import type { Task } from '../../../src/sdk/tasks.ts';
+import { client } from '../client.ts';
+import { AddLine } from '../design/add-line.tsx';
+import { Button } from '../design/button.tsx';
+import { Note, Waiting } from '../design/state.tsx';
+import { tell } from '../design/toast.tsx';
+import { attempt } from '../load.ts';
+import { People } from './assigned.tsx';
+import { faultIn } from './changes.ts';
+import { tickSubtask } from './completing.ts';
+import { FactField } from './facts.tsx';
+import { useRecords } from './records.ts';
+import { subtaskFacts, subtasks } from './task-facts.tsx';
+
+type SubtasksProps = {
+  readonly task: Task;
+  /** Raised when what became of them is to be looked up. */
+  readonly turn: number;
+};
+
+/** The subtasks of a task, each ticked, changed and deleted where it stands, and one more at the end. */
+export function Subtasks({ task, turn }: SubtasksProps) {
+  const { task_id } = task;
+  const records = useRecords(
+    (signal) => client.subtasks.list({ task_id, limit: 1000 }, { signal }),
+    [task_id],
+    subtasks.idOf,
+  );
+  useEffect(() => {
+    if (turn > 0) records.reload();
+  }, [turn]);
+  // With the task they are complete at once; the service says so a moment later.
+  useEffect(() => {
+    if (task.completed === '1') for (const row of records.rows ?? []) records.put({ ...row, completed: '1' });
+  }, [task.completed]);
+  const remove = async (subtask: Subtask) => {
+    records.drop(subtask);
+    const undo = () => attempt(async () => records.append(await createAgain(subtask)));
+    const isGone = await attempt(() => client.subtasks.delete(subtask.subtask_id));
+    if (isGone) tell(`“${subtask.subtask_name}” deleted.`, { undo });
+    else records.reload();
+  };
+  return (
+    <div class="subtasks">
+      {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
+      {records.rows === undefined && records.fault === undefined && <Waiting lines={2} />}
+      {records.rows !== undefined && (
+        <ul aria-label={`Subtasks of ${task.task_name}`}>
+          {records.rows.map((subtask) => (
+            <li key={subtask.subtask_id} class={subtask.completed === '1' ? 'done' : ''}>
+              <input
+                type="checkbox"
+                aria-label={`Complete ${subtask.subtask_name}`}
+                checked={subtask.completed === '1'}
+                onChange={(event) => void tickSubtask(subtask, event.currentTarget.checked, records.put)}
+              />
+              <span class="grow">
+                <FactField kept={subtasks} record={subtask} fact={subtaskFacts.name} onChange={records.put} />
+              </span>
+              <FactField kept={subtasks} record={subtask} fact={subtaskFacts.due} onChange={records.put} />
+              <People kept={subtasks} record={subtask} onChange={records.put} />
+              <Button
+                look="quiet"
+                icon="trash"
+                label={`Delete ${subtask.subtask_name}`}
+                onClick={() => void remove(subtask)}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      <AddLine
+        label={`Add a subtask to ${task.task_name}`}
+        explain={(error) => faultIn(error, 'Name')}
+        onAdd={async (subtask_name) => records.append(await client.subtasks.create(task_id, { subtask_name }))}
+      />
+    </div>
+  );
+}
+
+/** A deleted subtask, made anew with what it was. */
+function createAgain({ task_id, users, ...fields }: Subtask): Promise<Subtask> {
+  const { subtask_name, description, color, notes, start_date, due_date, ongoing, estimated_hours } = fields;
+  const { subtask_order, active, important, completed, progress, recurring } = fields;
+  return client.subtasks.create(task_id, {
+    ...{ subtask_name, description, color, notes, start_date, due_date, ongoing, estimated_hours },
+    ...{ subtask_order, active, important, completed, progress, recurring },
+    users: users.map(({ user_id }) => user_id),
+  });
+}

@@ -1,0 +1,62 @@
+import type { Subtask, SubtaskChanges } from '../../../src/sdk/subtasks.ts';
+import type { Task, TaskChanges } from '../../../src/sdk/tasks.ts';
+import { client } from '../client.ts';
+import { dayOf } from '../days.ts';
+import { Due, Percent } from './due.tsx';
+import { choice, day, type Fact, type Kept, text } from './facts.tsx';
+
+export const tasks: Kept<Task, TaskChanges> = {
+  noun: client.tasks,
+  idOf: ({ task_id }) => task_id,
+  nameOf: ({ task_name }) => task_name,
+};
+
+export const subtasks: Kept<Subtask, SubtaskChanges> = {
+  noun: client.subtasks,
+  idOf: ({ subtask_id }) => subtask_id,
+  nameOf: ({ subtask_name }) => subtask_name,
+};
+
+type Dated = { readonly due_date: string };
+type Moving = { readonly progress: string; readonly completed: string };
+
+const yesOrNo = [
+  { value: '0', text: 'No' },
+  { value: '1', text: 'Yes' },
+];
+
+export const due = <T extends Dated, C>(isDone: (record: T) => boolean): Fact<T, C> =>
+  day<T, C>('due_date', 'Due', {
+    show: (record) =>
+      dayOf(record.due_date) === '' ? undefined : <Due due={record.due_date} isDone={isDone(record)} />,
+  });
+
+const isComplete = ({ completed }: Moving) => completed === '1';
+
+/** What can be changed of a task. */
+export const taskFacts = {
+  name: text<Task, TaskChanges>('task_name', 'Name'),
+  start: day<Task, TaskChanges>('start_date', 'Start'),
+  due: due<Task, TaskChanges>(isComplete),
+  progress: text<Task, TaskChanges>('progress', 'Progress', {
+    type: 'number',
+    show: (task) => <Percent percent={isComplete(task) ? 100 : Number(task.progress)} name={task.task_name} />,
+  }),
+  state: choice<Task, TaskChanges>('active', 'State', [
+    { value: '1', text: 'Active' },
+    { value: '2', text: 'On hold' },
+    { value: '0', text: 'Inactive' },
+  ]),
+  important: choice<Task, TaskChanges>('important', 'Important', yesOrNo),
+  archived: choice<Task, TaskChanges>('archived', 'Archived', yesOrNo),
+  hours: text<Task, TaskChanges>('estimated_hours', 'Estimated hours', { type: 'number' }),
+  tags: text<Task, TaskChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
+  description: text<Task, TaskChanges>('description', 'Description', { type: 'area', empty: 'Add a description' }),
+  notes: text<Task, TaskChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+};
+
+/** What can be changed of a subtask where it stands. */
+export const subtaskFacts = {
+  name: text<Subtask, SubtaskChanges>('subtask_name', 'Name'),
+  due: due<Subtask, SubtaskChanges>(isComplete),
+};

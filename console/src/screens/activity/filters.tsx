@@ -1,0 +1,70 @@
+import { type FeedKind, kinds } from '../../../../src/sdk/wire.ts';
+import { client } from '../../client.ts';
+import { Choice, Select } from '../../design/field.tsx';
+import { useLoaded } from '../../load.ts';
+import { setQuery } from '../../router.ts';
+import { isAdmin } from '../../session.ts';
+import { hostOf, kindTitle } from '../hooks/words.ts';
+import type { Wanted } from './live.ts';
+
+const NOUNS = ['event', 'project', 'task', 'subtask', 'client', 'user'] as const;
+const feedKinds: readonly FeedKind[] = [
+  ...kinds,
+  'new_user',
+  ...NOUNS.flatMap((noun) => [`changed_${noun}`, `deleted_${noun}`] as const),
+];
+
+/** Which of what happens, as the address says. */
+export function wantedIn(query: URLSearchParams): Wanted {
+  const kind = feedKinds.find((one) => one === query.get('kind'));
+  return {
+    scope: isAdmin() && query.get('scope') !== 'own' ? 'account' : 'own',
+    ...(kind && { kind }),
+    ...(query.has('hook') && { hookId: query.get('hook') ?? '' }),
+    ...(query.has('before') && { before: query.get('before') ?? '' }),
+  };
+}
+
+/** By kind, by hook, and for admins by whose. */
+export function Filters({ wanted }: { readonly wanted: Wanted }) {
+  const { data } = useLoaded((signal) => client.hooks.list({}, { signal }), []);
+  const hooks = (data?.data ?? []).map((hook) => ({
+    value: hook.id,
+    text: `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}${hook.state === 'ended' ? ' (ended)' : ''}`,
+  }));
+  const isOther = wanted.hookId !== undefined && !hooks.some(({ value }) => value === wanted.hookId);
+  const set = (changes: Record<string, string | undefined>) => setQuery({ ...changes, before: undefined });
+  return (
+    <search class="row">
+      <Select<string>
+        label="Kind"
+        hideLabel
+        value={wanted.kind ?? ''}
+        options={[{ value: '', text: 'Every kind' }, ...feedKinds.map((value) => ({ value, text: kindTitle(value) }))]}
+        onChange={(kind) => set({ kind })}
+      />
+      <Select<string>
+        label="Hook"
+        hideLabel
+        value={wanted.hookId ?? ''}
+        options={[
+          { value: '', text: 'Every hook, and none' },
+          ...(isOther ? [{ value: wanted.hookId ?? '', text: `Hook ${wanted.hookId}` }] : []),
+          ...hooks,
+        ]}
+        onChange={(hook) => set({ hook })}
+      />
+      {isAdmin() && (
+        <Choice
+          label="Whose"
+          value={wanted.scope}
+          options={[
+            { value: 'account', text: 'Everybody' },
+            { value: 'own', text: 'You' },
+          ]}
+          onChange={(scope) => set({ scope: scope === 'own' ? 'own' : undefined })}
+        />
+      )}
+    </search>
+  );
+}

@@ -1,0 +1,61 @@
+import type { ToldHook } from '../../../../src/sdk/activity.ts';
+import { kinds } from '../../../../src/sdk/wire.ts';
+import { Badge } from '../../design/state.tsx';
+import { lasting } from '../../moments.tsx';
+import { to } from '../../router.ts';
+import { ReadMark, readingOf } from '../hooks/read-mark.tsx';
+import { counted, hostOf, outcomeWords } from '../hooks/words.ts';
+import type { Entry } from './live.ts';
+
+/** Hooks that are shown one by one; beyond them they are counted. */
+const MOST_SINGLE = 3;
+
+/** What came of telling one hook, in a few words. */
+export function ToldBadge({ told }: { readonly told: ToldHook }) {
+  const { state, attempts, last_outcome, milliseconds } = told;
+  if (state === 'delivered') return <Badge tone="good">delivered in {lasting(Number(milliseconds))}</Badge>;
+  if (state !== 'owed') return <Badge tone="bad">{state}</Badge>;
+  if (attempts === '0') return <Badge tone="info">owed</Badge>;
+  return <Badge tone="warn">failing: {outcomeWords(last_outcome)}</Badge>;
+}
+
+/** What came of an occurrence at each hook. */
+export function Outcome({ entry }: { readonly entry: Entry }) {
+  const { deliveries, kind } = entry;
+  if (deliveries === undefined) return <span class="small soft">…</span>;
+  if (deliveries.length === 0) {
+    const isForHooks = kinds.some((one) => one === kind);
+    return <span class="small soft">{isForHooks ? 'owed to no hook' : 'in the feed alone'}</span>;
+  }
+  if (deliveries.length > MOST_SINGLE) return <Summary deliveries={deliveries} />;
+  return (
+    <>
+      {deliveries.map((told) => (
+        <span key={told.id} class="row told">
+          <ToldBadge told={told} />
+          <ReadMark told={told} />
+          <a class="small soft cut" href={to('hooks', told.hook_id)}>
+            {told.target_url === '' ? `hook ${told.hook_id}` : hostOf(told.target_url)}
+          </a>
+        </span>
+      ))}
+    </>
+  );
+}
+
+function Summary({ deliveries }: { readonly deliveries: readonly ToldHook[] }) {
+  const count = (is: (told: ToldHook) => boolean) => deliveries.filter(is).length;
+  const delivered = count(({ state }) => state === 'delivered');
+  const owed = count(({ state }) => state === 'owed');
+  const lost = deliveries.length - delivered - owed;
+  const unread = count((told) => readingOf(told) === 'never read');
+  return (
+    <span class="row told">
+      {delivered > 0 && <Badge tone="good">{delivered} delivered</Badge>}
+      {owed > 0 && <Badge tone="warn">{owed} owed</Badge>}
+      {lost > 0 && <Badge tone="bad">{lost} undelivered</Badge>}
+      {unread > 0 && <span class="mark unread">{unread} never read</span>}
+      <span class="small soft">{counted(deliveries.length, 'hook')}</span>
+    </span>
+  );
+}

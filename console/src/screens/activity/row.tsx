@@ -1,0 +1,37 @@
+import { Component } from 'preact';
+import { ClockTime } from '../../moments.tsx';
+import { to } from '../../router.ts';
+import { kindTitle, partsOf, pathOf } from '../hooks/words.ts';
+import type { Entry } from './live.ts';
+import { Outcome } from './outcome.tsx';
+
+type RowProps = { readonly entry: Entry; readonly by: string | undefined };
+
+/** One occurrence. Hundreds of them stand on the page, so that each is drawn again only when it is another. */
+export class Row extends Component<RowProps> {
+  override shouldComponentUpdate({ entry, by }: RowProps): boolean {
+    return entry !== this.props.entry || by !== this.props.by;
+  }
+
+  override render() {
+    const { entry, by } = this.props;
+    return (
+      <li class="line happening" data-cursor={entry.cursor}>
+        <span class="when small soft">
+          <ClockTime at={entry.occurred_at} />
+        </span>
+        <span class={`kind-dot ${partsOf(entry.kind).verb}`} aria-hidden="true" />
+        <span class="what">
+          <a class="title" href={to('activity', entry.cursor)}>
+            {kindTitle(entry.kind)}
+          </a>{' '}
+          <code class="soft">{pathOf(entry.resource_url)}</code>
+          {by !== undefined && <span class="small soft"> by {by}</span>}
+        </span>
+        <span class="came">
+          <Outcome entry={entry} />
+        </span>
+      </li>
+    );
+  }
+}

@@ -1,0 +1,80 @@
+import { type Dated, type Day, type Days, dayNumber, dayOf, drawn, isOpen, lastDay, type TimeText } from './times.ts';
+
+// The console speaks English; how its dates are written, and when a week begins, is what the browser is set to.
+
+/** The kind of English that dates are written in. */
+export const language = navigator.languages.find((one) => one.startsWith('en')) ?? 'en-GB';
+
+/** Whether `4/5` is 5 April. */
+export const isMonthFirst = ['en', 'en-US', 'en-PH'].includes(language);
+
+type WeekInfo = { readonly firstDay: number };
+
+function firstDayOf(name: string): number {
+  const locale = new Intl.Locale(name) as Intl.Locale & { getWeekInfo?(): WeekInfo; readonly weekInfo?: WeekInfo };
+  return ((locale.getWeekInfo?.() ?? locale.weekInfo)?.firstDay ?? 1) % 7;
+}
+
+/** The day that a week begins with; 0 for Sunday. */
+export const firstDay = firstDayOf(navigator.language);
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const name = JSON.stringify(options);
+  const known = formats.get(name) ?? new Intl.DateTimeFormat(language, { ...options, timeZone: 'UTC' });
+  formats.set(name, known);
+  return known;
+}
+
+/** A day at its own midnight in UTC, where no clock is ever changed; it is formatted there, too. */
+const dateOf = (day: Day) => new Date(dayNumber(day) * 86_400_000);
+
+const DAY = { day: 'numeric', month: 'short' } as const;
+const LONG = { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' } as const;
+
+export const monthName = (day: Day) => format({ month: 'long', year: 'numeric' }).format(dateOf(day));
+export const longDay = (day: Day) => format(LONG).format(dateOf(day));
+export const weekdayName = (day: Day) => format({ weekday: 'short' }).format(dateOf(day));
+
+/** One day or several, as short as can be: the year only where it is another one. */
+export function daysName({ from, to }: Days, thisYear: string): string {
+  const isOther = from.slice(0, 4) !== thisYear || to.slice(0, 4) !== thisYear;
+  const options = { ...DAY, weekday: 'short', ...(isOther && { year: 'numeric' }) } as const;
+  return from === to
+    ? format(options).format(dateOf(from))
+    : format({ ...DAY, ...(isOther && { year: 'numeric' }) }).formatRange(dateOf(from), dateOf(to));
+}
+
+/** What a view shows, as its title. */
+export function periodName(view: 'month' | 'week' | 'day' | 'list', day: Day, days: Days): string {
+  if (view === 'day') return longDay(day);
+  if (view !== 'week') return monthName(day);
+  return format({ day: 'numeric', month: 'long', year: 'numeric' }).formatRange(dateOf(days.from), dateOf(days.to));
+}
+
+/** A time of day, `HH:MM` or longer. */
+export function timeName(clock: string): string {
+  const [hour = 0, minute = 0] = clock.split(':').map(Number);
+  return format({ hour: 'numeric', minute: '2-digit' }).format(Date.UTC(1970, 0, 1, hour, minute));
+}
+
+/** The times of an event, empty where it takes whole days. */
+export function timesName(event: Dated): string {
+  const { start, end, isAllDay } = drawn(event);
+  if (isAllDay) return '';
+  const first = timeName(start.slice(11));
+  return isOpen(event) ? first : `${first} – ${timeName(end.slice(11))}`;
+}
+
+/** When an event is, in words that can be read out. */
+export function spanName(event: Dated): string {
+  const first = longDay(dayOf(event.start_date));
+  const last = lastDay(event);
+  const times = timesName(event);
+  const days = last === dayOf(event.start_date) ? first : `${first} to ${longDay(last)}`;
+  return times === '' ? `${days}, all day` : `${days}, ${times}`;
+}
+
+/** The begin of a time, for a row in a list. */
+export const startName = (text: TimeText) => timeName(text.slice(11));

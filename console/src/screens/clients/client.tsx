@@ -1,0 +1,121 @@
+import type { Client } from '../../../../src/sdk/clients.ts';
+import { client } from '../../client.ts';
+import { showSpan } from '../../days.ts';
+import { AddLine } from '../../design/add-line.tsx';
+import { Button, ButtonLink } from '../../design/button.tsx';
+import { Dot } from '../../design/colour.tsx';
+import { Page } from '../../design/page.tsx';
+import { Badge, Note, Waiting } from '../../design/state.tsx';
+import { useLoaded } from '../../load.ts';
+import { Moment } from '../../moments.tsx';
+import { faultIn } from '../../plan/changes.ts';
+import { FactField, Facts } from '../../plan/facts.tsx';
+import { projects, stateOf } from '../../plan/project-facts.tsx';
+import { PAGE_SIZE, useRecords } from '../../plan/records.ts';
+import { go, to } from '../../router.ts';
+import { useDeleteClient } from './deleting.tsx';
+import { clientFacts, clients } from './facts.tsx';
+import '../../plan/plan.css';
+
+/** One client: how to reach them, and their projects. */
+export function ClientPage({ clientId }: { readonly clientId: string }) {
+  const { data, fault, set } = useLoaded((signal) => client.clients.get(clientId, { signal }), [clientId]);
+  if (data !== undefined) return <OneClient record={data} onChange={set} />;
+  return (
+    <Page title="Client" calls={[]}>
+      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
+      <div>
+        <ButtonLink href={to('clients')}>All clients</ButtonLink>
+      </div>
+    </Page>
+  );
+}
+
+function OneClient({ record, onChange }: { readonly record: Client; readonly onChange: (record: Client) => void }) {
+  const deleting = useDeleteClient({
+    onGone: () => go(to('clients')),
+    onBack: ({ client_id }) => go(to('clients', client_id)),
+  });
+  const { client_id, client_name } = record;
+  const shared = { kept: clients, record, onChange };
+  const { name, state, email, tel, mobile, fax, website, address, ...more } = clientFacts;
+  const { postcode, city, region, country, background, notes } = more;
+  return (
+    <Page
+      title={client_name}
+      lead="Client"
+      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => void deleting.begin(record)} />}
+      calls={[
+        { says: 'Read this client', method: 'GET', path: `/clients/${client_id}`, sdk: `clients.get('${client_id}')` },
+        {
+          says: 'List their projects',
+          method: 'GET',
+          path: `/projects?client_id=${client_id}`,
+          sdk: `projects.list({ client_id: '${client_id}' })`,
+        },
+      ]}
+    >
+      <div class="sides">
+        <div class="stack">
+          <TheirProjects clientId={client_id} />
+          <section class="card padded stack words" aria-label="Words">
+            <h3>Background</h3>
+            <FactField {...shared} fact={background} />
+            <h3>Notes</h3>
+            <FactField {...shared} fact={notes} />
+          </section>
+        </div>
+        <section class="card padded" aria-label="Details">
+          <Facts {...shared} facts={[name, state, email, tel, mobile, fax, website, address]} />
+          <Facts {...shared} facts={[postcode, city, region, country]}>
+            <div>
+              <dt>Created</dt>
+              <dd>
+                <Moment at={record.date_created} />
+              </dd>
+            </div>
+          </Facts>
+        </section>
+      </div>
+      {deleting.question}
+    </Page>
+  );
+}
+
+function TheirProjects({ clientId: client_id }: { readonly clientId: string }) {
+  const filters = { client_id, order: 'duedate', limit: PAGE_SIZE } as const;
+  const { rows, paging, fault, append } = useRecords(
+    (signal) => client.projects.list(filters, { signal }),
+    [filters],
+    projects.idOf,
+  );
+  return (
+    <section class="card" aria-label="Projects">
+      <h2 class="card-head">Projects</h2>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {rows === undefined && fault === undefined && <Waiting lines={2} />}
+      <ul class="lines">
+        {rows?.map((project) => (
+          <li key={project.project_id}>
+            <Dot color={project.color} />
+            <a class="grow" href={to('projects', project.project_id)}>
+              {project.project_name}
+            </a>
+            <span class="small soft">{showSpan(project.start_date, project.due_date)}</span>
+            {stateOf(project) !== 'open' && <Badge>{stateOf(project)}</Badge>}
+          </li>
+        ))}
+      </ul>
+      {paging.total_records > PAGE_SIZE && (
+        <p class="card-foot">
+          <a href={`${to('projects')}?view=all&client=${client_id}`}>All {paging.total_records} projects</a>
+        </p>
+      )}
+      <AddLine
+        label="Add a project for them"
+        explain={(error) => faultIn(error, 'Name')}
+        onAdd={async (project_name) => append(await client.projects.create({ project_name, client_id }))}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,39 @@
+import type { Client, ClientChanges } from '../../../../src/sdk/clients.ts';
+import { client } from '../../client.ts';
+import { Badge } from '../../design/state.tsx';
+import { choice, type Kept, text } from '../../plan/facts.tsx';
+
+export const clients: Kept<Client, ClientChanges> = {
+  noun: client.clients,
+  idOf: ({ client_id }) => client_id,
+  nameOf: ({ client_name }) => client_name,
+};
+
+const states = [
+  { value: '1', text: 'Active', tone: 'good' },
+  { value: '2', text: 'On hold', tone: 'warn' },
+  { value: '0', text: 'Inactive', tone: 'plain' },
+] as const;
+
+/** What can be changed of a client. */
+export const clientFacts = {
+  name: text<Client, ClientChanges>('client_name', 'Name'),
+  state: choice<Client, ClientChanges>('active', 'State', states, {
+    show: ({ active }) => {
+      const state = states.find(({ value }) => value === active);
+      return <Badge tone={state?.tone ?? 'plain'}>{state?.text}</Badge>;
+    },
+  }),
+  email: text<Client, ClientChanges>('email', 'Email', { type: 'email' }),
+  tel: text<Client, ClientChanges>('tel', 'Telephone'),
+  mobile: text<Client, ClientChanges>('mobile', 'Mobile'),
+  fax: text<Client, ClientChanges>('fax', 'Fax'),
+  website: text<Client, ClientChanges>('website', 'Website'),
+  address: text<Client, ClientChanges>('address', 'Address', { type: 'area' }),
+  postcode: text<Client, ClientChanges>('postcode', 'Postcode'),
+  city: text<Client, ClientChanges>('city', 'City'),
+  region: text<Client, ClientChanges>('state', 'State or region'),
+  country: text<Client, ClientChanges>('country', 'Country'),
+  background: text<Client, ClientChanges>('background', 'Background', { type: 'area', empty: 'Add background' }),
+  notes: text<Client, ClientChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+};

@@ -1,0 +1,146 @@
+import { useState } from 'preact/hooks';
+import type { Delivery, DeliveryDetail } from '../../../../src/sdk/deliveries.ts';
+import { client } from '../../client.ts';
+import { Code, curlOf } from '../../design/api-call.tsx';
+import { Button, ButtonLink } from '../../design/button.tsx';
+import { Icon } from '../../design/icon.tsx';
+import { Note, Waiting } from '../../design/state.tsx';
+import { attempt, useLoaded } from '../../load.ts';
+import { ClockTime, lasting } from '../../moments.tsx';
+import { to } from '../../router.ts';
+import { DeliveryBadge, sentence } from './parts.tsx';
+import type { Told } from './past.ts';
+import { ReadMark } from './read-mark.tsx';
+import { tellOutcome } from './watch.ts';
+import { adviceFor, bodyOf, cutTarget, kindTitle, outcomeWords, pathOf } from './words.ts';
+
+type RowProps = {
+  readonly delivery: Delivery;
+  readonly told: Told | undefined;
+  readonly isHookEnded: boolean;
+  readonly target: string;
+  readonly onDone: () => void;
+};
+
+/** One delivery of a hook; unfolded, with every attempt and the notification as it went out. */
+export function DeliveryRow(props: RowProps) {
+  const { delivery, told } = props;
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <li>
+      <button type="button" class="line unfold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Icon name="chevron" />
+        <span class="when small soft">
+          <ClockTime at={delivery.date_created} />
+        </span>
+        <span class="what">
+          {kindTitle(delivery.event)} <code class="soft">{pathOf(delivery.resource_url)}</code>
+        </span>
+        <span class="row how">
+          <DeliveryBadge state={delivery.state} />
+          {told !== undefined && <ReadMark told={told.told} />}
+          <span class="small soft">{delivery.last_outcome !== '200' && outcomeWords(delivery.last_outcome)}</span>
+        </span>
+      </button>
+      {isOpen && <Unfolded {...props} />}
+    </li>
+  );
+}
+
+function Unfolded({ delivery, told, isHookEnded, target, onDone }: RowProps) {
+  const { data, fault, reload } = useLoaded(
+    (signal) => client.deliveries.get(delivery.id, { signal }),
+    [delivery.id, delivery.state, delivery.last_outcome],
+  );
+  const [isSending, setSending] = useState(false);
+  const again = async (before: number) => {
+    setSending(true);
+    await attempt(async () => {
+      await client.deliveries.redeliver(delivery.id);
+      await tellOutcome('Sent again', delivery.id, before);
+    });
+    setSending(false);
+    reload();
+    onDone();
+  };
+  if (fault !== undefined) return <Note tone="bad">{fault}</Note>;
+  if (data === undefined) return <Waiting lines={2} />;
+  const advice = adviceFor(data.last_outcome);
+  return (
+    <div class="unfolded stack">
+      <Attempts delivery={data} />
+      {advice !== undefined && <Note tone="warn">{advice}</Note>}
+      <div class="row">
+        <Button icon="repeat" disabled={isHookEnded || isSending} onClick={() => again(data.attempts.length)}>
+          {isSending ? 'Sending…' : 'Send again'}
+        </Button>
+        {told !== undefined && (
+          <ButtonLink look="quiet" icon="activity" href={to('activity', told.occurrence.cursor)}>
+            From commit to fetch
+          </ButtonLink>
+        )}
+        {isHookEnded && <span class="small soft">Its hook has ended. Restore it to send this.</span>}
+      </div>
+      <Notification delivery={data} target={target} />
+    </div>
+  );
+}
+
+/** Every attempt: what it came to, and what the service made of it. */
+export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
+  if (delivery.attempts.length === 0) return <p class="soft">Nothing has been sent yet.</p>;
+  return (
+    <div class="table-scroll">
+      <table class="table">
+        <thead>
+          <tr>
+            <th>Attempt</th>
+            <th>Outcome</th>
+            <th class="end">Took</th>
+            <th>Counts</th>
+            <th>Why</th>
+          </tr>
+        </thead>
+        <tbody>
+          {delivery.attempts.map((one, index) => (
+            <tr key={index}>
+              <td>
+                <ClockTime at={one.attempted_at} />
+              </td>
+              <td>{sentence(outcomeWords(one.outcome))}</td>
+              <td class="end number">{lasting(Number(one.milliseconds))}</td>
+              <td>{one.counted === '1' ? 'counted' : 'not counted'}</td>
+              <td class="soft">{sentence(one.reason)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The notification as it went out, and the call that fetches its record. */
+export function Notification({ delivery, target }: { readonly delivery: Delivery; readonly target: string }) {
+  const sent = [
+    `POST ${cutTarget(target)}`,
+    'content-type: application/json',
+    `webhook-id: ${delivery.id}`,
+    '',
+    bodyOf(delivery.resource_url),
+  ].join('\n');
+  return (
+    <div class="pair">
+      <div class="stack">
+        <h3>The notification</h3>
+        <Code label="The notification as it went out" text={sent} />
+      </div>
+      <div class="stack">
+        <h3>What fetches its record</h3>
+        <Code
+          label="The call that fetches the record"
+          text={curlOf({ method: 'GET', path: pathOf(delivery.resource_url) })}
+        />
+      </div>
+    </div>
+  );
+}

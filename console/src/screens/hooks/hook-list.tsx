@@ -1,0 +1,180 @@
+import type { Hook, HookState } from '../../../../src/sdk/hooks.ts';
+import type { Hour } from '../../../../src/sdk/hours.ts';
+import { client } from '../../client.ts';
+import { ButtonLink } from '../../design/button.tsx';
+import { Choice, Select } from '../../design/field.tsx';
+import { Menu } from '../../design/menu.tsx';
+import { Empty, Page } from '../../design/page.tsx';
+import { Note, Waiting } from '../../design/state.tsx';
+import { useEvery } from '../../every.ts';
+import { useLoaded } from '../../load.ts';
+import { Moment } from '../../moments.tsx';
+import { nameOf } from '../../names.ts';
+import { go, place, setQuery, to } from '../../router.ts';
+import { isAdmin, me } from '../../session.ts';
+import { canRestore, useHookActions } from './hook-actions.tsx';
+import { HookBadge, HookLine, LastDay, Target } from './parts.tsx';
+import { counted, kindTitle } from './words.ts';
+
+const REFRESH_MS = 5_000;
+
+/** What is wrong stands first, what has ended last. */
+const ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
+
+async function load(userId: string, signal: AbortSignal) {
+  const [{ data, paging }, hours] = await Promise.all([
+    client.hooks.list({ user_id: userId }, { signal }),
+    client.hours.list({ user_id: userId }, { signal }),
+  ]);
+  const hooks = data.toSorted(
+    (one, other) => ORDER[one.state] - ORDER[other.state] || Number(other.id) - Number(one.id),
+  );
+  return {
+    hooks,
+    isAll: paging.total_records <= data.length,
+    hours: Map.groupBy(hours.data, ({ hook_id }) => hook_id),
+  };
+}
+
+/** Every hook of somebody, and how each is. */
+export function HookList() {
+  const { query } = place.value;
+  const userId = query.get('user') ?? me().user.user_id;
+  const state = query.get('state') ?? '';
+  const { data, fault, reload } = useLoaded((signal) => load(userId, signal), [userId]);
+  const actions = useHookActions(reload);
+  useEvery(REFRESH_MS, reload);
+  const isMine = userId === me().user.user_id;
+  const shown = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
+  const filters = [state !== '' && `state: '${state}'`, !isMine && `user_id: '${userId}'`].filter(Boolean);
+  const search = new URLSearchParams({ ...(state !== '' && { state }), ...(!isMine && { user_id: userId }) });
+  return (
+    <Page
+      title="Hooks"
+      lead="Who is told of what, and how that goes."
+      calls={[
+        {
+          says: 'These hooks',
+          method: 'GET',
+          path: `/hooks${search.size === 0 ? '' : `?${search}`}`,
+          sdk: `hooks.list(${filters.length === 0 ? '' : `{ ${filters.join(', ')} }`})`,
+        },
+      ]}
+      actions={
+        <ButtonLink look="primary" icon="plus" href={to('hooks', 'new')}>
+          New hook
+        </ButtonLink>
+      }
+    >
+      <div class="row spread">
+        <Choice
+          label="State"
+          value={state}
+          options={optionsOf(data?.hooks ?? [])}
+          onChange={(value) => setQuery({ state: value })}
+        />
+        {isAdmin() && <Whose userId={userId} />}
+      </div>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {data === undefined && fault === undefined && <Waiting />}
+      {data?.hooks.length === 0 && <NoHooks isMine={isMine} />}
+      {data !== undefined && data.hooks.length > 0 && shown.length === 0 && (
+        <Empty icon="check" title={`No hook is ${state}`}>
+          <p>Which is good to know. The others are under All.</p>
+        </Empty>
+      )}
+      {shown.length > 0 && (
+        <ul class="card lines" aria-label="Hooks">
+          {shown.map((hook) => (
+            <HookRow key={hook.id} hook={hook} hours={data?.hours.get(hook.id) ?? []} actions={actions} />
+          ))}
+        </ul>
+      )}
+      {data?.isAll === false && <p class="soft small">The first {counted(data.hooks.length, 'hook')} are shown.</p>}
+      {actions.dialog}
+    </Page>
+  );
+}
+
+function optionsOf(hooks: readonly Hook[]) {
+  const count = (state: HookState) => hooks.filter((hook) => hook.state === state).length;
+  return [
+    { value: '', text: `All ${hooks.length}` },
+    ...(['live', 'failing', 'ended'] as const).map((value) => ({ value, text: `${count(value)} ${value}` })),
+  ];
+}
+
+/** Whose hooks an admin looks at. */
+function Whose({ userId }: { readonly userId: string }) {
+  const { data } = useLoaded((signal) => client.users.list({}, { signal }), []);
+  const mine = me().user.user_id;
+  const others = (data?.data ?? []).filter(({ user_id }) => user_id !== mine);
+  return (
+    <Select
+      label="Whose hooks"
+      hideLabel
+      value={userId}
+      options={[
+        { value: mine, text: 'Your hooks' },
+        ...others.map((user) => ({ value: user.user_id, text: `Hooks of ${nameOf(user)}` })),
+      ]}
+      onChange={(value) => setQuery({ user: value === mine ? undefined : value })}
+    />
+  );
+}
+
+type RowProps = {
+  readonly hook: Hook;
+  readonly hours: readonly Hour[];
+  readonly actions: ReturnType<typeof useHookActions>;
+};
+
+function HookRow({ hook, hours, actions }: RowProps) {
+  const isEnded = hook.state === 'ended';
+  const items = [
+    { text: 'Open', icon: 'chevron', onPick: () => go(to('hooks', hook.id)) },
+    ...(isEnded ? [] : [{ text: 'Send a test', icon: 'send', onPick: () => void actions.test(hook) } as const]),
+    ...(canRestore(hook) ? [{ text: 'Restore…', icon: 'undo', onPick: () => actions.restore(hook) } as const] : []),
+    ...(isEnded
+      ? []
+      : [{ text: 'Delete…', icon: 'trash', isDanger: true, onPick: () => actions.remove(hook) } as const]),
+  ] as const;
+  return (
+    <li class="line hook-line">
+      <div class="what">
+        <a class="title" href={to('hooks', hook.id)}>
+          {kindTitle(hook.event)}
+        </a>
+        <Target url={hook.target_url} />
+      </div>
+      <div class="how">
+        <HookBadge hook={hook} />
+        <span class="small soft">
+          <HookLine hook={hook} />
+          {isEnded && (
+            <>
+              , <Moment at={hook.date_ended} />
+            </>
+          )}
+        </span>
+      </div>
+      <LastDay hours={hours} />
+      <Menu label={`More for hook ${hook.id}`} items={items} />
+    </li>
+  );
+}
+
+function NoHooks({ isMine }: { readonly isMine: boolean }) {
+  if (!isMine) return <Empty icon="bell" title="They have no hooks" />;
+  return (
+    <Empty icon="bell" title="Nobody is told yet">
+      <p>
+        A hook rings an application when something happens: one POST with the address of the record, which the
+        application then fetches with its own key. It needs an address that answers 200.
+      </p>
+      <ButtonLink look="primary" icon="plus" href={to('hooks', 'new')}>
+        New hook
+      </ButtonLink>
+    </Empty>
+  );
+}

@@ -1,0 +1,184 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { Verdict } from '../../../../src/sdk/verdict.ts';
+import { type Kind, kinds } from '../../../../src/sdk/wire.ts';
+import { client } from '../../client.ts';
+import { speaker } from '../../design/api-call.tsx';
+import { Button, ButtonLink } from '../../design/button.tsx';
+import { TextField } from '../../design/field.tsx';
+import { Page } from '../../design/page.tsx';
+import { Badge, Note, type Tone } from '../../design/state.tsx';
+import { tell } from '../../design/toast.tsx';
+import { explain, faultsOf } from '../../load.ts';
+import { go, to } from '../../router.ts';
+import { sentence } from './parts.tsx';
+import { secretPath } from './secret-path.ts';
+import { bodyOf, hostOf, kindTitle, kindWords } from './words.ts';
+import './hooks.css';
+
+/** So long nothing was typed before the guard is asked. */
+const TYPED_MS = 350;
+
+/** What the guard says of an address, a moment after it was typed. */
+function useVerdict(address: string): Verdict | undefined {
+  const [verdict, setVerdict] = useState<Verdict>();
+  useEffect(() => {
+    setVerdict(undefined);
+    if (address === '') return;
+    const stop = new AbortController();
+    const ask = () =>
+      client
+        .verdict(address, { signal: stop.signal })
+        .then(setVerdict)
+        // Creating says what is wrong; until then nothing is said.
+        .catch(() => undefined);
+    const timer = setTimeout(ask, TYPED_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [address]);
+  return verdict;
+}
+
+const verdictWords: Readonly<Record<Verdict['verdict'], readonly [tone: Tone, word: string]>> = {
+  allowed: ['good', 'good'],
+  unresolved: ['warn', 'not found yet'],
+  forbidden: ['bad', 'forbidden'],
+  malformed: ['plain', 'no address yet'],
+  taken: ['bad', 'taken'],
+};
+
+/** Subscribes a target to a kind. */
+export function NewHook() {
+  const [kind, setKind] = useState<Kind>('new_event');
+  const [target, setTarget] = useState('');
+  const [fault, setFault] = useState<{ text?: string; fields: Readonly<Record<string, string>> }>({ fields: {} });
+  const [isBusy, setBusy] = useState(false);
+  const address = target.trim();
+  const verdict = useVerdict(address);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      const { id } = await client.hooks.create({ event: kind, target_url: address });
+      tell('The hook is live. Send it a test to see that it is heard.');
+      go(to('hooks', id));
+    } catch (error) {
+      const fields = faultsOf(error);
+      setFault({ fields, ...(Object.keys(fields).length === 0 && { text: explain(error) }) });
+      setBusy(false);
+    }
+  };
+  const suggest = () => {
+    const origin = URL.canParse(address) && new URL(address).origin !== 'null' ? new URL(address).origin : undefined;
+    setTarget((origin ?? 'https://your-application.example') + secretPath());
+    setFault({ fields: {} });
+  };
+  return (
+    <Page
+      title="New hook"
+      lead="Choose what to be told of, and where."
+      calls={[
+        {
+          says: 'Create this hook',
+          method: 'POST',
+          path: '/hooks',
+          body: { event: kind, target_url: address },
+          sdk: `hooks.create(${JSON.stringify({ event: kind, target_url: address })})`,
+        },
+      ]}
+    >
+      <div class="new-hook">
+        <form class="stack" onSubmit={submit}>
+          <fieldset class="kinds">
+            <legend>When this happens</legend>
+            {kinds.map((one) => (
+              <label key={one} class="kind">
+                <input type="radio" name="event" checked={one === kind} onChange={() => setKind(one)} />
+                <span>
+                  <strong>{kindTitle(one)}</strong> <code class="soft">{one}</code>
+                  <span class="small soft says">{kindWords[one].says}</span>
+                </span>
+              </label>
+            ))}
+          </fieldset>
+          {fault.fields.event !== undefined && <Note tone="bad">{fault.fields.event}</Note>}
+          <TextField
+            label="POST to this address"
+            name="target_url"
+            required
+            maxLength={2_048}
+            autoComplete="off"
+            placeholder="https://your-application.example/carillon/…"
+            value={target}
+            onInput={(value) => {
+              setTarget(value);
+              setFault({ fields: {} });
+            }}
+            fault={fault.fields.target_url}
+            hint={
+              verdict === undefined ? (
+                'Whoever knows the address can ring it, so its path should be hard to guess.'
+              ) : (
+                <span class="verdict" role="status">
+                  <Badge tone={verdictWords[verdict.verdict][0]}>{verdictWords[verdict.verdict][1]}</Badge>{' '}
+                  {sentence(`it ${verdict.says}`)}.
+                </span>
+              )
+            }
+          />
+          {fault.text !== undefined && <Note tone="bad">{fault.text}</Note>}
+          <div class="row">
+            <Button look="primary" type="submit" disabled={isBusy}>
+              {isBusy ? 'Creating…' : 'Create hook'}
+            </Button>
+            <Button icon="key" onClick={suggest}>
+              Suggest a secret path
+            </Button>
+            <ButtonLink look="quiet" href={to('hooks')}>
+              Cancel
+            </ButtonLink>
+          </div>
+        </form>
+        <Preview kind={kind} address={address} />
+      </div>
+    </Page>
+  );
+}
+
+/** What such a notification looks like, and what is to be done with it. */
+function Preview({ kind, address }: { readonly kind: Kind; readonly address: string }) {
+  const resourceUrl = `${speaker.baseUrl}/v2${kindWords[kind].example}`;
+  const path = URL.canParse(address) ? new URL(address).pathname : '/carillon/…';
+  return (
+    <aside class="card padded stack" aria-label="What is sent">
+      <h2>What is sent</h2>
+      <pre class="code">
+        {[
+          `POST ${path}`,
+          `host: ${address === '' ? 'your-application.example' : hostOf(address)}`,
+          'content-type: application/json',
+          'webhook-id: 4711',
+          '',
+          bodyOf(resourceUrl),
+        ].join('\n')}
+      </pre>
+      <ol class="steps small">
+        <li>
+          Answer <strong>200</strong> at once. Nothing else counts as heard.
+        </li>
+        <li>
+          Then fetch the <code>resource_url</code> with your own key: a notification carries no data, so a forged one
+          tells nothing.
+        </li>
+        <li>
+          <strong>401</strong> ends the hook. Any other answer is a failure: it is tried again after a minute, then
+          after two hours; the third in a row ends the hook, and <em>Restore</em> sends what was missed.
+        </li>
+        <li>
+          The same <code>webhook-id</code> may come twice: keep those you have seen.
+        </li>
+      </ol>
+    </aside>
+  );
+}

@@ -1,0 +1,116 @@
+import { useState } from 'preact/hooks';
+import type { Overview } from '../../../../src/sdk/overview.ts';
+import { momentOf } from '../../moments.tsx';
+
+const MINUTE_MS = 60_000;
+const SHOWN = 60;
+const STEP = 10;
+const HEIGHT = 100;
+
+type Bar = { readonly at: number; readonly delivered: number; readonly failed: number };
+
+/** The last hour minute by minute, also the quiet ones. */
+function barsOf({ minutes }: Overview, now: number): readonly Bar[] {
+  const byMinute = new Map(minutes.map((one) => [momentOf(one.minute)?.getTime(), one]));
+  const newest = momentOf(minutes.at(-1)?.minute ?? '')?.getTime() || Math.floor(now / MINUTE_MS) * MINUTE_MS;
+  return Array.from({ length: SHOWN }, (_, index) => {
+    const at = newest - (SHOWN - 1 - index) * MINUTE_MS;
+    const { delivered = '0', failed = '0' } = byMinute.get(at) ?? {};
+    return { at, delivered: Number(delivered), failed: Number(failed) };
+  });
+}
+
+const clock = (at: number) => new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+
+/** The next number of the form 1, 2 or 5 with zeros: where the scale ends. */
+function scaleEnd(most: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, most)));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((end) => end >= most) ?? most;
+}
+
+/** Deliveries per minute, as bars for the eye and as a table for the ear. */
+export function MinutesChart({ overview }: { readonly overview: Overview }) {
+  const [pointed, setPointed] = useState<number>();
+  const bars = barsOf(overview, Date.now());
+  const top = scaleEnd(Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed)));
+  const bar = pointed === undefined ? undefined : bars[pointed];
+  return (
+    <>
+      <div class="row spread">
+        <h2>Deliveries per minute</h2>
+        <span class="row small soft" aria-hidden="true">
+          {bar === undefined ? (
+            <>
+              <span class="key delivered">delivered</span>
+              <span class="key failed">failed</span>
+            </>
+          ) : (
+            <span class="number">
+              {clock(bar.at)}: {bar.delivered} delivered, {bar.failed} failed
+            </span>
+          )}
+        </span>
+      </div>
+      <div class="chart" aria-hidden="true">
+        <span class="scale small soft number">{top}</span>
+        <span class="scale small soft number low">0</span>
+        <svg
+          viewBox={`0 0 ${SHOWN * STEP} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          aria-hidden="true"
+          onPointerLeave={() => setPointed(undefined)}
+        >
+          {[0, 0.5, 1].map((part) => (
+            <rect
+              key={part}
+              class="grid"
+              x={0}
+              y={Math.min(HEIGHT - 0.6, part * HEIGHT)}
+              width={SHOWN * STEP}
+              height={0.6}
+            />
+          ))}
+          {bars.map(({ at, delivered, failed }, index) => {
+            const good = (delivered / top) * HEIGHT;
+            const bad = (failed / top) * HEIGHT;
+            const x = index * STEP + 1.5;
+            return (
+              <g key={at} class={index === pointed ? 'pointed' : ''} onPointerEnter={() => setPointed(index)}>
+                <rect class="whole" x={index * STEP} y={0} width={STEP} height={HEIGHT} />
+                <rect class="delivered" x={x} y={HEIGHT - good} width={STEP - 3} height={good} />
+                <rect class="failed" x={x} y={HEIGHT - good - bad} width={STEP - 3} height={bad} />
+              </g>
+            );
+          })}
+        </svg>
+        <div class="times small soft number">
+          {[0, 15, 30, 45].map((index) => (
+            <span key={index}>{clock(bars[index]?.at ?? 0)}</span>
+          ))}
+          <span>now</span>
+        </div>
+      </div>
+      <div class="hidden-text">
+        <table>
+          <caption>Deliveries per minute of the last hour</caption>
+          <thead>
+            <tr>
+              <th scope="col">Minute</th>
+              <th scope="col">Delivered</th>
+              <th scope="col">Failed</th>
+            </tr>
+          </thead>
+          <tbody>
+            {bars.map(({ at, delivered, failed }) => (
+              <tr key={at}>
+                <th scope="row">{clock(at)}</th>
+                <td>{delivered}</td>
+                <td>{failed}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,62 @@
+import { useState } from 'preact/hooks';
+import type { IssuedInvitation } from '../../../../src/sdk/invitations.ts';
+import type { User } from '../../../../src/sdk/users.ts';
+import { client } from '../../client.ts';
+import { Code } from '../../design/api-call.tsx';
+import { Button } from '../../design/button.tsx';
+import { Dialog } from '../../design/dialog.tsx';
+import { Note } from '../../design/state.tsx';
+import { attempt } from '../../load.ts';
+import { Moment } from '../../moments.tsx';
+import { nameOf } from '../../names.ts';
+
+type LinkProps = { readonly person: User; readonly onMade: () => void; readonly onClose: () => void };
+
+/** Makes a link by which somebody sets a passphrase, and shows it this once. */
+export function LinkFor({ person, onMade, onClose }: LinkProps) {
+  const [link, setLink] = useState<IssuedInvitation>();
+  const [isBusy, setBusy] = useState(false);
+  if (link !== undefined) return <ShownLink link={link} person={person} onClose={onClose} />;
+  const make = async () => {
+    setBusy(true);
+    await attempt(async () => setLink(await client.invitations.create({ user_id: person.user_id })));
+    setBusy(false);
+    onMade();
+  };
+  return (
+    <Dialog title={`A new link for ${nameOf(person)}`} onClose={onClose}>
+      <p>
+        Whoever opens the link sets the passphrase of {nameOf(person)} and is signed in. Until then the present one goes
+        on; then it is replaced, and every session of theirs ends. Earlier links lead nowhere from now on.
+      </p>
+      <div class="ends">
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="primary" disabled={isBusy} onClick={make}>
+          {isBusy ? 'Making…' : 'Make the link'}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+type ShownProps = { readonly link: IssuedInvitation; readonly person: User; readonly onClose: () => void };
+
+/** A link, at the one moment when it can be seen. */
+export function ShownLink({ link, person, onClose }: ShownProps) {
+  return (
+    <Dialog title={`The link for ${nameOf(person)}`} isFirm onClose={onClose}>
+      <Note tone="warn">
+        Copy it now, it is shown this once. Whoever has it gets in as {nameOf(person)}: send it to nobody else.
+      </Note>
+      <Code label="The link" text={link.link} />
+      <p class="small soft">
+        It works once, and ends <Moment at={link.expires} />.
+      </p>
+      <div class="ends">
+        <Button look="primary" onClick={onClose}>
+          I have copied it
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

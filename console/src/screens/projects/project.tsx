@@ -1,0 +1,182 @@
+import { useState } from 'preact/hooks';
+import type { Project, ProjectChanges } from '../../../../src/sdk/projects.ts';
+import { client } from '../../client.ts';
+import { showSpan, today } from '../../days.ts';
+import { Button, ButtonLink } from '../../design/button.tsx';
+import { Dot } from '../../design/colour.tsx';
+import { Page } from '../../design/page.tsx';
+import { Note, Waiting } from '../../design/state.tsx';
+import { useLoaded } from '../../load.ts';
+import { Moment } from '../../moments.tsx';
+import { People } from '../../plan/assigned.tsx';
+import { useClients } from '../../plan/choices.ts';
+import { Percent } from '../../plan/due.tsx';
+import { colour, FactField, Facts } from '../../plan/facts.tsx';
+import { clientFact, projectFacts, projects } from '../../plan/project-facts.tsx';
+import { TaskList } from '../../plan/task-list.tsx';
+import { go, to } from '../../router.ts';
+import { useDeleteProject } from './deleting.tsx';
+import { useProgress } from './progress.ts';
+import '../../plan/plan.css';
+
+const NEXT_EVENTS = 5;
+
+/** One project: everything that is known of it, its tasks, and what is next on the calendar. */
+export function ProjectPage({ projectId }: { readonly projectId: string }) {
+  const { data, fault, set } = useLoaded((signal) => client.projects.get(projectId, { signal }), [projectId]);
+  if (data !== undefined) return <OneProject project={data} onChange={set} />;
+  return (
+    <Page title="Project" calls={[]}>
+      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
+      <div>
+        <ButtonLink href={to('projects')}>All projects</ButtonLink>
+      </div>
+    </Page>
+  );
+}
+
+type OneProjectProps = { readonly project: Project; readonly onChange: (project: Project) => void };
+
+function OneProject({ project, onChange }: OneProjectProps) {
+  const [turn, setTurn] = useState(0);
+  const clients = useClients();
+  const deleting = useDeleteProject({
+    onGone: () => go(to('projects')),
+    onBack: ({ project_id }) => go(to('projects', project_id)),
+  });
+  const { project_id, project_name, color } = project;
+  const shared = { kept: projects, record: project, onChange };
+  const { name, start, due, state, tags, uri, description, notes } = projectFacts;
+  return (
+    <Page
+      title={project_name}
+      lead={
+        <span class="row">
+          <Dot color={color} />
+          Project{project.client_id !== '0' && ' for '}
+          {project.client_id !== '0' && <a href={to('clients', project.client_id)}>{project.client_name}</a>}
+        </span>
+      }
+      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => void deleting.begin(project)} />}
+      calls={[
+        {
+          says: 'Read this project',
+          method: 'GET',
+          path: `/projects/${project_id}`,
+          sdk: `projects.get('${project_id}')`,
+        },
+        {
+          says: 'List its open tasks',
+          method: 'GET',
+          path: `/tasks?project_id=${project_id}&status=open`,
+          sdk: `tasks.list({ project_id: '${project_id}', status: 'open' })`,
+        },
+        {
+          says: 'Add a task to it',
+          method: 'POST',
+          path: `/tasks/${project_id}`,
+          body: { task_name: 'Proofread' },
+          sdk: `tasks.create('${project_id}', { task_name: 'Proofread' })`,
+        },
+      ]}
+    >
+      <div class="sides">
+        <div class="stack">
+          <TaskList projects={[project]} projectId={project_id} onCount={() => setTurn((count) => count + 1)} />
+          <section class="card padded stack words" aria-label="Words">
+            <h3>Description</h3>
+            <FactField {...shared} fact={description} />
+            <h3>Notes</h3>
+            <FactField {...shared} fact={notes} />
+          </section>
+        </div>
+        <div class="stack">
+          <section class="card padded" aria-label="Details">
+            <Facts
+              {...shared}
+              facts={[
+                name,
+                colour<Project, ProjectChanges>(project),
+                clientFact(clients.data, project),
+                start,
+                due,
+                state,
+              ]}
+            >
+              <Far {...shared} turn={turn} />
+            </Facts>
+            <Facts {...shared} facts={[tags, uri]}>
+              <div>
+                <dt>Assigned</dt>
+                <dd>
+                  <People {...shared} />
+                </dd>
+              </div>
+              <div>
+                <dt>Created</dt>
+                <dd>
+                  <Moment at={project.date_created} />
+                </dd>
+              </div>
+            </Facts>
+          </section>
+          <NextEvents projectId={project_id} />
+        </div>
+      </div>
+      {deleting.question}
+    </Page>
+  );
+}
+
+/** How far the project is, and how that is known. */
+function Far({
+  record: project,
+  onChange,
+  turn,
+}: {
+  record: Project;
+  onChange: OneProjectProps['onChange'];
+  turn: number;
+}) {
+  const progress = useProgress([project], turn).get(project.project_id);
+  const { tasks } = progress ?? {};
+  return (
+    <div>
+      <dt>Progress</dt>
+      <dd>
+        <FactField kept={projects} record={project} onChange={onChange} fact={projectFacts.progress}>
+          {progress === undefined ? '…' : <Percent percent={progress.percent} name={project.project_name} />}
+        </FactField>
+        <p class="small soft">
+          {tasks === undefined
+            ? 'Set by hand; 0 counts the completed tasks again.'
+            : `${tasks.completed} of ${tasks.all} tasks completed.`}
+        </p>
+      </dd>
+    </div>
+  );
+}
+
+function NextEvents({ projectId }: { readonly projectId: string }) {
+  const filters = { project_id: projectId, due_from: today().replaceAll('-', ''), limit: NEXT_EVENTS };
+  const { data, fault } = useLoaded((signal) => client.events.list(filters, { signal }), [filters]);
+  return (
+    <section class="card padded stack" aria-label="Next on the calendar">
+      <h2>Next on the calendar</h2>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {data === undefined && fault === undefined && <Waiting lines={2} />}
+      {data?.data.length === 0 && <p class="soft">Nothing is coming up.</p>}
+      <ul class="stack">
+        {data?.data.map((event) => (
+          <li key={event.event_id}>
+            {event.event_name}
+            <span class="small soft block">{showSpan(event.start_date, event.due_date)}</span>
+          </li>
+        ))}
+      </ul>
+      {data !== undefined && data.paging.total_records > NEXT_EVENTS && (
+        <p class="small soft">and {data.paging.total_records - NEXT_EVENTS} more</p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,133 @@
+import { useState } from 'preact/hooks';
+import type { Task, TaskChanges } from '../../../../src/sdk/tasks.ts';
+import { client } from '../../client.ts';
+import { Button, ButtonLink } from '../../design/button.tsx';
+import { Page } from '../../design/page.tsx';
+import { Badge, Note, Waiting } from '../../design/state.tsx';
+import { useLoaded } from '../../load.ts';
+import { Moment } from '../../moments.tsx';
+import { People } from '../../plan/assigned.tsx';
+import { useProjects } from '../../plan/choices.ts';
+import { completeTask, reopenTask } from '../../plan/completing.ts';
+import { useDeleteTask } from '../../plan/delete-task.tsx';
+import { choice, FactField, Facts } from '../../plan/facts.tsx';
+import { Subtasks } from '../../plan/subtasks.tsx';
+import { taskFacts, tasks } from '../../plan/task-facts.tsx';
+import { go, to } from '../../router.ts';
+import '../../plan/plan.css';
+
+/** One task: everything that is known of it, and its subtasks. */
+export function TaskPage({ taskId }: { readonly taskId: string }) {
+  const { data: task, fault, set } = useLoaded((signal) => client.tasks.get(taskId, { signal }), [taskId]);
+  if (task !== undefined) return <OneTask task={task} onChange={set} />;
+  return (
+    <Page title="Task" calls={[]}>
+      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
+      <div>
+        <ButtonLink href={to('tasks')}>All tasks</ButtonLink>
+      </div>
+    </Page>
+  );
+}
+
+function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (task: Task) => void }) {
+  const [turn, setTurn] = useState(0);
+  const projects = useProjects();
+  const deleting = useDeleteTask({
+    onGone: () => go(to('projects', task.project_id)),
+    onBack: ({ task_id }) => go(to('tasks', task_id)),
+  });
+  const isDone = task.completed === '1';
+  const shows = { task: onChange, subtasks: () => setTurn((count) => count + 1) };
+  const shared = { kept: tasks, record: task, onChange };
+  const { task_id, project_id, project_name } = task;
+  const named = (projects.data ?? []).map((one) => ({ value: one.project_id, text: one.project_name }));
+  const isNamed = named.some(({ value }) => value === project_id);
+  const project = choice<Task, TaskChanges>(
+    'project_id',
+    'Project',
+    isNamed ? named : [{ value: project_id, text: project_name }, ...named],
+  );
+  const { name, start, due, progress, state, important, archived, hours, tags, description, notes } = taskFacts;
+  return (
+    <Page
+      title={task.task_name}
+      lead={
+        <>
+          Task in <a href={to('projects', project_id)}>{project_name}</a>{' '}
+          {isDone && <Badge tone="good">completed</Badge>}
+        </>
+      }
+      actions={
+        <>
+          <Button
+            look={isDone ? 'plain' : 'primary'}
+            icon={isDone ? 'undo' : 'check'}
+            onClick={() => void (isDone ? reopenTask(task, [], shows) : completeTask(task, shows))}
+          >
+            {isDone ? 'Open again' : 'Complete'}
+          </Button>
+          <Button look="danger" icon="trash" label="Delete" onClick={() => void deleting.begin(task)} />
+        </>
+      }
+      calls={[
+        { says: 'Read this task', method: 'GET', path: `/tasks/${task_id}`, sdk: `tasks.get('${task_id}')` },
+        {
+          says: 'Complete it with its open subtasks',
+          method: 'PUT',
+          path: `/tasks/${task_id}`,
+          body: { completed: 1 },
+          sdk: `tasks.complete('${task_id}')`,
+        },
+        {
+          says: 'List its subtasks',
+          method: 'GET',
+          path: `/subtasks?task_id=${task_id}`,
+          sdk: `subtasks.list({ task_id: '${task_id}' })`,
+        },
+      ]}
+    >
+      <div class="sides">
+        <div class="stack">
+          <section class="card" aria-label="Subtasks">
+            <h2 class="card-head">Subtasks</h2>
+            <Subtasks task={task} turn={turn} />
+          </section>
+          <section class="card padded stack" aria-label="Words">
+            <div class="stack words">
+              <h3>Description</h3>
+              <FactField {...shared} fact={description} />
+              <h3>Notes</h3>
+              <FactField {...shared} fact={notes} />
+            </div>
+          </section>
+        </div>
+        <section class="card padded" aria-label="Details">
+          <Facts {...shared} facts={[name, project, start, due, progress]}>
+            <div>
+              <dt>Assigned</dt>
+              <dd>
+                <People {...shared} />
+              </dd>
+            </div>
+          </Facts>
+          <Facts {...shared} facts={[state, important, archived, hours, tags]}>
+            <div>
+              <dt>Completed</dt>
+              <dd>
+                <Moment at={task.date_completed} never="not yet" />
+              </dd>
+            </div>
+            <div>
+              <dt>Created</dt>
+              <dd>
+                <Moment at={task.date_created} />
+              </dd>
+            </div>
+          </Facts>
+        </section>
+      </div>
+      {deleting.question}
+    </Page>
+  );
+}

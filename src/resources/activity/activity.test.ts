@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { testClock } from '../../../test/harness/clock.ts';
+import { eventually } from '../../../test/harness/eventually.ts';
+import type { Person, TestService } from '../../../test/harness/service.ts';
+import { signedIn } from '../../../test/harness/signed-in.ts';
+import { stores } from '../../../test/harness/stores.ts';
+import { startTarget } from '../../../test/harness/target.ts';
+import type { ActivityFilters, ToldHook } from '../../sdk/activity.ts';
+
+for (const { test, testService } of stores) {
+  const NEVER = '0000-00-00 00:00:00';
+  const day = { start_date: '20270101', due_date: '20270102' };
+
+  /** A service whose clock stands still, with an account and a target that answers 200. */
+  async function stage(t: TestContext) {
+    const clock = testClock();
+    const carillon = await testService(t, { ports: { clock } });
+    const owner = await carillon.account('acme.test');
+    const target = await startTarget(t);
+    const consoleOf = async (who: Person) => (await signedIn(carillon, who, clock.now())).console;
+    const watch = await consoleOf(owner);
+    const list = async (filters?: ActivityFilters) => (await watch.activity.list(filters)).data;
+    /** The one delivery of the newest entry, once it is as wanted. */
+    const told = (wanted: (one: ToldHook) => boolean) =>
+      eventually(
+        async () => (await list())[0]?.deliveries[0],
+        (one) => one !== undefined && wanted(one),
+      );
+    /** Until what was fetched is written down. */
+    const written = async () => {
+      await clock.advance(1_000);
+    };
+    return { clock, carillon, owner, target, consoleOf, watch, list, told, written };
+  }
+
+  const isDelivered = ({ state }: ToldHook) => state === 'delivered';
+  const isFetched = ({ fetched_at }: ToldHook) => fetched_at !== NEVER;
+
+  test('told and never read: what was delivered, how, and that nobody has fetched it', async (t) => {
+    const { owner, target, list, told, carillon } = await stage(t);
+    const { id: hook_id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
+    const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
+    const delivery = await told(isDelivered);
+    const [entry] = await list();
+    assert.deepEqual(entry, {
+      cursor: '1',
+      kind: 'new_event',
+      resource_url: `${carillon.baseUrl}/v2/events/${event_id}`,
+      record_id: event_id,
+      user_id: owner.userId,
+      occurred_at: '2025-05-01 12:00:00',
+      deliveries: [delivery],
+    });
+    assert.ok(delivery);
+    const { id, milliseconds, ...rest } = delivery;
+    assert.equal(id, target.received[0]?.deliveryId);
+    assert.match(milliseconds, /^\d+$/);
+    assert.deepEqual(rest, {
+      hook_id,
+      target_url: target.at('/a'),
+      user_id: owner.userId,
+      state: 'delivered',
+      last_outcome: '200',
+      attempts: '1',
+      owed_at: '2025-05-01 12:00:00',
+      date_settled: '2025-05-01 12:00:00',
+      fetched_at: NEVER,
+    });
+  });
+
+  test('told and read: also when the record was fetched before the 200, and when it was known already', async (t) => {
+    const { clock, owner, target, told, carillon, written } = await stage(t);
+    await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
+    let tag = '';
+    target.answers((response, { resourceUrl }) => {
+      const answer = async () => {
+        const { status, headers } = await carillon.call(owner, 'GET', new URL(resourceUrl).pathname);
+        assert.equal(status, 200);
+        tag = headers.get('etag') ?? '';
+        response.writeHead(200).end();
+      };
+      void answer();
+    });
+    const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
+    await told(isDelivered);
+    await written();
+    assert.equal((await told(isFetched))?.fetched_at, '2025-05-01 12:00:00');
+    await clock.advance(60_000);
+    const known = await carillon.call(owner, 'GET', `/v2/events/${event_id}`, undefined, { 'if-none-match': tag });
+    assert.equal(known.status, 304);
+    await written();
+    await told(({ fetched_at }) => fetched_at === '2025-05-01 12:01:01');
+  });
+
+  test('what another user fetched, the console, or a list, does not count', async (t) => {
+    const { carillon, clock, owner, target, told, written, watch } = await stage(t);
+    const admin = await carillon.user(owner, 'admin');
+    await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
+    const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
+    await told(isDelivered);
+    await admin.carillon.events.get(event_id);
+    await watch.events.get(event_id);
+    await owner.carillon.events.list();
+    assert.equal((await carillon.call(owner, 'HEAD', `/v2/events/${event_id}`)).status, 200);
+    await written();
+    // The admin's fetch is written down, and is the only one.
+    const fetches = await eventually(
+      () => carillon.store.read.selectFrom('fetches').selectAll().execute(),
+      (rows) => rows.length > 0,
+    );
+    assert.deepEqual(
+      fetches.map(({ user_id, noun, record_id, fetched_at }) => [user_id, noun, record_id, fetched_at]),
+      [[Number(admin.userId), 'event', Number(event_id), clock.now() - 1_000]],
+    );
+    assert.equal((await told(isDelivered))?.fetched_at, NEVER);
+  });
+
+  test('what was fetched before it became owed is no answer to it', async (t) => {
+    const { carillon, clock, owner, target, told, written } = await stage(t);
+    await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'completed_task' });
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+    const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
+    await owner.carillon.tasks.get(task_id);
+    await written();
+    await eventually(
+      () => carillon.store.read.selectFrom('fetches').selectAll().execute(),
+      (rows) => rows.length > 0,
+    );
+    await clock.advance(1_000);
+    await owner.carillon.tasks.complete(task_id);
+    assert.equal((await told(isDelivered))?.fetched_at, NEVER);
+    await owner.carillon.tasks.get(task_id);
+    await written();
+    await told(isFetched);
+  });
+
+  test('what was fetched last is written down at a stop', async (t) => {
+    const { carillon, owner } = await stage(t);
+    const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
+    await owner.carillon.events.get(event_id);
+    await carillon.service.stop();
+    assert.equal((await carillon.store.read.selectFrom('fetches').selectAll().execute()).length, 1);
+  });
+
+  test('what is owed still, failing and given up is shown with how often it was tried', async (t) => {
+    const { clock, owner, target, told, watch } = await stage(t);
+    target.answers(500);
+    const { id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_client' });
+    await owner.carillon.clients.create({ client_name: 'ACME' });
+    const failing = await told(({ attempts }) => attempts === '1');
+    assert.deepEqual([failing?.state, failing?.last_outcome, failing?.date_settled], ['owed', '500', NEVER]);
+    await eventually(
+      async () => {
+        await clock.advance(1_000);
+        return (await watch.hooks.get(id)).state;
+      },
+      (state) => state === 'ended',
+    );
+    const ended = await told(({ state }) => state === 'undelivered');
+    assert.deepEqual([ended?.attempts, ended?.target_url], ['3', target.at('/a')]);
+  });
+
+  test('pages of the past have no gap and no repeat, in order, while others write', async (t) => {
+    const { owner, watch } = await stage(t);
+    const { clients } = owner.carillon;
+    for (let made = 0; made < 25; made += 1) await clients.create({ client_name: `${made}` });
+    const seen: number[] = [];
+    let before: string | undefined;
+    do {
+      const [{ data, next }] = await Promise.all([
+        watch.activity.list({ limit: 4, before }),
+        clients.create({ client_name: 'meanwhile' }),
+      ]);
+      seen.push(...data.map(({ cursor }) => Number(cursor)));
+      before = next;
+    } while (before !== '');
+    const [newest = 0] = seen;
+    assert.ok(newest >= 25);
+    assert.deepEqual(
+      seen,
+      Array.from({ length: newest }, (_, index) => newest - index),
+    );
+  });
+
+  test('a member sees what they caused, an admin the account; by kind, and by hook', async (t) => {
+    const { carillon, owner, target, consoleOf, list } = await stage(t);
+    const member = await carillon.user(owner, 'member');
+    const theirs = await consoleOf(member);
+    const { id: hook_id } = await member.carillon.hooks.create({ target_url: target.at('/m'), event: 'new_client' });
+    await owner.carillon.clients.create({ client_name: 'By the owner' });
+    await member.carillon.clients.create({ client_name: 'By the member' });
+    await member.carillon.events.create({ event_name: 'By the member', ...day });
+    const cursorsOf = (rows: readonly { cursor: string }[]) => rows.map(({ cursor }) => cursor);
+    assert.deepEqual(cursorsOf(await list()), ['1']);
+    assert.deepEqual(cursorsOf(await list({ scope: 'account' })), ['3', '2', '1']);
+    assert.deepEqual(cursorsOf(await list({ scope: 'account', kind: 'new_client' })), ['2', '1']);
+    assert.deepEqual(cursorsOf((await theirs.activity.list()).data), ['3', '2']);
+    assert.deepEqual(cursorsOf(await list({ hook_id })), ['2'], 'an admin, of a hook of another user');
+    assert.deepEqual(cursorsOf((await theirs.activity.list({ hook_id })).data), ['2']);
+    await assert.rejects(theirs.activity.list({ scope: 'account' }), { code: 'not_permitted' });
+    const { id: owners } = await owner.carillon.hooks.create({ target_url: target.at('/o'), event: 'new_client' });
+    await assert.rejects(theirs.activity.list({ hook_id: owners }), { code: 'not_permitted' });
+    await assert.rejects(list({ hook_id: '999999' }), { code: 'not_found' });
+    await assert.rejects(list({ before: 'x' }), { code: 'invalid_input' });
+    const stranger = await consoleOf(await carillon.account('other.test'));
+    await assert.rejects(stranger.activity.list({ hook_id }), { code: 'not_found' });
+    assert.deepEqual((await stranger.activity.list({ scope: 'account' })).data, []);
+    assert.deepEqual((await list())[0]?.deliveries, [], 'nobody was told of what the owner did');
+  });
+
+  test('a page ends before more deliveries than it holds, and goes on there', async (t) => {
+    const { carillon, owner, watch } = await stage(t);
+    await owner.carillon.clients.create({ client_name: 'One' });
+    await owner.carillon.clients.create({ client_name: 'Two' });
+    await owner.carillon.clients.create({ client_name: 'Three' });
+    await toldBy(carillon, owner, { position: 3, hooks: 600 });
+    await toldBy(carillon, owner, { position: 2, hooks: 600 });
+    await toldBy(carillon, owner, { position: 1, hooks: 1_200 });
+    const pages = [];
+    for (let before: string | undefined; before !== ''; ) {
+      const { data, next } = await watch.activity.list({ before });
+      pages.push(data.map(({ cursor, deliveries }) => [cursor, deliveries.length]));
+      before = next;
+    }
+    assert.deepEqual(pages, [[['3', 600]], [['2', 600]], [['1', 1_000]]]);
+  });
+
+  /** As if an occurrence had been told to so many hooks. */
+  async function toldBy({ store }: TestService, { userId }: Person, wanted: { position: number; hooks: number }) {
+    await store.write(async ({ queries }) => {
+      const { account_id, record_id, kind } = await queries
+        .selectFrom('occurrences')
+        .selectAll()
+        .where('position', '=', wanted.position)
+        .executeTakeFirstOrThrow();
+      const told = { account_id, record_id, kind, user_id: Number(userId), position: wanted.position };
+      const rows = Array.from({ length: wanted.hooks }, (_, index) => ({
+        ...told,
+        ...{ delivery_id: wanted.position * 10_000 + index, hook_id: 10 + index },
+        ...{ owed_at: 0, settled_at: 0, state: 'delivered' },
+      }));
+      await queries.insertInto('settled').values(rows).execute();
+    });
+  }
+}

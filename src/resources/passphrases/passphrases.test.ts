@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { testClock } from '../../../test/harness/clock.ts';
+import { everythingWritten } from '../../../test/harness/ledger.ts';
+import type { Person, SignedIn, TestService } from '../../../test/harness/service.ts';
+import { stores } from '../../../test/harness/stores.ts';
+import { Passphrases, systemChance } from '../../secrets.ts';
+
+const FIRST = 'correct horse battery staple';
+const SECOND = 'another horse, another staple';
+const HOME = { 'sec-fetch-site': 'same-origin' };
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+
+  async function withPassphrase(who: Person, at: TestService = carillon): Promise<void> {
+    const token = (await at.link(who)).split('/').at(-1);
+    const { status } = await at.call({ headers: HOME }, 'POST', '/console/welcome', { token, passphrase: FIRST });
+    assert.equal(status, 200);
+  }
+
+  const put = (who: SignedIn, body: unknown, at = carillon) => at.call(who, 'PUT', '/console/api/passphrase', body);
+  const signIn = async ({ domain }: Person, passphrase: string) =>
+    (await carillon.call({ headers: HOME }, 'POST', '/console/session', { domain, email: `owner@${domain}`, passphrase }))
+      .status;
+
+  test('another passphrase is set with the present one; other sessions and open links end, this session does not', async () => {
+    const owner = await carillon.account('set.test');
+    await withPassphrase(owner);
+    const [here, elsewhere] = [await carillon.signIn(owner), await carillon.signIn(owner)];
+    const link = await carillon.link(owner);
+    const colleague = await carillon.signIn(await carillon.user(owner, 'member'));
+    const { status, json } = await put(here, { current: FIRST, passphrase: SECOND });
+    assert.deepEqual([status, json], [200, { data: { user_id: owner.userId } }]);
+    assert.equal((await here.console.user.get()).user_id, owner.userId);
+    await assert.rejects(elsewhere.console.user.get(), { code: 'signed_out' });
+    await colleague.console.user.get();
+    await assert.rejects(here.console.invitation(link.split('/').at(-1) ?? ''), { code: 'not_found' });
+    assert.deepEqual([await signIn(owner, FIRST), await signIn(owner, SECOND)], [401, 200]);
+    const stored = await carillon.store.read
+      .selectFrom('passphrases')
+      .select('passphrase_hash')
+      .where('user_id', '=', Number(owner.userId))
+      .executeTakeFirstOrThrow();
+    assert.match(stored.passphrase_hash, /^scrypt:15:8:3:/);
+  });
+
+  test('without the present one, and with one that is none, nothing changes, and the field is named', async () => {
+    const owner = await carillon.account('kept.test');
+    const bare = await carillon.signIn(await carillon.user(owner, 'member'));
+    await withPassphrase(owner);
+    const here = await carillon.signIn(owner);
+    const before = await everythingWritten(carillon);
+    const wrong: [SignedIn, object, string][] = [
+      [here, { current: SECOND, passphrase: SECOND }, 'current'],
+      [here, { passphrase: SECOND }, 'current'],
+      [here, { current: FIRST, passphrase: 'too short' }, 'passphrase'],
+      [here, { current: FIRST, passphrase: 'OWNER@kept.test' }, 'passphrase'],
+      [here, { current: FIRST }, 'passphrase'],
+      [bare, { current: '', passphrase: SECOND }, 'current'],
+    ];
+    for (const [who, body, field] of wrong) {
+      const { status, json } = await put(who, body);
+      assert.deepEqual([status, json.code, json.errors?.[0].field], [400, 'invalid_input', field], JSON.stringify(body));
+    }
+    assert.equal(await everythingWritten(carillon), before);
+  });
+
+  test('whoever has somebody’s session cannot try passphrases with it for long', async (t) => {
+    const clock = testClock();
+    const carillon = await testService(t, { ports: { clock } });
+    const owner = await carillon.account('acme.test');
+    await withPassphrase(owner, carillon);
+    const thief = await carillon.signIn(owner);
+    for (let count = 0; count < 5; count += 1) {
+      assert.equal((await put(thief, { current: `guess ${count}`, passphrase: SECOND }, carillon)).status, 400);
+    }
+    const { status, json, headers } = await put(thief, { current: FIRST, passphrase: SECOND }, carillon);
+    assert.deepEqual([status, json.code, headers.get('retry-after')], [429, 'too_many_tries', '30']);
+    const own = await carillon.signIn(owner);
+    assert.equal((await put(own, { current: FIRST, passphrase: SECOND }, carillon)).status, 200, 'its owner can');
+  });
+
+  test('of two who set it at the same moment, one finds that it was set', async () => {
+    const owner = await carillon.account('race.test');
+    await withPassphrase(owner);
+    const here = await carillon.signIn(owner);
+    const both = await Promise.all([
+      put(here, { current: FIRST, passphrase: `${SECOND} 1` }),
+      put(here, { current: FIRST, passphrase: `${SECOND} 2` }),
+    ]);
+    assert.deepEqual(both.map(({ status }) => status).sort(), [200, 400]);
+  });
+
+  test('a hash that was cheaper to make is made anew when its passphrase is used', async () => {
+    const owner = await carillon.account('dearer.test');
+    await withPassphrase(owner);
+    const cheap = await new Passphrases(systemChance, { logN: 10, r: 8, p: 1 }).hash(FIRST);
+    await carillon.store.write(({ queries }) =>
+      queries.updateTable('passphrases').set({ passphrase_hash: cheap }).where('user_id', '=', Number(owner.userId)).execute(),
+    );
+    assert.deepEqual([await signIn(owner, SECOND), await signIn(owner, FIRST)], [401, 200]);
+    const stored = await carillon.store.read
+      .selectFrom('passphrases')
+      .select('passphrase_hash')
+      .where('user_id', '=', Number(owner.userId))
+      .executeTakeFirstOrThrow();
+    assert.match(stored.passphrase_hash, /^scrypt:15:8:3:/);
+    assert.equal(await signIn(owner, FIRST), 200);
+  });
+}

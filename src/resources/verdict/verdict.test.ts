@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import type { Person } from '../../../test/harness/service.ts';
+import { signedIn } from '../../../test/harness/signed-in.ts';
+import { stores } from '../../../test/harness/stores.ts';
+import type { Resolve } from '../../delivery/resolver.ts';
+
+for (const { test, testService } of stores) {
+  const ADDRESSES: Readonly<Record<string, string>> = { 'public.test': '93.184.215.14', 'inside.test': '10.1.2.3' };
+  const resolve: Resolve = async (name) => {
+    const address = ADDRESSES[name];
+    if (address !== undefined) return { addresses: [address] };
+    return { failure: name === 'silent.test' ? 'resolver_silent' : 'no_such_name' };
+  };
+  const carillon = await testService({ after }, { ports: { resolve } });
+
+  const verdictOf = async (who: Person) => (await signedIn(carillon, who)).console.verdict;
+
+  test('C11 what subscribing would come to is told as one types, and no address is in it', async () => {
+    const owner = await carillon.account('words.test');
+    const verdict = await verdictOf(owner);
+    const judged = async (text: string) => {
+      const { verdict: word, says } = await verdict(text);
+      assert.doesNotMatch(says, /\d+\.\d+|test/, text);
+      return [word, says];
+    };
+    assert.deepEqual(await judged('https://public.test/in'), ['allowed', 'may be notified']);
+    assert.equal((await judged('https://nobody.test/in'))[0], 'unresolved');
+    assert.equal((await judged('https://silent.test/in'))[0], 'unresolved');
+    for (const inside of ['http://inside.test/', 'http://169.254.169.254/latest', 'http://[::ffff:10.0.0.1]/']) {
+      assert.deepEqual(await judged(inside), ['forbidden', 'leads to an address that nothing may be sent to'], inside);
+    }
+    for (const half of ['', 'h', 'https://', 'ftp://public.test/', 'https://user@public.test/', 'x'.repeat(2_049)]) {
+      const [word, says] = await judged(half);
+      assert.equal(word, 'malformed', half);
+      assert.match(says ?? '', /^must /, half);
+    }
+  });
+
+  test('C12 the target of a live hook anywhere is taken, in whatever spelling, and free again when it has ended', async () => {
+    const owner = await carillon.account('taken.test');
+    const verdict = await verdictOf(await carillon.account('taken-too.test'));
+    const target = 'https://public.test/taken';
+    const { id } = await owner.carillon.hooks.create({ target_url: target, event: 'new_event' });
+    assert.equal((await verdict(target)).verdict, 'taken');
+    assert.equal((await verdict('HTTPS://PUBLIC.test:443/a/../taken#part')).verdict, 'taken');
+    await owner.carillon.hooks.delete(id);
+    assert.equal((await verdict(target)).verdict, 'allowed');
+  });
+
+  test('the rows of the console are behind its door alone', async () => {
+    const owner = await carillon.account('behind.test');
+    for (const path of ['/verdict?target_url=x', '/overview', '/activity', '/hours']) {
+      const withKey = await carillon.call(owner, 'GET', `/v2${path}`);
+      assert.deepEqual([withKey.status, withKey.json.code], [404, 'not_found'], path);
+      const { status } = await carillon.call(owner, 'GET', `/console/api${path}`);
+      assert.equal(status, 401, path);
+    }
+  });
+}

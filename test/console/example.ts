@@ -1,0 +1,320 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Schedule } from '../../demo/release-calendar.ts';
+import type { Attempt, Outcome } from '../../src/delivery/attempt.ts';
+import { apiKey, Carillon, type Kind, type Permission, type Role } from '../../src/sdk/index.ts';
+import type { Cleanup } from '../harness/cleanup.ts';
+import { steadyChance, type TestClock, testClock } from '../harness/clock.ts';
+import { eventually } from '../harness/eventually.ts';
+import { type Person, startTestService, type TestService, temporaryFolder } from '../harness/service.ts';
+import { signedIn } from '../harness/signed-in.ts';
+
+/** The moment at which the example is looked at: a Friday morning. */
+export const NOW = Date.UTC(2026, 10, 20, 10, 42);
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export type Example = {
+  readonly service: TestService;
+  readonly owner: Person;
+  readonly member: Person;
+};
+
+/** What each target answers, and about how long it takes. Nothing is really sent anywhere. */
+const TARGETS: Readonly<Record<string, { readonly ms: number; answer(now: number): number | 'refused' | 'timeout' }>> =
+  {
+    'erp.acme.example': { ms: 34, answer: () => 200 },
+    'chat.acme.example': { ms: 112, answer: () => 200 },
+    'reports.acme.example': { ms: 61, answer: (now) => (now > NOW - 50_000 ? 503 : 200) },
+    'mirror.acme.example': { ms: 480, answer: (now) => (now > NOW - 30 * 60_000 ? 'timeout' : 200) },
+    'old-crm.acme.example': { ms: 3, answer: (now) => (now > NOW - 9 * HOUR_MS ? 'refused' : 200) },
+    'partner.example': { ms: 88, answer: (now) => (now > NOW - 4 * HOUR_MS ? 401 : 200) },
+  };
+
+/** Attempts that end as the table says; the same run of the example always takes the same times. */
+function answering(clock: TestClock): Attempt {
+  let seed = 27;
+  const spread = () => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return 0.6 + (1.3 * seed) / 2_147_483_647;
+  };
+  return async ({ target }): Promise<Outcome> => {
+    const row = TARGETS[new URL(target).hostname];
+    const answer = row?.answer(clock.now()) ?? 200;
+    const ms = answer === 'timeout' ? 15_000 : Math.round((row?.ms ?? 40) * spread());
+    return typeof answer === 'number'
+      ? { kind: 'answered', status: answer, ms }
+      : { kind: 'failed', cause: answer, ms };
+  };
+}
+
+/** A service with an account that has been in use for a while; every run of it comes to the same. */
+export async function startExample(t: Cleanup, { port = '0' }: { readonly port?: string } = {}): Promise<Example> {
+  const clock = testClock(NOW - 30 * DAY_MS);
+  const service = await startTestService(t, `sqlite:${join(temporaryFolder(t), 'carillon.db')}`, {
+    options: { retryWaits: '1m,2h', attemptTimeout: '15s', port },
+    ports: {
+      clock,
+      chance: steadyChance(0.3),
+      attempt: answering(clock),
+      resolve: async () => ({ addresses: ['9.9.9.9'] }),
+    },
+  });
+  const owner = await service.account('acme.example');
+  await owner.carillon.users.update(owner.userId, {
+    first_name: 'Mara',
+    last_name: 'Lindqvist',
+    email: 'mara@acme.example',
+  });
+  const people = await addPeople(service, owner);
+  const { user_id: invited } = await owner.carillon.users.create({
+    email: 'aiko@acme.example',
+    first_name: 'Aiko',
+    last_name: 'Sato',
+  });
+  await issueKeys(owner);
+  const [member = owner] = people;
+  await clock.advance(6 * DAY_MS);
+  const lines = await enterSchedule(owner.carillon, [owner, ...people]);
+  await enterMonth(owner.carillon, lines);
+  await clock.advance(23 * DAY_MS);
+  await makeHooks(owner, member);
+  await workForADay({ service, owner, member, lines, clock });
+  const { console } = await signedIn(service, owner, clock.now());
+  await console.invitations.create({ user_id: invited });
+  return { service, owner, member };
+}
+
+const PEOPLE: readonly (readonly [first: string, last: string, role: Role])[] = [
+  ['Priya', 'Nair', 'member'],
+  ['Jonas', 'Weber', 'admin'],
+  ['Tomás', 'Ferreira', 'member'],
+];
+
+/** Adds people, each with a key. */
+async function addPeople({ baseUrl }: TestService, owner: Person): Promise<readonly Person[]> {
+  const added: Person[] = [];
+  for (const [first_name, last_name, role] of PEOPLE) {
+    const email = `${first_name
+      .normalize('NFD')
+      .replace(/\P{ASCII}/gu, '')
+      .toLowerCase()}@acme.example`;
+    const { user_id } = await owner.carillon.users.create({ email, first_name, last_name, role });
+    const { key } = await owner.carillon.keys.create({ user_id, label: `${first_name}’s scripts`, expires: '365d' });
+    const { domain } = owner;
+    const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
+    added.push({ carillon, domain, key, userId: user_id, headers: { domain, key } });
+  }
+  return added;
+}
+
+const KEYS: readonly {
+  readonly label: string;
+  readonly permissions: readonly Permission[];
+  readonly expires: string;
+}[] = [
+  { label: 'Release bot', permissions: ['events:read', 'events:write', 'projects:read'], expires: '120d' },
+  { label: 'ERP import', permissions: ['clients:write', 'clients:read', 'projects:read', 'tasks:read'], expires: '' },
+  { label: 'Wall display', permissions: ['events:read', 'projects:read', 'tasks:read'], expires: '34d' },
+  { label: 'Contractor, October', permissions: ['tasks:read', 'tasks:write'], expires: '14d' },
+  { label: 'Leaked in a log', permissions: ['events:read'], expires: '' },
+];
+
+/** Keys in every state. */
+async function issueKeys(owner: Person): Promise<void> {
+  for (const { label, permissions, expires } of KEYS) {
+    const { id } = await owner.carillon.keys.create({ label, permissions, expires });
+    if (label.startsWith('Leaked')) await owner.carillon.keys.revoke(id);
+  }
+}
+
+const COLOURS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed'];
+const PHASES: Readonly<Record<string, string>> = {
+  alpha: 'first alpha',
+  start: 'release',
+  lts: 'LTS begins',
+  maintenance: 'maintenance begins',
+  end: 'end of life',
+};
+
+const schedule: Schedule = JSON.parse(
+  readFileSync(new URL('../../demo/node-release-schedule.json', import.meta.url), 'utf8'),
+);
+
+type Line = { readonly projectId: string; readonly taskIds: readonly string[] };
+
+const asDay = (date: string) => date.replaceAll('-', '');
+
+/** The release lines of Node.js that live now or soon, each a project with its dates and their tasks. */
+async function enterSchedule(carillon: Carillon, people: readonly Person[]): Promise<readonly Line[]> {
+  const client = await carillon.clients.create({
+    client_name: 'OpenJS Foundation',
+    email: 'operations@openjsf.example',
+    website: 'https://openjsf.org',
+    city: 'San Francisco',
+    country: 'United States',
+  });
+  await carillon.clients.create({
+    client_name: 'Nordlys Hosting',
+    email: 'hei@nordlys.example',
+    city: 'Bergen',
+    country: 'Norway',
+  });
+  await carillon.clients.create({
+    client_name: 'Bellfounders’ Guild',
+    tel: '+44 20 7946 0123',
+    city: 'London',
+    country: 'United Kingdom',
+    active: 2,
+  });
+  const lines: Line[] = [];
+  for (const [index, [name, days]] of Object.entries(schedule).slice(-6).entries()) {
+    const dates = Object.entries(days).filter(([phase]) => phase in PHASES);
+    const sorted = dates.map(([, date]) => asDay(date)).sort();
+    const { project_id } = await carillon.projects.create({
+      project_name: `Node ${name.slice(1)}${(days.codename ?? '') === '' ? '' : ` ${days.codename}`}`,
+      client_id: client.client_id,
+      color: COLOURS[index] ?? '',
+      tags: 'nodejs,release',
+      start_date: sorted[0] ?? '',
+      due_date: sorted.at(-1) ?? '',
+      progress: Math.max(0, 90 - 18 * index),
+      users: people.slice(index % 3, (index % 3) + 2).map(({ userId }) => userId),
+    });
+    const taskIds: string[] = [];
+    for (const [phase, date] of dates) {
+      const event_name = `Node ${name.slice(1)}: ${PHASES[phase]}`;
+      await carillon.events.create({ event_name, start_date: asDay(date), due_date: asDay(date), project_id });
+      const { task_id } = await carillon.tasks.create(project_id, {
+        task_name: `Prepare: ${event_name}`,
+        due_date: asDay(date),
+        important: phase === 'end' ? 1 : 0,
+        users: [people[(index + taskIds.length) % people.length]?.userId ?? ''],
+      });
+      for (const subtask_name of ['Write the announcement', 'Update the website', 'Tell the package maintainers']) {
+        await carillon.subtasks.create(task_id, { subtask_name, due_date: asDay(date) });
+      }
+      if (asDay(date) < '20261015') await carillon.tasks.complete(task_id);
+      taskIds.push(task_id);
+    }
+    lines.push({ projectId: project_id, taskIds });
+  }
+  return lines;
+}
+
+/** What is on in the month that is looked at: name, first and last day, which line. */
+const MONTH: readonly (readonly [name: string, start: string, due: string, line?: number])[] = [
+  ['Security release', '20261103', '20261103', 2],
+  ['Release v26.4.0', '20261105', '20261105', 4],
+  ['Collaborator summit', '20261109', '20261111'],
+  ['Code freeze v26.5', '20261116', '20261119', 4],
+  ['Triage', '2026-11-20 14:00:00', '2026-11-20 15:30:00', 4],
+  ['Release v26.5.0', '20261120', '20261120', 4],
+  ['Release v24 maintenance', '20261118', '20261118', 2],
+  ['Build farm moves', '20261123', '20261126'],
+  ['Technical steering', '2026-11-25 16:00:00', '2026-11-25 17:00:00'],
+  ['v27 alpha', '20261124', '20261127', 5],
+  ['Release v27 dry run', '20261201', '20261203', 5],
+];
+
+const MONTH_TASKS: readonly (readonly [name: string, due: string, line: number])[] = [
+  ['Write the changelog of v26.5', '20261119', 4],
+  ['Backport the OpenSSL fix', '20261123', 2],
+  ['Retire the v25 images', '20261117', 3],
+  ['Plan the end of v22', '20261127', 0],
+];
+
+async function enterMonth(carillon: Carillon, lines: readonly Line[]): Promise<void> {
+  for (const [event_name, start_date, due_date, line] of MONTH) {
+    const project_id = line === undefined ? '0' : (lines[line]?.projectId ?? '0');
+    await carillon.events.create({ event_name, start_date, due_date, project_id });
+  }
+  for (const [task_name, due_date, line] of MONTH_TASKS) {
+    await carillon.tasks.create(lines[line]?.projectId ?? '', { task_name, due_date });
+  }
+}
+
+const HOOKS: readonly (readonly [host: string, kind: Kind])[] = [
+  ['erp.acme.example', 'new_event'],
+  ['erp.acme.example', 'completed_task'],
+  ['chat.acme.example', 'new_event'],
+  ['chat.acme.example', 'new_task'],
+  ['reports.acme.example', 'completed_task'],
+  ['mirror.acme.example', 'new_event'],
+  ['old-crm.acme.example', 'new_client'],
+  ['partner.example', 'new_project'],
+];
+
+/** Hooks, of which some will fail and some will end. */
+async function makeHooks(owner: Person, member: Person): Promise<void> {
+  for (const [index, [host, event]] of HOOKS.entries()) {
+    await owner.carillon.hooks.create({ target_url: `https://${host}/bell/${event}/${BELLS[index]}`, event });
+  }
+  await member.carillon.hooks.create({
+    target_url: `https://chat.acme.example/priya/${BELLS.at(-1)}`,
+    event: 'new_task',
+  });
+}
+
+/** What makes a target hard to guess. */
+const BELLS = ['k7Qd2', 'xP04e', 'Zr81n', 'mB6yT', 'h3LwA', 'v9CsE', 'tU5gI', 'qN2oJ', 'f8KxR'];
+
+type Day = {
+  readonly service: TestService;
+  readonly owner: Person;
+  readonly member: Person;
+  readonly lines: readonly Line[];
+  readonly clock: TestClock;
+};
+
+/** Work through a day until now, so that deliveries have a past: hour by hour, at the end minute by minute. */
+async function workForADay(day: Day): Promise<void> {
+  const { owner, member, lines, clock } = day;
+  const notes = ['Standup notes', 'Release call', 'Review of the backlog', 'Pairing', 'Docs hour'];
+  for (let turn = 0; clock.now() < NOW; turn += 1) {
+    const isLastHour = clock.now() >= NOW - HOUR_MS;
+    const line = lines[turn % lines.length];
+    const work = isLastHour ? (turn * 7) % 4 : 1 + ((turn * 5) % 6);
+    for (let count = 0; count < work; count += 1) {
+      const name = notes[(turn + count) % notes.length] ?? '';
+      const at = `202612${String(8 + ((turn * 3 + count) % 20)).padStart(2, '0')}`;
+      const { event_id } = await owner.carillon.events.create({ event_name: name, start_date: at, due_date: at });
+      // Some of what was told is fetched, some is not.
+      if (count % 2 === 0) await owner.carillon.events.get(event_id);
+    }
+    if (turn % 4 === 1) {
+      await member.carillon.tasks.create(line?.projectId ?? '', {
+        task_name: `Follow up: ${notes[turn % 5]}`,
+        due_date: '20261204',
+      });
+    }
+    if (turn % 5 === 2) await owner.carillon.tasks.complete(line?.taskIds[turn % 3] ?? '');
+    if (turn === 10)
+      await owner.carillon.clients.create({ client_name: 'Carillon School', city: 'Mechelen', country: 'Belgium' });
+    if (turn === 20)
+      await owner.carillon.projects.create({
+        project_name: 'Website relaunch',
+        color: '#b3261e',
+        due_date: '20270131',
+      });
+    await settled(day);
+    await clock.advance(isLastHour ? MINUTE_MS : HOUR_MS);
+  }
+}
+
+const MINUTE_MS = 60_000;
+
+/** Until everything was told that can be at this moment. */
+async function settled({ owner }: Day): Promise<void> {
+  await eventually(
+    async () => {
+      const { data } = await owner.carillon.hooks.list({ state: 'live' });
+      const owed = await Promise.all(
+        data.map(({ id }) => owner.carillon.deliveries.list({ hook_id: id, state: 'owed' })),
+      );
+      return owed.reduce((all, { paging }) => all + paging.total_records, 0);
+    },
+    (owed) => owed === 0,
+  );
+}

@@ -1,0 +1,21 @@
+import { systemClock } from '../../src/clock.ts';
+import { createLog } from '../../src/log.ts';
+import { allRoutes, type ConsolePorts, consoleRoutes } from '../../src/resources/index.ts';
+import { Tries } from '../../src/resources/passphrases/tries.ts';
+import { Passphrases, systemChance } from '../../src/secrets.ts';
+
+/** What the rows need from outside, where they are only looked at. */
+const ports: ConsolePorts = {
+  guard: { judge: async () => ({ failure: 'no_such_name' }) },
+  chance: systemChance,
+  log: createLog('silent'),
+  baseUrl: () => '',
+  passphrases: new Passphrases(systemChance),
+  tries: new Tries(systemClock),
+  onRefused: () => undefined,
+  isTaken: async () => false,
+};
+
+/** The rows behind both doors, and those behind the second one alone. */
+export const publicRows = allRoutes(ports);
+export const consoleRows = consoleRoutes(ports);

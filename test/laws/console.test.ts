@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+import { root } from './source.ts';
+
+/** The files of the console with a certain ending; what a test reads is no file of the console. */
+function filesOf(ending: RegExp): { path: string; text: string }[] {
+  return readdirSync(join(root, 'console/src'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && ending.test(entry.name) && !entry.name.includes('.test.'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+}
+
+const sources = filesOf(/\.tsx?$/);
+
+/** What a file imports: a path within the repository, or the name of a package. */
+function importsOf({ path, text }: { path: string; text: string }): string[] {
+  const found = [
+    ...text.matchAll(/^(?:import|export)\b[^'";()]*?\bfrom\s*'([^']+)'/gm),
+    ...text.matchAll(/^import\s*'([^']+)'/gm),
+    ...text.matchAll(/\bimport\('([^']+)'\)/g),
+  ];
+  return found
+    .map((match) => match[1] ?? '')
+    .filter((from) => !from.endsWith('.css'))
+    .map((from) => (from.startsWith('.') ? join(dirname(path), from) : from));
+}
+
+const PACKAGES = /^(preact(\/hooks)?|@preact\/signals|@event-calendar\/build(\/.*)?)$/;
+
+test('the console knows the service through the SDK alone, and few packages', () => {
+  assert.ok(sources.length > 20);
+  const wrong = sources.flatMap((source) =>
+    importsOf(source)
+      .filter((from) => !from.startsWith('console/src/') && !from.startsWith('src/sdk/') && !PACKAGES.test(from))
+      .map((from) => `${source.path}: ${from}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('no screen knows another one, and what screens are made of knows no screen', () => {
+  const screenOf = (path: string) => /^console\/src\/screens\/([\w-]+)\//.exec(path)?.[1];
+  const wrong = sources.flatMap((source) =>
+    importsOf(source)
+      .filter((from) => screenOf(from) !== undefined && screenOf(from) !== screenOf(source.path))
+      .filter(() => source.path !== 'console/src/screens.ts')
+      .map((from) => `${source.path}: ${from}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('in the console nothing becomes HTML or code, and nothing is called but through the SDK', () => {
+  const forbidden =
+    /\b(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|document\.write|eval|new Function|fetch|XMLHttpRequest|EventSource|WebSocket|sendBeacon)\b/;
+  const wrong = sources.filter(({ text }) => forbidden.test(text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')));
+  assert.deepEqual(
+    wrong.map(({ path }) => path),
+    [],
+  );
+});
+
+test('tokens.css alone names colours', () => {
+  const styles = filesOf(/\.css$/).filter(({ path }) => !path.endsWith('design/tokens.css'));
+  assert.ok(styles.length >= 3);
+  const wrong = styles.flatMap(({ path, text }) =>
+    [...text.matchAll(/#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|oklch|light-dark)\(/gi)].map(
+      ([colour]) => `${path}: ${colour}`,
+    ),
+  );
+  assert.deepEqual(wrong, []);
+});

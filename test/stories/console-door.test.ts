@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { idNames, type Route } from '../../src/http/route.ts';
+import { furnish } from '../harness/furnished.ts';
+import { everythingWritten } from '../harness/ledger.ts';
+import { rawRequest } from '../harness/raw.ts';
+import { consoleRows, publicRows } from '../harness/rows.ts';
+import { browserHeaders } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
+
+/** No id of any noun: none of them counts so far. */
+const NEVER_ISSUED = '9007199254740991';
+const HOME = { 'sec-fetch-site': 'same-origin' };
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const own = await carillon.signIn(owner);
+  const stranger = await carillon.signIn(await carillon.account('other.test'));
+  const every = [...publicRows, ...consoleRows];
+  let targets = 0;
+  const ids = await furnish(owner, carillon, () => `http://127.0.0.1:9/${(targets += 1)}`);
+
+  const pathOf = (row: Route, idOf: (name: string) => string) =>
+    row.path.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name));
+
+  const bodyFor = (row: Route) => (row.method === 'GET' ? undefined : {});
+
+  test('C1 behind the second door stand the same rows and those of the console; nobody passes without a session', async () => {
+    assert.ok(consoleRows.length >= 6);
+    const before = await everythingWritten(carillon);
+    const bodies = new Set<string>();
+    const cases: Record<string, Record<string, string>> = {
+      nothing: HOME,
+      'a key': { ...HOME, ...owner.headers },
+      'an unknown token': browserHeaders(carillon.baseUrl, 'x'.repeat(43)),
+      'an empty token': browserHeaders(carillon.baseUrl, ''),
+      'a key as token': browserHeaders(carillon.baseUrl, owner.key),
+      'the cookie twice': { ...HOME, cookie: `${own.headers.cookie}; ${own.headers.cookie}` },
+      'the cookie of another port': { ...HOME, cookie: `carillon_1=${own.token}` },
+      'the cookie of https': { ...HOME, cookie: `__Host-carillon=${own.token}` },
+    };
+    for (const [what, headers] of Object.entries(cases)) {
+      for (const row of every) {
+        const path = `/console/api${pathOf(row, () => '1')}`;
+        const { status, text, json, headers: said } = await carillon.call({ headers }, row.method, path, bodyFor(row));
+        assert.deepEqual([status, json.code], [401, 'signed_out'], `${what}: ${row.method} ${path}`);
+        assert.equal(said.get('www-authenticate'), 'Session realm="carillon"');
+        bodies.add(text);
+      }
+    }
+    assert.equal(bodies.size, 1, 'byte for byte the same');
+    assert.equal(await everythingWritten(carillon), before);
+    const denied = carillon.logged.filter(({ event }) => event === 'audit.denials_failed');
+    assert.deepEqual(denied, []);
+  });
+
+  test('C3 with the session of another account, what is there is answered as what never was', async () => {
+    let places = 0;
+    for (const row of every.filter(({ path }) => idNames(path).length > 0)) {
+      const ask = (idOf: (name: string) => string) =>
+        carillon.call(stranger, row.method, `/console/api${pathOf(row, idOf)}`, bodyFor(row));
+      const known = (name: string) => (ids as Readonly<Record<string, string>>)[name];
+      if (idNames(row.path).some((name) => known(name) === undefined)) continue;
+      const [theirs, nobodys] = [await ask((name) => known(name) ?? ''), await ask(() => NEVER_ISSUED)];
+      const where = `${row.method} ${row.path}`;
+      assert.deepEqual([theirs.status, theirs.text], [nobodys.status, nobodys.text], where);
+      // A row that wants a body says so first, of either.
+      if (theirs.status !== 400) assert.deepEqual([theirs.status, theirs.json.code], [404, 'not_found'], where);
+      places += 1;
+    }
+    assert.ok(places >= 20, `${places} places`);
+    assert.equal((await owner.carillon.events.get(ids.event_id)).event_id, ids.event_id);
+  });
+
+  test('C3 a session and a link of another account can neither be ended nor taken back', async () => {
+    const { id } = await own.console.invitations.create({ user_id: ids.user_id });
+    const [mine] = (await own.console.sessions.list()).data;
+    for (const path of [`/sessions/${mine?.id}`, `/invitations/${id}`]) {
+      const theirs = await carillon.call(stranger, 'DELETE', `/console/api${path}`);
+      assert.deepEqual([theirs.status, theirs.json.code], [404, 'not_found'], path);
+    }
+    assert.equal((await own.console.invitations.list()).paging.total_records, 1);
+    const invited = await carillon.call(stranger, 'POST', '/console/api/invitations', { user_id: ids.user_id });
+    assert.deepEqual([invited.status, invited.json.code], [404, 'not_found']);
+    assert.deepEqual((await stranger.console.sessions.list({ user_id: owner.userId })).data, []);
+    assert.deepEqual((await stranger.console.invitations.list({ user_id: ids.user_id })).data, []);
+  });
+
+  test('C1 a session opens the rows as the user whose it is, keys and their headers aside', async () => {
+    const user = await own.console.user.get();
+    assert.equal(user.user_id, owner.userId);
+    const { json } = await carillon.call(own, 'GET', '/console/api/user', undefined, {
+      key: 'nonsense',
+      domain: stranger.domain,
+    });
+    assert.equal(json.data.user_id, owner.userId, 'a key is not looked at');
+    const event = await own.console.events.create({ event_name: 'Bells', start_date: '20270101', due_date: '20270101' });
+    assert.equal((await owner.carillon.events.get(event.event_id)).user_id, owner.userId);
+    const member = await carillon.signIn(await carillon.user(owner, 'member'));
+    const refused = await carillon.call(member, 'POST', '/console/api/users', { email: 'x@acme.test' });
+    assert.deepEqual([refused.status, refused.json.code], [401, 'not_permitted']);
+    assert.match(refused.json.detail, /^Your role lacks the permission users:write\.$/);
+    assert.equal(refused.headers.get('www-authenticate'), 'Session realm="carillon"');
+  });
+
+  test('C1 a cookie never opens /v2, also beside a key', async () => {
+    for (const row of publicRows) {
+      const { status, json, headers } = await carillon.call(own, row.method, `/v2${pathOf(row, () => '1')}`, bodyFor(row));
+      assert.deepEqual([status, json.code], [401, 'unauthorized'], `${row.method} ${row.path}`);
+      assert.equal(headers.get('www-authenticate'), 'Key realm="carillon"');
+    }
+    const both = { ...stranger.headers, ...owner.headers };
+    assert.equal((await carillon.call({ headers: both }, 'GET', '/v2/user')).json.data.user_id, owner.userId);
+    for (const row of consoleRows) {
+      const { status } = await carillon.call(owner, row.method, `/v2${pathOf(row, () => '1')}`, bodyFor(row));
+      assert.equal(status, 404, `${row.method} ${row.path} is no row of the first door`);
+    }
+  });
+
+  const cookie = { cookie: own.headers.cookie ?? '' };
+  const origin = new URL(carillon.baseUrl).origin;
+
+  test('what changes something comes from the console itself, by what the browser says of it', async () => {
+    const post = (headers: Record<string, string>) =>
+      carillon.call({ headers: { ...cookie, ...headers } }, 'POST', '/console/api/clients', { client_name: 'A' });
+    assert.equal((await post(HOME)).status, 201);
+    assert.equal((await post({ origin })).status, 201, 'a browser that does not say');
+    assert.equal((await post({ ...HOME, origin: 'http://localhost:5173' })).status, 201, 'what it says counts');
+    const before = await everythingWritten(carillon);
+    const foreign: Record<string, string>[] = [
+      {},
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { 'sec-fetch-site': 'none' },
+      { 'sec-fetch-site': '' },
+      { 'sec-fetch-site': 'cross-site', origin },
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: `${origin}.evil.example` },
+      { origin: origin.replace(/\d+$/, '1') },
+    ];
+    for (const headers of foreign) {
+      const { status, json } = await post(headers);
+      assert.deepEqual([status, json.code], [403, 'cross_origin'], JSON.stringify(headers));
+      assert.ok(json.detail.includes(`${carillon.baseUrl}/`), 'and says where the console is');
+    }
+    for (const method of ['PUT', 'DELETE'] as const) {
+      const { status } = await carillon.call({ headers: cookie }, method, `/console/api/events/${ids.event_id}`, {});
+      assert.equal(status, 403, method);
+    }
+    assert.equal(await everythingWritten(carillon), before);
+  });
+
+  test('what reads may be opened by hand, and by no other page', async () => {
+    for (const [headers, wanted] of [
+      [HOME, 200],
+      [{ 'sec-fetch-site': 'none' }, 200],
+      [{}, 200],
+      [{ 'sec-fetch-site': 'same-site' }, 403],
+      [{ 'sec-fetch-site': 'cross-site' }, 403],
+    ] as const) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status } = await carillon.call({ headers: { ...cookie, ...headers } }, method, '/console/api/user');
+        assert.equal(status, wanted, `${method} ${JSON.stringify(headers)}`);
+      }
+    }
+    const twice = ['GET /console/api/user HTTP/1.1', 'host: x', `cookie: ${cookie.cookie}`];
+    const sites = ['sec-fetch-site: same-origin', 'sec-fetch-site: cross-site'];
+    assert.equal((await rawRequest(carillon.baseUrl, [...twice, ...sites])).status, 403);
+  });
+
+  test('C4 an unknown path or method is refused like a known one, and is not there for who is signed in', async () => {
+    const lines = ['GET /console/api', 'GET /console/api/nothing', 'GET /console/api/%zz', 'POST /console/api/user', 'FROB /console/api/user'];
+    for (const line of lines) {
+      const ask = (...headers: string[]) => rawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...headers]);
+      const foreign = await ask('sec-fetch-site: cross-site', `cookie: ${cookie.cookie}`);
+      assert.deepEqual([foreign.status, JSON.parse(foreign.body).code], [403, 'cross_origin'], line);
+      const without = await ask('sec-fetch-site: same-origin');
+      assert.deepEqual([without.status, JSON.parse(without.body).code], [401, 'signed_out'], line);
+      assert.match(without.head, /^www-authenticate: Session realm="carillon"$/im, line);
+      const known = await ask('sec-fetch-site: same-origin', `cookie: ${cookie.cookie}`);
+      assert.deepEqual([known.status, JSON.parse(known.body).code], [404, 'not_found'], line);
+    }
+  });
+
+  test('a page of an origin that may call the interface may not call the console', async (t) => {
+    const APP = 'https://app.example';
+    const open = await testService(t, { options: { corsOrigins: APP } });
+    const visitor = await open.signIn(await open.account('acme.test'));
+    const headers = { cookie: visitor.headers.cookie ?? '', origin: APP };
+    const posted = await open.call({ headers }, 'POST', '/console/api/clients', { client_name: 'A' });
+    assert.deepEqual([posted.status, posted.json.code], [403, 'cross_origin']);
+    const read = await open.call({ headers: { ...headers, 'sec-fetch-site': 'cross-site' } }, 'GET', '/console/api/user');
+    assert.equal(read.status, 403);
+    assert.equal(read.headers.get('access-control-allow-credentials'), null);
+  });
+
+  test('X4 an Idempotency-Key is a key’s own: in the console it is not looked at', async () => {
+    const twice = () =>
+      carillon.call(own, 'POST', '/console/api/clients', { client_name: 'Twice' }, { 'idempotency-key': 'one' });
+    const [first, second] = [await twice(), await twice()];
+    assert.deepEqual([first.status, second.status], [201, 201]);
+    assert.notEqual(first.json.data.client_id, second.json.data.client_id);
+    assert.deepEqual(await carillon.store.read.selectFrom('idempotency').selectAll().execute(), []);
+  });
+
+  test('C8 what is made in the console is found there, and nothing of it is kept on the way', async () => {
+    const made = await carillon.call(own, 'POST', '/console/api/clients', { client_name: 'New' });
+    const path = `/console/api/clients/${made.json.data.client_id}`;
+    assert.equal(made.headers.get('location'), carillon.baseUrl + path);
+    assert.equal(made.headers.get('cache-control'), 'no-store');
+    const read = await carillon.call(own, 'GET', path);
+    assert.equal(read.headers.get('cache-control'), 'private, no-cache', 'but for asking whether it is still so');
+    const again = await carillon.call(own, 'GET', path, undefined, { 'if-none-match': read.headers.get('etag') ?? '' });
+    assert.equal(again.status, 304);
+  });
+
+  test('X7 a key issued in the console does not end with the session, and is as wide as the role', async () => {
+    const { id, expires, permissions } = await own.console.keys.create({ label: 'from the console' });
+    assert.equal(expires, '0000-00-00 00:00:00');
+    assert.equal(permissions.length, 16);
+    const entry = await carillon.store.read
+      .selectFrom('audit')
+      .select(['key_id', 'user_id', 'source'])
+      .where('subject', '=', `key ${id}`)
+      .executeTakeFirstOrThrow();
+    assert.deepEqual({ ...entry }, { key_id: 0, user_id: Number(owner.userId), source: '127.0.0.1' });
+  });
+
+  test('the log names the session and never its token', async () => {
+    await own.console.user.get();
+    const line = carillon.logged.findLast(({ route }) => route === '/console/api/user');
+    const [session] = (await own.console.sessions.list()).data.filter(({ current }) => current === '1');
+    assert.deepEqual([line?.session_id, line?.key_id], [Number(session?.id), undefined]);
+    for (const token of [own.token, stranger.token]) assert.ok(!JSON.stringify(carillon.logged).includes(token));
+  });
+}
