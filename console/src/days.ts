@@ -59,10 +59,14 @@ export function daysBetween(from: string, to: string): number {
 /** How many days ahead is soon. */
 export const SOON_DAYS = 7;
 
+/** Beyond so many days the date alone says enough. */
+const FAR_DAYS = 60;
+
 /** How far something due is, in words, and whether that is a reason to look. `due` is a day. */
 export function dueIn(due: string, now: string): { readonly text: string; readonly tone: 'plain' | 'warn' | 'bad' } {
   const days = daysBetween(now, due);
   if (days < 0) return { text: days === -1 ? '1 day late' : `${-days} days late`, tone: 'bad' };
+  if (days > FAR_DAYS) return { text: '', tone: 'plain' };
   const text = days === 0 ? 'today' : days === 1 ? 'tomorrow' : `in ${days} days`;
   return { text, tone: days <= SOON_DAYS ? 'warn' : 'plain' };
 }

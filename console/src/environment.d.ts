@@ -19,7 +19,7 @@ declare module '@event-calendar/build/dist/event-calendar.min.js' {
   };
 
   /** An event as it is handed back. */
-  export type Seen = Pick<GridEvent, 'id'> & { readonly extendedProps: Readonly<Record<string, unknown>> };
+  export type Seen = Pick<GridEvent, 'id' | 'title'> & { readonly extendedProps: Readonly<Record<string, unknown>> };
 
   /** How far something was dragged. */
   export type Delta = { readonly days: number; readonly seconds: number };

@@ -3,14 +3,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { Button } from './design/button.tsx';
 import { Icon } from './design/icon.tsx';
 import { Note, Waiting } from './design/state.tsx';
+import { PlainHttp } from './door.tsx';
 import { attempt, explain } from './load.ts';
 import { place, to } from './router.ts';
 import { type Screen, type ScreenProps, screens } from './screens.ts';
 import { isAdmin, me, signOut } from './session.ts';
 import { ThemeButton } from './theme.tsx';
 import './shell.css';
-
-const isPlain = location.protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(location.hostname);
 
 /** What is around every screen: where else to go, and who is here. */
 export function Shell() {
@@ -25,15 +24,11 @@ export function Shell() {
       <button type="button" class="button skip" onClick={() => document.querySelector<HTMLElement>('main h1')?.focus()}>
         Skip to content
       </button>
-      {isPlain && (
-        <p class="banner">
-          This page came over plain http: whoever sits on the way can read along. Put a proxy with a certificate in
-          front.
-        </p>
-      )}
+      <PlainHttp />
       <div class="bar">
         <Button look="quiet" icon="menu" label="Menu" pressed={isOpen} onClick={() => setOpen(!isOpen)} />
-        <strong>{screen.title}</strong>
+        <img src="./bell.svg" alt="" width={20} height={20} />
+        <strong class="cut">{me().company.company_name}</strong>
       </div>
       <Side current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
       <main>

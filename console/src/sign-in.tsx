@@ -5,6 +5,7 @@ import { Button } from './design/button.tsx';
 import { TextField } from './design/field.tsx';
 import { PassphraseField } from './design/passphrase.tsx';
 import { Note } from './design/state.tsx';
+import { Door } from './door.tsx';
 import { faultsOf, span, useSubmission } from './load.ts';
 import { findSession, hasEnded } from './session.ts';
 
@@ -34,12 +35,8 @@ export function SignIn() {
     await findSession();
   });
   return (
-    <main class="door">
-      <form class="card" onSubmit={submit}>
-        <div class="brand">
-          <img src="./bell.svg" alt="" width={32} height={32} />
-          <h1>Sign in to Carillon</h1>
-        </div>
+    <Door title="Sign in to Carillon">
+      <form class="stack" onSubmit={submit}>
         {fault === undefined && hasEnded.value && (
           <Note>Your session has ended. Sign in, and you go on where you were.</Note>
         )}
@@ -82,7 +79,7 @@ export function SignIn() {
           <code>carillon users invite</code>.
         </p>
       </form>
-    </main>
+    </Door>
   );
 }
 

@@ -5,6 +5,7 @@ import { Button, ButtonLink } from './design/button.tsx';
 import { TextField } from './design/field.tsx';
 import { PassphraseField } from './design/passphrase.tsx';
 import { Note, Waiting } from './design/state.tsx';
+import { Door } from './door.tsx';
 import { useLoaded, useSubmission } from './load.ts';
 import { to } from './router.ts';
 import { findSession } from './session.ts';
@@ -14,26 +15,20 @@ import { SHORTEST_PASSPHRASE } from './sign-in.tsx';
 export function Welcome({ token }: { readonly token: string }) {
   const invitation = useLoaded(() => client.invitation(token), [token]);
   return (
-    <main class="door">
-      <div class="card">
-        <div class="brand">
-          <img src="./bell.svg" alt="" width={32} height={32} />
-          <h1>{invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}</h1>
-        </div>
-        {invitation.data !== undefined && <PassphraseForm token={token} invitation={invitation.data} />}
-        {invitation.fault !== undefined && (
-          <>
-            <Note tone="bad">This link leads nowhere any more: it was used, has expired, or a newer one was made.</Note>
-            <p class="soft">
-              Ask an admin of the account for a new one. Whoever runs the service can make one, too:{' '}
-              <code>carillon users invite</code>.
-            </p>
-            <ButtonLink href={to('calendar')}>Sign in instead</ButtonLink>
-          </>
-        )}
-        {invitation.data === undefined && invitation.fault === undefined && <Waiting lines={3} />}
-      </div>
-    </main>
+    <Door title={invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}>
+      {invitation.data !== undefined && <PassphraseForm token={token} invitation={invitation.data} />}
+      {invitation.fault !== undefined && (
+        <>
+          <Note tone="bad">This link leads nowhere any more: it was used, has expired, or a newer one was made.</Note>
+          <p class="soft">
+            Ask an admin of the account for a new one. Whoever runs the service can make one, too:{' '}
+            <code>carillon users invite</code>.
+          </p>
+          <ButtonLink href={to('calendar')}>Sign in instead</ButtonLink>
+        </>
+      )}
+      {invitation.data === undefined && invitation.fault === undefined && <Waiting lines={3} />}
+    </Door>
   );
 }
 

@@ -5,6 +5,7 @@ import { carillon, carillonJson, serve } from '../../test/harness/command.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { type Json, temporaryFolder } from '../../test/harness/service.ts';
 import { permissions, permissionsOf } from '../access.ts';
+import { CarillonConsole } from '../sdk/console.ts';
 import { apiKey, Carillon } from '../sdk/index.ts';
 
 const NEVER = '0000-00-00 00:00:00';
@@ -46,6 +47,47 @@ test('an account whose domain is taken or none, and an e-mail address that is no
   for (const [index, { code, faults, stdout }] of ended.entries()) {
     assert.deepEqual([code, stdout, faults.length], [1, '', 1]);
     assert.match(faults[0] ?? '', mistakes[index]?.[2] ?? /^$/);
+  }
+});
+
+test('users invite prints a link that works beside the running service, and replaces the one before', async () => {
+  const invite = ['users', 'invite', '--domain', 'acme.test', '--email', 'owner@acme.test'];
+  const first = await command(...invite, '--base-url', `${baseUrl}/`);
+  assert.deepEqual(Object.keys(first), ['link', 'expires']);
+  assert.match(first.expires, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+  assert.match(first.link, new RegExp(`^${baseUrl}/#/welcome/[\\w-]{43}$`));
+  const console = new CarillonConsole({
+    baseUrl,
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...(init.headers as object), origin: baseUrl } }),
+  });
+  const tokenOf = ({ link }: Json) => link.split('/').at(-1);
+  assert.equal((await console.invitation(tokenOf(first))).email, 'owner@acme.test');
+  const second = await carillon(invite, { environment: { ...environment, CARILLON_BASE_URL: baseUrl } });
+  assert.match(second.stdout, new RegExp(`^link: ${baseUrl}/#/welcome/[\\w-]{43}\nexpires: [\\d -:]+\n$`));
+  await assert.rejects(console.invitation(tokenOf(first)), { code: 'not_found' });
+});
+
+test('users invite says where the service is as it would be started, and refuses whom it does not know', async () => {
+  const invite = ['users', 'invite', '--domain', 'acme.test', '--email', 'owner@acme.test'];
+  const at = async (more: Record<string, string>) =>
+    (await carillonJson(invite, { environment: { ...environment, ...more } })).link.replace(/\/#.*/, '');
+  assert.equal(await at({}), 'http://127.0.0.1:8080');
+  assert.equal(await at({ CARILLON_HOST: '::1', CARILLON_PORT: '81' }), 'http://[::1]:81');
+  const refused: [string[], Record<string, string>, RegExp][] = [
+    [[...invite, '--base-url', 'acme'], {}, /^--base-url must be an http or https address/],
+    [invite, { CARILLON_PORT: '0' }, /^Nobody knows the port beforehand: say with --base-url where the service is\.$/],
+    [invite, { CARILLON_HOST: '0.0.0.0' }, /^--host 0\.0\.0\.0 listens on every address/],
+    [[...invite.slice(0, -1), 'x@acme.test'], {}, /^The account has no user with x@acme\.test\.$/],
+    [
+      ['users', 'invite', '--domain', 'no.test', '--email', 'a@b.c'],
+      {},
+      /^There is no account with the domain no\.test\.$/,
+    ],
+  ];
+  for (const [args, more, line] of refused) {
+    const { code, faults } = await carillon(args, { environment: { ...environment, ...more } });
+    assert.deepEqual([code, faults.length], [1, 1]);
+    assert.match(faults[0] ?? '', line);
   }
 });
 

@@ -44,7 +44,7 @@ export const clauses: Readonly<Record<string, string>> = {
   X4: 'A POST with an `Idempotency-Key` is made once and answered as the first time for 24 hours; another call under the same word is 422, a twin still running 409. What is kept is written with the record.',
   X5: 'Single records have an `ETag`. What is known is 304; a change of what has changed since is 412, and nothing is done.',
   X6: 'Without a key: `/openapi.json`, `/healthz`, `/readyz`. `/metrics` for this machine, or by a token. CORS by configuration.',
-  X7: 'API keys are listed, issued and revoked over the interface, never wider than the key that issues them. The last owner stays.',
+  X7: 'API keys are listed, issued, narrowed and revoked over the interface, never wider than the key that issues them, nor than they were. The last owner stays.',
 };
 
 export const isClause = (id: string): boolean => Object.hasOwn(clauses, id);

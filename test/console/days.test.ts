@@ -58,6 +58,8 @@ test('what is due says how far it is, and asks to be looked at when that is soon
   assert.deepEqual(due('2027-04-23'), { text: 'in 3 days', tone: 'warn' });
   assert.deepEqual(due('2027-04-27'), { text: 'in 7 days', tone: 'warn' });
   assert.deepEqual(due('2027-04-28'), { text: 'in 8 days', tone: 'plain' });
+  assert.deepEqual(due('2027-06-19'), { text: 'in 60 days', tone: 'plain' });
+  assert.deepEqual(due('2027-06-20'), { text: '', tone: 'plain' });
   assert.deepEqual(due('2027-04-19'), { text: '1 day late', tone: 'bad' });
   assert.deepEqual(due('2027-04-18'), { text: '2 days late', tone: 'bad' });
 });

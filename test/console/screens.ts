@@ -1,11 +1,13 @@
+import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
-import { openConsole } from '../harness/browser.ts';
+import { openConsole, PASSPHRASE } from '../harness/browser.ts';
 import { type Example, NOW, startExample } from './example.ts';
 import { screenNames, shown, visit } from './pages.ts';
 
-// Takes a picture of every screen into docs/screens/: `npm run screens`, or `npm run screens -- keys` for some.
+// Takes a picture of every screen into docs/screens/: `npm run screens`, or `SCREENS=keys,people npm run screens` for some.
 
 const folder = fileURLToPath(new URL('../../docs/screens', import.meta.url));
 
@@ -29,24 +31,42 @@ const states: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   },
 };
 
-const wanted = process.argv.slice(2);
+const wanted = process.env.SCREENS?.split(',') ?? [];
 const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
 
 async function take(page: Page, name: string, look: string): Promise<void> {
   await page.screenshot({ path: `${folder}/${name}-${look}.png`, animations: 'disabled', caret: 'hide' });
 }
 
-async function takeAll(example: Example, cleanup: { after(close: () => unknown): void }): Promise<void> {
+/** Where else the owner is signed in. */
+const AGENTS = [
+  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.1 Safari/605.1.15',
+  'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0',
+];
+
+async function signInElsewhere({ service, owner }: Example): Promise<void> {
+  for (const agent of AGENTS) {
+    const answer = await fetch(`${service.baseUrl}/console/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: service.baseUrl, 'user-agent': agent },
+      body: JSON.stringify({ domain: owner.domain, email: 'mara@acme.example', passphrase: PASSPHRASE }),
+    });
+    assert.equal(answer.status, 200, await answer.text());
+  }
+}
+
+test('a picture of every screen, in every look', async (t) => {
+  mkdirSync(folder, { recursive: true });
+  const example = await startExample(t, { port: '18080' });
   for (const { look, ...window } of looks) {
-    const out = await openConsole(cleanup, example.service, { as: null, ...window });
+    const out = await openConsole(t, example.service, { as: null, ...window });
     await shown(out);
     if (isWanted('sign-in')) await take(out, 'sign-in', look);
-    if (isWanted('welcome')) {
-      const link = await example.service.link(example.owner);
-      await visit(out, new URL(link).hash.slice(2));
-      await take(out, 'welcome', look);
-    }
-    const page = await openConsole(cleanup, example.service, { as: example.owner, ...window });
+    const link = await example.service.link(example.owner);
+    await visit(out, new URL(link).hash.slice(2));
+    if (isWanted('welcome')) await take(out, 'welcome', look);
+    const page = await openConsole(t, example.service, { as: example.owner, ...window });
+    await signInElsewhere(example);
     await page.clock.setFixedTime(NOW);
     await page.reload();
     await shown(page);
@@ -61,13 +81,4 @@ async function takeAll(example: Example, cleanup: { after(close: () => unknown):
       await page.keyboard.press('Escape');
     }
   }
-}
-
-mkdirSync(folder, { recursive: true });
-const closing: (() => unknown)[] = [];
-const cleanup = { after: (close: () => unknown) => void closing.unshift(close) };
-try {
-  await takeAll(await startExample(cleanup, { port: '18080' }), cleanup);
-} finally {
-  for (const close of closing) await close();
-}
+});

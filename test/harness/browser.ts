@@ -30,12 +30,12 @@ let started: Promise<Browser> | undefined;
 
 /** One browser for a test file. */
 function browser(): Promise<Browser> {
-  if (started === undefined) {
-    started = startBrowser();
-    after(async () => (await started)?.close());
-  }
+  started ??= startBrowser();
   return started;
 }
+
+// Here and not where it is started: there it would end with the test that was the first to need it.
+after(async () => (await started)?.close());
 
 /** What went wrong in a page without anybody asking: it must be nothing, and is looked at when the test ends. */
 function watch(context: BrowserContext, base: string): string[] {
@@ -83,7 +83,8 @@ export async function openConsole(t: Cleanup, service: TestService, window: Wind
   return page;
 }
 
-const PASSPHRASE = 'correct horse battery staple';
+/** Of everybody who is signed in here. */
+export const PASSPHRASE = 'correct horse battery staple';
 
 /** Gives somebody a passphrase by a one-time link, as an admin would, and a session in this window. */
 async function signIn(context: BrowserContext, service: TestService, person: Person): Promise<void> {

@@ -18,8 +18,11 @@ for (const { test, testService } of stores) {
   const own = await carillon.signIn(owner);
   const stranger = await carillon.signIn(await carillon.account('other.test'));
   const every = [...publicRows, ...consoleRows];
-  let targets = 0;
-  const ids = await furnish(owner, carillon, () => `http://127.0.0.1:9/${(targets += 1)}`);
+  let hooks = 0;
+  const ids = await furnish(owner, carillon, () => {
+    hooks += 1;
+    return `http://127.0.0.1:9/${hooks}`;
+  });
 
   const pathOf = (row: Route, idOf: (name: string) => string) =>
     row.path.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name));
@@ -95,7 +98,11 @@ for (const { test, testService } of stores) {
       domain: stranger.domain,
     });
     assert.equal(json.data.user_id, owner.userId, 'a key is not looked at');
-    const event = await own.console.events.create({ event_name: 'Bells', start_date: '20270101', due_date: '20270101' });
+    const event = await own.console.events.create({
+      event_name: 'Bells',
+      start_date: '20270101',
+      due_date: '20270101',
+    });
     assert.equal((await owner.carillon.events.get(event.event_id)).user_id, owner.userId);
     const member = await carillon.signIn(await carillon.user(owner, 'member'));
     const refused = await carillon.call(member, 'POST', '/console/api/users', { email: 'x@acme.test' });
@@ -106,7 +113,12 @@ for (const { test, testService } of stores) {
 
   test('C1 a cookie never opens /v2, also beside a key', async () => {
     for (const row of publicRows) {
-      const { status, json, headers } = await carillon.call(own, row.method, `/v2${pathOf(row, () => '1')}`, bodyFor(row));
+      const { status, json, headers } = await carillon.call(
+        own,
+        row.method,
+        `/v2${pathOf(row, () => '1')}`,
+        bodyFor(row),
+      );
       assert.deepEqual([status, json.code], [401, 'unauthorized'], `${row.method} ${row.path}`);
       assert.equal(headers.get('www-authenticate'), 'Key realm="carillon"');
     }
@@ -171,7 +183,13 @@ for (const { test, testService } of stores) {
   });
 
   test('C4 an unknown path or method is refused like a known one, and is not there for who is signed in', async () => {
-    const lines = ['GET /console/api', 'GET /console/api/nothing', 'GET /console/api/%zz', 'POST /console/api/user', 'FROB /console/api/user'];
+    const lines = [
+      'GET /console/api',
+      'GET /console/api/nothing',
+      'GET /console/api/%zz',
+      'POST /console/api/user',
+      'FROB /console/api/user',
+    ];
     for (const line of lines) {
       const ask = (...headers: string[]) => rawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...headers]);
       const foreign = await ask('sec-fetch-site: cross-site', `cookie: ${cookie.cookie}`);
@@ -191,7 +209,11 @@ for (const { test, testService } of stores) {
     const headers = { cookie: visitor.headers.cookie ?? '', origin: APP };
     const posted = await open.call({ headers }, 'POST', '/console/api/clients', { client_name: 'A' });
     assert.deepEqual([posted.status, posted.json.code], [403, 'cross_origin']);
-    const read = await open.call({ headers: { ...headers, 'sec-fetch-site': 'cross-site' } }, 'GET', '/console/api/user');
+    const read = await open.call(
+      { headers: { ...headers, 'sec-fetch-site': 'cross-site' } },
+      'GET',
+      '/console/api/user',
+    );
     assert.equal(read.status, 403);
     assert.equal(read.headers.get('access-control-allow-credentials'), null);
   });

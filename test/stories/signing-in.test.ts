@@ -135,7 +135,8 @@ for (const { test, testService } of stores) {
     const set = welcomed.headers.get('set-cookie') ?? '';
     assert.match(set, new RegExp(`^__Host-carillon=[\\w-]{43}; ${attributes}; Secure$`));
     const [cookie = ''] = set.split(';');
-    const ask = (headers: Record<string, string>) => fetch(`${at}/console/api/user`, { headers: { ...HOME, ...headers } });
+    const ask = (headers: Record<string, string>) =>
+      fetch(`${at}/console/api/user`, { headers: { ...HOME, ...headers } });
     assert.equal((await ask({ cookie })).status, 200);
     assert.equal((await ask({ cookie: cookie.replace('__Host-carillon', 'carillon_443') })).status, 401);
     const post = (origin: string) =>
@@ -224,10 +225,21 @@ for (const { test, testService } of stores) {
   test('a passphrase has 12 to 256 characters and is neither the address nor the domain; the field is named', async () => {
     const owner = await carillon.account('long-enough.test');
     const link = tokenOf(await carillon.link(owner));
-    const refused = ['x'.repeat(11), 'x'.repeat(257), 'Owner@long-enough.test', 'LONG-enough.test', 'twelve\0charsandmore', 12];
+    const refused = [
+      'x'.repeat(11),
+      'x'.repeat(257),
+      'Owner@long-enough.test',
+      'LONG-enough.test',
+      'twelve\0charsandmore',
+      12,
+    ];
     for (const passphrase of [...refused, undefined, null]) {
       const { status, json } = await open('welcome', { token: link, passphrase });
-      assert.deepEqual([status, json.code, json.errors?.[0].field], [400, 'invalid_input', 'passphrase'], String(passphrase));
+      assert.deepEqual(
+        [status, json.code, json.errors?.[0].field],
+        [400, 'invalid_input', 'passphrase'],
+        String(passphrase),
+      );
     }
     assert.equal((await open('invitation', { token: link })).status, 200, 'the link is as good as before');
     const longest = '😀'.repeat(256);
@@ -292,7 +304,10 @@ for (const { test, testService } of stores) {
       baseUrl: carillon.baseUrl,
       async fetch(url, init) {
         assert.equal(init.credentials, 'same-origin');
-        const answer = await fetch(url, { ...init, headers: { ...(init.headers as Record<string, string>), ...HOME, cookie } });
+        const answer = await fetch(url, {
+          ...init,
+          headers: { ...(init.headers as Record<string, string>), ...HOME, cookie },
+        });
         cookie = answer.headers.get('set-cookie')?.split(';')[0] ?? cookie;
         return answer;
       },
@@ -329,4 +344,3 @@ for (const { test, testService } of stores) {
     }
   });
 }
-

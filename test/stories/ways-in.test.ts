@@ -31,8 +31,9 @@ for (const { test, name, testService, database } of stores) {
   async function left(who: Person): Promise<number> {
     const counts = (['sessions', 'passphrases', 'invitations'] as const).map(async (table) => {
       const rows = carillon.store.read.selectFrom(table).select('user_id').where('user_id', '=', Number(who.userId));
-      return (table === 'invitations' ? await rows.where('used_at' as never, 'is', null).execute() : await rows.execute())
-        .length;
+      return (
+        table === 'invitations' ? await rows.where('used_at' as never, 'is', null).execute() : await rows.execute()
+      ).length;
     });
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
@@ -70,7 +71,10 @@ for (const { test, name, testService, database } of stores) {
 
   test('a passphrase set by a link ends every session of the user', async () => {
     const owner = await carillon.account('reset.test');
-    const [thief, colleague] = [await carillon.signIn(owner), await carillon.signIn(await carillon.user(owner, 'admin'))];
+    const [thief, colleague] = [
+      await carillon.signIn(owner),
+      await carillon.signIn(await carillon.user(owner, 'admin')),
+    ];
     await welcome(owner);
     assert.deepEqual([await signOutStatus(thief), await signOutStatus(colleague)], [401, 200]);
   });
@@ -205,7 +209,11 @@ for (const { test, database, testService } of shared) {
       // Writes never; reads for less than the second for which a node believes what it remembers.
       await assert.rejects(there.console.clients.create({ client_name: 'Late' }), { code: 'signed_out' });
       await eventually(
-        () => there.console.user.get().then(() => 'in', (error: Json) => error.code),
+        () =>
+          there.console.user.get().then(
+            () => 'in',
+            (error: Json) => error.code,
+          ),
         (code) => code === 'signed_out',
         2_000,
       );

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useId } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 
 type Shared = {
   readonly label: string;
@@ -60,10 +60,16 @@ type InputProps = Shared & {
 
 /** One line of text. */
 export function TextField({ label, hint, fault, hideLabel, onInput, ...rest }: InputProps) {
+  const element = useRef<HTMLInputElement>(null);
+  // A browser looks at the attribute when it loads a page, and when a dialog opens; not when a form comes later.
+  useEffect(() => {
+    if (rest.autoFocus) element.current?.focus();
+  }, []);
   return (
     <Labelled label={label} hint={hint} fault={fault} hideLabel={hideLabel}>
       {(described) => (
         <input
+          ref={element}
           class="input"
           {...(rest as object)}
           {...described}

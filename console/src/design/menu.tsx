@@ -57,6 +57,7 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
               class={isDanger ? 'danger' : ''}
               onClick={() => {
                 setOpen(false);
+                element.current?.querySelector('button')?.focus();
                 onPick();
               }}
             >

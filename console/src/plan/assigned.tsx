@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { User } from '../../../src/sdk/users.ts';
 import type { Assigned, Id } from '../../../src/sdk/wire.ts';
+import { change, faultIn, Overtaken } from '../changes.ts';
 import { client } from '../client.ts';
 import { Button } from '../design/button.tsx';
 import { Dialog } from '../design/dialog.tsx';
@@ -10,7 +11,6 @@ import { Initials, Note, Waiting } from '../design/state.tsx';
 import { tell } from '../design/toast.tsx';
 import { attempt, useLoaded } from '../load.ts';
 import { nameOf } from '../names.ts';
-import { change, faultIn, Overtaken } from './changes.ts';
 import type { Kept } from './facts.tsx';
 
 const SHOWN = 3;
@@ -29,18 +29,16 @@ export function People<T extends { readonly users: readonly Assigned[] }>(props:
   const names = users.map(({ user_name }) => user_name || 'somebody without a name').join(', ');
   return (
     <>
-      <button
-        type="button"
-        class="inline people"
-        title={names}
-        aria-haspopup="dialog"
-        aria-label={`Assigned to ${kept.nameOf(record)}: ${names || 'nobody'}`}
-        onClick={() => setOpen(true)}
-      >
+      <button type="button" class="inline people" title={names} aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        <span class="hidden-text">{`Assigned to ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
         {users.slice(0, SHOWN).map(({ user_id, user_name }) => (
           <Initials key={user_id} name={user_name || '?'} />
         ))}
-        {users.length > SHOWN && <span class="small soft">+{users.length - SHOWN}</span>}
+        {users.length > SHOWN && (
+          <span class="small soft" aria-hidden="true">
+            +{users.length - SHOWN}
+          </span>
+        )}
         {users.length === 0 && (
           <span class="nothing">
             <Icon name="user" />

@@ -9,7 +9,7 @@ export function Due({ due, isDone }: { readonly due: string; readonly isDone: bo
   return (
     <span class="due">
       <span class="number">{showDay(due)}</span>
-      {!isDone && <span class={`small due-${tone}`}>{words}</span>}
+      {!isDone && words !== '' && <span class={`small due-${tone}`}>{words}</span>}
     </span>
   );
 }

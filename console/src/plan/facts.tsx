@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import type { Gets, Updates } from '../../../src/sdk/resource.ts';
+import { change, faultIn, Overtaken, restore } from '../changes.ts';
 import { dayOf, showDay, withDay } from '../days.ts';
 import { Dot, palette } from '../design/colour.tsx';
 import { Inline, type InlineProps } from '../design/inline.tsx';
 import { tell } from '../design/toast.tsx';
 import { attempt } from '../load.ts';
-import { change, faultIn, Overtaken, restore } from './changes.ts';
 
 /** Something that is known of a record and can be changed: how it is read, written and shown. */
 export type Fact<T, C> = {

@@ -27,6 +27,14 @@ export type Records<T> = Pick<Loaded<unknown>, 'fault' | 'isLoading' | 'reload'>
 
 const NOTHING = { offset: 0, limit: PAGE_SIZE, total_records: 0 };
 
+/** What had the focus is gone with its row: whoever goes on by keys goes on from the title. */
+function keepFocus(): void {
+  requestAnimationFrame(() => {
+    if (document.activeElement !== document.body) return;
+    document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
+  });
+}
+
 /** Loads a page of a list; while another one comes, what was there stays in view. */
 export function useRecords<T>(
   load: (signal: AbortSignal) => Promise<Page<T>>,
@@ -50,6 +58,9 @@ export function useRecords<T>(
     reload: loaded.reload,
     put: (record) => show((rows) => rows.map((row) => (idOf(row) === idOf(record) ? record : row)), 0),
     append: (record) => show((rows) => [...rows, record], 1),
-    drop: (record) => show((rows) => rows.filter((row) => idOf(row) !== idOf(record)), -1),
+    drop: (record) => {
+      show((rows) => rows.filter((row) => idOf(row) !== idOf(record)), -1);
+      keepFocus();
+    },
   };
 }

@@ -1,6 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import type { Subtask } from '../../../src/sdk/subtasks.ts';
 import type { Task } from '../../../src/sdk/tasks.ts';
+import { faultIn } from '../changes.ts';
 import { client } from '../client.ts';
 import { AddLine } from '../design/add-line.tsx';
 import { Button } from '../design/button.tsx';
@@ -8,7 +9,6 @@ import { Note, Waiting } from '../design/state.tsx';
 import { tell } from '../design/toast.tsx';
 import { attempt } from '../load.ts';
 import { People } from './assigned.tsx';
-import { faultIn } from './changes.ts';
 import { tickSubtask } from './completing.ts';
 import { FactField } from './facts.tsx';
 import { useRecords } from './records.ts';

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Project } from '../../../src/sdk/projects.ts';
 import type { Task, TaskFilters } from '../../../src/sdk/tasks.ts';
+import { faultIn } from '../changes.ts';
 import { client } from '../client.ts';
 import { plusDays, SOON_DAYS, today } from '../days.ts';
 import { AddLine } from '../design/add-line.tsx';
@@ -12,12 +13,12 @@ import { Pager } from '../design/pager.tsx';
 import { Badge, Note, Waiting } from '../design/state.tsx';
 import { go, place, setQuery, to } from '../router.ts';
 import { People } from './assigned.tsx';
-import { faultIn } from './changes.ts';
 import { completeTask, reopenTask } from './completing.ts';
 import { useDeleteTask } from './delete-task.tsx';
 import { FactField } from './facts.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
 import { Subtasks } from './subtasks.tsx';
+import { TagFilter, Tags } from './tags.tsx';
 import { taskFacts, tasks } from './task-facts.tsx';
 import './plan.css';
 
@@ -119,11 +120,7 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
           options={orders}
           onChange={(order) => setQuery({ order, page: '' })}
         />
-        {filters.tag !== undefined && (
-          <button type="button" class="chip" aria-pressed="true" onClick={() => setQuery({ tag: '', page: '' })}>
-            {filters.tag} ×
-          </button>
-        )}
+        <TagFilter />
       </div>
       {records.fault !== undefined && (
         <Note tone="bad">
@@ -148,7 +145,7 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
                 <th>Task</th>
                 {projectId === undefined && <th>Project</th>}
                 <th>Due</th>
-                <th>Progress</th>
+                {projectId === undefined && <th>Progress</th>}
                 <th>Assigned</th>
                 <th>
                   <span class="hidden-text">More</span>
@@ -247,16 +244,19 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount }: TaskRowProps
           />
         </td>
         <td class="name">
-          <button
-            type="button"
-            class="disclose"
-            aria-expanded={isOpen}
-            aria-label={`Subtasks of ${task.task_name}`}
-            onClick={() => setOpen(!isOpen)}
-          />
-          <FactField {...shared} fact={taskFacts.name} href={to('tasks', task.task_id)} />
-          {task.important === '1' && <Badge tone="warn">important</Badge>}
-          {task.active === '2' && <Badge>on hold</Badge>}
+          <div class="name-line">
+            <button
+              type="button"
+              class="disclose"
+              aria-expanded={isOpen}
+              aria-label={`Subtasks of ${task.task_name}`}
+              onClick={() => setOpen(!isOpen)}
+            />
+            <FactField {...shared} fact={taskFacts.name} href={to('tasks', task.task_id)} />
+            {task.important === '1' && <Badge tone="warn">important</Badge>}
+            {task.active === '2' && <Badge>on hold</Badge>}
+            <Tags tags={task.tags} />
+          </div>
         </td>
         {hasProject && (
           <td class="where">
@@ -268,10 +268,12 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount }: TaskRowProps
         <td class="when">
           <FactField {...shared} fact={taskFacts.due} />
         </td>
-        <td class="far">
-          <FactField {...shared} fact={taskFacts.progress} />
-        </td>
-        <td class="who">
+        {hasProject && (
+          <td class="far">
+            <FactField {...shared} fact={taskFacts.progress} />
+          </td>
+        )}
+        <td class="assigned">
           <People {...shared} />
         </td>
         <td class="more">
@@ -286,7 +288,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount }: TaskRowProps
       </tr>
       {isOpen && (
         <tr class="below">
-          <td colSpan={hasProject ? 7 : 6}>
+          <td colSpan={hasProject ? 7 : 5}>
             <Subtasks task={task} turn={turn} />
           </td>
         </tr>

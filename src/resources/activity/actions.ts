@@ -11,6 +11,9 @@ import { type activityFields, type activityParameters, type OutcomeRow, USUAL_EN
 /** How far back one call looks, in positions, for entries that the caller is shown. */
 const POSITIONS_A_CALL = 100_000;
 
+/** How far the clocks of two nodes may be apart when it is asked what a hook can have been told of. */
+const CLOCKS_APART_MS = 60_000;
+
 /** Deliveries of one page: the page ends before more of them. */
 const MOST_DELIVERIES = 1_000;
 
@@ -26,10 +29,10 @@ export type Past = { readonly rows: readonly ActivityRow[]; readonly next: numbe
  */
 export async function listActivity(view: AccountView, caller: Caller, wanted: Wanted, baseUrl: string): Promise<Past> {
   const { hook_id: hookId, limit = USUAL_ENTRIES } = wanted;
-  const reach = hookId === undefined ? reachOf(caller, wanted) : await reachOfHook(view, caller, wanted, hookId);
+  const past = hookId === undefined ? reachOf(caller, wanted) : await reachOfHook(view, caller, wanted, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
   const before = Math.min(wanted.before ?? position + 1, position + 1);
-  const found = await occurrencesBefore(view, reach, before, limit);
+  const found = await occurrencesBefore(view, past, before, limit);
   const { deliveries, completeFrom } = await deliveriesOf(view, found.occurrences, hookId);
   const complete = found.occurrences.filter((one, index) => index === 0 || one.position >= completeFrom);
   const rows = complete
@@ -39,11 +42,22 @@ export async function listActivity(view: AccountView, caller: Caller, wanted: Wa
   return { rows, next: isCut ? complete.at(-1)?.position : found.next };
 }
 
-/** What a hook can have been told of: what its user caused, of its kind. Whoever may see the hook may see that. */
-async function reachOfHook(view: AccountView, caller: Caller, wanted: Wanted, hookId: number): Promise<Reach> {
+/** Which occurrences are looked for: of whom, of which kinds, and from when to when. */
+type PastReach = Reach & { readonly since?: number; readonly until?: number };
+
+/**
+ * What a hook can have been told of: what its user caused, of its kind, while it lived. Whoever may see the hook may see
+ * that.
+ */
+async function reachOfHook(view: AccountView, caller: Caller, wanted: Wanted, hookId: number): Promise<PastReach> {
   const { kinds } = reachOf(caller, wanted);
-  const { user_id: userId, event } = await getHook(view, caller, hookId);
-  return { userId: userId ?? 0, kinds: new Set([event ?? ''].filter((kind) => kinds.has(kind))) };
+  const { user_id: userId, event, date_created: created, date_ended: ended } = await getHook(view, caller, hookId);
+  return {
+    userId: userId ?? 0,
+    kinds: new Set([event ?? ''].filter((kind) => kinds.has(kind))),
+    since: (created ?? 0) - CLOCKS_APART_MS,
+    until: (ended ?? Number.MAX_SAFE_INTEGER) + (ended === null ? 0 : CLOCKS_APART_MS),
+  };
 }
 
 type Occurrence = {
@@ -56,12 +70,46 @@ type Occurrence = {
 
 async function occurrencesBefore(
   view: AccountView,
-  { userId, kinds }: Reach,
+  reach: PastReach,
   before: number,
   limit: number,
 ): Promise<{ occurrences: Occurrence[]; next: number | undefined }> {
   const lowest = before - POSITIONS_A_CALL;
-  let query = view
+  const occurrences = await occurrencesBetween(view, reach, lowest, before, limit);
+  const reached = occurrences.length < limit ? lowest : (occurrences.at(-1)?.position ?? lowest);
+  return { occurrences, next: (await isEnd(view, reach, reached)) ? undefined : reached };
+}
+
+async function occurrencesBetween(
+  view: AccountView,
+  { userId, kinds, since, until }: PastReach,
+  lowest: number,
+  before: number,
+  limit: number,
+): Promise<Occurrence[]> {
+  if (kinds.size === 0) return [];
+  let query = occurrencesOf(view)
+    .where('occurrences.position', '<', before)
+    .where('occurrences.position', '>=', lowest)
+    .where('occurrences.kind', 'in', [...kinds]);
+  if (userId !== undefined) query = query.where('occurrences.user_id', '=', userId);
+  if (since !== undefined) query = query.where('occurrences.occurred_at', '>=', since);
+  if (until !== undefined) query = query.where('occurrences.occurred_at', '<=', until);
+  return query.orderBy('occurrences.position', 'desc').limit(limit).execute();
+}
+
+/** Whether nothing is kept before a position, or nothing that is looked for. */
+async function isEnd(view: AccountView, { since, kinds }: PastReach, position: number): Promise<boolean> {
+  if (kinds.size === 0) return true;
+  const oldest = await occurrencesOf(view).orderBy('occurrences.position').limit(1).executeTakeFirst();
+  if (oldest === undefined || oldest.position >= position) return true;
+  if (since === undefined) return false;
+  const there = await occurrencesOf(view).where('occurrences.position', '=', position).executeTakeFirst();
+  return there !== undefined && there.occurred_at < since;
+}
+
+function occurrencesOf(view: AccountView) {
+  return view
     .selectFrom('occurrences')
     .select([
       'occurrences.position',
@@ -69,26 +117,7 @@ async function occurrencesBefore(
       'occurrences.user_id',
       'occurrences.record_id',
       'occurrences.occurred_at',
-    ])
-    .where('occurrences.position', '<', before)
-    .where('occurrences.position', '>=', lowest);
-  if (userId !== undefined) query = query.where('occurrences.user_id', '=', userId);
-  const occurrences =
-    kinds.size === 0
-      ? []
-      : await query
-          .where('occurrences.kind', 'in', [...kinds])
-          .orderBy('occurrences.position', 'desc')
-          .limit(limit)
-          .execute();
-  const reached = occurrences.length < limit ? lowest : (occurrences.at(-1)?.position ?? lowest);
-  const oldest = await view
-    .selectFrom('occurrences')
-    .select('occurrences.position')
-    .orderBy('occurrences.position')
-    .limit(1)
-    .executeTakeFirst();
-  return { occurrences, next: oldest === undefined || oldest.position >= reached ? undefined : reached };
+    ]);
 }
 
 type Deliveries = ReadonlyMap<number, readonly OutcomeRow[]>;

@@ -94,11 +94,15 @@ for (const { test, testService } of stores) {
   });
 
   test('what another user fetched, the console, or a list, does not count', async (t) => {
-    const { carillon, clock, owner, target, told, written, watch } = await stage(t);
+    const { carillon, clock, owner, target, told, written, watch, list } = await stage(t);
     const admin = await carillon.user(owner, 'admin');
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await told(isDelivered);
+    // Somebody who was told, too, though not of this.
+    await admin.carillon.hooks.create({ target_url: target.at('/b'), event: 'new_event' });
+    await admin.carillon.events.create({ event_name: 'Other', ...day });
+    await target.arrived(2);
     await admin.carillon.events.get(event_id);
     await watch.events.get(event_id);
     await owner.carillon.events.list();
@@ -113,7 +117,11 @@ for (const { test, testService } of stores) {
       fetches.map(({ user_id, noun, record_id, fetched_at }) => [user_id, noun, record_id, fetched_at]),
       [[Number(admin.userId), 'event', Number(event_id), clock.now() - 1_000]],
     );
-    assert.equal((await told(isDelivered))?.fetched_at, NEVER);
+    const shown = await list({ scope: 'account' });
+    assert.deepEqual(
+      shown.map(({ deliveries }) => deliveries.map(({ fetched_at }) => fetched_at)),
+      [[NEVER], [NEVER]],
+    );
   });
 
   test('what was fetched before it became owed is no answer to it', async (t) => {
@@ -207,6 +215,25 @@ for (const { test, testService } of stores) {
     await assert.rejects(stranger.activity.list({ hook_id }), { code: 'not_found' });
     assert.deepEqual((await stranger.activity.list({ scope: 'account' })).data, []);
     assert.deepEqual((await list())[0]?.deliveries, [], 'nobody was told of what the owner did');
+  });
+
+  test('of a hook nothing is looked for from before it was made, or after it has ended', async (t) => {
+    const { clock, owner, target, watch, told } = await stage(t);
+    const { clients } = owner.carillon;
+    const some = async () => {
+      for (let made = 0; made < 5; made += 1) await clients.create({ client_name: `${made}` });
+    };
+    await some();
+    await clock.advance(120_000);
+    const { id: hook_id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_client' });
+    await clients.create({ client_name: 'told' });
+    await told(isDelivered);
+    await owner.carillon.hooks.delete(hook_id);
+    await clock.advance(120_000);
+    await some();
+    const { data, next } = await watch.activity.list({ hook_id, limit: 1 });
+    assert.deepEqual([data.map(({ cursor }) => cursor), next], [['6'], '6']);
+    assert.deepEqual(await watch.activity.list({ hook_id, before: next }), { data: [], next: '' });
   });
 
   test('a page ends before more deliveries than it holds, and goes on there', async (t) => {

@@ -32,7 +32,10 @@ for (const { test, testService } of stores) {
 
     const newer = await admin.console.invitations.create({ user_id: member.userId });
     assert.deepEqual([(await ask(link)).status, (await ask(newer.link)).status], [404, 200]);
-    assert.deepEqual((await admin.console.invitations.list()).data.map((one) => one.id), [newer.id]);
+    assert.deepEqual(
+      (await admin.console.invitations.list()).data.map((one) => one.id),
+      [newer.id],
+    );
     assert.deepEqual((await admin.console.invitations.list({ user_id: owner.userId })).data, []);
   });
 

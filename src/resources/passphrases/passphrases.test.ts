@@ -21,8 +21,13 @@ for (const { test, testService } of stores) {
 
   const put = (who: SignedIn, body: unknown, at = carillon) => at.call(who, 'PUT', '/console/api/passphrase', body);
   const signIn = async ({ domain }: Person, passphrase: string) =>
-    (await carillon.call({ headers: HOME }, 'POST', '/console/session', { domain, email: `owner@${domain}`, passphrase }))
-      .status;
+    (
+      await carillon.call({ headers: HOME }, 'POST', '/console/session', {
+        domain,
+        email: `owner@${domain}`,
+        passphrase,
+      })
+    ).status;
 
   test('another passphrase is set with the present one; other sessions and open links end, this session does not', async () => {
     const owner = await carillon.account('set.test');
@@ -61,7 +66,11 @@ for (const { test, testService } of stores) {
     ];
     for (const [who, body, field] of wrong) {
       const { status, json } = await put(who, body);
-      assert.deepEqual([status, json.code, json.errors?.[0].field], [400, 'invalid_input', field], JSON.stringify(body));
+      assert.deepEqual(
+        [status, json.code, json.errors?.[0].field],
+        [400, 'invalid_input', field],
+        JSON.stringify(body),
+      );
     }
     assert.equal(await everythingWritten(carillon), before);
   });
@@ -97,7 +106,11 @@ for (const { test, testService } of stores) {
     await withPassphrase(owner);
     const cheap = await new Passphrases(systemChance, { logN: 10, r: 8, p: 1 }).hash(FIRST);
     await carillon.store.write(({ queries }) =>
-      queries.updateTable('passphrases').set({ passphrase_hash: cheap }).where('user_id', '=', Number(owner.userId)).execute(),
+      queries
+        .updateTable('passphrases')
+        .set({ passphrase_hash: cheap })
+        .where('user_id', '=', Number(owner.userId))
+        .execute(),
     );
     assert.deepEqual([await signIn(owner, SECOND), await signIn(owner, FIRST)], [401, 200]);
     const stored = await carillon.store.read

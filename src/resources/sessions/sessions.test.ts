@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { stores } from '../../../test/harness/stores.ts';
 import { testClock } from '../../../test/harness/clock.ts';
 import { eventually } from '../../../test/harness/eventually.ts';
+import { stores } from '../../../test/harness/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { browserOf } from './agent.ts';
 import { dropSessions } from './actions.ts';
+import { browserOf } from './agent.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -50,7 +50,10 @@ for (const store of stores) {
     );
     assert.ok(!JSON.stringify(data).includes(other.token));
     const seen = await theirs.console.sessions.list({ user_id: member.userId });
-    assert.deepEqual(seen.data.map(({ id, current }) => [id, current]), data.map(({ id }) => [id, '0']));
+    assert.deepEqual(
+      seen.data.map(({ id, current }) => [id, current]),
+      data.map(({ id }) => [id, '0']),
+    );
     assert.deepEqual((await theirs.console.sessions.list({ user_id: owner.userId })).data, []);
     await assert.rejects(one.console.sessions.list({ user_id: admin.userId }), { code: 'not_permitted' });
   });
@@ -104,6 +107,14 @@ for (const store of stores) {
     const own = async () => (await used.console.sessions.list()).data;
     assert.equal((await own())[0]?.expires, '2027-01-15 00:00:00');
     assert.equal(await statusAt(used, 14 * DAY_MS - 1), 200);
+    const written = async () =>
+      (
+        await carillon.store.read
+          .selectFrom('sessions')
+          .select(({ fn }) => fn.max('last_used').as('last'))
+          .execute()
+      )[0];
+    await eventually(written, (row) => row?.last === now);
     assert.equal(await statusAt(unused, 14 * DAY_MS), 401);
     assert.equal(await statusAt(used, 27 * DAY_MS), 200);
     const [only, ...more] = await eventually(own, ([one]) => one?.last_used === '2027-01-28 00:00:00');

@@ -20,6 +20,9 @@ const ASK_EVERY_MS = 1_000;
 const ASK_LATER_MS = 5_000;
 const MOST_ASKED = 100;
 
+/** What is told at all is told by then. */
+const LONGEST_SETTLING_MS = 20_000;
+
 /** Who has not come for a record by then is not waited for any more. */
 const LONGEST_READING_MS = 3_600_000;
 
@@ -33,7 +36,6 @@ export type Entry = Notification & { readonly deliveries?: readonly ToldHook[] }
 export type Wanted = {
   readonly kind?: FeedKind;
   readonly hookId?: string;
-  /** The kind of that hook, once it is known. */
   readonly scope: 'own' | 'account';
   /** Older than this cursor, and standing still. */
   readonly before?: string;
@@ -49,10 +51,11 @@ export function entryOf(one: Notification): Entry {
 /** Whether what came of an entry is to be asked for: at once, a little later, or never again. */
 export function urgencyOf({ deliveries }: Entry, now: number): 'soon' | 'later' | 'never' {
   if (deliveries === undefined) return 'soon';
-  if (deliveries.some(({ state, attempts }) => state === 'owed' && attempts === '0')) return 'soon';
+  const age = (moment: string) => now - (momentOf(moment)?.getTime() ?? 0);
+  // What has been owed for longer waits for a hook that fails.
+  if (deliveries.some(({ state, owed_at }) => state === 'owed' && age(owed_at) < LONGEST_SETTLING_MS)) return 'soon';
   const mayChange = (told: ToldHook) =>
-    told.state === 'owed' ||
-    (readingOf(told) === 'never read' && now - (momentOf(told.date_settled)?.getTime() ?? 0) < LONGEST_READING_MS);
+    told.state === 'owed' || (readingOf(told) === 'never read' && age(told.date_settled) < LONGEST_READING_MS);
   return deliveries.some(mayChange) ? 'later' : 'never';
 }
 

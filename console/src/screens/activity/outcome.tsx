@@ -50,7 +50,7 @@ function Summary({ deliveries }: { readonly deliveries: readonly ToldHook[] }) {
   const lost = deliveries.length - delivered - owed;
   const unread = count((told) => readingOf(told) === 'never read');
   return (
-    <span class="row told">
+    <span class="row told sum">
       {delivered > 0 && <Badge tone="good">{delivered} delivered</Badge>}
       {owed > 0 && <Badge tone="warn">{owed} owed</Badge>}
       {lost > 0 && <Badge tone="bad">{lost} undelivered</Badge>}

@@ -1,9 +1,310 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { client } from '../../client.ts';
+import { today } from '../../days.ts';
+import { Button } from '../../design/button.tsx';
+import { Dialog } from '../../design/dialog.tsx';
+import { Choice } from '../../design/field.tsx';
 import { Empty, Page } from '../../design/page.tsx';
+import { Note, Progress } from '../../design/state.tsx';
+import { useLoaded } from '../../load.ts';
+import { place, setQuery, to } from '../../router.ts';
+import { isAdmin } from '../../session.ts';
+import { Agenda, AgendaRow } from './agenda.tsx';
+import { Board } from './board.tsx';
+import { callsFor } from './calls.ts';
+import { deleteEvent, duplicateEvent, moveEvent, windows } from './doing.ts';
+import { type Entry, entriesOf } from './entries.ts';
+import { type Draft, draftOf, EventDialog } from './event-dialog.tsx';
+import { Filters, SEARCH } from './filters.tsx';
+import type { Wishes } from './grid.ts';
+import { Help } from './help.tsx';
+import { useKeys } from './keys.ts';
+import { follow } from './live.ts';
+import { firstDay, longDay, periodName } from './locale.ts';
+import { QUICK_LINE, QuickLine } from './quick-line.tsx';
+import {
+  type Day,
+  type Drawn,
+  dated,
+  dayOf,
+  daysShown,
+  filledFrom,
+  isDay,
+  moved,
+  plusSeconds,
+  resized,
+  stepped,
+} from './times.ts';
+import { type Held, MOST_EVENTS } from './windows.ts';
+import './calendar.css';
 
+const VIEWS = [
+  { value: 'month', text: 'Month' },
+  { value: 'week', text: 'Week' },
+  { value: 'day', text: 'Day' },
+  { value: 'list', text: 'List' },
+] as const;
+
+type View = (typeof VIEWS)[number]['value'];
+
+/** What stands above the calendar. */
+type Open = { readonly draft: Draft } | { readonly day: Day } | 'help' | undefined;
+
+const DAY_S = 86_400;
+const NARROW = '(max-width: 760px)';
+
+/** What the address says. */
+function asked() {
+  const { query } = place.value;
+  const view = VIEWS.find(({ value }) => value === query.get('view'))?.value ?? 'month';
+  const date = query.get('date') ?? '';
+  return {
+    view,
+    day: isDay(date) ? date : today(),
+    chosen: (query.get('projects') ?? '').split(',').filter((id) => /^\d+$/.test(id)),
+    text: query.get('q') ?? '',
+    hasTasks: query.get('tasks') === '1',
+  };
+}
+
+const focus = (id: string) => document.getElementById(id)?.focus();
+
+/** The calendar: months, weeks, days and a list. */
 export default function Calendar() {
+  const { view, day, chosen, text, hasTasks } = asked();
+  const days = daysShown(view, day, firstDay);
+  const [open, setOpen] = useState<Open>();
+  const [cursor, setCursor] = useState(day);
+  useEffect(() => setCursor(day), [day]);
+  const { projects, held } = useCalendar(view, day, hasTasks);
+  const entries = useMemo(
+    () => (held === undefined ? [] : entriesOf(held, projects, { projectIds: chosen, text })),
+    [held, projects, chosen.join(), text],
+  );
+
+  const show = (date: Day, other: View = view) =>
+    setQuery({ date: date === today() ? undefined : date, view: other === 'month' ? undefined : other });
+  const moveCursor = (next: Day) => {
+    setCursor(next);
+    if (next < days.from || next > days.to) show(next);
+  };
+  const step = (count: number) => show(stepped(view, day, count));
+  const make = (drawn: Drawn) => setOpen({ draft: emptyDraft(drawn, chosen) });
+  const makeOn = (date: Day) =>
+    make({ start: `${date} 00:00:00`, end: plusSeconds(`${date} 00:00:00`, DAY_S), isAllDay: true });
+  const openEntry = ({ event, task }: Entry) => {
+    if (event !== undefined) setOpen({ draft: draftOf(event) });
+    else if (task !== undefined) location.hash = to('tasks', task.task_id);
+  };
+  const onKey = (pressed: KeyboardEvent, entry: Entry) => keyOnEntry(pressed, entry, openEntry);
+  const wishes: Wishes = {
+    open: openEntry,
+    openDay: (date) => setOpen({ day: date }),
+    createOn: make,
+    pickOn(drawn) {
+      // A tap on a small screen has no room for more than looking closer.
+      if (view === 'month' && matchMedia(NARROW).matches) show(dayOf(drawn.start), 'day');
+      else make(drawn);
+    },
+    move: ({ event }, seconds) => event !== undefined && void moveEvent(event, moved(event, seconds)),
+    resize: ({ event }, seconds) => event !== undefined && void moveEvent(event, resized(event, seconds)),
+  };
+  useKeys({
+    n: () => makeOn(cursor),
+    q: () => focus(QUICK_LINE),
+    '/': () => focus(SEARCH),
+    '?': () => setOpen('help'),
+    t: () => show(today()),
+    j: () => step(1),
+    k: () => step(-1),
+    m: () => show(cursor, 'month'),
+    w: () => show(cursor, 'week'),
+    d: () => show(cursor, 'day'),
+    l: () => show(cursor, 'list'),
+  });
+
+  const done = (date: Day) => {
+    if (date < days.from || date > days.to) show(date);
+  };
+  const eventId = entries.find(({ event }) => event !== undefined)?.event?.event_id ?? '1';
   return (
-    <Page title="Calendar" calls={[]}>
-      <Empty icon="bell" title="To be built" />
+    <Page
+      title={periodName(view, day, days)}
+      isWide
+      calls={callsFor(days, { cursor, eventId, hasTasks })}
+      actions={
+        <>
+          <span class="row steps">
+            <Button icon="chevron" label={`Previous ${view === 'list' ? 'month' : view}`} onClick={() => step(-1)} />
+            <Button onClick={() => show(today())}>Today</Button>
+            <Button icon="chevron" label={`Next ${view === 'list' ? 'month' : view}`} onClick={() => step(1)} />
+          </span>
+          <Choice label="View" value={view} options={VIEWS} onChange={(other) => show(cursor, other)} />
+          <Button look="primary" icon="plus" onClick={() => makeOn(cursor)}>
+            New event
+          </Button>
+        </>
+      }
+    >
+      <div class="calendar" data-shown={held?.isWhole === true ? `${view} ${days.from}` : ''}>
+        <div class="above">
+          <QuickLine projects={projects} cursor={cursor} onDone={done} />
+          <Filters held={held} projects={projects} chosen={chosen} text={text} hasTasks={hasTasks} />
+        </div>
+        <State held={held} isFiltered={text !== '' || chosen.length > 0} count={entries.length} />
+        {view === 'list' ? (
+          entries.length > 0 && <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onKey} />
+        ) : (
+          <Board
+            {...{ view, day, days, entries, cursor, wishes, onKey }}
+            onCursor={moveCursor}
+            isChoosing={open !== undefined}
+          />
+        )}
+      </div>
+      {open === 'help' && <Help onClose={() => setOpen(undefined)} />}
+      {typeof open === 'object' && 'draft' in open && (
+        <EventDialog
+          draft={open.draft}
+          projects={[...projects.values()]}
+          onClose={() => setOpen(undefined)}
+          onDone={done}
+        />
+      )}
+      {typeof open === 'object' && 'day' in open && (
+        <DayDialog
+          day={open.day}
+          entries={entries}
+          onOpen={openEntry}
+          onKey={onKey}
+          onNew={() => makeOn(open.day)}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
     </Page>
+  );
+}
+
+/** Asks for what is shown, keeps it as it is, and knows the projects. */
+function useCalendar(view: View, day: Day, hasTasks: boolean) {
+  const loaded = useLoaded((signal) => client.projects.list({ order: 'projectname' }, { signal }), []);
+  const projects = useMemo(() => new Map((loaded.data?.data ?? []).map((one) => [one.project_id, one])), [loaded.data]);
+  useEffect(() => {
+    const stop = new AbortController();
+    const scope = isAdmin() ? 'account' : 'own';
+    // Members hear of their own changes alone; of others they learn by asking.
+    windows.isFollowed = scope === 'account';
+    void follow(scope, { windows: () => windows.reload(), projects: async () => loaded.reload() }, stop.signal);
+    const back = () => !document.hidden && void windows.reload();
+    document.addEventListener('visibilitychange', back);
+    return () => {
+      stop.abort();
+      document.removeEventListener('visibilitychange', back);
+      windows.close();
+    };
+  }, []);
+  const days = daysShown(view, day, firstDay);
+  useEffect(() => {
+    const around = [1, -1].map((count) => daysShown(view, stepped(view, day, count), firstDay));
+    windows.show({ days, hasTasks }, around);
+  }, [view, days.from, hasTasks]);
+  const held = windows.held.value;
+  return { projects, held: held?.days.from === days.from && held.days.to === days.to ? held : undefined };
+}
+
+function emptyDraft(drawn: Drawn, chosen: readonly string[]): Draft {
+  const [projectId = '0', ...others] = chosen;
+  return { ...filledFrom(dated(drawn)), name: '', projectId: others.length === 0 ? projectId : '0' };
+}
+
+/** What the keys do to an event. */
+function keyOnEntry(pressed: KeyboardEvent, entry: Entry, openEntry: (entry: Entry) => void): void {
+  const { event } = entry;
+  const work = ((): (() => void) | undefined => {
+    if (pressed.key === 'e') return () => openEntry(entry);
+    if (event === undefined) return undefined;
+    if (pressed.key === 'Delete' || pressed.key === 'Backspace') return () => void deleteEvent(event);
+    if (pressed.key === 'c') return () => void duplicateEvent(event);
+    const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[pressed.key];
+    if (days === undefined || !pressed.shiftKey) return undefined;
+    const seconds = days * DAY_S;
+    if (!pressed.altKey) return () => void moveEvent(event, moved(event, seconds));
+    const after = resized(event, { start: 0, end: seconds });
+    return after.due_date < after.start_date ? undefined : () => void moveEvent(event, after);
+  })();
+  if (work === undefined) return;
+  pressed.preventDefault();
+  pressed.stopPropagation();
+  work();
+}
+
+/** What is to be known about what is shown: that it comes, that it is not all, that there is nothing. */
+function State({ held, isFiltered, count }: { held: Held | undefined; isFiltered: boolean; count: number }) {
+  const fault = windows.fault.value;
+  if (fault !== undefined) {
+    return (
+      <Note tone="bad">
+        {fault} <Button onClick={() => void windows.reload()}>Try again</Button>
+      </Note>
+    );
+  }
+  if (held === undefined) return <Progress label="Loading events" />;
+  if (held.total > MOST_EVENTS && held.isWhole) {
+    return (
+      <Note tone="warn">
+        {`These are ${held.events.length.toLocaleString('en')} of ${held.total.toLocaleString('en')} events. Choose a week or a day to see all of it.`}
+      </Note>
+    );
+  }
+  if (!held.isWhole && held.total > held.events.length) {
+    return (
+      <p class="small soft state" role="status">
+        {`${held.events.length.toLocaleString('en')} of ${held.total.toLocaleString('en')} events so far…`}
+      </p>
+    );
+  }
+  if (count > 0 || !held.isWhole) return null;
+  if (isFiltered) {
+    return (
+      <Empty icon="search" title="Nothing here is called so, or is of these projects">
+        <Button onClick={() => setQuery({ q: undefined, projects: undefined })}>Show everything</Button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon="calendar" title="Nothing on these days yet">
+      <p>
+        Drag over some days, click one, or write a line above: <code>Release v27 20 Apr – 24 Apr</code> makes an event
+        of five days.
+      </p>
+    </Empty>
+  );
+}
+
+type DayProps = {
+  readonly day: Day;
+  readonly entries: readonly Entry[];
+  readonly onOpen: (entry: Entry) => void;
+  readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
+  readonly onNew: () => void;
+  readonly onClose: () => void;
+};
+
+/** Everything that is on a day. */
+function DayDialog({ day, entries, onOpen, onKey, onNew, onClose }: DayProps) {
+  const on = entries.filter(({ start, end }) => dayOf(start) <= day && dayOf(plusSeconds(end, -1)) >= day);
+  return (
+    <Dialog title={longDay(day)} onClose={onClose}>
+      <div class="agenda in-dialog">
+        {on.map((entry) => (
+          <AgendaRow key={entry.id} entry={entry} onOpen={onOpen} onKey={onKey} />
+        ))}
+      </div>
+      <div class="ends">
+        <Button icon="plus" onClick={onNew}>
+          New event
+        </Button>
+      </div>
+    </Dialog>
   );
 }

@@ -26,22 +26,23 @@ function sparingly(work: () => Promise<void>): () => void {
   };
 }
 
+/** What looks again at what has changed. */
+type Again = { windows(): Promise<void>; projects(): Promise<void> };
+
 /**
- * Calls back when an event, a task or a project was created, changed or deleted: by anybody of the account where the
+ * Looks again when an event, a task or a project was created, changed or deleted: by anybody of the account where the
  * scope allows it, else by the same user elsewhere.
  */
-export async function follow(
-  scope: 'own' | 'account',
-  onChange: () => Promise<void>,
-  signal: AbortSignal,
-): Promise<void> {
-  const changed = sparingly(onChange);
+export async function follow(scope: 'own' | 'account', again: Again, signal: AbortSignal): Promise<void> {
+  const changed = sparingly(() => again.windows());
+  const projectsChanged = sparingly(() => again.projects());
   while (!signal.aborted) {
     try {
       const { data } = await client.activity.list({ limit: 1, scope }, { signal });
       const from = { scope, ...(data[0] !== undefined && { after: data[0].cursor }) };
       for await (const { kind } of client.notifications.follow(from, { signal })) {
         if (/_(event|task|project)$/.test(kind)) changed();
+        if (kind.endsWith('_project')) projectsChanged();
       }
     } catch (error) {
       if (signal.aborted) return;

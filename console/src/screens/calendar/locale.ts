@@ -40,10 +40,9 @@ export const weekdayName = (day: Day) => format({ weekday: 'short' }).format(dat
 /** One day or several, as short as can be: the year only where it is another one. */
 export function daysName({ from, to }: Days, thisYear: string): string {
   const isOther = from.slice(0, 4) !== thisYear || to.slice(0, 4) !== thisYear;
-  const options = { ...DAY, weekday: 'short', ...(isOther && { year: 'numeric' }) } as const;
-  return from === to
-    ? format(options).format(dateOf(from))
-    : format({ ...DAY, ...(isOther && { year: 'numeric' }) }).formatRange(dateOf(from), dateOf(to));
+  const options: Intl.DateTimeFormatOptions = isOther ? { ...DAY, year: 'numeric' } : DAY;
+  if (from !== to) return format(options).formatRange(dateOf(from), dateOf(to));
+  return format({ ...options, weekday: 'short' }).format(dateOf(from));
 }
 
 /** What a view shows, as its title. */

@@ -1,4 +1,5 @@
 import type { Client } from '../../../../src/sdk/clients.ts';
+import { faultIn } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { showSpan } from '../../days.ts';
 import { AddLine } from '../../design/add-line.tsx';
@@ -8,7 +9,6 @@ import { Page } from '../../design/page.tsx';
 import { Badge, Note, Waiting } from '../../design/state.tsx';
 import { useLoaded } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
-import { faultIn } from '../../plan/changes.ts';
 import { FactField, Facts } from '../../plan/facts.tsx';
 import { projects, stateOf } from '../../plan/project-facts.tsx';
 import { PAGE_SIZE, useRecords } from '../../plan/records.ts';
@@ -59,9 +59,9 @@ function OneClient({ record, onChange }: { readonly record: Client; readonly onC
         <div class="stack">
           <TheirProjects clientId={client_id} />
           <section class="card padded stack words" aria-label="Words">
-            <h3>Background</h3>
+            <h2>Background</h2>
             <FactField {...shared} fact={background} />
-            <h3>Notes</h3>
+            <h2>Notes</h2>
             <FactField {...shared} fact={notes} />
           </section>
         </div>

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Client, ClientFilters } from '../../../../src/sdk/clients.ts';
+import { faultIn } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { AddLine } from '../../design/add-line.tsx';
 import { Button } from '../../design/button.tsx';
@@ -8,7 +9,6 @@ import { Menu } from '../../design/menu.tsx';
 import { Empty, Page } from '../../design/page.tsx';
 import { Pager } from '../../design/pager.tsx';
 import { Note, Waiting } from '../../design/state.tsx';
-import { faultIn } from '../../plan/changes.ts';
 import { FactField } from '../../plan/facts.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
 import { go, place, setQuery, to } from '../../router.ts';

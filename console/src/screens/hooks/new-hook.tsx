@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Verdict } from '../../../../src/sdk/verdict.ts';
-import { type Kind, kinds } from '../../../../src/sdk/wire.ts';
+import type { Kind } from '../../../../src/sdk/wire.ts';
 import { client } from '../../client.ts';
 import { speaker } from '../../design/api-call.tsx';
 import { Button, ButtonLink } from '../../design/button.tsx';
@@ -12,7 +12,7 @@ import { explain, faultsOf } from '../../load.ts';
 import { go, to } from '../../router.ts';
 import { sentence } from './parts.tsx';
 import { secretPath } from './secret-path.ts';
-import { bodyOf, hostOf, kindTitle, kindWords } from './words.ts';
+import { bodyOf, hookKinds, hostOf, kindTitle, kindWords } from './words.ts';
 import './hooks.css';
 
 /** So long nothing was typed before the guard is asked. */
@@ -92,11 +92,12 @@ export function NewHook() {
         <form class="stack" onSubmit={submit}>
           <fieldset class="kinds">
             <legend>When this happens</legend>
-            {kinds.map((one) => (
+            {hookKinds.map((one) => (
               <label key={one} class="kind">
                 <input type="radio" name="event" checked={one === kind} onChange={() => setKind(one)} />
                 <span>
-                  <strong>{kindTitle(one)}</strong> <code class="soft">{one}</code>
+                  <strong>{kindTitle(one)}</strong>
+                  <code class="soft says">{one}</code>
                   <span class="small soft says">{kindWords[one].says}</span>
                 </span>
               </label>

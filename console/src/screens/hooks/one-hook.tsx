@@ -75,7 +75,7 @@ export function OneHook({ id }: { readonly id: string }) {
             </dl>
             <div class="stack">
               <h2>The last day</h2>
-              <LastDay hours={data.hours} height={56} />
+              <LastDay hours={data.hours} height={26} />
               <Average hours={data.hours} />
             </div>
           </section>
@@ -211,7 +211,7 @@ function Told({ hook }: { readonly hook: Hook }) {
         <Choice
           label="State"
           value={state}
-          options={[{ value: '', text: 'All' }, ...states.map((value) => ({ value, text: value }))]}
+          options={[{ value: '', text: 'All' }, ...states.map((value) => ({ value, text: sentence(value) }))]}
           onChange={(value) => setQuery({ state: value, page: undefined })}
         />
       </div>

@@ -5,8 +5,8 @@ import { ClockTime, momentOf } from '../../moments.tsx';
 export type Reading = 'not told' | 'read' | 'never read';
 
 export function readingOf({ state, fetched_at }: ToldHook): Reading {
-  if (momentOf(fetched_at) !== undefined) return 'read';
-  return state === 'delivered' ? 'never read' : 'not told';
+  if (state !== 'delivered') return 'not told';
+  return momentOf(fetched_at) === undefined ? 'never read' : 'read';
 }
 
 /** What "told, never read" means, for whoever has not seen it before. */

@@ -15,6 +15,9 @@ export const kindWords: Readonly<Record<Kind, { readonly says: string; readonly 
   new_client: { says: 'A client was created.', example: '/clients/9' },
 };
 
+/** The kinds that a hook can be told of, the usual ones first. */
+export const hookKinds = Object.keys(kindWords) as Kind[];
+
 const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', completed: 'completed' } as const;
 
 /** The noun of a kind and what happened to it: `event`, `created`. */

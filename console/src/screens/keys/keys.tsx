@@ -155,7 +155,7 @@ function State({ of: key }: { readonly of: Key }) {
   if (key.revoked === '1') return <Badge tone="bad">revoked</Badge>;
   const left = (momentOf(key.expires)?.getTime() ?? Number.POSITIVE_INFINITY) - Date.now();
   if (left <= 0) return <Badge>expired</Badge>;
-  return left < WEEK_MS ? <Badge tone="warn">ends soon</Badge> : <Badge tone="good">in force</Badge>;
+  return left < WEEK_MS ? <Badge tone="warn">ends soon</Badge> : null;
 }
 
 function Nothing({ isEnded, isOwn, onIssue }: Filters & { readonly onIssue: () => void }) {

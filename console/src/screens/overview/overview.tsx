@@ -72,8 +72,8 @@ function Now({ overview }: { readonly overview: Overview }) {
             ? 'no attempts'
             : `${rate.toFixed(rate === 100 ? 0 : 1)} % of ${counted(attempts, 'attempt')}`}
         </Figure>
-        <Figure name="Answered within" value={attempts === 0 ? '–' : lasting(Number(p95_ms))}>
-          {attempts === 0 ? 'nothing was sent' : `95 of 100; half within ${lasting(Number(p50_ms))}`}
+        <Figure name="Answered within, p95" value={attempts === 0 ? '–' : lasting(Number(p95_ms))}>
+          {attempts === 0 ? 'nothing was sent' : `p50: ${lasting(Number(p50_ms))}`}
         </Figure>
         <Figure name="Owed now" value={Number(owed).toLocaleString('en')}>
           {oldest === undefined

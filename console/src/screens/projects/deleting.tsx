@@ -13,6 +13,7 @@ type Ends = {
 };
 
 const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
+const theirs = (count: number, word: string) => (count === 1 ? `Its ${word}` : `Its ${counted(count, word)}`);
 
 /** Deletes projects: at once and with a way back where nothing hangs on one, else after a question. */
 export function useDeleteProject({ onGone, onBack }: Ends) {
@@ -37,8 +38,9 @@ export function useDeleteProject({ onGone, onBack }: Ends) {
       onYes={() => void remove(asked.project, {})}
       onClose={() => setAsked(undefined)}
     >
-      {asked.tasks > 0 && <p>Its {counted(asked.tasks, 'task')} and all their subtasks go with it.</p>}
-      {asked.events > 0 && <p>Its {counted(asked.events, 'event')} on the calendar stay, without a project.</p>}
+      {asked.tasks > 0 && <p>{theirs(asked.tasks, 'task')} and all subtasks go with it.</p>}
+      {asked.events === 1 && <p>Its event on the calendar stays, without a project.</p>}
+      {asked.events > 1 && <p>{theirs(asked.events, 'event')} on the calendar stay, without a project.</p>}
       <p>This cannot be taken back. Archived, it would be out of the way and nothing would be lost.</p>
     </Ask>
   );

@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks';
 import type { Project } from '../../../../src/sdk/projects.ts';
 import { client } from '../../client.ts';
 import { useLoaded } from '../../load.ts';
@@ -37,9 +38,12 @@ export function useProgress(projects: readonly Project[], turn = 0): ReadonlyMap
       new Map(await Promise.all(open.map(async (one) => [one.project_id, await ofTasks(one, signal)] as const))),
     [open.map(({ project_id }) => project_id), turn],
   );
+  // While it is counted anew, what was counted before stays in view.
+  const counted = useRef(data);
+  counted.current = data ?? counted.current;
   return new Map(
     projects.flatMap((project) => {
-      const progress = setByHand(project) ?? data?.get(project.project_id);
+      const progress = setByHand(project) ?? counted.current?.get(project.project_id);
       return progress === undefined ? [] : [[project.project_id, progress] as const];
     }),
   );

@@ -84,9 +84,9 @@ function OneProject({ project, onChange }: OneProjectProps) {
         <div class="stack">
           <TaskList projects={[project]} projectId={project_id} onCount={() => setTurn((count) => count + 1)} />
           <section class="card padded stack words" aria-label="Words">
-            <h3>Description</h3>
+            <h2>Description</h2>
             <FactField {...shared} fact={description} />
-            <h3>Notes</h3>
+            <h2>Notes</h2>
             <FactField {...shared} fact={notes} />
           </section>
         </div>

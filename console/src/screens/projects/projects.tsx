@@ -1,4 +1,5 @@
 import type { Project, ProjectFilters } from '../../../../src/sdk/projects.ts';
+import { faultIn } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { AddLine } from '../../design/add-line.tsx';
 import { Button } from '../../design/button.tsx';
@@ -8,12 +9,12 @@ import { Menu } from '../../design/menu.tsx';
 import { Empty, Page } from '../../design/page.tsx';
 import { Pager } from '../../design/pager.tsx';
 import { Note, Waiting } from '../../design/state.tsx';
-import { faultIn } from '../../plan/changes.ts';
 import { useClients } from '../../plan/choices.ts';
 import { Percent } from '../../plan/due.tsx';
 import { type Fact, FactField } from '../../plan/facts.tsx';
 import { clientFact, projectFacts, projects, stateOptions } from '../../plan/project-facts.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
+import { TagFilter, Tags } from '../../plan/tags.tsx';
 import { go, place, setQuery, to } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
 import { useDeleteProject } from './deleting.tsx';
@@ -106,11 +107,7 @@ function AllProjects() {
           options={orders}
           onChange={(order) => setQuery({ order, page: '' })}
         />
-        {filters.tag !== undefined && (
-          <button type="button" class="chip" aria-pressed="true" onClick={() => setQuery({ tag: '', page: '' })}>
-            {filters.tag} ×
-          </button>
-        )}
+        <TagFilter />
       </div>
       {records.fault !== undefined && (
         <Note tone="bad">
@@ -201,20 +198,11 @@ function ProjectRow({ project, progress, client: clientOf, onChange, onDelete }:
   return (
     <tr>
       <td class="name">
-        <Dot color={project.color} />
-        <FactField {...shared} fact={projectFacts.name} href={address} />
-        {project.tags !== '' &&
-          project.tags.split(',').map((tag) => (
-            <button
-              key={tag}
-              type="button"
-              class="chip"
-              title={`Only those tagged ${tag}`}
-              onClick={() => setQuery({ tag, page: '' })}
-            >
-              {tag}
-            </button>
-          ))}
+        <div class="name-line">
+          <Dot color={project.color} />
+          <FactField {...shared} fact={projectFacts.name} href={address} />
+          <Tags tags={project.tags} />
+        </div>
       </td>
       <td class="where">
         <FactField {...shared} fact={clientOf} />

@@ -93,13 +93,11 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
             <h2 class="card-head">Subtasks</h2>
             <Subtasks task={task} turn={turn} />
           </section>
-          <section class="card padded stack" aria-label="Words">
-            <div class="stack words">
-              <h3>Description</h3>
-              <FactField {...shared} fact={description} />
-              <h3>Notes</h3>
-              <FactField {...shared} fact={notes} />
-            </div>
+          <section class="card padded stack words" aria-label="Words">
+            <h2>Description</h2>
+            <FactField {...shared} fact={description} />
+            <h2>Notes</h2>
+            <FactField {...shared} fact={notes} />
           </section>
         </div>
         <section class="card padded" aria-label="Details">

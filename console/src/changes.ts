@@ -1,7 +1,7 @@
-import { CarillonError } from '../../../src/sdk/errors.ts';
-import type { Gets, Updates } from '../../../src/sdk/resource.ts';
-import type { Assigned } from '../../../src/sdk/wire.ts';
-import { explain } from '../load.ts';
+import { CarillonError } from '../../src/sdk/errors.ts';
+import type { Gets, Updates } from '../../src/sdk/resource.ts';
+import type { Assigned } from '../../src/sdk/wire.ts';
+import { explain } from './load.ts';
 
 /** Somebody else has meanwhile changed the very thing that was to be changed. */
 export class Overtaken<T> extends Error {

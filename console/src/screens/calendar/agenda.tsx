@@ -1,0 +1,81 @@
+import { useState } from 'preact/hooks';
+import { today } from '../../days.ts';
+import { Button } from '../../design/button.tsx';
+import { Icon } from '../../design/icon.tsx';
+import type { Entry } from './entries.ts';
+import { entryName } from './grid.ts';
+import { longDay, timesName, weekdayName } from './locale.ts';
+import { type Day, type Days, dayOf, everyDay, plusSeconds } from './times.ts';
+
+/** So many at once; a list that nobody reads to its end is not drawn to its end. */
+const STEP = 300;
+
+type Props = {
+  readonly days: Days;
+  readonly entries: readonly Entry[];
+  readonly onOpen: (entry: Entry) => void;
+  readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
+};
+
+/** The days of a month that have something on them, one below the other. */
+export function Agenda({ days, entries, onOpen, onKey }: Props) {
+  const [most, setMost] = useState(STEP);
+  const byDay = everyDay(days)
+    .map((day) => ({ day, on: entriesOn(entries, day) }))
+    .filter(({ on }) => on.length > 0);
+  let left = most;
+  const shown = byDay.flatMap(({ day, on }) => {
+    const some = on.slice(0, Math.max(left, 0));
+    left -= on.length;
+    return some.length === 0 ? [] : [{ day, some }];
+  });
+  return (
+    <div class="agenda">
+      {shown.map(({ day, some }) => (
+        <section key={day} class={day === today() ? 'today' : ''}>
+          <h2 aria-label={longDay(day)}>
+            <span class="weekday">{weekdayName(day)}</span>
+            <span class="date number">{Number(day.slice(8))}</span>
+          </h2>
+          <ul>
+            {some.map((entry) => (
+              <li key={entry.id}>
+                <AgendaRow entry={entry} onOpen={onOpen} onKey={onKey} />
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+      {left < 0 && (
+        <p class="after">
+          <Button onClick={() => setMost(most + STEP)}>{`Show ${Math.min(STEP, -left)} more`}</Button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** One entry in a list; the keys that work in the calendar work here. */
+export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKey'> & { entry: Entry }) {
+  const { task, event, title, projectName, colour } = entry;
+  return (
+    <button
+      type="button"
+      class={`line ${task?.completed === '1' ? 'done' : ''}`}
+      data-id={entry.id}
+      aria-label={entryName(entry)}
+      style={colour === undefined ? {} : { '--colour': colour }}
+      onClick={() => onOpen(entry)}
+      onKeyDown={(pressed) => onKey(pressed, entry)}
+    >
+      {task === undefined ? <span class="tag" /> : <Icon name="task" />}
+      <span class="time number">{event === undefined ? 'due' : timesName(event) || 'all day'}</span>
+      <span class="title cut">{title}</span>
+      <span class="project cut">{projectName}</span>
+    </button>
+  );
+}
+
+function entriesOn(entries: readonly Entry[], day: Day): readonly Entry[] {
+  return entries.filter(({ start, end }) => dayOf(start) <= day && dayOf(plusSeconds(end, -1)) >= day);
+}

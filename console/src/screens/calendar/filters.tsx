@@ -1,0 +1,85 @@
+import { useMemo } from 'preact/hooks';
+import { Icon } from '../../design/icon.tsx';
+import { setQuery } from '../../router.ts';
+import { colourOfProject, type Projects, projectNameOf } from './entries.ts';
+import type { Held } from './windows.ts';
+
+const MOST_CHIPS = 8;
+
+export const SEARCH = 'calendar-search';
+
+type Props = {
+  readonly held: Held | undefined;
+  readonly projects: Projects;
+  readonly chosen: readonly string[];
+  readonly text: string;
+  readonly hasTasks: boolean;
+};
+
+/** What of the calendar is shown; all of it stands in the address. The projects are its legend, too. */
+export function Filters({ held, projects, chosen, text, hasTasks }: Props) {
+  const ids = useMemo(() => inView(held, chosen), [held, chosen.join()]);
+  const turn = (id: string) => {
+    const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id];
+    setQuery({ projects: next.join(',') });
+  };
+  return (
+    <fieldset class="filters" aria-label="What is shown">
+      <label class="search">
+        <Icon name="search" />
+        <input
+          id={SEARCH}
+          class="input"
+          type="search"
+          aria-label="Search by name"
+          placeholder="Search"
+          value={text}
+          onInput={(event) => setQuery({ q: event.currentTarget.value })}
+          onKeyDown={(event) => {
+            if (event.key !== 'Escape') return;
+            setQuery({ q: undefined });
+            event.currentTarget.blur();
+          }}
+        />
+      </label>
+      <button
+        type="button"
+        class="chip"
+        aria-pressed={hasTasks}
+        onClick={() => setQuery({ tasks: hasTasks ? undefined : '1' })}
+      >
+        <Icon name="task" />
+        Tasks due
+      </button>
+      {ids.length > 0 && <span class="divider" />}
+      {ids.map((id) => {
+        const colour = colourOfProject(id, projects);
+        return (
+          <button key={id} type="button" class="chip" aria-pressed={chosen.includes(id)} onClick={() => turn(id)}>
+            <span class="dot" style={{ '--dot': colour ?? 'var(--accent)' }} />
+            <span class="cut">{id === '0' ? 'No project' : projectNameOf(id, projects)}</span>
+          </button>
+        );
+      })}
+      {chosen.length > 0 && (
+        <button type="button" class="chip" onClick={() => setQuery({ projects: undefined })}>
+          <Icon name="cross" />
+          All projects
+        </button>
+      )}
+    </fieldset>
+  );
+}
+
+/** The projects with the most in view, and those that were chosen. */
+function inView(held: Held | undefined, chosen: readonly string[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { project_id } of [...(held?.events ?? []), ...(held?.tasks ?? [])]) {
+    counts.set(project_id, (counts.get(project_id) ?? 0) + 1);
+  }
+  const most = [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id);
+  const shown = new Set([...most.slice(0, MOST_CHIPS), ...chosen]);
+  // Nobody needs a legend of one colour.
+  if (shown.size === 1 && shown.has('0') && chosen.length === 0) return [];
+  return [...shown].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
+}

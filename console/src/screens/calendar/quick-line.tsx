@@ -1,0 +1,114 @@
+import { useId, useState } from 'preact/hooks';
+import type { EventInput } from '../../../../src/sdk/events.ts';
+import type { Project } from '../../../../src/sdk/projects.ts';
+import { today } from '../../days.ts';
+import { Button } from '../../design/button.tsx';
+import { Icon } from '../../design/icon.tsx';
+import { attempt } from '../../load.ts';
+import { createEvent } from './doing.ts';
+import { colourOfProject, type Projects } from './entries.ts';
+import { daysName, isMonthFirst, timeName } from './locale.ts';
+import { type Understood, understand } from './quick-add.ts';
+import { type Day, datedFrom } from './times.ts';
+
+type Props = {
+  readonly projects: Projects;
+  /** The day that is meant where none is named. */
+  readonly cursor: Day;
+  readonly onDone: (day: Day) => void;
+};
+
+export const QUICK_LINE = 'quick-line';
+
+/** What a line makes; undefined while it has no name. */
+export function inputFrom({ name, days, times, project }: Understood<Project>, cursor: Day): EventInput | undefined {
+  if (name === '') return undefined;
+  const { start, due } = days ?? { start: cursor, due: cursor };
+  const dates = datedFrom({ startDay: start, dueDay: due, startTime: times?.start ?? '', dueTime: times?.due ?? '' });
+  return { event_name: name, ...dates, project_id: project?.project_id ?? '0' };
+}
+
+/** One line makes an event; what is understood of it is shown while it is written. */
+export function QuickLine({ projects, cursor, onDone }: Props) {
+  const [text, setText] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const id = useId();
+  const understood = understand(text, { today: today(), projects: [...projects.values()], isMonthFirst });
+  const input = inputFrom(understood, cursor);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (input === undefined || isBusy) return;
+    setBusy(true);
+    const isDone = await attempt(() => createEvent(input));
+    setBusy(false);
+    if (!isDone) return;
+    setText('');
+    onDone(input.start_date.slice(0, 10));
+  };
+  return (
+    <form class="quick" onSubmit={submit}>
+      <Icon name="plus" />
+      <input
+        id={QUICK_LINE}
+        class="input"
+        aria-label="Add an event in one line"
+        aria-describedby={text === '' ? undefined : id}
+        autoComplete="off"
+        maxLength={400}
+        placeholder="Release v27 20 Apr – 24 Apr #Node 27"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape') return;
+          setText('');
+          event.currentTarget.blur();
+        }}
+      />
+      {text.trim() === '' ? (
+        <kbd class="key">q</kbd>
+      ) : (
+        <div class="understood" id={id}>
+          <Chips understood={understood} cursor={cursor} projects={projects} />
+          <Button look="primary" type="submit" disabled={input === undefined || isBusy}>
+            Add
+          </Button>
+        </div>
+      )}
+    </form>
+  );
+}
+
+function Chips({
+  understood: { name, days, times, project },
+  cursor,
+  projects,
+}: {
+  understood: Understood<Project>;
+  cursor: Day;
+  projects: Projects;
+}) {
+  const { start, due } = days ?? { start: cursor, due: cursor };
+  const colour = project === undefined ? undefined : colourOfProject(project.project_id, projects);
+  return (
+    <>
+      <span class={`chip ${name === '' ? 'missing' : ''}`} data-of="name">
+        <Icon name="pencil" />
+        <span class="cut">{name === '' ? 'It needs a name' : name}</span>
+      </span>
+      <span class={`chip ${days === undefined ? 'guessed' : ''}`} data-of="days">
+        <Icon name="calendar" />
+        {daysName({ from: start, to: due }, today().slice(0, 4))}
+      </span>
+      <span class={`chip ${times === undefined ? 'guessed' : ''}`} data-of="times">
+        <Icon name="clock" />
+        {times === undefined ? 'all day' : `${timeName(times.start)} – ${timeName(times.due)}`}
+      </span>
+      {project !== undefined && (
+        <span class="chip" data-of="project">
+          <span class="dot" style={colour === undefined ? {} : { '--dot': colour }} />
+          <span class="cut">{project.project_name}</span>
+        </span>
+      )}
+    </>
+  );
+}

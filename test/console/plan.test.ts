@@ -1,0 +1,454 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { type Console, consoleOf } from '../harness/browser.ts';
+import { eventually } from '../harness/eventually.ts';
+import { startTarget } from '../harness/target.ts';
+import { shown, visit } from './pages.ts';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+const row = (page: Page, name: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name }) });
+const told = (page: Page, text: string) => page.locator('.toasts').getByText(text, { exact: true }).waitFor();
+const undo = (page: Page) => page.locator('.toast').last().getByRole('button', { name: 'Undo' }).click();
+
+/** Opens what can be changed where it stands, and gives its field. */
+async function opened(page: Page, what: string) {
+  await page.getByRole('button', { name: `Change ${what}` }).click();
+  return page.getByLabel(what, { exact: true });
+}
+
+const focused = (page: Page) => page.locator(':focus').getAttribute('aria-label');
+
+/** How wide what is shown would be, and how wide it is. */
+const MAIN_WIDTHS = '(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector("main"))';
+
+/** What is sent to change a record, from now on. */
+function changesOf(page: Page): unknown[] {
+  const sent: unknown[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'PUT') sent.push(request.postDataJSON());
+  });
+  return sent;
+}
+
+/** A day so many days from today, as the console is told it, and as it shows it. */
+function day(ahead: number): { readonly given: string; readonly input: string } {
+  const date = new Date(Date.now() + ahead * 86_400_000);
+  const input = date.toISOString().slice(0, 10);
+  return { input, given: input.replaceAll('-', '') };
+}
+
+async function withProject({ owner }: Pick<Console, 'owner'>, project_name = 'Bells') {
+  return owner.carillon.projects.create({ project_name });
+}
+
+test('a project is written down in one line, and changed where it stands; only that is sent', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'projects' });
+  await page.getByText('No open projects').waitFor();
+  await page.getByLabel('Add a project').fill('Bells');
+  await page.keyboard.press('Enter');
+  await row(page, 'Bells').waitFor();
+  assert.equal(await page.getByLabel('Add a project').inputValue(), '', 'the line is free for the next');
+  const sent = changesOf(page);
+
+  await (await opened(page, 'Name of Bells')).fill('Chimes');
+  await page.keyboard.press('Enter');
+  await row(page, 'Chimes').waitFor();
+  assert.equal(await focused(page), 'Change Name of Chimes');
+
+  await (await opened(page, 'Due of Chimes')).fill('2027-04-20');
+  await page.keyboard.press('Enter');
+  await row(page, 'Chimes').getByText('20 Apr 2027').waitFor();
+  assert.deepEqual(sent, [{ project_name: 'Chimes' }, { due_date: '20270420' }]);
+
+  await told(page, 'Due changed.');
+  await undo(page);
+  await row(page, 'Chimes').getByText('No date').waitFor();
+  const { data } = await owner.carillon.projects.list();
+  assert.deepEqual(
+    data.map(({ project_name, due_date }) => [project_name, due_date]),
+    [['Chimes', '0000-00-00 00:00:00']],
+  );
+});
+
+test('Escape takes back, also when the focus goes; a bad value says at the field what is wrong', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { project_id } = await withProject({ owner });
+  await owner.carillon.projects.update(project_id, { start_date: '20270420' });
+  await visit(page, 'projects');
+  const sent = changesOf(page);
+
+  const name = await opened(page, 'Name of Bells');
+  await name.fill('Chimes');
+  await page.keyboard.press('Escape');
+  await row(page, 'Bells').waitFor();
+  assert.deepEqual(sent, []);
+
+  await (await opened(page, 'Name of Bells')).fill(' ');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('Name must be a text of 1 to 255 characters.').waitFor();
+  assert.equal(await page.getByLabel('Name of Bells', { exact: true }).getAttribute('aria-invalid'), 'true');
+  await page.getByLabel('Add a project').click();
+  assert.equal(sent.length, 1, 'what is wrong is not sent again by going away from it');
+  await page.getByLabel('Name of Bells', { exact: true }).press('Escape');
+
+  await (await opened(page, 'Due of Bells')).fill('2027-04-19');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('Due must not be before start date.').waitFor();
+  await page.getByLabel('Due of Bells', { exact: true }).fill('2027-04-21');
+  await page.keyboard.press('Enter');
+  await row(page, 'Bells').getByText('21 Apr 2027').waitFor();
+});
+
+test('two people edit one project: what the other has changed stays, and nobody is overwritten unasked', async (t) => {
+  const { page, owner, service, open } = await consoleOf(t);
+  const { project_id } = await withProject({ owner });
+  const member = await service.user(owner, 'member');
+  const other = await open({ as: member, path: `projects/${project_id}` });
+  await visit(page, `projects/${project_id}`);
+  await shown(other);
+
+  // Beside each other: two things of one project.
+  await (await opened(other, 'Tags of Bells')).fill('bronze');
+  await other.keyboard.press('Enter');
+  await told(other, 'Tags changed.');
+  await (await opened(page, 'Start of Bells')).fill('2027-04-20');
+  await page.keyboard.press('Enter');
+  await told(page, 'Start changed.');
+  await button(page, 'Change Tags of Bells: bronze').waitFor();
+
+  // Against each other: the same thing.
+  await (await opened(other, 'Name of Bells')).fill('Theirs');
+  await other.keyboard.press('Enter');
+  await told(other, 'Name changed.');
+  const mine = await opened(page, 'Name of Bells');
+  await mine.fill('Mine');
+  await page.keyboard.press('Enter');
+  const conflict = 'Somebody else has set this to “Theirs” meanwhile. Enter keeps yours, Escape theirs.';
+  await page.getByRole('alert').getByText(conflict).waitFor();
+  assert.equal((await owner.carillon.projects.get(project_id)).project_name, 'Theirs', 'nothing was overwritten');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Mine' }).waitFor();
+  const { project_name, tags, start_date } = await owner.carillon.projects.get(project_id);
+  assert.deepEqual([project_name, tags, start_date], ['Mine', 'bronze', '2027-04-20 00:00:00']);
+});
+
+test('C33 completing a task ticks its subtasks at once, and the hook on completed_subtask is told of each', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const target = await startTarget(t);
+  const { project_id } = await withProject({ owner });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  const ids: string[] = [];
+  for (const subtask_name of ['Mould', 'Pour', 'Cool']) {
+    ids.push((await owner.carillon.subtasks.create(task_id, { subtask_name })).subtask_id);
+  }
+  const [mould = ''] = ids;
+  await owner.carillon.subtasks.complete(mould);
+  await owner.carillon.hooks.create({ target_url: target.url, event: 'completed_subtask' });
+
+  await visit(page, 'tasks');
+  await button(page, 'Subtasks of Cast').click();
+  const box = (name: string) => page.getByRole('checkbox', { name: `Complete ${name}`, exact: true });
+  await box('Mould').waitFor();
+  assert.deepEqual(await Promise.all(['Mould', 'Pour', 'Cool'].map((name) => box(name).isChecked())), [
+    true,
+    false,
+    false,
+  ]);
+
+  const held = Promise.withResolvers<void>();
+  await page.route('**/console/api/tasks/*', async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  await box('Cast').focus();
+  await page.keyboard.press('Space');
+  await eventually(
+    () => Promise.all(['Cast', 'Mould', 'Pour', 'Cool'].map((name) => box(name).isChecked())),
+    (ticks) => ticks.every((isTicked) => isTicked),
+  );
+  assert.equal((await owner.carillon.tasks.get(task_id)).completed, '0', 'it shows before the service has it');
+  held.resolve();
+  await told(page, '“Cast” completed, with 2 subtasks.');
+  assert.deepEqual(await Promise.all(['Mould', 'Pour', 'Cool'].map((name) => box(name).isChecked())), [
+    true,
+    true,
+    true,
+  ]);
+  const received = await target.arrived(2);
+  assert.deepEqual(
+    received.map(({ resourceUrl }) => resourceUrl.split('/').at(-1)).sort(),
+    ids.filter((id) => id !== mould),
+    'of those that were open before, and of no other',
+  );
+
+  // Undo opens what was open before; what somebody had completed stays so.
+  await undo(page);
+  await told(page, '“Cast” is open again, with 2 subtasks.');
+  await eventually(
+    () => Promise.all(['Cast', 'Mould', 'Pour', 'Cool'].map((name) => box(name).isChecked())),
+    (ticks) => ticks.join() === 'false,true,false,false',
+  );
+  const { data } = await owner.carillon.subtasks.list({ task_id });
+  assert.deepEqual(
+    data.map(({ subtask_name, completed }) => [subtask_name, completed]),
+    [
+      ['Mould', '1'],
+      ['Pour', '0'],
+      ['Cool', '0'],
+    ],
+  );
+  assert.equal((await owner.carillon.tasks.get(task_id)).completed, '0');
+});
+
+test('subtasks stand below their task: added, changed, ticked, deleted and brought back there', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { project_id } = await withProject({ owner });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  await visit(page, `tasks/${task_id}`);
+  const subtasks = page.getByRole('list', { name: 'Subtasks of Cast' });
+  for (const name of ['Mould', 'Pour']) {
+    await page.getByLabel('Add a subtask to Cast').fill(name);
+    await page.keyboard.press('Enter');
+    await button(page, `Change Name of ${name}: ${name}`).waitFor();
+  }
+  await page.getByRole('checkbox', { name: 'Complete Mould' }).check();
+  await (await opened(page, 'Name of Pour')).fill('Pour slowly');
+  await page.keyboard.press('Enter');
+  await button(page, 'Change Name of Pour slowly: Pour slowly').waitFor();
+  await button(page, 'Delete Pour slowly').click();
+  await told(page, '“Pour slowly” deleted.');
+  assert.equal(await subtasks.getByRole('listitem').count(), 1);
+  await undo(page);
+  await button(page, 'Change Name of Pour slowly: Pour slowly').waitFor();
+  const { data } = await owner.carillon.subtasks.list({ task_id });
+  assert.deepEqual(
+    data.map(({ subtask_name, completed }) => [subtask_name, completed]),
+    [
+      ['Mould', '1'],
+      ['Pour slowly', '0'],
+    ],
+  );
+});
+
+test('open, due soon, overdue, completed: the view is in the address, and a completed task is late no more', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { project_id } = await withProject({ owner });
+  const tasks = { Late: -2, Soon: 3, Far: 40 };
+  for (const [task_name, ahead] of Object.entries(tasks)) {
+    await owner.carillon.tasks.create(project_id, { task_name, due_date: day(ahead).given });
+  }
+  await visit(page, 'tasks');
+  const names = () => page.getByRole('row').getByRole('link').allTextContents();
+  const only = (...wanted: string[]) =>
+    eventually(
+      async () => (await names()).filter((name) => name in tasks),
+      (found) => found.join() === wanted.join(),
+    );
+  await only('Late', 'Soon', 'Far');
+  await row(page, 'Late').getByText('2 days late').waitFor();
+  await row(page, 'Soon').getByText('in 3 days').waitFor();
+
+  await button(page, 'Due soon').click();
+  await only('Soon');
+  await button(page, 'Overdue').click();
+  await only('Late');
+  await page.reload();
+  await only('Late');
+  assert.match(page.url(), /#\/tasks\?view=late$/);
+
+  await page.getByRole('checkbox', { name: 'Complete Late' }).check();
+  await row(page, 'Late').getByText('2 days late').waitFor({ state: 'detached' });
+  await button(page, 'Completed').click();
+  await only('Late');
+  await button(page, 'Overdue').click();
+  await page.getByText('Nothing is late').waitFor();
+});
+
+test('1,200 tasks come a hundred at a time, in the order that was asked for; the total and the page are said', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { project_id } = await withProject({ owner });
+  const numbers = Array.from({ length: 1_200 }, (_, index) => index + 1);
+  await Promise.all(
+    numbers.map((number) =>
+      owner.carillon.tasks.create(project_id, { task_name: `Task ${String(1_201 - number).padStart(4, '0')}` }),
+    ),
+  );
+  await visit(page, 'tasks?order=taskname');
+  const names = () =>
+    page
+      .getByRole('row')
+      .getByRole('link', { name: /^Task \d/ })
+      .allTextContents();
+  const first = async (wanted: string) => eventually(names, ([name]) => name === wanted);
+  await page.getByText('1 – 100 of 1,200 tasks', { exact: true }).waitFor();
+  assert.equal((await names()).length, 100);
+  await first('Task 0001');
+  await button(page, 'Next').click();
+  await page.getByText('101 – 200 of 1,200 tasks', { exact: true }).waitFor();
+  await first('Task 0101');
+  await page.reload();
+  await first('Task 0101');
+  await visit(page, 'tasks?order=taskname&page=12');
+  await page.getByText('1,101 – 1,200 of 1,200 tasks', { exact: true }).waitFor();
+  assert.ok(await button(page, 'Next').isDisabled());
+  await page.getByLabel('Add a task').fill('Task 9999');
+  await page.keyboard.press('Enter');
+  await page.getByText('1,101 – 1,201 of 1,201 tasks', { exact: true }).waitFor();
+  assert.equal((await names()).at(-1), 'Task 9999', 'what is added stands at the end');
+});
+
+test('a project with tasks is deleted after a question that says how many; an empty one can be brought back', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const full = await withProject({ owner }, 'Full');
+  await owner.carillon.projects.create({ project_name: 'Empty', color: '#16a34a', tags: 'bronze', progress: 30 });
+  for (const task_name of ['a', 'b', 'c']) await owner.carillon.tasks.create(full.project_id, { task_name });
+  const event = { event_name: 'Launch', start_date: '20270420', due_date: '20270420', project_id: full.project_id };
+  const { event_id } = await owner.carillon.events.create(event);
+  await visit(page, 'projects');
+
+  await button(page, 'More for Empty').click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await told(page, '“Empty” deleted.');
+  await row(page, 'Empty').waitFor({ state: 'detached' });
+  await undo(page);
+  await row(page, 'Empty').getByText('bronze').waitFor();
+  const { data } = await owner.carillon.projects.list();
+  const [{ color, progress } = assert.fail()] = data.filter(({ project_name }) => project_name === 'Empty');
+  assert.deepEqual([color, progress], ['#16a34a', '30']);
+
+  await button(page, 'More for Full').click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Its 3 tasks and all subtasks go with it.').waitFor();
+  await dialog.getByText('Its event on the calendar stays, without a project.').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  assert.equal((await owner.carillon.tasks.list()).paging.total_records, 3, 'a question deletes nothing');
+  await button(page, 'More for Full').click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await dialog.getByRole('button', { name: 'Delete with 3 tasks' }).click();
+  await row(page, 'Full').waitFor({ state: 'detached' });
+  assert.equal((await owner.carillon.tasks.list()).paging.total_records, 0);
+  assert.equal((await owner.carillon.events.get(event_id)).project_id, '0');
+});
+
+test('a project is as far as its tasks are, until somebody sets it by hand', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { project_id } = await withProject({ owner });
+  for (const task_name of ['a', 'b', 'c']) await owner.carillon.tasks.create(project_id, { task_name });
+  await visit(page, `projects/${project_id}`);
+  await page.getByText('0 of 3 tasks completed.').waitFor();
+  await page.getByRole('checkbox', { name: 'Complete a', exact: true }).check();
+  await page.getByText('1 of 3 tasks completed.').waitFor();
+  const bar = page.getByRole('progressbar', { name: 'Progress of Bells' });
+  assert.equal(await bar.getAttribute('aria-valuenow'), '33');
+
+  await (await opened(page, 'Progress of Bells')).fill('101');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').waitFor();
+  await page.getByLabel('Progress of Bells', { exact: true }).last().fill('80');
+  await page.keyboard.press('Enter');
+  await page.getByText('Set by hand; 0 counts the completed tasks again.').waitFor();
+  assert.equal(await bar.getAttribute('aria-valuenow'), '80');
+  await visit(page, 'projects');
+  assert.equal(await bar.getAttribute('aria-valuenow'), '80');
+});
+
+test('a project shows its client, its people and what is next on the calendar, in the days that were written', async (t) => {
+  const { owner, service, open } = await consoleOf(t);
+  const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry' });
+  const member = await service.user(owner, 'member');
+  const { project_id } = await owner.carillon.projects.create({
+    project_name: 'Bells',
+    client_id,
+    start_date: '20280229',
+    due_date: '20280301',
+    users: [member.userId],
+  });
+  await owner.carillon.events.create({
+    event_name: 'Ringing in',
+    start_date: '2028-03-01 00:30:00',
+    due_date: '2028-03-01 23:30:00',
+    project_id,
+  });
+  for (const timezoneId of ['America/New_York', 'Pacific/Auckland']) {
+    const page = await open({ path: `projects/${project_id}`, timezoneId });
+    await button(page, /^Change Start of Bells: 29 Feb 2028$/).waitFor();
+    await page.getByText('1 Mar 2028, 00:30 – 1 Mar 2028, 23:30').waitFor();
+    await page.getByRole('link', { name: 'Foundry' }).waitFor();
+    await button(page, 'Assigned to Bells: Test member').waitFor();
+  }
+});
+
+test('people are assigned from those that there are, also by a member', async (t) => {
+  const { service, owner, open } = await consoleOf(t);
+  const member = await service.user(owner, 'member');
+  const { project_id } = await withProject({ owner });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  const page = await open({ as: member, path: 'tasks' });
+  await button(page, 'Assigned to Cast: nobody').click();
+  await page.getByRole('dialog').getByLabel('Test member').check();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await button(page, 'Assigned to Cast: Test member').waitFor();
+  const { users } = await owner.carillon.tasks.get(task_id);
+  assert.deepEqual(users, [{ user_id: member.userId, user_name: 'Test member' }]);
+  assert.equal(await focused(page), 'Assigned to Cast: Test member', 'the focus is back where it was');
+});
+
+test('clients are found by a part of their name, put on hold, and leave their projects behind', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { client_id } = await owner.carillon.clients.create({ client_name: 'Bell Foundry' });
+  for (const client_name of ['Älmhult Bells', 'Tower Ltd']) await owner.carillon.clients.create({ client_name });
+  const { project_id } = await owner.carillon.projects.create({ project_name: 'Chimes', client_id });
+  await visit(page, 'clients');
+  await row(page, 'Tower Ltd').waitFor();
+  await page.getByLabel('Search clients by name').fill('bell');
+  await row(page, 'Tower Ltd').waitFor({ state: 'detached' });
+  await page.getByText('2 clients', { exact: true }).waitFor();
+  assert.match(page.url(), /#\/clients\?name=bell$/);
+
+  await (await opened(page, 'State of Bell Foundry')).selectOption('On hold');
+  await page.keyboard.press('Enter');
+  await told(page, 'State changed.');
+  await (await opened(page, 'Email of Bell Foundry')).fill('no address');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').getByText('Email must be an e-mail address of at most 254 characters.').waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal((await owner.carillon.clients.get(client_id)).active, '2');
+
+  await page.getByRole('link', { name: 'Bell Foundry' }).click();
+  await page.getByRole('link', { name: 'Chimes' }).waitFor();
+  await button(page, 'Delete').click();
+  await page.getByRole('dialog').getByText('Its project stays, without a client.').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await row(page, 'Tower Ltd').waitFor();
+  assert.equal((await owner.carillon.projects.get(project_id)).client_id, '0');
+});
+
+test('on a narrow screen nothing is cut off: tables become cards', async (t) => {
+  const { page, owner } = await consoleOf(t, { width: 390, height: 844 });
+  const { client_id } = await owner.carillon.clients.create({ client_name: 'Foundry', email: 'bells@foundry.test' });
+  const project_name = 'A project whose name goes on for longer than the screen is wide';
+  const { project_id } = await owner.carillon.projects.create({ project_name, client_id, tags: 'bronze,iron,gold' });
+  const { task_id } = await owner.carillon.tasks.create(project_id, {
+    task_name: 'averyveryverylongwordthatcannotbebrokenatanyplacewhatsoever',
+    due_date: day(-400).given,
+  });
+  const paths = ['projects', 'tasks', 'clients', `projects/${project_id}`, `tasks/${task_id}`, `clients/${client_id}`];
+  for (const path of paths) {
+    await visit(page, path);
+    const widths = await page.evaluate<number[]>(MAIN_WIDTHS);
+    assert.equal(widths[0], widths[1], path);
+  }
+});
+
+test('a colour that is none asks for nothing, and names are text', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const project_name = '<img src=x onerror=alert(1)>';
+  await owner.carillon.projects.create({ project_name, color: 'url(http://x.test/a)' });
+  await owner.carillon.projects.create({ project_name: 'Green', color: '#16a34a' });
+  await visit(page, 'projects');
+  await row(page, project_name).waitFor();
+  const dots = await page.locator('td .dot').evaluateAll((all) => all.map((dot) => dot.getAttribute('style')));
+  assert.deepEqual(dots, [null, '--dot: #16a34a;']);
+});

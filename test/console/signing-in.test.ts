@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { consoleOf, openConsole, PASSPHRASE } from '../harness/browser.ts';
+import { testClock } from '../harness/clock.ts';
+import { sqlite } from '../harness/stores.ts';
+
+const OTHER = 'a quite different long passphrase';
+
+async function setPassphrase(page: Page, link: string, passphrase: string): Promise<void> {
+  await page.goto(link);
+  await page.getByLabel('Passphrase', { exact: true }).fill(passphrase);
+  await page.getByRole('button', { name: 'Save and sign in' }).click();
+  await page.getByRole('heading', { name: 'Calendar', level: 1 }).waitFor();
+}
+
+async function signIn(page: Page, domain: string, email: string, passphrase: string): Promise<void> {
+  const domainField = page.getByLabel('Domain of the account');
+  await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Passphrase', { exact: true }).fill(passphrase);
+  if (!(await domainField.isVisible())) {
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await domainField.waitFor();
+  }
+  await domainField.fill(domain);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+test('the link of a first start sets the passphrase of the owner, signs in, and leads nowhere afterwards', async (t) => {
+  const service = await sqlite.testService(t);
+  const { firstAccount } = service.service;
+  assert.ok(firstAccount !== undefined);
+  const link = `${service.baseUrl}/#/welcome/${firstAccount.token}`;
+  const page = await openConsole(t, service, { as: null });
+  await page.goto(link);
+  await page.getByRole('heading', { name: 'Welcome to Carillon' }).waitFor();
+  assert.equal(await page.getByLabel('Email').inputValue(), 'owner@carillon.localhost');
+  await page.getByLabel('Passphrase', { exact: true }).fill('too short');
+  await page.getByRole('button', { name: 'Save and sign in' }).click();
+  assert.equal(await page.locator('input:invalid').count(), 1, 'the browser says what is missing');
+  await setPassphrase(page, link, PASSPHRASE);
+  assert.doesNotMatch(page.url(), /welcome/, 'the link is out of the address');
+
+  const again = await openConsole(t, service, { as: null });
+  await again.goto(link);
+  await again.getByText('This link leads nowhere any more').waitFor();
+  await again.getByRole('link', { name: 'Sign in instead' }).click();
+  // The only account needs no domain.
+  await again.getByLabel('Email').fill('owner@carillon.localhost');
+  await again.getByLabel('Passphrase', { exact: true }).fill(PASSPHRASE);
+  await again.getByRole('button', { name: 'Sign in' }).click();
+  await again.getByRole('heading', { name: 'Calendar', level: 1 }).waitFor();
+});
+
+test('an admin adds somebody, who gets in by the link and sees what members see', async (t) => {
+  const { page, open } = await consoleOf(t, { path: 'people' });
+  await page.getByRole('button', { name: 'Add somebody' }).click();
+  await page.getByLabel('Email').fill('priya@acme.test');
+  await page.getByLabel('First name').fill('Priya');
+  await page.getByRole('button', { name: 'Add, and make a link' }).click();
+  const link = (await page.getByRole('figure', { name: 'The link' }).locator('pre').textContent()) ?? '';
+  await page.getByRole('button', { name: 'I have copied it' }).click();
+  assert.ok(!(await page.content()).includes(link), 'the link is shown this once');
+  await page.getByText('Link open, ends').waitFor();
+
+  const theirs = await open({ as: null });
+  await setPassphrase(theirs, link, OTHER);
+  await theirs.getByRole('link', { name: 'Keys' }).waitFor();
+  assert.equal(await theirs.getByRole('link', { name: 'People' }).count(), 0);
+});
+
+test('a reset by link replaces the passphrase and ends the sessions there were', async (t) => {
+  const { service, owner, page, open } = await consoleOf(t, { path: 'people' });
+  const member = await service.user(owner, 'member');
+  const theirs = await open({ as: member, path: 'you' });
+  await theirs.getByRole('heading', { name: 'You', level: 1 }).waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'What to do with Test member' }).click();
+  await page.getByRole('menuitem', { name: 'New link…' }).click();
+  await page.getByRole('button', { name: 'Make the link' }).click();
+  const link = (await page.getByRole('figure', { name: 'The link' }).locator('pre').textContent()) ?? '';
+  await page.getByRole('button', { name: 'I have copied it' }).click();
+
+  const elsewhere = await open({ as: null });
+  await elsewhere.goto(link);
+  await elsewhere.getByRole('heading', { name: 'Set a new passphrase' }).waitFor();
+  await setPassphrase(elsewhere, link, OTHER);
+  await theirs.getByRole('link', { name: 'Keys' }).click();
+  await theirs.getByText('Your session has ended').waitFor();
+});
+
+test('an invitation that was withdrawn leads nowhere', async (t) => {
+  const { service, owner, page, open } = await consoleOf(t, { path: 'people' });
+  const member = await service.user(owner, 'member');
+  const link = await service.link(member);
+  await page.reload();
+  await page.getByRole('button', { name: 'What to do with Test member' }).click();
+  await page.getByRole('menuitem', { name: 'Withdraw the link' }).click();
+  await page.getByText('Withdrawn. The link leads nowhere any more.').waitFor();
+  const theirs = await open({ as: null });
+  await theirs.goto(link);
+  await theirs.getByText('This link leads nowhere any more').waitFor();
+});
+
+test('a wrong passphrase says what to do, and who tries too often is told how long to wait', async (t) => {
+  const { open, owner } = await consoleOf(t, {}, { ports: { clock: testClock() } });
+  const page = await open({ as: null });
+  const button = page.getByRole('button', { name: /^(Sign in|Again in)/ });
+  await signIn(page, owner.domain, `owner@${owner.domain}`, 'wrong');
+  await page.getByRole('alert').filter({ hasText: 'These do not belong together' }).waitFor();
+  assert.equal(await page.getByLabel('Passphrase', { exact: true }).inputValue(), '', 'it is to be typed anew');
+  assert.equal(await page.getByLabel('Email').inputValue(), `owner@${owner.domain}`, 'this is not');
+  for (let tries = 1; tries < 7 && (await button.isEnabled()); tries += 1) {
+    await page.getByLabel('Passphrase', { exact: true }).fill(`wrong ${tries}`);
+    const answered = page.waitForResponse('**/console/session');
+    await button.click();
+    await answered;
+    await page.getByRole('alert').waitFor();
+    await page.waitForLoadState('networkidle');
+  }
+  await page.getByRole('alert').filter({ hasText: 'Too many wrong tries from here. Wait' }).waitFor();
+  assert.match((await button.textContent()) ?? '', /^Again in \d+ (s|min)$/);
+  assert.equal(await button.isDisabled(), true);
+});
+
+test('whoever is signed out from elsewhere is shown the way in at the next click, and goes on where they were', async (t) => {
+  const { owner, page, open } = await consoleOf(t, { path: 'you' });
+  const other = await open({ as: null, path: 'keys' });
+  await signIn(other, owner.domain, `owner@${owner.domain}`, PASSPHRASE);
+  await other.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: /^End the session of/ }).click();
+  await page.getByText('That session has ended.').waitFor();
+  assert.equal(await page.getByRole('list', { name: 'Sessions' }).getByRole('listitem').count(), 1);
+
+  await other.getByRole('button', { name: 'Ended' }).click();
+  await other.getByRole('link', { name: 'You' }).click();
+  await other.getByText('Your session has ended').waitFor();
+  await other.getByLabel('Email').fill(`owner@${owner.domain}`);
+  await other.getByLabel('Passphrase', { exact: true }).fill(PASSPHRASE);
+  await other.getByRole('button', { name: 'Sign in' }).click();
+  await other.getByRole('heading', { name: 'You', level: 1 }).waitFor();
+});
+
+test('changing the passphrase asks for the present one, and ends the other sessions', async (t) => {
+  const { owner, page, open } = await consoleOf(t, { path: 'you' });
+  const other = await open({ as: null, path: 'keys' });
+  await signIn(other, owner.domain, `owner@${owner.domain}`, PASSPHRASE);
+  await other.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
+  await page.getByLabel('Present passphrase', { exact: true }).fill('not it, by far');
+  await page.getByLabel('New passphrase', { exact: true }).fill(OTHER);
+  await page.getByRole('button', { name: 'Change', exact: true }).click();
+  await page.getByText('current is not your passphrase').waitFor();
+  await page.getByLabel('Present passphrase', { exact: true }).fill(PASSPHRASE);
+  await page.getByRole('button', { name: 'Change', exact: true }).click();
+  await page.getByText('Changed. Your other sessions have ended.').waitFor();
+  await other.getByRole('link', { name: 'You' }).click();
+  await other.getByText('Your session has ended').waitFor();
+});
+
+test('signing out leaves nothing that opens the console again', async (t) => {
+  const { page } = await consoleOf(t, { path: 'you' });
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in to Carillon' }).waitFor();
+  assert.deepEqual(await page.context().cookies(), []);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Sign in to Carillon' }).waitFor();
+});
+
+test('over plain http from elsewhere a banner says that others can read along; on this machine none does', async (t) => {
+  const { open, page } = await consoleOf(t, { as: null });
+  const banner = 'This page came over plain http';
+  await page.getByRole('heading', { name: 'Sign in to Carillon' }).waitFor();
+  assert.equal(await page.getByText(banner).count(), 0);
+
+  const baseUrl = 'http://calendar.acme.test';
+  const far = await sqlite.testService(t, { options: { baseUrl } });
+  const theirs = await open({ as: null });
+  // No name has to be looked up: the browser is answered by the service on this machine.
+  await theirs.context().route(`${baseUrl}/**`, async (route) => {
+    const url = route.request().url().replace(baseUrl, far.service.url);
+    await route.fulfill({ response: await route.fetch({ url }) });
+  });
+  await theirs.goto(`${baseUrl}/`);
+  await theirs.getByText(banner).waitFor();
+});
