@@ -200,6 +200,66 @@ export const mutations: readonly Mutation[] = [
       name: 'X5 of many changes that know the same record, exactly one is made',
     },
   },
+  {
+    says: 'the console takes changes from every page of its site',
+    file: 'src/http/origin.ts',
+    changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],
+    caughtBy: {
+      file: 'test/stories/console-door.test.ts',
+      name: 'what changes something comes from the console itself, by what the browser says of it',
+    },
+  },
+  {
+    says: 'a session is not looked at again inside the write',
+    file: 'src/resources/sessions/authenticate.ts',
+    changes: [
+      [
+        'return row !== undefined && !hasEnded(row.expires_at, row.last_used);',
+        'return row !== undefined || caller.sessionId > 0;',
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/ways-in.test.ts',
+      name: 'C1 a session that ends while its request is still arriving writes nothing any more',
+    },
+  },
+  {
+    says: 'a link is used up after it was used',
+    file: 'src/resources/invitations/actions.ts',
+    changes: [
+      [
+        "    .where('invitations.invitation_id', '=', invitationId)\n    .where('invitations.used_at', 'is', null)\n    .where('invitations.expires_at', '>', write.now)\n",
+        "    .where('invitations.invitation_id', '=', invitationId)\n",
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/signing-in.test.ts',
+      name: 'used twice at the same moment, a link is used once',
+    },
+  },
+  {
+    says: 'a passphrase is not hashed for somebody who is nobody',
+    file: 'src/secrets.ts',
+    changes: [
+      [
+        '    const { cost, salt, hash: wanted } = stored',
+        '    if (stored === undefined) return false;\n    const { cost, salt, hash: wanted } = stored',
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/signing-in.test.ts',
+      name: 'all that may be wrong at signing in has one answer, after the same work',
+    },
+  },
+  {
+    says: 'a link for a member stays open when the member becomes an admin',
+    file: 'src/resources/users/actions.ts',
+    changes: [['    await closeLinksAround(write, userId);\n', '']],
+    caughtBy: {
+      file: 'test/stories/ways-in.test.ts',
+      name: 'C2 a changed role is in force at once in an open session, and ends the links around it',
+    },
+  },
 ];
 
 /** A copy of the source and its tests that can be broken without harm. */

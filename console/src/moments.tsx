@@ -56,13 +56,14 @@ export function ClockTime({ at, never = 'never' }: { readonly at: string; readon
   );
 }
 
-/** How long something lasts: `12 ms`, `1.2 s`, `1 min 5 s`, `1 h 58 min`, `2 d 3 h`. */
+/** How long something lasts: `12 ms`, `1.2 s`, `1 min 5 s`, `29 min`, `1 h 58 min`, `2 d 3 h`. */
 export function lasting(milliseconds: number): string {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 10_000) return `${(milliseconds / 1_000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1_000);
   if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
   return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3_600)} h`;
 }

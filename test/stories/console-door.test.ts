@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { idNames, type Route } from '../../src/http/route.ts';
+import { eventually } from '../harness/eventually.ts';
 import { furnish } from '../harness/furnished.ts';
 import { everythingWritten } from '../harness/ledger.ts';
 import { rawRequest } from '../harness/raw.ts';
@@ -248,6 +249,27 @@ for (const { test, testService } of stores) {
       .where('subject', '=', `key ${id}`)
       .executeTakeFirstOrThrow();
     assert.deepEqual({ ...entry }, { key_id: 0, user_id: Number(owner.userId), source: '127.0.0.1' });
+  });
+
+  test('whoever may not is noted in the audit log, each by who it was', async () => {
+    const members = [await carillon.user(owner, 'member'), await carillon.user(owner, 'member')];
+    for (const member of members) {
+      const { status } = await carillon.call(await carillon.signIn(member), 'GET', '/console/api/invitations');
+      assert.equal(status, 401);
+    }
+    const noted = () =>
+      carillon.store.read
+        .selectFrom('audit')
+        .select(['user_id', 'key_id', 'subject'])
+        .where('action', '=', 'denied.not_permitted')
+        .where('subject', '=', 'GET /console/api/invitations')
+        .orderBy('user_id')
+        .execute();
+    const rows = await eventually(noted, (all) => all.length >= 2, 10_000);
+    assert.deepEqual(
+      rows.map(({ user_id, key_id }) => [String(user_id), key_id]),
+      members.map(({ userId }) => [userId, 0]),
+    );
   });
 
   test('the log names the session and never its token', async () => {

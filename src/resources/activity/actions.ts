@@ -43,7 +43,7 @@ export async function listActivity(view: AccountView, caller: Caller, wanted: Wa
 }
 
 /** Which occurrences are looked for: of whom, of which kinds, and from when to when. */
-type PastReach = Reach & { readonly since?: number; readonly until?: number };
+type PastReach = Reach & { readonly since?: number; readonly until?: number | undefined };
 
 /**
  * What a hook can have been told of: what its user caused, of its kind, while it lived. Whoever may see the hook may see
@@ -56,7 +56,7 @@ async function reachOfHook(view: AccountView, caller: Caller, wanted: Wanted, ho
     userId: userId ?? 0,
     kinds: new Set([event ?? ''].filter((kind) => kinds.has(kind))),
     since: (created ?? 0) - CLOCKS_APART_MS,
-    until: (ended ?? Number.MAX_SAFE_INTEGER) + (ended === null ? 0 : CLOCKS_APART_MS),
+    until: ended === null ? undefined : ended + CLOCKS_APART_MS,
   };
 }
 

@@ -4,8 +4,9 @@ import { Button } from '../../design/button.tsx';
 import { Icon } from '../../design/icon.tsx';
 import type { Entry } from './entries.ts';
 import { entryName } from './grid.ts';
-import { longDay, timesName, weekdayName } from './locale.ts';
+import { longDay, shortDay, timesName, weekdayName } from './locale.ts';
 import { type Day, type Days, dayOf, everyDay, plusSeconds } from './times.ts';
+import './agenda.css';
 
 /** So many at once; a list that nobody reads to its end is not drawn to its end. */
 const STEP = 300;
@@ -21,7 +22,7 @@ type Props = {
 export function Agenda({ days, entries, onOpen, onKey }: Props) {
   const [most, setMost] = useState(STEP);
   const byDay = everyDay(days)
-    .map((day) => ({ day, on: entriesOn(entries, day) }))
+    .map((day) => ({ day, on: entriesOn(entries, day, days) }))
     .filter(({ on }) => on.length > 0);
   let left = most;
   const shown = byDay.flatMap(({ day, on }) => {
@@ -57,7 +58,7 @@ export function Agenda({ days, entries, onOpen, onKey }: Props) {
 
 /** One entry in a list; the keys that work in the calendar work here. */
 export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKey'> & { entry: Entry }) {
-  const { task, event, title, projectName, colour } = entry;
+  const { task, title, projectName, colour } = entry;
   return (
     <button
       type="button"
@@ -69,13 +70,25 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKe
       onKeyDown={(pressed) => onKey(pressed, entry)}
     >
       {task === undefined ? <span class="tag" /> : <Icon name="task" />}
-      <span class="time number">{event === undefined ? 'due' : timesName(event) || 'all day'}</span>
+      <span class="time number">{whenOf(entry)}</span>
       <span class="title cut">{title}</span>
       <span class="project cut">{projectName}</span>
     </button>
   );
 }
 
-function entriesOn(entries: readonly Entry[], day: Day): readonly Entry[] {
-  return entries.filter(({ start, end }) => dayOf(start) <= day && dayOf(plusSeconds(end, -1)) >= day);
+/** Each stands on the first of its days, and on today. */
+function entriesOn(entries: readonly Entry[], day: Day, { from }: Days): readonly Entry[] {
+  return entries.filter(({ start, end }) => {
+    const first = dayOf(start) < from ? from : dayOf(start);
+    return first === day || (day === today() && first < day && dayOf(plusSeconds(end, -1)) >= day);
+  });
+}
+
+/** When an entry is, beside its day: its times, or until when it lasts. */
+function whenOf({ start, end, event }: Entry): string {
+  if (event === undefined) return 'due';
+  const last = dayOf(plusSeconds(end, -1));
+  if (dayOf(start) !== last) return `until ${shortDay(last)}`;
+  return timesName(event) || 'all day';
 }

@@ -4,7 +4,7 @@ import { today } from '../../days.ts';
 import { Button } from '../../design/button.tsx';
 import { Dialog } from '../../design/dialog.tsx';
 import { Choice } from '../../design/field.tsx';
-import { Empty, Page } from '../../design/page.tsx';
+import { Page } from '../../design/page.tsx';
 import { Note, Progress } from '../../design/state.tsx';
 import { useLoaded } from '../../load.ts';
 import { place, setQuery, to } from '../../router.ts';
@@ -153,7 +153,7 @@ export default function Calendar() {
         </div>
         <State held={held} isFiltered={text !== '' || chosen.length > 0} count={entries.length} />
         {view === 'list' ? (
-          entries.length > 0 && <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onKey} />
+          <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onKey} />
         ) : (
           <Board
             {...{ view, day, days, entries, cursor, wishes, onKey }}
@@ -266,18 +266,18 @@ function State({ held, isFiltered, count }: { held: Held | undefined; isFiltered
   if (count > 0 || !held.isWhole) return null;
   if (isFiltered) {
     return (
-      <Empty icon="search" title="Nothing here is called so, or is of these projects">
-        <Button onClick={() => setQuery({ q: undefined, projects: undefined })}>Show everything</Button>
-      </Empty>
+      <p class="hint" role="status">
+        Nothing on these days is called so, or is of these projects.{' '}
+        <Button look="quiet" onClick={() => setQuery({ q: undefined, projects: undefined })}>
+          Show everything
+        </Button>
+      </p>
     );
   }
   return (
-    <Empty icon="calendar" title="Nothing on these days yet">
-      <p>
-        Drag over some days, click one, or write a line above: <code>Release v27 20 Apr – 24 Apr</code> makes an event
-        of five days.
-      </p>
-    </Empty>
+    <p class="hint" role="status">
+      Nothing on these days yet. Drag over some, click one, or write a line above.
+    </p>
   );
 }
 

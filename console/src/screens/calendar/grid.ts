@@ -7,6 +7,7 @@ import {
   type Seen,
 } from '@event-calendar/build/dist/event-calendar.min.js';
 import '@event-calendar/build/dist/event-calendar.min.css';
+import './board.css';
 import type { Entry } from './entries.ts';
 import { fit } from './layout.ts';
 import { firstDay, language, longDay, periodName, spanName, startName } from './locale.ts';
@@ -40,12 +41,12 @@ export type Scene = {
 
 const VIEWS = { month: 'dayGridMonth', week: 'timeGridWeek', day: 'timeGridDay' } as const;
 
-/** The sizes that calendar.css gives, in pixels. */
-const ROW_PX = 24;
-const DAY_HEAD_PX = 30;
-const HEADER_PX = 31;
+const GAP_PX = 2;
 /** How many rows of whole days a week or a day has above its hours. */
 const ALL_DAY_ROWS = 5;
+
+/** What is this short has its name and its time in one line. */
+const SHORT_S = 30 * 60;
 
 const secondsOf = ({ days, seconds }: Delta) => days * 86_400 + seconds;
 
@@ -109,10 +110,11 @@ export class CalendarGrid {
       selectable: true,
       unselectAuto: false,
       nowIndicator: true,
-      slotHeight: 24,
+      slotHeight: 25,
       scrollTime: '07:30:00',
       snapDuration: '00:15:00',
-      eventGap: 2,
+      eventGap: GAP_PX,
+      slotEventOverlap: false,
       longPressDelay: 350,
       // As an element: a text would be written as HTML.
       allDayContent: { domNodes: [element('span', '', 'All day')] },
@@ -192,8 +194,11 @@ export class CalendarGrid {
     const { view, days } = this.#scene;
     if (view !== 'month') return ALL_DAY_ROWS;
     const weeks = (daysFrom(days.from, days.to) + 1) / 7;
-    const dayPx = (this.#target.clientHeight - HEADER_PX) / weeks;
-    return Math.max(1, Math.floor((dayPx - DAY_HEAD_PX) / ROW_PX));
+    // The sizes stand in board.css.
+    const style = getComputedStyle(this.#target);
+    const px = (name: string) => Number.parseFloat(style.getPropertyValue(name));
+    const dayPx = (this.#target.clientHeight - px('--header')) / weeks;
+    return Math.max(1, Math.floor((dayPx - px('--day-head')) / (px('--row') + GAP_PX)));
   }
 
   #draw(rows: number): void {
@@ -215,8 +220,10 @@ export class CalendarGrid {
 
   #eventOf({ id, title, start, end, isAllDay, colour, task }: Entry) {
     const lasts = isAllDay || dayOf(start) !== dayOf(plusSeconds(end, -1));
+    const isShort = plusSeconds(start, SHORT_S) >= end;
     const classNames = [
       lasts ? 'lasting' : 'brief',
+      ...(isShort ? ['short'] : []),
       ...(task === undefined ? [] : ['task', ...(task.completed === '1' ? ['done'] : [])]),
     ];
     const fixed = task === undefined ? {} : { startEditable: false, durationEditable: false };

@@ -35,6 +35,7 @@ const LONG = { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' }
 
 export const monthName = (day: Day) => format({ month: 'long', year: 'numeric' }).format(dateOf(day));
 export const longDay = (day: Day) => format(LONG).format(dateOf(day));
+export const shortDay = (day: Day) => format(DAY).format(dateOf(day));
 export const weekdayName = (day: Day) => format({ weekday: 'short' }).format(dateOf(day));
 
 /** One day or several, as short as can be: the year only where it is another one. */

@@ -39,7 +39,9 @@ export function DeliveryRow(props: RowProps) {
         <span class="row how">
           <DeliveryBadge state={delivery.state} />
           {told !== undefined && <ReadMark told={told.told} />}
-          <span class="small soft">{delivery.last_outcome !== '200' && outcomeWords(delivery.last_outcome)}</span>
+          <span class="small soft">
+            {!['', '200'].includes(delivery.last_outcome) && outcomeWords(delivery.last_outcome)}
+          </span>
         </span>
       </button>
       {isOpen && <Unfolded {...props} />}
@@ -97,7 +99,7 @@ export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
             <th>Attempt</th>
             <th>Outcome</th>
             <th class="end">Took</th>
-            <th>Counts</th>
+            <th>A failure</th>
             <th>Why</th>
           </tr>
         </thead>
@@ -109,7 +111,7 @@ export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
               </td>
               <td>{sentence(outcomeWords(one.outcome))}</td>
               <td class="end number">{lasting(Number(one.milliseconds))}</td>
-              <td>{one.counted === '1' ? 'counted' : 'not counted'}</td>
+              <td>{one.outcome === '200' ? 'no' : one.counted === '1' ? 'counted' : 'not counted'}</td>
               <td class="soft">{sentence(one.reason)}</td>
             </tr>
           ))}

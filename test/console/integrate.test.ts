@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { consoleOf } from '../harness/browser.ts';
+import type { Person } from '../harness/service.ts';
+import { startTarget } from '../harness/target.ts';
+
+/** Something that every hook here is told of. */
+function makeEvent(person: Person, name = 'Launch') {
+  return person.carillon.events.create({ event_name: name, start_date: '20261120', due_date: '20261120' });
+}
+
+async function subscribe(person: Person, target_url: string): Promise<string> {
+  return (await person.carillon.hooks.create({ target_url, event: 'new_event' })).id;
+}
+
+const told = (page: Page, text: string | RegExp) => page.getByRole('status').getByText(text).waitFor();
+const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name, level: 1 }).waitFor();
+const rows = (page: Page) => page.getByRole('list', { name: 'What happened, newest first' }).getByRole('listitem');
+
+test('a hook that fails says what came, how often, when it is tried next and what to do; a test goes out meanwhile', async (t) => {
+  const setup = { options: { retryWaits: '50ms,2h' } };
+  const { page, owner } = await consoleOf(t, { path: 'hooks' }, setup);
+  const target = await startTarget(t, 500);
+  const id = await subscribe(owner, target.at('/bell/0123456789abcdef'));
+  await makeEvent(owner);
+  await target.arrived(2);
+
+  await page.getByText('failing 2 of 3').waitFor();
+  await page.getByText(/^Answered 500; tries again in \d h \d+ min$/).waitFor();
+  assert.equal(await page.getByText('0123456789').count(), 0, 'the path of the target is a secret');
+  await page.getByRole('button', { name: 'Show the whole target' }).click();
+  await page.getByText(target.at('/bell/0123456789abcdef')).waitFor();
+
+  await page.getByRole('link', { name: 'Event created' }).click();
+  await page.getByText(/One more failure ends the hook/).waitFor();
+  await page.getByText(/The receiver broke/).waitFor();
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await told(page, /^Test: answered 500 after/);
+  assert.equal((await owner.carillon.hooks.get(id)).failures, '2', 'a test that fails counts nothing');
+
+  target.answers(200);
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await told(page, /^Test: answered 200 after/);
+  // The test, and at once what was owed.
+  await target.arrived(5);
+  await page.getByText(/One more failure ends the hook/).waitFor({ state: 'detached' });
+});
+
+test('three failures end a hook, in words; restore says what it will send, and sends it', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const target = await startTarget(t, 500);
+  const id = await subscribe(owner, target.at('/bell'));
+  await makeEvent(owner, 'Undelivered');
+  await target.arrived(3);
+  await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
+  await page.getByText('Three failures in a row, the last: answered 500').waitFor();
+  await page.getByText('undelivered', { exact: true }).waitFor();
+  await makeEvent(owner, 'Missed');
+
+  await page.getByRole('button', { name: 'Restore' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('1 notification left undelivered when it ended').waitFor();
+  await dialog.getByText('1 notification of what has happened since').waitFor();
+  assert.equal(target.received.length, 3, 'nothing is sent before the answer');
+  target.answers(200);
+  await dialog.getByRole('button', { name: 'Restore' }).click();
+  const received = await target.arrived(5);
+  const events = (await owner.carillon.events.list()).data.map(({ event_id }) => event_id);
+  const sent = received.slice(3).map(({ resourceUrl }) => resourceUrl.split('/').at(-1));
+  assert.deepEqual(sent.sort(), events.sort(), 'both of what it missed');
+  await page.getByText('delivered', { exact: true }).nth(1).waitFor();
+  await page.getByText('Three failures in a row').waitFor({ state: 'detached' });
+});
+
+test('a hook that its target turned away says that 401 means so, and what to do', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'hooks?state=ended' });
+  const target = await startTarget(t, 401);
+  await subscribe(owner, target.at('/bell'));
+  await makeEvent(owner);
+  await page.getByText('Its target answered 401').waitFor();
+  await page.getByRole('link', { name: 'Event created' }).click();
+  await page.getByText(/let the target answer 200, then restore the hook/).waitFor();
+});
+
+test('a delivery unfolds: every attempt with its reason, the notification as it went out, and it is sent again', async (t) => {
+  const { page, owner, service } = await consoleOf(t);
+  const target = await startTarget(t, 503, 200);
+  const id = await subscribe(owner, target.at('/bell'));
+  const { event_id } = await makeEvent(owner);
+  const [first] = await target.arrived(2);
+  await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
+  await page.getByText('told, never read').waitFor();
+  await page.getByRole('button', { name: /Event created/ }).click();
+
+  const attempts = page.getByRole('table').getByRole('row');
+  await attempts.nth(2).waitFor();
+  assert.match((await attempts.nth(1).textContent()) ?? '', /Answered 503.* ms.*counted.*Failure 1 of 3 in a row/);
+  assert.match((await attempts.nth(2).textContent()) ?? '', /Answered 200.* ms.*Answered 200: delivered/);
+  const sent = (await page.getByRole('figure', { name: 'The notification as it went out' }).textContent()) ?? '';
+  assert.ok(sent.includes(first?.body ?? '–'), 'the body is the one that arrived');
+  assert.ok(sent.includes(`webhook-id: ${first?.deliveryId}`));
+  const fetching = (await page.getByRole('figure', { name: 'The call that fetches' }).textContent()) ?? '';
+  assert.ok(fetching.includes(`curl '${service.baseUrl}/v2/events/${event_id}'`));
+  assert.ok(fetching.includes('domain: acme.test'));
+
+  await page.getByRole('button', { name: 'Send again' }).click();
+  await told(page, /^Sent again: answered 200 after/);
+  const received = await target.arrived(3);
+  assert.equal(received.at(-1)?.deliveryId, first?.deliveryId, 'under the same id');
+  await attempts.nth(3).waitFor();
+});
+
+test('what happens shows as it happens: delivered, told and never read, and read once it is fetched', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'activity' });
+  const target = await startTarget(t);
+  await page.getByText('Nothing has happened yet').waitFor();
+  await page.getByText('live', { exact: true }).waitFor();
+  await subscribe(owner, target.at('/bell'));
+  const { event_id } = await makeEvent(owner);
+  await owner.carillon.clients.create({ client_name: 'Nobody is told' });
+
+  const event = rows(page).filter({ hasText: 'Event created' });
+  await event.getByText(/^delivered in \d+ ms$/).waitFor();
+  await event.getByText('told, never read').waitFor();
+  await rows(page).filter({ hasText: 'Client created' }).getByText('owed to no hook').waitFor();
+  await owner.carillon.events.update(event_id, { event_name: 'Changed' });
+  await rows(page).filter({ hasText: 'Event changed' }).getByText('in the feed alone').waitFor();
+
+  await owner.carillon.events.get(event_id);
+  await event.getByText(/^read \d\d:\d\d:\d\d$/).waitFor();
+  assert.equal(await event.getByText('told, never read').count(), 0);
+});
+
+test('one occurrence is followed from its commit to the fetch', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'activity' });
+  const target = await startTarget(t, 500, 200);
+  await subscribe(owner, target.at('/bell'));
+  const { event_id } = await makeEvent(owner);
+  await page.getByRole('link', { name: 'Event created' }).click();
+  await heading(page, `Event created /events/${event_id}`);
+  await page.getByText('Told, never read').waitFor();
+  await owner.carillon.events.get(event_id);
+  await page.getByText('Fetched', { exact: true }).waitFor();
+  const steps = await page.locator('.step strong').allTextContents();
+  assert.deepEqual(
+    steps.map((step) => step.replace(/\d+ ms/, 'n ms')),
+    ['Committed', 'Owed to 1 hook', 'Answered 500 after n ms', 'Answered 200 after n ms', 'Fetched'],
+  );
+});
+
+test('a paused page counts what comes meanwhile, asks for nothing, and shows it when it goes on', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'activity' });
+  await makeEvent(owner, 'Before');
+  await rows(page).getByText('owed to no hook').waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  for (const name of ['One', 'Two', 'Three']) await makeEvent(owner, name);
+  await page.getByRole('button', { name: '3 new ones · show' }).waitFor();
+  assert.equal(await rows(page).count(), 1);
+  assert.deepEqual(
+    asked.filter((url) => url.includes('/activity')),
+    [],
+  );
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await rows(page).nth(3).waitFor();
+  assert.equal(await page.getByText('3 new ones').count(), 0);
+});
+
+test('activity is filtered by kind, by hook and by whose it is, and the address says so', async (t) => {
+  const { page, owner, service, open } = await consoleOf(t, { path: 'activity' });
+  const member = await service.user(owner, 'member');
+  const target = await startTarget(t);
+  const id = await subscribe(owner, target.at('/bell'));
+  await makeEvent(owner);
+  await owner.carillon.clients.create({ client_name: 'A client' });
+  await makeEvent(member, 'Of the member');
+  await rows(page).nth(2).waitFor();
+  await page.getByRole('button', { name: 'You' }).click();
+  await rows(page).nth(2).waitFor({ state: 'detached' });
+  assert.equal(await rows(page).count(), 2);
+  await page.getByLabel('Kind').selectOption('new_client');
+  await rows(page).nth(1).waitFor({ state: 'detached' });
+  assert.match(page.url(), /scope=own&kind=new_client$/);
+  await page.getByLabel('Kind').selectOption('');
+  await page.getByLabel('Hook').selectOption(id);
+  await rows(page).filter({ hasText: 'Event created' }).waitFor();
+  await rows(page).nth(1).waitFor({ state: 'detached' });
+  await makeEvent(owner, 'Another one');
+  await rows(page)
+    .nth(1)
+    .getByText(/delivered/)
+    .waitFor();
+
+  const theirs = await open({ as: member, path: 'activity' });
+  await rows(theirs).filter({ hasText: 'Event created' }).waitFor();
+  assert.equal(await rows(theirs).count(), 1, 'a member sees what they did');
+  assert.equal(await theirs.getByRole('button', { name: 'Everybody' }).count(), 0);
+});
+
+test('however much happens, the page keeps some hundreds, asks once a second at most, and says so', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'activity' });
+  await page.getByText('live', { exact: true }).waitFor();
+  const asked: number[] = [];
+  page.on('request', (request) => void (request.url().includes('/activity?') && asked.push(performance.now())));
+  let newest = '';
+  for (let batch = 0; batch < 20; batch += 1) {
+    const made = await Promise.all(Array.from({ length: 25 }, (_, one) => makeEvent(owner, `${batch} ${one}`)));
+    newest = String(Math.max(...made.map(({ event_id }) => Number(event_id))));
+  }
+  await rows(page)
+    .filter({ hasText: `/events/${newest}` })
+    .getByText('owed to no hook')
+    .waitFor();
+  assert.equal(await rows(page).count(), 300);
+  await page.getByText('300 occurrences shown').waitFor();
+  await page.getByText('the page keeps the newest 300').waitFor();
+  for (const [index, at] of asked.entries()) {
+    const before = asked[index - 1];
+    assert.ok(before === undefined || at - before > 900, `${at - (before ?? 0)} ms between two calls`);
+  }
+  // Older ones come back by scrolling.
+  await page.getByText('300 occurrences shown').scrollIntoViewIfNeeded();
+  await rows(page).nth(300).waitFor();
+});
+
+test('a target is judged as one types it, a path is suggested, and a refusal stands at its field', async (t) => {
+  const resolve = async (name: string) =>
+    name.endsWith('.example') ? { addresses: ['9.9.9.9'] } : ({ failure: 'no_such_name' } as const);
+  const { page, owner } = await consoleOf(t, { path: 'hooks/new' }, { ports: { resolve } });
+  const taken = 'https://erp.example/bell';
+  await subscribe(owner, taken);
+  const field = page.getByLabel('POST to this address');
+  const verdicts = [
+    ['erp', 'no address yet'],
+    ['http://10.0.0.1/bell', 'forbidden'],
+    [taken, 'taken'],
+    ['https://later.invalid/bell', 'not found yet'],
+    ['https://new.example/bell', 'good'],
+  ] as const;
+  for (const [address, verdict] of verdicts) {
+    await field.fill(address);
+    await page.locator('.verdict').getByText(verdict, { exact: true }).waitFor();
+  }
+  await field.fill('http://10.0.0.1/bell');
+  await page.getByRole('button', { name: 'Create hook' }).click();
+  await page
+    .getByRole('alert')
+    .getByText(/target_url/)
+    .waitFor();
+  assert.equal(await field.getAttribute('aria-invalid'), 'true');
+
+  await field.fill('https://new.example');
+  await page.getByRole('button', { name: 'Suggest a secret path' }).click();
+  assert.match(await field.inputValue(), /^https:\/\/new\.example\/carillon\/[\w-]{24}$/);
+  await page.getByRole('radio', { name: /Task completed/ }).check();
+  await page.getByText(/"resource_url":".*\/v2\/tasks\/\d+"/).waitFor();
+  await page.getByRole('button', { name: 'Create hook' }).click();
+  await heading(page, 'Task completed → new.example');
+  const { data } = await owner.carillon.hooks.list();
+  assert.equal(data.at(-1)?.event, 'completed_task');
+});
+
+test('a hook is deleted after a question, and an admin sees whose is whose', async (t) => {
+  const { page, owner, service } = await consoleOf(t, { path: 'hooks' });
+  const member = await service.user(owner, 'member');
+  const target = await startTarget(t);
+  await page.getByText('Nobody is told yet').waitFor();
+  const id = await subscribe(owner, target.at('/mine'));
+  await subscribe(member, target.at('/theirs'));
+  await page.getByRole('link', { name: 'Event created' }).waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Event created' }).count(), 1);
+  await page.getByLabel('Whose hooks').selectOption(member.userId);
+  await page.getByText('/…').waitFor();
+  assert.match(page.url(), new RegExp(`user=${member.userId}$`));
+  await page.getByLabel('Whose hooks').selectOption(owner.userId);
+
+  await page.getByRole('button', { name: `More for hook ${id}` }).click();
+  await page.getByRole('menuitem', { name: 'Delete…' }).click();
+  assert.equal((await owner.carillon.hooks.get(id)).state, 'live', 'not before the answer');
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await told(page, /^Deleted\./);
+  await page.getByText('Deleted, just now').waitFor();
+  await makeEvent(owner);
+  assert.equal(target.received.length, 0);
+});
+
+test('the overview teaches whoever is new, and then counts what was delivered and what failed', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'overview' });
+  for (const step of ['Give it an ear', 'Subscribe it', 'Make something happen']) {
+    await page.getByRole('heading', { name: step }).waitFor();
+  }
+  await page.getByText(/-d '\{"event":"new_event","target_url":"http:\/\/127\.0\.0\.1:9000\/carillon\//).waitFor();
+
+  const good = await startTarget(t);
+  const bad = await startTarget(t, 500);
+  await subscribe(owner, good.at('/bell'));
+  const id = await subscribe(owner, bad.at('/bell'));
+  await makeEvent(owner);
+  await makeEvent(owner);
+  await Promise.all([good.arrived(2), bad.arrived(3)]);
+  const figure = (name: string) => page.locator('.figure').filter({ hasText: name });
+  await figure('Ended today').locator('strong').getByText('1', { exact: true }).waitFor();
+  await figure('Delivered in the last hour').getByText('40.0 % of 5 attempts').waitFor();
+  await figure('Live hooks').getByText('none is failing').waitFor();
+  await figure('p95')
+    .getByText(/^p50: \d+ ms$/)
+    .waitFor();
+  const cells = await page
+    .getByRole('table', { name: 'Deliveries per minute of the last hour' })
+    .locator('td')
+    .allTextContents();
+  assert.equal(cells.length, 120);
+  assert.equal(
+    cells.reduce((sum, cell) => sum + Number(cell), 0),
+    5,
+  );
+
+  await page
+    .getByRole('region', { name: 'What needs a look' })
+    .getByRole('link', { name: /Event created/ })
+    .click();
+  await heading(page, /^Event created → 127\.0\.0\.1/);
+  assert.match(page.url(), new RegExp(`#/hooks/${id}$`));
+});
