@@ -2,6 +2,7 @@
 const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   'create-event': () => import('./create-event.ts'),
   growth: () => import('./growth.ts'),
+  'month-paint': () => import('./month-paint.ts'),
   nodes: () => import('./nodes.ts'),
   'old-rows': () => import('./old-rows.ts'),
   scale: () => import('./scale.ts'),

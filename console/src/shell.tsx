@@ -25,11 +25,11 @@ export function Shell() {
         Skip to content
       </button>
       <PlainHttp />
-      <div class="bar">
+      <header class="bar">
         <Button look="quiet" icon="menu" label="Menu" pressed={isOpen} onClick={() => setOpen(!isOpen)} />
         <img src="./bell.svg" alt="" width={20} height={20} />
         <strong class="cut">{me().company.company_name}</strong>
-      </div>
+      </header>
       <Side current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
       <main>
         <ScreenLoader key={screen.name} screen={screen} rest={rest} />

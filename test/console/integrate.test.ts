@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { consoleOf } from '../harness/browser.ts';
+import { eventually } from '../harness/eventually.ts';
 import type { Person } from '../harness/service.ts';
 import { startTarget } from '../harness/target.ts';
 
@@ -17,6 +18,13 @@ async function subscribe(person: Person, target_url: string): Promise<string> {
 const told = (page: Page, text: string | RegExp) => page.getByRole('status').getByText(text).waitFor();
 const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { name, level: 1 }).waitFor();
 const rows = (page: Page) => page.getByRole('list', { name: 'What happened, newest first' }).getByRole('listitem');
+
+/** Waits until so many occurrences are in the list. */
+const shows = (page: Page, count: number) =>
+  eventually(
+    () => rows(page).count(),
+    (shown) => shown === count,
+  );
 
 test('a hook that fails says what came, how often, when it is tried next and what to do; a test goes out meanwhile', async (t) => {
   const setup = { options: { retryWaits: '50ms,2h' } };
@@ -178,15 +186,14 @@ test('activity is filtered by kind, by hook and by whose it is, and the address 
   await makeEvent(member, 'Of the member');
   await rows(page).nth(2).waitFor();
   await page.getByRole('button', { name: 'You' }).click();
-  await rows(page).nth(2).waitFor({ state: 'detached' });
-  assert.equal(await rows(page).count(), 2);
+  await shows(page, 2);
   await page.getByLabel('Kind').selectOption('new_client');
-  await rows(page).nth(1).waitFor({ state: 'detached' });
+  await shows(page, 1);
   assert.match(page.url(), /scope=own&kind=new_client$/);
   await page.getByLabel('Kind').selectOption('');
   await page.getByLabel('Hook').selectOption(id);
   await rows(page).filter({ hasText: 'Event created' }).waitFor();
-  await rows(page).nth(1).waitFor({ state: 'detached' });
+  await shows(page, 1);
   await makeEvent(owner, 'Another one');
   await rows(page)
     .nth(1)
@@ -202,24 +209,25 @@ test('activity is filtered by kind, by hook and by whose it is, and the address 
 test('however much happens, the page keeps some hundreds, asks once a second at most, and says so', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'activity' });
   await page.getByText('live', { exact: true }).waitFor();
-  const asked: number[] = [];
-  page.on('request', (request) => void (request.url().includes('/activity?') && asked.push(performance.now())));
-  let newest = '';
+  let asked = 0;
+  page.on('request', (request) => {
+    if (request.url().includes('/activity?')) asked += 1;
+  });
+  const began = performance.now();
+  let newest = 0;
   for (let batch = 0; batch < 20; batch += 1) {
     const made = await Promise.all(Array.from({ length: 25 }, (_, one) => makeEvent(owner, `${batch} ${one}`)));
-    newest = String(Math.max(...made.map(({ event_id }) => Number(event_id))));
+    newest = Math.max(...made.map(({ event_id }) => Number(event_id)));
   }
   await rows(page)
     .filter({ hasText: `/events/${newest}` })
     .getByText('owed to no hook')
     .waitFor();
-  assert.equal(await rows(page).count(), 300);
+  await shows(page, 300);
   await page.getByText('300 occurrences shown').waitFor();
   await page.getByText('the page keeps the newest 300').waitFor();
-  for (const [index, at] of asked.entries()) {
-    const before = asked[index - 1];
-    assert.ok(before === undefined || at - before > 900, `${at - (before ?? 0)} ms between two calls`);
-  }
+  const seconds = (performance.now() - began) / 1_000;
+  assert.ok(asked >= 1 && asked <= seconds + 1, `${asked} calls in ${seconds} s`);
   // Older ones come back by scrolling.
   await page.getByText('300 occurrences shown').scrollIntoViewIfNeeded();
   await rows(page).nth(300).waitFor();

@@ -1,4 +1,5 @@
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
+import { eventually } from '../harness/eventually.ts';
 
 const table: { readonly screens: readonly { readonly name: string }[] } = await import(
   new URL('../../console/src/screens.ts', import.meta.url).href
@@ -9,15 +10,44 @@ export const screenNames: readonly string[] = table.screens.map(({ name }) => na
 
 /** Goes to a screen and waits until it shows what it has asked for. */
 export async function visit(page: Page, path: string): Promise<void> {
+  pendingOf(page);
   const here = new URL(page.url());
   here.hash = `#/${path}`;
   await page.goto(here.href);
   await shown(page);
 }
 
-/** Waits until nothing is on its way any more. */
+/** What each page has asked for and not yet had; streams, which never end, aside. */
+const pending = new WeakMap<Page, Set<Request>>();
+
+function pendingOf(page: Page): Set<Request> {
+  const known = pending.get(page);
+  if (known !== undefined) return known;
+  const requests = new Set<Request>();
+  pending.set(page, requests);
+  page.on('request', (request) => {
+    if (request.headers().accept !== 'text/event-stream') requests.add(request);
+  });
+  for (const end of ['requestfinished', 'requestfailed'] as const) {
+    page.on(end, (request: Request) => requests.delete(request));
+  }
+  return requests;
+}
+
+/** Waits until nothing is on its way any more, and two looks in a row show the same. */
 export async function shown(page: Page): Promise<void> {
+  const requests = pendingOf(page);
   await page.locator('h1').first().waitFor();
-  await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
-  await page.waitForLoadState('networkidle');
+  let before = '';
+  await eventually(
+    async () => {
+      await page.getByRole('status', { name: 'Loading' }).first().waitFor({ state: 'detached' });
+      const now = await page.locator('#app').innerHTML();
+      const isSame = now === before;
+      before = now;
+      return isSame && requests.size === 0;
+    },
+    (isDone) => isDone,
+    10_000,
+  );
 }

@@ -89,7 +89,6 @@ test('Escape takes back, also when the focus goes; a bad value says at the field
   await page.getByRole('alert').getByText('Name must be a text of 1 to 255 characters.').waitFor();
   assert.equal(await page.getByLabel('Name of Bells', { exact: true }).getAttribute('aria-invalid'), 'true');
   await page.getByLabel('Add a project').click();
-  assert.equal(sent.length, 1, 'what is wrong is not sent again by going away from it');
   await page.getByLabel('Name of Bells', { exact: true }).press('Escape');
 
   await (await opened(page, 'Due of Bells')).fill('2027-04-19');
@@ -98,6 +97,8 @@ test('Escape takes back, also when the focus goes; a bad value says at the field
   await page.getByLabel('Due of Bells', { exact: true }).fill('2027-04-21');
   await page.keyboard.press('Enter');
   await row(page, 'Bells').getByText('21 Apr 2027').waitFor();
+  const wanted = [{ project_name: ' ' }, { due_date: '20270419' }, { due_date: '20270421' }];
+  assert.deepEqual(sent, wanted, 'what is wrong is not sent again by going away from it');
 });
 
 test('two people edit one project: what the other has changed stays, and nobody is overwritten unasked', async (t) => {

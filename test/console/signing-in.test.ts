@@ -176,7 +176,7 @@ test('over plain http from elsewhere a banner says that others can read along; o
 
   const baseUrl = 'http://calendar.acme.test';
   const far = await sqlite.testService(t, { options: { baseUrl } });
-  const theirs = await open({ as: null });
+  const theirs = await open({ as: null, expects: /calendar\.acme\.test|Cross-Origin-Opener-Policy/ });
   // No name has to be looked up: the browser is answered by the service on this machine.
   await theirs.context().route(`${baseUrl}/**`, async (route) => {
     const url = route.request().url().replace(baseUrl, far.service.url);

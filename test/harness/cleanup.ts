@@ -13,6 +13,15 @@ export function atEnd(context: Cleanup, close: () => unknown): void {
   const stack = [close];
   stacks.set(context, stack);
   context.after(async () => {
-    for (let next = stack.pop(); next !== undefined; next = stack.pop()) await next();
+    const faults: unknown[] = [];
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      try {
+        await next();
+      } catch (error) {
+        // What was opened before is closed nevertheless, or the process would never end.
+        faults.push(error);
+      }
+    }
+    if (faults.length > 0) throw faults[0];
   });
 }

@@ -8,6 +8,7 @@ import { rawRequest } from '../harness/raw.ts';
 import { consoleRows, publicRows } from '../harness/rows.ts';
 import { browserHeaders } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
+import { startTarget } from '../harness/target.ts';
 
 /** No id of any noun: none of them counts so far. */
 const NEVER_ISSUED = '9007199254740991';
@@ -19,11 +20,17 @@ for (const { test, testService } of stores) {
   const own = await carillon.signIn(owner);
   const stranger = await carillon.signIn(await carillon.account('other.test'));
   const every = [...publicRows, ...consoleRows];
+  const target = await startTarget({ after });
   let hooks = 0;
   const ids = await furnish(owner, carillon, () => {
     hooks += 1;
-    return `http://127.0.0.1:9/${hooks}`;
+    return target.at(`/${hooks}`);
   });
+  // Its test has had its answer: from here on nothing changes by itself.
+  await eventually(
+    () => owner.carillon.deliveries.get(ids.delivery_id),
+    ({ state }) => state !== 'owed',
+  );
 
   const pathOf = (row: Route, idOf: (name: string) => string) =>
     row.path.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name));

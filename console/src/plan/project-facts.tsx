@@ -3,13 +3,36 @@ import type { Project, ProjectChanges } from '../../../src/sdk/projects.ts';
 import { client } from '../client.ts';
 import { dayOf } from '../days.ts';
 import { Badge } from '../design/state.tsx';
+import { counted, type Deletable, inputOf, theirs } from './deleting.tsx';
 import { Due } from './due.tsx';
 import { choice, day, type Fact, type Kept, text } from './facts.tsx';
 
-export const projects: Kept<Project, ProjectChanges> = {
+export const projects: Kept<Project, ProjectChanges> & Deletable<Project> = {
   noun: client.projects,
   idOf: ({ project_id }) => project_id,
   nameOf: ({ project_name }) => project_name,
+  async consequence({ project_id }) {
+    const of = { project_id, limit: 1 };
+    const [tasks, events] = (await Promise.all([client.tasks.list(of), client.events.list(of)])).map(
+      ({ paging }) => paging.total_records,
+    );
+    if (tasks === undefined || events === undefined || tasks + events === 0) return undefined;
+    return {
+      yes: tasks === 0 ? 'Delete' : `Delete with ${counted(tasks, 'task')}`,
+      text: (
+        <>
+          {tasks > 0 && <p>{theirs(tasks, 'task')} and all subtasks go with it.</p>}
+          {events > 0 && (
+            <p>
+              {theirs(events, 'event')} on the calendar {events === 1 ? 'stays' : 'stay'}, without a project.
+            </p>
+          )}
+          <p>This cannot be taken back. Archived, it would be out of the way and nothing would be lost.</p>
+        </>
+      ),
+    };
+  },
+  again: (project) => client.projects.create(inputOf(project)),
 };
 
 /** The states a project can be in, each with the flags that make it. */

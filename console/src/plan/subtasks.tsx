@@ -1,15 +1,13 @@
 import { useEffect } from 'preact/hooks';
-import type { Subtask } from '../../../src/sdk/subtasks.ts';
 import type { Task } from '../../../src/sdk/tasks.ts';
 import { faultIn } from '../changes.ts';
 import { client } from '../client.ts';
 import { AddLine } from '../design/add-line.tsx';
 import { Button } from '../design/button.tsx';
 import { Note, Waiting } from '../design/state.tsx';
-import { tell } from '../design/toast.tsx';
-import { attempt } from '../load.ts';
 import { People } from './assigned.tsx';
 import { tickSubtask } from './completing.ts';
+import { useDelete } from './deleting.tsx';
 import { FactField } from './facts.tsx';
 import { useRecords } from './records.ts';
 import { subtaskFacts, subtasks } from './task-facts.tsx';
@@ -35,13 +33,7 @@ export function Subtasks({ task, turn }: SubtasksProps) {
   useEffect(() => {
     if (task.completed === '1') for (const row of records.rows ?? []) records.put({ ...row, completed: '1' });
   }, [task.completed]);
-  const remove = async (subtask: Subtask) => {
-    records.drop(subtask);
-    const undo = () => attempt(async () => records.append(await createAgain(subtask)));
-    const isGone = await attempt(() => client.subtasks.delete(subtask.subtask_id));
-    if (isGone) tell(`“${subtask.subtask_name}” deleted.`, { undo });
-    else records.reload();
-  };
+  const deleting = useDelete(subtasks, { onGone: records.drop, onBack: records.append });
   return (
     <div class="subtasks">
       {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
@@ -65,7 +57,7 @@ export function Subtasks({ task, turn }: SubtasksProps) {
                 look="quiet"
                 icon="trash"
                 label={`Delete ${subtask.subtask_name}`}
-                onClick={() => void remove(subtask)}
+                onClick={() => deleting.begin(subtask)}
               />
             </li>
           ))}
@@ -78,15 +70,4 @@ export function Subtasks({ task, turn }: SubtasksProps) {
       />
     </div>
   );
-}
-
-/** A deleted subtask, made anew with what it was. */
-function createAgain({ task_id, users, ...fields }: Subtask): Promise<Subtask> {
-  const { subtask_name, description, color, notes, start_date, due_date, ongoing, estimated_hours } = fields;
-  const { subtask_order, active, important, completed, progress, recurring } = fields;
-  return client.subtasks.create(task_id, {
-    ...{ subtask_name, description, color, notes, start_date, due_date, ongoing, estimated_hours },
-    ...{ subtask_order, active, important, completed, progress, recurring },
-    users: users.map(({ user_id }) => user_id),
-  });
 }

@@ -2,19 +2,30 @@ import type { Subtask, SubtaskChanges } from '../../../src/sdk/subtasks.ts';
 import type { Task, TaskChanges } from '../../../src/sdk/tasks.ts';
 import { client } from '../client.ts';
 import { dayOf } from '../days.ts';
+import { counted, type Deletable, inputOf, theirs } from './deleting.tsx';
 import { Due, Percent } from './due.tsx';
 import { choice, day, type Fact, type Kept, text } from './facts.tsx';
 
-export const tasks: Kept<Task, TaskChanges> = {
+export const tasks: Kept<Task, TaskChanges> & Deletable<Task> = {
   noun: client.tasks,
   idOf: ({ task_id }) => task_id,
   nameOf: ({ task_name }) => task_name,
+  async consequence({ task_id }) {
+    const { paging } = await client.subtasks.list({ task_id, limit: 1 });
+    const count = paging.total_records;
+    if (count === 0) return undefined;
+    const text = `${theirs(count, 'subtask')} ${count === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
+    return { yes: `Delete with ${counted(count, 'subtask')}`, text };
+  },
+  again: (task) => client.tasks.create(task.project_id, inputOf(task)),
 };
 
-export const subtasks: Kept<Subtask, SubtaskChanges> = {
+export const subtasks: Kept<Subtask, SubtaskChanges> & Deletable<Subtask> = {
   noun: client.subtasks,
   idOf: ({ subtask_id }) => subtask_id,
   nameOf: ({ subtask_name }) => subtask_name,
+  consequence: async () => undefined,
+  again: (subtask) => client.subtasks.create(subtask.task_id, inputOf(subtask)),
 };
 
 type Dated = { readonly due_date: string };

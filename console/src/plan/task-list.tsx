@@ -1,21 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { Project } from '../../../src/sdk/projects.ts';
 import type { Task, TaskFilters } from '../../../src/sdk/tasks.ts';
-import { faultIn } from '../changes.ts';
 import { client } from '../client.ts';
 import { plusDays, SOON_DAYS, today } from '../days.ts';
-import { AddLine } from '../design/add-line.tsx';
-import { Button } from '../design/button.tsx';
 import { Choice, Select } from '../design/field.tsx';
 import { Menu } from '../design/menu.tsx';
 import { Empty } from '../design/page.tsx';
-import { Pager } from '../design/pager.tsx';
-import { Badge, Note, Waiting } from '../design/state.tsx';
+import { Badge } from '../design/state.tsx';
 import { go, place, setQuery, to } from '../router.ts';
 import { People } from './assigned.tsx';
 import { completeTask, reopenTask } from './completing.ts';
-import { useDeleteTask } from './delete-task.tsx';
+import { useDelete } from './deleting.tsx';
 import { FactField } from './facts.tsx';
+import { chosen, Narrow, RecordList, Unseen } from './record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
 import { Subtasks } from './subtasks.tsx';
 import { TagFilter, Tags } from './tags.tsx';
@@ -46,21 +43,18 @@ const orders = [
   { value: 'progress', text: 'By progress' },
 ] as const;
 
-type Order = (typeof orders)[number]['value'];
-
 const plain = (day: string) => day.replaceAll('-', '');
 
 /** What the address asks for; `projectId` where only the tasks of one project are in view. */
 export function taskFilters(projectId = place.value.query.get('project') ?? ''): TaskFilters {
-  const { query } = place.value;
-  const order = orders.find(({ value }) => value !== '' && value === query.get('order'))?.value;
-  const view = views[(query.get('view') ?? 'open') as View] ?? views.open;
-  const tag = query.get('tag') ?? '';
+  const order = chosen('order', orders) ?? '';
+  const view = views[chosen('view', viewOptions) ?? 'open'];
+  const tag = place.value.query.get('tag') ?? '';
   return {
     ...view.filters(),
     ...(projectId !== '' && { project_id: projectId }),
     ...(tag !== '' && { tag }),
-    ...(order !== undefined && order !== '' && { order }),
+    ...(order !== '' && { order }),
     limit: PAGE_SIZE,
     offset: pageOffset(),
   };
@@ -77,24 +71,19 @@ type TaskListProps = {
 
 /** Tasks, a page of them at a time: looked through, changed, completed and added where they stand. */
 export function TaskList({ projects, projectId, onCount = () => {} }: TaskListProps) {
-  const { query } = place.value;
   const filters = taskFilters(projectId);
   const records = useRecords((signal) => client.tasks.list(filters, { signal }), [filters], tasks.idOf);
-  const deleting = useDeleteTask({
-    onGone: (task) => {
-      records.drop(task);
-      onCount();
-    },
-    onBack: (task) => {
-      records.append(task);
-      onCount();
-    },
-  });
-  const chosen = query.get('project') ?? '';
-  const [target, setTarget] = useState(chosen);
-  const addTo = projectId ?? (target || chosen || projects?.[0]?.project_id);
-  const view = (query.get('view') ?? 'open') as View;
+  const change = (show: (task: Task) => void) => (task: Task) => {
+    show(task);
+    onCount();
+  };
+  const deleting = useDelete(tasks, { onGone: change(records.drop), onBack: change(records.append) });
+  const narrowed = projectId ?? place.value.query.get('project') ?? '';
+  const [target, setTarget] = useState('');
+  const addTo = narrowed || target || projects?.[0]?.project_id;
+  const view = chosen('view', viewOptions) ?? 'open';
   const named = (projects ?? []).map(({ project_id, project_name }) => ({ value: project_id, text: project_name }));
+  const isOfAll = projectId === undefined;
   return (
     <section class="stack" aria-label="Tasks">
       <div class="row filters">
@@ -104,102 +93,58 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
           options={viewOptions}
           onChange={(next) => setQuery({ view: next === 'open' ? '' : next, page: '' })}
         />
-        {projectId === undefined && (
-          <Select
-            label="Project"
-            hideLabel
-            value={chosen}
-            options={[{ value: '', text: 'All projects' }, ...named]}
-            onChange={(project) => setQuery({ project, page: '' })}
-          />
-        )}
-        <Select<Order>
-          label="Order"
-          hideLabel
-          value={filters.order ?? ''}
-          options={orders}
-          onChange={(order) => setQuery({ order, page: '' })}
-        />
+        {isOfAll && <Narrow name="project" label="Project" options={[{ value: '', text: 'All projects' }, ...named]} />}
+        <Narrow name="order" label="Order" options={orders} />
         <TagFilter />
       </div>
-      {records.fault !== undefined && (
-        <Note tone="bad">
-          {records.fault} <Button onClick={records.reload}>Try again</Button>
-        </Note>
-      )}
-      <div class="card" aria-busy={records.isLoading}>
-        {records.rows === undefined && records.fault === undefined && (
-          <div class="card-waiting">
-            <Waiting />
-          </div>
+      <RecordList
+        records={records}
+        words={['task', 'tasks']}
+        columns={[
+          <Unseen key="tick">Completed</Unseen>,
+          'Task',
+          ...(isOfAll ? ['Project', 'Due', 'Progress', 'Assigned'] : ['Due', 'Assigned']),
+        ]}
+        empty={<NoTasks view={view} needsProject={isOfAll && projects?.length === 0} />}
+        row={(task) => (
+          <TaskRow
+            key={task.task_id}
+            task={task}
+            hasProject={isOfAll}
+            onChange={records.put}
+            onDelete={() => deleting.begin(task)}
+            onCount={onCount}
+          />
         )}
-        {records.rows?.length === 0 && <NoTasks view={view} />}
-        {records.rows !== undefined && records.rows.length > 0 && (
-          <table class="table plan">
-            <caption class="hidden-text">{views[view]?.text ?? 'Open'} tasks</caption>
-            <thead>
-              <tr>
-                <th>
-                  <span class="hidden-text">Completed</span>
-                </th>
-                <th>Task</th>
-                {projectId === undefined && <th>Project</th>}
-                <th>Due</th>
-                {projectId === undefined && <th>Progress</th>}
-                <th>Assigned</th>
-                <th>
-                  <span class="hidden-text">More</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {records.rows.map((task) => (
-                <TaskRow
-                  key={task.task_id}
-                  task={task}
-                  hasProject={projectId === undefined}
-                  onChange={records.put}
-                  onDelete={() => void deleting.begin(task)}
-                  onCount={onCount}
-                />
-              ))}
-            </tbody>
-          </table>
+        create={
+          addTo === undefined
+            ? undefined
+            : async (task_name) => {
+                const task = await client.tasks.create(addTo, { task_name });
+                onCount();
+                return task;
+              }
+        }
+      >
+        {narrowed === '' && addTo !== undefined && (
+          <Select label="Into the project" hideLabel value={addTo} options={named} onChange={setTarget} />
         )}
-        {addTo !== undefined && (
-          <AddLine
-            label="Add a task"
-            explain={(error) => faultIn(error, 'Name')}
-            onAdd={async (task_name) => {
-              records.append(await client.tasks.create(addTo, { task_name }));
-              onCount();
-            }}
-          >
-            {projectId === undefined && (
-              <Select label="Into the project" hideLabel value={addTo} options={named} onChange={setTarget} />
-            )}
-          </AddLine>
-        )}
-        {projectId === undefined && projects?.length === 0 && (
-          <p class="card-foot soft">
-            A task belongs to a project. <a href={to('projects')}>Create a project</a> first.
-          </p>
-        )}
-      </div>
-      {records.rows !== undefined && (
-        <Pager
-          paging={records.paging}
-          words={['task', 'tasks']}
-          shown={records.rows.length}
-          onPage={(page) => setQuery({ page: page === 1 ? '' : String(page) })}
-        />
-      )}
+      </RecordList>
       {deleting.question}
     </section>
   );
 }
 
-function NoTasks({ view }: { readonly view: View }) {
+function NoTasks({ view, needsProject }: { readonly view: View; readonly needsProject: boolean }) {
+  if (needsProject) {
+    return (
+      <Empty icon="folder" title="A task belongs to a project">
+        <p>
+          <a href={to('projects')}>Create a project</a> first; its tasks can then be written down here or there.
+        </p>
+      </Empty>
+    );
+  }
   if (view === 'late') return <Empty icon="check" title="Nothing is late" />;
   if (view === 'soon') return <Empty icon="clock" title="Nothing is due in the next seven days" />;
   return (

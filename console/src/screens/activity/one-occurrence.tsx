@@ -19,6 +19,9 @@ import { behind, urgencyOf } from './live.ts';
 const SOON_MS = 1_000;
 const LATER_MS = 5_000;
 
+/** Owed for so long without an attempt, it is not its turn. */
+const WAITING_MS = 20_000;
+
 /** Hooks whose attempts are looked up; one occurrence may be owed to very many. */
 const MOST_HOOKS = 20;
 
@@ -151,6 +154,15 @@ function OfHook({ told, detail }: { readonly told: ToldHook; readonly detail: De
 /** What it has come to. */
 function Last({ told }: { readonly told: ToldHook }) {
   if (told.state === 'owed') {
+    const isWaiting = told.attempts === '0' && Date.now() - (momentOf(told.owed_at)?.getTime() ?? 0) > WAITING_MS;
+    if (isWaiting) {
+      return (
+        <Step tone="info" title="Waits its turn">
+          Something before it is owed to <a href={to('hooks', told.hook_id)}>this hook</a>, which is failing. Once that
+          is answered with 200, this is sent at once.
+        </Step>
+      );
+    }
     return (
       <Step tone="info" title={told.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
         It stays owed until it is answered with 200, or its hook ends.

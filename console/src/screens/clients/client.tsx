@@ -9,11 +9,11 @@ import { Page } from '../../design/page.tsx';
 import { Badge, Note, Waiting } from '../../design/state.tsx';
 import { useLoaded } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
+import { useDelete } from '../../plan/deleting.tsx';
 import { FactField, Facts } from '../../plan/facts.tsx';
 import { projects, stateOf } from '../../plan/project-facts.tsx';
 import { PAGE_SIZE, useRecords } from '../../plan/records.ts';
 import { go, to } from '../../router.ts';
-import { useDeleteClient } from './deleting.tsx';
 import { clientFacts, clients } from './facts.tsx';
 import '../../plan/plan.css';
 
@@ -32,7 +32,7 @@ export function ClientPage({ clientId }: { readonly clientId: string }) {
 }
 
 function OneClient({ record, onChange }: { readonly record: Client; readonly onChange: (record: Client) => void }) {
-  const deleting = useDeleteClient({
+  const deleting = useDelete(clients, {
     onGone: () => go(to('clients')),
     onBack: ({ client_id }) => go(to('clients', client_id)),
   });
@@ -44,7 +44,7 @@ function OneClient({ record, onChange }: { readonly record: Client; readonly onC
     <Page
       title={client_name}
       lead="Client"
-      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => void deleting.begin(record)} />}
+      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
       calls={[
         { says: 'Read this client', method: 'GET', path: `/clients/${client_id}`, sdk: `clients.get('${client_id}')` },
         {

@@ -1,20 +1,16 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Client, ClientFilters } from '../../../../src/sdk/clients.ts';
-import { faultIn } from '../../changes.ts';
 import { client } from '../../client.ts';
-import { AddLine } from '../../design/add-line.tsx';
-import { Button } from '../../design/button.tsx';
-import { Select, TextField } from '../../design/field.tsx';
+import { TextField } from '../../design/field.tsx';
 import { Menu } from '../../design/menu.tsx';
 import { Empty, Page } from '../../design/page.tsx';
-import { Pager } from '../../design/pager.tsx';
-import { Note, Waiting } from '../../design/state.tsx';
+import { useDelete } from '../../plan/deleting.tsx';
 import { FactField } from '../../plan/facts.tsx';
+import { chosen, Narrow, queryOf, RecordList } from '../../plan/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
 import { go, place, setQuery, to } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
 import { ClientPage } from './client.tsx';
-import { useDeleteClient } from './deleting.tsx';
 import { clientFacts, clients } from './facts.tsx';
 import '../../plan/plan.css';
 
@@ -22,8 +18,6 @@ const orders = [
   { value: '', text: 'By name' },
   { value: 'latest', text: 'Newest first' },
 ] as const;
-
-type Order = (typeof orders)[number]['value'];
 
 /** How long somebody pauses before what they wrote is searched for. */
 const PAUSE_MS = 150;
@@ -34,7 +28,7 @@ function filtersHere(): ClientFilters {
   const part = query.get('name') ?? '';
   return {
     ...(part !== '' && { client_name: part }),
-    order: query.get('order') === 'latest' ? 'latest' : 'clientname',
+    order: chosen('order', orders) || 'clientname',
     limit: PAGE_SIZE,
     offset: pageOffset(),
   };
@@ -48,8 +42,7 @@ export default function Clients({ rest: [clientId] }: ScreenProps) {
 function AllClients() {
   const filters = filtersHere();
   const records = useRecords((signal) => client.clients.list(filters, { signal }), [filters], clients.idOf);
-  const deleting = useDeleteClient({ onGone: records.drop, onBack: records.append });
-  const search = new URLSearchParams(Object.entries(filters).map(([name, value]) => [name, String(value)]));
+  const deleting = useDelete(clients, { onGone: records.drop, onBack: records.append });
   return (
     <Page
       title="Clients"
@@ -58,7 +51,7 @@ function AllClients() {
         {
           says: 'List these clients',
           method: 'GET',
-          path: `/clients?${search}`,
+          path: `/clients?${queryOf(filters)}`,
           sdk: `clients.list(${JSON.stringify(filters)})`,
         },
         {
@@ -72,26 +65,13 @@ function AllClients() {
     >
       <div class="row filters">
         <Search />
-        <Select<Order>
-          label="Order"
-          hideLabel
-          value={filters.order === 'latest' ? 'latest' : ''}
-          options={orders}
-          onChange={(order) => setQuery({ order, page: '' })}
-        />
+        <Narrow name="order" label="Order" options={orders} />
       </div>
-      {records.fault !== undefined && (
-        <Note tone="bad">
-          {records.fault} <Button onClick={records.reload}>Try again</Button>
-        </Note>
-      )}
-      <section class="card" aria-label="Clients" aria-busy={records.isLoading}>
-        {records.rows === undefined && records.fault === undefined && (
-          <div class="card-waiting">
-            <Waiting />
-          </div>
-        )}
-        {records.rows?.length === 0 && (
+      <RecordList
+        records={records}
+        words={['client', 'clients']}
+        columns={['Client', 'Email', 'Telephone', 'State']}
+        empty={
           <Empty
             icon="archive"
             title={
@@ -100,47 +80,12 @@ function AllClients() {
           >
             <p>A client is whom projects are for. Write a name below; how to reach them can follow.</p>
           </Empty>
+        }
+        row={(row) => (
+          <ClientRow key={row.client_id} row={row} onChange={records.put} onDelete={() => deleting.begin(row)} />
         )}
-        {records.rows !== undefined && records.rows.length > 0 && (
-          <table class="table plan">
-            <caption class="hidden-text">Clients</caption>
-            <thead>
-              <tr>
-                <th>Client</th>
-                <th>Email</th>
-                <th>Telephone</th>
-                <th>State</th>
-                <th>
-                  <span class="hidden-text">More</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {records.rows.map((row) => (
-                <ClientRow
-                  key={row.client_id}
-                  row={row}
-                  onChange={records.put}
-                  onDelete={() => void deleting.begin(row)}
-                />
-              ))}
-            </tbody>
-          </table>
-        )}
-        <AddLine
-          label="Add a client"
-          explain={(error) => faultIn(error, 'Name')}
-          onAdd={async (client_name) => records.append(await client.clients.create({ client_name }))}
-        />
-      </section>
-      {records.rows !== undefined && (
-        <Pager
-          paging={records.paging}
-          words={['client', 'clients']}
-          shown={records.rows.length}
-          onPage={(page) => setQuery({ page: page === 1 ? '' : String(page) })}
-        />
-      )}
+        create={(client_name) => client.clients.create({ client_name })}
+      />
       {deleting.question}
     </Page>
   );
@@ -184,7 +129,7 @@ function ClientRow({ row, onChange, onDelete }: ClientRowProps) {
       <td class="where">
         <FactField {...shared} fact={clientFacts.email} />
       </td>
-      <td class="when">
+      <td class="where">
         <FactField {...shared} fact={clientFacts.tel} />
       </td>
       <td class="state">

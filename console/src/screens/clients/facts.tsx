@@ -1,12 +1,21 @@
 import type { Client, ClientChanges } from '../../../../src/sdk/clients.ts';
 import { client } from '../../client.ts';
 import { Badge } from '../../design/state.tsx';
+import { type Deletable, inputOf, theirs } from '../../plan/deleting.tsx';
 import { choice, type Kept, text } from '../../plan/facts.tsx';
 
-export const clients: Kept<Client, ClientChanges> = {
+export const clients: Kept<Client, ClientChanges> & Deletable<Client> = {
   noun: client.clients,
   idOf: ({ client_id }) => client_id,
   nameOf: ({ client_name }) => client_name,
+  async consequence({ client_id }) {
+    const { paging } = await client.projects.list({ client_id, limit: 1 });
+    const count = paging.total_records;
+    if (count === 0) return undefined;
+    const text = `${theirs(count, 'project')} ${count === 1 ? 'stays' : 'stay'}, without a client.`;
+    return { yes: 'Delete', text: `${text} This cannot be taken back. On hold, nothing would be lost.` };
+  },
+  again: (record) => client.clients.create(inputOf(record)),
 };
 
 const states = [

@@ -92,7 +92,7 @@ function Unfolded({ delivery, told, isHookEnded, target, onDone }: RowProps) {
 export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
   if (delivery.attempts.length === 0) return <p class="soft">Nothing has been sent yet.</p>;
   return (
-    <div class="table-scroll">
+    <section class="table-scroll" aria-label="Attempts" tabIndex={0}>
       <table class="table">
         <thead>
           <tr>
@@ -117,7 +117,7 @@ export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }
 

@@ -10,12 +10,12 @@ import { useLoaded } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
 import { People } from '../../plan/assigned.tsx';
 import { useClients } from '../../plan/choices.ts';
+import { useDelete } from '../../plan/deleting.tsx';
 import { Percent } from '../../plan/due.tsx';
 import { colour, FactField, Facts } from '../../plan/facts.tsx';
 import { clientFact, projectFacts, projects } from '../../plan/project-facts.tsx';
 import { TaskList } from '../../plan/task-list.tsx';
 import { go, to } from '../../router.ts';
-import { useDeleteProject } from './deleting.tsx';
 import { useProgress } from './progress.ts';
 import '../../plan/plan.css';
 
@@ -40,7 +40,7 @@ type OneProjectProps = { readonly project: Project; readonly onChange: (project:
 function OneProject({ project, onChange }: OneProjectProps) {
   const [turn, setTurn] = useState(0);
   const clients = useClients();
-  const deleting = useDeleteProject({
+  const deleting = useDelete(projects, {
     onGone: () => go(to('projects')),
     onBack: ({ project_id }) => go(to('projects', project_id)),
   });
@@ -57,7 +57,7 @@ function OneProject({ project, onChange }: OneProjectProps) {
           {project.client_id !== '0' && <a href={to('clients', project.client_id)}>{project.client_name}</a>}
         </span>
       }
-      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => void deleting.begin(project)} />}
+      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(project)} />}
       calls={[
         {
           says: 'Read this project',

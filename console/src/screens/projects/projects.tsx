@@ -1,23 +1,19 @@
 import type { Project, ProjectFilters } from '../../../../src/sdk/projects.ts';
-import { faultIn } from '../../changes.ts';
 import { client } from '../../client.ts';
-import { AddLine } from '../../design/add-line.tsx';
-import { Button } from '../../design/button.tsx';
 import { Dot } from '../../design/colour.tsx';
-import { Choice, Select } from '../../design/field.tsx';
+import { Choice } from '../../design/field.tsx';
 import { Menu } from '../../design/menu.tsx';
 import { Empty, Page } from '../../design/page.tsx';
-import { Pager } from '../../design/pager.tsx';
-import { Note, Waiting } from '../../design/state.tsx';
 import { useClients } from '../../plan/choices.ts';
+import { useDelete } from '../../plan/deleting.tsx';
 import { Percent } from '../../plan/due.tsx';
 import { type Fact, FactField } from '../../plan/facts.tsx';
 import { clientFact, projectFacts, projects, stateOptions } from '../../plan/project-facts.tsx';
+import { chosen, Narrow, queryOf, RecordList } from '../../plan/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
 import { TagFilter, Tags } from '../../plan/tags.tsx';
 import { go, place, setQuery, to } from '../../router.ts';
 import type { ScreenProps } from '../../screens.ts';
-import { useDeleteProject } from './deleting.tsx';
 import { type Progress, useProgress } from './progress.ts';
 import { ProjectPage } from './project.tsx';
 import '../../plan/plan.css';
@@ -34,19 +30,17 @@ const orders = [
   { value: 'progress', text: 'By progress set by hand' },
 ] as const;
 
-type Order = (typeof orders)[number]['value'];
-
 /** What the address asks for. */
 function filtersHere(): ProjectFilters {
   const { query } = place.value;
-  const order = orders.find(({ value }) => value !== '' && value === query.get('order'))?.value;
-  const view = views.find(({ value }) => value === query.get('view'))?.value ?? 'open';
+  const order = chosen('order', orders) ?? '';
+  const view = chosen('view', views) ?? 'open';
   const [clientId, tag] = [query.get('client') ?? '', query.get('tag') ?? ''];
   return {
     ...(view !== 'all' && { status: view }),
     ...(clientId !== '' && { client_id: clientId }),
     ...(tag !== '' && { tag }),
-    ...(order !== undefined && order !== '' && { order }),
+    ...(order !== '' && { order }),
     limit: PAGE_SIZE,
     offset: pageOffset(),
   };
@@ -58,14 +52,12 @@ export default function Projects({ rest: [projectId] }: ScreenProps) {
 }
 
 function AllProjects() {
-  const { query } = place.value;
   const filters = filtersHere();
   const clients = useClients();
   const records = useRecords((signal) => client.projects.list(filters, { signal }), [filters], projects.idOf);
   const progress = useProgress(records.rows ?? []);
-  const deleting = useDeleteProject({ onGone: records.drop, onBack: records.append });
+  const deleting = useDelete(projects, { onGone: records.drop, onBack: records.append });
   const named = (clients.data ?? []).map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
-  const search = new URLSearchParams(Object.entries(filters).map(([name, value]) => [name, String(value)]));
   return (
     <Page
       title="Projects"
@@ -74,7 +66,7 @@ function AllProjects() {
         {
           says: 'List these projects',
           method: 'GET',
-          path: `/projects?${search}`,
+          path: `/projects?${queryOf(filters)}`,
           sdk: `projects.list(${JSON.stringify(filters)})`,
         },
         {
@@ -93,95 +85,42 @@ function AllProjects() {
           options={views}
           onChange={(view) => setQuery({ view: view === 'open' ? '' : view, page: '' })}
         />
-        <Select
+        <Narrow
+          name="client"
           label="Client"
-          hideLabel
-          value={query.get('client') ?? ''}
           options={[{ value: '', text: 'All clients' }, { value: '0', text: 'Without a client' }, ...named]}
-          onChange={(chosen) => setQuery({ client: chosen, page: '' })}
         />
-        <Select<Order>
-          label="Order"
-          hideLabel
-          value={filters.order ?? ''}
-          options={orders}
-          onChange={(order) => setQuery({ order, page: '' })}
-        />
+        <Narrow name="order" label="Order" options={orders} />
         <TagFilter />
       </div>
-      {records.fault !== undefined && (
-        <Note tone="bad">
-          {records.fault} <Button onClick={records.reload}>Try again</Button>
-        </Note>
-      )}
-      <section class="card" aria-label="Projects" aria-busy={records.isLoading}>
-        {records.rows === undefined && records.fault === undefined && (
-          <div class="card-waiting">
-            <Waiting />
-          </div>
-        )}
-        {records.rows?.length === 0 && (
+      <RecordList
+        records={records}
+        words={['project', 'projects']}
+        columns={['Project', 'Client', 'Due', 'Progress', 'State']}
+        empty={
           <Empty icon="folder" title={filters.status === 'open' ? 'No open projects' : 'No projects here'}>
             <p>
               A project holds tasks, gives events a colour, and may belong to a client. Write its name below, and it is
               there.
             </p>
           </Empty>
+        }
+        row={(project) => (
+          <ProjectRow
+            key={project.project_id}
+            project={project}
+            progress={progress.get(project.project_id)}
+            client={clientFact(clients.data, project)}
+            onChange={records.put}
+            onDelete={() => deleting.begin(project)}
+          />
         )}
-        {records.rows !== undefined && records.rows.length > 0 && (
-          <table class="table plan">
-            <caption class="hidden-text">Projects</caption>
-            <thead>
-              <tr>
-                <th>Project</th>
-                <th>Client</th>
-                <th>Due</th>
-                <th>Progress</th>
-                <th>State</th>
-                <th>
-                  <span class="hidden-text">More</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {records.rows.map((project) => (
-                <ProjectRow
-                  key={project.project_id}
-                  project={project}
-                  progress={progress.get(project.project_id)}
-                  client={clientFact(clients.data, project)}
-                  onChange={records.put}
-                  onDelete={() => void deleting.begin(project)}
-                />
-              ))}
-            </tbody>
-          </table>
-        )}
-        <AddLine
-          label="Add a project"
-          explain={(error) => faultIn(error, 'Name')}
-          onAdd={async (project_name) =>
-            records.append(await client.projects.create({ project_name, ...ofClient(query) }))
-          }
-        />
-      </section>
-      {records.rows !== undefined && (
-        <Pager
-          paging={records.paging}
-          words={['project', 'projects']}
-          shown={records.rows.length}
-          onPage={(page) => setQuery({ page: page === 1 ? '' : String(page) })}
-        />
-      )}
+        // What is added while one client's projects are in view is for that client.
+        create={(project_name) => client.projects.create({ project_name, client_id: filters.client_id })}
+      />
       {deleting.question}
     </Page>
   );
-}
-
-/** What is added while one client's projects are in view is for that client. */
-function ofClient(query: URLSearchParams) {
-  const client_id = query.get('client') ?? '';
-  return client_id === '' ? {} : { client_id };
 }
 
 type ProjectRowProps = {

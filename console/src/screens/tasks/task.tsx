@@ -9,7 +9,7 @@ import { Moment } from '../../moments.tsx';
 import { People } from '../../plan/assigned.tsx';
 import { useProjects } from '../../plan/choices.ts';
 import { completeTask, reopenTask } from '../../plan/completing.ts';
-import { useDeleteTask } from '../../plan/delete-task.tsx';
+import { useDelete } from '../../plan/deleting.tsx';
 import { choice, FactField, Facts } from '../../plan/facts.tsx';
 import { Subtasks } from '../../plan/subtasks.tsx';
 import { taskFacts, tasks } from '../../plan/task-facts.tsx';
@@ -33,7 +33,7 @@ export function TaskPage({ taskId }: { readonly taskId: string }) {
 function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (task: Task) => void }) {
   const [turn, setTurn] = useState(0);
   const projects = useProjects();
-  const deleting = useDeleteTask({
+  const deleting = useDelete(tasks, {
     onGone: () => go(to('projects', task.project_id)),
     onBack: ({ task_id }) => go(to('tasks', task_id)),
   });
@@ -67,7 +67,7 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
           >
             {isDone ? 'Open again' : 'Complete'}
           </Button>
-          <Button look="danger" icon="trash" label="Delete" onClick={() => void deleting.begin(task)} />
+          <Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(task)} />
         </>
       }
       calls={[

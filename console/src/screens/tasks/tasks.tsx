@@ -1,5 +1,6 @@
 import { Page } from '../../design/page.tsx';
 import { useProjects } from '../../plan/choices.ts';
+import { queryOf } from '../../plan/record-list.tsx';
 import { TaskList, taskFilters } from '../../plan/task-list.tsx';
 import type { ScreenProps } from '../../screens.ts';
 import { TaskPage } from './task.tsx';
@@ -12,7 +13,6 @@ export default function Tasks({ rest: [taskId] }: ScreenProps) {
 function AllTasks() {
   const projects = useProjects();
   const filters = taskFilters();
-  const query = new URLSearchParams(Object.entries(filters).map(([name, value]) => [name, String(value)]));
   const addTo = filters.project_id ?? projects.data?.[0]?.project_id ?? '1';
   return (
     <Page
@@ -22,7 +22,7 @@ function AllTasks() {
         {
           says: 'List these tasks',
           method: 'GET',
-          path: `/tasks?${query}`,
+          path: `/tasks?${queryOf(filters)}`,
           sdk: `tasks.list(${JSON.stringify(filters)})`,
         },
         {

@@ -1,0 +1,188 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { Page } from 'playwright-core';
+import { startProcess } from '../demo/started.ts';
+import { systemClock } from '../src/clock.ts';
+import { Inserter } from '../src/transfer/insert.ts';
+import { startBrowser } from '../test/harness/chromium.ts';
+import { openAt } from '../test/harness/database.ts';
+import { keepResults, latencies } from './measured.ts';
+
+// How long somebody waits for a month of the calendar, in a real browser: from the click on "Next month" until its
+// events are painted, in a small account and in one of a million events.
+const { values } = parseArgs({ options: { samples: { type: 'string', default: '24' } } });
+const SAMPLES = Number(values.samples);
+
+/** How many events, spread evenly over so many years around today. */
+const accounts = [
+  { events: 1_000, years: 1 },
+  { events: 1_000_000, years: 50 },
+];
+const PROJECTS = 24;
+const ROWS_A_WRITE = 5_000;
+const DAY_MS = 86_400_000;
+const PASSPHRASE = 'correct horse battery staple';
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+/** The same numbers in every run. */
+function chance(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+const dayOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
+
+/** An event as people have them: most take a day or a few hours, some a week, a few a season. */
+function eventRow(event_id: number, years: number, next: () => number) {
+  const startMs = Date.now() + (next() - 0.5) * years * 365.25 * DAY_MS;
+  const start = dayOf(startMs);
+  const kind = next();
+  const days = kind < 0.4 ? 0 : kind < 0.7 ? 0 : kind < 0.98 ? 1 + Math.floor(next() * 6) : Math.floor(next() * 90);
+  const hour = 8 + Math.floor(next() * 10);
+  const clock = (at: number) => `${String(at).padStart(2, '0')}:00:00`;
+  const isTimed = kind < 0.4;
+  return {
+    event_id,
+    account_id: 1,
+    event_name: `Release of version ${event_id}`,
+    start_date: `${start} ${isTimed ? clock(hour) : '00:00:00'}`,
+    due_date: `${dayOf(startMs + days * DAY_MS)} ${isTimed ? clock(hour + 1) : '00:00:00'}`,
+    project_id: Math.floor(next() * (PROJECTS + 1)),
+    date_created: systemClock.now(),
+    date_modified: null,
+    user_id: 1,
+  };
+}
+
+async function fill(database: string, { events, years }: (typeof accounts)[number]): Promise<void> {
+  const closing: (() => unknown)[] = [];
+  const store = await openAt({ after: (close: () => unknown) => void closing.push(close) }, database);
+  const inserter = new Inserter();
+  const next = chance(1);
+  for (let begin = 1; begin <= events; begin += ROWS_A_WRITE) {
+    const count = Math.min(ROWS_A_WRITE, events - begin + 1);
+    const rows = Array.from({ length: count }, (_, index) => eventRow(begin + index, years, next));
+    await store.write((tx) => inserter.insert(tx.queries, 'events', rows));
+  }
+  for (const close of closing.reverse()) await close();
+}
+
+/** In the page: notes the moment of a click or of a change of address, and of the frame that shows the month. */
+function watchPaint(): void {
+  const measured = globalThis as unknown as { begin(): void; painted: Promise<[first: number, whole: number]> };
+  measured.begin = () => {
+    const calendar = () => document.querySelector<HTMLElement>('.calendar');
+    const before = document.querySelector('h1')?.textContent;
+    const { promise, resolve } = Promise.withResolvers<[number, number]>();
+    measured.painted = promise;
+    let startedAt = 0;
+    const start = (event: Event) => {
+      startedAt = event.timeStamp;
+    };
+    addEventListener('click', start, { capture: true, once: true });
+    addEventListener('hashchange', start, { capture: true, once: true });
+    let first = 0;
+    const look = () => {
+      const isOther = startedAt > 0 && document.querySelector('h1')?.textContent !== before;
+      const isWhole = isOther && calendar()?.dataset.shown !== '';
+      const hasEvents = isOther && document.querySelector('.board .ec-event') !== null;
+      const { port1, port2 } = new MessageChannel();
+      // A message is delivered when this frame has been painted.
+      port1.onmessage = () => {
+        const elapsed = performance.now() - startedAt;
+        if (first === 0 && hasEvents) first = elapsed;
+        if (isWhole && hasEvents) resolve([first, elapsed]);
+        else requestAnimationFrame(look);
+      };
+      port2.postMessage(undefined);
+    };
+    requestAnimationFrame(look);
+  };
+}
+
+async function measure(page: Page, act: () => Promise<unknown>): Promise<[number, number]> {
+  await page.evaluate('begin()');
+  await act();
+  return (await page.evaluate('painted')) as [number, number];
+}
+
+async function signedIn(baseUrl: string, invitation: string): Promise<{ page: Page; close: () => Promise<void> }> {
+  const browser = await startBrowser();
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-GB' });
+  const answer = await context.request.post(`${baseUrl}/console/welcome`, {
+    headers: { origin: baseUrl, 'sec-fetch-site': 'same-origin' },
+    data: { token: invitation.split('/').at(-1), passphrase: PASSPHRASE },
+  });
+  if (!answer.ok()) throw new Error(await answer.text());
+  const page = await context.newPage();
+  await page.addInitScript(watchPaint);
+  await page.goto(`${baseUrl}/#/calendar`);
+  return { page, close: () => browser.close() };
+}
+
+const results: Record<string, object> = {};
+for (const account of accounts) {
+  const folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
+  const database = `sqlite:${join(folder, 'carillon.db')}`;
+  const first = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0' });
+  const domain = first.domain ?? '';
+  await first.stop('SIGTERM');
+  await fill(database, account);
+  const service = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0' });
+  const { email } = await emailOf(service.baseUrl, domain, first.key ?? '');
+  const invite = ['users', 'invite', '--database', database, '--domain', domain, '--email', email, '--json'];
+  const { link } = JSON.parse(execFileSync(process.execPath, [main, ...invite], { encoding: 'utf8' }));
+  const { page, close } = await signedIn(service.baseUrl, link);
+  const next = page.getByRole('button', { name: 'Next month' });
+  const settled = () => page.waitForLoadState('networkidle').catch(() => undefined);
+  const ready = () => page.waitForSelector('.calendar[data-shown^="month"]');
+  await ready();
+  const inMonth = await page.evaluate(async () => {
+    const from = new Date().toISOString().slice(0, 8);
+    const call = `console/api/events?start_from=${from.replaceAll('-', '')}01&start_to=${from.replaceAll('-', '')}28&limit=1`;
+    return ((await (await fetch(call)).json()) as { paging: { total_records: number } }).paging.total_records;
+  });
+  // Somebody looks at a month before they go on; the next one has come meanwhile.
+  const nexts: number[] = [];
+  for (let sample = 0; sample < SAMPLES; sample += 1) {
+    await page.waitForTimeout(700);
+    await settled;
+    nexts.push((await measure(page, () => next.click()))[1]);
+  }
+  // Somebody goes to a month that nobody has asked for.
+  const jumps: [number, number][] = [];
+  const year = new Date().getFullYear();
+  for (let sample = 0; sample < SAMPLES; sample += 1) {
+    const far = account.years === 1 ? year : year - 20 + Math.floor((sample * 40) / SAMPLES);
+    const date = `${far}-${String(((sample * 5) % 12) + 1).padStart(2, '0')}-01`;
+    jumps.push(await measure(page, () => page.evaluate((to) => location.assign(`#/calendar?date=${to}`), date)));
+    await page.waitForTimeout(700);
+  }
+  const came = {
+    eventsInMonth: inMonth,
+    nextMonthMs: latencies(nexts),
+    unaskedFirstMs: latencies(jumps.map(([firstMs]) => firstMs)),
+    unaskedWholeMs: latencies(jumps.map(([, wholeMs]) => wholeMs)),
+  };
+  results[`${account.events} events over ${account.years} years`] = came;
+  process.stdout.write(
+    `${account.events} events, ${inMonth} in 28 days: next month p50 ${came.nextMonthMs.p50} ms, p95 ${came.nextMonthMs.p95}; ` +
+      `unasked: first events p50 ${came.unaskedFirstMs.p50}, p95 ${came.unaskedFirstMs.p95}; whole p50 ${came.unaskedWholeMs.p50}, p95 ${came.unaskedWholeMs.p95}\n`,
+  );
+  await close();
+  await service.stop('SIGTERM');
+  rmSync(folder, { recursive: true, force: true });
+}
+keepResults('month-paint', results);
+
+async function emailOf(baseUrl: string, domain: string, key: string): Promise<{ email: string }> {
+  const answer = await fetch(`${baseUrl}/v2/user`, { headers: { domain, key } });
+  return ((await answer.json()) as { data: { email: string } }).data;
+}

@@ -1,0 +1,70 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Deletes } from '../../../src/sdk/resource.ts';
+import type { Assigned } from '../../../src/sdk/wire.ts';
+import { Ask } from '../design/dialog.tsx';
+import { tell } from '../design/toast.tsx';
+import { attempt } from '../load.ts';
+
+/** What follows from a deletion, where that is more than the record's end. */
+export type Consequence = { readonly yes: string; readonly text: ComponentChildren };
+
+/** How records of a noun are deleted, and brought back. */
+export type Deletable<T> = {
+  readonly noun: Deletes;
+  idOf(record: T): string;
+  nameOf(record: T): string;
+  /** What else goes or changes with it; undefined when nothing does. */
+  consequence(record: T): Promise<Consequence | undefined>;
+  /** Makes it anew with what it was. */
+  again(record: T): Promise<T>;
+};
+
+type Ends<T> = {
+  /** Shows that it is gone. */
+  readonly onGone: (record: T) => void;
+  /** Shows that it is there again, under another id. */
+  readonly onBack: (record: T) => void;
+};
+
+/** Deletes records: at once and with a way back where nothing hangs on one, else after a question. */
+export function useDelete<T>({ noun, idOf, nameOf, consequence, again }: Deletable<T>, { onGone, onBack }: Ends<T>) {
+  const [asked, setAsked] = useState<{ readonly record: T } & Consequence>();
+  const remove = async (record: T, said: { readonly undo?: () => void }) => {
+    if (!(await attempt(() => noun.delete(idOf(record))))) return;
+    onGone(record);
+    tell(`“${nameOf(record)}” deleted.`, said);
+  };
+  const begin = (record: T) =>
+    void attempt(async () => {
+      const found = await consequence(record);
+      if (found !== undefined) setAsked({ record, ...found });
+      else await remove(record, { undo: () => void attempt(async () => onBack(await again(record))) });
+    });
+  const question = asked !== undefined && (
+    <Ask
+      title={`Delete “${nameOf(asked.record)}”?`}
+      yes={asked.yes}
+      onYes={() => void remove(asked.record, {})}
+      onClose={() => setAsked(undefined)}
+    >
+      {asked.text}
+    </Ask>
+  );
+  return { begin, question };
+}
+
+/**
+ * What a record is made anew from: everything that it was. What the service itself gives a record, it does not take.
+ * The creator is whoever brings it back: the first one may be no user any more.
+ */
+export function inputOf<T extends { readonly user_id: string; readonly users?: readonly Assigned[] }>(record: T) {
+  const { user_id: _, users = [], ...rest } = record;
+  return { ...rest, users: users.map(({ user_id }) => user_id) };
+}
+
+/** So many of something, with its word: `1 task`, `3 tasks`. */
+export const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
+
+/** Those of a record: `Its task`, `Its 3 tasks`. */
+export const theirs = (count: number, word: string) => (count === 1 ? `Its ${word}` : `Its ${counted(count, word)}`);

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { consoleOf, openConsole, type Window } from '../harness/browser.ts';
+import { type Example, startExample } from './example.ts';
+import { screenNames, shown, visit } from './pages.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+type Finding = {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+};
+
+/** What axe finds on a page as it stands, in short. */
+async function findings(page: Page, where: string): Promise<readonly string[]> {
+  const found = (await page.evaluate(`(async () => {
+    ${axe};
+    const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] });
+    return violations.map(({ id, nodes }) => ({
+      id, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
+    }));
+  })()`)) as readonly Finding[];
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${where}: ${id}: ${html.slice(0, 160)} ${failureSummary}`),
+  );
+}
+
+const looks: readonly (readonly [name: string, Window])[] = [
+  ['light and wide', { colorScheme: 'light', width: 1280, height: 860 }],
+  ['dark and narrow', { colorScheme: 'dark', width: 390, height: 844 }],
+  ['light and narrow', { colorScheme: 'light', width: 390, height: 844 }],
+  ['dark and wide', { colorScheme: 'dark', width: 1280, height: 860 }],
+];
+
+/** Dialogs and menus: on which screen, and what opens them. */
+const opened: readonly (readonly [screen: string, open: (page: Page) => Promise<void>])[] = [
+  ['keys', (page) => page.getByRole('button', { name: 'API call' }).click()],
+  ['keys', (page) => page.getByRole('button', { name: 'Issue a key' }).click()],
+  ['keys?state=ended', () => Promise.resolve()],
+  ['keys', (page) => page.getByRole('button', { name: 'What to do with Release bot' }).click()],
+  ['keys', (page) => pick(page, 'Release bot', 'Rename or narrow…')],
+  ['keys', (page) => pick(page, 'Release bot', 'Revoke…')],
+  ['people', (page) => page.getByRole('button', { name: 'Add somebody' }).click()],
+  ['people', (page) => pick(page, 'Priya Nair', 'Change…')],
+  ['people', (page) => pick(page, 'Priya Nair', 'New link…')],
+  ['people', (page) => pick(page, 'Priya Nair', 'Sessions…')],
+  ['people', (page) => pick(page, 'Priya Nair', 'Delete…')],
+];
+
+async function pick(page: Page, whose: string, item: string): Promise<void> {
+  await page.getByRole('button', { name: `What to do with ${whose}` }).click();
+  await page.getByRole('menuitem', { name: item }).click();
+}
+
+/** The addresses that the first of everything has. */
+async function inDepth({ owner: { carillon } }: Example): Promise<readonly string[]> {
+  const [project, task, client, hook] = await Promise.all([
+    carillon.projects.list({ limit: 1 }),
+    carillon.tasks.list({ limit: 1 }),
+    carillon.clients.list({ limit: 1 }),
+    carillon.hooks.list(),
+  ]);
+  return [
+    `projects/${project.data[0]?.project_id}`,
+    `tasks/${task.data[0]?.task_id}`,
+    `clients/${client.data[0]?.client_id}`,
+    ...hook.data.map(({ id }) => `hooks/${id}`),
+  ];
+}
+
+test('axe finds nothing on any screen of an account in use, in light and dark, wide and narrow', async (t) => {
+  const example = await startExample(t);
+  for (const [name, window] of looks) {
+    await t.test(name, async (t) => {
+      const page = await openConsole(t, example.service, { as: example.owner, ...window });
+      await shown(page);
+      const found: string[] = [];
+      for (const path of [...screenNames, ...(await inDepth(example))]) {
+        await visit(page, path);
+        found.push(...(await findings(page, path)));
+      }
+      for (const [screen, open] of opened) {
+        await visit(page, screen);
+        await open(page);
+        found.push(...(await findings(page, `${screen}: ${open}`)));
+        await page.reload();
+      }
+      assert.deepEqual(found, []);
+    });
+  }
+});
+
+test('axe finds nothing on the screens of an account where nothing is yet, nor before one is in', async (t) => {
+  const { service, owner, open } = await consoleOf(t, { as: null });
+  for (const [name, window] of looks) {
+    await t.test(name, async (t) => {
+      const out = await openConsole(t, service, { as: null, ...window });
+      await shown(out);
+      const found = [...(await findings(out, 'signing in'))];
+      await visit(out, 'welcome/leads-nowhere');
+      found.push(...(await findings(out, 'a link that leads nowhere')));
+      await visit(out, new URL(await service.link(owner)).hash.slice(2));
+      found.push(...(await findings(out, 'welcome')));
+      const page = await openConsole(t, service, { as: owner, ...window });
+      await shown(page);
+      for (const path of screenNames) {
+        await visit(page, path);
+        found.push(...(await findings(page, path)));
+      }
+      assert.deepEqual(found, []);
+    });
+  }
+  assert.ok(open !== undefined);
+});

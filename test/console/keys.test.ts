@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { consoleOf } from '../harness/browser.ts';
+import { eventually } from '../harness/eventually.ts';
+
+/** Issues a key in the dialog that is open, and answers it. */
+async function issue(page: Page): Promise<string> {
+  await page.getByRole('button', { name: 'Issue the key' }).click();
+  return (await page.getByRole('figure', { name: 'The key', exact: true }).locator('pre').textContent()) ?? '';
+}
+
+test('a key that was issued works as it was made: whose, what it may do, how long', async (t) => {
+  const { service, owner, page } = await consoleOf(t, { path: 'keys' });
+  const member = await service.user(owner, 'member');
+  await page.reload();
+  await page.getByRole('button', { name: 'Issue a key' }).click();
+  await page.getByLabel('What it is for').fill('Release bot');
+  await page.getByLabel('Whose key', { exact: true }).selectOption(member.userId);
+  await page.getByLabel('It works for').selectOption('other');
+  await page.getByLabel('How long').fill('12h');
+  // A key is never wider than its user, and a member changes nobody.
+  assert.equal(await page.getByLabel('Change People').isDisabled(), true);
+  await page.getByRole('button', { name: 'None' }).click();
+  assert.equal(await page.getByRole('button', { name: 'Issue the key' }).isDisabled(), true);
+  await page.getByLabel('Read Events').check();
+  await page.getByLabel('Change Events').check();
+  const key = await issue(page);
+
+  const bot = new Carillon({ baseUrl: service.baseUrl, auth: apiKey({ domain: owner.domain, key }) });
+  assert.equal((await bot.user.get()).user_id, member.userId);
+  await bot.events.create({ event_name: 'By the bot', start_date: '20270101', due_date: '20270101' });
+  await assert.rejects(bot.tasks.list(), { code: 'not_permitted' });
+  const issued = (await owner.carillon.keys.list()).data.find(({ label }) => label === 'Release bot');
+  assert.deepEqual(issued?.permissions, ['events:read', 'events:write']);
+  assert.notEqual(issued?.expires, '0000-00-00 00:00:00');
+});
+
+test('a wrong length of life is said at its field, and nothing that was entered is lost', async (t) => {
+  const { page } = await consoleOf(t, { path: 'keys' });
+  await page.getByRole('button', { name: 'Issue a key' }).click();
+  await page.getByLabel('What it is for').fill('Release bot');
+  await page.getByLabel('It works for').selectOption('other');
+  await page.getByLabel('How long').fill('soon');
+  await page.getByRole('button', { name: 'Issue the key' }).click();
+  await page.getByRole('alert').filter({ hasText: 'expires must be a duration' }).waitFor();
+  assert.equal(await page.getByLabel('What it is for').inputValue(), 'Release bot');
+});
+
+test('the key is shown once with a call that works, can be copied, and nothing of it stays in the browser', async (t) => {
+  const { page } = await consoleOf(t, { path: 'keys' });
+  await page.getByRole('button', { name: 'Issue a key' }).click();
+  const key = await issue(page);
+  assert.match(key, /^carillon_/);
+  await page.getByText('It is shown this once').waitFor();
+  const curl = (await page.getByRole('figure', { name: 'A call with the key' }).locator('pre').textContent()) ?? '';
+  assert.ok(curl.includes(key) && curl.includes('domain: acme.test') && curl.includes('/v2/user'));
+  await page.getByRole('figure', { name: 'The key', exact: true }).getByRole('button', { name: 'Copy' }).click();
+  await page.getByText('Copied.').waitFor();
+  assert.equal(await page.evaluate('navigator.clipboard.readText()'), key);
+  // A click beside it is soon made by mistake.
+  await page.mouse.click(5, 5);
+  await page.getByRole('button', { name: 'I have copied it' }).click();
+
+  assert.ok(!(await page.content()).includes(key));
+  const kept = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])');
+  assert.ok(!String(kept).includes('carillon_'), String(kept));
+  assert.deepEqual(await page.evaluate('indexedDB.databases()'), []);
+  await page.reload();
+  await page.getByRole('listitem').first().waitFor();
+  assert.ok(!(await page.content()).includes(key));
+});
+
+test('what is taken from a key is gone at once, and is not to be given back', async (t) => {
+  const { service, owner, page } = await consoleOf(t, { path: 'keys' });
+  const bot = await service.key(owner, { permissions: ['events:read', 'tasks:read'] });
+  await page.reload();
+  await page.getByRole('button', { name: 'What to do with test' }).click();
+  await page.getByRole('menuitem', { name: 'Rename or narrow…' }).click();
+  assert.equal(await page.getByLabel('Change Events').isDisabled(), true);
+  await page.getByLabel('What it is for').fill('Wall display');
+  await page.getByLabel('Read Tasks').uncheck();
+  await page.getByRole('button', { name: 'Take 1 permission away' }).click();
+  await page.getByText('Narrowed. It is in force already.').waitFor();
+  await page.getByRole('listitem').filter({ hasText: 'Wall display' }).getByText('Reads events').waitFor();
+  await bot.carillon.events.list();
+  await assert.rejects(bot.carillon.tasks.list(), { code: 'not_permitted' });
+});
+
+test('a key is revoked after a question, at once, and is listed among those that have ended', async (t) => {
+  const { service, owner, page } = await consoleOf(t, { path: 'keys' });
+  const bot = await service.key(owner, {});
+  await page.reload();
+  const opener = page.getByRole('button', { name: 'What to do with test' });
+  await opener.click();
+  await page.getByRole('menuitem', { name: 'Revoke…' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await bot.carillon.user.get();
+  await opener.click();
+  await page.getByRole('menuitem', { name: 'Revoke…' }).click();
+  await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+  await page.getByText('Revoked. Whoever calls with it is refused now.').waitFor();
+  await assert.rejects(bot.carillon.user.get(), { code: 'unauthorized' });
+  await page.getByRole('button', { name: 'Ended' }).click();
+  await page.getByRole('listitem').filter({ hasText: 'test' }).getByText('revoked').waitFor();
+  assert.match(page.url(), /state=ended/, 'what is shown can be sent as a link');
+});
+
+test('a member sees their own keys, and issues to nobody else', async (t) => {
+  const { service, owner, open } = await consoleOf(t);
+  const member = await service.user(owner, 'member');
+  const page = await open({ as: member, path: 'keys' });
+  await page.getByRole('listitem').filter({ hasText: 'test' }).waitFor();
+  assert.equal(await page.getByText('first key').count(), 0);
+  await page.getByRole('button', { name: 'Issue a key' }).click();
+  assert.equal(await page.getByLabel('Whose key', { exact: true }).count(), 0);
+});
+
+test('whoever loses their role sees so at the next click, and the screen for admins is gone', async (t) => {
+  const { service, owner, open } = await consoleOf(t);
+  const admin = await service.user(owner, 'admin');
+  const page = await open({ as: admin, path: 'people' });
+  await page.getByRole('listitem').first().waitFor();
+  await owner.carillon.users.update(admin.userId, { role: 'member' });
+  await page.reload();
+  await eventually(
+    () => page.getByRole('link', { name: 'People' }).count(),
+    (count) => count === 0,
+  );
+});
