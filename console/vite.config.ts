@@ -1,13 +1,17 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 
+/** What an event is drawn as: an element that may not be a button, which it is as well. */
+const ARTICLE = '<article><!></article>';
+
 /** The calendar comes as a script that sets a global name; a module of it can be imported, and loaded when it is needed. */
 const calendarAsModule: Plugin = {
   name: 'calendar-as-module',
   transform(code, id) {
     if (!id.includes('@event-calendar/build/dist/event-calendar.min.js')) return;
+    if (!code.includes(ARTICLE)) throw new Error('The calendar draws its events in another way than it did.');
     return {
-      code: `${code}\nexport const { create, destroy } = EventCalendar;`,
+      code: `${code.replace(ARTICLE, ARTICLE.replaceAll('article', 'div'))}\nexport const { create, destroy } = EventCalendar;`,
       map: null,
     };
   },

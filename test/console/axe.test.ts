@@ -37,6 +37,9 @@ const looks: readonly (readonly [name: string, Window])[] = [
 
 /** Dialogs and menus: on which screen, and what opens them. */
 const opened: readonly (readonly [screen: string, open: (page: Page) => Promise<void>])[] = [
+  ['calendar?view=week', () => Promise.resolve()],
+  ['calendar?view=day', () => Promise.resolve()],
+  ['calendar?view=list', () => Promise.resolve()],
   ['keys', (page) => page.getByRole('button', { name: 'API call' }).click()],
   ['keys', (page) => page.getByRole('button', { name: 'Issue a key' }).click()],
   ['keys?state=ended', () => Promise.resolve()],
@@ -94,7 +97,7 @@ test('axe finds nothing on any screen of an account in use, in light and dark, w
 });
 
 test('axe finds nothing on the screens of an account where nothing is yet, nor before one is in', async (t) => {
-  const { service, owner, open } = await consoleOf(t, { as: null });
+  const { service, owner } = await consoleOf(t, { as: null });
   for (const [name, window] of looks) {
     await t.test(name, async (t) => {
       const out = await openConsole(t, service, { as: null, ...window });
@@ -113,5 +116,4 @@ test('axe finds nothing on the screens of an account where nothing is yet, nor b
       assert.deepEqual(found, []);
     });
   }
-  assert.ok(open !== undefined);
 });

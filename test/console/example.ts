@@ -26,7 +26,7 @@ const TARGETS: Readonly<Record<string, { readonly ms: number; answer(now: number
   {
     'erp.acme.example': { ms: 34, answer: () => 200 },
     'chat.acme.example': { ms: 112, answer: () => 200 },
-    'reports.acme.example': { ms: 61, answer: (now) => (now > NOW - 50_000 ? 503 : 200) },
+    'reports.acme.example': { ms: 61, answer: (now) => (now > NOW - 61_000 ? 503 : 200) },
     'mirror.acme.example': { ms: 480, answer: (now) => (now > NOW - 30 * 60_000 ? 'timeout' : 200) },
     'old-crm.acme.example': { ms: 3, answer: (now) => (now > NOW - 9 * HOUR_MS ? 'refused' : 200) },
     'partner.example': { ms: 88, answer: (now) => (now > NOW - 4 * HOUR_MS ? 401 : 200) },
@@ -240,10 +240,10 @@ const HOOKS: readonly (readonly [host: string, kind: Kind])[] = [
   ['erp.acme.example', 'completed_task'],
   ['chat.acme.example', 'new_event'],
   ['chat.acme.example', 'new_task'],
-  ['reports.acme.example', 'completed_task'],
+  ['reports.acme.example', 'new_event'],
   ['mirror.acme.example', 'new_event'],
-  ['old-crm.acme.example', 'new_client'],
-  ['partner.example', 'new_project'],
+  ['old-crm.acme.example', 'new_event'],
+  ['partner.example', 'new_event'],
 ];
 
 /** Hooks, of which some will fail and some will end. */
@@ -275,13 +275,18 @@ async function workForADay(day: Day): Promise<void> {
   for (let turn = 0; clock.now() < NOW; turn += 1) {
     const isLastHour = clock.now() >= NOW - HOUR_MS;
     const line = lines[turn % lines.length];
-    const work = isLastHour ? (turn * 7) % 4 : 1 + ((turn * 5) % 6);
+    const isLast = clock.now() >= NOW - MINUTE_MS;
+    const work = isLast ? 2 : isLastHour ? (turn * turn + turn) % 3 : 6 + ((turn * turn * 5) % 17);
     for (let count = 0; count < work; count += 1) {
       const name = notes[(turn + count) % notes.length] ?? '';
       const at = `202612${String(8 + ((turn * 3 + count) % 20)).padStart(2, '0')}`;
       const { event_id } = await owner.carillon.events.create({ event_name: name, start_date: at, due_date: at });
       // Some of what was told is fetched, some is not.
       if (count % 2 === 0) await owner.carillon.events.get(event_id);
+      if (isLastHour) {
+        await settled(day);
+        await clock.advance(STEP_MS);
+      }
     }
     if (turn % 4 === 1) {
       await member.carillon.tasks.create(line?.projectId ?? '', {
@@ -299,11 +304,14 @@ async function workForADay(day: Day): Promise<void> {
         due_date: '20270131',
       });
     await settled(day);
-    await clock.advance(isLastHour ? MINUTE_MS : HOUR_MS);
+    await clock.advance(isLastHour ? MINUTE_MS - work * STEP_MS : HOUR_MS);
   }
 }
 
 const MINUTE_MS = 60_000;
+
+/** How long somebody takes for one thing. */
+const STEP_MS = 11_000;
 
 /** Until everything was told that can be at this moment. */
 async function settled({ owner }: Day): Promise<void> {

@@ -28,9 +28,8 @@ function pendingOf(page: Page): Set<Request> {
   page.on('request', (request) => {
     if (request.headers().accept !== 'text/event-stream') requests.add(request);
   });
-  for (const end of ['requestfinished', 'requestfailed'] as const) {
-    page.on(end, (request: Request) => requests.delete(request));
-  }
+  page.on('requestfinished', (request) => requests.delete(request));
+  page.on('requestfailed', (request) => requests.delete(request));
   return requests;
 }
 

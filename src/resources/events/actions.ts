@@ -1,3 +1,4 @@
+import type { Expression, SqlBool } from 'kysely';
 import type { Caller } from '../../access.ts';
 import { record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/fields.ts';
@@ -12,6 +13,7 @@ import { mustBeProject } from '../projects/actions.ts';
 import { mustBeInOrder } from '../spans.ts';
 import type { eventFields, eventFilters } from './schema.ts';
 import { eventFilters as filters } from './schema.ts';
+import { underWay } from './under-way.ts';
 
 type EventRow = Shown<typeof eventFields>;
 
@@ -21,8 +23,22 @@ export async function listEvents(
   given: Given<typeof eventFilters>,
   paging: Paging,
 ): Promise<Page<EventRow>> {
+  const conditions = conditionsOf(filters, given);
+  const { start_date_to, start_to = start_date_to, due_date_from, due_from = due_date_from, ...others } = given;
+  if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
+    const found = underWay(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
+    const bare = view.selectFrom('events').innerJoin(found, 'under_way.event_id', 'events.event_id');
+    const shown = bare.selectAll('events').orderBy('events.start_date').orderBy('events.event_id');
+    return pageOf(bare, shown, conditionsOf(filters, others), paging);
+  }
   const shown = view.selectFrom('events').selectAll('events').orderBy('events.start_date').orderBy('events.event_id');
-  return pageOf(view.selectFrom('events'), shown, conditionsOf(filters, given), paging);
+  return pageOf(view.selectFrom('events'), shown, [...conditions, ...implied(given)], paging);
+}
+
+/** What is due by a day has begun by then: with a first day, the list is a stretch of those in the order of their begin. */
+function implied({ from, start_from, to, due_to }: Given<typeof eventFilters>): Expression<SqlBool>[] {
+  const last = to ?? due_to;
+  return last === undefined || (from ?? start_from) === undefined ? [] : [filters.start_to.where(last)];
 }
 
 export async function getEvent(view: AccountView, eventId: number): Promise<EventRow> {

@@ -14,7 +14,7 @@ import { Notification } from '../hooks/delivery-row.tsx';
 import { sentence, Target } from '../hooks/parts.tsx';
 import { NEVER_READ, readingOf } from '../hooks/read-mark.tsx';
 import { adviceFor, counted, kindTitle, outcomeWords, pathOf } from '../hooks/words.ts';
-import { behind, urgencyOf } from './live.ts';
+import { behind, urgencyOf } from './entries.ts';
 
 const SOON_MS = 1_000;
 const LATER_MS = 5_000;

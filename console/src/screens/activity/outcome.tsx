@@ -5,7 +5,7 @@ import { lasting } from '../../moments.tsx';
 import { to } from '../../router.ts';
 import { ReadMark, readingOf } from '../hooks/read-mark.tsx';
 import { counted, hostOf, outcomeWords } from '../hooks/words.ts';
-import type { Entry } from './live.ts';
+import type { Entry } from './entries.ts';
 
 /** Hooks that are shown one by one; beyond them they are counted. */
 const MOST_SINGLE = 3;

@@ -2,7 +2,7 @@ import { Component } from 'preact';
 import { ClockTime } from '../../moments.tsx';
 import { to } from '../../router.ts';
 import { kindTitle, partsOf, pathOf } from '../hooks/words.ts';
-import type { Entry } from './live.ts';
+import type { Entry } from './entries.ts';
 import { Outcome } from './outcome.tsx';
 
 type RowProps = { readonly entry: Entry; readonly by: string | undefined };

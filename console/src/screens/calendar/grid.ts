@@ -257,7 +257,9 @@ export class CalendarGrid {
     const title = element('span', 'title', entry.title);
     if (entry.task !== undefined) return { domNodes: [taskSign(entry.task.completed === '1'), title] };
     if (entry.isAllDay) return { domNodes: [title] };
-    const time = element('time', 'time', view === 'month' ? startName(entry.start) : timeText);
+    // Drawn by the style: the name of the entry says when it is, in a longer form.
+    const time = element('time', 'time');
+    time.dataset.text = view === 'month' ? startName(entry.start) : timeText;
     return { domNodes: view === 'month' ? [time, title] : [title, time] };
   }
 

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Delivery, DeliveryDetail } from '../../../../src/sdk/deliveries.ts';
+import type { Attempt, Delivery, DeliveryDetail } from '../../../../src/sdk/deliveries.ts';
 import { client } from '../../client.ts';
 import { Code, curlOf } from '../../design/api-call.tsx';
 import { Button, ButtonLink } from '../../design/button.tsx';
@@ -92,33 +92,37 @@ function Unfolded({ delivery, told, isHookEnded, target, onDone }: RowProps) {
 export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
   if (delivery.attempts.length === 0) return <p class="soft">Nothing has been sent yet.</p>;
   return (
-    <section class="table-scroll" aria-label="Attempts" tabIndex={0}>
-      <table class="table">
-        <thead>
-          <tr>
-            <th>Attempt</th>
-            <th>Outcome</th>
-            <th class="end">Took</th>
-            <th>A failure</th>
-            <th>Why</th>
+    <table class="table attempts">
+      <thead>
+        <tr>
+          <th>Attempt</th>
+          <th>Outcome</th>
+          <th class="end">Took</th>
+          <th>A failure</th>
+          <th>Why</th>
+        </tr>
+      </thead>
+      <tbody>
+        {delivery.attempts.map((one, index) => (
+          <tr key={index}>
+            <td>
+              <ClockTime at={one.attempted_at} />
+            </td>
+            <td>{sentence(outcomeWords(one.outcome))}</td>
+            <td class="end number">{lasting(Number(one.milliseconds))}</td>
+            <td>{countedWords(one)}</td>
+            <td class="soft">{sentence(one.reason)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {delivery.attempts.map((one, index) => (
-            <tr key={index}>
-              <td>
-                <ClockTime at={one.attempted_at} />
-              </td>
-              <td>{sentence(outcomeWords(one.outcome))}</td>
-              <td class="end number">{lasting(Number(one.milliseconds))}</td>
-              <td>{one.outcome === '200' ? 'no' : one.counted === '1' ? 'counted' : 'not counted'}</td>
-              <td class="soft">{sentence(one.reason)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+        ))}
+      </tbody>
+    </table>
   );
+}
+
+/** Whether it counted among the failures; of a 200 there is nothing to say. */
+function countedWords({ outcome, counted }: Attempt): string {
+  if (outcome === '200') return '';
+  return counted === '1' ? 'counted' : 'not counted';
 }
 
 /** The notification as it went out, and the call that fetches its record. */

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import type { Field, Fields } from '../../src/http/fields.ts';
+import { clientFields } from '../../src/resources/clients/schema.ts';
+import { eventFields } from '../../src/resources/events/schema.ts';
+import { projectFields } from '../../src/resources/projects/schema.ts';
+import { subtaskFields } from '../../src/resources/subtasks/schema.ts';
+import { taskFields } from '../../src/resources/tasks/schema.ts';
+import { userFields } from '../../src/resources/users/schema.ts';
+import { consoleOf } from '../harness/browser.ts';
+import { hostileTexts } from './hostile-texts.ts';
+import { screenNames, shown, visit } from './pages.ts';
+
+/** Notices, from the first moment of every page, what must never happen. */
+const WATCH = `
+  globalThis.ran = 0;
+  globalThis.alert = globalThis.confirm = globalThis.prompt = () => { globalThis.ran += 1; };
+  globalThis.refused = [];
+  addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+    globalThis.refused.push(violatedDirective + ' ' + blockedURI);
+  });
+`;
+
+/** So many characters of a text, none of them halved. */
+function cut(text: string, most: number): string {
+  return [...text].slice(0, most).join('').trim();
+}
+
+/** Every field of a noun that takes a text of any kind, filled with this one. */
+function filled(fields: Fields, text: string): Readonly<Record<string, string>> {
+  const isOfAnyKind = ({ accepts }: Field) => accepts['x-text'] !== undefined && accepts.pattern === undefined;
+  const texts = Object.entries(fields).filter(([, field]) => field.mode === 'written' && isOfAnyKind(field));
+  assert.ok(texts.length > 0);
+  return Object.fromEntries(texts.map(([name, { accepts }]) => [name, cut(text, lengthOf(accepts['x-text']))]));
+}
+
+function lengthOf(limits: unknown): number {
+  assert.ok(typeof limits === 'object' && limits !== null && 'most' in limits);
+  return Number(limits.most);
+}
+
+type Seen = { readonly ran: number; readonly refused: readonly string[]; readonly overflow: number };
+
+async function seen(page: Page): Promise<Seen> {
+  return (await page.evaluate(`({
+    ran: globalThis.ran,
+    refused: globalThis.refused,
+    overflow: Math.max(
+      document.documentElement.scrollWidth - innerWidth,
+      ...[...document.querySelectorAll('main, dialog')].map((one) => one.scrollWidth - one.clientWidth),
+    ),
+  })`)) as Seen;
+}
+
+test('no text of a record, of a person or of a key runs, is refused by the policy, or breaks out of a page of 390 px', async (t) => {
+  const { owner, page, open } = await consoleOf(t, { as: null });
+  const { carillon } = owner;
+  for (const [index, text] of hostileTexts.entries()) {
+    const due_date = '20261120';
+    const { client_id } = await carillon.clients.create({ ...filled(clientFields, text), client_name: cut(text, 255) });
+    const { project_id } = await carillon.projects.create({
+      ...filled(projectFields, text),
+      project_name: cut(text, 255),
+      client_id,
+    });
+    await carillon.events.create({
+      ...filled(eventFields, text),
+      event_name: cut(text, 255),
+      start_date: '20261118',
+      due_date,
+      project_id,
+    });
+    const task = { ...filled(taskFields, text), task_name: cut(text, 255), due_date, users: [owner.userId] };
+    const { task_id } = await carillon.tasks.create(project_id, task);
+    await carillon.subtasks.create(task_id, { ...filled(subtaskFields, text), subtask_name: cut(text, 255) });
+    await carillon.keys.create({ label: cut(text, 255) });
+    const email = `${cut(text, 60).replace(/[\s@]/g, '/')}${index}@acme.test`;
+    await carillon.users.create({ ...filled(userFields, text), email });
+    const path = encodeURIComponent(cut(text, 60));
+    await carillon.hooks.create({ target_url: `http://127.0.0.1:9/${index}/${path}?q=${path}`, event: 'new_client' });
+  }
+  await carillon.users.update(owner.userId, filled(userFields, hostileTexts[0] ?? ''));
+  await page.close();
+
+  const narrow = await open({ as: owner, width: 390, height: 844 });
+  const dialogs: string[] = [];
+  narrow.on('dialog', (dialog) => {
+    dialogs.push(dialog.message());
+    void dialog.dismiss();
+  });
+  await narrow.addInitScript(WATCH);
+  await narrow.clock.setFixedTime(Date.UTC(2026, 10, 20, 10));
+  await narrow.reload();
+  await shown(narrow);
+  const [project, task, client, hook] = await Promise.all([
+    carillon.projects.list(),
+    carillon.tasks.list(),
+    carillon.clients.list(),
+    carillon.hooks.list(),
+  ]);
+  const paths = [
+    ...screenNames,
+    ...['day', 'week', 'list'].map((view) => `calendar?view=${view}`),
+    ...project.data.slice(0, 3).map(({ project_id }) => `projects/${project_id}`),
+    ...task.data.slice(0, 3).map(({ task_id }) => `tasks/${task_id}`),
+    ...client.data.map(({ client_id }) => `clients/${client_id}`),
+    ...hook.data.slice(0, 3).map(({ id }) => `hooks/${id}`),
+    `keys?q=${encodeURIComponent(hostileTexts[0] ?? '')}`,
+    `activity?kind=${encodeURIComponent(hostileTexts[0] ?? '')}`,
+    encodeURIComponent(hostileTexts[0] ?? ''),
+  ];
+  const found: string[] = [];
+  for (const path of paths) {
+    await visit(narrow, path);
+    const { ran, refused, overflow } = await seen(narrow);
+    if (ran > 0) found.push(`${path}: a payload ran`);
+    for (const what of refused) found.push(`${path}: ${what}`);
+    if (overflow > 0) found.push(`${path}: ${overflow} px beyond the page`);
+  }
+  assert.deepEqual(found, []);
+  assert.deepEqual(dialogs, []);
+});

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { consoleOf } from '../harness/browser.ts';
+import { screenNames, shown, visit } from './pages.ts';
+
+const KB = 1_000;
+
+/** The app with its calendar: what is loaded before somebody goes elsewhere. */
+const MOST_AT_FIRST = 90 * KB;
+
+/** What any other screen adds when somebody goes there. */
+const MOST_FOR_A_SCREEN = 15 * KB;
+
+const assets = new URL('../../console/dist/assets/', import.meta.url);
+
+/** What each script of the build is on the wire, by its name. */
+const sizes = new Map(
+  readdirSync(assets)
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => [name, gzipSync(readFileSync(new URL(name, assets)), { level: 9 }).length]),
+);
+
+const sum = (names: Iterable<string>) => [...names].reduce((total, name) => total + (sizes.get(name) ?? 0), 0);
+
+test('the app with its calendar is at most 90 KB of JavaScript, gzipped; every other screen comes when it is needed', async (t) => {
+  const { service, page } = await consoleOf(t);
+  await shown(page);
+  const loaded = new Set<string>();
+  page.context().on('request', (request) => {
+    assert.ok(request.url().startsWith(service.baseUrl), `nothing comes from elsewhere: ${request.url()}`);
+    if (request.resourceType() === 'script') loaded.add(request.url().split('/').at(-1) ?? '');
+  });
+  await page.reload();
+  await shown(page);
+  const first = new Set(loaded);
+  t.diagnostic(
+    `the app with its calendar: ${sum(first)} bytes in ${first.size} files; all of it: ${sum(sizes.keys())}`,
+  );
+  assert.ok(first.size > 0 && [...first].every((name) => sizes.has(name)));
+  assert.ok(sum(first) <= MOST_AT_FIRST, `${sum(first)} bytes`);
+  for (const name of screenNames) {
+    const before = sum(loaded);
+    await visit(page, name);
+    const added = sum(loaded) - before;
+    assert.ok(added <= MOST_FOR_A_SCREEN, `${name} adds ${added} bytes`);
+  }
+});
