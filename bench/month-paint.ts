@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { Page } from 'playwright-core';
 import { startProcess } from '../demo/started.ts';
 import { systemClock } from '../src/clock.ts';
 import { Inserter } from '../src/transfer/insert.ts';
@@ -16,6 +15,8 @@ import { keepResults, latencies } from './measured.ts';
 // events are painted, in a small account and in one of a million events.
 const { values } = parseArgs({ options: { samples: { type: 'string', default: '24' } } });
 const SAMPLES = Number(values.samples);
+
+type Page = Awaited<ReturnType<Awaited<ReturnType<typeof startBrowser>>['newPage']>>;
 
 /** How many events, spread evenly over so many years around today. */
 const accounts = [
@@ -74,39 +75,6 @@ async function fill(database: string, { events, years }: (typeof accounts)[numbe
   for (const close of closing.reverse()) await close();
 }
 
-/** In the page: notes the moment of a click or of a change of address, and of the frame that shows the month. */
-function watchPaint(): void {
-  const measured = globalThis as unknown as { begin(): void; painted: Promise<[first: number, whole: number]> };
-  measured.begin = () => {
-    const calendar = () => document.querySelector<HTMLElement>('.calendar');
-    const before = document.querySelector('h1')?.textContent;
-    const { promise, resolve } = Promise.withResolvers<[number, number]>();
-    measured.painted = promise;
-    let startedAt = 0;
-    const start = (event: Event) => {
-      startedAt = event.timeStamp;
-    };
-    addEventListener('click', start, { capture: true, once: true });
-    addEventListener('hashchange', start, { capture: true, once: true });
-    let first = 0;
-    const look = () => {
-      const isOther = startedAt > 0 && document.querySelector('h1')?.textContent !== before;
-      const isWhole = isOther && calendar()?.dataset.shown !== '';
-      const hasEvents = isOther && document.querySelector('.board .ec-event') !== null;
-      const { port1, port2 } = new MessageChannel();
-      // A message is delivered when this frame has been painted.
-      port1.onmessage = () => {
-        const elapsed = performance.now() - startedAt;
-        if (first === 0 && hasEvents) first = elapsed;
-        if (isWhole && hasEvents) resolve([first, elapsed]);
-        else requestAnimationFrame(look);
-      };
-      port2.postMessage(undefined);
-    };
-    requestAnimationFrame(look);
-  };
-}
-
 async function measure(page: Page, act: () => Promise<unknown>): Promise<[number, number]> {
   await page.evaluate('begin()');
   await act();
@@ -122,7 +90,7 @@ async function signedIn(baseUrl: string, invitation: string): Promise<{ page: Pa
   });
   if (!answer.ok()) throw new Error(await answer.text());
   const page = await context.newPage();
-  await page.addInitScript(watchPaint);
+  await page.addInitScript({ path: fileURLToPath(new URL('painted.js', import.meta.url)) });
   await page.goto(`${baseUrl}/#/calendar`);
   return { page, close: () => browser.close() };
 }
@@ -136,17 +104,15 @@ for (const account of accounts) {
   await first.stop('SIGTERM');
   await fill(database, account);
   const service = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0' });
-  const { email } = await emailOf(service.baseUrl, domain, first.key ?? '');
+  const headers = { domain, key: first.key ?? '' };
+  const email = await emailOf(service.baseUrl, headers);
   const invite = ['users', 'invite', '--database', database, '--domain', domain, '--email', email, '--json'];
   const { link } = JSON.parse(execFileSync(process.execPath, [main, ...invite], { encoding: 'utf8' }));
   const { page, close } = await signedIn(service.baseUrl, link);
   const next = page.getByRole('button', { name: 'Next month' });
   await page.waitForSelector('.calendar[data-shown^="month"]');
-  const inMonth = await page.evaluate(async () => {
-    const from = new Date().toISOString().slice(0, 8);
-    const call = `console/api/events?start_from=${from.replaceAll('-', '')}01&start_to=${from.replaceAll('-', '')}28&limit=1`;
-    return ((await (await fetch(call)).json()) as { paging: { total_records: number } }).paging.total_records;
-  });
+  const month = dayOf(Date.now()).slice(0, 7).replace('-', '');
+  const inMonth = await totalOf(service.baseUrl, headers, `start_from=${month}01&start_to=${month}28`);
   // Somebody looks at a month before they go on; the next one has come meanwhile.
   const nexts: number[] = [];
   for (let sample = 0; sample < SAMPLES; sample += 1) {
@@ -159,7 +125,7 @@ for (const account of accounts) {
     // Steps of five months never meet a neighbour of the one before, which has come by now.
     const monthsBack = 1 + ((sample * 5) % (account.years * 6));
     const date = dayOf(Date.now() - monthsBack * 30.44 * DAY_MS);
-    jumps.push(await measure(page, () => page.evaluate((to) => location.assign(`#/calendar?date=${to}`), date)));
+    jumps.push(await measure(page, () => page.evaluate(`location.assign('#/calendar?date=${date}')`)));
     await page.waitForTimeout(700);
   }
   const came = {
@@ -179,7 +145,12 @@ for (const account of accounts) {
 }
 keepResults('month-paint', results);
 
-async function emailOf(baseUrl: string, domain: string, key: string): Promise<{ email: string }> {
-  const answer = await fetch(`${baseUrl}/v2/user`, { headers: { domain, key } });
-  return ((await answer.json()) as { data: { email: string } }).data;
+async function emailOf(baseUrl: string, headers: Record<string, string>): Promise<string> {
+  const answer = await fetch(`${baseUrl}/v2/user`, { headers });
+  return ((await answer.json()) as { data: { email: string } }).data.email;
+}
+
+async function totalOf(baseUrl: string, headers: Record<string, string>, filters: string): Promise<number> {
+  const answer = await fetch(`${baseUrl}/v2/events?limit=1&${filters}`, { headers });
+  return ((await answer.json()) as { paging: { total_records: number } }).paging.total_records;
 }

@@ -73,14 +73,14 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
     first_name: 'Aiko',
     last_name: 'Sato',
   });
-  await issueKeys(owner);
+  const programs = await issueKeys(service, owner);
   const [member = owner] = people;
   await clock.advance(6 * DAY_MS);
   const lines = await enterSchedule(owner.carillon, [owner, ...people]);
   await enterMonth(owner.carillon, lines);
   await clock.advance(23 * DAY_MS);
   await makeHooks(owner, member);
-  await workForADay({ service, owner, member, lines, clock });
+  await workForADay({ service, owner, member, programs, lines, clock });
   const { console } = await signedIn(service, owner, clock.now());
   await console.invitations.create({ user_id: invited });
   return { service, owner, member };
@@ -121,12 +121,15 @@ const KEYS: readonly {
   { label: 'Leaked in a log', permissions: ['events:read'], expires: '' },
 ];
 
-/** Keys in every state. */
-async function issueKeys(owner: Person): Promise<void> {
+/** Keys in every state; answers who can call with each. */
+async function issueKeys({ baseUrl }: TestService, owner: Person): Promise<readonly Carillon[]> {
+  const programs: Carillon[] = [];
   for (const { label, permissions, expires } of KEYS) {
-    const { id } = await owner.carillon.keys.create({ label, permissions, expires });
+    const { id, key } = await owner.carillon.keys.create({ label, permissions, expires });
+    programs.push(new Carillon({ baseUrl, auth: apiKey({ domain: owner.domain, key }) }));
     if (label.startsWith('Leaked')) await owner.carillon.keys.revoke(id);
   }
+  return programs;
 }
 
 const COLOURS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed'];
@@ -264,19 +267,20 @@ type Day = {
   readonly service: TestService;
   readonly owner: Person;
   readonly member: Person;
+  readonly programs: readonly Carillon[];
   readonly lines: readonly Line[];
   readonly clock: TestClock;
 };
 
 /** Work through a day until now, so that deliveries have a past: hour by hour, at the end minute by minute. */
 async function workForADay(day: Day): Promise<void> {
-  const { owner, member, lines, clock } = day;
+  const { owner, member, programs, lines, clock } = day;
   const notes = ['Standup notes', 'Release call', 'Review of the backlog', 'Pairing', 'Docs hour'];
   for (let turn = 0; clock.now() < NOW; turn += 1) {
     const isLastHour = clock.now() >= NOW - HOUR_MS;
     const line = lines[turn % lines.length];
     const isLast = clock.now() >= NOW - MINUTE_MS;
-    const work = isLast ? 2 : isLastHour ? (turn * turn + turn) % 3 : 6 + ((turn * turn * 5) % 17);
+    const work = isLast ? 2 : isLastHour ? ((turn * 40_503) >> 4) % 4 : 6 + ((turn * turn * 5) % 17);
     for (let count = 0; count < work; count += 1) {
       const name = notes[(turn + count) % notes.length] ?? '';
       const at = `202612${String(8 + ((turn * 3 + count) % 20)).padStart(2, '0')}`;
@@ -288,6 +292,8 @@ async function workForADay(day: Day): Promise<void> {
         await clock.advance(STEP_MS);
       }
     }
+    await programs[0]?.user.get();
+    if (!isLastHour) await programs[1]?.user.get();
     if (turn % 4 === 1) {
       await member.carillon.tasks.create(line?.projectId ?? '', {
         task_name: `Follow up: ${notes[turn % 5]}`,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { openConsole, PASSPHRASE } from '../harness/browser.ts';
 import { type Example, NOW, startExample } from './example.ts';
 import { screenNames, shown, visit } from './pages.ts';
+import { withPalette } from './png.ts';
 
 // Takes a picture of every screen into docs/screens/: `npm run screens`, or `SCREENS=keys,people npm run screens` for some.
 
@@ -25,6 +26,12 @@ const states: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await page.getByRole('button', { name: 'Issue a key' }).click();
     await page.getByLabel('What it is for').fill('Release bot');
   },
+  hook: async (page) => {
+    await visit(page, 'hooks/6');
+  },
+  project: async (page) => {
+    await visit(page, 'projects/5');
+  },
   'api-call': async (page) => {
     await visit(page, 'keys');
     await page.getByRole('button', { name: 'API call' }).click();
@@ -35,7 +42,8 @@ const wanted = process.env.SCREENS?.split(',') ?? [];
 const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
 
 async function take(page: Page, name: string, look: string): Promise<void> {
-  await page.screenshot({ path: `${folder}/${name}-${look}.png`, animations: 'disabled', caret: 'hide' });
+  const png = await page.screenshot({ animations: 'disabled', caret: 'hide' });
+  writeFileSync(`${folder}/${name}-${look}.png`, withPalette(png));
 }
 
 /** Where else the owner is signed in. */

@@ -87,7 +87,8 @@ export const meanings = {
   'id or none': { takes: ['zero', 'empty', 'null'], unknown: ids },
   users: { takes: ['list', 'a list of users'], unknown: ['a list of unknown users'] },
   role: { takes: ['a role'] },
-  permissions: { takes: ['list', 'a list of permissions'] },
+  // In this order, since what a key may do only becomes less.
+  permissions: { takes: ['a list of permissions', 'list'] },
   expiry: { takes: ['a duration', 'a time', 'empty', 'null'] },
   kind: { takes: ['a kind'] },
   target: { takes: ['a target'] },
@@ -145,4 +146,5 @@ export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Rec
     fields: { label: 'text', permissions: 'permissions', user_id: 'id or none', expires: 'expiry' },
     least: {},
   },
+  'PUT /keys/{key_id}': { fields: { label: 'text', permissions: 'permissions' }, least: {} },
 };

@@ -36,9 +36,10 @@ export async function listEvents(
 }
 
 /** What is due by a day has begun by then: with a first day, the list is a stretch of those in the order of their begin. */
-function implied({ from, start_from, to, due_to }: Given<typeof eventFilters>): Expression<SqlBool>[] {
-  const last = to ?? due_to;
-  return last === undefined || (from ?? start_from) === undefined ? [] : [filters.start_to.where(last)];
+function implied(given: Given<typeof eventFilters>): Expression<SqlBool>[] {
+  const first = given.from ?? given.start_from ?? given.start_date_from;
+  const last = given.to ?? given.due_to ?? given.due_date_to;
+  return first === undefined || last === undefined ? [] : [filters.start_to.where(last)];
 }
 
 export async function getEvent(view: AccountView, eventId: number): Promise<EventRow> {

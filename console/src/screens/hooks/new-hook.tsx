@@ -173,8 +173,9 @@ function Preview({ kind, address }: { readonly kind: Kind; readonly address: str
           tells nothing.
         </li>
         <li>
-          <strong>401</strong> ends the hook. Any other answer is a failure: it is tried again after a minute, then
-          after two hours; the third in a row ends the hook, and <em>Restore</em> sends what was missed.
+          <strong>401</strong> ends the hook. Any other answer is a failure: the same is tried again twice, after a
+          minute and after two hours unless the operator chose otherwise. The third failure in a row ends the hook;{' '}
+          <em>Restore</em> sends what was missed.
         </li>
         <li>
           The same <code>webhook-id</code> may come twice: keep those you have seen.
