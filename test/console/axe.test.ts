@@ -40,22 +40,28 @@ const opened: readonly (readonly [screen: string, open: (page: Page) => Promise<
   ['calendar?view=week', () => Promise.resolve()],
   ['calendar?view=day', () => Promise.resolve()],
   ['calendar?view=list', () => Promise.resolve()],
-  ['keys', (page) => page.getByRole('button', { name: 'API call' }).click()],
-  ['keys', (page) => page.getByRole('button', { name: 'Issue a key' }).click()],
+  ['keys', (page) => openDialog(page, 'API call')],
+  ['keys', (page) => openDialog(page, 'Issue a key')],
   ['keys?state=ended', () => Promise.resolve()],
   ['keys', (page) => page.getByRole('button', { name: 'What to do with Release bot' }).click()],
   ['keys', (page) => pick(page, 'Release bot', 'Rename or narrow…')],
   ['keys', (page) => pick(page, 'Release bot', 'Revoke…')],
-  ['people', (page) => page.getByRole('button', { name: 'Add somebody' }).click()],
+  ['people', (page) => openDialog(page, 'Add somebody')],
   ['people', (page) => pick(page, 'Priya Nair', 'Change…')],
   ['people', (page) => pick(page, 'Priya Nair', 'New link…')],
   ['people', (page) => pick(page, 'Priya Nair', 'Sessions…')],
   ['people', (page) => pick(page, 'Priya Nair', 'Delete…')],
 ];
 
+async function openDialog(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name }).click();
+  await page.getByRole('dialog').waitFor();
+}
+
 async function pick(page: Page, whose: string, item: string): Promise<void> {
   await page.getByRole('button', { name: `What to do with ${whose}` }).click();
   await page.getByRole('menuitem', { name: item }).click();
+  await page.getByRole('dialog').waitFor();
 }
 
 /** The addresses that the first of everything has. */

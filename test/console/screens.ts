@@ -35,6 +35,7 @@ const states: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   'api-call': async (page) => {
     await visit(page, 'keys');
     await page.getByRole('button', { name: 'API call' }).click();
+    await page.getByRole('dialog').waitFor();
   },
 };
 

@@ -70,3 +70,36 @@ test('tokens.css alone names colours', () => {
   );
   assert.deepEqual(wrong, []);
 });
+
+test('a class is styled by one file, since the styles of every screen that was seen stay on the page', () => {
+  const styles = filesOf(/\.css$/).map(({ path, text }) => ({ path, classes: firstClassesOf(text) }));
+  const isShared = ({ path }: { path: string }) => !/^console\/src\/(screens|plan|telling)\//.test(path);
+  const shared = new Set(styles.filter(isShared).flatMap(({ classes }) => classes.map(({ name }) => name)));
+  const own = styles.filter((style) => !isShared(style));
+  const owners = Map.groupBy(
+    own.flatMap(({ path, classes }) => [...new Set(classes.map(({ name }) => name))].map((name) => ({ path, name }))),
+    ({ name }) => name,
+  );
+  const wrong = [
+    ...[...owners]
+      .filter(([name, all]) => all.length > 1 && !shared.has(name))
+      .map(([name, all]) => `.${name}: ${all.map(({ path }) => path).join(', ')}`),
+    ...own.flatMap(({ path, classes }) =>
+      classes
+        .filter(({ name, isAlone }) => isAlone && shared.has(name))
+        .map(({ name }) => `${path}: .${name} is shared`),
+    ),
+  ];
+  assert.ok(owners.size > 20);
+  assert.deepEqual(wrong, []);
+});
+
+/** The class that each selector begins with, and whether that is all of it. */
+function firstClassesOf(text: string): { name: string; isAlone: boolean }[] {
+  const rules = text.replace(/\/\*[\s\S]*?\*\//g, '').matchAll(/([^{};]+)\{/g);
+  const selectors = [...rules].flatMap(([, list = '']) => list.split(',').map((one) => one.trim()));
+  return selectors.flatMap((selector) => {
+    const name = /^[a-z]*\.([\w-]+)/.exec(selector)?.[1];
+    return name === undefined ? [] : [{ name, isAlone: selector === `.${name}` }];
+  });
+}

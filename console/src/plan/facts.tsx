@@ -139,7 +139,7 @@ type FactsProps<T, C> = Pick<FactFieldProps<T, C>, 'kept' | 'record' | 'onChange
 /** Everything that is known of a record, each beside its name. */
 export function Facts<T extends object, C extends object>({ facts, children, ...rest }: FactsProps<T, C>) {
   return (
-    <dl class="facts">
+    <dl class="plan-facts">
       {facts.map((fact) => (
         <div key={fact.label}>
           <dt>{fact.label}</dt>

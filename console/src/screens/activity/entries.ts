@@ -2,7 +2,7 @@ import type { Occurrence, ToldHook } from '../../../../src/sdk/activity.ts';
 import type { Notification } from '../../../../src/sdk/notifications.ts';
 import { kinds } from '../../../../src/sdk/wire.ts';
 import { momentOf } from '../../moments.tsx';
-import { readingOf } from '../hooks/read-mark.tsx';
+import { readingOf } from '../../telling/read-mark.tsx';
 
 /** Who has not come for a record by then is not waited for any more. */
 const LONGEST_READING_MS = 3_600_000;

@@ -4,7 +4,7 @@ import { Choice, Select } from '../../design/field.tsx';
 import { useLoaded } from '../../load.ts';
 import { setQuery } from '../../router.ts';
 import { isAdmin } from '../../session.ts';
-import { hostOf, kindTitle } from '../hooks/words.ts';
+import { hostOf, kindTitle } from '../../telling/words.ts';
 import type { Wanted } from './live.ts';
 
 const NOUNS = ['event', 'project', 'task', 'subtask', 'client', 'user'] as const;

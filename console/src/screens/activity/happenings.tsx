@@ -7,7 +7,7 @@ import { useLoaded } from '../../load.ts';
 import { nameOf } from '../../names.ts';
 import { place, setQuery, to } from '../../router.ts';
 import { me } from '../../session.ts';
-import { counted } from '../hooks/words.ts';
+import { counted } from '../../telling/words.ts';
 import { Filters, wantedIn } from './filters.tsx';
 import { Legend } from './legend.tsx';
 import { Live, MOST_KEPT, MOST_SHOWN, type Wanted } from './live.ts';
@@ -202,7 +202,7 @@ function Nothing({ wanted }: { readonly wanted: Wanted }) {
     <Empty icon="activity" title="Nothing has happened yet">
       <p>
         Create an event, and it stands here before you are back: who is told of it, what they answer, and whether they
-        fetch it.
+        come for it.
       </p>
       <ButtonLink href={to('calendar')}>Open the calendar</ButtonLink>
     </Empty>

@@ -1,5 +1,5 @@
 import { Badge } from '../../design/state.tsx';
-import { NEVER_READ } from '../hooks/read-mark.tsx';
+import { NEVER_READ } from '../../telling/read-mark.tsx';
 
 /** What the words on this page mean. */
 export function Legend() {

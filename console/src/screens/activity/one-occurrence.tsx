@@ -10,10 +10,10 @@ import { useLoaded } from '../../load.ts';
 import { ClockTime, lasting, momentOf } from '../../moments.tsx';
 import { to } from '../../router.ts';
 import { isAdmin } from '../../session.ts';
-import { Notification } from '../hooks/delivery-row.tsx';
-import { sentence, Target } from '../hooks/parts.tsx';
-import { NEVER_READ, readingOf } from '../hooks/read-mark.tsx';
-import { adviceFor, counted, kindTitle, outcomeWords, pathOf } from '../hooks/words.ts';
+import { Notification } from '../../telling/notification.tsx';
+import { sentence, Target } from '../../telling/parts.tsx';
+import { NEVER_READ, readingOf } from '../../telling/read-mark.tsx';
+import { adviceFor, counted, kindTitle, outcomeWords, pathOf } from '../../telling/words.ts';
 import { behind, urgencyOf } from './entries.ts';
 
 const SOON_MS = 1_000;

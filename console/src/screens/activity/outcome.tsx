@@ -3,8 +3,8 @@ import { kinds } from '../../../../src/sdk/wire.ts';
 import { Badge } from '../../design/state.tsx';
 import { lasting } from '../../moments.tsx';
 import { to } from '../../router.ts';
-import { ReadMark, readingOf } from '../hooks/read-mark.tsx';
-import { counted, hostOf, outcomeWords } from '../hooks/words.ts';
+import { ReadMark, readingOf } from '../../telling/read-mark.tsx';
+import { counted, hostOf, outcomeWords } from '../../telling/words.ts';
 import type { Entry } from './entries.ts';
 
 /** Hooks that are shown one by one; beyond them they are counted. */
@@ -48,12 +48,14 @@ function Summary({ deliveries }: { readonly deliveries: readonly ToldHook[] }) {
   const delivered = count(({ state }) => state === 'delivered');
   const owed = count(({ state }) => state === 'owed');
   const lost = deliveries.length - delivered - owed;
+  const read = count((told) => readingOf(told) === 'read');
   const unread = count((told) => readingOf(told) === 'never read');
   return (
     <span class="row told sum">
       {delivered > 0 && <Badge tone="good">{delivered} delivered</Badge>}
       {owed > 0 && <Badge tone="warn">{owed} owed</Badge>}
       {lost > 0 && <Badge tone="bad">{lost} undelivered</Badge>}
+      {read > 0 && <span class="mark read">{read} read</span>}
       {unread > 0 && <span class="mark unread">{unread} never read</span>}
       <span class="small soft">{counted(deliveries.length, 'hook')}</span>
     </span>

@@ -1,7 +1,7 @@
 import { Component } from 'preact';
 import { ClockTime } from '../../moments.tsx';
 import { to } from '../../router.ts';
-import { kindTitle, partsOf, pathOf } from '../hooks/words.ts';
+import { kindTitle, partsOf, pathOf } from '../../telling/words.ts';
 import type { Entry } from './entries.ts';
 import { Outcome } from './outcome.tsx';
 

@@ -3,7 +3,6 @@ import { today } from '../../days.ts';
 import { Button } from '../../design/button.tsx';
 import { Icon } from '../../design/icon.tsx';
 import type { Entry } from './entries.ts';
-import { entryName } from './grid.ts';
 import { longDay, shortDay, timesName, weekdayName } from './locale.ts';
 import { type Day, type Days, dayOf, everyDay, plusSeconds } from './times.ts';
 import './agenda.css';
@@ -64,7 +63,6 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKe
       type="button"
       class={`line ${task?.completed === '1' ? 'done' : ''}`}
       data-id={entry.id}
-      aria-label={entryName(entry)}
       style={colour === undefined ? {} : { '--colour': colour }}
       onClick={() => onOpen(entry)}
       onKeyDown={(pressed) => onKey(pressed, entry)}
@@ -73,6 +71,7 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKe
       <span class="time number">{whenOf(entry)}</span>
       <span class="title cut">{title}</span>
       <span class="project cut">{projectName}</span>
+      <span class="hidden-text">{longDay(dayOf(entry.start))}</span>
     </button>
   );
 }

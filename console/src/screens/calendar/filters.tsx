@@ -24,7 +24,7 @@ export function Filters({ held, projects, chosen, text, hasTasks }: Props) {
     setQuery({ projects: next.join(',') });
   };
   return (
-    <fieldset class="filters" aria-label="What is shown">
+    <fieldset class="calendar-filters" aria-label="What is shown">
       <label class="search">
         <Icon name="search" />
         <input

@@ -73,7 +73,7 @@ function taskSign(isDone: boolean): Element {
 }
 
 /** What an entry is, for those who hear it. */
-export function entryName(entry: Entry): string {
+function entryName(entry: Entry): string {
   const { task, event, title, projectName } = entry;
   const what = event === undefined ? `due ${longDay(dayOf(entry.start))}` : spanName(event);
   const kind = task === undefined ? '' : task.completed === '1' ? 'Completed task: ' : 'Task: ';

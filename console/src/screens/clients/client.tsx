@@ -94,7 +94,7 @@ function TheirProjects({ clientId: client_id }: { readonly clientId: string }) {
       <h2 class="card-head">Projects</h2>
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
       {rows === undefined && fault === undefined && <Waiting lines={2} />}
-      <ul class="lines">
+      <ul class="plan-lines">
         {rows?.map((project) => (
           <li key={project.project_id}>
             <Dot color={project.color} />

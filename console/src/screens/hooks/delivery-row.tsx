@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { Attempt, Delivery, DeliveryDetail } from '../../../../src/sdk/deliveries.ts';
 import { client } from '../../client.ts';
-import { Code, curlOf } from '../../design/api-call.tsx';
 import { Button, ButtonLink } from '../../design/button.tsx';
 import { Icon } from '../../design/icon.tsx';
 import { Note, Waiting } from '../../design/state.tsx';
 import { attempt, useLoaded } from '../../load.ts';
 import { ClockTime, lasting } from '../../moments.tsx';
 import { to } from '../../router.ts';
-import { DeliveryBadge, sentence } from './parts.tsx';
+import { Notification } from '../../telling/notification.tsx';
+import { DeliveryBadge, sentence } from '../../telling/parts.tsx';
+import { ReadMark } from '../../telling/read-mark.tsx';
+import { adviceFor, kindTitle, outcomeWords, pathOf } from '../../telling/words.ts';
 import type { Told } from './past.ts';
-import { ReadMark } from './read-mark.tsx';
 import { tellOutcome } from './watch.ts';
-import { adviceFor, bodyOf, cutTarget, kindTitle, outcomeWords, pathOf } from './words.ts';
 
 type RowProps = {
   readonly delivery: Delivery;
@@ -78,7 +78,7 @@ function Unfolded({ delivery, told, isHookEnded, target, onDone }: RowProps) {
         </Button>
         {told !== undefined && (
           <ButtonLink look="quiet" icon="activity" href={to('activity', told.occurrence.cursor)}>
-            From commit to fetch
+            Follow it from its commit
           </ButtonLink>
         )}
         {isHookEnded && <span class="small soft">Its hook has ended. Restore it to send this.</span>}
@@ -89,7 +89,7 @@ function Unfolded({ delivery, told, isHookEnded, target, onDone }: RowProps) {
 }
 
 /** Every attempt: what it came to, and what the service made of it. */
-export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
+function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
   if (delivery.attempts.length === 0) return <p class="soft">Nothing has been sent yet.</p>;
   return (
     <table class="table attempts">
@@ -123,30 +123,4 @@ export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
 function countedWords({ outcome, counted }: Attempt): string {
   if (outcome === '200') return '';
   return counted === '1' ? 'counted' : 'not counted';
-}
-
-/** The notification as it went out, and the call that fetches its record. */
-export function Notification({ delivery, target }: { readonly delivery: Delivery; readonly target: string }) {
-  const sent = [
-    `POST ${cutTarget(target)}`,
-    'content-type: application/json',
-    `webhook-id: ${delivery.id}`,
-    '',
-    bodyOf(delivery.resource_url),
-  ].join('\n');
-  return (
-    <div class="pair">
-      <div class="stack">
-        <h3>The notification</h3>
-        <Code label="The notification as it went out" text={sent} />
-      </div>
-      <div class="stack">
-        <h3>What fetches its record</h3>
-        <Code
-          label="The call that fetches the record"
-          text={curlOf({ method: 'GET', path: pathOf(delivery.resource_url) })}
-        />
-      </div>
-    </div>
-  );
 }

@@ -4,8 +4,8 @@ import { client } from '../../client.ts';
 import { Ask } from '../../design/dialog.tsx';
 import { attempt, useLoaded } from '../../load.ts';
 import { me } from '../../session.ts';
+import { counted, kindTitle } from '../../telling/words.ts';
 import { tellOutcome } from './watch.ts';
-import { counted, kindTitle } from './words.ts';
 
 /** What is looked at to say what a restored hook will be sent. */
 const MOST_LOOKED_AT = 100;

@@ -12,9 +12,9 @@ import { Moment } from '../../moments.tsx';
 import { nameOf } from '../../names.ts';
 import { go, place, setQuery, to } from '../../router.ts';
 import { isAdmin, me } from '../../session.ts';
+import { HookBadge, HookLine, LastDay, Target } from '../../telling/parts.tsx';
+import { counted, kindTitle } from '../../telling/words.ts';
 import { canRestore, useHookActions } from './hook-actions.tsx';
-import { HookBadge, HookLine, LastDay, Target } from './parts.tsx';
-import { counted, kindTitle } from './words.ts';
 
 const REFRESH_MS = 5_000;
 

@@ -10,10 +10,9 @@ import { Badge, Note, type Tone } from '../../design/state.tsx';
 import { tell } from '../../design/toast.tsx';
 import { explain, faultsOf } from '../../load.ts';
 import { go, to } from '../../router.ts';
-import { sentence } from './parts.tsx';
-import { secretPath } from './secret-path.ts';
-import { bodyOf, hookKinds, hostOf, kindTitle, kindWords } from './words.ts';
-import './hooks.css';
+import { sentence } from '../../telling/parts.tsx';
+import { secretPath } from '../../telling/secret-path.ts';
+import { bodyOf, hookKinds, hostOf, kindTitle, kindWords } from '../../telling/words.ts';
 
 /** So long nothing was typed before the guard is asked. */
 const TYPED_MS = 350;
@@ -164,12 +163,12 @@ function Preview({ kind, address }: { readonly kind: Kind; readonly address: str
           bodyOf(resourceUrl),
         ].join('\n')}
       </pre>
-      <ol class="steps small">
+      <ol class="hook-steps small">
         <li>
           Answer <strong>200</strong> at once. Nothing else counts as heard.
         </li>
         <li>
-          Then fetch the <code>resource_url</code> with your own key: a notification carries no data, so a forged one
+          Then read the <code>resource_url</code> with your own key: a notification carries no data, so a forged one
           tells nothing.
         </li>
         <li>

@@ -12,11 +12,11 @@ import { ClockTime, lasting, Moment } from '../../moments.tsx';
 import { nameOf } from '../../names.ts';
 import { place, setQuery, to } from '../../router.ts';
 import { me } from '../../session.ts';
+import { Countdown, HookBadge, LastDay, sentence, Target } from '../../telling/parts.tsx';
+import { adviceFor, counted, endedWords, hostOf, kindTitle, outcomeWords } from '../../telling/words.ts';
 import { DeliveryRow } from './delivery-row.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
-import { Countdown, HookBadge, LastDay, sentence, Target } from './parts.tsx';
 import { type Past, readPast } from './past.ts';
-import { adviceFor, counted, endedWords, hostOf, kindTitle, outcomeWords } from './words.ts';
 
 const REFRESH_MS = 4_000;
 const PAGE = 20;

@@ -2,7 +2,7 @@ import type { DeliveryDetail } from '../../../../src/sdk/deliveries.ts';
 import { client } from '../../client.ts';
 import { tell } from '../../design/toast.tsx';
 import { lasting } from '../../moments.tsx';
-import { adviceFor, outcomeWords } from './words.ts';
+import { adviceFor, outcomeWords } from '../../telling/words.ts';
 
 const LONGEST_MS = 30_000;
 const SOON_MS = 300;

@@ -41,8 +41,8 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
         <span class="row small soft" aria-hidden="true">
           {bar === undefined ? (
             <>
-              <span class="key delivered">delivered</span>
-              <span class="key failed">failed</span>
+              <span class="bar-key delivered">delivered</span>
+              <span class="bar-key failed">failed</span>
             </>
           ) : (
             <span class="number">

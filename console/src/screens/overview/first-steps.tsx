@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { Code, curlOf, speaker } from '../../design/api-call.tsx';
 import { ButtonLink } from '../../design/button.tsx';
 import { to } from '../../router.ts';
-import { secretPath } from '../hooks/secret-path.ts';
+import { secretPath } from '../../telling/secret-path.ts';
 
 const LISTEN =
   `node -e "require('http').createServer((q, s) => { q.pipe(process.stdout); s.end() }).listen(9000)"` as const;

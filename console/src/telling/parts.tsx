@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import type { DeliveryState } from '../../../../src/sdk/deliveries.ts';
-import type { Hook } from '../../../../src/sdk/hooks.ts';
-import type { Hour } from '../../../../src/sdk/hours.ts';
-import { Button } from '../../design/button.tsx';
-import { type Bar, Spark } from '../../design/spark.tsx';
-import { Badge, type Tone } from '../../design/state.tsx';
-import { useEvery } from '../../every.ts';
-import { lasting, momentOf } from '../../moments.tsx';
+import type { DeliveryState } from '../../../src/sdk/deliveries.ts';
+import type { Hook } from '../../../src/sdk/hooks.ts';
+import type { Hour } from '../../../src/sdk/hours.ts';
+import { Button } from '../design/button.tsx';
+import { type Bar, Spark } from '../design/spark.tsx';
+import { Badge, type Tone } from '../design/state.tsx';
+import { useEvery } from '../every.ts';
+import { lasting, momentOf } from '../moments.tsx';
 import { counted, cutTarget, endedWords, outcomeWords } from './words.ts';
-import './hooks.css';
+import './telling.css';
 
 /** Targets that are shown whole, wherever they stand, until the page is left. */
 const shownTargets = signal<ReadonlySet<string>>(new Set());

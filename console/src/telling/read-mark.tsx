@@ -1,5 +1,6 @@
-import type { ToldHook } from '../../../../src/sdk/activity.ts';
-import { ClockTime, momentOf } from '../../moments.tsx';
+import type { ToldHook } from '../../../src/sdk/activity.ts';
+import { ClockTime, momentOf } from '../moments.tsx';
+import './telling.css';
 
 /** What can be known of somebody who was told: whether they came for the record. */
 export type Reading = 'not told' | 'read' | 'never read';
