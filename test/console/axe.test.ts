@@ -40,6 +40,8 @@ const opened: readonly (readonly [screen: string, open: (page: Page) => Promise<
   ['calendar?view=week', () => Promise.resolve()],
   ['calendar?view=day', () => Promise.resolve()],
   ['calendar?view=list', () => Promise.resolve()],
+  ['calendar', (page) => openDialog(page, 'New event')],
+  ['hooks', (page) => openDialog(page, 'New hook')],
   ['keys', (page) => openDialog(page, 'API call')],
   ['keys', (page) => openDialog(page, 'Issue a key')],
   ['keys?state=ended', () => Promise.resolve()],
@@ -80,10 +82,15 @@ async function inDepth({ owner: { carillon } }: Example): Promise<readonly strin
   ];
 }
 
-test('axe finds nothing on any screen of an account in use, in light and dark, wide and narrow', async (t) => {
+/** Each look at each screen takes a good part of a second. */
+const timeout = 300_000;
+
+test('axe finds nothing on any screen of an account in use, in light and dark, wide and narrow', {
+  timeout,
+}, async (t) => {
   const example = await startExample(t);
   for (const [name, window] of looks) {
-    await t.test(name, async (t) => {
+    await t.test(name, { timeout }, async (t) => {
       const page = await openConsole(t, example.service, { as: example.owner, ...window });
       await shown(page);
       const found: string[] = [];
@@ -102,10 +109,12 @@ test('axe finds nothing on any screen of an account in use, in light and dark, w
   }
 });
 
-test('axe finds nothing on the screens of an account where nothing is yet, nor before one is in', async (t) => {
+test('axe finds nothing on the screens of an account where nothing is yet, nor before one is in', {
+  timeout,
+}, async (t) => {
   const { service, owner } = await consoleOf(t, { as: null });
   for (const [name, window] of looks) {
-    await t.test(name, async (t) => {
+    await t.test(name, { timeout }, async (t) => {
       const out = await openConsole(t, service, { as: null, ...window });
       await shown(out);
       const found = [...(await findings(out, 'signing in'))];

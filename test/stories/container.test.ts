@@ -69,6 +69,8 @@ test('the steps of the Dockerfile, followed without a container, make a service 
   const [greeting] = await once(service.stdout, 'data');
   assert.match(String(greeting), /^console: http:\/\/127\.0\.0\.1:\d+\/#\/welcome\/[\w-]{43}\ndomain: /);
   assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200);
+  const page = await fetch(`http://127.0.0.1:${port}/`, { headers: { accept: 'text/html' } });
+  assert.match(await page.text(), /<div id="app">/);
   assert.deepEqual(await once(start(image.healthcheck, 'inherit'), 'exit'), [0, null]);
   service.kill('SIGTERM');
   assert.deepEqual(await exited, [0, null]);

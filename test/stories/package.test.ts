@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -64,6 +64,19 @@ test('nothing that a production install brings has an install script', () => {
   for (const name of ['preinstall', 'install', 'postinstall']) assert.equal(manifest.scripts[name], undefined);
 });
 
+test('where what builds the console was left out, an install goes on without it, and packing does not', async (t) => {
+  const bare = temporaryFolder(t);
+  cpSync(join(root, 'console'), join(bare, 'console'), {
+    recursive: true,
+    filter: (path) => !path.includes('dist'),
+  });
+  const build = (...args: string[]) => run(process.execPath, ['console/build.ts', ...args], { cwd: bare });
+  const { stdout } = await build();
+  assert.match(stdout, /^The console is not built; what builds it was left out of this install/);
+  assert.ok(!existsSync(join(bare, 'console/dist')));
+  await assert.rejects(build('--must'), { code: 1 });
+});
+
 /** `npx carillon serve` in the folder; with all that it starts it is a group of its own, ended together. */
 function serveThere() {
   const child = spawn('npx', ['--no-install', 'carillon', 'serve', '--port', '0'], {
@@ -93,6 +106,9 @@ test('installed from its tarball into an empty folder it starts with npx, on the
   assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
   assert.equal(document.info.version, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
+
+  const page = await fetch(baseUrl, { headers: { accept: 'text/html' } });
+  assert.match(await page.text(), /<div id="app">/);
 
   // The SDK of the same package speaks to it.
   writeFileSync(

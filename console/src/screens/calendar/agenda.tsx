@@ -2,9 +2,10 @@ import { useState } from 'preact/hooks';
 import { today } from '../../days.ts';
 import { Button } from '../../design/button.tsx';
 import { Icon } from '../../design/icon.tsx';
-import type { Entry } from './entries.ts';
+import { type Entry, isOn } from './entries.ts';
+import { entryWords } from './grid.ts';
 import { longDay, shortDay, timesName, weekdayName } from './locale.ts';
-import { type Day, type Days, dayOf, everyDay, plusSeconds } from './times.ts';
+import { type Day, type Days, everyDay } from './times.ts';
 import './agenda.css';
 
 /** So many at once; a list that nobody reads to its end is not drawn to its end. */
@@ -71,23 +72,22 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<Props, 'onOpen' | 'onKe
       <span class="time number">{whenOf(entry)}</span>
       <span class="title cut">{title}</span>
       <span class="project cut">{projectName}</span>
-      <span class="hidden-text">{longDay(dayOf(entry.start))}</span>
+      <span class="hidden-text">{entryWords(entry)}</span>
     </button>
   );
 }
 
 /** Each stands on the first of its days, and on today. */
 function entriesOn(entries: readonly Entry[], day: Day, { from }: Days): readonly Entry[] {
-  return entries.filter(({ start, end }) => {
-    const first = dayOf(start) < from ? from : dayOf(start);
-    return first === day || (day === today() && first < day && dayOf(plusSeconds(end, -1)) >= day);
+  return entries.filter((entry) => {
+    const first = entry.days.from < from ? from : entry.days.from;
+    return first === day || (day === today() && isOn(entry, day));
   });
 }
 
 /** When an entry is, beside its day: its times, or until when it lasts. */
-function whenOf({ start, end, event }: Entry): string {
+function whenOf({ days, event }: Entry): string {
   if (event === undefined) return 'due';
-  const last = dayOf(plusSeconds(end, -1));
-  if (dayOf(start) !== last) return `until ${shortDay(last)}`;
+  if (days.from !== days.to) return `until ${shortDay(days.to)}`;
   return timesName(event) || 'all day';
 }

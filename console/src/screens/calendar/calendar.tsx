@@ -13,7 +13,7 @@ import { Agenda, AgendaRow } from './agenda.tsx';
 import { Board } from './board.tsx';
 import { callsFor } from './calls.ts';
 import { deleteEvent, duplicateEvent, moveEvent, windows } from './doing.ts';
-import { type Entry, entriesOf } from './entries.ts';
+import { type Entry, entriesOf, isOn } from './entries.ts';
 import { type Draft, draftOf, EventDialog } from './event-dialog.tsx';
 import { Filters, SEARCH } from './filters.tsx';
 import type { Wishes } from './grid.ts';
@@ -292,7 +292,7 @@ type DayProps = {
 
 /** Everything that is on a day. */
 function DayDialog({ day, entries, onOpen, onKey, onNew, onClose }: DayProps) {
-  const on = entries.filter(({ start, end }) => dayOf(start) <= day && dayOf(plusSeconds(end, -1)) >= day);
+  const on = entries.filter((entry) => isOn(entry, day));
   return (
     <Dialog title={longDay(day)} onClose={onClose}>
       <div class="agenda in-dialog">

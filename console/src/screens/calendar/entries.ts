@@ -2,14 +2,12 @@ import type { CalendarEvent } from '../../../../src/sdk/events.ts';
 import type { Project } from '../../../../src/sdk/projects.ts';
 import type { Task } from '../../../../src/sdk/tasks.ts';
 import { colourOf } from '../../design/colour.tsx';
-import { inOrder } from './layout.ts';
-import { at, type Drawn, dayOf, drawn, plusDays } from './times.ts';
+import { inOrder, type Placed } from './layout.ts';
+import { at, type Day, dayOf, daysOf, drawn, plusDays } from './times.ts';
 import type { Held } from './windows.ts';
 
 /** Something on the calendar: an event, or the day that a task is due. */
-export type Entry = Drawn & {
-  readonly id: string;
-  readonly title: string;
+export type Entry = Placed & {
   /** The colour of its project; undefined without one. */
   readonly colour: string | undefined;
   readonly projectName: string;
@@ -47,11 +45,14 @@ export function entriesOf({ events, tasks }: Held, projects: Projects, { project
   const shownEvents = events
     .filter((event) => isWanted(event.project_id, event.event_name))
     .map((event): Entry => {
+      const times = drawn(event);
+      const days = daysOf(times);
       return {
         id: `e${event.event_id}`,
         title: event.event_name,
         event,
-        ...drawn(event),
+        days,
+        ...times,
         ...ofProject(event.project_id),
       };
     });
@@ -59,8 +60,12 @@ export function entriesOf({ events, tasks }: Held, projects: Projects, { project
     .filter((task) => isWanted(task.project_id, task.task_name))
     .map((task): Entry => {
       const day = dayOf(task.due_date);
-      const days = { start: at(day), end: at(plusDays(day, 1)), isAllDay: true };
-      return { id: `t${task.task_id}`, title: task.task_name, task, ...days, ...ofProject(task.project_id) };
+      const times = { start: at(day), end: at(plusDays(day, 1)), isAllDay: true };
+      const days = { from: day, to: day };
+      return { id: `t${task.task_id}`, title: task.task_name, task, days, ...times, ...ofProject(task.project_id) };
     });
   return [...shownEvents, ...shownTasks].sort(inOrder);
 }
+
+/** Whether an entry is on a day. */
+export const isOn = ({ days }: Entry, day: Day) => days.from <= day && days.to >= day;

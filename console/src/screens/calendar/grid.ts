@@ -8,7 +8,7 @@ import {
 } from '@event-calendar/build/dist/event-calendar.min.js';
 import '@event-calendar/build/dist/event-calendar.min.css';
 import './board.css';
-import type { Entry } from './entries.ts';
+import { type Entry, isOn } from './entries.ts';
 import { fit } from './layout.ts';
 import { firstDay, language, longDay, periodName, spanName, startName } from './locale.ts';
 import { at, type Day, type Days, type Drawn, dayOf, daysFrom, everyDay, plusSeconds } from './times.ts';
@@ -72,12 +72,11 @@ function taskSign(isDone: boolean): Element {
   return svg;
 }
 
-/** What an entry is, for those who hear it. */
-function entryName(entry: Entry): string {
-  const { task, event, title, projectName } = entry;
-  const what = event === undefined ? `due ${longDay(dayOf(entry.start))}` : spanName(event);
-  const kind = task === undefined ? '' : task.completed === '1' ? 'Completed task: ' : 'Task: ';
-  return `${kind}${title}, ${what}${projectName === '' ? '' : `, ${projectName}`}`;
+/** What those hear of an entry who do not see where it stands: when it is, and of which project. */
+export function entryWords({ task, event, start, projectName }: Entry): string {
+  const when = event === undefined ? `due ${longDay(dayOf(start))}` : spanName(event);
+  const kind = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
+  return `${kind}, ${when}${projectName === '' ? '' : `, ${projectName}`}`;
 }
 
 /**
@@ -178,7 +177,7 @@ export class CalendarGrid {
   }
 
   entriesOn(day: Day): readonly Entry[] {
-    return this.#scene.entries.filter(({ start, end }) => dayOf(start) <= day && dayOf(plusSeconds(end, -1)) >= day);
+    return this.#scene.entries.filter((entry) => isOn(entry, day));
   }
 
   entryOf(target: EventTarget | null): Entry | undefined {
@@ -218,8 +217,8 @@ export class CalendarGrid {
     });
   }
 
-  #eventOf({ id, title, start, end, isAllDay, colour, task }: Entry) {
-    const lasts = isAllDay || dayOf(start) !== dayOf(plusSeconds(end, -1));
+  #eventOf({ id, title, start, end, isAllDay, days, colour, task }: Entry) {
+    const lasts = isAllDay || days.from !== days.to;
     const isShort = plusSeconds(start, SHORT_S) >= end;
     const classNames = [
       lasts ? 'lasting' : 'brief',
@@ -250,17 +249,18 @@ export class CalendarGrid {
   }
 
   #contentOf({ id, title: text }: Seen, timeText: string): Content | undefined {
-    if (id.startsWith('m')) return { domNodes: [element('span', 'title', text)] };
+    if (id.startsWith('m'))
+      return {
+        domNodes: [element('span', 'title', text), element('span', 'hidden-text', ` on ${longDay(id.slice(1))}`)],
+      };
     const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
-    const { view } = this.#scene;
-    const title = element('span', 'title', entry.title);
-    if (entry.task !== undefined) return { domNodes: [taskSign(entry.task.completed === '1'), title] };
-    if (entry.isAllDay) return { domNodes: [title] };
-    // Drawn by the style: the name of the entry says when it is, in a longer form.
-    const time = element('time', 'time');
-    time.dataset.text = view === 'month' ? startName(entry.start) : timeText;
-    return { domNodes: view === 'month' ? [time, title] : [title, time] };
+    const parts = [element('span', 'title', entry.title), element('span', 'hidden-text', entryWords(entry))];
+    if (entry.task !== undefined) return { domNodes: [taskSign(entry.task.completed === '1'), ...parts] };
+    if (entry.isAllDay) return { domNodes: parts };
+    const isMonth = this.#scene.view === 'month';
+    const time = element('time', 'time', isMonth ? startName(entry.start) : timeText);
+    return { domNodes: isMonth ? [time, ...parts] : [...parts, time] };
   }
 
   #nameEntry({ id }: Seen, element: HTMLElement): void {
@@ -268,9 +268,6 @@ export class CalendarGrid {
     element.dataset.id = id;
     // The keys lead here from the day.
     element.tabIndex = -1;
-    const entry = this.#entries.get(id);
-    if (entry !== undefined) element.setAttribute('aria-label', entryName(entry));
-    else element.setAttribute('aria-label', `${element.textContent} on ${longDay(id.slice(1))}`);
   }
 
   /** Before the next frame, when the library has drawn: what each day is called, and where the focus goes. */

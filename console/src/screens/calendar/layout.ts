@@ -1,7 +1,7 @@
-import { type Day, type Days, type Drawn, dayOf, daysFrom, plusDays, plusSeconds } from './times.ts';
+import { type Day, type Days, type Drawn, daysFrom, plusDays } from './times.ts';
 
 /** Something that is drawn over days. */
-export type Placed = Drawn & { readonly id: string; readonly title: string };
+export type Placed = Drawn & { readonly id: string; readonly title: string; readonly days: Days };
 
 /** What finds room, and how many do not on each day. */
 export type Fitting<T> = { readonly shown: readonly T[]; readonly more: ReadonlyMap<Day, number> };
@@ -35,9 +35,9 @@ export function fit<T extends Placed>(entries: readonly T[], days: Days, rows: n
 }
 
 /** The days that an entry is on, counted from the first that is shown. */
-function columnsOf(entry: Drawn, { from, to }: Days): readonly number[] {
-  const first = Math.max(daysFrom(from, dayOf(entry.start)), 0);
-  const last = Math.min(daysFrom(from, dayOf(plusSeconds(entry.end, -1))), daysFrom(from, to));
+function columnsOf({ days }: Placed, { from, to }: Days): readonly number[] {
+  const first = Math.max(daysFrom(from, days.from), 0);
+  const last = Math.min(daysFrom(from, days.to), daysFrom(from, to));
   return Array.from({ length: Math.max(last - first + 1, 0) }, (_, index) => first + index);
 }
 

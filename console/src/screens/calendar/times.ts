@@ -15,6 +15,13 @@ export type Dated = { readonly start_date: TimeText; readonly due_date: TimeText
 /** What is drawn of it: `end` is the first moment after it. */
 export type Drawn = { readonly start: TimeText; readonly end: TimeText; readonly isAllDay: boolean };
 
+/** The days that something drawn is on. */
+export const daysOf = ({ start, end }: Drawn): Days => ({ from: dayOf(start), to: dayOf(plusSeconds(end, -1)) });
+
+/** 0001-01-01 and 9999-12-31, as numbers. */
+const FIRST_DAY = -719_162;
+const LAST_DAY = 2_932_896;
+
 const DAY_S = 86_400;
 const HOUR_S = 3_600;
 const MIDNIGHT = '00:00:00';
@@ -26,17 +33,30 @@ export const clockOf = (text: TimeText): string => text.slice(11);
 export const at = (day: Day, clock = MIDNIGHT): TimeText => `${day} ${clock}`;
 const isTimed = (text: TimeText) => clockOf(text) !== MIDNIGHT;
 
-/** The number of a day, counted from 1970-01-01. */
-export function dayNumber(day: Day): number {
-  const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
-  return new Date(0).setUTCFullYear(year, month - 1, date) / DAY_S / 1_000;
+/** A few hundred days are reckoned with thousands of times, while a month is drawn. */
+function remembered<K, V>(work: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>();
+  return (key) => {
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const value = work(key);
+    if (known.size > 5_000) known.clear();
+    known.set(key, value);
+    return value;
+  };
 }
 
+/** The number of a day, counted from 1970-01-01. */
+export const dayNumber = remembered((day: Day): number => {
+  const [year = 0, month = 1, date = 1] = day.split('-').map(Number);
+  return new Date(0).setUTCFullYear(year, month - 1, date) / DAY_S / 1_000;
+});
+
 /** The day with a number; never outside the years that the service knows. */
-export function dayAt(number: number): Day {
-  const bounded = Math.min(Math.max(number, dayNumber('0001-01-01')), dayNumber('9999-12-31'));
+export const dayAt = remembered((number: number): Day => {
+  const bounded = Math.min(Math.max(number, FIRST_DAY), LAST_DAY);
   return new Date(bounded * DAY_S * 1_000).toISOString().slice(0, 10);
-}
+});
 
 export const plusDays = (day: Day, count: number): Day => dayAt(dayNumber(day) + count);
 export const daysFrom = (from: Day, to: Day): number => dayNumber(to) - dayNumber(from);
@@ -118,15 +138,7 @@ export function dated({ start, end, isAllDay }: Drawn): Dated {
 }
 
 /** The last day that it is on. */
-export const lastDay = (event: Dated): Day => dayOf(plusSeconds(drawn(event).end, -1));
-
-/** The days that it is on, of those shown. */
-export function daysOn(event: Dated, { from, to }: Days): readonly Day[] {
-  const first = dayOf(event.start_date);
-  const last = lastDay(event);
-  if (first > to || last < from) return [];
-  return everyDay({ from: first < from ? from : first, to: last > to ? to : last });
-}
+export const lastDay = (event: Dated): Day => daysOf(drawn(event)).to;
 
 /** An event after it was dragged: whole days keep its times as they were written. */
 export function moved(event: Dated, seconds: number): Dated {

@@ -117,7 +117,9 @@ export class Windows {
     const next = this.#withChanges(held);
     this.fault.value = undefined;
     // The same once more is not drawn again.
-    if (JSON.stringify(next) !== JSON.stringify(this.held.value)) this.held.value = next;
+    const before = this.held.value;
+    const isSame = before?.days.from === next.days.from && JSON.stringify(next) === JSON.stringify(before);
+    if (!isSame) this.held.value = next;
   }
 
   #withChanges(held: Held): Held {
