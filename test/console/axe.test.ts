@@ -41,7 +41,7 @@ const opened: readonly (readonly [screen: string, open: (page: Page) => Promise<
   ['calendar?view=day', () => Promise.resolve()],
   ['calendar?view=list', () => Promise.resolve()],
   ['calendar', (page) => openDialog(page, 'New event')],
-  ['hooks', (page) => openDialog(page, 'New hook')],
+  ['hooks/new', () => Promise.resolve()],
   ['keys', (page) => openDialog(page, 'API call')],
   ['keys', (page) => openDialog(page, 'Issue a key')],
   ['keys?state=ended', () => Promise.resolve()],

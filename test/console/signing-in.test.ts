@@ -11,7 +11,7 @@ async function setPassphrase(page: Page, link: string, passphrase: string): Prom
   await page.goto(link);
   await page.getByLabel('Passphrase', { exact: true }).fill(passphrase);
   await page.getByRole('button', { name: 'Save and sign in' }).click();
-  await page.getByRole('heading', { name: 'Calendar', level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'Calendar' }).waitFor();
 }
 
 async function signIn(page: Page, domain: string, email: string, passphrase: string): Promise<void> {
@@ -49,7 +49,7 @@ test('the link of a first start sets the passphrase of the owner, signs in, and 
   await again.getByLabel('Email').fill('owner@carillon.localhost');
   await again.getByLabel('Passphrase', { exact: true }).fill(PASSPHRASE);
   await again.getByRole('button', { name: 'Sign in' }).click();
-  await again.getByRole('heading', { name: 'Calendar', level: 1 }).waitFor();
+  await again.getByRole('link', { name: 'Calendar' }).waitFor();
 });
 
 test('an admin adds somebody, who gets in by the link and sees what members see', async (t) => {

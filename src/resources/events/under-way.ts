@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import type { AccountView } from '../../store/account.ts';
 
 /** How far an event reaches; an index holds it, word for word: `events_by_reach`. */
-const REACH = `case when substr(due_date, 1, 10) <= substr(start_date, 1, 10) then 0
+export const REACH = `case when substr(due_date, 1, 10) <= substr(start_date, 1, 10) then 0
     when substr(due_date, 1, 7) = substr(start_date, 1, 7) then 1
     when substr(due_date, 1, 4) = substr(start_date, 1, 4) then 2
     when substr(due_date, 1, 3) = substr(start_date, 1, 3) then 3

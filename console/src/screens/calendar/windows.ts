@@ -19,6 +19,8 @@ const PAGE = 1_000;
 /** More than this many in one window are not drawn; who needs them narrows the window. */
 export const MOST_EVENTS = 10_000;
 const KEPT_WINDOWS = 8;
+/** The first answer is drawn at once; further ones as they come, but not one after the other in no time. */
+const AGAIN_MS = 250;
 
 type Ask = { readonly days: Days; readonly hasTasks: boolean };
 
@@ -133,8 +135,15 @@ export class Windows {
     const paint = (held: Held) => {
       if (!stop.aborted) this.#paint(held);
     };
+    let paintedAt = Number.NEGATIVE_INFINITY;
+    const paintPart = (held: Held) => {
+      const now = performance.now();
+      if (held.events.length === 0 || now - paintedAt < AGAIN_MS) return;
+      paintedAt = now;
+      paint(held);
+    };
     try {
-      const whole = await this.#load(ask, stop, showsParts ? paint : undefined);
+      const whole = await this.#load(ask, stop, showsParts ? paintPart : undefined);
       this.#usualTotal = whole.total;
       paint(whole);
     } catch (error) {
