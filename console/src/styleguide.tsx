@@ -62,7 +62,7 @@ export function Styleguide() {
               <span class="dot" />
               Node 27
             </span>
-            <Initials name="Ada Lovelace" />
+            <Initials name="Release Team" />
             <Spark bars={bars} label="Attempts of the last day" />
           </div>
         </section>

@@ -49,10 +49,10 @@ const opened: readonly (readonly [screen: string, open: (page: Page) => Promise<
   ['keys', (page) => pick(page, 'Release bot', 'Rename or narrow…')],
   ['keys', (page) => pick(page, 'Release bot', 'Revoke…')],
   ['people', (page) => openDialog(page, 'Add somebody')],
-  ['people', (page) => pick(page, 'Priya Nair', 'Change…')],
-  ['people', (page) => pick(page, 'Priya Nair', 'New link…')],
-  ['people', (page) => pick(page, 'Priya Nair', 'Sessions…')],
-  ['people', (page) => pick(page, 'Priya Nair', 'Delete…')],
+  ['people', (page) => pick(page, 'Build Team', 'Change…')],
+  ['people', (page) => pick(page, 'Build Team', 'New link…')],
+  ['people', (page) => pick(page, 'Build Team', 'Sessions…')],
+  ['people', (page) => pick(page, 'Build Team', 'Delete…')],
 ];
 
 async function openDialog(page: Page, name: string): Promise<void> {

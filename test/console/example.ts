@@ -63,15 +63,15 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
   });
   const owner = await service.account('acme.example');
   await owner.carillon.users.update(owner.userId, {
-    first_name: 'Mara',
-    last_name: 'Lindqvist',
-    email: 'mara@acme.example',
+    first_name: 'Release',
+    last_name: 'Team',
+    email: 'release@acme.example',
   });
   const people = await addPeople(service, owner);
   const { user_id: invited } = await owner.carillon.users.create({
-    email: 'aiko@acme.example',
-    first_name: 'Aiko',
-    last_name: 'Sato',
+    email: 'docs@acme.example',
+    first_name: 'Docs',
+    last_name: 'Team',
   });
   const programs = await issueKeys(service, owner);
   const [member = owner] = people;
@@ -87,21 +87,18 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
 }
 
 const PEOPLE: readonly (readonly [first: string, last: string, role: Role])[] = [
-  ['Priya', 'Nair', 'member'],
-  ['Jonas', 'Weber', 'admin'],
-  ['Tomás', 'Ferreira', 'member'],
+  ['Build', 'Team', 'member'],
+  ['Core', 'Team', 'admin'],
+  ['Website', 'Team', 'member'],
 ];
 
 /** Adds people, each with a key. */
 async function addPeople({ baseUrl }: TestService, owner: Person): Promise<readonly Person[]> {
   const added: Person[] = [];
   for (const [first_name, last_name, role] of PEOPLE) {
-    const email = `${first_name
-      .normalize('NFD')
-      .replace(/\P{ASCII}/gu, '')
-      .toLowerCase()}@acme.example`;
+    const email = `${first_name.toLowerCase()}@acme.example`;
     const { user_id } = await owner.carillon.users.create({ email, first_name, last_name, role });
-    const { key } = await owner.carillon.keys.create({ user_id, label: `${first_name}’s scripts`, expires: '365d' });
+    const { key } = await owner.carillon.keys.create({ user_id, label: `${first_name} scripts`, expires: '365d' });
     const { domain } = owner;
     const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
     added.push({ carillon, domain, key, userId: user_id, headers: { domain, key } });

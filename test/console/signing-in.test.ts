@@ -56,7 +56,7 @@ test('an admin adds somebody, who gets in by the link and sees what members see'
   const { page, open } = await consoleOf(t, { path: 'people' });
   await page.getByRole('button', { name: 'Add somebody' }).click();
   await page.getByLabel('Email').fill('priya@acme.test');
-  await page.getByLabel('First name').fill('Priya');
+  await page.getByLabel('First name').fill('Build');
   await page.getByRole('button', { name: 'Add, and make a link' }).click();
   const link = (await page.getByRole('figure', { name: 'The link' }).locator('pre').textContent()) ?? '';
   await page.getByRole('button', { name: 'I have copied it' }).click();
