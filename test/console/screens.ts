@@ -58,7 +58,7 @@ async function signInElsewhere({ service, owner }: Example): Promise<void> {
     const answer = await fetch(`${service.baseUrl}/console/session`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', origin: service.baseUrl, 'user-agent': agent },
-      body: JSON.stringify({ domain: owner.domain, email: 'mara@acme.example', passphrase: PASSPHRASE }),
+      body: JSON.stringify({ domain: owner.domain, email: 'release@acme.example', passphrase: PASSPHRASE }),
     });
     assert.equal(answer.status, 200, await answer.text());
   }

@@ -27,44 +27,44 @@ function setUp() {
 
 test('five wrong tries cost nothing, and each further one twice the wait, up to a quarter of an hour', async () => {
   const { clock, waitAt } = setUp();
-  for (let count = 0; count < 5; count += 1) assert.equal(waitAt('ann', HERE), 0);
+  for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
   for (const waitS of [30, 60, 120, 240, 480, 900, 900]) {
-    assert.equal(waitAt('ann', HERE), waitS);
+    assert.equal(waitAt('one', HERE), waitS);
     await clock.advance((waitS - 1) * 1_000);
-    assert.equal(waitAt('ann', HERE), 1, 'to the second');
+    assert.equal(waitAt('one', HERE), 1, 'to the second');
     await clock.advance(1_000);
-    assert.equal(waitAt('ann', HERE), 0, 'one more try');
+    assert.equal(waitAt('one', HERE), 0, 'one more try');
   }
 });
 
 test('nobody locks anybody out: the same person elsewhere, and others here, may try', () => {
   const { waitAt } = setUp();
-  for (let count = 0; count < 5; count += 1) waitAt('ann', HERE);
-  assert.equal(waitAt('ann', HERE), 30);
-  assert.equal(waitAt('ann', '192.0.2.2'), 0);
-  assert.equal(waitAt('bob', HERE), 0);
+  for (let count = 0; count < 5; count += 1) waitAt('one', HERE);
+  assert.equal(waitAt('one', HERE), 30);
+  assert.equal(waitAt('one', '192.0.2.2'), 0);
+  assert.equal(waitAt('other', HERE), 0);
 });
 
 test('of IPv6 a whole network is one place, and IPv4 within it is IPv4', () => {
   const { waitAt } = setUp();
-  for (let count = 0; count < 5; count += 1) waitAt('ann', `2001:db8:0:1::${count}`);
-  assert.equal(waitAt('ann', '2001:db8:0:1:ffff::9'), 30);
-  assert.equal(waitAt('ann', '2001:db8:0:2::1'), 0);
-  for (let count = 0; count < 5; count += 1) waitAt('ann', `::ffff:192.0.2.1`);
-  assert.equal(waitAt('ann', HERE), 30);
-  assert.equal(waitAt('ann', '::ffff:192.0.2.2'), 0);
+  for (let count = 0; count < 5; count += 1) waitAt('one', `2001:db8:0:1::${count}`);
+  assert.equal(waitAt('one', '2001:db8:0:1:ffff::9'), 30);
+  assert.equal(waitAt('one', '2001:db8:0:2::1'), 0);
+  for (let count = 0; count < 5; count += 1) waitAt('one', `::ffff:192.0.2.1`);
+  assert.equal(waitAt('one', HERE), 30);
+  assert.equal(waitAt('one', '::ffff:192.0.2.2'), 0);
 });
 
 test('a right one, and a quarter of an hour without any, begin anew', async () => {
   const { clock, tries, waitAt } = setUp();
-  for (let count = 0; count < 4; count += 1) waitAt('ann', HERE);
-  assert.equal(await tries.begin('ann', HERE).judge(right), true);
-  for (let count = 0; count < 4; count += 1) assert.equal(waitAt('ann', HERE), 0);
+  for (let count = 0; count < 4; count += 1) waitAt('one', HERE);
+  assert.equal(await tries.begin('one', HERE).judge(right), true);
+  for (let count = 0; count < 4; count += 1) assert.equal(waitAt('one', HERE), 0);
   await clock.advance(15 * MINUTE_MS);
-  for (let count = 0; count < 5; count += 1) assert.equal(waitAt('ann', HERE), 0);
-  assert.equal(waitAt('ann', HERE), 30);
+  for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
+  assert.equal(waitAt('one', HERE), 30);
   await clock.advance(15 * MINUTE_MS + 30_000);
-  for (let count = 0; count < 5; count += 1) assert.equal(waitAt('ann', HERE), 0);
+  for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
 });
 
 test('tries that are made together count together, and those that could not be judged not at all', async () => {
@@ -73,11 +73,11 @@ test('tries that are made together count together, and those that could not be j
     throw new Problem('overloaded');
   };
   for (let count = 0; count < 20; count += 1) {
-    await assert.rejects(tries.begin('ann', HERE).judge(busy), { code: 'overloaded' });
+    await assert.rejects(tries.begin('one', HERE).judge(busy), { code: 'overloaded' });
   }
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  for (let count = 0; count < 5; count += 1) void tries.begin('ann', HERE).judge(() => promise);
-  assert.equal(waitAt('ann', HERE), 30, 'before any of them is judged');
+  for (let count = 0; count < 5; count += 1) void tries.begin('one', HERE).judge(() => promise);
+  assert.equal(waitAt('one', HERE), 30, 'before any of them is judged');
   resolve(false);
 });
 
