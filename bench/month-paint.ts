@@ -1,15 +1,15 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { startProcess } from '../demo/started.ts';
+import { type Started, startProcess } from '../demo/started.ts';
 import { systemClock } from '../src/clock.ts';
 import { Inserter } from '../src/transfer/insert.ts';
 import { startBrowser } from '../test/harness/chromium.ts';
 import { openAt } from '../test/harness/database.ts';
 import { keepResults, latencies } from './measured.ts';
+import { signIn } from './signed-in.ts';
 
 // How long somebody waits for a month of the calendar, in a real browser: from the click on "Next month" until its
 // events are painted, in a small account and in one of a million events.
@@ -26,8 +26,6 @@ const accounts = [
 const PROJECTS = 24;
 const ROWS_A_WRITE = 5_000;
 const DAY_MS = 86_400_000;
-const PASSPHRASE = 'correct horse battery staple';
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 /** The same numbers in every run. */
 function chance(seed: number): () => number {
@@ -81,17 +79,16 @@ async function measure(page: Page, act: () => Promise<unknown>): Promise<[number
   return (await page.evaluate('painted')) as [number, number];
 }
 
-async function signedIn(baseUrl: string, invitation: string): Promise<{ page: Page; close: () => Promise<void> }> {
+async function opened(
+  service: Started,
+  owner: { database: string; domain: string; key: string },
+): Promise<{ page: Page; close: () => Promise<void> }> {
   const browser = await startBrowser();
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-GB' });
-  const answer = await context.request.post(`${baseUrl}/console/welcome`, {
-    headers: { origin: baseUrl, 'sec-fetch-site': 'same-origin' },
-    data: { token: invitation.split('/').at(-1), passphrase: PASSPHRASE },
-  });
-  if (!answer.ok()) throw new Error(await answer.text());
+  await signIn(context, service, owner);
   const page = await context.newPage();
   await page.addInitScript({ path: fileURLToPath(new URL('painted.js', import.meta.url)) });
-  await page.goto(`${baseUrl}/#/calendar`);
+  await page.goto(`${service.baseUrl}/#/calendar`);
   return { page, close: () => browser.close() };
 }
 
@@ -105,10 +102,7 @@ for (const account of accounts) {
   await fill(database, account);
   const service = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0' });
   const headers = { domain, key: first.key ?? '' };
-  const email = await emailOf(service.baseUrl, headers);
-  const invite = ['users', 'invite', '--database', database, '--domain', domain, '--email', email, '--json'];
-  const { link } = JSON.parse(execFileSync(process.execPath, [main, ...invite], { encoding: 'utf8' }));
-  const { page, close } = await signedIn(service.baseUrl, link);
+  const { page, close } = await opened(service, { database, domain, key: headers.key });
   const next = page.getByRole('button', { name: 'Next month' });
   await page.waitForSelector('.calendar[data-shown^="month"]');
   const month = dayOf(Date.now()).slice(0, 7).replace('-', '');
@@ -144,11 +138,6 @@ for (const account of accounts) {
   rmSync(folder, { recursive: true, force: true });
 }
 keepResults('month-paint', results);
-
-async function emailOf(baseUrl: string, headers: Record<string, string>): Promise<string> {
-  const answer = await fetch(`${baseUrl}/v2/user`, { headers });
-  return ((await answer.json()) as { data: { email: string } }).data.email;
-}
 
 async function totalOf(baseUrl: string, headers: Record<string, string>, filters: string): Promise<number> {
   const answer = await fetch(`${baseUrl}/v2/events?limit=1&${filters}`, { headers });

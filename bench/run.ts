@@ -1,6 +1,7 @@
 // `npm run bench` measures creating events; `npm run bench -- scale`, another one by its name.
 const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   'create-event': () => import('./create-event.ts'),
+  'first-paint': () => import('./first-paint.ts'),
   growth: () => import('./growth.ts'),
   'month-paint': () => import('./month-paint.ts'),
   nodes: () => import('./nodes.ts'),

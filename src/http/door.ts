@@ -17,8 +17,8 @@ export type Door = {
   readonly stranger: ProblemCode;
   /** By what one gets in, which every 401 has to say (RFC 9110, 11.6.1). */
   readonly challenge: string;
-  /** Who may keep answers; undefined where the key in the request tells them apart. */
-  readonly cacheControl: string | undefined;
+  /** What every answer says beside what it is about. */
+  readonly headers: Readonly<Record<string, string>>;
   /** Hears of every single record that was fetched here, at the path of a row, with the ids in it. It is not waited for. */
   readonly onFetched?: (caller: Caller, path: string, ids: Input['ids']) => void;
 };
@@ -40,13 +40,22 @@ export function keyDoor(
     confirm: keys.confirm,
     stranger: 'unauthorized',
     challenge: KEY_CHALLENGE,
-    cacheControl: undefined,
+    // The key in the request tells answers apart.
+    headers: {},
     onFetched,
   };
 }
 
 /** Looks the token of a session up. */
 export type AuthenticateSession = (token: string) => ReturnType<Authenticate>;
+
+/** What a browser is told: to keep nothing, and that an answer is no page, no script, and nothing for other sites. */
+const BROWSER_HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+};
 
 /** The second door: the console's own pages, with the cookie of a session. A key is not looked at. */
 export function consoleDoor(
@@ -65,7 +74,7 @@ export function consoleDoor(
     confirm: sessions.confirm,
     stranger: 'signed_out',
     challenge: 'Session realm="carillon"',
-    cacheControl: 'no-store',
+    headers: BROWSER_HEADERS,
   };
 }
 

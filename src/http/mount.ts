@@ -72,7 +72,7 @@ export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void
     async (scope) => {
       scope.addHook('onRequest', async (request, reply) => {
         request.door = door;
-        if (door.cacheControl !== undefined) reply.header('cache-control', door.cacheControl);
+        reply.headers(door.headers);
         const refused = door.refuse(request.raw);
         if (refused !== undefined) throw refused;
         request.caller = await door.callerOf(request.raw);

@@ -48,7 +48,7 @@ export function mountOpen(app: FastifyInstance, rows: readonly OpenRoute[], door
     async (scope) => {
       scope.addHook('onRequest', async (request, reply) => {
         request.door = door;
-        reply.header('cache-control', 'no-store');
+        reply.headers(door.headers);
         const refused = door.refuse(request.raw);
         if (refused !== undefined) throw refused;
       });

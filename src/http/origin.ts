@@ -24,7 +24,8 @@ function isOwn(request: Knock, isReading: boolean, baseUrl: () => string): boole
   if (moreSites.length > 0) return false;
   // An address that somebody entered by hand can be read, and changes nothing.
   if (site !== undefined) return site === 'same-origin' || (isReading && site === 'none');
-  if (isReading) return true;
   const [origin, ...moreOrigins] = headerLines(request, 'origin');
+  // A page that reads from its own origin sends none.
+  if (origin === undefined) return isReading;
   return moreOrigins.length === 0 && origin === new URL(baseUrl()).origin;
 }

@@ -177,6 +177,10 @@ for (const { test, testService } of stores) {
       [HOME, 200],
       [{ 'sec-fetch-site': 'none' }, 200],
       [{}, 200],
+      [{ origin }, 200],
+      // A page of another port, in a browser that does not say, or at an address that is plain http.
+      [{ origin: origin.replace(/\d+$/, '1') }, 403],
+      [{ origin: 'null' }, 403],
       [{ 'sec-fetch-site': 'same-site' }, 403],
       [{ 'sec-fetch-site': 'cross-site' }, 403],
     ] as const) {
@@ -244,6 +248,28 @@ for (const { test, testService } of stores) {
     assert.equal(read.headers.get('cache-control'), 'private, no-cache', 'but for asking whether it is still so');
     const again = await carillon.call(own, 'GET', path, undefined, { 'if-none-match': read.headers.get('etag') ?? '' });
     assert.equal(again.status, 304);
+  });
+
+  test('no answer of the console can be framed, embedded, or taken for another type, whatever it is', async () => {
+    const asked: [string, string, number, unknown?][] = [
+      ['GET', '/console/api/user', 200],
+      ['GET', '/console/api/events', 200],
+      ['GET', '/console/api/nothing', 404],
+      ['POST', '/console/invitation', 404, { token: 'x' }],
+      ['DELETE', '/console/session', 200],
+    ];
+    const visitor = await carillon.signIn(owner);
+    for (const [method, path, status, body] of asked) {
+      const answer = await carillon.call(visitor, method, path, body);
+      assert.equal(answer.status, status, path);
+      assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', path);
+      assert.equal(answer.headers.get('cross-origin-resource-policy'), 'same-origin', path);
+      assert.equal(answer.headers.get('content-security-policy'), "default-src 'none'; frame-ancestors 'none'", path);
+    }
+    const refused = await carillon.call(undefined, 'GET', '/console/api/user', undefined, {
+      'sec-fetch-site': 'cross-site',
+    });
+    assert.deepEqual([refused.status, refused.headers.get('cross-origin-resource-policy')], [403, 'same-origin']);
   });
 
   test('X7 a key issued in the console does not end with the session, and is as wide as the role', async () => {

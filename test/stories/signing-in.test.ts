@@ -276,6 +276,20 @@ for (const { test, testService } of stores) {
     assert.equal((await from('192.0.2.1', nobody)).status, 429);
   });
 
+  test('when one has to wait does not say who is there, or what the account is called', async (t) => {
+    const single = await testService(t);
+    const { domain: its = '' } = single.service.firstAccount ?? {};
+    const six = async (email: string, first: string, last: string) => {
+      const tried = (domain: string) => open('session', { domain, email, passphrase: 'a wrong one' }, {}, single);
+      const five = await Promise.all([1, 2, 3, 4, 5].map(() => tried(first)));
+      return [...five, await tried(last)].map(({ status }) => status);
+    };
+    const wanted = [401, 401, 401, 401, 401, 429];
+    assert.deepEqual(await six(`owner@${its}`, its, ''), wanted, 'who is there');
+    assert.deepEqual(await six(`nobody@${its}`, its, ''), wanted, 'who is not');
+    assert.deepEqual(await six(`elsewhere@${its}`, '', 'other.test'), wanted, 'in no account');
+  });
+
   test('what is open is open to the pages of the console alone', async () => {
     const owner = await carillon.account('open.test');
     const token = tokenOf(await carillon.link(owner));

@@ -89,3 +89,15 @@ test('ten thousand are remembered, and then the longest untouched is forgotten',
   waitAt('one more', HERE);
   assert.equal(waitAt('first', HERE), 0);
 });
+
+test('tries that could not be judged push nobody out, however many they are', async () => {
+  const { tries, waitAt } = setUp();
+  const busy = async () => {
+    throw new Problem('overloaded');
+  };
+  for (let count = 0; count < 5; count += 1) waitAt('one', HERE);
+  for (let count = 0; count < 10_001; count += 1) {
+    await assert.rejects(tries.begin(`nobody ${count}`, HERE).judge(busy), { code: 'overloaded' });
+  }
+  assert.equal(waitAt('one', HERE), 30);
+});

@@ -57,6 +57,8 @@ export class Tries {
         const isRight = await work().catch((error: unknown) => {
           kept.wrong -= 1;
           if (kept.wrong < FREE_TRIES) kept.closedUntil = 0;
+          // Of whom nothing is known any more, nothing is kept: those would push others out, and cost nothing.
+          if (kept.wrong === 0 && this.#kept.get(name) === kept) this.#kept.delete(name);
           throw error;
         });
         if (isRight) this.#kept.delete(name);

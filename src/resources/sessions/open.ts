@@ -50,11 +50,13 @@ async function signIn(
   input: Created<typeof signInFields>,
   { chance, passphrases, tries, onRefused }: SignInPorts,
 ): Promise<OpenAnswer> {
-  const account = await findAccount(visit.read, input.domain);
+  const isSole = await hasOneAccount(visit.read);
+  const account = await findAccount(visit.read, input.domain, isSole);
   const person = account === undefined ? undefined : await findPerson(visit.read, account.account_id, input.email);
   const accountId = account?.account_id ?? 0;
   const userId = person?.user_id ?? 0;
-  const who = person === undefined ? `${input.domain} ${input.email}`.toLowerCase() : `user ${userId}`;
+  // By what was typed, whether it is somebody or not: who has to wait must not tell.
+  const who = JSON.stringify([isSole ? '' : input.domain, input.email]).toLowerCase();
   const stored = person?.passphrase_hash ?? undefined;
   const opened = (await tries.begin(who, visit.source).judge(() => passphrases.matches(input.passphrase, stored)))
     ? await open()
@@ -86,12 +88,19 @@ async function replaceHash(write: AccountWrite, userId: number, hash: string): P
     .execute();
 }
 
+async function hasOneAccount(read: Queries): Promise<boolean> {
+  return (await read.selectFrom('accounts').select('account_id').limit(2).execute()).length === 1;
+}
+
 /** The account with a domain, or the only one where none is named. */
-async function findAccount(read: Queries, domain: string): Promise<{ account_id: number } | undefined> {
-  const accounts = read.selectFrom('accounts').select('account_id').limit(2);
+async function findAccount(
+  read: Queries,
+  domain: string,
+  isSole: boolean,
+): Promise<{ account_id: number } | undefined> {
+  const accounts = read.selectFrom('accounts').select('account_id');
   if (domain !== '') return accounts.where('domain', '=', domain.toLowerCase()).executeTakeFirst();
-  const [only, ...more] = await accounts.execute();
-  if (more.length === 0) return only;
+  if (isSole) return accounts.executeTakeFirst();
   throw invalidInput([{ field: 'domain', message: 'is required: this service has several accounts' }]);
 }
 

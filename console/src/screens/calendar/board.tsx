@@ -17,6 +17,9 @@ export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) 
   const grid = useRef<CalendarGrid>(undefined);
   const latest = useRef(wishes);
   latest.current = wishes;
+  // Keys come faster than the page is drawn.
+  const cursor = useRef(scene.cursor);
+  cursor.current = scene.cursor;
   useLayoutEffect(() => {
     if (target.current === null) return;
     const made = new CalendarGrid(target.current, scene, () => latest.current);
@@ -34,28 +37,29 @@ export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) 
   }, [isChoosing]);
 
   const onDay = (event: KeyboardEvent) => {
-    const next = stepOf(event.key, scene.cursor);
+    const next = stepOf(event.key, cursor.current);
     if (next !== undefined) {
       event.preventDefault();
+      cursor.current = next;
       onCursor(next);
-      grid.current?.focusDay();
+      grid.current?.focusDay(next);
       return;
     }
     if (event.key !== 'Enter' && event.key !== ' ') return;
     event.preventDefault();
-    const first = grid.current?.entriesOn(scene.cursor)[0];
-    if (first === undefined) wishes.pickOn(wholeDay(scene.cursor));
+    const first = grid.current?.entriesOn(cursor.current)[0];
+    if (first === undefined) wishes.pickOn(wholeDay(cursor.current));
     // What does not fit is behind the day.
-    else if (grid.current?.focusEntry(first.id) !== true) wishes.openDay(scene.cursor);
+    else if (grid.current?.focusEntry(first.id) !== true) wishes.openDay(cursor.current);
   };
   const onEntry = (event: KeyboardEvent, article: HTMLElement) => {
-    if (event.key === 'Escape') return grid.current?.focusDay();
+    if (event.key === 'Escape') return grid.current?.focusDay(cursor.current);
     const entry = grid.current?.entryOf(article);
     const isPlain = !event.shiftKey && !event.altKey;
     const step = isPlain ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined;
     if (step !== undefined) {
       event.preventDefault();
-      const ids = [...(grid.current?.entriesOn(scene.cursor) ?? []).map(({ id }) => id), `m${scene.cursor}`];
+      const ids = [...(grid.current?.entriesOn(cursor.current) ?? []).map(({ id }) => id), `m${cursor.current}`];
       const at = ids.indexOf(article.dataset.id ?? '');
       const others = step > 0 ? ids.slice(at + 1) : ids.slice(0, Math.max(at, 0)).reverse();
       others.some((id) => grid.current?.focusEntry(id));
@@ -70,7 +74,9 @@ export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) 
   };
   const focusIn = (event: FocusEvent) => {
     const { day } = event.target instanceof HTMLElement ? event.target.dataset : {};
-    if (day !== undefined && day !== scene.cursor) onCursor(day);
+    if (day === undefined || day === cursor.current) return;
+    cursor.current = day;
+    onCursor(day);
   };
   return <div class={`board ${scene.view}`} ref={target} onKeyDownCapture={keyDown} onFocusIn={focusIn} />;
 }

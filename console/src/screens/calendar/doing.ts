@@ -1,5 +1,5 @@
 import type { CalendarEvent, EventChanges, EventInput } from '../../../../src/sdk/events.ts';
-import { change, Overtaken, restore } from '../../changes.ts';
+import { change, restore } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { tell } from '../../design/toast.tsx';
 import { explain } from '../../load.ts';
@@ -10,11 +10,7 @@ export const windows = new Windows();
 
 const named = ({ event_name }: CalendarEvent) => `“${event_name}”`;
 
-/** Says what went wrong; a change by somebody else is shown at once. */
-function tellFault(error: unknown): void {
-  if (error instanceof Overtaken) windows.put(error.record as CalendarEvent);
-  tell(explain(error), { isBad: true });
-}
+const tellFault = (error: unknown) => tell(explain(error), { isBad: true });
 
 const inputOf = ({ event_name, start_date, due_date, project_id }: CalendarEvent): EventInput => {
   return { event_name, start_date, due_date, project_id };

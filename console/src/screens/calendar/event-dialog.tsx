@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { CalendarEvent, EventInput } from '../../../../src/sdk/events.ts';
 import type { Project } from '../../../../src/sdk/projects.ts';
+import { Overtaken } from '../../changes.ts';
 import { Button } from '../../design/button.tsx';
 import { Dialog } from '../../design/dialog.tsx';
 import { Check, Select, TextField } from '../../design/field.tsx';
@@ -36,7 +37,8 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
   const [fault, setFault] = useState<{ text: string; fields: Readonly<Record<string, string>> }>();
   const [made, setMade] = useState<number>();
   const [stop] = useState(() => new AbortController());
-  const { event } = draft;
+  // What it is changed from: as it was opened, or as somebody else has left it meanwhile.
+  const [event, setEvent] = useState(draft.event);
   const set = (change: Partial<Draft>) => setNow({ ...now, ...change });
   const days = rhythm === '' || !isDay(until) ? [now.startDay] : repeated(now.startDay, rhythm, until);
   const wrong = faultIn(now) ?? (days.length > MOST_REPEATS ? 'many' : undefined);
@@ -55,7 +57,10 @@ export function EventDialog({ draft, projects, onClose, onDone }: Props) {
       onClose();
       onDone(now.startDay);
     } catch (error) {
-      setFault({ text: explain(error), fields: faultsOf(error) });
+      const isOvertaken = error instanceof Overtaken;
+      if (isOvertaken) setEvent(error.record as CalendarEvent);
+      const text = isOvertaken ? `${explain(error)} Saved once more, what stands here counts.` : explain(error);
+      setFault({ text, fields: faultsOf(error) });
       setMade(undefined);
     }
   };
@@ -144,7 +149,7 @@ function When({ now, wrong, fields, set }: WhenProps) {
           fault={fields.start_date ?? (wrong === 'start' ? 'Give the first day.' : undefined)}
         />
         {!isAllDay && (
-          <TextField label="at" type="time" value={now.startTime} onInput={(startTime) => set({ startTime })} />
+          <TextField label="Begins at" type="time" value={now.startTime} onInput={(startTime) => set({ startTime })} />
         )}
         <TextField
           label="To"
@@ -153,7 +158,9 @@ function When({ now, wrong, fields, set }: WhenProps) {
           onInput={(dueDay) => set({ dueDay })}
           fault={fields.due_date ?? (wrong === 'due' ? 'It ends before it begins.' : undefined)}
         />
-        {!isAllDay && <TextField label="at" type="time" value={now.dueTime} onInput={(dueTime) => set({ dueTime })} />}
+        {!isAllDay && (
+          <TextField label="Ends at" type="time" value={now.dueTime} onInput={(dueTime) => set({ dueTime })} />
+        )}
       </div>
       <Check
         label="All day"

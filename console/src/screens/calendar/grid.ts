@@ -48,6 +48,9 @@ const ALL_DAY_ROWS = 5;
 /** What is this short has its name and its time in one line. */
 const SHORT_S = 30 * 60;
 
+/** The library counts the end of a whole day from its last step. */
+const wholeDays = (seconds: number) => Math.ceil(seconds / 86_400) * 86_400;
+
 const secondsOf = ({ days, seconds }: Delta) => days * 86_400 + seconds;
 
 /** A text as the calendar takes it, and back. */
@@ -124,8 +127,13 @@ export class CalendarGrid {
       eventClick: ({ event }) => this.#open(event),
       eventDrop: ({ event, delta }) => this.#onEntry(event, (entry) => this.#wishes().move(entry, secondsOf(delta))),
       eventResize: ({ event, startDelta, endDelta }) => {
-        const seconds = { start: secondsOf(startDelta), end: secondsOf(endDelta) };
-        this.#onEntry(event, (entry) => this.#wishes().resize(entry, seconds));
+        this.#onEntry(event, (entry) => {
+          const [start, end] = [secondsOf(startDelta), secondsOf(endDelta)];
+          this.#wishes().resize(
+            entry,
+            entry.isAllDay ? { start: wholeDays(start), end: wholeDays(end) } : { start, end },
+          );
+        });
       },
       dateClick: ({ dateStr, allDay }) => this.#wishes().pickOn(picked(fromGrid(dateStr), allDay)),
       select: ({ startStr, endStr, allDay }) => {
@@ -164,9 +172,12 @@ export class CalendarGrid {
     this.#grid.unselect();
   }
 
-  focusDay(): void {
+  /** The focus on a day: at once where it is in view, else as soon as it is. */
+  focusDay(day = this.#scene.cursor): void {
+    const { from, to } = this.#scene.days;
+    const cell = this.#target.querySelector<HTMLElement>(`[data-day="${day}"]`);
+    if (cell !== null && day >= from && day <= to) return cell.focus();
     this.#wantsFocus = true;
-    this.#nameDays();
   }
 
   /** The focus on an entry, or on the first of a day. */
@@ -225,7 +236,9 @@ export class CalendarGrid {
       ...(isShort ? ['short'] : []),
       ...(task === undefined ? [] : ['task', ...(task.completed === '1' ? ['done'] : [])]),
     ];
-    const fixed = task === undefined ? {} : { startEditable: false, durationEditable: false };
+    // In a month there are no hours by which an end could be dragged.
+    const hasEnds = task === undefined && (isAllDay || this.#scene.view !== 'month');
+    const fixed = { durationEditable: hasEnds, ...(task !== undefined && { startEditable: false }) };
     const styles = colour === undefined ? [] : [`--colour: ${colour}`];
     return { id, title, start: toGrid(start), end: toGrid(end), allDay: isAllDay, classNames, styles, ...fixed };
   }

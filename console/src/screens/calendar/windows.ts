@@ -101,6 +101,8 @@ export class Windows {
     } catch (error) {
       this.#underWay.delete(id);
       this.#change(id, before);
+      // It may be another by now, or gone.
+      void this.reload();
       throw error;
     }
   }

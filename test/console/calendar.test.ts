@@ -1,0 +1,689 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import type { Locator, Page } from 'playwright-core';
+import type { CalendarEvent } from '../../src/sdk/events.ts';
+import { Inserter } from '../../src/transfer/insert.ts';
+import { type Console, consoleOf } from '../harness/browser.ts';
+import { eventually } from '../harness/eventually.ts';
+import type { TestService } from '../harness/service.ts';
+
+const APRIL = 'calendar?date=2027-04-20';
+
+const dayIn = (page: Page, day: string) => page.locator(`.board [data-day="${day}"]`);
+const entryIn = (page: Page, name: string) => page.locator('.board .ec-event:not(.ec-preview)', { hasText: name });
+const dialogIn = (page: Page) => page.getByRole('dialog');
+const toastIn = (page: Page, text: string) => page.locator('.toast', { hasText: text });
+
+/** The calendar is there, with all that is on it. */
+const shown = (page: Page) => page.locator('.calendar[data-shown]:not([data-shown=""])').waitFor();
+
+/** The calendar of April 2027, with what was made before it was looked at. */
+async function april(
+  t: Parameters<typeof consoleOf>[0],
+  { prepare, ...window }: Parameters<typeof consoleOf>[1] & { prepare?: (one: Console) => Promise<unknown> } = {},
+): Promise<Console> {
+  const one = await consoleOf(t, { path: APRIL, ...window });
+  if (prepare !== undefined) {
+    await prepare(one);
+    await one.page.reload();
+  }
+  await shown(one.page);
+  return one;
+}
+
+const makes =
+  (...events: readonly (readonly [name: string, start: string, due: string])[]) =>
+  async ({ owner }: Console) => {
+    for (const [event_name, start_date, due_date] of events) {
+      await owner.carillon.events.create({ event_name, start_date, due_date });
+    }
+  };
+
+/** What the service holds of the events, in few words. */
+async function held({ owner }: Console): Promise<readonly string[]> {
+  const { data } = await owner.carillon.events.list();
+  return data.map(({ event_name, start_date, due_date }) => `${event_name}: ${start_date} – ${due_date}`);
+}
+
+async function eventNamed({ owner }: Console, name: string): Promise<CalendarEvent> {
+  const found = (await owner.carillon.events.list()).data.find(({ event_name }) => event_name === name);
+  assert.ok(found, name);
+  return found;
+}
+
+/** Waits until something is as it should be. */
+const becomes = <T>(ask: () => Promise<T> | T, wanted: T) =>
+  eventually(ask, (answer) => isDeepStrictEqual(answer, wanted));
+
+const holds = (one: Console, ...wanted: readonly string[]) => becomes(() => held(one), wanted);
+
+/** Drags from the middle of one thing to the middle of another. */
+async function drag(page: Page, from: Locator, to: Locator, grip?: { readonly x: number; readonly y: number }) {
+  const [begin, end] = [await from.boundingBox(), await to.boundingBox()];
+  assert.ok(begin !== null && end !== null);
+  const start = { x: begin.x + (grip?.x ?? begin.width / 2), y: begin.y + (grip?.y ?? begin.height / 2) };
+  await page.mouse.move(start.x, start.y);
+  await page.mouse.down();
+  await page.mouse.move(start.x + 10, start.y + 2, { steps: 3 });
+  await page.mouse.move(end.x + end.width / 2, end.y + end.height - 8, { steps: 8 });
+  await page.mouse.up();
+}
+
+test('month, week, day and list are a click or a key away, and the address brings back what was shown', async (t) => {
+  const { page } = await april(t, { prepare: makes(['Release v27', '20270420', '20270424']) });
+  const title = page.getByRole('heading', { level: 1 });
+  assert.equal(await title.textContent(), 'April 2027');
+  await page.getByRole('button', { name: 'Week' }).click();
+  await page.getByRole('heading', { name: /^19\s–\s25 April 2027$/ }).waitFor();
+  assert.match(page.url(), /view=week/);
+  await page.reload();
+  await page.getByRole('heading', { name: /^19\s–\s25 April 2027$/ }).waitFor();
+  await entryIn(page, 'Release v27').waitFor();
+  await page.keyboard.press('d');
+  await page
+    .getByRole('heading', { name: 'Tuesday, 20 April 2027' })
+    .or(page.getByText('Tuesday 20 April 2027'))
+    .waitFor();
+  await page.keyboard.press('l');
+  await page.locator('.agenda').getByRole('button', { name: 'Release v27' }).waitFor();
+  await page.keyboard.press('m');
+  await page.getByRole('button', { name: 'Next month' }).click();
+  await page.getByRole('heading', { name: 'May 2027' }).waitFor();
+  await page.keyboard.press('k');
+  await page.keyboard.press('k');
+  await page.getByRole('heading', { name: 'March 2027' }).waitFor();
+  await page.getByRole('button', { name: 'Today' }).click();
+  const now = new Date();
+  const here = now.toLocaleDateString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
+  await page.getByRole('heading', { name: here }).waitFor();
+  assert.doesNotMatch(page.url(), /date=|view=/, 'what is usual does not stand in the address');
+});
+
+test('dragging over days makes an event of those days', async (t) => {
+  const one = await april(t);
+  const { page } = one;
+  await drag(page, dayIn(page, '2027-04-20'), dayIn(page, '2027-04-23'));
+  const dialog = dialogIn(page);
+  await dialog.getByLabel('Name').fill('Offsite');
+  await page.keyboard.press('Enter');
+  await toastIn(page, '“Offsite” created').waitFor();
+  await entryIn(page, 'Offsite').waitFor();
+  await holds(one, 'Offsite: 2027-04-20 00:00:00 – 2027-04-23 00:00:00');
+  assert.equal(await page.locator('.ec-preview').count(), 0, 'nothing is chosen any more');
+  await toastIn(page, 'created').getByRole('button', { name: 'Undo' }).click();
+  await holds(one);
+  await entryIn(page, 'Offsite').waitFor({ state: 'detached' });
+});
+
+test('a click on a day makes an event on it; closed without a name, nothing is made', async (t) => {
+  const one = await april(t);
+  const { page } = one;
+  await dayIn(page, '2027-04-14').click();
+  await dialogIn(page).getByRole('button', { name: 'Create' }).click();
+  await dialogIn(page).getByText('Give it a name.').waitFor();
+  await page.keyboard.press('Escape');
+  await dialogIn(page).waitFor({ state: 'detached' });
+  await dayIn(page, '2027-04-14').click();
+  await dialogIn(page).getByLabel('Name').fill('Dentist');
+  await dialogIn(page).getByLabel('All day').uncheck();
+  await dialogIn(page).getByLabel('Begins at').fill('14:00');
+  await dialogIn(page).getByLabel('Ends at').fill('13:00');
+  await dialogIn(page).getByRole('button', { name: 'Create' }).click();
+  await dialogIn(page).getByText('It ends before it begins.').waitFor();
+  await dialogIn(page).getByLabel('Ends at').fill('15:30');
+  await dialogIn(page).getByRole('button', { name: 'Create' }).click();
+  await holds(one, 'Dentist: 2027-04-14 14:00:00 – 2027-04-14 15:30:00');
+  await page.getByRole('button', { name: '14:00 Dentist' }).waitFor();
+});
+
+test('one line makes an event, and says while it is written what was understood', async (t) => {
+  const one = await april(t, {
+    prepare: async ({ owner }) => {
+      await owner.carillon.projects.create({ project_name: 'Node' });
+      await owner.carillon.projects.create({ project_name: 'Node 27', color: '#16a34a' });
+    },
+  });
+  const { page } = one;
+  await page.keyboard.press('q');
+  await page.keyboard.type('Release v27 20 Apr 2027 – 24 Apr #Node 27');
+  const chip = (of: string) => page.locator(`.understood [data-of="${of}"]`);
+  assert.deepEqual(
+    await Promise.all(
+      ['name', 'days', 'times', 'project'].map(async (of) => (await chip(of).innerText()).replace(/\s/gu, ' ')),
+    ),
+    ['Release v27', '20 – 24 Apr 2027', 'all day', 'Node 27'],
+  );
+  await page.keyboard.press('Enter');
+  await holds(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-24 00:00:00');
+  const event = await eventNamed(one, 'Release v27');
+  assert.equal((await one.owner.carillon.projects.get(event.project_id)).project_name, 'Node 27');
+  assert.equal(await page.getByLabel('Add an event in one line').inputValue(), '', 'ready for the next');
+  await page.keyboard.type('Party 2 Jul 2027 18:00-23:00');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'July 2027' }).waitFor();
+  await entryIn(page, 'Party').waitFor();
+  await page.getByLabel('Add an event in one line').fill('3 Jul 2027');
+  assert.equal(await chip('name').innerText(), 'It needs a name');
+  assert.equal(await page.getByRole('button', { name: 'Add', exact: true }).isDisabled(), true);
+});
+
+test('repeated until a day, it becomes so many real events, counted before', async (t) => {
+  const one = await april(t);
+  const { page } = one;
+  await dayIn(page, '2027-04-05').click();
+  const dialog = dialogIn(page);
+  await dialog.getByLabel('Name').fill('Standup');
+  await dialog.getByLabel('Repeat').selectOption({ label: 'Every week' });
+  await dialog.getByLabel('Until').fill('2027-04-26');
+  await dialog.getByText('Makes 4 events, the last on Mon, 26 Apr 2027.').waitFor();
+  await dialog.getByRole('button', { name: 'Create 4 events' }).click();
+  await toastIn(page, '4 events created').waitFor();
+  await holds(one, ...[5, 12, 19, 26].map((n) => `Standup: 2027-04-${two(n)} 00:00:00 – 2027-04-${two(n)} 00:00:00`));
+  assert.equal(await entryIn(page, 'Standup').count(), 4);
+  await toastIn(page, '4 events').getByRole('button', { name: 'Undo' }).click();
+  await holds(one);
+});
+
+test('more than 200 repetitions are refused before anything is made; a long series can be stopped', async (t) => {
+  const one = await april(t);
+  const { page } = one;
+  await page.keyboard.press('n');
+  const dialog = dialogIn(page);
+  await dialog.getByLabel('Name').fill('Daily');
+  await dialog.getByLabel('Repeat').selectOption({ label: 'Every day' });
+  await dialog.getByLabel('Until').fill('2029-01-01');
+  await dialog.getByText('That is more than 200 events.').waitFor();
+  await dialog.getByLabel('Until').fill('2027-10-31');
+  const create = dialog.getByRole('button', { name: 'Create 195 events' });
+  // Each takes its time, so that somebody can press the button.
+  await page.route('**/console/api/events', async (route) => {
+    if (route.request().method() === 'POST') await new Promise((resolve) => setTimeout(resolve, 20));
+    await route.continue();
+  });
+  await create.click();
+  await dialog.getByRole('progressbar', { name: 'Events created' }).waitFor();
+  await dialog.getByText(/^[3-9] of 195$/).waitFor();
+  await dialog.getByRole('button', { name: 'Stop' }).click();
+  await toastIn(page, 'and stopped').waitFor();
+  const made = (await held(one)).length;
+  assert.ok(made >= 3 && made < 195, `${made} were made`);
+});
+
+const two = (number: number) => String(number).padStart(2, '0');
+
+test('an event is moved by dragging, and goes back', async (t) => {
+  const one = await april(t, {
+    prepare: makes(['Release v27', '20270420', '20270422'], ['Call', '2027-04-07 09:30:00', '2027-04-07 10:15:00']),
+  });
+  const { page } = one;
+  await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-28'), { x: 40, y: 10 });
+  await toastIn(page, '“Release v27” moved').waitFor();
+  await holds(
+    one,
+    'Call: 2027-04-07 09:30:00 – 2027-04-07 10:15:00',
+    'Release v27: 2027-04-28 00:00:00 – 2027-04-30 00:00:00',
+  );
+  await toastIn(page, 'moved').getByRole('button', { name: 'Undo' }).click();
+  await holds(
+    one,
+    'Call: 2027-04-07 09:30:00 – 2027-04-07 10:15:00',
+    'Release v27: 2027-04-20 00:00:00 – 2027-04-22 00:00:00',
+  );
+  await drag(page, entryIn(page, 'Call'), dayIn(page, '2027-04-09'));
+  await holds(
+    one,
+    'Call: 2027-04-09 09:30:00 – 2027-04-09 10:15:00',
+    'Release v27: 2027-04-20 00:00:00 – 2027-04-22 00:00:00',
+  );
+});
+
+test('an event is made longer and shorter by dragging its ends', async (t) => {
+  const one = await april(t, { prepare: makes(['Release v27', '20270420', '20270421']) });
+  const { page } = one;
+  const box = await entryIn(page, 'Release v27').boundingBox();
+  assert.ok(box);
+  await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-24'), { x: box.width - 3, y: 10 });
+  await holds(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-24 00:00:00');
+  await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-22'), { x: 3, y: 10 });
+  await holds(one, 'Release v27: 2027-04-22 00:00:00 – 2027-04-24 00:00:00');
+});
+
+test('in a week, dragging over hours makes an event of those hours, and an event is dragged to others', async (t) => {
+  const one = await april(t, { path: `${APRIL}&view=week` });
+  const { page } = one;
+  const box = await dayIn(page, '2027-04-21').boundingBox();
+  assert.ok(box);
+  const hour = box.height / 24;
+  const at = (hours: number) => ({ x: box.x + box.width / 2, y: box.y + hours * hour + 2 });
+  await page.mouse.move(at(10).x, at(10).y);
+  await page.mouse.down();
+  await page.mouse.move(at(10.5).x, at(10.5).y, { steps: 3 });
+  await page.mouse.move(at(11.75).x, at(11.75).y, { steps: 3 });
+  await page.mouse.up();
+  await dialogIn(page).getByLabel('Name').fill('Review');
+  await page.keyboard.press('Enter');
+  await holds(one, 'Review: 2027-04-21 10:00:00 – 2027-04-21 12:00:00');
+  await dialogIn(page).waitFor({ state: 'detached' });
+  const event = await entryIn(page, 'Review').boundingBox();
+  assert.ok(event);
+  await page.mouse.move(event.x + 30, event.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(event.x + 30, event.y + 20 + hour, { steps: 3 });
+  await page.mouse.move(event.x + 30 + box.width, event.y + 20 + 3 * hour, { steps: 4 });
+  await page.mouse.up();
+  await holds(one, 'Review: 2027-04-22 13:00:00 – 2027-04-22 15:00:00');
+});
+
+test('an event is changed where it is opened, and only what was changed is sent', async (t) => {
+  const one = await april(t, { prepare: makes(['Release v27', '20270420', '20270424']) });
+  const { page } = one;
+  const sent: unknown[] = [];
+  page.on('request', (request) => request.method() === 'PUT' && sent.push(request.postDataJSON()));
+  await entryIn(page, 'Release v27').click();
+  const dialog = dialogIn(page);
+  await dialog.getByLabel('Name').fill('Release v28');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await toastIn(page, '“Release v28” saved').waitFor();
+  assert.deepEqual(sent, [{ event_name: 'Release v28' }]);
+  await entryIn(page, 'Release v28').click();
+  await dialog.getByLabel('From').fill('2027-04-21');
+  assert.equal(await dialog.getByLabel('To', { exact: true }).inputValue(), '2027-04-25', 'the end moves along');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await holds(one, 'Release v28: 2027-04-21 00:00:00 – 2027-04-25 00:00:00');
+  await entryIn(page, 'Release v28').first().click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(sent.length, 2, 'nothing was changed, and nothing sent');
+});
+
+test('an event that somebody else has changed meanwhile is not overwritten, and is shown as it is now', async (t) => {
+  const one = await april(t, { prepare: makes(['Release v27', '20270420', '20270424']) });
+  const { page, owner } = one;
+  await entryIn(page, 'Release v27').click();
+  const { event_id } = await eventNamed(one, 'Release v27');
+  await owner.carillon.events.update(event_id, { event_name: 'Release v27.1' });
+  await dialogIn(page).getByLabel('Name').fill('Mine');
+  await dialogIn(page).getByRole('button', { name: 'Save' }).click();
+  await dialogIn(page).getByText('Somebody else has changed this meanwhile.').waitFor();
+  await page.keyboard.press('Escape');
+  await entryIn(page, 'Release v27.1').waitFor();
+});
+
+test('an event is duplicated; deleted, it comes back with all that it said', async (t) => {
+  const one = await april(t, {
+    prepare: async ({ owner }) => {
+      const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
+      const dates = { start_date: '2027-04-20 14:00:00', due_date: '2027-04-20 15:30:00' };
+      await owner.carillon.events.create({ event_name: 'Review', ...dates, project_id });
+    },
+  });
+  const { page } = one;
+  await entryIn(page, 'Review').click();
+  await dialogIn(page).getByRole('button', { name: 'Duplicate' }).click();
+  const review = 'Review: 2027-04-20 14:00:00 – 2027-04-20 15:30:00';
+  await holds(one, review, review);
+  await toastIn(page, 'duplicated').getByRole('button', { name: 'Undo' }).click();
+  await holds(one, review);
+  const before = await eventNamed(one, 'Review');
+  await becomes(() => entryIn(page, 'Review').count(), 1);
+  await entryIn(page, 'Review').click();
+  await dialogIn(page).getByRole('button', { name: 'Delete' }).click();
+  await holds(one);
+  await entryIn(page, 'Review').waitFor({ state: 'detached' });
+  await toastIn(page, '“Review” deleted').getByRole('button', { name: 'Undo' }).click();
+  await holds(one, review);
+  assert.equal((await eventNamed(one, 'Review')).project_id, before.project_id);
+  await entryIn(page, 'Review').waitFor();
+});
+
+test('what the service refuses is said, and the event is where it was', async (t) => {
+  const one = await april(t, { prepare: makes(['Release v27', '20270420', '20270420']) });
+  const { page } = one;
+  const where = await entryIn(page, 'Release v27').boundingBox();
+  await page.route('**/console/api/events/*', (route) =>
+    route.request().method() === 'PUT'
+      ? route.fulfill({
+          status: 503,
+          contentType: 'application/problem+json',
+          body: JSON.stringify({ status: 503, code: 'storage_unavailable', message: 'The disk is full.' }),
+        })
+      : route.continue(),
+  );
+  await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-28'));
+  await toastIn(page, 'The disk is full.').waitFor();
+  await becomes(() => entryIn(page, 'Release v27').boundingBox(), where);
+  await holds(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-20 00:00:00');
+});
+
+test('events have the colour of their project, and can be narrowed to projects and to names; the address says so', async (t) => {
+  const one = await april(t, {
+    prepare: async ({ owner }) => {
+      for (const [project_name, color] of [
+        ['Bells', '#16a34a'],
+        ['Towers', ''],
+      ] as const) {
+        const { project_id } = await owner.carillon.projects.create({ project_name, color });
+        await owner.carillon.events.create({
+          event_name: `Of ${project_name}`,
+          start_date: '20270420',
+          due_date: '20270420',
+          project_id,
+        });
+      }
+      await owner.carillon.events.create({ event_name: 'Of none', start_date: '20270421', due_date: '20270421' });
+    },
+  });
+  const { page } = one;
+  const tone = (name: string) =>
+    entryIn(page, name).evaluate((element) => `${Reflect.get(element, 'style').getPropertyValue('--colour')}`);
+  assert.equal(await tone('Of Bells'), '#16a34a');
+  assert.match(await tone('Of Towers'), /^oklch/);
+  assert.equal(await tone('Of none'), '');
+  const names = async () => (await page.locator('.board .ec-event .title').allTextContents()).sort();
+  await page.getByRole('button', { name: 'Bells', exact: true }).click();
+  await becomes(() => names(), ['Of Bells']);
+  assert.match(page.url(), /projects=\d+/);
+  await page.reload();
+  await shown(page);
+  assert.deepEqual(await names(), ['Of Bells']);
+  await page.getByRole('button', { name: 'All projects' }).click();
+  await page.keyboard.press('/');
+  await page.keyboard.type('TOW');
+  await becomes(() => names(), ['Of Towers']);
+  assert.match(page.url(), /q=TOW/);
+  await page.keyboard.type('x');
+  await page.getByText('Nothing on these days is called so').waitFor();
+  await page.getByRole('button', { name: 'Show everything' }).click();
+  await becomes(() => names(), ['Of Bells', 'Of Towers', 'Of none']);
+});
+
+test('the days that tasks are due are a layer of their own; a click opens the task', async (t) => {
+  const one = await april(t, {
+    prepare: async ({ owner }) => {
+      const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
+      await owner.carillon.tasks.create(project_id, { task_name: 'Cast the bell', due_date: '20270420' });
+      const { task_id } = await owner.carillon.tasks.create(project_id, {
+        task_name: 'Buy bronze',
+        due_date: '20270413',
+      });
+      await owner.carillon.tasks.complete(task_id);
+    },
+  });
+  const { page } = one;
+  assert.equal(await entryIn(page, 'Cast the bell').count(), 0);
+  await page.getByRole('button', { name: 'Tasks due' }).click();
+  await entryIn(page, 'Cast the bell').waitFor();
+  await page.getByRole('button', { name: /^Buy bronze ?, completed task, due Tuesday/ }).waitFor();
+  assert.match(page.url(), /tasks=1/);
+  await entryIn(page, 'Cast the bell').click();
+  await page.waitForURL(/#\/tasks\/\d+/);
+});
+
+test('everything can be done by keys', async (t) => {
+  const one = await april(t, { prepare: makes(['Bells', '20270420', '20270420'], ['Towers', '20270420', '20270421']) });
+  const { page } = one;
+  const focused = () =>
+    page.evaluate('document.activeElement.dataset.day ?? document.activeElement.innerText.split("\\n")[0]');
+  const press = async (...keys: readonly string[]) => {
+    for (const key of keys) await page.keyboard.press(key);
+  };
+  const isOn = (wanted: string) => becomes(async () => String(await focused()).split(',')[0], wanted);
+  await dayIn(page, '2027-04-20').focus();
+  await press('ArrowRight', 'ArrowDown', 'ArrowLeft');
+  await isOn('2027-04-27');
+  await press('PageDown');
+  await page.getByRole('heading', { name: 'May 2027' }).waitFor();
+  await isOn('2027-05-27');
+  await press('PageUp');
+  await isOn('2027-04-27');
+  // An empty day: Enter makes an event on it.
+  await press('Enter');
+  await dialogIn(page).getByLabel('Name').fill('Made by keys');
+  await press('Enter');
+  await dialogIn(page).waitFor({ state: 'detached' });
+  await becomes(
+    async () => (await eventNamed(one, 'Made by keys').catch(() => undefined))?.start_date,
+    '2027-04-27 00:00:00',
+  );
+  await isOn('2027-04-27');
+  // A day with something on it: Enter leads to that.
+  await press('ArrowUp', 'Enter');
+  await isOn('Towers');
+  await press('ArrowDown');
+  await isOn('Bells');
+  await press('e');
+  assert.equal(await dialogIn(page).getByLabel('Name').inputValue(), 'Bells');
+  await press('Escape');
+  await isOn('Bells');
+  await press('Shift+ArrowRight');
+  await becomes(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
+  await isOn('Bells');
+  await press('Alt+Shift+ArrowRight');
+  await becomes(async () => (await eventNamed(one, 'Bells')).due_date, '2027-04-22 00:00:00');
+  await press('c');
+  await becomes(async () => (await held(one)).filter((line) => line.startsWith('Bells')).length, 2);
+  await isOn('Bells');
+  await press('Delete');
+  await becomes(async () => (await held(one)).filter((line) => line.startsWith('Bells')).length, 1);
+  await press('?');
+  await page.getByRole('dialog', { name: 'Keys of the calendar' }).waitFor();
+  await press('Escape', 'n');
+  await page.getByRole('dialog', { name: 'New event' }).waitFor();
+});
+
+test('those who hear the page are told what each day and each entry is', async (t) => {
+  const { page } = await april(t, {
+    prepare: makes(['Release v27', '20270420', '20270424'], ['Call', '2027-04-20 14:00:00', '2027-04-20 15:30:00']),
+  });
+  await page.getByRole('group', { name: 'April 2027' }).waitFor();
+  await page
+    .getByRole('button', { name: 'Tuesday 20 April 2027, 2 entries' })
+    .or(page.getByRole('button', { name: 'Tuesday, 20 April 2027, 2 entries' }))
+    .waitFor();
+  assert.equal(await page.getByRole('button', { name: /19 April 2027, nothing/ }).count(), 1);
+  await page
+    .getByRole('button', { name: /^Release v27 ?, Tuesday,? 20 April 2027 to Saturday,? 24 April 2027, all day/ })
+    .waitFor();
+  await page.getByRole('button', { name: /^14:00 Call ?, Tuesday,? 20 April 2027, 14:00 – 15:30/ }).waitFor();
+});
+
+for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_Paulo', 'Asia/Kathmandu']) {
+  test(`times never shift, nor do days, over a change of clocks: ${timezoneId}`, async (t) => {
+    // The last Sunday of March, and days on which clocks are changed in New York and in Auckland.
+    const one = await consoleOf(t, { timezoneId, path: 'calendar?date=2027-03-14' });
+    const { page } = one;
+    const events: readonly (readonly [string, string, string])[] = [
+      ['Night', '2027-03-14 02:30:00', '2027-03-14 03:15:00'],
+      ['Whole', '2027-03-14 00:00:00', '2027-03-14 00:00:00'],
+      ['Long', '2027-03-12 00:00:00', '2027-03-16 00:00:00'],
+      ['Late', '2027-04-04 02:30:00', '2027-04-04 23:59:59'],
+    ];
+    await makes(...events)(one);
+    const lines = (shift: (line: string) => string = (line) => line) =>
+      ['Long', 'Whole', 'Night', 'Late'].map((name) => {
+        const [, start, due] = events.find(([one]) => one === name) ?? [];
+        return shift(`${name}: ${start} – ${due}`);
+      });
+    await page.reload();
+    await shown(page);
+    await page
+      .getByRole('button', { name: '2:30 Night' })
+      .or(page.getByRole('button', { name: '02:30 Night' }))
+      .waitFor();
+    const column = async (name: string) => {
+      const [event, day] = [await entryIn(page, name).boundingBox(), await dayIn(page, '2027-03-14').boundingBox()];
+      assert.ok(event && day);
+      return Math.round((event.x - day.x) / day.width);
+    };
+    assert.deepEqual(await Promise.all(['Night', 'Whole'].map(column)), [0, 0]);
+    // Moved a week on and back by a drag, and by a key: the times are what they were.
+    await drag(page, entryIn(page, 'Night'), dayIn(page, '2027-03-25'));
+    await holds(
+      one,
+      ...lines((line) => line.replaceAll('2027-03-14 0', line.startsWith('Night') ? '2027-03-25 0' : '2027-03-14 0')),
+    );
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+    await holds(one, ...lines());
+    // By an hour, within the hour that is not there in New York.
+    await page.keyboard.press('w');
+    await page
+      .getByRole('heading', { name: '8–14 March 2027' })
+      .or(page.getByRole('heading', { name: /March 2027/ }))
+      .first()
+      .waitFor();
+    const box = await dayIn(page, '2027-03-14').boundingBox();
+    const event = await entryIn(page, 'Night').boundingBox();
+    assert.ok(box && event);
+    await entryIn(page, 'Night').scrollIntoViewIfNeeded();
+    const now = await entryIn(page, 'Night').boundingBox();
+    assert.ok(now);
+    await page.mouse.move(now.x + 20, now.y + now.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(now.x + 20, now.y + now.height / 2 + 10, { steps: 2 });
+    await page.mouse.move(now.x + 20, now.y + now.height / 2 + box.height / 24, { steps: 4 });
+    await page.mouse.up();
+    const times = async () => {
+      const { start_date, due_date } = await eventNamed(one, 'Night');
+      return [start_date, due_date];
+    };
+    await becomes(times, ['2027-03-14 03:30:00', '2027-03-14 04:15:00']);
+  });
+}
+
+test('what others change is seen within a second', async (t) => {
+  const one = await april(t);
+  const { page, owner } = one;
+  const { event_id } = await owner.carillon.events.create({
+    event_name: 'By another',
+    start_date: '20270420',
+    due_date: '20270420',
+  });
+  await entryIn(page, 'By another').waitFor({ timeout: 1_000 });
+  await owner.carillon.events.update(event_id, { event_name: 'Changed by another' });
+  await entryIn(page, 'Changed by another').waitFor({ timeout: 1_000 });
+  await owner.carillon.events.delete(event_id);
+  await entryIn(page, 'Changed by another').waitFor({ state: 'detached', timeout: 1_000 });
+});
+
+/** Many events at once, past the interface. */
+async function fill(
+  service: TestService,
+  { userId, domain }: Console['owner'],
+  count: number,
+  day: (index: number) => string,
+) {
+  await service.store.write(async (tx) => {
+    const { account_id } = await tx.queries
+      .selectFrom('accounts')
+      .select('account_id')
+      .where('domain', '=', domain)
+      .executeTakeFirstOrThrow();
+    const rows = Array.from({ length: count }, (_, index) => ({
+      event_id: 10_000 + index,
+      account_id,
+      event_name: `Event ${index}`,
+      start_date: `${day(index)} 00:00:00`,
+      due_date: `${day(index)} 00:00:00`,
+      project_id: 0,
+      date_created: 0,
+      date_modified: null,
+      user_id: Number(userId),
+    }));
+    await new Inserter().insert(tx.queries, 'events', rows);
+  });
+}
+
+test('a month of thousands is shown whole: as many as fit, how many more, and all of a day behind that', async (t) => {
+  const one = await april(t, {
+    prepare: ({ service, owner }) => fill(service, owner, 2_345, (index) => `2027-04-${two(1 + (index % 30))}`),
+  });
+  const { page } = one;
+  await page.locator('.board [data-id="m2027-04-20"]').waitFor();
+  const overflow = await page.evaluate(`(() => {
+    const days = new Map([...document.querySelectorAll('.board .ec-body .ec-day')].map((day) => [day.dataset.day, day.getBoundingClientRect()]));
+    return [...document.querySelectorAll('.board .ec-body .ec-event')].filter((one) => {
+      const { top, bottom, left } = one.getBoundingClientRect();
+      const day = [...days.values()].find((box) => box.left <= left + 8 && box.right >= left + 8 && box.top <= top + 8 && box.bottom >= top + 8);
+      return day === undefined || bottom > day.bottom + 1;
+    }).length;
+  })()`);
+  assert.equal(overflow, 0, 'nothing stands outside of its day');
+  const more = page.getByRole('button', { name: /^\d+ more on Tuesday,? 20 April 2027/ });
+  const hidden = Number((await more.innerText()).split(' ')[0]);
+  const visible = await page.locator('.board .ec-event:not(.more)').count();
+  assert.equal(visible % 30, 0, 'every day shows as many');
+  assert.equal(hidden + visible / 30, 78);
+  await more.click();
+  const dialog = page.getByRole('dialog', { name: /20 April 2027/ });
+  assert.equal(await dialog.locator('.line').count(), 78);
+  await dialog.getByRole('button', { name: /Event 19 ?,/ }).click();
+  assert.equal(await page.getByRole('dialog', { name: 'Event' }).getByLabel('Name').inputValue(), 'Event 19');
+});
+
+test('what began long before and is not over is shown, too', async (t) => {
+  const { page } = await april(t, {
+    prepare: makes(
+      ['Decade', '20200101', '20291231'],
+      ['Season', '20270301', '20270531'],
+      ['Over', '20270301', '20270328'],
+    ),
+  });
+  await entryIn(page, 'Decade').first().waitFor();
+  assert.equal(await entryIn(page, 'Season').count(), 5, 'once in each week');
+  assert.equal(await entryIn(page, 'Over').count(), 0);
+});
+
+test('the next month is there before it is asked for', async (t) => {
+  const { page } = await april(t, { prepare: makes(['Next', '20270520', '20270520']) });
+  const isMay = (url: string) => url.includes('start_from=20270426');
+  const came = page.waitForResponse((response) => isMay(response.url()));
+  await page.reload();
+  await (await came).finished();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  await page.getByRole('button', { name: 'Next month' }).click();
+  await entryIn(page, 'Next').waitFor();
+  assert.deepEqual(asked.filter(isMay), []);
+});
+
+test('an empty calendar says how an event is made; what cannot be loaded says why, and is tried again', async (t) => {
+  const { page } = await april(t);
+  await page.getByText('Nothing on these days yet.').waitFor();
+  let isDown = true;
+  await page.route('**/console/api/events?**', (route) =>
+    isDown
+      ? route.fulfill({
+          status: 503,
+          contentType: 'application/problem+json',
+          body: JSON.stringify({
+            status: 503,
+            code: 'storage_unavailable',
+            message: 'The database cannot be reached.',
+          }),
+        })
+      : route.continue(),
+  );
+  await page.evaluate(`location.assign('#/calendar?date=2030-01-01')`);
+  const note = page.getByRole('alert');
+  await note.getByText('The database cannot be reached.').waitFor();
+  isDown = false;
+  await note.getByRole('button', { name: 'Try again' }).click();
+  await shown(page);
+  await note.waitFor({ state: 'detached' });
+});
+
+test('on a small screen a tap on a day looks closer', async (t) => {
+  const { page } = await april(t, { width: 390, height: 800, prepare: makes(['Release v27', '20270420', '20270424']) });
+  await dayIn(page, '2027-04-14').click();
+  await page.getByRole('heading', { name: /14 April 2027/ }).waitFor();
+  assert.match(page.url(), /view=day/);
+  await page.getByRole('button', { name: 'New event' }).click();
+  assert.equal(await dialogIn(page).getByLabel('From').inputValue(), '2027-04-14');
+});
+
+test('"API call" shows what the calendar asks, with the days that are shown', async (t) => {
+  const { page } = await april(t);
+  await page.getByRole('button', { name: 'API call' }).click();
+  await dialogIn(page).getByText('/v2/events?start_from=20270329&start_to=20270502').waitFor();
+});
