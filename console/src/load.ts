@@ -67,6 +67,7 @@ export function explain(error: unknown): string {
     return `Too many wrong tries from here. Wait ${span(error.retryAfterS ?? 60)}, then try again.`;
   if (error.code === 'connection') return 'The service cannot be reached. Check that it runs, and try again.';
   if (error.code === 'timeout') return 'The service took too long. Try again; what was sent may have been done.';
+  if (error.code === 'not_found') return 'There is nothing here: it was deleted, or it is not yours to see.';
   if (error.code === 'not_permitted') return `You may not do that. ${error.message}`;
   return error.message;
 }
@@ -74,10 +75,12 @@ export function explain(error: unknown): string {
 /** Seconds in words. */
 export const span = (seconds: number) => (seconds < 90 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`);
 
-/** What is wrong with each field, by its name. */
+/** What is wrong with each field, by its name, in a sentence that stands below the field. */
 export function faultsOf(error: unknown): Readonly<Record<string, string>> {
   if (!(error instanceof CarillonError)) return {};
-  return Object.fromEntries((error.errors ?? []).map(({ field, message }) => [field, `${field} ${message}`]));
+  return Object.fromEntries(
+    (error.errors ?? []).map(({ field, message }) => [field, `It ${message.replaceAll('_', ' ')}.`]),
+  );
 }
 
 /** What a form does when it is sent: whether it is under way, and what went wrong. */

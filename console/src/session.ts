@@ -8,6 +8,15 @@ import { speaker } from './design/api-call.tsx';
 /** Who has signed in, and to which account. */
 export type Session = { readonly user: User; readonly company: Company };
 
+/** Under which this browser keeps who has signed in; its windows have one cookie between them. */
+const USER = 'carillon.user';
+
+// Another window has signed in as somebody else, or out: what this one shows is no longer whose it says.
+addEventListener('storage', ({ key, newValue }) => {
+  const { value } = session;
+  if (key === USER && value !== 'unknown' && value?.user.user_id !== (newValue ?? undefined)) location.reload();
+});
+
 /** `unknown` until the service has answered; undefined when nobody has signed in. */
 export const session = signal<Session | 'unknown' | undefined>('unknown');
 
@@ -25,6 +34,7 @@ export async function findSession(): Promise<void> {
   try {
     const [user, company] = await Promise.all([client.user.get(), client.company.get()]);
     speaker.domain = company.domain;
+    localStorage.setItem(USER, user.user_id);
     session.value = { user, company };
     hasEnded.value = false;
   } catch (error) {
@@ -35,6 +45,7 @@ export async function findSession(): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await client.signOut();
+  localStorage.removeItem(USER);
   session.value = undefined;
 }
 

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { CarillonError } from '../../src/sdk/errors.ts';
 import { client } from './client.ts';
+import { speaker } from './design/api-call.tsx';
 import { Button } from './design/button.tsx';
 import { TextField } from './design/field.tsx';
 import { PassphraseField } from './design/passphrase.tsx';
@@ -16,18 +17,21 @@ export const SHORTEST_PASSPHRASE = 12;
 
 /** The way in, for who has a passphrase. */
 export function SignIn() {
-  const [domain, setDomain] = useState(localStorage.getItem(DOMAIN) ?? '');
+  const kept = localStorage.getItem(DOMAIN) ?? '';
+  // Whoever was signed in until now goes on in the same account.
+  const [domain, setDomain] = useState(kept || (hasEnded.value ? speaker.domain : ''));
   const [email, setEmail] = useState('');
   const [passphrase, setPassphrase] = useState('');
   const [waitS, wait] = useCountdown();
   // Where the service has one account, nobody has to know what it is called.
-  const [asksDomain, setAsksDomain] = useState(domain !== '');
+  const [asksDomain, setAsksDomain] = useState(kept !== '');
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     try {
       await client.signIn({ email: email.trim(), passphrase, ...(domain.trim() !== '' && { domain: domain.trim() }) });
     } catch (error) {
-      if (faultsOf(error).domain !== undefined) setAsksDomain(true);
-      else setPassphrase('');
+      const isOfDomain = faultsOf(error).domain !== undefined;
+      if (isOfDomain || domain !== '') setAsksDomain(true);
+      if (!isOfDomain) setPassphrase('');
       if (error instanceof CarillonError && error.code === 'too_many_tries') wait(error.retryAfterS ?? 30);
       throw error;
     }

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Invited } from '../../src/sdk/console.ts';
+import { CarillonError } from '../../src/sdk/errors.ts';
 import { client } from './client.ts';
 import { Button, ButtonLink } from './design/button.tsx';
 import { TextField } from './design/field.tsx';
@@ -13,11 +14,16 @@ import { SHORTEST_PASSPHRASE } from './sign-in.tsx';
 
 /** What a one-time link opens: whoever has it sets a passphrase, and is signed in. */
 export function Welcome({ token }: { readonly token: string }) {
-  const invitation = useLoaded(() => client.invitation(token), [token]);
+  const invitation = useLoaded(() => find(token), [token]);
   return (
     <Door title={invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}>
-      {invitation.data !== undefined && <PassphraseForm token={token} invitation={invitation.data} />}
+      {invitation.data && <PassphraseForm token={token} invitation={invitation.data} />}
       {invitation.fault !== undefined && (
+        <Note tone="bad">
+          {invitation.fault} <Button onClick={invitation.reload}>Try again</Button>
+        </Note>
+      )}
+      {invitation.data === null && (
         <>
           <Note tone="bad">This link leads nowhere any more: it was used, has expired, or a newer one was made.</Note>
           <p class="soft">
@@ -30,6 +36,16 @@ export function Welcome({ token }: { readonly token: string }) {
       {invitation.data === undefined && invitation.fault === undefined && <Waiting lines={3} />}
     </Door>
   );
+}
+
+/** Who a link is for; null when it leads nowhere. */
+async function find(token: string): Promise<Invited | null> {
+  try {
+    return await client.invitation(token);
+  } catch (error) {
+    if (error instanceof CarillonError && error.code === 'not_found') return null;
+    throw error;
+  }
 }
 
 function PassphraseForm({ token, invitation }: { token: string; invitation: Invited }) {

@@ -29,6 +29,9 @@ const LONGEST_WAIT = '2s';
 const WAIT_AGAIN_MS = 3_000;
 const MOST_TRIES = 20;
 
+/** A lock that was waited for in vain, and a deadlock with a node of the old version. */
+const IN_THE_WAY = ['55P03', '40P01'];
+
 /** Brings the database up to date. */
 export async function migrateWhenFree(pool: Pool, { clock, log }: { clock: Clock; log: Log }): Promise<void> {
   for (let tries = 1; ; tries += 1) {
@@ -36,7 +39,7 @@ export async function migrateWhenFree(pool: Pool, { clock, log }: { clock: Clock
       await migrate(pool);
       return;
     } catch (error) {
-      if (sqlStateOf(error) !== '55P03' || tries === MOST_TRIES) throw error;
+      if (!IN_THE_WAY.includes(sqlStateOf(error) ?? '') || tries === MOST_TRIES) throw error;
       log.warn({ event: 'database.waited_for', err: error });
     }
     await new Promise<void>((resolve) => clock.after(WAIT_AGAIN_MS, resolve));

@@ -58,10 +58,19 @@ const becomes = <T>(ask: () => Promise<T> | T, wanted: T) =>
 
 const holds = (one: Console, ...wanted: readonly string[]) => becomes(() => held(one), wanted);
 
+/** Where something is; what is drawn anew just now is waited for. */
+async function boxOf(locator: Locator) {
+  const box = await eventually(
+    () => locator.boundingBox(),
+    (found) => found !== null,
+  );
+  assert.ok(box);
+  return box;
+}
+
 /** Drags from the middle of one thing to the middle of another. */
 async function drag(page: Page, from: Locator, to: Locator, grip?: { readonly x: number; readonly y: number }) {
-  const [begin, end] = [await from.boundingBox(), await to.boundingBox()];
-  assert.ok(begin !== null && end !== null);
+  const [begin, end] = [await boxOf(from), await boxOf(to)];
   const start = { x: begin.x + (grip?.x ?? begin.width / 2), y: begin.y + (grip?.y ?? begin.height / 2) };
   await page.mouse.move(start.x, start.y);
   await page.mouse.down();
@@ -81,10 +90,7 @@ test('month, week, day and list are a click or a key away, and the address bring
   await page.getByRole('heading', { name: /^19\s–\s25 April 2027$/ }).waitFor();
   await entryIn(page, 'Release v27').waitFor();
   await page.keyboard.press('d');
-  await page
-    .getByRole('heading', { name: 'Tuesday, 20 April 2027' })
-    .or(page.getByText('Tuesday 20 April 2027'))
-    .waitFor();
+  await page.getByRole('heading', { name: /^Tuesday,? 20 April 2027$/ }).waitFor();
   await page.keyboard.press('l');
   await page.locator('.agenda').getByRole('button', { name: 'Release v27' }).waitFor();
   await page.keyboard.press('m');
@@ -241,8 +247,7 @@ test('an event is moved by dragging, and goes back', async (t) => {
 test('an event is made longer and shorter by dragging its ends', async (t) => {
   const one = await april(t, { prepare: makes(['Release v27', '20270420', '20270421']) });
   const { page } = one;
-  const box = await entryIn(page, 'Release v27').boundingBox();
-  assert.ok(box);
+  const box = await boxOf(entryIn(page, 'Release v27'));
   await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-24'), { x: box.width - 3, y: 10 });
   await holds(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-24 00:00:00');
   await drag(page, entryIn(page, 'Release v27'), dayIn(page, '2027-04-22'), { x: 3, y: 10 });
@@ -252,8 +257,7 @@ test('an event is made longer and shorter by dragging its ends', async (t) => {
 test('in a week, dragging over hours makes an event of those hours, and an event is dragged to others', async (t) => {
   const one = await april(t, { path: `${APRIL}&view=week` });
   const { page } = one;
-  const box = await dayIn(page, '2027-04-21').boundingBox();
-  assert.ok(box);
+  const box = await boxOf(dayIn(page, '2027-04-21'));
   const hour = box.height / 24;
   const at = (hours: number) => ({ x: box.x + box.width / 2, y: box.y + hours * hour + 2 });
   await page.mouse.move(at(10).x, at(10).y);
@@ -265,8 +269,7 @@ test('in a week, dragging over hours makes an event of those hours, and an event
   await page.keyboard.press('Enter');
   await holds(one, 'Review: 2027-04-21 10:00:00 – 2027-04-21 12:00:00');
   await dialogIn(page).waitFor({ state: 'detached' });
-  const event = await entryIn(page, 'Review').boundingBox();
-  assert.ok(event);
+  const event = await boxOf(entryIn(page, 'Review'));
   await page.mouse.move(event.x + 30, event.y + 20);
   await page.mouse.down();
   await page.mouse.move(event.x + 30, event.y + 20 + hour, { steps: 3 });
@@ -436,6 +439,7 @@ test('everything can be done by keys', async (t) => {
   await page.getByRole('heading', { name: 'May 2027' }).waitFor();
   await isOn('2027-05-27');
   await press('PageUp');
+  await page.getByRole('heading', { name: 'April 2027' }).waitFor();
   await isOn('2027-04-27');
   // An empty day: Enter makes an event on it.
   await press('Enter');
@@ -459,6 +463,10 @@ test('everything can be done by keys', async (t) => {
   await press('Shift+ArrowRight');
   await becomes(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
   await isOn('Bells');
+  // Faster than the service answers.
+  await press('Shift+ArrowRight', 'Shift+ArrowRight', 'Shift+ArrowLeft', 'Shift+ArrowLeft');
+  await becomes(async () => (await eventNamed(one, 'Bells')).start_date, '2027-04-21 00:00:00');
+  await isOn('Bells');
   await press('Alt+Shift+ArrowRight');
   await becomes(async () => (await eventNamed(one, 'Bells')).due_date, '2027-04-22 00:00:00');
   await press('c');
@@ -466,6 +474,7 @@ test('everything can be done by keys', async (t) => {
   await isOn('Bells');
   await press('Delete');
   await becomes(async () => (await held(one)).filter((line) => line.startsWith('Bells')).length, 1);
+  assert.equal(await page.locator('.toast.bad').count(), 0);
   await press('?');
   await page.getByRole('dialog', { name: 'Keys of the calendar' }).waitFor();
   await press('Escape', 'n');
@@ -477,10 +486,7 @@ test('those who hear the page are told what each day and each entry is', async (
     prepare: makes(['Release v27', '20270420', '20270424'], ['Call', '2027-04-20 14:00:00', '2027-04-20 15:30:00']),
   });
   await page.getByRole('group', { name: 'April 2027' }).waitFor();
-  await page
-    .getByRole('button', { name: 'Tuesday 20 April 2027, 2 entries' })
-    .or(page.getByRole('button', { name: 'Tuesday, 20 April 2027, 2 entries' }))
-    .waitFor();
+  await page.getByRole('button', { name: /^Tuesday,? 20 April 2027, 2 entries$/ }).waitFor();
   assert.equal(await page.getByRole('button', { name: /19 April 2027, nothing/ }).count(), 1);
   await page
     .getByRole('button', { name: /^Release v27 ?, Tuesday,? 20 April 2027 to Saturday,? 24 April 2027, all day/ })
@@ -507,13 +513,9 @@ for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_P
       });
     await page.reload();
     await shown(page);
-    await page
-      .getByRole('button', { name: '2:30 Night' })
-      .or(page.getByRole('button', { name: '02:30 Night' }))
-      .waitFor();
+    await page.getByRole('button', { name: /^0?2:30 Night/ }).waitFor();
     const column = async (name: string) => {
-      const [event, day] = [await entryIn(page, name).boundingBox(), await dayIn(page, '2027-03-14').boundingBox()];
-      assert.ok(event && day);
+      const [event, day] = [await boxOf(entryIn(page, name)), await boxOf(dayIn(page, '2027-03-14'))];
       return Math.round((event.x - day.x) / day.width);
     };
     assert.deepEqual(await Promise.all(['Night', 'Whole'].map(column)), [0, 0]);
@@ -527,17 +529,10 @@ for (const timezoneId of ['America/New_York', 'Pacific/Auckland', 'America/Sao_P
     await holds(one, ...lines());
     // By an hour, within the hour that is not there in New York.
     await page.keyboard.press('w');
-    await page
-      .getByRole('heading', { name: '8–14 March 2027' })
-      .or(page.getByRole('heading', { name: /March 2027/ }))
-      .first()
-      .waitFor();
-    const box = await dayIn(page, '2027-03-14').boundingBox();
-    const event = await entryIn(page, 'Night').boundingBox();
-    assert.ok(box && event);
+    await page.getByRole('heading', { name: /^8\s–\s14 March 2027$/ }).waitFor();
+    const box = await boxOf(dayIn(page, '2027-03-14'));
     await entryIn(page, 'Night').scrollIntoViewIfNeeded();
-    const now = await entryIn(page, 'Night').boundingBox();
-    assert.ok(now);
+    const now = await boxOf(entryIn(page, 'Night'));
     await page.mouse.move(now.x + 20, now.y + now.height / 2);
     await page.mouse.down();
     await page.mouse.move(now.x + 20, now.y + now.height / 2 + 10, { steps: 2 });

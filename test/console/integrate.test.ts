@@ -260,10 +260,7 @@ test('a target is judged as one types it, a path is suggested, and a refusal sta
   }
   await field.fill('http://10.0.0.1/bell');
   await page.getByRole('button', { name: 'Create hook' }).click();
-  await page
-    .getByRole('alert')
-    .getByText(/target_url/)
-    .waitFor();
+  await page.getByRole('alert').getByText('It leads to an address that nothing may be sent to.').waitFor();
   assert.equal(await field.getAttribute('aria-invalid'), 'true');
 
   await field.fill('https://new.example');
@@ -338,4 +335,33 @@ test('the overview teaches whoever is new, and then counts what was delivered an
     .click();
   await heading(page, /^Event created → 127\.0\.0\.1/);
   assert.match(page.url(), new RegExp(`#/hooks/${id}$`));
+});
+
+test('activity that could not be fetched claims nothing, and later begins with what there is, not with all that was', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'you' });
+  await makeEvent(owner);
+  await page.route('**/console/api/activity*', (route) => route.abort());
+  await page.getByRole('link', { name: 'Activity' }).click();
+  await page.getByText('connection lost').waitFor();
+  assert.equal(await page.getByText('Nothing has happened yet').count(), 0);
+  let asked = '';
+  page.on('request', (request) => {
+    if (request.url().includes('/notifications')) asked = request.url();
+  });
+  await page.unroute('**/console/api/activity*');
+  await page.getByText('live', { exact: true }).waitFor();
+  await shows(page, 1);
+  await eventually(
+    async () => asked,
+    (url) => url !== '',
+  );
+  assert.match(asked, /after=\d+/);
+});
+
+test('activity of a hook that is none says so, and asks no more', async (t) => {
+  const { page } = await consoleOf(t, { path: 'activity?hook=99' });
+  await page.getByText('There is nothing here: it was deleted, or it is not yours').waitFor();
+  assert.equal(await page.getByText('connection lost').count(), 0);
+  await page.getByRole('button', { name: 'Show everything' }).click();
+  await page.getByText('live', { exact: true }).waitFor();
 });

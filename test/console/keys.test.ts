@@ -44,7 +44,7 @@ test('a wrong length of life is said at its field, and nothing that was entered 
   await page.getByLabel('It works for').selectOption('other');
   await page.getByLabel('How long').fill('soon');
   await page.getByRole('button', { name: 'Issue the key' }).click();
-  await page.getByRole('alert').filter({ hasText: 'expires must be a duration' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'It must be a duration' }).waitFor();
   assert.equal(await page.getByLabel('What it is for').inputValue(), 'Release bot');
 });
 

@@ -91,3 +91,10 @@ test('whoever sits there chooses the colours, and this browser keeps them', asyn
   await page.getByRole('button', { name: 'As the system' }).click();
   assert.equal(await scheme(), 'light dark');
 });
+
+test('a member who follows a link to this screen is told whose it is, and offered nothing that is refused', async (t) => {
+  const { service, owner, open } = await consoleOf(t);
+  const page = await open({ as: await service.user(owner, 'member'), path: 'people' });
+  await page.getByText(/^Who belongs to the account is for its admins/).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Add somebody' }).count(), 0);
+});

@@ -297,6 +297,26 @@ test('1,200 tasks come a hundred at a time, in the order that was asked for; the
   await page.keyboard.press('Enter');
   await page.getByText('1,101 – 1,201 of 1,201 tasks', { exact: true }).waitFor();
   assert.equal((await names()).at(-1), 'Task 9999', 'what is added stands at the end');
+
+  await visit(page, 'tasks?order=taskname&page=99');
+  await page.getByText('Nothing on this page').waitFor();
+  await page.getByText('1,201 tasks', { exact: true }).waitFor();
+  await button(page, 'To the first page').click();
+  await first('Task 0001');
+});
+
+test('what is not there, or not any more, is said in words that say what to do', async (t) => {
+  const { page } = await consoleOf(t);
+  for (const [path, way] of [
+    ['projects/99', 'All projects'],
+    ['tasks/99', 'All tasks'],
+    ['clients/0', 'All clients'],
+    ['hooks/99', 'All hooks'],
+  ] as const) {
+    await visit(page, path);
+    await page.getByRole('alert').getByText('There is nothing here: it was deleted, or it is not yours').waitFor();
+    await page.getByRole('link', { name: way }).waitFor();
+  }
 });
 
 test('a project with tasks is deleted after a question that says how many; an empty one can be brought back', async (t) => {
@@ -442,6 +462,20 @@ test('on a narrow screen nothing is cut off: tables become cards', async (t) => 
     const widths = await page.evaluate<number[]>(MAIN_WIDTHS);
     assert.equal(widths[0], widths[1], path);
   }
+});
+
+test('a long name and long tags stay readable on a narrow screen', async (t) => {
+  const { owner, page } = await consoleOf(t, { width: 390, height: 844 });
+  const { project_id } = await withProject({ owner });
+  const task_name = 'Donaudampfschifffahrt'.repeat(9);
+  await owner.carillon.tasks.create(project_id, {
+    task_name,
+    tags: 'a-tag-that-says-very-much,another-one',
+    important: '1',
+  });
+  await visit(page, 'tasks');
+  const box = await page.getByRole('link', { name: task_name }).boundingBox();
+  assert.ok((box?.width ?? 0) > 150, `${box?.width} px`);
 });
 
 test('a colour that is none asks for nothing, and names are text', async (t) => {

@@ -151,7 +151,7 @@ test('changing the passphrase asks for the present one, and ends the other sessi
   await page.getByLabel('Present passphrase', { exact: true }).fill('not it, by far');
   await page.getByLabel('New passphrase', { exact: true }).fill(OTHER);
   await page.getByRole('button', { name: 'Change', exact: true }).click();
-  await page.getByText('current is not your passphrase').waitFor();
+  await page.getByText('It is not your passphrase').waitFor();
   await page.getByLabel('Present passphrase', { exact: true }).fill(PASSPHRASE);
   await page.getByRole('button', { name: 'Change', exact: true }).click();
   await page.getByText('Changed. Your other sessions have ended.').waitFor();
@@ -184,4 +184,44 @@ test('over plain http from elsewhere a banner says that others can read along; o
   });
   await theirs.goto(`${baseUrl}/`);
   await theirs.getByText(banner).waitFor();
+});
+
+test('a link that is opened while the service cannot be reached is not said to be used, and works afterwards', async (t) => {
+  const { service, owner, open } = await consoleOf(t);
+  const link = await service.link(await service.user(owner, 'member'));
+  const page = await open({ as: null });
+  await page.route('**/console/invitation', (route) => route.abort());
+  await page.goto(link);
+  await page.getByText('The service cannot be reached').waitFor();
+  assert.equal(await page.getByText('leads nowhere').count(), 0);
+  await page.unroute('**/console/invitation');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByLabel('Passphrase', { exact: true }).waitFor();
+});
+
+test('whoever came by a link and is signed out goes on in the same account, without being asked which', async (t) => {
+  const { service, owner, page } = await consoleOf(t, { path: 'keys' });
+  await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
+  const elsewhere = await service.signIn(owner);
+  for (const { id, current } of (await elsewhere.console.sessions.list()).data) {
+    if (current !== '1') await elsewhere.console.sessions.end(id);
+  }
+  await page.getByRole('link', { name: 'Tasks' }).click();
+  await page.getByText('Your session has ended').waitFor();
+  await page.getByLabel('Email').fill(`owner@${owner.domain}`);
+  await page.getByLabel('Passphrase', { exact: true }).fill(PASSPHRASE);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor();
+});
+
+test('a window never shows one person while another one of this browser acts', async (t) => {
+  const { service, owner, page } = await consoleOf(t, { path: 'you' });
+  await page.getByRole('link', { name: 'Account Owner' }).waitFor();
+  const member = await service.user(owner, 'member');
+  const other = await page.context().newPage();
+  await setPassphrase(other, await service.link(member), OTHER);
+  await other.getByRole('link', { name: 'Test member' }).waitFor();
+  await page.getByRole('link', { name: 'Test member' }).waitFor();
+  await other.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in to Carillon' }).waitFor();
 });

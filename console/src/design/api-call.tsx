@@ -40,7 +40,7 @@ function sdkOf({ sdk }: ApiCall): string {
     '',
     'const carillon = new Carillon({',
     `  baseUrl: ${JSON.stringify(speaker.baseUrl)},`,
-    `  auth: apiKey({ domain: ${JSON.stringify(speaker.domain)}, key: process.env.CARILLON_KEY }),`,
+    `  auth: apiKey({ domain: ${JSON.stringify(speaker.domain)}, key: process.env.CARILLON_KEY ?? '' }),`,
     '});',
     `await carillon.${sdk};`,
   ].join('\n');

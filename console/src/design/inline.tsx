@@ -85,6 +85,10 @@ function Editor({
       setFault(type === 'date' ? 'That is no day of the calendar.' : 'That is no number.');
       return;
     }
+    if (type === 'date' && next !== '' && next < '1000') {
+      setFault('Write the year with four digits.');
+      return;
+    }
     if (next === value) {
       close();
       return;

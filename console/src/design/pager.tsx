@@ -19,7 +19,9 @@ export function Pager({ paging: { offset, limit, total_records }, words, shown, 
   const pages = Math.max(1, Math.ceil(total_records / limit));
   const total = `${count.format(total_records)} ${words[total_records === 1 ? 0 : 1]}`;
   const isPart = total_records > shown || page > 1;
-  const part = isPart ? `${count.format(offset + 1)} – ${count.format(offset + shown)} of ${total}` : total;
+  // Beyond the end there is nothing to number.
+  const part =
+    isPart && shown > 0 ? `${count.format(offset + 1)} – ${count.format(offset + shown)} of ${total}` : total;
   const turn = (to: number) => {
     onPage(to);
     document.querySelector('main')?.scrollTo(0, 0);
@@ -31,11 +33,11 @@ export function Pager({ paging: { offset, limit, total_records }, words, shown, 
       </span>
       {pages > 1 && (
         <>
-          <Button disabled={page === 1} onClick={() => turn(page - 1)}>
+          <Button disabled={page === 1} onClick={() => turn(Math.min(page - 1, pages))}>
             Previous
           </Button>
           <span class="number">
-            Page {page} of {pages}
+            Page {Math.min(page, pages)} of {pages}
           </span>
           <Button disabled={page >= pages} onClick={() => turn(page + 1)}>
             Next

@@ -3,6 +3,7 @@ import { faultIn } from '../changes.ts';
 import { AddLine } from '../design/add-line.tsx';
 import { Button } from '../design/button.tsx';
 import { Select } from '../design/field.tsx';
+import { Empty } from '../design/page.tsx';
 import { Pager } from '../design/pager.tsx';
 import { Note, Waiting } from '../design/state.tsx';
 import { place, setQuery } from '../router.ts';
@@ -39,7 +40,7 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
             <Waiting />
           </div>
         )}
-        {rows?.length === 0 && empty}
+        {rows?.length === 0 && (paging.offset === 0 ? empty : <Beyond />)}
         {rows !== undefined && rows.length > 0 && (
           <table class="table plan">
             <thead>
@@ -74,6 +75,15 @@ export function RecordList<T>({ records, words, columns, empty, row, create, chi
         />
       )}
     </>
+  );
+}
+
+/** What stands where a page would begin behind the last record. */
+function Beyond() {
+  return (
+    <Empty icon="check" title="Nothing on this page">
+      <Button onClick={() => setQuery({ page: '' })}>To the first page</Button>
+    </Empty>
   );
 }
 

@@ -50,13 +50,13 @@ async function signIn(
   input: Created<typeof signInFields>,
   { chance, passphrases, tries, onRefused }: SignInPorts,
 ): Promise<OpenAnswer> {
-  const isSole = await hasOneAccount(visit.read);
-  const account = await findAccount(visit.read, input.domain, isSole);
+  const hasSeveral = await hasSeveralAccounts(visit.read);
+  const account = await findAccount(visit.read, input.domain, hasSeveral);
   const person = account === undefined ? undefined : await findPerson(visit.read, account.account_id, input.email);
   const accountId = account?.account_id ?? 0;
   const userId = person?.user_id ?? 0;
-  // By what was typed, whether it is somebody or not: who has to wait must not tell.
-  const who = JSON.stringify([isSole ? '' : input.domain, input.email]).toLowerCase();
+  // By one form of words for somebody and for nobody: who has to wait must not tell.
+  const who = JSON.stringify([hasSeveral ? input.domain : '', person?.email ?? input.email]).toLowerCase();
   const stored = person?.passphrase_hash ?? undefined;
   const opened = (await tries.begin(who, visit.source).judge(() => passphrases.matches(input.passphrase, stored)))
     ? await open()
@@ -88,20 +88,20 @@ async function replaceHash(write: AccountWrite, userId: number, hash: string): P
     .execute();
 }
 
-async function hasOneAccount(read: Queries): Promise<boolean> {
-  return (await read.selectFrom('accounts').select('account_id').limit(2).execute()).length === 1;
+async function hasSeveralAccounts(read: Queries): Promise<boolean> {
+  return (await read.selectFrom('accounts').select('account_id').limit(2).execute()).length > 1;
 }
 
 /** The account with a domain, or the only one where none is named. */
 async function findAccount(
   read: Queries,
   domain: string,
-  isSole: boolean,
+  hasSeveral: boolean,
 ): Promise<{ account_id: number } | undefined> {
   const accounts = read.selectFrom('accounts').select('account_id');
   if (domain !== '') return accounts.where('domain', '=', domain.toLowerCase()).executeTakeFirst();
-  if (isSole) return accounts.executeTakeFirst();
-  throw invalidInput([{ field: 'domain', message: 'is required: this service has several accounts' }]);
+  if (hasSeveral) throw invalidInput([{ field: 'domain', message: 'is required: this service has several accounts' }]);
+  return accounts.executeTakeFirst();
 }
 
 /** What whoever is signed in is told. */

@@ -6,11 +6,11 @@ export async function findPerson(
   read: Queries,
   accountId: number,
   email: string,
-): Promise<{ user_id: number; passphrase_hash: string | null } | undefined> {
+): Promise<{ user_id: number; email: string; passphrase_hash: string | null } | undefined> {
   return read
     .selectFrom('users')
     .leftJoin('passphrases', 'passphrases.user_id', 'users.user_id')
-    .select(['users.user_id', 'passphrases.passphrase_hash'])
+    .select(['users.user_id', 'users.email', 'passphrases.passphrase_hash'])
     .where('users.account_id', '=', accountId)
     .where('users.date_deleted', 'is', null)
     .where(sql<SqlBool>`fold(users.email) = fold(${email})`)

@@ -10,7 +10,7 @@ import { me } from '../../session.ts';
 import { counted } from '../../telling/words.ts';
 import { Filters, wantedIn } from './filters.tsx';
 import { Legend } from './legend.tsx';
-import { Live, MOST_KEPT, MOST_SHOWN, type Wanted } from './live.ts';
+import { Live, MOST_KEPT, MOST_SHOWN, type Phase, type Wanted } from './live.ts';
 import { Row } from './row.tsx';
 
 /** So far below the top, what comes in would push away what is being read. */
@@ -49,7 +49,7 @@ export function Happenings() {
     live.release();
     toTop(list.current);
   };
-  const isFresh = phase !== 'loading' && entries.length === 0;
+  const isFresh = phase === 'live' && entries.length === 0;
   return (
     <Page
       title="Activity"
@@ -79,7 +79,11 @@ export function Happenings() {
       }
     >
       <Filters wanted={wanted} />
-      {fault !== undefined && <Note tone="warn">{fault}</Note>}
+      {fault !== undefined && (
+        <Note tone="warn">
+          {fault} {phase === 'refused' && <ShowAll />}
+        </Note>
+      )}
       <Held live={live} isHeld={isPaused || isScrolled} onShow={show} />
       {phase === 'loading' && <Waiting />}
       {isFresh && <Nothing wanted={wanted} />}
@@ -102,7 +106,8 @@ function byOf(userId: string, names: ReadonlyMap<string, string>): string | unde
   return userId === me().user.user_id ? undefined : names.get(userId);
 }
 
-function State({ phase }: { readonly phase: 'loading' | 'live' | 'lost' }) {
+function State({ phase }: { readonly phase: Phase }) {
+  if (phase === 'refused') return null;
   if (phase === 'live') return <Badge tone="good">live</Badge>;
   return <Badge tone="warn">{phase === 'lost' ? 'connection lost' : 'connecting'}</Badge>;
 }
@@ -187,14 +192,18 @@ function Older({ live }: { readonly live: Live }) {
   );
 }
 
+function ShowAll() {
+  return (
+    <Button onClick={() => setQuery({ kind: undefined, hook: undefined, before: undefined })}>Show everything</Button>
+  );
+}
+
 function Nothing({ wanted }: { readonly wanted: Wanted }) {
   if (wanted.kind !== undefined || wanted.hookId !== undefined || wanted.before !== undefined) {
     return (
       <Empty icon="activity" title="Nothing like that has happened">
         <p>What happens from now on shows here at once.</p>
-        <Button onClick={() => setQuery({ kind: undefined, hook: undefined, before: undefined })}>
-          Show everything
-        </Button>
+        <ShowAll />
       </Empty>
     );
   }

@@ -30,12 +30,19 @@ export type Wanted = {
   readonly before?: string;
 };
 
+export type Phase = 'loading' | 'live' | 'lost' | 'refused';
+
+/** Whether asking again would be answered the same: what is wanted is not there, or not for whoever asks. */
+function isFinal(error: unknown): boolean {
+  return error instanceof CarillonError && ['not_found', 'not_permitted', 'invalid_input'].includes(error.code);
+}
+
 /** What happens, as it happens, newest first; and what came of it. Bounded in what it keeps and in what it asks. */
 export class Live {
   readonly entries = signal<readonly Entry[]>([]);
   /** How many have come while the page was held. */
   readonly waiting = signal(0);
-  readonly phase = signal<'loading' | 'live' | 'lost'>('loading');
+  readonly phase = signal<Phase>('loading');
   readonly fault = signal<string | undefined>(undefined);
   readonly isEnd = signal(false);
   readonly isFetchingOlder = signal(false);
@@ -141,9 +148,13 @@ export class Live {
         await this.#follow(signal);
       } catch (error) {
         if (signal.aborted) return;
-        toLoad = error instanceof CarillonError && error.code === 'cursor_gone';
-        this.phase.value = 'lost';
         this.fault.value = explain(error);
+        if (isFinal(error)) {
+          this.phase.value = 'refused';
+          return;
+        }
+        toLoad ||= error instanceof CarillonError && error.code === 'cursor_gone';
+        this.phase.value = 'lost';
         await new Promise((resolve) => setTimeout(resolve, LOST_MS));
       }
     }

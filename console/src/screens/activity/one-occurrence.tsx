@@ -27,8 +27,10 @@ const MOST_HOOKS = 20;
 
 type Followed = { readonly occurrence: Occurrence; readonly details: ReadonlyMap<string, DeliveryDetail> };
 
+const isCursor = (text: string) => /^\d{1,15}$/.test(text);
+
 async function load(cursor: string, signal: AbortSignal): Promise<Followed | undefined> {
-  if (!/^\d{1,15}$/.test(cursor)) return undefined;
+  if (!isCursor(cursor)) return undefined;
   const scope = isAdmin() ? 'account' : 'own';
   const { data } = await client.activity.list({ before: behind(cursor), limit: 1, scope }, { signal });
   const occurrence = data.find((one) => one.cursor === cursor);
@@ -65,6 +67,7 @@ export function OneOccurrence({ cursor }: { readonly cursor: string }) {
 }
 
 function callsFor(cursor: string, data: Followed | undefined) {
+  if (!isCursor(cursor)) return [];
   const after = Math.max(0, Number(cursor) - 1);
   const path = data === undefined ? undefined : pathOf(data.occurrence.resource_url);
   const [noun = '', id = ''] = (path ?? '').split('/').slice(1);

@@ -5,7 +5,8 @@ import { type Day, plusDays, plusMonths } from './times.ts';
 
 type Props = Scene & {
   readonly wishes: Wishes;
-  readonly onCursor: (day: Day) => void;
+  /** `isPage`: another month is wanted, also where this one shows that day. */
+  readonly onCursor: (day: Day, isPage?: boolean) => void;
   readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
   /** Changes when what was chosen by dragging is to be taken back. */
   readonly isChoosing: boolean;
@@ -41,7 +42,7 @@ export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) 
     if (next !== undefined) {
       event.preventDefault();
       cursor.current = next;
-      onCursor(next);
+      onCursor(next, event.key.startsWith('Page'));
       grid.current?.focusDay(next);
       return;
     }

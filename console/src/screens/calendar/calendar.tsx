@@ -84,9 +84,9 @@ export default function Calendar() {
 
   const show = (date: Day, other: View = view) =>
     setQuery({ date: date === today() ? undefined : date, view: other === 'month' ? undefined : other });
-  const moveCursor = (next: Day) => {
+  const moveCursor = (next: Day, isPage = false) => {
     setCursor(next);
-    if (next < days.from || next > days.to) show(next);
+    if (isPage || next < days.from || next > days.to) show(next);
   };
   const step = (count: number) => show(stepped(view, day, count));
   const make = (drawn: Drawn) => setOpen({ draft: emptyDraft(drawn, chosen) });

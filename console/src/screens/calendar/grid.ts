@@ -172,12 +172,11 @@ export class CalendarGrid {
     this.#grid.unselect();
   }
 
-  /** The focus on a day: at once where it is in view, else as soon as it is. */
+  /** The focus on a day: at once where it is in view; and when it has been drawn, wherever it is then. */
   focusDay(day = this.#scene.cursor): void {
-    const { from, to } = this.#scene.days;
-    const cell = this.#target.querySelector<HTMLElement>(`[data-day="${day}"]`);
-    if (cell !== null && day >= from && day <= to) return cell.focus();
+    this.#target.querySelector<HTMLElement>(`[data-day="${day}"]`)?.focus();
     this.#wantsFocus = true;
+    this.#nameDays();
   }
 
   /** The focus on an entry, or on the first of a day. */
@@ -223,7 +222,8 @@ export class CalendarGrid {
     const events = [...shown, ...beside].map((entry) => this.#eventOf(entry));
     this.#grid.setOption('events', [...events, ...[...more].map(([day, count]) => this.#moreOn(day, count))]);
     if (focused === undefined) return;
-    requestAnimationFrame(() => {
+    // When the library has drawn, and before the next key is heard.
+    queueMicrotask(() => {
       if (document.activeElement === document.body && !this.focusEntry(focused)) this.focusDay();
     });
   }
@@ -306,11 +306,9 @@ export class CalendarGrid {
         cell.setAttribute('role', 'button');
         cell.tabIndex = own === cursor ? 0 : -1;
         cell.setAttribute('aria-label', this.#dayName(own));
-        if (own === cursor && this.#wantsFocus) {
-          this.#wantsFocus = false;
-          cell.focus();
-        }
+        if (own === cursor && this.#wantsFocus) cell.focus();
       });
+      this.#wantsFocus = false;
     });
   }
 

@@ -43,6 +43,8 @@ export class Windows {
   readonly #kept = new Map<string, Held>();
   /** What was changed here and is on its way; undefined for what is deleted. */
   readonly #underWay = new Map<string, CalendarEvent | undefined>();
+  /** The last change of each event that is being made. */
+  readonly #turns = new Map<string, Promise<unknown>>();
   #shown: Ask | undefined;
   #turn = new AbortController();
   /** Whether changes by others are heard of, so that what is kept is as it is now. */
@@ -85,7 +87,10 @@ export class Windows {
     this.#change(eventId, undefined);
   }
 
-  /** Shows a change while it is made; what was there before is shown again if it fails, which the caller hears. */
+  /**
+   * Shows a change while it is made, after those of the same event that are being made; what was there before is shown
+   * again if it fails, which the caller hears.
+   */
   async during(
     before: CalendarEvent,
     after: CalendarEvent | undefined,
@@ -94,13 +99,22 @@ export class Windows {
     const id = before.event_id;
     this.#underWay.set(id, after);
     this.#change(id, after);
+    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(work);
+    this.#turns.set(
+      id,
+      turn.catch(() => undefined),
+    );
+    // Once something newer is shown of it, that counts.
+    const settle = (event: CalendarEvent | undefined) => {
+      if (this.#underWay.get(id) !== after) return;
+      this.#underWay.delete(id);
+      this.#turns.delete(id);
+      this.#change(id, event);
+    };
     try {
-      const result = await work();
-      this.#underWay.delete(id);
-      this.#change(id, result);
+      settle(await turn);
     } catch (error) {
-      this.#underWay.delete(id);
-      this.#change(id, before);
+      settle(before);
       // It may be another by now, or gone.
       void this.reload();
       throw error;

@@ -18,6 +18,8 @@ import { canRestore, useHookActions } from './hook-actions.tsx';
 
 const REFRESH_MS = 5_000;
 
+const states = ['live', 'failing', 'ended'] as const satisfies readonly HookState[];
+
 /** What is wrong stands first, what has ended last. */
 const ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
 
@@ -40,7 +42,7 @@ async function load(userId: string, signal: AbortSignal) {
 export function HookList() {
   const { query } = place.value;
   const userId = query.get('user') ?? me().user.user_id;
-  const state = query.get('state') ?? '';
+  const state = states.find((one) => one === query.get('state')) ?? '';
   const { data, fault, reload } = useLoaded((signal) => load(userId, signal), [userId]);
   const actions = useHookActions(reload);
   useEvery(REFRESH_MS, reload);
@@ -100,7 +102,7 @@ function optionsOf(hooks: readonly Hook[]) {
   const count = (state: HookState) => hooks.filter((hook) => hook.state === state).length;
   return [
     { value: '', text: `All ${hooks.length}` },
-    ...(['live', 'failing', 'ended'] as const).map((value) => ({ value, text: `${count(value)} ${value}` })),
+    ...states.map((value) => ({ value, text: `${count(value)} ${value}` })),
   ];
 }
 

@@ -10,12 +10,19 @@ import { Badge, Note, type Tone } from '../../design/state.tsx';
 import { tell } from '../../design/toast.tsx';
 import { explain, faultsOf } from '../../load.ts';
 import { go, to } from '../../router.ts';
-import { sentence } from '../../telling/parts.tsx';
 import { secretPath } from '../../telling/secret-path.ts';
 import { bodyOf, hookKinds, hostOf, kindTitle, kindWords } from '../../telling/words.ts';
 
+/** Where an application may be, until somebody says where theirs is. */
+const EXAMPLE = 'https://your-application.example';
+
 /** So long nothing was typed before the guard is asked. */
 const TYPED_MS = 350;
+
+/** What the guard says of an address; undefined where it cannot be asked, for then creating says what is wrong. */
+const judge = (address: string, signal?: AbortSignal) => client.verdict(address, { signal }).catch(() => undefined);
+
+const saysOf = ({ says }: Verdict) => `It ${says}.`;
 
 /** What the guard says of an address, a moment after it was typed. */
 function useVerdict(address: string): Verdict | undefined {
@@ -25,11 +32,9 @@ function useVerdict(address: string): Verdict | undefined {
     if (address === '') return;
     const stop = new AbortController();
     const ask = () =>
-      client
-        .verdict(address, { signal: stop.signal })
-        .then(setVerdict)
-        // Creating says what is wrong; until then nothing is said.
-        .catch(() => undefined);
+      void judge(address, stop.signal).then((judged) => {
+        if (!stop.signal.aborted) setVerdict(judged);
+      });
     const timer = setTimeout(ask, TYPED_MS);
     return () => {
       clearTimeout(timer);
@@ -64,15 +69,21 @@ export function NewHook() {
       go(to('hooks', id));
     } catch (error) {
       const fields = faultsOf(error);
-      setFault({ fields, ...(Object.keys(fields).length === 0 && { text: explain(error) }) });
+      // The refusal is a word; the guard says the same in a sentence.
+      const judged = fields.target_url === undefined ? undefined : await judge(address);
+      setFault({
+        fields: judged ? { ...fields, target_url: saysOf(judged) } : fields,
+        ...(Object.keys(fields).length === 0 && { text: explain(error) }),
+      });
       setBusy(false);
     }
   };
   const suggest = () => {
     const origin = URL.canParse(address) && new URL(address).origin !== 'null' ? new URL(address).origin : undefined;
-    setTarget((origin ?? 'https://your-application.example') + secretPath());
+    setTarget((origin ?? EXAMPLE) + secretPath());
     setFault({ fields: {} });
   };
+  const wanted = { event: kind, target_url: address || `${EXAMPLE}/carillon` };
   return (
     <Page
       title="New hook"
@@ -82,8 +93,8 @@ export function NewHook() {
           says: 'Create this hook',
           method: 'POST',
           path: '/hooks',
-          body: { event: kind, target_url: address },
-          sdk: `hooks.create(${JSON.stringify({ event: kind, target_url: address })})`,
+          body: wanted,
+          sdk: `hooks.create(${JSON.stringify(wanted)})`,
         },
       ]}
     >
@@ -109,7 +120,7 @@ export function NewHook() {
             required
             maxLength={2_048}
             autoComplete="off"
-            placeholder="https://your-application.example/carillon/…"
+            placeholder={`${EXAMPLE}/carillon/…`}
             value={target}
             onInput={(value) => {
               setTarget(value);
@@ -122,7 +133,7 @@ export function NewHook() {
               ) : (
                 <span class="verdict" role="status">
                   <Badge tone={verdictWords[verdict.verdict][0]}>{verdictWords[verdict.verdict][1]}</Badge>{' '}
-                  {sentence(`it ${verdict.says}`)}.
+                  {saysOf(verdict)}
                 </span>
               )
             }

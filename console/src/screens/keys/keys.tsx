@@ -45,7 +45,11 @@ export default function Keys() {
     <Page
       title="Keys"
       lead="With a key, a program calls the interface in somebody’s name. It may do less than they may, never more."
-      calls={callsOf(filters, user)}
+      calls={callsOf(
+        filters,
+        user,
+        shown?.find((key) => !isOver(key)),
+      )}
       actions={
         <Button look="primary" icon="plus" onClick={() => setOpen({ what: 'issue' })}>
           Issue a key
@@ -191,23 +195,33 @@ function issuable(people: readonly User[]): readonly User[] {
   return people.filter(({ role }) => user.role === 'owner' || role !== 'owner');
 }
 
-function callsOf({ isOwn }: Filters, user: User): readonly ApiCall[] {
+/** What changes a key is shown of the newest in view. */
+function callsOf({ isOwn }: Filters, user: User, newest: Key | undefined): readonly ApiCall[] {
   const body = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
+  const list = isOwn ? `{ user_id: '${user.user_id}' }` : '';
   return [
     {
       says: isOwn ? 'List your keys' : 'List the keys of everybody',
       method: 'GET',
       path: isOwn ? `/keys?user_id=${user.user_id}` : '/keys',
-      sdk: isOwn ? `keys.list({ user_id: '${user.user_id}' })` : 'keys.list()',
+      sdk: `keys.list(${list})`,
     },
     { says: 'Issue a key', method: 'POST', path: '/keys', body, sdk: `keys.create(${JSON.stringify(body)})` },
+    ...(newest === undefined ? [] : callsOn(newest)),
+  ];
+}
+
+function callsOn(key: Key): readonly ApiCall[] {
+  const path = `/keys/${key.id}`;
+  const permissions = key.permissions.filter((one) => one.endsWith(':read'));
+  return [
     {
-      says: 'Take permissions from a key',
+      says: `Let ${labelOf(key)} read only`,
       method: 'PUT',
-      path: '/keys/1',
-      body: { permissions: ['events:read'] },
-      sdk: "keys.update('1', { permissions: ['events:read'] })",
+      path,
+      body: { permissions },
+      sdk: `keys.update('${key.id}', ${JSON.stringify({ permissions })})`,
     },
-    { says: 'Revoke a key', method: 'DELETE', path: '/keys/1', sdk: "keys.revoke('1')" },
+    { says: `Revoke ${labelOf(key)}`, method: 'DELETE', path, sdk: `keys.revoke('${key.id}')` },
   ];
 }

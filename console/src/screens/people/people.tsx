@@ -1,17 +1,17 @@
 import { useState } from 'preact/hooks';
 import type { Invitation } from '../../../../src/sdk/invitations.ts';
-import type { Role, User } from '../../../../src/sdk/users.ts';
+import type { User } from '../../../../src/sdk/users.ts';
 import { client } from '../../client.ts';
 import type { ApiCall } from '../../design/api-call.tsx';
 import { Button } from '../../design/button.tsx';
 import { Ask, Dialog } from '../../design/dialog.tsx';
 import { Menu, type MenuItem } from '../../design/menu.tsx';
 import { Page } from '../../design/page.tsx';
-import { Badge, Initials, Note, type Tone, Waiting } from '../../design/state.tsx';
+import { Badge, Initials, Note, Waiting } from '../../design/state.tsx';
 import { all, attempt, useLoaded } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
-import { nameOf } from '../../names.ts';
-import { me } from '../../session.ts';
+import { nameOf, roleTones } from '../../names.ts';
+import { isAdmin, me } from '../../session.ts';
 import { Sessions } from '../../sessions.tsx';
 import { AddPerson, ChangePerson } from './edit-person.tsx';
 import { LinkFor } from './link.tsx';
@@ -22,6 +22,19 @@ type Open =
 
 /** Who belongs to the account: their roles, the links by which they get in, where they are signed in. */
 export default function People() {
+  return isAdmin() ? <Everybody /> : <ForAdmins />;
+}
+
+/** What members see who follow a link to this screen. */
+function ForAdmins() {
+  return (
+    <Page title="People" calls={[]}>
+      <Note>Who belongs to the account is for its admins to see and change here. Ask one of them.</Note>
+    </Page>
+  );
+}
+
+function Everybody() {
   const people = useLoaded((signal) => all(client.users.each({}, { signal })), []);
   const links = useLoaded((signal) => all(client.invitations.each({}, { signal })), []);
   const [open, setOpen] = useState<Open>();
@@ -35,7 +48,7 @@ export default function People() {
     <Page
       title="People"
       lead="Members work with every record of the account. Admins also add people, and see the hooks and keys of all."
-      calls={calls}
+      calls={callsFor(people.data?.findLast(({ user_id }) => user_id !== me().user.user_id))}
       actions={
         <Button look="primary" icon="plus" onClick={() => setOpen({ what: 'add' })}>
           Add somebody
@@ -91,8 +104,6 @@ type RowProps = {
   readonly onWithdraw: (link: Invitation) => void;
 };
 
-const tones: Readonly<Record<Role, Tone>> = { member: 'plain', admin: 'info', owner: 'good' };
-
 function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
   const { user } = me();
   const isAbove = person.role === 'owner' && user.role !== 'owner';
@@ -112,7 +123,7 @@ function PersonRow({ person, link, onOpen, onWithdraw }: RowProps) {
       <div class="grow">
         <div class="row">
           <strong>{nameOf(person)}</strong>
-          <Badge tone={tones[person.role]}>{person.role}</Badge>
+          <Badge tone={roleTones[person.role]}>{person.role}</Badge>
           {isMe && <span class="small soft">you</span>}
         </div>
         <p class="small soft">{person.email}</p>
@@ -162,21 +173,29 @@ function Delete({ person, onDone, onClose }: DeleteProps) {
 
 const example = { email: 'ada@acme.example', first_name: 'Ada', role: 'member' };
 
-const calls: readonly ApiCall[] = [
-  { says: 'List the people', method: 'GET', path: '/users', sdk: 'users.list()' },
-  {
-    says: 'Add somebody',
-    method: 'POST',
-    path: '/users',
-    body: example,
-    sdk: `users.create(${JSON.stringify(example)})`,
-  },
-  {
-    says: 'Change a role',
-    method: 'PUT',
-    path: '/users/2',
-    body: { role: 'admin' },
-    sdk: "users.update('2', { role: 'admin' })",
-  },
-  { says: 'Delete somebody', method: 'DELETE', path: '/users/2', sdk: "users.delete('2')" },
-];
+/** What changes somebody is shown of whoever came last; never of the one who looks. */
+function callsFor(last: User | undefined): readonly ApiCall[] {
+  const id = last?.user_id;
+  return [
+    { says: 'List the people', method: 'GET', path: '/users', sdk: 'users.list()' },
+    {
+      says: 'Add somebody',
+      method: 'POST',
+      path: '/users',
+      body: example,
+      sdk: `users.create(${JSON.stringify(example)})`,
+    },
+    ...(last === undefined
+      ? []
+      : ([
+          {
+            says: `Make ${nameOf(last)} an admin`,
+            method: 'PUT',
+            path: `/users/${id}`,
+            body: { role: 'admin' },
+            sdk: `users.update('${id}', { role: 'admin' })`,
+          },
+          { says: `Delete ${nameOf(last)}`, method: 'DELETE', path: `/users/${id}`, sdk: `users.delete('${id}')` },
+        ] as const)),
+  ];
+}

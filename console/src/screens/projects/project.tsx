@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Project, ProjectChanges } from '../../../../src/sdk/projects.ts';
 import { client } from '../../client.ts';
-import { showSpan, today } from '../../days.ts';
+import { dayOf, showSpan, today } from '../../days.ts';
 import { Button, ButtonLink } from '../../design/button.tsx';
 import { Dot } from '../../design/colour.tsx';
 import { Page } from '../../design/page.tsx';
@@ -169,7 +169,9 @@ function NextEvents({ projectId }: { readonly projectId: string }) {
       <ul class="stack">
         {data?.data.map((event) => (
           <li key={event.event_id}>
-            {event.event_name}
+            <a href={`${to('calendar')}?date=${dayOf(event.start_date) || dayOf(event.due_date)}`}>
+              {event.event_name}
+            </a>
             <span class="small soft block">{showSpan(event.start_date, event.due_date)}</span>
           </li>
         ))}

@@ -9,6 +9,7 @@ import { PassphraseField } from '../../design/passphrase.tsx';
 import { Badge, Note } from '../../design/state.tsx';
 import { tell } from '../../design/toast.tsx';
 import { useSubmission } from '../../load.ts';
+import { roleTones } from '../../names.ts';
 import { isAdmin, me, session } from '../../session.ts';
 import { Sessions } from '../../sessions.tsx';
 import { SHORTEST_PASSPHRASE } from '../../sign-in.tsx';
@@ -63,7 +64,7 @@ export default function You() {
             </dd>
             <dt>Your role</dt>
             <dd>
-              <Badge tone={isAdmin() ? 'info' : 'plain'}>{user.role}</Badge>
+              <Badge tone={roleTones[user.role]}>{user.role}</Badge>
             </dd>
           </dl>
           <p class="small soft">Programs send the domain in the header of that name, beside their key.</p>

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { type Carillon, CarillonError } from '../../src/sdk/index.ts';
+import { openConsole } from '../harness/browser.ts';
+import type { Person } from '../harness/service.ts';
+import { NOW, startExample } from './example.ts';
+import { visit } from './pages.ts';
+
+/** A call as a screen shows it, in both of its forms. */
+type Shown = { readonly says: string; readonly curl: string; readonly sdk: string };
+
+/** What is answered when something has been done before. */
+const DONE = new Set(['not_found', 'target_taken', 'email_taken', 'hook_ended']);
+
+const pages = [
+  'projects?view=all&client=1',
+  'projects/1',
+  'tasks?view=soon&order=duedate',
+  'tasks/1',
+  'clients?name=Open',
+  'clients/1',
+  'overview',
+  'hooks?state=failing',
+  'hooks/1',
+  'hooks/new',
+  'activity?kind=new_event',
+  'activity/5',
+  'people',
+  'keys',
+  'you',
+] as const;
+
+async function shownOn(page: Page): Promise<readonly Shown[]> {
+  await page.getByRole('button', { name: 'API call' }).click();
+  const dialog = page.getByRole('dialog');
+  const code = dialog.locator('pre');
+  await code.waitFor();
+  const choice = dialog.getByRole('combobox', { name: 'Call' });
+  const found: Shown[] = [];
+  for (const index of (await choice.count()) === 0 ? [undefined] : (await choice.locator('option').all()).keys()) {
+    if (index !== undefined) await choice.selectOption(String(index));
+    await dialog.getByRole('button', { name: 'curl' }).click();
+    const curl = await code.innerText();
+    await dialog.getByRole('button', { name: 'SDK' }).click();
+    const says = (await dialog.getByRole('figure').getAttribute('aria-label')) ?? '';
+    found.push({ says, curl, sdk: await code.innerText() });
+  }
+  await page.keyboard.press('Escape');
+  return found;
+}
+
+/** Does what a line of curl would, with a key in the place that it leaves open. */
+async function asCurl(curl: string, { key }: Person): Promise<Response> {
+  const line = curl.replaceAll('\\\n', '').replaceAll(`"key: $CARILLON_KEY"`, `'key: ${key}'`);
+  const words = [...line.matchAll(/'((?:[^']|'\\'')*)'|(\S+)/g)].map(
+    ([, held, bare]) => held?.replaceAll(`'\\''`, "'") ?? bare ?? '',
+  );
+  const after = (flag: string) => words.filter((_, index) => words[index - 1] === flag);
+  const [address = ''] = words.filter((word) => word.startsWith('http'));
+  const headers = Object.fromEntries(after('-H').map((header) => header.split(': ', 2)));
+  const [method = 'GET'] = after('-X');
+  const [body] = after('-d');
+  // What waits for something new is only to be taken.
+  const init = { method, headers, ...(body !== undefined && { body }) };
+  return fetch(address.replace('wait=30', 'wait=0'), init);
+}
+
+/** Does what follows `carillon.` in the line of the SDK. */
+async function asSdk(sdk: string, carillon: Carillon): Promise<unknown> {
+  const call = /^await (carillon\.[\s\S]+);$/m.exec(sdk)?.[1]?.replace('wait: 30', 'wait: 0') ?? '';
+  const source = `export default (carillon) => ${call};`;
+  const { default: run }: { default: (carillon: Carillon) => Promise<unknown> } = await import(
+    `data:text/javascript,${encodeURIComponent(source)}`
+  );
+  return run(carillon);
+}
+
+test('every call that a screen shows works as it stands, as curl and with the SDK', async (t) => {
+  const { service, owner } = await startExample(t);
+  const page = await openConsole(t, service, { as: owner });
+  await page.clock.setFixedTime(NOW);
+  await page.reload();
+  const shown: Shown[] = [];
+  for (const path of pages) {
+    await visit(page, path);
+    shown.push(...(await shownOn(page)));
+  }
+  assert.ok(shown.length >= 2 * pages.length, `${shown.length} calls`);
+  const isReading = ({ curl }: Shown) => !curl.includes('-X ');
+  for (const one of shown.filter(isReading)) {
+    const answer = await asCurl(one.curl, owner);
+    assert.equal(answer.status, 200, `${one.says}: ${one.curl}`);
+    await assert.doesNotReject(asSdk(one.sdk, owner.carillon), `${one.says}: ${one.sdk}`);
+  }
+  // What changes something is done once, and the other form finds that it was.
+  for (const one of shown.filter((each) => !isReading(each))) {
+    const answer = await asCurl(one.curl, owner);
+    assert.ok(answer.ok, `${one.says}: ${answer.status} ${await answer.text()}\n${one.curl}`);
+    await asSdk(one.sdk, owner.carillon).catch((error: unknown) => {
+      assert.ok(error instanceof CarillonError && DONE.has(error.code), `${one.says}: ${error}\n${one.sdk}`);
+    });
+  }
+});
