@@ -68,6 +68,8 @@ export function explain(error: unknown): string {
   if (error.code === 'connection') return 'The service cannot be reached. Check that it runs, and try again.';
   if (error.code === 'timeout') return 'The service took too long. Try again; what was sent may have been done.';
   if (error.code === 'not_found') return 'There is nothing here: it was deleted, or it is not yours to see.';
+  if (error.code === 'target_taken')
+    return 'Another live hook has this address, and one address belongs to one hook. Give each a path of its own.';
   if (error.code === 'not_permitted') return `You may not do that. ${error.message}`;
   return error.message;
 }

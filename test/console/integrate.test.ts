@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { consoleOf } from '../harness/browser.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Person } from '../harness/service.ts';
@@ -303,6 +303,10 @@ test('the overview teaches whoever is new, and then counts what was delivered an
   for (const step of ['Give it an ear', 'Subscribe it', 'Make something happen']) {
     await page.getByRole('heading', { name: step }).waitFor();
   }
+  const left = async (element: Locator) => (await element.boundingBox())?.x ?? 0;
+  const step = page.getByRole('listitem').filter({ hasText: 'Give it an ear' });
+  const beside = (await left(step.getByRole('heading'))) - (await left(step));
+  assert.ok(beside > 50, `the number of a step stands beside its title: ${beside} px`);
   await page.getByText(/-d '\{"event":"new_event","target_url":"http:\/\/127\.0\.0\.1:9000\/carillon\//).waitFor();
 
   const good = await startTarget(t);
@@ -314,7 +318,7 @@ test('the overview teaches whoever is new, and then counts what was delivered an
   await Promise.all([good.arrived(2), bad.arrived(3)]);
   const figure = (name: string) => page.locator('.figure').filter({ hasText: name });
   await figure('Ended today').locator('strong').getByText('1', { exact: true }).waitFor();
-  await figure('Delivered in the last hour').getByText('40.0 % of 5 attempts').waitFor();
+  await figure('Delivered in the last hour').getByText('40 % of 5 attempts').waitFor();
   await figure('Live hooks').getByText('none is failing').waitFor();
   await figure('p95')
     .getByText(/^p50: \d+ ms$/)

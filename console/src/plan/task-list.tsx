@@ -150,8 +150,8 @@ function NoTasks({ view, needsProject }: { readonly view: View; readonly needsPr
   return (
     <Empty icon="task" title={view === 'completed' ? 'Nothing is completed yet' : 'No tasks here'}>
       <p>
-        A task is a piece of work in a project, with subtasks if it has parts. Completing it tells every hook on
-        <code> completed_task</code>.
+        A task is a piece of work in a project, with subtasks if it has parts. Completing it tells every hook on{' '}
+        <code>completed_task</code>.
       </p>
     </Empty>
   );

@@ -298,6 +298,8 @@ export class CalendarGrid {
       }
       const heads = view === 'month' ? '.ec-header' : '.ec-col-head';
       for (const one of this.#target.querySelectorAll(heads)) one.setAttribute('aria-hidden', 'true');
+      // Whoever has gone on meanwhile is not fetched back.
+      const isFree = document.activeElement === document.body || document.activeElement?.matches('.ec-day') === true;
       const named = everyDay(days);
       this.#target.querySelectorAll<HTMLElement>('.ec-body .ec-day').forEach((cell, index) => {
         const own = named[index];
@@ -306,7 +308,7 @@ export class CalendarGrid {
         cell.setAttribute('role', 'button');
         cell.tabIndex = own === cursor ? 0 : -1;
         cell.setAttribute('aria-label', this.#dayName(own));
-        if (own === cursor && this.#wantsFocus) cell.focus();
+        if (own === cursor && this.#wantsFocus && isFree) cell.focus();
       });
       this.#wantsFocus = false;
     });

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { today } from '../../days.ts';
 import { Code, curlOf, speaker } from '../../design/api-call.tsx';
 import { ButtonLink } from '../../design/button.tsx';
 import { to } from '../../router.ts';
@@ -10,14 +11,13 @@ const LISTEN =
 
 const isLocal = () => ['localhost', '127.0.0.1', '[::1]'].includes(new URL(speaker.baseUrl).hostname);
 
-/** A day that the calendar shows at once. */
-const today = () => new Date().toISOString().slice(0, 10).replaceAll('-', '');
-
 /** How an application is rung for the first time. */
 export function FirstSteps() {
   const [path] = useState(secretPath);
   const target = `${isLocal() ? 'http://127.0.0.1:9000' : 'https://your-application.example'}${path}`;
-  const event = { event_name: 'Launch', start_date: today(), due_date: today() };
+  // A day that the calendar shows at once.
+  const day = today().replaceAll('-', '');
+  const event = { event_name: 'Launch', start_date: day, due_date: day };
   return (
     <>
       <p class="lead">Nobody is told of anything yet. Three steps, and an application hears the bell.</p>

@@ -70,7 +70,7 @@ function Now({ overview }: { readonly overview: Overview }) {
         <Figure name="Delivered in the last hour" value={Number(delivered).toLocaleString('en')}>
           {rate === undefined
             ? 'no attempts'
-            : `${rate.toFixed(rate === 100 ? 0 : 1)} % of ${counted(attempts, 'attempt')}`}
+            : `${rate.toFixed(Number.isInteger(rate) ? 0 : 1)} % of ${counted(attempts, 'attempt')}`}
         </Figure>
         <Figure name="Answered within, p95" value={attempts === 0 ? '–' : lasting(Number(p95_ms))}>
           {attempts === 0 ? 'nothing was sent' : `p50: ${lasting(Number(p50_ms))}`}
