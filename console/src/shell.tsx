@@ -18,6 +18,10 @@ export function Shell() {
   const screen = screens.find((one) => one.name === name) ?? screens[0];
   const [isOpen, setOpen] = useState(false);
   useEffect(() => setOpen(false), [name]);
+  // An address that leads nowhere becomes that of what is shown.
+  useEffect(() => {
+    if (screen !== undefined && name !== screen.name) location.replace(to(screen.name));
+  }, [name]);
   if (screen === undefined) return null;
   return (
     <div class="shell">

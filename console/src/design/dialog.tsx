@@ -6,7 +6,7 @@ type DialogProps = {
   readonly title: string;
   readonly onClose: () => void;
   readonly isWide?: boolean;
-  /** A click beside it does not close it: what it shows is not to be had again. */
+  /** Neither Escape nor a click beside it closes it: what it shows is not to be had again. */
   readonly isFirm?: boolean;
   readonly children: ComponentChildren;
 };
@@ -29,7 +29,7 @@ export function Dialog({ title, onClose, isWide = false, isFirm = false, childre
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        if (!isFirm) onClose();
       }}
       onMouseDown={(event) => {
         if (event.target === element.current && !isFirm) onClose();

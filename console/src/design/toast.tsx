@@ -17,7 +17,9 @@ export function tell(text: string, more: { readonly isBad?: boolean; readonly un
   count += 1;
   const id = count;
   const { isBad = false, undo } = more;
-  toasts.value = [...toasts.value.slice(-2), { id, text, isBad, ...(undo !== undefined && { undo }) }];
+  // Said again, it stands once, with the newest way back.
+  const others = toasts.value.filter((one) => one.text !== text);
+  toasts.value = [...others.slice(-2), { id, text, isBad, ...(undo !== undefined && { undo }) }];
   setTimeout(() => dismiss(id), isBad ? 2 * SHOWN_MS : SHOWN_MS);
 }
 

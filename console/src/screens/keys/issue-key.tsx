@@ -57,7 +57,8 @@ function IssueForm({ people, onIssued, onClose }: FormProps) {
   const [free, setFree] = useState('');
   const owner = people.find(({ user_id }) => user_id === userId) ?? me().user;
   const among = widest(owner.role);
-  const [wanted, setWanted] = useState(among);
+  // No more than it needs: to change something is for whoever issues it to add.
+  const [wanted, setWanted] = useState<typeof among>(among.filter((one) => one.endsWith(':read')));
   const permissions = among.filter((one) => wanted.includes(one));
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     const expires = life === 'other' ? free.trim() : life;

@@ -80,7 +80,10 @@ function Now({ overview }: { readonly overview: Overview }) {
             ? 'nothing waits'
             : `the oldest for ${lasting(Math.max(0, Date.now() - oldest.getTime()))}`}
         </Figure>
-        <Figure name="Live hooks" value={Number(overview.hooks_live).toLocaleString('en')}>
+        <Figure
+          name="Live hooks"
+          value={(Number(overview.hooks_live) - Number(overview.lanes_failing)).toLocaleString('en')}
+        >
           {isFailing ? <Badge tone="warn">{overview.lanes_failing} failing</Badge> : 'none is failing'}
         </Figure>
         <Figure name="Ended today" value={Number(overview.hooks_ended_today).toLocaleString('en')}>
