@@ -5,6 +5,7 @@ import { momentOf } from '../../moments.tsx';
 import { readingOf } from '../../telling/read-mark.tsx';
 
 /** Who has not come for a record by then is not waited for any more. */
+const SOON_READING_MS = 30_000;
 const LONGEST_READING_MS = 3_600_000;
 
 /** What is told at all is told by then. */
@@ -26,9 +27,11 @@ export function urgencyOf({ deliveries }: Entry, now: number): 'soon' | 'later' 
   const age = (moment: string) => now - (momentOf(moment)?.getTime() ?? 0);
   // What has been owed for longer waits for a hook that fails.
   if (deliveries.some(({ state, owed_at }) => state === 'owed' && age(owed_at) < LONGEST_SETTLING_MS)) return 'soon';
-  const mayChange = (told: ToldHook) =>
-    told.state === 'owed' || (readingOf(told) === 'never read' && age(told.date_settled) < LONGEST_READING_MS);
-  return deliveries.some(mayChange) ? 'later' : 'never';
+  const isUnread = (told: ToldHook, forMs: number) =>
+    readingOf(told) === 'never read' && age(told.date_settled) < forMs;
+  // Who reads what they are told, reads it soon.
+  if (deliveries.some((told) => isUnread(told, SOON_READING_MS))) return 'soon';
+  return deliveries.some((told) => told.state === 'owed' || isUnread(told, LONGEST_READING_MS)) ? 'later' : 'never';
 }
 
 /** The same entries with what is newly known of them; those of which nothing is stay the very same. */
