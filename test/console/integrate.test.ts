@@ -184,10 +184,11 @@ test('a paused page counts what comes meanwhile, asks for nothing, and shows it 
 });
 
 test('activity is filtered by kind, by hook and by whose it is, and the address says so', async (t) => {
-  const { page, owner, service, open } = await consoleOf(t, { path: 'activity' });
+  const { page, owner, service, open } = await consoleOf(t, { path: 'hooks' });
   const member = await service.user(owner, 'member');
   const target = await startTarget(t);
   const id = await subscribe(owner, target.at('/bell'));
+  await page.getByRole('link', { name: 'Activity' }).click();
   await makeEvent(owner);
   await owner.carillon.clients.create({ client_name: 'A client' });
   await makeEvent(member, 'Of the member');

@@ -162,14 +162,21 @@ export class Live {
 
   async #load(signal: AbortSignal): Promise<void> {
     const { before } = this.#wanted;
-    const { data, next } = await client.activity.list({ ...this.#filters(), before, limit: PAGE }, { signal });
+    const list = () => client.activity.list({ ...this.#filters(), before, limit: PAGE }, { signal });
+    let { data, next } = await list();
+    let last: string | undefined;
+    if (data.length === 0) {
+      last = await this.#lastOfAll(signal);
+      // Once more: what happened between the two would be in neither.
+      ({ data, next } = await list());
+    }
     this.entries.value = data;
     this.#older = next;
     this.isEnd.value = next === '';
     this.#arrived = [];
     this.#hasGap = false;
     this.waiting.value = 0;
-    this.#newest = data[0]?.cursor ?? (await this.#lastOfAll(signal));
+    this.#newest = data[0]?.cursor ?? last;
   }
 
   /** Where the account stands, when there is nothing of what is wanted: what was before is not to be read through. */
