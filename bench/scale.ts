@@ -70,8 +70,8 @@ async function ring(writer: Store, accounts: number, count: number): Promise<Com
 /** When nothing was owed any more. */
 async function drained(): Promise<number> {
   for (;;) {
-    const { rows } = await client.query<{ any: boolean }>('select exists (select 1 from owed) as any');
-    if (!rows[0]?.any) return moment();
+    const { rows } = await client.query<{ is_owed: boolean }>('select exists (select 1 from owed) as is_owed');
+    if (!rows[0]?.is_owed) return moment();
     await sleep(10);
   }
 }

@@ -5,6 +5,7 @@ import type { Given } from '../../http/query.ts';
 import type { AccountView } from '../../store/account.ts';
 import { owed, settled } from '../deliveries/actions.ts';
 import { getHook } from '../hooks/actions.ts';
+import { type Occurrence, occurrencesOf } from '../notifications/occurrences.ts';
 import { type Reach, reachOf } from '../notifications/reach.ts';
 import { type activityFields, type activityParameters, type OutcomeRow, USUAL_ENTRIES } from './schema.ts';
 
@@ -60,14 +61,6 @@ async function reachOfHook(view: AccountView, caller: Caller, wanted: Wanted, ho
   };
 }
 
-type Occurrence = {
-  readonly position: number;
-  readonly kind: string;
-  readonly user_id: number;
-  readonly record_id: number;
-  readonly occurred_at: number;
-};
-
 async function occurrencesBefore(
   view: AccountView,
   reach: PastReach,
@@ -106,18 +99,6 @@ async function isEnd(view: AccountView, { since, kinds }: PastReach, position: n
   if (since === undefined) return false;
   const there = await occurrencesOf(view).where('occurrences.position', '=', position).executeTakeFirst();
   return there !== undefined && there.occurred_at < since;
-}
-
-function occurrencesOf(view: AccountView) {
-  return view
-    .selectFrom('occurrences')
-    .select([
-      'occurrences.position',
-      'occurrences.kind',
-      'occurrences.user_id',
-      'occurrences.record_id',
-      'occurrences.occurred_at',
-    ]);
 }
 
 type Deliveries = ReadonlyMap<number, readonly OutcomeRow[]>;

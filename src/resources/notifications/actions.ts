@@ -5,6 +5,7 @@ import type { Found, Reading } from '../../http/follow.ts';
 import type { Given } from '../../http/query.ts';
 import { Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account.ts';
+import { type Occurrence, occurrencesOf } from './occurrences.ts';
 import { isWithin, reachOf } from './reach.ts';
 import type { notificationFields, notificationParameters } from './schema.ts';
 
@@ -56,24 +57,8 @@ export async function followNotifications(
   return { rows, next: reached ?? position, isEnd: false };
 }
 
-type Occurrence = {
-  readonly position: number;
-  readonly kind: string;
-  readonly user_id: number;
-  readonly record_id: number;
-  readonly occurred_at: number;
-};
-
 function occurrencesAfter(view: AccountView, position: number, most: number): Promise<Occurrence[]> {
-  return view
-    .selectFrom('occurrences')
-    .select([
-      'occurrences.position',
-      'occurrences.kind',
-      'occurrences.user_id',
-      'occurrences.record_id',
-      'occurrences.occurred_at',
-    ])
+  return occurrencesOf(view)
     .where('occurrences.position', '>', position)
     .orderBy('occurrences.position')
     .limit(most)
