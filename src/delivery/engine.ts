@@ -389,7 +389,7 @@ export class Engine {
       failures: lane.failures,
       sameBurst: lane.hasFailedSince(flight),
       asked: flight.row.askId !== null,
-      ownFaults: lane.ownFaults,
+      ownFaults: lane.ownFaultsBefore(flight),
       waitsMs: this.#ports.waitsMs,
       fraction: this.#ports.chance.fraction(),
     });

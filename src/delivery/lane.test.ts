@@ -12,6 +12,7 @@ const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
 const UNSUBSCRIBE: Outcome = { kind: 'answered', status: 401, ms: 1 };
 const BROKEN: Outcome = { kind: 'answered', status: 500, ms: 1 };
 const OURS: Outcome = { kind: 'ours', fault: 'no_resolver', ms: 1 };
+const STOPPED: Outcome = { kind: 'ours', fault: 'stopped', ms: 1 };
 
 const fresh: LaneRow = {
   hookId: 1,
@@ -73,7 +74,7 @@ class Drive {
       failures: lane.failures,
       sameBurst: lane.hasFailedSince(flight),
       asked: flight.row.askId !== null,
-      ownFaults: lane.ownFaults,
+      ownFaults: lane.ownFaultsBefore(flight),
       waitsMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
       fraction: 0,
     });
@@ -254,6 +255,31 @@ test('C19 a fault of ours counts nothing, holds the lane for a moment, and the s
   assert.equal(drive.lane.waitMs(drive.now), 1_000);
   drive.now += 1_000;
   assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
+/** A lane that has earned a window of four, with four attempts in flight. */
+function fourInFlight(): { drive: Drive; flights: AttemptInFlight[] } {
+  const drive = wide(4, 8);
+  const flights = drive.beginAll();
+  assert.equal(flights.length, 4);
+  return { drive, flights };
+}
+
+test('C19 faults of ours that come together are one: the lane pauses once, and no longer for it', () => {
+  const { drive, flights } = fourInFlight();
+  for (const flight of flights) drive.finish(flight, OURS);
+  assert.equal(drive.lane.waitMs(drive.now), 1_000);
+  drive.now += 1_000;
+  drive.finish(drive.beginOne(), OURS);
+  assert.equal(drive.lane.waitMs(drive.now), 2_000, 'the next one is another');
+});
+
+test('C19 what was stopped before it went out pauses nothing, however many there were, and nothing is lost', () => {
+  const { drive, flights } = fourInFlight();
+  for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).delivery, 'owed');
+  assert.equal(drive.lane.waitMs(drive.now) <= 0, true);
+  const again = drive.beginAll().map(({ row }) => row.deliveryId);
+  assert.deepEqual(again.sort(), flights.map(({ row }) => row.deliveryId).sort());
 });
 
 test('C19 faults of ours between failures neither count nor start the count anew', () => {

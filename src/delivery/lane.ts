@@ -96,6 +96,7 @@ export class Lane {
   #window = 1;
   #turn = 0;
   #ownFaults = 0;
+  #faultedAt = 0;
   #pausedUntil = 0;
   #ended = false;
   #cancelTimer: () => void = () => undefined;
@@ -117,8 +118,9 @@ export class Lane {
     return this.#failures;
   }
 
-  get ownFaults(): number {
-    return this.#ownFaults;
+  /** Faults of our own in a row before an attempt: those of one burst are one. */
+  ownFaultsBefore(flight: AttemptInFlight): number {
+    return this.#isOfLastFault(flight) ? this.#ownFaults - 1 : this.#ownFaults;
   }
 
   get ended(): boolean {
@@ -283,8 +285,7 @@ export class Lane {
         this.#putBack(row);
         return 'owed';
       case 'again':
-        this.#ownFaults += 1;
-        this.#pausedUntil = Math.max(this.#pausedUntil, now + verdict.waitMs);
+        if (verdict.waitMs > 0) this.#pause(flight, now, verdict.waitMs);
         this.#putBack(row);
         return 'owed';
       case 'shown':
@@ -316,6 +317,19 @@ export class Lane {
     this.#retryDeliveryId = null;
     this.#pausedUntil = 0;
     if (row.askId === null) this.#window = Math.min(this.#window + 1, WIDEST_WINDOW);
+  }
+
+  /** It was in flight at the last fault of our own: nothing begins between a fault and the end of its pause. */
+  #isOfLastFault({ beganAt }: AttemptInFlight): boolean {
+    return this.#ownFaults > 0 && beganAt <= this.#faultedAt;
+  }
+
+  #pause(flight: AttemptInFlight, now: number, waitMs: number): void {
+    if (!this.#isOfLastFault(flight)) {
+      this.#ownFaults += 1;
+      this.#faultedAt = now;
+    }
+    this.#pausedUntil = Math.max(this.#pausedUntil, now + waitMs);
   }
 
   #fail(row: OwedRow, failures: number, dueAt: number): void {

@@ -49,7 +49,10 @@ export type Verdict =
 /** The specification's state table (section 3) with C17–C19: pure. */
 export function judge(situation: Situation): Verdict {
   const { outcome, failures, sameBurst, asked } = situation;
-  if (outcome.kind === 'ours') return { is: 'again', waitMs: ownWaitMs(situation.ownFaults) };
+  if (outcome.kind === 'ours') {
+    // What was stopped before it went out failed at nothing: it goes out as soon as it may.
+    return { is: 'again', waitMs: outcome.fault === 'stopped' ? 0 : ownWaitMs(situation.ownFaults) };
+  }
   if (outcome.kind === 'answered' && outcome.status === 200) {
     return { is: sameBurst && !asked ? 'delivered_alone' : 'delivered' };
   }
