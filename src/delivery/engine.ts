@@ -239,8 +239,10 @@ export class Engine {
         // To the end of the line, so that every lane gets its turn when slots are few.
         this.#ready.delete(lane);
         if (!this.#shares.admits(lane)) continue;
-        if (this.#beginOn(lane)) this.#ready.add(lane);
-        else this.#hold(lane);
+        // One moment for both: a wait that ends between them would leave the lane without a turn and without a timer.
+        const now = this.#ports.clock.now();
+        if (this.#beginOn(lane, now)) this.#ready.add(lane);
+        else this.#hold(lane, now);
       }
     }
   }
@@ -266,11 +268,11 @@ export class Engine {
   #addLane(lane: Lane): void {
     this.#lanes.set(lane.hookId, lane);
     this.#ready.add(lane);
-    this.#wakeWhenDue(lane);
+    this.#wakeWhenDue(lane, this.#ports.clock.now());
   }
 
-  #wakeWhenDue(lane: Lane): void {
-    const waitMs = lane.wakeMs(this.#ports.clock.now());
+  #wakeWhenDue(lane: Lane, now: number): void {
+    const waitMs = lane.wakeMs(now);
     if (waitMs <= 0) return;
     lane.setTimer(
       this.#ports.clock.after(waitMs, () => {
@@ -300,19 +302,17 @@ export class Engine {
   }
 
   /** Nothing of this lane can begin now: its timer, or what happens to it, brings it back. */
-  #hold(lane: Lane): void {
+  #hold(lane: Lane, now: number): void {
     // A timer may fire a little before its time.
-    if (!lane.ended) this.#wakeWhenDue(lane);
+    if (!lane.ended) this.#wakeWhenDue(lane, now);
     const next = this.#shares.nextWaiting(lane.accountId);
     if (next !== undefined) this.#ready.add(next);
   }
 
   /** Begins one attempt of the lane if it may; answers whether it may be able to begin another. */
-  #beginOn(lane: Lane): boolean {
-    const { claims, clock } = this.#ports;
+  #beginOn(lane: Lane, now: number): boolean {
     // Not at this moment: it gets its turn when it may.
-    if (this.#stopping || !claims.mayBegin()) return true;
-    const now = clock.now();
+    if (this.#stopping || !this.#ports.claims.mayBegin()) return true;
     // The lane may have ended, or begun to wait, while it was read: asked again here.
     const row = lane.nextAsked(now) ?? lane.next(now);
     if (row !== undefined) this.#begin(lane, row);
@@ -406,7 +406,7 @@ export class Engine {
     // Stopped by our own stop, or by the hook's end: the delivery is owed as before, and nothing happened.
     if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#settle(settlement);
     if (!lane.ended) {
-      this.#wakeWhenDue(lane);
+      this.#wakeWhenDue(lane, now);
       this.#ready.add(lane);
     }
     this.#pump();
