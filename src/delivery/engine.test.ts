@@ -6,6 +6,7 @@ import { steadyChance, TEST_EPOCH, testClock } from '../../test/harness/clock.ts
 import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { stores } from '../../test/harness/stores.ts';
+import type { Clock } from '../clock.ts';
 import { createLog } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
@@ -61,7 +62,7 @@ for (const { test, database } of stores) {
   }
 
   /** An engine on a real store with one hook for new events, and what it attempts. */
-  async function openEngine(t: TestContext, attempt: Attempt = async () => OK) {
+  async function openEngine(t: TestContext, attempt: Attempt = async () => OK, seen = (clock: Clock): Clock => clock) {
     const store = await openAt(t, await database(t));
     await store.write(async ({ queries }) => {
       const account_id = 1;
@@ -98,7 +99,7 @@ for (const { test, database } of stores) {
     const engine = new Engine({
       store: engineStore,
       claims: soleClaims(engineStore),
-      clock,
+      clock: seen(clock),
       chance: steadyChance(),
       attempt: (order) => {
         attempted.push(order.deliveryId);
@@ -246,4 +247,42 @@ for (const { test, database } of stores) {
     await clock.advance(60_000);
     await eventually(settled, (count) => count === 1);
   });
+
+  for (const reading of [1, 2, 3, 4, 5]) {
+    test(`C18 a wait that ends while its lane is looked at, at reading ${reading} of the clock, is not waited for ever`, async (t) => {
+      const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
+      let readings = Number.POSITIVE_INFINITY;
+      // A timer fires a millisecond before its time, and the clock goes on while the engine looks.
+      const early = (clock: Clock): Clock => ({
+        ...clock,
+        now: () => {
+          readings += 1;
+          return clock.now() + (readings >= reading ? 1 : 0);
+        },
+        after: (waitMs, run) =>
+          clock.after(waitMs > 1 ? waitMs - 1 : waitMs, () => {
+            readings = 0;
+            run();
+          }),
+      });
+      const { attempted, clock, happen } = await openEngine(t, async () => outcomes.shift() ?? OK, early);
+      await happen();
+      await eventually(
+        () => attempted.length,
+        (count) => count === 1,
+      );
+      await eventually(
+        () => clock.pending.some((waitMs) => waitMs > 50_000),
+        (isWaiting) => isWaiting,
+      );
+      for (let count = 0; count < 10 && attempted.length < 2; count += 1) {
+        await clock.advance(30_000);
+        await turn();
+      }
+      await eventually(
+        () => attempted.length,
+        (count) => count >= 2,
+      );
+    });
+  }
 }
