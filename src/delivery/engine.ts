@@ -120,8 +120,7 @@ export class Engine {
     try {
       for (let after: number | undefined = 0; after !== undefined && !this.#stopping; ) {
         const { owed, asked, next } = await claims.findWork(after);
-        // A lane that is at work comes upon what is owed by itself.
-        for (const hookId of owed) if (this.#lanes.get(hookId)?.isAtWork !== true) this.#wake(hookId, 'owed');
+        for (const hookId of owed) this.#lookAt(hookId);
         for (const hookId of asked) this.#wake(hookId, 'asked');
         after = next;
       }
@@ -130,6 +129,16 @@ export class Engine {
       log.error({ event: 'engine.poll_failed', err: error });
     }
     if (!this.#stopping) this.#cancelPoll = clock.after(claims.pollMs, () => void this.#poll());
+  }
+
+  /** A lane that is at work comes upon what is owed by itself; unless its turn was lost, which nothing may cost a wait. */
+  #lookAt(hookId: number): void {
+    const lane = this.#lanes.get(hookId);
+    if (lane?.isAtWork !== true) this.#wake(hookId, 'owed');
+    else if (lane.isLeftAlone(this.#ports.clock.now())) {
+      this.#ready.add(lane);
+      this.#pump();
+    }
   }
 
   /** At a stop: others may go on at once with lanes of which everything is written down. */

@@ -143,6 +143,11 @@ export class Lane {
     return this.#inFlight.size + this.#unsettled.size > 0;
   }
 
+  /** Something could begin, and nothing is under way whose end would bring it to its turn. */
+  isLeftAlone(now: number): boolean {
+    return !this.isBusy && !this.isBeingRead && this.wakeMs(now) <= 0;
+  }
+
   /** What was told has to be written down before more is. */
   get isAhead(): boolean {
     return this.#unsettled.size >= MOST_UNSETTLED;
