@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { watch } from './watch.ts';
+
+test('a look every so often; after one that failed soon, and then later and later, up to a minute', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let looks = 0;
+  let isWell = true;
+  const watching = watch(async () => {
+    looks += 1;
+    if (!isWell) throw new Error('not now');
+  }, 300_000);
+  /** Whether the next look comes after so long, and not before. */
+  async function comesAfter(waitMs: number): Promise<boolean> {
+    const before = looks;
+    t.mock.timers.tick(waitMs - 1);
+    const early = looks - before;
+    t.mock.timers.tick(1);
+    await turn();
+    return early === 0 && looks === before + 1;
+  }
+  watching.soon();
+  t.mock.timers.tick(1_000_000);
+  assert.equal(looks, 0, 'none before it has begun');
+  watching.begin();
+  assert.ok(await comesAfter(300_000));
+  isWell = false;
+  assert.ok(await comesAfter(300_000));
+  for (const waitS of [2, 4, 8, 16, 32, 60, 60]) assert.ok(await comesAfter(waitS * 1_000), `${waitS} s`);
+  isWell = true;
+  assert.ok(await comesAfter(60_000));
+  watching.soon();
+  t.mock.timers.tick(500);
+  watching.soon();
+  assert.ok(await comesAfter(500), 'what is due soon is not put off');
+  watching.end();
+  t.mock.timers.tick(1_000_000);
+  await turn();
+  assert.equal(looks, 11);
+});

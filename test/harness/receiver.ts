@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { atEnd, type Cleanup } from './cleanup.ts';
+import type { Person } from './service.ts';
+
+const guide = readFileSync(new URL('../../docs/receiving.md', import.meta.url), 'utf8');
+const kit = new URL('../../src/sdk/receive/index.ts', import.meta.url).href;
+
+/** The receiver of docs/receiving.md, word for word but for where the kit is. */
+export function guidedReceiver(): string {
+  const program = /^```js receiver\n(.*?)^```$/ms.exec(guide)?.[1] ?? '';
+  const placed = program.replace("'@carillon/sdk/receive'", () => `'${kit}'`);
+  if (placed === program) throw new Error('docs/receiving.md has no receiver that imports the kit.');
+  return placed;
+}
+
+export type ReceiverProcess = {
+  /** Starts it; it runs until it is killed. */
+  start(): void;
+  kill(): Promise<void>;
+  /** The names of the events that it has written down. */
+  written(): string[];
+  /** What it said on standard error. */
+  readonly faults: readonly string[];
+};
+
+/** The receiver of the guide in a process and a folder of its own, on a port that is its own. */
+export async function receiverProcess(
+  context: Cleanup,
+  { folder, baseUrl, who }: { folder: string; baseUrl: string; who: Pick<Person, 'domain' | 'key'> },
+): Promise<ReceiverProcess> {
+  writeFileSync(join(folder, 'receiver.mjs'), guidedReceiver());
+  const env = { ...process.env, SERVICE: baseUrl, DOMAIN: who.domain, KEY: who.key, PORT: String(await freePort()) };
+  const faults: string[] = [];
+  let running: ChildProcess | undefined;
+  const kill = async () => {
+    const child = running;
+    running = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGKILL');
+    await exited;
+  };
+  atEnd(context, kill);
+  return {
+    faults,
+    kill,
+    start() {
+      running = spawn(process.execPath, ['receiver.mjs'], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
+      running.stderr?.setEncoding('utf8').on('data', (text: string) => void faults.push(text));
+    },
+    written() {
+      const path = join(folder, 'events.txt');
+      return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
+    },
+  };
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { after, type TestContext } from 'node:test';
+import { createReceiver, memoryState, type ReceiverOptions } from '../../src/sdk/receive/index.ts';
+import { tendHooks } from '../../src/sdk/receive/own-hooks.ts';
+import { atEnd } from '../harness/cleanup.ts';
+import { eventually } from '../harness/eventually.ts';
+import { freePort, receiverProcess } from '../harness/receiver.ts';
+import { type Person, temporaryFolder } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
+
+const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270101' });
+
+const names = (first: number, last: number) =>
+  Array.from({ length: last - first + 1 }, (_, index) => `E${first + index}`);
+
+async function make({ carillon }: Person, wanted: readonly string[]): Promise<void> {
+  for (const name of wanted) await carillon.events.create(event(name));
+}
+
+const hooksOf = async ({ carillon }: Person) => (await carillon.hooks.list()).data;
+
+/** A process takes its time to start, and more of it on a busy machine. */
+const LONGEST_START_MS = 20_000;
+
+const isSubscribed = (who: Person) =>
+  eventually(
+    () => hooksOf(who),
+    ([hook]) => hook?.state === 'live',
+    LONGEST_START_MS,
+  );
+
+const isTold = async ({ carillon }: Person) => (await carillon.deliveries.list({ state: 'owed' })).data.length === 0;
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after }, { options: { retryWaits: '20ms,40ms' } });
+  const patient = await testService({ after }, { options: { retryWaits: '1h,2h' } });
+
+  test('X1 X2 a receiver that was switched off until its hook ended is told everything, once and in order', async (t) => {
+    const owner = await carillon.account('away.test');
+    const receiver = await receiverProcess(t, {
+      folder: temporaryFolder(t),
+      baseUrl: carillon.baseUrl,
+      who: owner,
+    });
+    receiver.start();
+    await isSubscribed(owner);
+    await make(owner, names(1, 3));
+    await eventually(receiver.written, (written) => written.length === 3);
+    await eventually(() => isTold(owner), Boolean);
+
+    await receiver.kill();
+    await make(owner, names(4, 8));
+    const [gone] = (await owner.carillon.events.list()).data.filter(({ event_name }) => event_name === 'E6');
+    await owner.carillon.events.delete(gone?.event_id ?? '');
+    await eventually(
+      () => hooksOf(owner),
+      ([hook]) => hook?.state === 'ended',
+    );
+    await make(owner, names(9, 20));
+
+    const startedAt = performance.now();
+    receiver.start();
+    const wanted = names(1, 20).filter((name) => name !== 'E6');
+    await eventually(receiver.written, (written) => written.length >= wanted.length, LONGEST_START_MS);
+    t.diagnostic(`caught up ${Math.round(performance.now() - startedAt)} ms after its process was started`);
+    await isSubscribed(owner);
+    await eventually(() => isTold(owner), Boolean);
+    assert.deepEqual(receiver.written(), wanted);
+    const [hook, ...more] = await hooksOf(owner);
+    assert.deepEqual([hook?.state, more.length, hook?.event], ['live', 0, 'new_event']);
+    assert.deepEqual(receiver.faults, []);
+  });
+
+  test('X2 C20 a receiver that is killed at its work, again and again, loses nothing and keeps the order', async (t) => {
+    const owner = await carillon.account('killed.test');
+    const receiver = await receiverProcess(t, { folder: temporaryFolder(t), baseUrl: carillon.baseUrl, who: owner });
+    receiver.start();
+    await isSubscribed(owner);
+    const wanted = names(1, 120);
+    const making = make(owner, wanted);
+    const KILLS = [10, 35, 60];
+    for (const count of KILLS) {
+      await eventually(receiver.written, (written) => written.length >= count, LONGEST_START_MS);
+      await receiver.kill();
+      receiver.start();
+    }
+    await making;
+    await eventually(receiver.written, (written) => written.at(-1) === 'E120', LONGEST_START_MS);
+    const written = receiver.written();
+    assert.deepEqual([...new Set(written)], wanted);
+    const again = written.length - wanted.length;
+    assert.ok(again <= KILLS.length, `${again} a second time in ${KILLS.length} kills`);
+    await eventually(() => isTold(owner), Boolean, 10_000);
+  });
+
+  /** A receiver in this process that can be switched off and on at the same address. */
+  async function switchable(t: TestContext, who: Person, options: Partial<ReceiverOptions>) {
+    const port = await freePort();
+    const at = `http://127.0.0.1:${port}/bell-d41d`;
+    const { baseUrl } = options.baseUrl === undefined ? carillon : { baseUrl: options.baseUrl };
+    const called: string[] = [];
+    const on = async () => {
+      const receiver = createReceiver({
+        ...{ domain: who.domain, key: who.key, at, baseUrl },
+        on: { new_event: ({ event_name }) => called.push(event_name) },
+        ...options,
+      });
+      const server = createServer(receiver.node);
+      await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+      const off = async () => {
+        await receiver.stop();
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      };
+      atEnd(t, () => (server.listening ? off() : undefined));
+      return { receiver, off };
+    };
+    return { called, on };
+  }
+
+  test('X1 a hook that waits for an hour is told at once when its receiver is back', async (t) => {
+    const owner = await patient.account('waiting.test');
+    const { called, on } = await switchable(t, owner, { baseUrl: patient.baseUrl, state: memoryState() });
+    const first = await on();
+    await first.receiver.start();
+    await first.off();
+    await make(owner, names(1, 5));
+    await eventually(
+      () => hooksOf(owner),
+      ([hook]) => hook?.state === 'failing',
+    );
+    const second = await on();
+    await second.receiver.start();
+    assert.deepEqual(called, names(1, 5));
+    await eventually(() => isTold(owner), Boolean);
+    const [hook] = await hooksOf(owner);
+    assert.deepEqual([hook?.state, hook?.failures], ['live', '0']);
+    assert.deepEqual(called, names(1, 5));
+  });
+
+  test('X1 X2 without a kept cursor it begins with what the service was not answered 200 for', async (t) => {
+    const owner = await carillon.account('forgetful.test');
+    const member = await carillon.user(owner, 'member');
+    await make(owner, ['before there was a hook']);
+    const { called, on } = await switchable(t, owner, {});
+    const first = await on();
+    await first.receiver.start();
+    await make(owner, names(1, 3));
+    await make(member, ['of somebody else']);
+    await eventually(() => isTold(owner), Boolean);
+    await first.off();
+    await make(owner, names(4, 6));
+    await eventually(
+      () => hooksOf(owner),
+      ([hook]) => hook?.state === 'ended',
+    );
+    await make(owner, names(7, 8));
+    const second = await on();
+    await second.receiver.start();
+    assert.deepEqual(called, names(1, 8));
+    await make(owner, ['E9']);
+    await eventually(() => isTold(owner), Boolean);
+    assert.deepEqual(called, names(1, 9));
+  });
+
+  test('C33 X1 each kind has a hook and a handler of its own, and each occurrence is handled once', async (t) => {
+    const owner = await carillon.account('kinds.test');
+    const handled: string[] = [];
+    const { on } = await switchable(t, owner, {
+      on: {
+        new_task: ({ task_name }, { kind }) => handled.push(`${kind} ${task_name}`),
+        completed_task: ({ task_name, completed }, { kind }) => handled.push(`${kind} ${task_name} ${completed}`),
+        new_client: async ({ client_name }, context) => {
+          const { user_id } = await context.carillon.user.get();
+          handled.push(`${client_name} of ${user_id === context.userId ? 'mine' : 'others'}`);
+        },
+      },
+    });
+    const { receiver } = await on();
+    await receiver.start();
+    const { tasks, projects, clients } = owner.carillon;
+    const { project_id } = await projects.create({ project_name: 'P' });
+    await clients.create({ client_name: 'ACME' });
+    const made = await Promise.all(names(1, 20).map((task_name) => tasks.create(project_id, { task_name })));
+    await Promise.all(made.map(({ task_id }) => tasks.complete(task_id)));
+    await eventually(() => isTold(owner), Boolean);
+    const wanted = names(1, 20).flatMap((name) => [`new_task ${name}`, `completed_task ${name} 1`]);
+    assert.deepEqual(handled.toSorted(), ['ACME of mine', ...wanted].sort());
+    assert.equal((await owner.carillon.deliveries.list({ state: 'delivered' })).paging.total_records, 41);
+    const queries = (await hooksOf(owner)).map(({ target_url }) => new URL(target_url).search).sort();
+    const wantedQueries = ['?kind=completed_task', '?kind=new_client', '?kind=new_task'];
+    assert.deepEqual(queries, wantedQueries);
+
+    // Whoever deletes a hook means it, until the application itself starts again.
+    const [deleted] = await hooksOf(owner);
+    await owner.carillon.hooks.delete(deleted?.id ?? '');
+    const at = String(deleted?.target_url).replace(/\?.*/, '');
+    const signal = new AbortController().signal;
+    const live = async () =>
+      (await hooksOf(owner)).filter(({ state }) => state !== 'ended').map((hook) => new URL(hook.target_url).search);
+    await tendHooks(
+      { carillon: owner.carillon, at, kinds: ['new_task', 'completed_task', 'new_client'], signal },
+      false,
+    );
+    assert.equal((await live()).length, 2);
+    await receiver.start();
+    assert.deepEqual((await live()).sort(), wantedQueries);
+  });
+}
