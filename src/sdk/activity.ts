@@ -1,5 +1,5 @@
 import type { DeliveryState } from './deliveries.ts';
-import { fieldOf } from './resource.ts';
+import { fieldOf } from './envelope.ts';
 import { type CallOptions, type Send, unexpected } from './transport.ts';
 import type { DateText, FeedKind, Id, Optional } from './wire.ts';
 
@@ -24,12 +24,19 @@ export type ToldHook = {
 
 /** An occurrence with what came of it. */
 export type Occurrence = {
+  /** Its place in the account. */
   readonly cursor: string;
+  /** What happened. */
   readonly kind: FeedKind;
+  /** The address of the record; of a deleted one, where it was. */
   readonly resource_url: string;
+  /** The record. */
   readonly record_id: string;
+  /** Who caused it. */
   readonly user_id: string;
+  /** When it happened, UTC. */
   readonly occurred_at: DateText;
+  /** What came of it at each hook it was owed to; of an occurrence that more than 1000 hooks are told of, at as many. */
   readonly deliveries: readonly ToldHook[];
 };
 
@@ -39,7 +46,9 @@ export type ActivityFilters = Optional<{
   before: string;
   /** 1 to 200; default 50, more is taken as 200. */
   limit: number;
+  /** Of this kind alone. */
   kind: FeedKind;
+  /** What this hook was owed alone; whoever may see the hook may see that. */
   hook_id: Id;
   /** `account`: of everybody, for admins; default `own`. */
   scope: 'own' | 'account';

@@ -1,5 +1,6 @@
 /** What a way to authenticate adds to each request. */
 export type Credentials = {
+  /** Sent with the request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether the browser sends cookies; as in `fetch`. */
   readonly credentials?: 'omit' | 'same-origin' | 'include';

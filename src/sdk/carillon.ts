@@ -1,4 +1,5 @@
 import type { Authenticate } from './auth.ts';
+import { type Calendars, calendars } from './calendars.ts';
 import { type Clients, clients } from './clients.ts';
 import { type Account, company } from './company.ts';
 import { type Deliveries, deliveries } from './deliveries.ts';
@@ -8,9 +9,10 @@ import { type Keys, keys } from './keys.ts';
 import { type Notifications, notifications } from './notifications.ts';
 import { type Notified, notified } from './notified.ts';
 import { type Projects, projects } from './projects.ts';
+import { type RepeatOptions, repeating } from './repeat.ts';
 import { type Subtasks, subtasks } from './subtasks.ts';
 import { type Tasks, tasks } from './tasks.ts';
-import { type CallOptions, type Fetch, streaming, type TransportOptions, transport } from './transport.ts';
+import { type CallOptions, type Fetch, type Send, streaming, type TransportOptions, transport } from './transport.ts';
 import { type Caller, user } from './user.ts';
 import { type Users, users } from './users.ts';
 
@@ -22,11 +24,19 @@ export type CarillonOptions = {
   readonly auth: Authenticate;
   /** Path below `baseUrl` where the nouns are; default `/v2`. */
   readonly basePath?: string | undefined;
-  /** Milliseconds for each call that says nothing else; default 30,000; 0 waits without limit. */
+  /** Milliseconds for each call that says nothing else, with all its repeats; default 30,000; 0 waits without limit. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * How often a call is repeated at most when it fails in a way that may pass: no connection, 408, 429, 502 to 504.
+   * Default 2; 0: never. So that a POST can be repeated, it carries an `Idempotency-Key`, made up for it. X4.
+   */
+  readonly retries?: number | undefined;
   /** What makes requests; default the global `fetch`. */
   readonly fetch?: Fetch | undefined;
 };
+
+/** What else a client of another door says. */
+export type DoorOptions = CarillonOptions & Partial<Pick<RepeatOptions, 'keepsAnswers'>>;
 
 /**
  * A client of one Carillon service for one caller: a property for each noun. Every call rejects with a
@@ -38,29 +48,41 @@ export type CarillonOptions = {
  * ```
  */
 export class Carillon {
+  /** Calendar events. */
   readonly events: Events;
+  /** What calendar programs subscribe to. */
+  readonly calendars: Calendars;
+  /** Clients: whom projects are for. */
   readonly clients: Clients;
+  /** Projects. */
   readonly projects: Projects;
+  /** Tasks, each of a project. */
   readonly tasks: Tasks;
+  /** Subtasks, each of a task. */
   readonly subtasks: Subtasks;
   /** The caller. */
   readonly user: Caller;
+  /** The users of the account. */
   readonly users: Users;
   /** The account. */
   readonly company: Account;
+  /** API keys. */
   readonly keys: Keys;
+  /** Hooks: which target is told of what. */
   readonly hooks: Hooks;
+  /** What hooks were told, and what came of it. */
   readonly deliveries: Deliveries;
   /** The feed. */
   readonly notifications: Notifications;
   readonly #root: string;
 
   /** @throws TypeError when `baseUrl` is not absolute http or https, or holds userinfo, a query or a fragment. */
-  constructor(options: CarillonOptions) {
+  constructor(options: DoorOptions) {
     const transported = transportedBy(options);
     this.#root = transported.root;
-    const send = transport(transported);
+    const send = sending(transported);
     this.events = events(send);
+    this.calendars = calendars(send);
     this.clients = clients(send);
     this.projects = projects(send);
     this.tasks = tasks(send);
@@ -84,14 +106,21 @@ export class Carillon {
 }
 
 /** What these options mean for each request. */
-export function transportedBy(options: CarillonOptions): TransportOptions {
+export function transportedBy(options: DoorOptions): TransportOptions & RepeatOptions {
   return {
     root: rootOf(options.baseUrl, options.basePath ?? '/v2'),
     auth: options.auth,
     // Called as a plain function: a browser's `fetch` refuses any other `this`.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     timeoutMs: options.timeoutMs ?? 30_000,
+    retries: options.retries ?? 2,
+    keepsAnswers: options.keepsAnswers ?? true,
   };
+}
+
+/** Requests, repeated where that is safe. */
+export function sending(options: TransportOptions & RepeatOptions): Send {
+  return repeating(transport(options), options);
 }
 
 function rootOf(baseUrl: string | URL, basePath: string): string {

@@ -1,20 +1,32 @@
-import { recordOf } from './resource.ts';
+import { recordOf } from './envelope.ts';
 import type { CallOptions, Send } from './transport.ts';
 import type { DateText } from './wire.ts';
 
 /** The account as it is read. C35. */
 export type Company = {
+  /** Identifier of the company. */
   readonly company_id: string;
+  /** Name of the company. */
   readonly company_name: string;
+  /** The account's host name, as in the header domain. */
   readonly domain: string;
+  /** Address, first line. */
   readonly address1: string;
+  /** Address, second line. */
   readonly address2: string;
+  /** City. */
   readonly city: string;
+  /** State or region. */
   readonly state: string;
+  /** Postcode. */
   readonly postcode: string;
+  /** Country. */
   readonly country: string;
+  /** Currency. */
   readonly currency: string;
+  /** Telephone. */
   readonly phone: string;
+  /** When the account was created, UTC. */
   readonly date_created: DateText;
 };
 

@@ -1,12 +1,12 @@
 import { type Activity, activity } from './activity.ts';
-import { Carillon, type CarillonOptions, transportedBy } from './carillon.ts';
+import { Carillon, type CarillonOptions, sending, transportedBy } from './carillon.ts';
+import { recordOf } from './envelope.ts';
 import { type Hours, hours } from './hours.ts';
 import { type Invitations, invitations } from './invitations.ts';
 import { type OverviewNow, overview } from './overview.ts';
 import { type Passphrase, passphrase } from './passphrase.ts';
-import { recordOf } from './resource.ts';
-import { type Sessions, sessions } from './sessions.ts';
-import { type CallOptions, type Send, transport } from './transport.ts';
+import { type Sessions, type SignedIn, sessions } from './sessions.ts';
+import type { CallOptions, Send } from './transport.ts';
 import { type JudgesTargets, verdict } from './verdict.ts';
 import type { DateText, Flag } from './wire.ts';
 
@@ -20,9 +20,6 @@ export type SignIn = {
   readonly email: string;
   readonly passphrase: string;
 };
-
-/** Who has just signed in. */
-export type SignedIn = { readonly user_id: string };
 
 /** Whom a link is for. */
 export type Invited = {
@@ -40,7 +37,8 @@ const byCookie = () => ({ credentials: 'same-origin' }) as const;
 
 /**
  * The client of the console's pages: everything that a client with a key can, for whoever is signed in in this browser,
- * and what only the console has. Calls reject with `signed_out` when nobody is. An `idempotencyKey` is not looked at.
+ * and what only the console has. Calls reject with `signed_out` when nobody is. An `idempotencyKey` is not looked at, and
+ * nothing is repeated unless `retries` says so.
  */
 export class CarillonConsole extends Carillon {
   readonly sessions: Sessions;
@@ -55,9 +53,10 @@ export class CarillonConsole extends Carillon {
   readonly #open: Send;
 
   constructor(options: ConsoleOptions) {
-    const own: CarillonOptions = { ...options, auth: byCookie, basePath: '/console/api' };
+    // A page shows at once what is wrong, and behind its door no answer is kept.
+    const own = { retries: 0, ...options, auth: byCookie, basePath: '/console/api', keepsAnswers: false };
     super(own);
-    const send = transport(transportedBy(own));
+    const send = sending(transportedBy(own));
     this.sessions = sessions(send);
     this.invitations = invitations(send);
     this.passphrase = passphrase(send);
@@ -65,7 +64,7 @@ export class CarillonConsole extends Carillon {
     this.hours = hours(send);
     this.overview = overview(send);
     this.verdict = verdict(send);
-    this.#open = transport(transportedBy({ ...own, basePath: '/console' }));
+    this.#open = sending(transportedBy({ ...own, basePath: '/console' }));
   }
 
   /** Signs in. Errors: `sign_in_refused`, whatever is wrong; `too_many_tries`; `invalid_input` naming the field. */

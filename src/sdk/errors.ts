@@ -32,9 +32,10 @@ export const serviceCodes = [
 
 /** Codes for what goes wrong on this side of the wire. The second half of {@link ProblemCode}. */
 export const clientCodes = [
-  'connection', // no answer, or half of one: name, network, TLS, a redirect that was not followed
+  'connection', // no answer, or half of one: name, network, TLS
   'timeout', // no whole answer within `timeoutMs`
-  'unexpected_answer', // an answer that is not Carillon's, or a code that this version does not know
+  'unexpected_answer', // not Carillon's: a gateway's page, a redirect; or a code that this version does not know
+  'secret_gone', // it was issued by a call made before, whose lost answer alone showed its secret (X4)
 ] as const;
 
 /** Every value that {@link CarillonError.code} can have; a `switch` over it can be exhaustive. */
@@ -45,12 +46,19 @@ export type FieldError = { readonly field: string; readonly message: string };
 
 /** What a {@link CarillonError} is made of. */
 export type Problem = {
+  /** What happened. */
   readonly code: ProblemCode;
   /** HTTP status; 0 when there was no answer. */
   readonly status: number;
+  /** The same in a sentence. */
   readonly message: string;
+  /** Every refused field. */
   readonly errors?: readonly FieldError[];
+  /** Seconds to wait before the next try. */
   readonly retryAfterS?: number | undefined;
+  /** What the service has logged the request under. */
+  readonly requestId?: string | undefined;
+  /** What was thrown below. */
   readonly cause?: unknown;
 };
 
@@ -68,6 +76,8 @@ export class CarillonError extends Error {
   readonly errors: readonly FieldError[];
   /** How many seconds the service asks to wait before the next try; undefined where it says nothing. */
   readonly retryAfterS: number | undefined;
+  /** What the service has logged the request under; undefined where there was no answer of it. */
+  readonly requestId: string | undefined;
 
   constructor(problem: Problem) {
     super(problem.message, 'cause' in problem ? { cause: problem.cause } : undefined);
@@ -75,6 +85,7 @@ export class CarillonError extends Error {
     this.status = problem.status;
     this.errors = problem.errors ?? [];
     this.retryAfterS = problem.retryAfterS;
+    this.requestId = problem.requestId;
   }
 }
 
@@ -89,12 +100,8 @@ function isFieldError(entry: unknown): entry is FieldError {
   return 'field' in entry && typeof entry.field === 'string' && 'message' in entry && typeof entry.message === 'string';
 }
 
-/**
- * Reads an `application/problem+json` answer (C6). An unknown code keeps its status and its message.
- *
- * @param retryAfter the header of that name, in seconds
- */
-export function problemFrom(status: number, body: unknown, retryAfter: string | null = null): CarillonError {
+/** Reads an `application/problem+json` answer (C6). An unknown code keeps its status and its message. */
+export function problemFrom({ status, headers }: Pick<Response, 'status' | 'headers'>, body: unknown): CarillonError {
   const problem: Record<string, unknown> = typeof body === 'object' && body !== null ? { ...body } : {};
   const { code, message, errors } = problem;
   return new CarillonError({
@@ -102,6 +109,16 @@ export function problemFrom(status: number, body: unknown, retryAfter: string | 
     code: isServiceCode(code) ? code : 'unexpected_answer',
     message: typeof message === 'string' ? message : `The service answered ${status}.`,
     errors: Array.isArray(errors) ? errors.filter(isFieldError) : [],
-    retryAfterS: retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined,
+    retryAfterS: retryAfterOf(headers),
+    requestId: headers.get('x-request-id') ?? undefined,
   });
+}
+
+/** In seconds, or as a date: then by the clock of who answered. */
+function retryAfterOf(headers: Headers): number | undefined {
+  const asked = headers.get('retry-after');
+  if (asked === null) return undefined;
+  if (/^\d{1,9}$/.test(asked)) return Number(asked);
+  const seconds = (Date.parse(asked) - Date.parse(headers.get('date') ?? '')) / 1_000;
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }

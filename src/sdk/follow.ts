@@ -1,5 +1,6 @@
 import { CarillonError } from './errors.ts';
 import { messages } from './messages.ts';
+import { systemPorts } from './ports.ts';
 import { type Call, type Open, unexpected } from './transport.ts';
 
 /** Waits before a lost connection is opened again: doubled from the first, which the service may set, to the longest. */
@@ -49,7 +50,7 @@ export async function* followEvents<T>(
     } finally {
       silence.end();
     }
-    await pause(waitMs, signal);
+    await systemPorts.pause(waitMs, signal);
     waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS);
   }
 }
@@ -92,17 +93,4 @@ class Silence {
   end(): void {
     clearTimeout(this.#timer);
   }
-}
-
-function pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, waitMs);
-    signal?.addEventListener('abort', end);
-    if (signal?.aborted) end();
-  });
 }

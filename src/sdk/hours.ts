@@ -1,12 +1,16 @@
-import { type Lists, lists } from './resource.ts';
+import { type Lists, lists } from './pages.ts';
 import type { Send } from './transport.ts';
 import type { DateText, Id, Optional, Window } from './wire.ts';
 
 /** Attempts of one hook in one hour. */
 export type Hour = {
+  /** The hook. */
   readonly hook_id: string;
+  /** When the hour begins, UTC. */
   readonly hour: DateText;
+  /** Attempts that were answered with 200. */
   readonly delivered: string;
+  /** Attempts that failed; faults of our own are neither. */
   readonly failed: string;
   /** How long they took on average. */
   readonly milliseconds: string;
@@ -20,5 +24,5 @@ export type Hours = Lists<Hour, HourFilters>;
 
 /** Hours at `/hours`. */
 export function hours(send: Send): Hours {
-  return lists<Hour, HourFilters>(send, 'hours');
+  return lists<Hour, HourFilters>(send, 'hours', 'hook_id', 'hour');
 }

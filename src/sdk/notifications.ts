@@ -1,5 +1,5 @@
+import { fieldOf } from './envelope.ts';
 import { type FollowOptions, followEvents } from './follow.ts';
-import { fieldOf } from './resource.ts';
 import { type CallOptions, type Open, type Send, unexpected } from './transport.ts';
 import type { DateText, FeedKind, Optional } from './wire.ts';
 
@@ -10,9 +10,11 @@ const MARGIN_MS = 15_000;
 export type Notification = {
   /** Its place in the account; a later one is higher, as a number. */
   readonly cursor: string;
+  /** What happened. */
   readonly kind: FeedKind;
   /** The address of the record; of a deleted one, where it was. */
   readonly resource_url: string;
+  /** When it happened, UTC. */
   readonly occurred_at: DateText;
   /** Who caused it. */
   readonly user_id: string;
@@ -22,6 +24,7 @@ export type Notification = {
 export type NotificationFilters = Optional<{
   /** The cursor behind which to go on; left out: from the oldest that is kept. */
   after: string;
+  /** Of this kind alone. */
   kind: FeedKind;
   /** Entries in one answer, 1 to 1000; default 1000, more is taken as 1000. */
   limit: number;

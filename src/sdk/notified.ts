@@ -47,11 +47,17 @@ export async function notified(
   resourceUrl: string,
   options?: CallOptions,
 ): Promise<Notified> {
+  const { noun, id } = recordAt(root, resourceUrl);
+  return readers[noun](nouns, id, options);
+}
+
+/** Which record `resourceUrl` names: a TypeError unless it is the address of one below `root`, and nothing else. */
+export function recordAt(root: string, resourceUrl: string): { readonly noun: Notified['noun']; readonly id: string } {
   const { href } = new URL(resourceUrl);
   const below = href.startsWith(`${root}/`) ? href.slice(root.length + 1) : '';
   const [noun = '', id = '', ...more] = below.split('/');
   if (!isNoun(noun) || !/^\d+$/.test(id) || more.length > 0) {
     throw new TypeError(`${JSON.stringify(resourceUrl)} is not the address of a record below ${root}.`);
   }
-  return readers[noun](nouns, id, options);
+  return { noun, id };
 }

@@ -1,4 +1,4 @@
-import { recordOf } from './resource.ts';
+import { recordOf } from './envelope.ts';
 import type { CallOptions, Send } from './transport.ts';
 import type { DateText } from './wire.ts';
 
@@ -7,15 +7,23 @@ export type Minute = { readonly minute: DateText; readonly delivered: string; re
 
 /** How deliveries go at this moment: the account's for admins, else the caller's own. */
 export type Overview = {
+  /** Deliveries that are owed to live hooks, of the 10000 lowest of those that are owed any. */
   readonly owed: string;
+  /** When the oldest of them became owed, UTC. */
   readonly oldest_owed_at: DateText;
+  /** Live hooks between a failure and the next 200. */
   readonly lanes_failing: string;
+  /** Live hooks. */
   readonly hooks_live: string;
+  /** Hooks that have ended since 00:00 UTC. */
   readonly hooks_ended_today: string;
+  /** Attempts of this minute and the 59 before it that were answered with 200. */
   readonly delivered_last_hour: string;
+  /** Those that failed; faults of our own are neither. */
   readonly failed_last_hour: string;
   /** Of the attempts of the last hour, milliseconds. */
   readonly p50_ms: string;
+  /** 95 of 100 took no longer. */
   readonly p95_ms: string;
   /** From when on attempts were counted: an hour ago, or later where there were very many. */
   readonly attempts_since: DateText;

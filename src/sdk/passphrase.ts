@@ -1,4 +1,5 @@
-import { recordOf } from './resource.ts';
+import { recordOf } from './envelope.ts';
+import type { SignedIn } from './sessions.ts';
 import type { CallOptions, Send } from './transport.ts';
 
 /** What setting another passphrase takes. */
@@ -12,14 +13,13 @@ export type PassphraseInput = {
 /** The caller's own passphrase. */
 export interface Passphrase {
   /** Sets another one and ends the user's other sessions. Errors: `invalid_input` naming the field, `too_many_tries`. */
-  set(input: PassphraseInput, options?: CallOptions): Promise<void>;
+  set(input: PassphraseInput, options?: CallOptions): Promise<SignedIn>;
 }
 
 /** The passphrase at `/passphrase`. */
 export function passphrase(send: Send): Passphrase {
   return {
-    async set(input, options) {
-      recordOf(await send({ ...options, method: 'PUT', path: ['passphrase'], body: input }));
-    },
+    set: async (input, options) =>
+      recordOf(await send({ ...options, method: 'PUT', path: ['passphrase'], body: input })),
   };
 }

@@ -1,12 +1,17 @@
-import { deletes, type Lists, lists } from './resource.ts';
-import type { CallOptions, Send } from './transport.ts';
+import { type Lists, lists } from './pages.ts';
+import { deletes } from './resource.ts';
+import type { ChangeOptions, Send } from './transport.ts';
 import type { DateText, Flag, Id, Optional, Window } from './wire.ts';
 
 /** A browser that is signed in. */
 export type Session = {
+  /** Identifier of the session. */
   readonly id: string;
+  /** Who is signed in. */
   readonly user_id: string;
+  /** When they signed in, UTC. */
   readonly date_created: DateText;
+  /** When it was last used, UTC, to the minute. */
   readonly last_used: DateText;
   /** When it ends by itself unless it is used before. */
   readonly expires: DateText;
@@ -18,6 +23,9 @@ export type Session = {
   readonly current: Flag;
 };
 
+/** Who is signed in. */
+export type SignedIn = { readonly user_id: string };
+
 /** Filters of the list of sessions. */
 export type SessionFilters = Window &
   Optional<{
@@ -28,10 +36,10 @@ export type SessionFilters = Window &
 /** Sessions, ordered by id: one's own, or for admins another user's. */
 export interface Sessions extends Lists<Session, SessionFilters> {
   /** Ends one at once. Errors: `not_found`, `not_permitted`. */
-  end(id: Id, options?: CallOptions): Promise<void>;
+  end(id: Id, options?: ChangeOptions): Promise<void>;
 }
 
 /** Sessions at `/sessions`. */
 export function sessions(send: Send): Sessions {
-  return { ...lists<Session, SessionFilters>(send, 'sessions'), end: deletes(send, 'sessions').delete };
+  return { ...lists<Session, SessionFilters>(send, 'sessions', 'id'), end: deletes(send, 'sessions').delete };
 }

@@ -3,31 +3,49 @@ import { CarillonError, problemFrom } from './errors.ts';
 
 /** What may be said about any single call, as its last argument. */
 export type CallOptions = {
-  /** Aborts the call; it then rejects with the signal's own reason. */
+  /** Aborts the call, also while it waits to be repeated; it then rejects with the signal's own reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds for the whole call, from name lookup to the last byte; 0 waits without limit. */
+  /** Milliseconds for the whole call with all its repeats, from name lookup to the last byte; 0 waits without limit. */
   readonly timeoutMs?: number | undefined;
+  /** How often the call is repeated at most when it fails in a way that may pass; 0: never. */
+  readonly retries?: number | undefined;
+};
+
+/** What may be said about a call that creates something or asks for it (POST). */
+export type OnceOptions = CallOptions & {
   /**
-   * For what is created or asked for (POST): a word of your own for this call, 1 to 255 visible ASCII characters, new
-   * for each. Repeated with it within 24 hours, the call is made once and answered as the first time. Errors:
-   * `idempotency_in_progress`, and `idempotency_mismatch` when the word was used for another call. X4.
+   * A word of your own for this call, 1 to 255 visible ASCII characters, new for each, in place of one that is made up.
+   * Repeated with it within 24 hours, also by another process, the call is made once and answered as the first time.
+   * Errors: `idempotency_in_progress`, and `idempotency_mismatch` when the word was used for another call. X4.
    */
   readonly idempotencyKey?: string | undefined;
+};
+
+/** What may be said about a call that changes or deletes a single record. */
+export type ChangeOptions = CallOptions & {
+  /**
+   * The tag that the record must still have, `etagOf(record)`: else nothing is done. Such a call is repeated only where
+   * the service says that it has done nothing. Errors: `precondition_failed` when somebody else was faster. X5.
+   */
+  readonly ifMatch?: string | undefined;
 };
 
 /** The value of one query parameter; `undefined` leaves it out. */
 export type QueryValue = string | number | undefined;
 
 /** One request. `path` is given in segments below the base path; each is encoded. */
-export type Call = CallOptions & {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  readonly path: readonly (string | number)[];
-  readonly query?: Readonly<Record<string, QueryValue>> | undefined;
-  /** Sent as JSON; absent: no body and no Content-Type. */
-  readonly body?: unknown;
-};
+export type Call = OnceOptions &
+  ChangeOptions & {
+    readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+    readonly path: readonly (string | number)[];
+    readonly query?: Readonly<Record<string, QueryValue>> | undefined;
+    /** Sent as JSON; absent: no body and no Content-Type. */
+    readonly body?: unknown;
+    /** The tag that is known already: the answer is 304 while the record has it. X5. */
+    readonly ifNoneMatch?: string | undefined;
+  };
 
-/** A 2xx answer; `body` is parsed JSON, `undefined` when empty. */
+/** A 2xx answer, or 304; `body` is parsed JSON, `undefined` when empty. */
 export type Answer = { readonly status: number; readonly headers: Headers; readonly body: unknown };
 
 /** Makes one request. Nouns know only this, so that what wraps every call wraps a `Send`. */
@@ -48,19 +66,17 @@ export type TransportOptions = {
   readonly root: string;
   readonly auth: Authenticate;
   readonly fetch: Fetch;
-  /** Milliseconds for a call that says nothing else; 0 waits without limit. */
-  readonly timeoutMs: number;
 };
 
 /**
- * Makes requests below `root`. No redirect is ever followed: the key would go with it.
+ * Makes one request for each call, below `root`. No redirect is ever followed: the key would go with it.
  *
  * The `Send` rejects with a {@link CarillonError}, with the reason of the caller's signal, or with a TypeError for
  * a path segment that would change the path.
  */
 export function transport(options: TransportOptions): Send {
   return (call) => {
-    const timeout = timeoutSignal(call.timeoutMs ?? options.timeoutMs);
+    const timeout = timeoutSignal(call.timeoutMs ?? 0);
     return exchange(options, call, 'application/json', timeout, async (response) =>
       read(response, await response.text()),
     );
@@ -84,7 +100,9 @@ async function exchange<T>(
   const url = addressOf(options.root, call);
   const init = requestOf(call, options.auth, accept, timeout);
   try {
-    return await take(await options.fetch(url, init));
+    const response = await options.fetch(url, init);
+    await refuseRedirect(response, `${call.method} ${url}`);
+    return await take(response);
   } catch (error) {
     if (error instanceof CarillonError) throw error;
     if (call.signal?.aborted) throw call.signal.reason;
@@ -95,6 +113,15 @@ async function exchange<T>(
     const message = `${what}: ${reasonOf(error)}`;
     throw new CarillonError({ code: 'connection', status: 0, message, cause: error });
   }
+}
+
+/** Whoever is led elsewhere has the wrong `baseUrl`; browsers do not say where to. */
+async function refuseRedirect({ type, status, headers, body }: Response, what: string): Promise<void> {
+  const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304);
+  if (!isRedirect) return;
+  await body?.cancel();
+  const target = headers.get('location') ?? 'another address';
+  throw unexpected(status, `${what}: no redirect is followed, this one leads to ${target}`);
 }
 
 async function opened(response: Response): Promise<ReadableStream<Uint8Array>> {
@@ -129,14 +156,19 @@ function requestOf(call: Call, auth: Authenticate, accept: string, timeout: Abor
   const { headers, ...rest } = auth();
   const signals = [call.signal, timeout].filter((signal) => signal !== undefined);
   const hasBody = call.body !== undefined;
+  const own = {
+    'idempotency-key': call.idempotencyKey,
+    'if-match': call.ifMatch,
+    'if-none-match': call.ifNoneMatch,
+  };
   return {
     ...rest,
     method: call.method,
-    redirect: 'error',
+    redirect: 'manual',
     headers: {
       accept,
       ...(hasBody && { 'content-type': 'application/json' }),
-      ...(call.idempotencyKey !== undefined && { 'idempotency-key': call.idempotencyKey }),
+      ...Object.fromEntries(Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined)),
       ...headers,
     },
     ...(hasBody && { body: JSON.stringify(call.body) }),
@@ -146,13 +178,14 @@ function requestOf(call: Call, auth: Authenticate, accept: string, timeout: Abor
 
 function read(response: Response, text: string): Answer {
   const { status, headers } = response;
+  const isGood = response.ok || status === 304;
   const mediaType = headers.get('content-type') ?? 'no media type';
-  if (!response.ok && !mediaType.startsWith('application/problem+json')) {
+  if (!isGood && !mediaType.startsWith('application/problem+json')) {
     // A gateway's page, or another service's 404: it says nothing about our records.
-    throw unexpected(status, `The answer is ${status} (${mediaType}) and no problem document.`);
+    throw problemFrom(response, { message: `The answer is ${status} (${mediaType}) and no problem document.` });
   }
   const body = parse(status, text);
-  if (!response.ok) throw problemFrom(status, body, headers.get('retry-after'));
+  if (!isGood) throw problemFrom(response, body);
   return { status, headers, body };
 }
 

@@ -1,4 +1,4 @@
-import { recordOf } from './resource.ts';
+import { recordOf } from './envelope.ts';
 import type { CallOptions, Send } from './transport.ts';
 import type { User } from './users.ts';
 

@@ -7,23 +7,30 @@ export type Role = 'member' | 'admin' | 'owner';
 
 /** A user of the account as it is read. C35. */
 export type User = {
+  /** Identifier of the user. */
   readonly user_id: string;
+  /** E-mail address; unique in the account. */
   readonly email: string;
+  /** First name. */
   readonly first_name: string;
+  /** Last name. */
   readonly last_name: string;
   /** Both names. */
   readonly user_name: string;
+  /** member, admin or owner. */
   readonly role: Role;
+  /** When the user was added, UTC. */
   readonly date_created: DateText;
 };
 
 /** What a user is created from, by admins. C35. */
-export type UserInput = { readonly email: string } & Optional<{
-  first_name: string;
-  last_name: string;
-  /** Never above the caller's own. X7. */
-  role: Role;
-}>;
+export type UserInput = Pick<User, 'email'> &
+  Optional<
+    Pick<User, 'first_name' | 'last_name'> & {
+      /** Never above the caller's own. X7. */
+      role: Role;
+    }
+  >;
 
 /** What can be changed of a user, by admins. C35. */
 export type UserChanges = Optional<UserInput>;
@@ -36,5 +43,8 @@ export type Users = Editable<User, UserChanges, Window> & Creates<User, UserInpu
 
 /** Users at `/users`. */
 export function users(send: Send): Users {
-  return { ...editable<User, UserChanges, Window>(send, 'users'), ...creates<User, UserInput>(send, 'users') };
+  return {
+    ...editable<User, UserChanges, Window>(send, 'users', 'user_id'),
+    ...creates<User, UserInput>(send, 'users'),
+  };
 }

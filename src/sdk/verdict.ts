@@ -1,9 +1,11 @@
-import { recordOf } from './resource.ts';
+import { recordOf } from './envelope.ts';
 import type { CallOptions, Send } from './transport.ts';
 
 /** Whether the service would take an address as a target, and why, in words that follow "target_url". */
 export type Verdict = {
+  /** Whether it would, or why not. */
   readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
+  /** Why, in words that follow "target_url"; never an address. */
   readonly says: string;
 };
 

@@ -28,6 +28,15 @@ export type Active = Flag | '2';
 /** `active` as it may be given: no, yes, on hold. */
 export type ActiveInput = FlagInput | 2 | '2';
 
+/** A start or due date that may be none: `""`, `null` or the zero date. */
+export type DateInputOrNone = DateInput | null;
+
+/** An id that may be none: `0`, `""` or `null`. */
+export type IdOrNone = Id | null;
+
+/** A user to be assigned, by id, or as it was read. */
+export type AssignedInput = Id | { readonly user_id: Id };
+
 /** A user assigned to a record. */
 export type Assigned = { readonly user_id: string; readonly user_name: string };
 

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { build } from 'vite';
+import { type Json, temporaryFolder } from '../harness/service.ts';
+import { sqlite } from '../harness/stores.ts';
+import { tsc } from '../toolbox.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const run = promisify(execFile);
+const folder = temporaryFolder({ after });
+
+/** Packed from its own folder and installed alone into an empty one, with no registry to ask. */
+const built = join(folder, 'built');
+await run(process.execPath, [join(root, 'test/build-sdk.ts'), built]);
+const { stdout } = await run('npm', ['pack', '--json', '--silent', '--pack-destination', folder], { cwd: built });
+const [{ filename, files }]: Json = JSON.parse(stdout);
+const paths: string[] = files.map(({ path }: Json) => path);
+const place = join(folder, 'newcomer');
+mkdirSync(place);
+writeFileSync(join(place, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
+await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, filename)], { cwd: place });
+
+/** The oldest Node on this machine that the SDK promises to run on; its own where there is no other. */
+function oldestNode(): string {
+  const versionOf = (node: string) =>
+    execFileSync(node, ['--version'], { encoding: 'utf8' }).slice(1).split('.').map(Number);
+  const found = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'].map((one) =>
+    join(one, 'node'),
+  );
+  const able = [process.execPath, ...new Set(found.filter((node) => existsSync(node)))]
+    .map((node) => ({ node, version: versionOf(node) }))
+    .filter(({ version: [major = 0, minor = 0] }) => major > 20 || (major === 20 && minor >= 3))
+    .sort((one, other) => (one.version[0] ?? 0) - (other.version[0] ?? 0));
+  return able[0]?.node ?? process.execPath;
+}
+
+test('the package of the SDK holds what its two entrances reach, and nothing of the console, of the service or of tests', () => {
+  for (const path of ['index.js', 'index.d.ts', 'receive/index.js', 'receive/index.d.ts', 'README.md', 'LICENSE']) {
+    assert.ok(paths.includes(path), path);
+  }
+  const strange = paths.filter(
+    (path) => !/^(receive\/)?[\w-]+\.(js|d\.ts)$|^(package\.json|README\.md|LICENSE)$/.test(path),
+  );
+  assert.deepEqual(strange, []);
+  assert.deepEqual(
+    paths.filter((path) => /test|console|overview|passphrase|sessions/.test(path)),
+    [],
+  );
+  assert.ok(!existsSync(join(place, 'node_modules/.bin')));
+});
+
+/** The one program that the blocks of docs/sdk.md are, with these values in the lines at its top. */
+function page(values: Readonly<Record<string, string>>): string {
+  const text = readFileSync(join(root, 'docs/sdk.md'), 'utf8');
+  const blocks = [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
+  assert.ok(blocks.length > 5);
+  let program = blocks.join('\n');
+  for (const [name, value] of Object.entries(values)) {
+    const line = new RegExp(`^const ${name} = .*$`, 'm');
+    assert.match(program, line);
+    program = program.replace(line, () => `const ${name} = ${JSON.stringify(value)};`);
+  }
+  return program;
+}
+
+/** Compiles what stands in the folder, as somebody who has the package and a browser's types and nothing else. */
+async function compile(options: Json): Promise<string> {
+  const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
+  const compilerOptions = {
+    target: 'es2022',
+    lib: ['es2023', 'dom', 'dom.asynciterable'],
+    types: [],
+    ...strict,
+    ...options,
+  };
+  writeFileSync(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }));
+  const { stdout } = await run(tsc, ['-p', place, '--pretty', 'false']).catch((error: Json) => error);
+  return stdout;
+}
+
+test('docs/sdk.md is one program: it compiles against the installed package and runs on the oldest Node there is', async (t) => {
+  const service = await sqlite.testService(t);
+  const { domain, key } = await service.account('acme.test');
+  writeFileSync(join(place, 'page.ts'), page({ baseUrl: service.baseUrl, domain, key }));
+  writeFileSync(
+    join(place, 'receive.ts'),
+    "import * as kit from '@carillon/sdk/receive';\nexport default Object.keys(kit);\n",
+  );
+  assert.equal(await compile({ module: 'preserve', moduleResolution: 'bundler', noEmit: true }), '');
+  assert.equal(await compile({ module: 'nodenext', moduleResolution: 'nodenext' }), '');
+  const node = oldestNode();
+  t.diagnostic(`on Node ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`);
+  const { stdout, stderr } = await run(node, ['page.js'], { cwd: place });
+  assert.equal(stderr, '');
+  assert.deepEqual(stdout.trim().split('\n'), [
+    'completed Pack of 1',
+    'deleted Pack',
+    'refused event_name must be a text of 1 to 255 characters',
+    'refused start_date must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)',
+    'somebody was faster: Paid twice',
+    'told deleted_event true',
+    'notified of Move',
+  ]);
+  const { stdout: kit } = await run(
+    node,
+    ['-e', "import('./receive.js').then(({ default: names }) => console.log(names.join()))"],
+    { cwd: place },
+  );
+  assert.match(kit, /\bcreateReceiver\b/);
+});
+
+test('a switch over the codes of an error can be exhaustive, and one that is not does not compile', async () => {
+  const { serviceCodes, clientCodes } = await import(join(place, 'node_modules/@carillon/sdk/index.js'));
+  const codes: string[] = [...serviceCodes, ...clientCodes];
+  const over = (some: readonly string[]) => `import type { ProblemCode } from '@carillon/sdk';
+export function say(code: ProblemCode): string {
+  switch (code) {
+${some.map((code) => `    case '${code}':`).join('\n')}
+      return code;
+  }
+}
+`;
+  writeFileSync(join(place, 'page.ts'), over(codes));
+  const options = { module: 'nodenext', moduleResolution: 'nodenext', noEmit: true };
+  assert.equal(await compile(options), '');
+  writeFileSync(join(place, 'page.ts'), over(codes.slice(1)));
+  assert.match(await compile(options), /page\.ts\(2,\d+\): error TS2366/);
+});
+
+test('the SDK is as small as docs/sdk.md says, minified and gzipped', async (t) => {
+  const [, said] =
+    /less than (\d+) kB, minified\s+and\s+gzipped/.exec(readFileSync(join(root, 'docs/sdk.md'), 'utf8')) ?? [];
+  const input = join(place, 'node_modules/@carillon/sdk/index.js');
+  const built: Json = await build({
+    configFile: false,
+    logLevel: 'silent',
+    build: { write: false, modulePreload: false, rolldownOptions: { input, preserveEntrySignatures: 'strict' } },
+  });
+  const { code } = built.output[0];
+  assert.match(code, /export\s*\{[^}]*\bas Carillon\b/);
+  const bytes = gzipSync(code, { level: 9 }).length;
+  t.diagnostic(`${code.length} bytes minified, ${bytes} gzipped`);
+  assert.ok(bytes < Number(said) * 1_000, `${bytes} bytes`);
+});
