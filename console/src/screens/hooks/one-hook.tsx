@@ -17,6 +17,7 @@ import { adviceFor, counted, endedWords, hostOf, kindTitle, outcomeWords } from 
 import { DeliveryRow } from './delivery-row.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 import { type Past, readPast } from './past.ts';
+import { Signature, signatureCalls } from './signature.tsx';
 
 const REFRESH_MS = 4_000;
 const PAGE = 20;
@@ -79,6 +80,7 @@ export function OneHook({ id }: { readonly id: string }) {
               <Average hours={data.hours} />
             </div>
           </section>
+          <Signature hook={data.hook} onDone={reload} />
           <Told hook={data.hook} />
         </>
       )}
@@ -102,6 +104,7 @@ function callsFor(id: string, hook: Hook | undefined) {
       ? [{ says: 'Restore it', method: 'POST', path: `${path}/restore`, sdk: `hooks.restore('${id}')` } as const]
       : ([
           { says: 'Send a test', method: 'POST', path: `${path}/test`, sdk: `hooks.test('${id}')` },
+          ...(hook === undefined ? [] : signatureCalls(hook)),
           { says: 'Delete it', method: 'DELETE', path, sdk: `hooks.delete('${id}')` },
         ] as const)),
   ] as const;

@@ -1,0 +1,166 @@
+import { useState } from 'preact/hooks';
+import type { Hook, HookSecret } from '../../../../src/sdk/hooks.ts';
+import { client } from '../../client.ts';
+import { type ApiCall, Code } from '../../design/api-call.tsx';
+import { Button } from '../../design/button.tsx';
+import { Ask, Dialog } from '../../design/dialog.tsx';
+import { Select } from '../../design/field.tsx';
+import { Badge, Note } from '../../design/state.tsx';
+import { attempt, useSubmission } from '../../load.ts';
+import { Moment, momentOf } from '../../moments.tsx';
+
+type SignatureProps = { readonly hook: Hook; readonly onDone: () => void };
+
+/** Whether notifications of a hook are signed, and what changes that. */
+export function Signature({ hook, onDone }: SignatureProps) {
+  const [open, setOpen] = useState<'rotate' | 'off'>();
+  const [made, setMade] = useState<HookSecret>();
+  const close = () => setOpen(undefined);
+  const shows = (secret: HookSecret) => {
+    setMade(secret);
+    close();
+    onDone();
+  };
+  return (
+    <section class="card padded stack" aria-label="Signature">
+      <div class="row spread">
+        <h2>Signature</h2>
+        {hook.state !== 'ended' && (
+          <div class="row">
+            {hook.signed === '0' ? (
+              <Button icon="key" onClick={() => attempt(async () => shows(await client.hooks.createSecret(hook.id)))}>
+                Sign notifications
+              </Button>
+            ) : (
+              <>
+                <Button icon="key" onClick={() => setOpen('rotate')}>
+                  Rotate
+                </Button>
+                <Button look="danger" onClick={() => setOpen('off')}>
+                  Turn off
+                </Button>
+              </>
+            )}
+          </div>
+        )}
+      </div>
+      <State hook={hook} />
+      {open === 'rotate' && <Rotate hook={hook} onMade={shows} onClose={close} />}
+      {open === 'off' && (
+        <Ask
+          title="Sign notifications no more?"
+          yes="Turn off"
+          onClose={close}
+          onYes={() => void attempt(() => client.hooks.deleteSecret(hook.id), 'Turned off.').then(onDone)}
+        >
+          A receiver that checks signatures refuses what comes without one. Its secrets are forgotten; to sign again, a
+          new one is made.
+        </Ask>
+      )}
+      {made !== undefined && <Shown made={made} onClose={() => setMade(undefined)} />}
+    </section>
+  );
+}
+
+function State({ hook }: Pick<SignatureProps, 'hook'>) {
+  if (hook.signed === '0') {
+    return (
+      <p class="soft">
+        Off. With a signature a receiver can tell at once that a notification comes from here, by any library of
+        Standard Webhooks.
+      </p>
+    );
+  }
+  return (
+    <p>
+      <Badge tone="good">on</Badge> By a secret that was made <Moment at={hook.secret_created} />.{' '}
+      {momentOf(hook.secret_previous_until) !== undefined && (
+        <>
+          The one before it signs, too, and ends <Moment at={hook.secret_previous_until} />.
+        </>
+      )}
+    </p>
+  );
+}
+
+const overlaps = [
+  { value: '86400', text: 'a day' },
+  { value: '604800', text: 'a week' },
+  { value: '3600', text: 'an hour' },
+  { value: '0', text: 'not at all' },
+] as const;
+
+type RotateProps = {
+  readonly hook: Hook;
+  readonly onMade: (made: HookSecret) => void;
+  readonly onClose: () => void;
+};
+
+function Rotate({ hook, onMade, onClose }: RotateProps) {
+  const [overlap, setOverlap] = useState<(typeof overlaps)[number]['value']>('86400');
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    onMade(await client.hooks.createSecret(hook.id, { overlap }));
+  });
+  return (
+    <Dialog title="Rotate the secret" onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        {fault !== undefined && <Note tone="bad">{fault}</Note>}
+        <Select
+          label="The present secret goes on signing"
+          value={overlap}
+          options={overlaps}
+          onChange={setOverlap}
+          fault={faults.overlap}
+          hint={
+            overlap === '0'
+              ? 'For a secret that leaked. A receiver that has no other refuses what comes.'
+              : 'Beside the new one, so that the receiver can change over meanwhile.'
+          }
+        />
+        <div class="ends">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" disabled={isBusy}>
+            Make a new secret
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function Shown({ made, onClose }: { readonly made: HookSecret; readonly onClose: () => void }) {
+  return (
+    <Dialog title="The secret of this hook" isWide isFirm onClose={onClose}>
+      <Note tone="warn">Copy it now. It is shown this once.</Note>
+      <Code label="The secret" text={made.secret} />
+      <p class="soft">
+        Give it to the receiver. It signs <code>webhook-id</code>, <code>webhook-timestamp</code> and the body, in{' '}
+        <code>webhook-signature</code>.
+      </p>
+      <div class="ends">
+        <Button look="primary" onClick={onClose}>
+          I have copied it
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** How a program does the same. */
+export function signatureCalls({ id, signed }: Hook): readonly ApiCall[] {
+  const path = `/hooks/${id}/secret`;
+  const body = { overlap: Number(overlaps[0].value) };
+  if (signed === '0') {
+    return [{ says: 'Sign its notifications', method: 'POST', path, body: {}, sdk: `hooks.createSecret('${id}')` }];
+  }
+  return [
+    {
+      says: 'Rotate its secret',
+      method: 'POST',
+      path,
+      body,
+      sdk: `hooks.createSecret('${id}', ${JSON.stringify(body)})`,
+    },
+    { says: 'Sign its notifications no more', method: 'DELETE', path, sdk: `hooks.deleteSecret('${id}')` },
+  ];
+}

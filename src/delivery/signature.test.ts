@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { overlapsUntil, readSecrets, type Secret, signatureOf, withNewSecret } from './signature.ts';
+
+const NOW = 1_000_000;
+const secretOf = (letter: string) => `whsec_${Buffer.alloc(32, letter).toString('base64')}`;
+const add = (present: readonly Secret[], letter: string, now: number, overlapMs: number) =>
+  withNewSecret(present, { secret: secretOf(letter), now, overlapMs });
+
+test('X8 the example of Standard Webhooks is signed as the specification says', () => {
+  const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+  const [, timestamp, , signature] = signatureOf([{ secret, since: 0, until: null }], {
+    id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    body: '{"test": 2432232314}',
+    now: 1_614_265_330_999,
+  });
+  assert.deepEqual([timestamp, signature], ['1614265330', 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=']);
+});
+
+test('X8 what overlaps goes on no longer than before, and of many the oldest go', () => {
+  const two = add(add([], 'a', NOW, 0), 'b', NOW + 10, 100);
+  assert.deepEqual(
+    add(two, 'c', NOW + 20, 1_000).map(({ until }) => until),
+    [null, NOW + 1_020, NOW + 110],
+  );
+  assert.deepEqual(
+    add(two, 'c', NOW + 20, 30).map(({ until }) => until),
+    [null, NOW + 50, NOW + 50],
+  );
+  const many = [...'abcdefgh'].reduce((present, letter) => add(present, letter, NOW, 1_000), readSecrets(null));
+  assert.deepEqual(
+    many.map(({ secret }) => secret),
+    [...'hgfed'].map(secretOf),
+  );
+  assert.equal(overlapsUntil(many, NOW + 999), NOW + 1_000);
+  assert.equal(overlapsUntil(many, NOW + 1_000), null);
+});
