@@ -1,0 +1,8 @@
+import { isIP } from 'node:net';
+
+/** Whether an address or host name is this machine's loopback. */
+export function isLoopback(host: string): boolean {
+  const address = host.replace(/^\[|\]$/g, '').replace(/^::ffff:/i, '');
+  if (address === 'localhost' || address.endsWith('.localhost') || address === '::1') return true;
+  return isIP(address) === 4 && address.startsWith('127.');
+}

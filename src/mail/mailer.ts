@@ -1,0 +1,149 @@
+import type { Clock } from '../clock.ts';
+import type { Holder } from '../delivery/claims.ts';
+import type { Log } from '../log.ts';
+import type { Store } from '../store/store.ts';
+import { type Place, writeLetter } from './letter.ts';
+import { judge, type Outcome, type Verdict } from './policy.ts';
+import { claimMails, closeMail, type Mail, makeMails, postponeMail, readMail } from './queue.ts';
+import type { Post } from './smtp.ts';
+
+/** How often it is looked for what is due. */
+const LOOK_MS = 10_000;
+
+/** How many mails are handed over at once. */
+const MOST_AT_ONCE = 4;
+
+/** What one conversation with the server may take, from the name to the end. */
+const LONGEST_MS = 25_000;
+
+/** After a verdict could not be written down: when it is tried again. */
+const WRITE_AGAIN_MS = 500;
+
+export type MailerPorts = {
+  readonly store: Store;
+  readonly holder: Holder;
+  readonly clock: Clock;
+  readonly post: Post;
+  readonly log: Log;
+  readonly baseUrl: () => string;
+  readonly keptMs: Place['keptMs'];
+  readonly onMail: (verdict: Verdict['is']) => void;
+};
+
+/**
+ * Mails owners what they are owed (X10): looks, takes up what is due, hands it over, and writes down what has become of it.
+ * Nothing is held open while it speaks with the server: no transaction, no lock. A mail that was handed over just before a
+ * crash goes out again, under the same Message-ID.
+ */
+export class Mailer {
+  readonly #ports: MailerPorts;
+  readonly #underWay = new Set<AbortController>();
+  #looking: Promise<void> = Promise.resolve();
+  #stopping = false;
+  #cancelLook: () => void = () => undefined;
+
+  constructor(ports: MailerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Looks, and from then on every few seconds. */
+  start(): void {
+    this.#looking = this.#look().then(() => {
+      if (!this.#stopping) this.#cancelLook = this.#ports.clock.after(LOOK_MS, () => this.start());
+    });
+  }
+
+  /** Takes nothing up any more; what is being handed over may finish for `graceMs`, and the rest is sent after the next start. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    this.#cancelLook();
+    const cut = this.#ports.clock.after(graceMs, () => {
+      for (const conversation of this.#underWay) conversation.abort();
+    });
+    await this.#looking;
+    cut();
+  }
+
+  async #look(): Promise<void> {
+    const { store, holder, clock, log } = this.#ports;
+    try {
+      await makeMails(store, clock.now());
+      while (!this.#stopping && holder.mayBegin()) {
+        const mails = await claimMails(store, holder, clock.now(), MOST_AT_ONCE);
+        if (mails.length === 0) return;
+        const delivered = await Promise.allSettled(mails.map((mail) => this.#deliver(mail)));
+        const failed = delivered.find((one) => one.status === 'rejected');
+        if (failed !== undefined) throw failed.reason;
+      }
+    } catch (error) {
+      log.error({ event: 'mail.look_failed', err: error });
+    }
+  }
+
+  async #deliver(mail: Mail): Promise<void> {
+    const { store, clock, post, baseUrl, keptMs } = this.#ports;
+    const content = await readMail(store.read, mail);
+    if (content === undefined) return this.#write(() => closeMail(store, mail));
+    const place = { domain: content.domain, baseUrl: baseUrl(), keptMs };
+    const messageId = messageIdOf(mail, place.baseUrl);
+    const letter = { ...writeLetter(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
+    const outcome = await this.#within(LONGEST_MS, (signal) => post.send(letter, signal));
+    const verdict = judge(outcome, { tries: mail.tries, ageMs: clock.now() - mail.madeAt });
+    this.#report(mail, verdict, outcome, { message_id: messageId, hooks: content.hooks.length });
+    await this.#write(() => this.#settle(mail, verdict));
+  }
+
+  /** A stop waits for it, and ends it when that takes too long. */
+  async #within<T>(milliseconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const conversation = new AbortController();
+    const cancel = this.#ports.clock.after(milliseconds, () => conversation.abort());
+    this.#underWay.add(conversation);
+    try {
+      return await work(conversation.signal);
+    } finally {
+      cancel();
+      this.#underWay.delete(conversation);
+    }
+  }
+
+  #settle(mail: Mail, verdict: Verdict): Promise<void> {
+    const { store, holder, clock } = this.#ports;
+    const now = clock.now();
+    switch (verdict.is) {
+      case 'sent':
+        return closeMail(store, mail, now);
+      case 'given_up':
+        return closeMail(store, mail);
+      case 'again':
+        return postponeMail(store, holder, mail, { dueAt: now + verdict.waitMs, sealed: verdict.sealed });
+    }
+  }
+
+  /** What the server has taken is not handed over again because the database was away for a moment. */
+  async #write(work: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        this.#ports.log.error({ event: 'mail.settle_failed', err: error });
+        if (this.#stopping) return;
+        await new Promise<void>((resolve) => this.#ports.clock.after(WRITE_AGAIN_MS, resolve));
+      }
+    }
+  }
+
+  #report(mail: Mail, verdict: Verdict, outcome: Outcome, facts: Record<string, unknown>): void {
+    const { log, onMail } = this.#ports;
+    const about = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...facts };
+    const reason = 'reason' in outcome ? { reason: outcome.reason } : {};
+    onMail(verdict.is);
+    if (verdict.is === 'sent') log.info({ event: 'mail.sent', ...about });
+    if (verdict.is === 'again') log.warn({ event: 'mail.failed', ...about, ...reason, wait_ms: verdict.waitMs });
+    if (verdict.is === 'given_up') log.error({ event: 'mail.given_up', ...about, ...reason });
+  }
+}
+
+/** No other mail of any service has it: ids begin anew with a new database, moments do not. */
+function messageIdOf({ mailId, madeAt }: Mail, baseUrl: string): string {
+  return `<carillon.${mailId}.${madeAt}@${new URL(baseUrl).hostname.replace(/^\[(.*)\]$/, 'ipv6-$1').replaceAll(':', '-')}>`;
+}

@@ -1,0 +1,32 @@
+/** What handing a mail to the server has come to. */
+export type Outcome =
+  | { readonly is: 'taken' }
+  /** The server does not want this mail, or does not know whom it is for, and will not another time. */
+  | { readonly is: 'refused'; readonly reason: string }
+  /** Anything else. `untaken`: the server certainly does not have it, so that it may be sent as another one. */
+  | { readonly is: 'failed'; readonly reason: string; readonly untaken: boolean };
+
+/** What follows from it. */
+export type Verdict =
+  | { readonly is: 'sent' }
+  | { readonly is: 'again'; readonly waitMs: number; readonly sealed: boolean }
+  | { readonly is: 'given_up' };
+
+const FIRST_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 3_600_000;
+
+/** How long a mail is tried: what is older is no news, and the console has said it all along. */
+const TRIED_FOR_MS = 3 * 24 * 3_600_000;
+
+/**
+ * Waits are doubled from a minute to an hour; after three days a mail is given up.
+ *
+ * @param tries how often it was tried before
+ * @param ageMs since it was made
+ */
+export function judge(outcome: Outcome, { tries, ageMs }: { tries: number; ageMs: number }): Verdict {
+  if (outcome.is === 'taken') return { is: 'sent' };
+  if (outcome.is === 'refused' || ageMs >= TRIED_FOR_MS) return { is: 'given_up' };
+  const waitMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries, 10), LONGEST_WAIT_MS);
+  return { is: 'again', waitMs, sealed: !outcome.untaken };
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadConfig, summaryOf } from '../config/load.ts';
+import { judge } from './policy.ts';
+import { parseMailServer, parseSender, showMailServer } from './server.ts';
+
+const HOUR_MS = 3_600_000;
+
+function read(text: string) {
+  const parsed = parseMailServer(text);
+  return 'fault' in parsed ? parsed.fault : parsed.value;
+}
+
+test('X10 a mail server is read from its address: TLS everywhere but on loopback, unless it is said', () => {
+  const login = { user: 'me@acme.test', password: 'p:/#%1' };
+  const written = 'me%40acme.test:p%3A%2F%23%251@';
+  const wanted: [string, ReturnType<typeof read>][] = [
+    ['', undefined],
+    [`smtp://${written}mail.acme.test`, { host: 'mail.acme.test', port: 587, tls: 'starttls', login }],
+    [`smtps://${written}mail.acme.test/`, { host: 'mail.acme.test', port: 465, tls: 'implicit', login }],
+    ['smtp://relay.internal:25?tls=off', { host: 'relay.internal', port: 25, tls: 'none', login: undefined }],
+    ['smtp://localhost:25', { host: 'localhost', port: 25, tls: 'none', login: undefined }],
+    ['smtp://[::1]:25?tls=required', { host: '::1', port: 25, tls: 'starttls', login: undefined }],
+  ];
+  for (const [text, server] of wanted) assert.deepEqual(read(text), server, text);
+  const wrong = [
+    'mail.acme.test',
+    'http://mail.acme.test',
+    'smtp://',
+    'smtp://me@a.test',
+    'smtp://:secret@a.test',
+    'smtp://me:%zz@a.test',
+  ];
+  const more = [
+    'smtp://a.test/path',
+    'smtp://me:se#cret@a.test',
+    'smtp://a.test?tls=maybe',
+    'smtp://a.test?tls=off&tls=off',
+    'smtps://a.test?tls=off',
+    'smtp://a.test?secure=1',
+  ];
+  for (const text of [...wrong, ...more]) {
+    const fault = read(text);
+    assert.ok(typeof fault === 'string' && /^(must be|may end|says) /.test(fault), text);
+    assert.ok(!fault.includes('cret'), 'no password is repeated');
+  }
+});
+
+test('X10 the sender is one plain address, with or without a name', () => {
+  assert.deepEqual(parseSender('bells@acme.test'), { value: { name: '', address: 'bells@acme.test' } });
+  assert.deepEqual(parseSender('The Bells, Acme <bells@acme.test>'), {
+    value: { name: 'The Bells, Acme', address: 'bells@acme.test' },
+  });
+  for (const text of [
+    'bells',
+    'a@b.test, c@d.test',
+    'A <a@b.test> B',
+    'A\nBcc: c@d.test <a@b.test>',
+    '"a b"@c.test',
+    '<>',
+  ])
+    assert.ok('fault' in parseSender(text), text);
+});
+
+test('X10 who mails needs a sender; neither name nor password of the sign-in is shown', () => {
+  const flags = { smtpUrl: 'smtp://me:secret@mail.acme.test', mailFrom: 'bells@acme.test' };
+  const loaded = loadConfig({ flags, environment: {} });
+  assert.ok('config' in loaded);
+  const shown = summaryOf(loaded.config);
+  assert.deepEqual([shown['smtp-url'], shown['mail-from']], ['smtp://…@mail.acme.test:587', 'bells@acme.test']);
+  assert.equal(showMailServer(undefined), '');
+  const without = loadConfig({ flags: { smtpUrl: flags.smtpUrl }, environment: {} });
+  assert.deepEqual(without, { faults: ['--smtp-url needs --mail-from: whom the mails come from.'] });
+});
+
+test('X10 waits grow from a minute to an hour; three days are the end, and so is a refusal of this mail', () => {
+  const failed = { is: 'failed', reason: '', untaken: true } as const;
+  const waits = [0, 1, 5, 6, 7, 100].map((tries) => {
+    const verdict = judge(failed, { tries, ageMs: 71 * HOUR_MS });
+    return verdict.is === 'again' ? verdict.waitMs / 60_000 : verdict.is;
+  });
+  assert.deepEqual(waits, [1, 2, 32, 60, 60, 60]);
+  assert.deepEqual(judge(failed, { tries: 9, ageMs: 72 * HOUR_MS }), { is: 'given_up' });
+  assert.deepEqual(judge({ is: 'refused', reason: '' }, { tries: 0, ageMs: 0 }), { is: 'given_up' });
+  const unknown = judge({ ...failed, untaken: false }, { tries: 0, ageMs: 0 });
+  assert.deepEqual(unknown, { is: 'again', waitMs: 60_000, sealed: true });
+});

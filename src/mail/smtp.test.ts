@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { startMailBox } from '../../test/harness/mail.ts';
+import { certificate } from '../../test/harness/tls.ts';
+import { parseMailServer } from './server.ts';
+import { type Addressed, createPost } from './smtp.ts';
+
+const SENDER = { name: 'Carillon, the service', address: 'bells@acme.test' };
+const LOGIN = 'carillon:pass%3Aword%2F%231@';
+
+const letter: Addressed = {
+  subject: 'Hook 1 has ended',
+  text: 'Ended.\n\n.\n\nAnd so on — to the end.\n',
+  html: '<p>Ended.</p>',
+  to: { name: 'Test Owner', address: 'owner@acme.test' },
+  messageId: '<carillon.1.1@localhost>',
+  date: new Date(Date.UTC(2025, 4, 1, 12)),
+};
+
+function postTo(url: string) {
+  const parsed = parseMailServer(url);
+  if ('fault' in parsed || parsed.value === undefined) throw new Error(url);
+  const post = createPost(parsed.value, SENDER);
+  return { ...post, send: (one = letter, signal = new AbortController().signal) => post.send(one, signal) };
+}
+
+/** What is trusted beside what a machine trusts, while a test runs. */
+function trustTestCertificate(t: { after(undo: () => void): void }): void {
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, certificate]);
+  t.after(() => setDefaultCACertificates(before));
+}
+
+test('X10 a mail goes over TLS, signed in, from the sender that is configured, and says that nobody need answer', async (t) => {
+  trustTestCertificate(t);
+  const box = await startMailBox(t);
+  const direct = await startMailBox(t, { secure: true });
+  for (const url of [`smtp://${LOGIN}localhost:${box.port}?tls=required`, `smtps://${LOGIN}localhost:${direct.port}`])
+    assert.deepEqual(await postTo(url).send(), { is: 'taken' }, url);
+  for (const { secure, user, from, to, headers, text, html } of [...box.taken, ...direct.taken]) {
+    assert.deepEqual(
+      { secure, user, from, to },
+      { secure: true, user: 'carillon', from: SENDER.address, to: 'owner@acme.test' },
+    );
+    assert.equal(headers.get('from'), '"Carillon, the service" <bells@acme.test>');
+    assert.equal(headers.get('to'), 'Test Owner <owner@acme.test>');
+    assert.equal(headers.get('message-id'), letter.messageId);
+    assert.equal(headers.get('date'), 'Thu, 01 May 2025 12:00:00 +0000');
+    assert.equal(headers.get('auto-submitted'), 'auto-generated');
+    assert.deepEqual([text, html], [letter.text.trim(), letter.html]);
+  }
+  assert.deepEqual([box.taken.length, direct.taken.length], [1, 1]);
+});
+
+test('X10 where TLS is asked for and cannot be had, or not with that name, nothing is sent and nobody signs in', async (t) => {
+  let signedIn = 0;
+  const onAuth = () => {
+    signedIn += 1;
+  };
+  const plain = await startMailBox(t, { hideSTARTTLS: true, disabledCommands: ['STARTTLS'], onAuth });
+  const strange = await startMailBox(t, { onAuth });
+  for (const [box, says] of [
+    [plain, /STARTTLS/],
+    [strange, /self-signed certificate/],
+  ] as const) {
+    const { send, check } = postTo(`smtp://${LOGIN}localhost:${box.port}?tls=required`);
+    const outcome = await send();
+    assert.ok(outcome.is === 'failed' && outcome.untaken, JSON.stringify(outcome));
+    assert.match(outcome.reason, says);
+    assert.match((await check()) ?? '', says);
+    assert.equal(box.seen.length, 0);
+  }
+  assert.equal(signedIn, 0);
+});
+
+test('X10 what the server says decides: this mail is refused for good, or any mail may be tried again', async (t) => {
+  const box = await startMailBox(t);
+  const { send, check } = postTo(`smtp://${LOGIN}127.0.0.1:${box.port}`);
+  box.toRecipient = (address) => (address.startsWith('nobody') ? 550 : address.startsWith('busy') ? 450 : 'take');
+  const to = (address: string) => send({ ...letter, to: { name: '', address } });
+  const kindOf = ({ is, ...rest }: Awaited<ReturnType<typeof to>>) =>
+    'untaken' in rest ? `${is} ${rest.untaken}` : is;
+  assert.equal(kindOf(await to('nobody@acme.test')), 'refused');
+  assert.equal(kindOf(await to('busy@acme.test')), 'failed true');
+  box.toText = () => 554;
+  assert.equal(kindOf(await to('owner@acme.test')), 'refused');
+  box.toText = () => 450;
+  assert.equal(kindOf(await to('owner@acme.test')), 'failed true');
+  assert.equal(await check(), undefined);
+
+  const wrong = postTo(`smtp://carillon:wrong@127.0.0.1:${box.port}`);
+  assert.equal(kindOf(await wrong.send()), 'failed true', 'to be mended by the operator: no mail is lost by it');
+  assert.match((await wrong.check()) ?? '', /^Invalid login: 535/);
+  await box.close();
+  assert.equal(kindOf(await send()), 'failed true');
+  assert.match((await check()) ?? '', /ECONNREFUSED/);
+});
+
+test('X10 a server that says nothing is left at the deadline; whether it has the mail nobody knows', async (t) => {
+  const box = await startMailBox(t);
+  const { send } = postTo(`smtp://127.0.0.1:${box.port}`);
+  const deadline = new AbortController();
+  box.toText = () => {
+    deadline.abort();
+    return 'hang';
+  };
+  const outcome = await send(letter, deadline.signal);
+  assert.ok(outcome.is === 'failed' && !outcome.untaken, JSON.stringify(outcome));
+});
+
+test('X10 hostile names and addresses stay in their places: no header, no recipient and no command more', async (t) => {
+  const box = await startMailBox(t);
+  const { send } = postTo(`smtp://127.0.0.1:${box.port}`);
+  const hostile = [
+    'Eve\r\nBcc: all@acme.test',
+    'Eve\nX-Evil: 1\n\nbody',
+    '"Eve" <eve@evil.test>, Mallory',
+    'Ève <script>alert(1)</script> \u202e\u0000',
+    `${'e'.repeat(300)}\r\n.\r\nMAIL FROM:<eve@evil.test>`,
+  ];
+  for (const name of hostile) {
+    const subject = `Hook 1 has ended (${name})`;
+    assert.equal((await send({ ...letter, subject, to: { name, address: 'owner@acme.test' } })).is, 'taken', name);
+  }
+  const odd = [
+    'a,eve@evil.test',
+    'x@y>,<eve@evil.test',
+    '"x"@acme.test',
+    'a:b;@acme.test',
+    'x@y\r\nRCPT TO:<eve@evil.test>',
+  ];
+  for (const address of odd)
+    assert.equal((await send({ ...letter, to: { name: '', address } })).is, 'refused', address);
+  const names = ['from', 'to', 'subject', 'message-id', 'auto-submitted', 'date', 'mime-version', 'content-type'];
+  for (const mail of box.taken) {
+    assert.deepEqual([...mail.headers.keys()].sort(), names.sort());
+    assert.equal(mail.text, letter.text.trim());
+    assert.equal(mail.to, 'owner@acme.test');
+  }
+  assert.equal(box.taken.length, hostile.length);
+});

@@ -1,0 +1,400 @@
+import assert from 'node:assert/strict';
+import { systemClock } from '../../src/clock.ts';
+import { steadyChance, TEST_EPOCH, type TestClock, testClock } from '../harness/clock.ts';
+import { eventually } from '../harness/eventually.ts';
+import { type Mail, type MailBox, startMailBox } from '../harness/mail.ts';
+import { processBeside } from '../harness/nodes.ts';
+import type { Person, TestService } from '../harness/service.ts';
+import { shared, stores } from '../harness/stores.ts';
+import { startTarget } from '../harness/target.ts';
+
+const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
+const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+
+const mailOptions = (box: Pick<MailBox, 'port'>) => ({
+  smtpUrl: `smtp://127.0.0.1:${box.port}`,
+  mailFrom: 'Carillon <bells@acme.test>',
+});
+
+/** What a conversation with the mail server may take. */
+const CONVERSATION_MS = 25 * SECOND_MS;
+
+type MailClock = TestClock & { readonly conversations: () => number };
+
+/** A conversation is real: while there is one, time is to stand still. */
+function mailClock(epoch = TEST_EPOCH): MailClock {
+  const clock = testClock(epoch);
+  const open = new Set<() => void>();
+  return {
+    now: clock.now,
+    monotonic: clock.monotonic,
+    advance: clock.advance,
+    pending: [],
+    conversations: () => open.size,
+    after(waitMs, run) {
+      const close = clock.after(waitMs, () => {
+        open.delete(close);
+        run();
+      });
+      if (waitMs === CONVERSATION_MS) open.add(close);
+      return () => {
+        open.delete(close);
+        close();
+      };
+    },
+  };
+}
+
+async function pass(clock: MailClock, milliseconds: number): Promise<void> {
+  if (clock.conversations() === 0) await clock.advance(milliseconds);
+}
+
+/** Lets time pass until it is so. */
+function passUntil<T>(
+  clock: MailClock,
+  ask: () => T | Promise<T>,
+  wanted: (answer: T) => boolean,
+  stepMs = 10 * SECOND_MS,
+): Promise<T> {
+  const step = () => pass(clock, stepMs);
+  return eventually(() => step().then(ask), wanted, 10_000);
+}
+
+async function mailed(clock: MailClock, box: MailBox, count: number): Promise<readonly Mail[]> {
+  await passUntil(
+    clock,
+    () => box.taken.length,
+    (taken) => taken >= count,
+  );
+  return box.taken;
+}
+
+const sentAt = (mail: Mail | undefined) => Date.parse(mail?.headers.get('date') ?? '');
+const rowsOf = async ({ store }: TestService, table: 'notices' | 'mails') =>
+  store.read.selectFrom(table).selectAll().execute();
+
+/** Hooks of somebody, each on an address of its own. */
+async function subscribe(who: Person, target: { at(path: string): string }, count: number): Promise<string[]> {
+  const targets = Array.from({ length: count }, (_, index) => target.at(`/${who.userId}/${index}?secret=${index}`));
+  const made = targets.map((target_url) => who.carillon.hooks.create({ target_url, event: 'new_event' }));
+  return (await Promise.all(made)).map(({ id }) => id);
+}
+
+/** An attempt is real, too: time is not to pass before it is written down. */
+const delivered = (who: Person, hook_id: string, count: number) =>
+  eventually(
+    () => who.carillon.deliveries.list({ hook_id, state: 'delivered' }),
+    ({ paging }) => paging.total_records === count,
+  );
+
+const inState = (who: Person, ids: readonly string[], state: string) =>
+  eventually(
+    async () => (await who.carillon.hooks.list({ state: state as 'ended' })).data.map(({ id }) => id),
+    (found) => ids.every((id) => found.includes(id)),
+    10_000,
+  );
+
+for (const { test, testService, serviceProcess, database } of stores) {
+  test('X10 a hook fails twice and its owner is mailed; it ends, and what the mail says to do restores it with all it missed', async (t) => {
+    const [clock, box] = [mailClock(), await startMailBox(t)];
+    const setup = {
+      options: { ...mailOptions(box), retryWaits: '1m,2h', attemptTimeout: '1m' },
+      ports: { clock, chance: steadyChance() },
+    };
+    const carillon = await testService(t, setup);
+    const owner = await carillon.account('acme.test');
+    const target = await startTarget(t, 500);
+    const [id = ''] = await subscribe(owner, target, 1);
+    const missed = [await owner.carillon.events.create(event)];
+    const failures = (count: string) =>
+      eventually(
+        () => owner.carillon.hooks.get(id),
+        (hook) => hook.failures === count,
+      );
+    await failures('1');
+    assert.deepEqual(await rowsOf(carillon, 'notices'), [], 'one failure is no news');
+    await clock.advance(MINUTE_MS);
+    await failures('2');
+    const [failing] = await mailed(clock, box, 1);
+    assert.equal(failing?.headers.get('subject'), `Hook ${id} is failing (acme.test)`);
+    assert.equal(failing?.to, 'owner@acme.test');
+    const next = (await owner.carillon.hooks.get(id)).next_attempt_at;
+    assert.ok(
+      failing?.text.includes(`the last one with 500. It is tried again on ${next} UTC; if that fails, the hook ends.`),
+    );
+    assert.ok(sentAt(failing) - TEST_EPOCH >= 90 * SECOND_MS, 'gathered for half a minute');
+
+    await clock.advance(Date.parse(`${next.replace(' ', 'T')}Z`) + SECOND_MS - clock.now());
+    await inState(owner, [id], 'ended');
+    missed.push(await owner.carillon.events.create(event));
+    const [, ended] = await mailed(clock, box, 2);
+    const { date_ended } = await owner.carillon.hooks.get(id);
+    assert.equal(ended?.headers.get('subject'), `Hook ${id} has ended (acme.test)`);
+    assert.ok(
+      ended?.text.includes(`It ended on ${date_ended} UTC: three attempts in a row failed, the last one with 500.`),
+    );
+    assert.ok(ended?.text.includes(`${carillon.baseUrl}/#/hooks/${id}\n`));
+    assert.ok(ended?.html.includes(`<a href="${carillon.baseUrl}/#/hooks/${id}">`));
+    for (const { raw, text, html } of box.taken) {
+      assert.ok(text.includes(`${target.url}/… of new_event`), text);
+      for (const form of [raw, text, html]) assert.ok(!form.includes('secret='), 'the path of a target is its secret');
+    }
+
+    // As whoever reads it would do.
+    const [, call = ''] = /curl -X POST (\S+) -H 'domain: acme\.test' -H 'key: …'/.exec(ended?.text ?? '') ?? [];
+    target.answers(200);
+    const before = target.received.length;
+    const answer = await fetch(call, { method: 'POST', headers: owner.headers });
+    assert.equal(answer.status, 200);
+    const told = (await target.arrived(before + 2)).slice(before).map(({ resourceUrl }) => resourceUrl);
+    assert.deepEqual(told.sort(), missed.map(({ event_id }) => `${carillon.baseUrl}/v2/events/${event_id}`).sort());
+
+    await delivered(owner, id, 2);
+
+    await passUntil(
+      clock,
+      async () => [...(await rowsOf(carillon, 'notices')), ...(await rowsOf(carillon, 'mails'))],
+      ({ length }) => length === 0,
+    );
+    assert.equal(box.taken.length, 2, 'each once, and nothing is left');
+    const { text } = await carillon.call(undefined, 'GET', '/metrics');
+    assert.match(text, /^carillon_mails_total\{verdict="sent"\} 2$/m);
+  });
+
+  test('X10 two hundred hooks that end together are one mail; what comes after it waits; what got well or was restored is no news', async (t) => {
+    const [clock, box] = [mailClock(), await startMailBox(t)];
+    const carillon = await testService(t, { options: { ...mailOptions(box), retryWaits: '1s,1h' }, ports: { clock } });
+    const owner = await carillon.account('acme.test');
+    const member = await carillon.user(owner, 'member');
+    const away = await startTarget(t, 401);
+    const many = await subscribe(owner, away, 200);
+    const [membersOwn = ''] = await subscribe(member, away, 1);
+    const ill = await startTarget(t, 500);
+    const [well = ''] = await subscribe(member, ill, 1);
+    await owner.carillon.events.create(event);
+    await member.carillon.events.create(event);
+    await inState(owner, many, 'ended');
+    await eventually(
+      () => member.carillon.hooks.get(well),
+      ({ failures }) => failures === '1',
+    );
+    await clock.advance(1.1 * SECOND_MS);
+    await eventually(
+      () => member.carillon.hooks.get(well),
+      ({ failures }) => failures === '2',
+    );
+    ill.answers(200);
+    await member.carillon.hooks.test(well);
+    await inState(member, [well], 'live');
+    away.answers(200);
+    await owner.carillon.hooks.restore(many[0] ?? '');
+    await delivered(owner, many[0] ?? '', 1);
+    await mailed(clock, box, 2);
+    const [first, ...others] = box.taken.toSorted((one, other) => other.text.length - one.text.length);
+    assert.equal(first?.headers.get('subject'), '199 hooks have ended (acme.test)');
+    for (const id of many.slice(1)) assert.ok(first?.text.includes(`\nHook ${id} has ended\n`), id);
+    assert.ok(!first?.text.includes(`Hook ${many[0]} `), 'it was restored');
+    assert.deepEqual(
+      others.map((mail) => mail.headers.get('subject')),
+      [`Hook ${membersOwn} has ended (acme.test)`],
+      'each user is told of their own, and not of what got well',
+    );
+    assert.match(others[0]?.text ?? '', /answered 401, which unsubscribes/);
+
+    // Ended by somebody else is told, ended by oneself is known, and who is gone is nobody to be told.
+    const [deleted = '', own = ''] = await subscribe(member, { at: (path) => away.at(`/later${path}`) }, 2);
+    const gone = await carillon.user(owner, 'member');
+    await subscribe(gone, away, 1);
+    await owner.carillon.hooks.delete(deleted);
+    await member.carillon.hooks.delete(own);
+    await owner.carillon.users.delete(gone.userId);
+    const third = (await mailed(clock, box, 3))[2];
+    assert.equal(third?.headers.get('subject'), `Hook ${deleted} has ended (acme.test)`);
+    assert.match(third?.text ?? '', /another user of the account deleted it/);
+    assert.equal(third?.to, others[0]?.to);
+    assert.ok(sentAt(third) - sentAt(others[0]) >= 5 * MINUTE_MS, 'not at once after the other');
+    await passUntil(
+      clock,
+      async () => [...(await rowsOf(carillon, 'notices')), ...(await rowsOf(carillon, 'mails'))],
+      ({ length }) => length === 0,
+    );
+    assert.equal(box.seen.length, 3);
+  });
+
+  test('X10 the server is away for hours, refuses, hangs: nothing is lost, nobody waits for another, and after days it is given up', async (t) => {
+    const [clock, first] = [mailClock(), await startMailBox(t)];
+    await first.close();
+    const carillon = await testService(t, { options: mailOptions(first), ports: { clock } });
+    const owner = await carillon.account('acme.test');
+    const [nobody, busy] = [await carillon.user(owner, 'member'), await carillon.user(owner, 'member')];
+    const target = await startTarget(t, 401);
+    const end = async (who: Person, path: string) => {
+      const { id } = await who.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+      await who.carillon.events.create(event);
+      await inState(who, [id], 'ended');
+      return id;
+    };
+    const failed = () => carillon.logged.filter((line) => line.event === 'mail.failed');
+    const ids = [await end(owner, '/first')];
+    await passUntil(clock, failed, ({ length }) => length >= 9, MINUTE_MS);
+    const waits = failed().map((line) => Number(line.wait_ms) / MINUTE_MS);
+    assert.deepEqual(waits.slice(0, 9), [1, 2, 4, 8, 16, 32, 60, 60, 60], 'hours, with growing waits');
+    assert.match(String(failed()[0]?.reason), /ECONNREFUSED/);
+    ids.push(await end(owner, '/second'));
+
+    const box = await startMailBox(t, { port: first.port });
+    const [late] = await mailed(clock, box, 1);
+    for (const id of ids)
+      assert.ok(late?.text.includes(`Hook ${id} has ended`), 'what came meanwhile is in the same mail');
+    assert.equal(box.seen.length, 1);
+
+    // One that is refused for good is given up and the others go on; one whose server hangs is tried again, as it was.
+    const emails = await carillon.store.read.selectFrom('users').select(['user_id', 'email']).execute();
+    const emailOf = ({ userId }: Person) => emails.find(({ user_id }) => String(user_id) === userId)?.email;
+    box.toRecipient = (address) => (address === emailOf(nobody) ? 550 : 'take');
+    const busys = () => box.seen.filter(({ to }) => to === emailOf(busy));
+    box.toText = ({ to }) => (to === emailOf(busy) && busys().length === 1 ? 'hang' : 'take');
+    const [, of] = [await end(nobody, '/nobody'), await end(busy, '/busy')];
+    await passUntil(clock, busys, ({ length }) => length === 1);
+    // Deliveries go on while a mail hangs.
+    await end(owner, '/meanwhile');
+    const next = await end(busy, '/next');
+    assert.equal(busys().length, 1);
+    await clock.advance(30 * SECOND_MS);
+    await mailed(clock, box, 3);
+    const [hung, again] = busys();
+    assert.ok(again?.text.includes(`Hook ${of} has ended`));
+    assert.ok(!again?.text.includes(`Hook ${next} has ended`), 'who takes it for a copy misses nothing');
+    assert.equal(again?.headers.get('message-id'), hung?.headers.get('message-id'), 'who has it already can know');
+    assert.notEqual(late?.headers.get('message-id'), hung?.headers.get('message-id'));
+    const givenUp = () => carillon.logged.filter((line) => line.event === 'mail.given_up');
+    assert.deepEqual(
+      givenUp().map(({ user_id, reason }) => [String(user_id), /550/.test(String(reason))]),
+      [[nobody.userId, true]],
+    );
+
+    await box.close();
+    await end(busy, '/late');
+    const made = await rowsOf(carillon, 'mails');
+    await carillon.stop();
+    for (const [hours, given] of [
+      [71, 0],
+      [73, 1],
+    ] as const) {
+      const later = mailClock(Math.min(...made.map(({ made_at }) => made_at)) + hours * HOUR_MS);
+      const options = mailOptions(first);
+      const service = await testService(t, { database: carillon.database, options, ports: { clock: later } });
+      const isOfBusy = ({ user_id }: Record<string, unknown>) => String(user_id) === busy.userId;
+      await passUntil(
+        later,
+        () => service.logged.filter((line) => /^mail\.(failed|given_up)$/.test(String(line.event))).filter(isOfBusy),
+        ({ length }) => length > 0,
+      );
+      await eventually(
+        async () => (await rowsOf(service, 'notices')).filter(isOfBusy).length,
+        (count) => count === (given > 0 ? 0 : 2),
+      );
+      const { text } = await service.call(undefined, 'GET', '/metrics');
+      if (given > 0) assert.match(text, /^carillon_mails_total\{verdict="given_up"\} \d$/m);
+      assert.match(text, given > 0 ? /^carillon_notices_owed 0$/m : /^carillon_notices_owed [1-9]/m);
+      await service.stop();
+    }
+  });
+
+  test('X10 what is to be mailed is committed with the verdict: killed between both, the service mails it once after its next start', async (t) => {
+    const box = await startMailBox(t);
+    const { smtpUrl, mailFrom } = mailOptions(box);
+    const address = await database(t);
+    const killed = await serviceProcess(t, {
+      CARILLON_DATABASE: address,
+      CARILLON_SMTP_URL: smtpUrl,
+      CARILLON_MAIL_FROM: mailFrom,
+    });
+    const target = await startTarget(t, 401);
+    const { id } = await killed.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+    await killed.carillon.events.create(event);
+    await eventually(
+      () => killed.carillon.hooks.get(id),
+      ({ state }) => state === 'ended',
+    );
+    await killed.stop('SIGKILL');
+    const clock = mailClock(Date.now() + MINUTE_MS);
+    const options = mailOptions(box);
+    const restarted = await testService(t, { database: address, options, ports: { clock } });
+    const [mail] = await mailed(clock, box, 1);
+    assert.match(mail?.headers.get('subject') ?? '', new RegExp(`^Hook ${id} has ended`));
+    await restarted.stop();
+    const later = mailClock(Date.now() + 2 * HOUR_MS);
+    const third = await testService(t, { database: address, options, ports: { clock: later } });
+    await passUntil(
+      later,
+      () => rowsOf(third, 'mails'),
+      ({ length }) => length === 0,
+    );
+    assert.equal(box.seen.length, 1);
+  });
+
+  test('X10 without a mail server nothing is written, and nothing is sent', async (t) => {
+    const carillon = await testService(t);
+    const owner = await carillon.account('acme.test');
+    const member = await carillon.user(owner, 'member');
+    const ids = await subscribe(owner, await startTarget(t, 500), 2);
+    const [deleted = ''] = await subscribe(member, await startTarget(t), 1);
+    await owner.carillon.events.create(event);
+    await owner.carillon.hooks.delete(deleted);
+    await inState(owner, ids, 'ended');
+    assert.deepEqual([await rowsOf(carillon, 'notices'), await rowsOf(carillon, 'mails')], [[], []]);
+  });
+}
+
+for (const { test, testService, database } of shared) {
+  test('X10 of several nodes one sends a mail; one that is killed while it does is followed by another, under the same Message-ID', async (t) => {
+    const box = await startMailBox(t);
+    const options = mailOptions(box);
+    const address = await database(t);
+    // A while ago, so that whoever starts finds it due at once.
+    const past = mailClock(Date.now() - HOUR_MS);
+    const maker = await testService(t, { database: address, options, ports: { clock: past } });
+    const owner = await maker.account('acme.test');
+    const target = await startTarget(t, 401);
+    const ids = await subscribe(owner, target, 1);
+    await owner.carillon.events.create(event);
+    await inState(owner, ids, 'ended');
+    await maker.stop();
+
+    box.toText = () => 'hang';
+    const { process: doomed } = await processBeside(
+      t,
+      { database: address, headers: owner.headers },
+      {
+        CARILLON_SMTP_URL: options.smtpUrl,
+        CARILLON_MAIL_FROM: options.mailFrom,
+      },
+    );
+    await eventually(
+      () => box.seen.length,
+      (count) => count === 1,
+    );
+    const clock = mailClock(Date.now());
+    const beside = [
+      await testService(t, { database: address, options, ports: { clock, beats: systemClock } }),
+      await testService(t, { database: address, options, ports: { clock, beats: systemClock } }),
+    ];
+    box.toText = () => 'take';
+    for (let look = 0; look < 30; look += 1) {
+      await clock.advance(10 * SECOND_MS);
+      await beside[look % 2]?.store.probe();
+    }
+    assert.equal(box.connections(), 1, "it is the first one's while that lives");
+    doomed.kill('SIGKILL');
+    await mailed(clock, box, 1);
+    for (let look = 0; look < 30; look += 1) {
+      await clock.advance(10 * SECOND_MS);
+      await beside[look % 2]?.store.probe();
+    }
+    assert.equal(box.connections(), 2);
+    const [cut, sent] = box.seen;
+    assert.equal(sent?.headers.get('message-id'), cut?.headers.get('message-id'));
+    assert.deepEqual(await rowsOf(beside[0] as TestService, 'notices'), []);
+  });
+}
