@@ -3,7 +3,7 @@ import type { Config } from '../config/load.ts';
 import type { AllowRule } from '../delivery/guard.ts';
 import { countMissing } from '../delivery/missing.ts';
 import type { Resolve } from '../delivery/resolver.ts';
-import { isLoopback } from '../http/health.ts';
+import { isLoopback } from '../loopback.ts';
 import { mebibytes } from '../store/copy.ts';
 import type { Inspection } from '../store/inspection.ts';
 import { showDatabase } from '../store/location.ts';

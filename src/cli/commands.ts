@@ -1,42 +1,128 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
-import { addAccounts } from './accounts.ts';
-import { addAudit } from './audit.ts';
-import { addBackup } from './backup.ts';
-import { addDoctor } from './doctor.ts';
-import { addExport } from './export.ts';
-import { addImport } from './import.ts';
-import { addKeys } from './keys.ts';
 import { Refusal } from './refusal.ts';
-import { addRestore } from './restore.ts';
-import { addServe } from './serve.ts';
-import { addUsers } from './users.ts';
+
+/** A command: its name, what the list of all says of it, and its file, which is loaded when it is asked for. */
+type Row = { readonly name: string; readonly says: string; load(): Promise<(program: Command) => void> };
+
+const OPERATORS: readonly Row[] = [
+  { name: 'serve', says: 'run the service', load: async () => (await import('./serve.ts')).addServe },
+  { name: 'accounts', says: 'accounts of the service', load: async () => (await import('./accounts.ts')).addAccounts },
+  { name: 'users', says: 'users of an account', load: async () => (await import('./users.ts')).addUsers },
+  { name: 'keys', says: 'API keys of an account', load: async () => (await import('./keys.ts')).addKeys },
+  {
+    name: 'export',
+    says: 'an account, or all, into a file',
+    load: async () => (await import('./export.ts')).addExport,
+  },
+  { name: 'import', says: 'such a file into a database', load: async () => (await import('./import.ts')).addImport },
+  {
+    name: 'backup',
+    says: 'the database, as it is at one moment',
+    load: async () => (await import('./backup.ts')).addBackup,
+  },
+  {
+    name: 'restore',
+    says: 'a backup in place of the database',
+    load: async () => (await import('./restore.ts')).addRestore,
+  },
+  { name: 'audit', says: 'who did what', load: async () => (await import('./audit.ts')).addAudit },
+  { name: 'doctor', says: 'what is wrong, and what to do', load: async () => (await import('./doctor.ts')).addDoctor },
+];
+
+const INTEGRATORS: readonly Row[] = [
+  {
+    name: 'login',
+    says: 'save where the service is, and a key',
+    load: async () => (await import('./login.ts')).addLogin,
+  },
+  { name: 'logout', says: 'forget them', load: async () => (await import('./login.ts')).addLogout },
+  { name: 'whoami', says: 'who one is there', load: async () => (await import('./login.ts')).addWhoami },
+  {
+    name: 'listen',
+    says: 'what happens, shown and forwarded to an address of yours',
+    load: async () => (await import('./listen.ts')).addListen,
+  },
+  {
+    name: 'trigger',
+    says: 'make something happen that hooks are told of',
+    load: async () => (await import('./trigger.ts')).addTrigger,
+  },
+  noun('events', 'calendar events'),
+  noun('clients', 'clients'),
+  noun('projects', 'projects'),
+  noun('tasks', 'tasks; complete and resume, too'),
+  noun('subtasks', 'subtasks; complete and resume, too'),
+  noun('calendars', 'addresses at which calendars are subscribed to'),
+  {
+    name: 'import-calendar',
+    says: 'the events of an .ics file',
+    load: async () => (await import('./import-calendar.ts')).addImportCalendar,
+  },
+  noun('hooks', 'who is told of what; restore and test, too'),
+  noun('deliveries', 'what was told; redeliver, too'),
+  noun('notifications', 'the feed: everything that happened'),
+  noun('user', 'the caller'),
+  noun('company', 'the account'),
+  {
+    name: 'completion',
+    says: 'completion for bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).addCompletion,
+  },
+];
+
+/** A noun of the interface: its commands are derived from its rows. */
+function noun(name: string, says: string): Row {
+  return {
+    name,
+    says,
+    load: async () => {
+      const { addNoun } = await import('./nouns/command.ts');
+      return (program) => addNoun(program, name);
+    },
+  };
+}
+
+const GROUPS = { 'For operators, on the database:': OPERATORS, 'For integrators, through the service:': INTEGRATORS };
+
+const EPILOGUE = `
+Exit status: 0 when it is done, also by Ctrl-C; 1 when not, and standard error says why, a line for each thing to mend.`;
 
 /** The command line: one file a command. What cannot be done is said in one line each on standard error, exit 1. */
 export async function run(argv: readonly string[]): Promise<void> {
-  const program = new Command('carillon')
-    .description('A project calendar that rings your application.')
-    .version(version)
-    .configureOutput({
-      outputError: (text, write) => write(`${text.trim().replace(/\s*\n\s*/g, ' ')}; see carillon --help\n`),
-    })
-    .exitOverride();
-  addServe(program);
-  addAccounts(program);
-  addUsers(program);
-  addKeys(program);
-  addExport(program);
-  addImport(program);
-  addBackup(program);
-  addRestore(program);
-  addAudit(program);
-  addDoctor(program);
+  // Whoever reads no further, such as `head`, has had enough.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  const words = argv.slice(2);
+  // `complete` and `help` are followed by the command that they are about.
+  const program = await programOf((name) => words.slice(0, 3).includes(name));
   try {
-    await program.parseAsync([...argv]);
+    if (words[0] === 'complete') (await import('./completion.ts')).printSuggestions(program, words.slice(1));
+    else await program.parseAsync([...argv]);
   } catch (error) {
     process.exitCode = 1;
     if (error instanceof CommanderError) process.exitCode = error.exitCode;
     else if (error instanceof Refusal) for (const line of error.lines) process.stderr.write(`${line}\n`);
     else throw error;
   }
+}
+
+/** The program with all its commands; those that are wanted whole, the others by their names. */
+export async function programOf(isWanted: (name: string) => boolean): Promise<Command> {
+  const program = new Command('carillon')
+    .description('A project calendar that rings your application.')
+    .version(version)
+    .addHelpText('after', EPILOGUE)
+    .configureOutput({
+      outputError: (text, write) => write(`${text.trim().replace(/\s*\n\s*/g, ' ')}; see carillon --help\n`),
+    })
+    .exitOverride();
+  for (const [group, rows] of Object.entries(GROUPS)) {
+    program.commandsGroup(group);
+    for (const { name, says, load } of rows) {
+      if (isWanted(name)) (await load())(program);
+      else program.command(name);
+      program.commands.at(-1)?.summary(says);
+    }
+  }
+  return program;
 }

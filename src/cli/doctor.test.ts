@@ -3,6 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { carillon, serve } from '../../test/harness/command.ts';
+import { startMailBox } from '../../test/harness/mail.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { startTarget } from '../../test/harness/target.ts';
 import { apiKey, Carillon } from '../sdk/index.ts';
@@ -87,6 +88,31 @@ test('doctor target says what is wrong with an address that is none, or with the
   assert.deepEqual(
     ended.map(({ code, faults }) => [code, faults]),
     mistakes.map(([, , line]) => [1, [line]]),
+  );
+});
+
+test('X10 doctor signs in at the mail server and sends nothing, unless it is said to whom', async (t) => {
+  const box = await startMailBox(t);
+  const environment = (password: string) => ({
+    CARILLON_SMTP_URL: `smtp://carillon:${password}@127.0.0.1:${box.port}`,
+    CARILLON_MAIL_FROM: 'bells@acme.test',
+  });
+  const mailLine = async (password: string, ...more: string[]) => {
+    const { stdout } = await carillon(['doctor', ...more], {
+      environment: environment(password),
+      cwd: temporaryFolder(t),
+    });
+    return stdout.split('\n').find((line) => / mail /.test(line)) ?? '';
+  };
+  const right = 'pass%3Aword%2F%231';
+  assert.match(await mailLine(right), /^ok {7}mail +smtp:\/\/…@127\.0\.0\.1:\d+\?tls=off lets this service in$/);
+  assert.match(await mailLine('wrong'), /^fault {4}mail .* takes no mail: Invalid login: 535 .*; check --smtp-url/);
+  assert.match(await mailLine(right, '--offline'), /not looked at/);
+  assert.equal(box.seen.length, 0);
+  assert.match(await mailLine(right, '--mail-to', 'me@acme.test'), /^ok .* has taken a mail to me@acme\.test$/);
+  assert.deepEqual(
+    box.taken.map(({ to, headers }) => [to, headers.get('subject')]),
+    [['me@acme.test', 'Mails of Carillon arrive']],
   );
 });
 

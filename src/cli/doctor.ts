@@ -4,20 +4,26 @@ import { loadConfig, unknownVariables } from '../config/load.ts';
 import type { OptionName } from '../config/options.ts';
 import { createGuard, explain, parseTarget } from '../delivery/guard.ts';
 import { createResolver } from '../delivery/resolver.ts';
-import { isLoopback } from '../http/health.ts';
+import { isLoopback } from '../loopback.ts';
 import { inspect } from '../store/inspect.ts';
 import type { Location } from '../store/location.ts';
 import { checkAll, type Finding, type Subject } from './checks.ts';
+import { checkMail } from './mail.ts';
 import { Refusal } from './refusal.ts';
 import { addServeOptions } from './serve.ts';
 
-type Flags = Partial<Record<OptionName, string>> & { readonly json?: true; readonly offline?: true };
+type Flags = Partial<Record<OptionName, string>> & {
+  readonly json?: true;
+  readonly offline?: true;
+  readonly mailTo?: string;
+};
 
 /** `carillon doctor …`: says what is wrong and what to do. */
 export function addDoctor(program: Command): void {
   const doctor = program.command('doctor').description('Say what is wrong, and what to do about it.');
   addServeOptions(doctor)
     .option('--offline', 'Leave out what asks the network.')
+    .option('--mail-to <address>', 'Send a mail there, to see whether it arrives.')
     .option('--json', 'Answer in JSON, for programs.')
     .action(async (flags: Flags) => {
       const findings = await examine(flags);
@@ -30,19 +36,20 @@ export function addDoctor(program: Command): void {
 }
 
 /** Nothing of this may throw: what cannot be looked at is a finding. */
-async function examine({ json: _json, offline, ...flags }: Flags): Promise<readonly Finding[]> {
+async function examine({ json: _json, offline, mailTo, ...flags }: Flags): Promise<readonly Finding[]> {
   const loaded = loadConfig({ flags, environment: process.env });
   if ('faults' in loaded) return loaded.faults.map((says) => ({ check: 'configuration', state: 'fault', says }));
   const { config } = loaded;
   const database = await look(config.database);
   try {
-    return await checkAll({
+    const findings = await checkAll({
       config,
       strangers: unknownVariables(process.env),
       database,
       clock: systemClock,
       resolve: offline ? undefined : createResolver(),
     });
+    return [...findings, ...(await checkMail(config, offline === true, mailTo))];
   } finally {
     if (typeof database === 'object') await database.close();
   }

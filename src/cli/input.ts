@@ -5,10 +5,10 @@ import { Refusal } from './refusal.ts';
 
 /** What a flag says, read; a flag that says something else is refused by its name. */
 
-export function readEmail(text: string): string {
+export function readEmail(text: string, flag = '--email'): string {
   const email = text.trim();
   if (/^[^\s@]+@[^\s@]+$/.test(email) && email.length <= 254) return email;
-  throw new Refusal([`--email must be an e-mail address; ${text} is none.`]);
+  throw new Refusal([`${flag} must be an e-mail address; ${text} is none.`]);
 }
 
 export function readLine(flag: string, text: string, most: number): string {

@@ -3,6 +3,7 @@ import { type Config, loadConfig, unknownVariables } from '../config/load.ts';
 import { environmentName, type Option, type OptionName, options } from '../config/options.ts';
 import { linkTo } from '../resources/invitations/actions.ts';
 import type { Service } from '../service.ts';
+import { connectionVariables } from './connection-options.ts';
 import { Refusal } from './refusal.ts';
 
 /** `carillon serve`: runs the service until it is told to stop. */
@@ -16,6 +17,7 @@ export function addServe(program: Command): void {
     const starting = start(config);
     stopOnSignals(starting);
     for (const name of unknownVariables(process.env)) {
+      if (connectionVariables.includes(name)) continue;
       process.stderr.write(`${name} is set and no option of Carillon; see carillon serve --help.\n`);
     }
     greet(await starting);

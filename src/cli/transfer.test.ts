@@ -57,7 +57,7 @@ for (const { test, database } of stores) {
   test('an import says in one line what it lacks, and --undo that there is nothing to take back', async (t) => {
     const into = await database(t);
     const mistakes: [string[], RegExp][] = [
-      [[], /^--from must name the file that carillon export wrote\.$/],
+      [[], /^--from must name the file that carillon export wrote, or --from-api another service\.$/],
       [['--from', '/nowhere/x.jsonl'], /^\/nowhere\/x\.jsonl cannot be read: ENOENT/],
       [['--undo'], /^There is no import that was not finished\.$/],
     ];

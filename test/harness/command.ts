@@ -18,11 +18,14 @@ export type Ended = {
 export type Surroundings = {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** What stands on its standard input; left out, nothing. */
+  readonly input?: string;
 };
 
 /** Runs `carillon …` in a process of its own, to its end. */
 export async function carillon(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
   const child = start(args, surroundings);
+  child.stdin?.end(surroundings.input);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   // One that serves instead of ending must not hold the tests.
   const cut = setTimeout(() => child.kill('SIGKILL'), 15_000);
@@ -80,12 +83,12 @@ export async function serve(
   };
 }
 
-function start(args: readonly string[], { environment = {}, cwd }: Surroundings): ChildProcess {
+function start(args: readonly string[], { environment = {}, cwd, input }: Surroundings): ChildProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(CARILLON_|NODE_)/.test(name));
   return spawn(process.execPath, [main, ...args], {
     env: { ...Object.fromEntries(inherited), ...environment },
     ...(cwd === undefined ? {} : { cwd }),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
 }
 

@@ -1,0 +1,92 @@
+import { permissionsOf } from '../access.ts';
+import { note } from '../audit/actions.ts';
+import { systemClock } from '../clock.ts';
+import { type Config, loadConfig } from '../config/load.ts';
+import { hooksOf } from '../moving/hooks.ts';
+import { type Moved, moveIn } from '../moving/move.ts';
+import { createSource } from '../moving/source.ts';
+import { Work } from '../moving/work.ts';
+import { insertInvitation, linkTo } from '../resources/invitations/actions.ts';
+import { insertKey } from '../resources/keys/actions.ts';
+import { systemChance } from '../secrets.ts';
+import { readBaseUrl } from './base-url.ts';
+import { faultsAsRefusals, print, withAccount, withStore, withStoreAlone } from './database.ts';
+import { answerOf, linesOf } from './import-answer.ts';
+import { makeHooks } from './import-hooks.ts';
+import { type FromApiFlags, readSettings } from './import-settings.ts';
+import { printable } from './printable.ts';
+import { progressOf } from './progress.ts';
+import { Refusal } from './refusal.ts';
+
+/** `carillon import --from-api …` */
+export async function importFromApi(address: string, flags: FromApiFlags): Promise<void> {
+  const settings = readSettings(address, flags);
+  const consoleUrl = readBaseUrl(flags);
+  const { domain, paths } = settings;
+  const say = flags.quiet ? () => undefined : (line: string) => void process.stderr.write(`${printable(line)}\n`);
+  if (settings.isInTheClear) say(`${settings.base} is http: the key goes there as anyone on the way can read it.`);
+  const source = createSource({ ...settings, clock: systemClock, say });
+  await faultsAsRefusals(async () => {
+    const work = new Work(paths.work);
+    try {
+      mustBeTheSame(work, { base: settings.base, from: settings.from });
+      const moved = await moveIn({
+        ...settings,
+        source,
+        work,
+        say,
+        clock: systemClock,
+        progress: progressOf(flags),
+        beside: (job) => withStore(flags, job),
+        alone: (job) => withStoreAlone(flags, job),
+      });
+      const hooks = await hooksOf(source);
+      const account = { ...flags, domain };
+      const { key, token } = await letIn(account, moved, settings.base);
+      const made = flags.hooks ? await makeHooks(account, moved.ownerId, hooks ?? [], readConfig()) : hooks;
+      work.remove();
+      const arrival = { moved, key, link: linkTo(consoleUrl, token), paths, hooks: made };
+      print(flags, answerOf(arrival), linesOf(arrival));
+      if (moved.compared.some(({ isSame }) => !isSame)) process.exitCode = 1;
+    } finally {
+      work.close();
+    }
+  });
+}
+
+/** What was begun with one service does not go on with another. */
+function mustBeTheSame(work: Work, now: { base: string; from: string }): void {
+  const begun = work.fact<typeof now>('source') ?? now;
+  if (begun.base !== now.base || begun.from !== now.from)
+    throw new Refusal([`${work.path} was begun with ${begun.from} at ${begun.base}: --work must name another file.`]);
+  work.setFact('source', begun);
+}
+
+/** Keys do not come along: the owner gets a new one, and a link to the console, this once. */
+async function letIn(
+  flags: FromApiFlags & { readonly domain: string },
+  { ownerId, compared }: Moved,
+  base: string,
+): Promise<{ key: string; token: string }> {
+  return withAccount(flags, async (write) => {
+    const user = await write
+      .selectFrom('users')
+      .select('users.role')
+      .where('users.user_id', '=', ownerId)
+      .executeTakeFirstOrThrow();
+    const records = Object.fromEntries(compared.map(({ noun, here }) => [noun, here]));
+    note(write, { action: 'account.moved_in', subject: `account ${flags.domain}`, detail: { from: base, ...records } });
+    const role = user.role === 'owner' || user.role === 'admin' ? user.role : 'member';
+    const wanted = { userId: ownerId, label: 'moved in', permissions: permissionsOf(role), expiresAt: null };
+    const { key = '' } = await insertKey(write, wanted, systemChance);
+    const { token } = await insertInvitation(write, ownerId, systemChance);
+    return { key: String(key), token };
+  });
+}
+
+/** What a service on this database would run with, as far as it says which targets are allowed. */
+function readConfig(): Config {
+  const loaded = loadConfig({ flags: {}, environment: process.env });
+  if ('faults' in loaded) throw new Refusal(loaded.faults);
+  return loaded.config;
+}

@@ -1,0 +1,53 @@
+import { fieldOf } from '../../sdk/envelope.ts';
+import { type Call, type Send, unexpected } from '../../sdk/transport.ts';
+import { Refusal } from '../refusal.ts';
+import type { Answered } from './table.ts';
+
+type Listing = Omit<Call, 'query'> & { readonly query: Readonly<Record<string, string>> };
+
+/** The most records that the service answers at once (C7). */
+const MOST_AT_ONCE = 1_000;
+
+/** Every page of a list, by offset or by cursor: all of it, or as many records as `limit` says. */
+export async function* pagesOf(send: Send, call: Listing): AsyncGenerator<readonly Answered[], void, undefined> {
+  const { limit, ...query } = call.query;
+  let left = limitOf(limit);
+  let from: Readonly<Record<string, string>> = {};
+  while (left > 0) {
+    const asked = { ...query, ...from, limit: String(Math.min(left, MOST_AT_ONCE)) };
+    const { status, body } = await send({ ...call, query: asked, timeoutMs: timeoutFor(query.wait) });
+    const data = fieldOf(body, 'data');
+    if (!Array.isArray(data)) throw unexpected(status, `The answer is ${status} and holds no list.`);
+    if (data.length > 0) yield data;
+    left -= data.length;
+    const next = nextOf(body, asked, data.length);
+    if (next === undefined) return;
+    from = next;
+  }
+}
+
+function limitOf(text: string | undefined): number {
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  if (/^\d+$/.test(text) && Number(text) > 0) return Number(text);
+  throw new Refusal(['--limit must be a whole number of at least 1.']);
+}
+
+/** Where the next page begins; undefined behind the last one. */
+function nextOf(
+  body: unknown,
+  asked: Readonly<Record<string, string>>,
+  count: number,
+): Readonly<Record<string, string>> | undefined {
+  const cursor = fieldOf(body, 'next');
+  // The feed: an answer that was waited for is the whole answer, and a cursor that stands still is its end.
+  if (typeof cursor === 'string')
+    return cursor === asked.after || asked.wait !== undefined ? undefined : { after: cursor };
+  const paging = fieldOf(body, 'paging');
+  const [offset, total] = [Number(fieldOf(paging, 'offset')) + count, Number(fieldOf(paging, 'total_records'))];
+  return count > 0 && offset < total ? { offset: String(offset) } : undefined;
+}
+
+/** What waits on the service's side is waited for. */
+function timeoutFor(wait: string | undefined): number {
+  return 30_000 + 1_000 * Math.min(30, Number(wait) || 0);
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startProcess } from '../../demo/started.ts';
+import { atEnd } from '../harness/cleanup.ts';
+import { carillon } from '../harness/command.ts';
+import { eventually } from '../harness/eventually.ts';
+import { localApp, startListening } from '../harness/listening.ts';
+import { temporaryFolder } from '../harness/service.ts';
+import { sqlite } from '../harness/stores.ts';
+
+const { test } = sqlite;
+const event = (event_name: string) => ({ event_name, start_date: '20270301', due_date: '20270301' });
+
+test('X2 listening goes on where it was: through its own death, a service that is gone, and an application that is down', async (t) => {
+  const database = await sqlite.database(t);
+  const service = await sqlite.serviceProcess(t, { CARILLON_DATABASE: database });
+  const { baseUrl, headers } = service;
+  const { domain = '', key = '' } = headers;
+  const environment = {
+    CARILLON_SERVICE: baseUrl,
+    CARILLON_DOMAIN: domain,
+    CARILLON_KEY: key,
+    XDG_STATE_HOME: temporaryFolder(t),
+  };
+  const app = await localApp(t);
+  const listen = () => startListening(t, ['--forward-to', app.url], environment);
+  const { events } = service.carillon;
+  const told: string[] = [];
+  const create = async (name: string) => {
+    told.push(`${baseUrl}/v2/events/${(await events.create(event(name))).event_id}`);
+  };
+  const arrived = (count: number) =>
+    eventually(
+      () => app.received.length,
+      (received) => received >= count,
+      15_000,
+    );
+
+  // What happened before it listened for the first time is the past.
+  await events.create(event('earlier'));
+  let listening = await listen();
+  await create('first');
+  await arrived(1);
+
+  // Killed while the application is at work on the second one, of which nobody knows whether it was done.
+  await eventually(
+    () => listening.heard().length,
+    (count) => count === 1,
+  );
+  app.answer = 'hang';
+  await create('second');
+  await arrived(2);
+  assert.equal(await listening.end('SIGKILL'), null);
+  await create('third');
+  app.answer = 200;
+  listening = await listen();
+  await arrived(4);
+  told.splice(1, 0, told[1] ?? '');
+  assert.equal(app.received[1]?.id, app.received[2]?.id, 'the same Webhook-Id, so that a receiver knows it again');
+
+  // The service is killed, and comes back at the same address.
+  await service.stop('SIGKILL');
+  await eventually(listening.said, (text) => text.includes('does not answer'));
+  const again = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: new URL(baseUrl).port });
+  atEnd(t, () => again.process.kill('SIGKILL'));
+  await create('fourth');
+  await arrived(5);
+  assert.match(listening.said(), /answers again/);
+
+  // The application is down, then broken, then well again.
+  await app.stop();
+  await create('fifth');
+  await create('sixth');
+  await eventually(listening.said, (text) => text.includes('was not reached: refused'));
+  app.answer = 401;
+  await app.start();
+  await eventually(listening.said, (text) => text.includes('In production a 401 ends the hook'));
+  const refused = app.received.length;
+  app.answer = 200;
+  await eventually(
+    () => listening.heard().length,
+    (count) => count === 5,
+    15_000,
+  );
+
+  const distinct = app.received.filter(({ id }, index) => app.received[index - 1]?.id !== id);
+  assert.deepEqual(
+    distinct.map(({ resourceUrl }) => resourceUrl),
+    [...new Set(told)],
+    'each one, in order, and nothing else',
+  );
+  assert.ok(refused >= 6);
+  const heard = listening.heard();
+  assert.deepEqual(
+    heard.map(({ record }) => record.event_name),
+    ['second', 'third', 'fourth', 'fifth', 'sixth'],
+  );
+  for (const { kind, forwarded } of heard) assert.deepEqual([kind, forwarded.status], ['new_event', 200]);
+  assert.ok(heard[3].forwarded.attempts > 2);
+
+  // Ctrl-C ends it, and what it was told of before is not told of again.
+  assert.equal(await listening.end('SIGINT'), 0);
+  listening = await listen();
+  await create('seventh');
+  await eventually(
+    () => listening.heard().length,
+    (count) => count === 1,
+  );
+  assert.equal(listening.heard()[0].record.event_name, 'seventh');
+  assert.equal(await listening.end('SIGTERM'), 0);
+});
+
+test('X2 listening from a cursor that leads nowhere says what is missing and how to go on; kinds, the account, any answer', async (t) => {
+  const service = await sqlite.testService(t);
+  const owner = await service.account('acme.test');
+  const member = await service.user(owner, 'member');
+  const folder = temporaryFolder(t);
+  const environment = {
+    CARILLON_SERVICE: service.baseUrl,
+    CARILLON_DOMAIN: 'acme.test',
+    CARILLON_KEY: owner.key,
+    XDG_STATE_HOME: folder,
+  };
+  const listen = (...args: string[]) => carillon(['listen', ...args], { environment });
+  const { clients, events } = owner.carillon;
+  await clients.create({ client_name: 'A client' });
+  await events.create(event('An event'));
+  await member.carillon.events.create(event("A colleague's"));
+  await service.store.write(({ queries }) => queries.deleteFrom('occurrences').where('position', '=', 1).execute());
+
+  const tooOld = await listen('--after', '0');
+  assert.equal(tooOld.code, 1);
+  assert.match(
+    tooOld.faults[1] ?? '',
+    /^Listening cannot go on behind cursor 0: what happened between it and cursor 2 \(20.* UTC\) is not kept any more/,
+  );
+  assert.match(tooOld.faults[2] ?? '', /^Go on with --from-oldest.*--from-now\./);
+  const unknown = await listen('--after', '999');
+  assert.match(unknown.faults[1] ?? '', /gone back to a backup, or is another one/);
+
+  // Any answer is enough here; a redirect is not followed.
+  const app = await localApp(t);
+  app.answer = 302;
+  const file = join(folder, 'mine.json');
+  const args = ['--from-oldest', '--scope', 'account', '--kinds', 'new_event', '--once-each', '--cursor-file', file];
+  const listening = await startListening(t, [...args, '--forward-to', app.url], environment);
+  await eventually(
+    () => listening.heard().length,
+    (count) => count === 2,
+  );
+  assert.deepEqual(
+    listening.heard().map(({ record, forwarded }) => [record.event_name, forwarded.status, forwarded.attempts]),
+    [
+      ['An event', 302, 1],
+      ["A colleague's", 302, 1],
+    ],
+  );
+  assert.equal(app.received.length, 2);
+  assert.match(listening.said(), /No redirect is followed/);
+  await eventually(
+    () => JSON.parse(readFileSync(file, 'utf8')).cursor,
+    (cursor) => cursor === '3',
+  );
+  await listening.end('SIGINT');
+
+  const anothers = await carillon(['listen', '--cursor-file', file], {
+    environment: { ...environment, CARILLON_KEY: member.key },
+  });
+  const refusal = `${file} is the cursor of another listener (user_id ${owner.userId}): name another file.`;
+  assert.deepEqual(anothers.faults, [refusal]);
+});
