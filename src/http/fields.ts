@@ -92,6 +92,10 @@ export const fixed = (says: string, value: string): Field<undefined, 'fixed'> =>
 /** A text that comes from elsewhere: a joined name, a column the service writes. */
 export const shownText = (says: string) => shown<string | null>(says, (text) => text ?? '');
 
+/** One of a few words that the service writes. */
+export const shownWord = (says: string, words: readonly string[]) =>
+  shown<string | null>(says, (word) => word ?? '', { ...STRING, enum: words });
+
 /** A text that is shown in the answer to its creation and never again: what is kept of that answer is without it (X4). */
 export const shownOnce = (says: string) => shown<string>(says, String, { ...STRING, 'x-shown-once': true });
 
@@ -107,9 +111,9 @@ export const shownMoment = (says: string) => shown<number | null>(says, showMome
 /** A flag that the service writes. */
 export const shownFlag = (says: string) => shown<boolean>(says, (flag) => (flag ? '1' : '0'), FLAG);
 
-/** A list of words that the service writes. */
-export const shownList = (says: string) =>
-  shown<readonly string[]>(says, (list) => list, { type: 'array', items: STRING });
+/** A list of such words. */
+export const shownList = (says: string, words: readonly string[]) =>
+  shown<readonly string[]>(says, (list) => list, { type: 'array', items: { ...STRING, enum: words } });
 
 export type TextOptions = { says: string; most: number; least?: number; initial?: string | undefined };
 

@@ -1,11 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
-import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
+import { isLoopback } from '../loopback.ts';
 import { notFound, type ProblemCode, problems } from '../problems.ts';
 import { hashApiKey } from '../secrets.ts';
 import type { Pages } from './pages.ts';
+import type { Served } from './served.ts';
 
 export type HealthPorts = {
   readonly clock: Clock;
@@ -14,6 +15,8 @@ export type HealthPorts = {
   /** Rejects unless the database is migrated and can be written. */
   readonly probe: () => Promise<void>;
   readonly openapi: () => unknown;
+  /** What is to be read at an address, by that. */
+  readonly documents: Readonly<Record<string, () => Served>>;
   /** What is here, for a program that opens the address of the service. */
   readonly greeting: () => unknown;
   /** What a person sees there; undefined where the console was not built, or this node has none. */
@@ -35,6 +38,9 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
     return { status: 'ready' };
   });
   app.get('/openapi.json', async () => ports.openapi());
+  for (const [path, document] of Object.entries(ports.documents)) {
+    app.get(path, async (request, reply) => document().answer(request, reply));
+  }
   app.get('/metrics', async (request, reply) => {
     if (!mayRead(request, ports.metricsToken)) throw notFound();
     return reply.type(ports.registry.contentType).send(await ports.registry.metrics());
@@ -66,11 +72,4 @@ function mayRead(request: FastifyRequest, token: string): boolean {
   }
   const proxied = PROXY_HEADERS.some((header) => request.headers[header] !== undefined);
   return !proxied && isLoopback(request.socket.remoteAddress ?? '');
-}
-
-/** Whether an address or host name is this machine's loopback. */
-export function isLoopback(host: string): boolean {
-  const address = host.replace(/^\[|\]$/g, '').replace(/^::ffff:/i, '');
-  if (address === 'localhost' || address.endsWith('.localhost') || address === '::1') return true;
-  return isIP(address) === 4 && address.startsWith('127.');
 }

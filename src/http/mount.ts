@@ -3,7 +3,7 @@ import type { Caller, Permission } from '../access.ts';
 import type { Clock } from '../clock.ts';
 import { notFound, Problem } from '../problems.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, Tx } from '../store/store.ts';
 import { demand } from './auth.ts';
 import type { Door } from './door.ts';
 import {
@@ -108,6 +108,7 @@ function addRow(scope: FastifyInstance, mounted: Mounted, door: Door, ports: Mou
     method: row.method,
     url: row.path.replace(/\{(\w+)\}/g, ':$1'),
     config: { permission: row.permission },
+    ...(row.largestBody === undefined ? {} : { bodyLimit: row.largestBody }),
     handler: async (request, reply) => {
       const caller = known(request, door);
       const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: request.body };
@@ -123,6 +124,7 @@ function addRow(scope: FastifyInstance, mounted: Mounted, door: Door, ports: Mou
             ? onceOf(request.raw, row, caller, input, request.sent)
             : undefined,
       };
+      if (row.mode === 'steps') ports.release(reply);
       const answer = await run(mounted, caller, input, asked, door, ports, running);
       send(request, reply, mounted, asked, answer, ports.baseUrl() + door.prefix);
       if (isFetch(row, request, reply)) door.onFetched?.(caller, row.path, input.ids);
@@ -176,7 +178,10 @@ async function run(
   if (row.mode === 'follow') throw new Error('what follows is answered elsewhere');
   if (row.mode === 'read') return row.run(viewOf(caller, ports), caller, input);
   const { once } = asked;
-  const change = () => write(mounted, row, caller, input, asked, door, ports);
+  const change = () =>
+    row.mode === 'steps'
+      ? inSteps(row, caller, input, asked, door, ports)
+      : write(mounted, row, caller, input, asked, door, ports);
   if (once === undefined) return change();
   // X4: an answer that was given before needs nothing of what led to it.
   return running.alone(once, async () => (await findKept(viewOf(caller, ports), once)) ?? change());
@@ -212,6 +217,36 @@ async function write(
     if (ran.status === 'rejected') throw ran.reason;
     return ran.value;
   });
+}
+
+/** Each step asks anew whether the caller may; the answer is kept when all are through. */
+async function inSteps(
+  row: Extract<Route, { mode: 'steps' }>,
+  caller: Caller,
+  input: Input,
+  { source, once }: Asked,
+  door: Door,
+  ports: MountPorts,
+): Promise<Answer> {
+  const { store, clock } = ports;
+  const inOne = <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) =>
+    store.write(async (tx) => {
+      const write = new AccountWrite(tx, caller.accountId, clock.now(), 'alone', { ...caller, source });
+      if (!(await door.confirm(tx, caller))) throw new Problem(door.stranger);
+      return work(write, tx);
+    });
+  const answer = await row.run({ view: viewOf(caller, ports), write: inOne }, caller, input);
+  if (once === undefined) return answer;
+  return inOne((write, tx) =>
+    makeOnce(
+      tx,
+      write,
+      once,
+      row.status,
+      async () => answer,
+      (body) => body,
+    ),
+  );
 }
 
 function send(

@@ -21,7 +21,7 @@ const everywhere: readonly ProblemCode[] = [
 /** The problems that a route can answer with, derived from its row. */
 export function problemsOf(row: Route): readonly ProblemCode[] {
   const own: ProblemCode[] = [...everywhere, ...row.problems];
-  if (row.permission !== undefined || row.mode === 'write') own.push('not_permitted');
+  if (row.permission !== undefined || row.mode === 'write' || row.mode === 'steps') own.push('not_permitted');
   const hasHeaders = headersOf(row).length > 0;
   if (Object.keys(row.parameters).length > 0 || row.body !== undefined || hasHeaders) own.push('invalid_input');
   if (row.method === 'POST') own.push('idempotency_in_progress', 'idempotency_mismatch');

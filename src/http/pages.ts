@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Served } from './served.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -33,7 +32,6 @@ const PAGE_HEADERS = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
 };
 
 /** Its name holds a hash of its content, so that it never changes. */
@@ -41,9 +39,9 @@ const UNCHANGING = /^assets\/.*-[\w-]{8}\.\w+$/;
 
 /** The files of the console, in memory: a few, known by name, so that no path leads anywhere else. */
 export class Pages {
-  readonly #files: ReadonlyMap<string, File>;
+  readonly #files: ReadonlyMap<string, Served>;
 
-  private constructor(files: ReadonlyMap<string, File>) {
+  private constructor(files: ReadonlyMap<string, Served>) {
     this.#files = files;
   }
 
@@ -52,7 +50,7 @@ export class Pages {
     if (!existsSync(join(folder, 'index.html'))) return undefined;
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'));
     const known = names.filter((name) => TYPES[extname(name)] !== undefined);
-    return new Pages(new Map(known.map((name) => [name, new File(name, readFileSync(join(folder, name)))])));
+    return new Pages(new Map(known.map((name) => [name, fileOf(name, readFileSync(join(folder, name)))])));
   }
 
   /** Serves each at its name. `/` is the caller's, who may want something else there. */
@@ -70,29 +68,10 @@ export class Pages {
   }
 }
 
-class File {
-  readonly #bytes: Buffer;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #etag: string;
-  #compressed: Buffer | undefined;
-
-  constructor(name: string, bytes: Buffer) {
-    this.#bytes = bytes;
-    this.#etag = `"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`;
-    this.#headers = {
-      ...PAGE_HEADERS,
-      'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
-      'cache-control': UNCHANGING.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
-      etag: this.#etag,
-      vary: 'accept-encoding',
-    };
-  }
-
-  answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    reply.headers(this.#headers);
-    if (request.headers['if-none-match'] === this.#etag) return reply.code(304).send();
-    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(this.#bytes);
-    this.#compressed ??= gzipSync(this.#bytes, { level: 9 });
-    return reply.header('content-encoding', 'gzip').send(this.#compressed);
-  }
+function fileOf(name: string, bytes: Buffer): Served {
+  return new Served(bytes, {
+    ...PAGE_HEADERS,
+    'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+    'cache-control': UNCHANGING.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
+  });
 }

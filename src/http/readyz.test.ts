@@ -32,6 +32,7 @@ for (const { test, database } of stores) {
           return result;
         },
         openapi: () => ({}),
+        documents: {},
         greeting: () => ({}),
       },
       baseUrl: () => 'http://carillon.test',

@@ -56,6 +56,8 @@ export type Route = {
   readonly permission: Permission | undefined;
   readonly parameters: Parameters;
   readonly body: JsonSchema | undefined;
+  /** The most octets of its body, where that is not what is usual. */
+  readonly largestBody?: number;
   readonly status: 200 | 201 | 202;
   readonly answer: JsonSchema;
   /** The kinds of occurrence that a call may record; empty for a read, and for what is no noun of the feed. */
@@ -85,7 +87,21 @@ export type Route = {
       /** @param found what `prepare` has found; see `inTwo` */
       run(write: AccountWrite, caller: Caller, input: Input, found: unknown): Promise<Answer>;
     }
+  | {
+      /**
+       * A write of many, in transactions one after the other, so that nobody waits for all of them. What is done stays
+       * done, and to be called again has to do no harm.
+       */
+      readonly mode: 'steps';
+      run(steps: Steps, caller: Caller, input: Input): Promise<Answer>;
+    }
 );
+
+/** What a write in steps is handed: a view of the account, and transactions in which nobody else of it writes. */
+export type Steps = {
+  readonly view: AccountView;
+  write<T>(work: (write: AccountWrite) => Promise<T>): Promise<T>;
+};
 
 /** The two halves of a write that needs something slow first: what the first one finds, the second one is given. */
 export function inTwo<T>(halves: {

@@ -1,4 +1,5 @@
 import { createGuard } from '../../src/delivery/guard.ts';
+import { byNoun, formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
 import type { JsonSchema } from '../../src/http/fields.ts';
 import { problemsOf } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/route.ts';
@@ -14,11 +15,6 @@ export function documentedRoutes(): readonly Route[] {
   return allRoutes({ guard, chance: systemChance, log: createLog('silent'), baseUrl: () => '' });
 }
 
-/** The rows of one noun, by the first part of their path. */
-export function byNoun(routes: readonly Route[]): ReadonlyMap<string, readonly Route[]> {
-  return Map.groupBy(routes, (row) => row.path.split('/')[1] ?? '');
-}
-
 export function routesDocument(routes: readonly Route[]): string {
   const common = commonProblems(routes);
   const groups = [...byNoun(routes)].flatMap(([noun, rows]) => [
@@ -29,7 +25,7 @@ export function routesDocument(routes: readonly Route[]): string {
     derivedFrom('the route rows in src/resources'),
     '# Routes',
     'Every call carries the headers `key` and `domain`. The same rows make the OpenAPI document that a running service answers at `/openapi.json`; the fields of each record are in [fields.md](fields.md).',
-    'Outside `/v2`, and without a key: `GET /`, which says what this is, `GET /healthz`, `GET /readyz`, `GET /openapi.json`, `GET /problems/{code}`; and `GET /metrics`, for this machine or by a token (see [operating.md](../operating.md#metrics)).',
+    'Outside `/v2`, and without a key: `GET /`, which says what this is, `GET /docs`, `GET /openapi.json`, `GET /llms.txt`, `GET /healthz`, `GET /readyz`, `GET /problems/{code}`, `GET /calendar/{token}.ics` for whoever has the address (see [calendars.md](../calendars.md)); and `GET /metrics`, for this machine or by a token (see [operating.md](../operating.md#metrics)).',
     'Every POST takes an `Idempotency-Key`; a single record has an `ETag` and takes `If-Match` and `If-None-Match`: see [feed.md](../feed.md#making-a-call-once).',
     table(
       ['Route', 'What it does', 'Permission', 'Answers'],
@@ -100,7 +96,7 @@ function fieldTable(rows: readonly Route[]): string {
   const lines = [...new Set([...Object.keys(shown), ...Object.keys(written)])].map((name) => [
     code(name),
     String((written[name] ?? shown[name])?.description ?? ''),
-    shown[name] === undefined ? '–' : formOf(shown[name]),
+    shown[name] === undefined ? '–' : answered(shown[name]),
     writing(name, created?.body, changed?.body),
   ]);
   return table(['Field', 'Meaning', 'Answered as', 'Written as'], lines);
@@ -112,49 +108,24 @@ function recordsOf(rows: readonly Route[]): Properties {
   return Object.assign({}, ...reads.map((row) => recordOf(row.answer)));
 }
 
-type Properties = Readonly<Record<string, JsonSchema>>;
-
-function propertiesOf(schema: JsonSchema | undefined): Properties {
-  return (schema?.properties ?? {}) as Properties;
-}
-
-/** The fields of the record in an answer: of `{ data }`, of each item of a list, or of what stands at the top. */
-function recordOf(answer: JsonSchema): Properties {
-  const properties = propertiesOf(answer);
-  const { data } = properties;
-  if (data === undefined) return properties;
-  return propertiesOf((data.items ?? data) as JsonSchema);
-}
-
 function writing(name: string, creates: JsonSchema | undefined, changes: JsonSchema | undefined): string {
   const [first, second] = [propertiesOf(creates)[name], propertiesOf(changes)[name]];
   const schema = first ?? second;
   if (schema === undefined) return '–';
-  const required = ((creates?.required ?? []) as readonly string[]).includes(name);
+  const required = requiredOf(creates).includes(name);
   const notes = [
     required ? 'required to create' : '',
     first === undefined ? 'in a change only' : '',
     second === undefined && changes !== undefined ? 'when created only' : '',
   ];
-  return [formIn(String(schema['x-must'])), ...notes.filter((note) => note !== '')].join('; ');
-}
-
-/** `must be a …` without its beginning. */
-function formIn(must: string): string {
-  return must.replace(/^must be /, '');
+  return [formIn(schema['x-must']), ...notes.filter((note) => note !== '')].join('; ');
 }
 
 /** A value as it is answered, in words. */
-function formOf(schema: JsonSchema): string {
-  if (Array.isArray(schema.enum)) return schema.enum.map((value) => code(String(value))).join(', ');
-  if ('const' in schema) return `always ${code(String(schema.const))}`;
-  if (schema.type === 'array') return listForm(schema.items as JsonSchema);
-  if (String(schema.pattern ?? '').includes(':')) return '`YYYY-MM-DD HH:MM:SS`';
-  if (schema.pattern !== undefined) return 'digits';
-  return 'string';
-}
-
-function listForm(items: JsonSchema): string {
-  const names = Object.keys(propertiesOf(items));
-  return names.length === 0 ? 'list of strings' : `list of objects with ${names.map(code).join(', ')}`;
+function answered(schema: JsonSchema): string {
+  const form = formOf(schema);
+  if ('words' in form) return `${'const' in schema ? 'always ' : ''}${form.words.map(code).join(', ')}`;
+  return form.is.startsWith('YYYY')
+    ? code(form.is)
+    : form.is.replace(/\{ (.+) \}/, (_, names) => `objects with ${names.split(', ').map(code).join(', ')}`);
 }

@@ -1,54 +1,77 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { dirname } from 'node:path';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { eventually } from '../harness/eventually.ts';
+import { freePort } from '../harness/postgres.ts';
+import { temporaryFolder } from '../harness/service.ts';
 import { sqlite } from '../harness/stores.ts';
 
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const receiving = readFileSync(new URL('../../docs/receiving.md', import.meta.url), 'utf8');
 
-/** The one block of the README that is a story. */
-function story(): string {
-  const [first, ...more] = [...readme.matchAll(/^```sh story\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
-  assert.ok(first !== undefined && more.length === 0, 'the README tells one story');
-  return first;
-}
-
-/** The story with these values in the lines at its top, and nothing else changed. */
-function told(values: Readonly<Record<string, string>>): string {
-  let text = story();
+/** The story that a page tells, with these values in the lines at its top, and nothing else changed. */
+function told(page: string, values: Readonly<Record<string, string>>): string {
+  const [story = '', ...more] = [...page.matchAll(/^```sh story\n(.*?)^```$/gms)]
+    .map((match) => match[1] ?? '')
+    .filter((text) => text.includes('PORT=9090'));
+  assert.ok(story !== '' && more.length === 0, 'the page tells one story');
+  let text = story;
   for (const [name, value] of Object.entries(values)) {
-    const line = new RegExp(`^${name}=.*$`, 'm');
+    const line = new RegExp(`^(export )?${name}=.*$`, 'm');
     assert.match(text, line, `the story begins with ${name}`);
-    text = text.replace(line, () => `${name}='${value}'`);
+    text = text.replace(line, (_, exported = '') => `${exported}${name}='${value}'`);
   }
   return text;
 }
 
-async function freePort(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return String(typeof address === 'object' && address !== null ? address.port : 0);
+/** What a story says on its way. Whatever it leaves running ends with it, also when a line of it fails. */
+async function saidBy(story: string, cwd: string): Promise<string> {
+  const script = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${story}`;
+  const outside = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CARILLON_|INIT_CWD|XDG_)/i.test(name));
+  const env = { ...Object.fromEntries(outside), PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd };
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
+    timeout: 60_000,
+    cwd,
+    env,
+  });
+  return stdout;
 }
 
-test('the story of the README, word for word: subscribe, create, be told, fetch, look back', async (t) => {
+test('the story of the README, word for word: a receiver is told, is switched off, and has missed nothing', async (t) => {
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
   const owner = await carillon.account('acme.test');
-  const values = { SERVICE: carillon.baseUrl, DOMAIN: owner.domain, KEY: owner.key, PORT: await freePort() };
+  // A clone in which nothing was started yet: what the story writes stands apart from this one.
+  const clone = temporaryFolder(t);
+  mkdirSync(join(clone, 'data'));
+  for (const name of ['src', 'node_modules', 'package.json']) symlinkSync(join(root, name), join(clone, name));
+  const values = {
+    CARILLON_SERVICE: carillon.baseUrl,
+    CARILLON_DOMAIN: owner.domain,
+    CARILLON_KEY: owner.key,
+    PORT: String(await freePort()),
+  };
+  await saidBy(told(readme, values), clone);
 
-  // The receiver ends with the story, also when a line of it fails.
-  const script = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${told(values)}`;
-  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
-    timeout: 30_000,
-    // The story's `node` is the one that npm would find, as for a reader.
-    env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
-  });
-  const [hook, event, notification, fetched, history] = stdout
+  assert.equal(readFileSync(join(clone, 'data/heard.txt'), 'utf8'), 'Launch\nWhile it was away\n');
+  // Its second start found the hook of the first.
+  const { data: hooks } = await owner.carillon.hooks.list();
+  assert.deepEqual(
+    hooks.map(({ event }) => event),
+    ['new_event'],
+  );
+});
+
+test('the story by hand, word for word: subscribe, create, be told, fetch, look back', async (t) => {
+  const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
+  const owner = await carillon.account('acme.test');
+  const values = { SERVICE: carillon.baseUrl, DOMAIN: owner.domain, KEY: owner.key, PORT: String(await freePort()) };
+  const said = await saidBy(told(receiving, values), temporaryFolder(t));
+  const [hook, event, notification, fetched, history] = said
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));

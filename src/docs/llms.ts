@@ -1,0 +1,27 @@
+import { hookKinds } from '../delivery/kinds.ts';
+import { Served } from '../http/served.ts';
+import type { Documented } from './page.ts';
+import { byNoun } from './shape.ts';
+
+/** `/llms.txt`: the interface for a language model that is to write an integration; every line derived or said once. */
+export function llmsText({ routes, baseUrl, version }: Documented): Served {
+  const nouns = [...byNoun(routes)].map(([noun, rows]) =>
+    [`## ${noun}`, '', ...rows.map(({ method, path, says }) => `- ${method} /v2${path}: ${says}`)].join('\n'),
+  );
+  const text = `# Carillon ${version}
+
+> A project calendar that rings your application: records over REST, notifications by webhook, in one transaction.
+
+- Every call to ${baseUrl}/v2 carries the headers \`key\` and \`domain\`. JSON in and out.
+- A hook is one target_url and one kind: ${hookKinds.join(', ')}.
+- A notification is a POST of \`{"resource_url":"…"}\`; fetch that address with your key. Answer 200 when the work is safe. 401 ends the hook at once,
+  three failures in a row end it. Repeated deliveries have the same \`Webhook-Id\`. Only addresses below ${baseUrl}/v2 are ever to be fetched.
+- What was missed is in GET /v2/notifications, by cursor.
+- Values are strings; days are written yyyymmdd; lists have at most 1000 records a page; errors are problem+json with a \`code\`.
+- [OpenAPI 3.1](${baseUrl}/openapi.json): every route with its parameters, fields and answers
+- [The interface, to read](${baseUrl}/docs): the same with examples
+
+${nouns.join('\n\n')}
+`;
+  return new Served(Buffer.from(text), { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache' });
+}

@@ -1,0 +1,60 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import type { Clock } from '../clock.ts';
+import { notFound, Problem } from '../problems.ts';
+import { AccountView } from '../store/account.ts';
+import type { Queries, Store } from '../store/store.ts';
+import { conditionsOf, judge } from './etag.ts';
+
+/** What an address leads to: the state of it in a word, and its text, a piece at a time. */
+export type Subscribed = {
+  readonly accountId: number;
+  /** The same as before: whoever has it need not have it again. */
+  readonly tag: string;
+  body(view: AccountView): AsyncIterable<string>;
+};
+
+/** Documents that programs read by an address which is the secret itself: there is no caller, no key and no cookie. */
+export type SubscribedRow = {
+  /** Where they are: `/calendar` for `/calendar/{file}`. */
+  readonly folder: string;
+  readonly type: string;
+  readonly fileName: string;
+  /** Undefined for whatever is wrong with it, so that nothing can be probed. */
+  find(read: Queries, file: string, now: number): Promise<Subscribed | undefined>;
+};
+
+/** A reader who is not through by then is cut off. */
+const LONGEST_MS = 5 * 60_000;
+
+/** What is nobody else's to keep, to show as a page, or to hear of where it came from. */
+const HEADERS = {
+  'cache-control': 'private, no-cache',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-robots-tag': 'noindex',
+};
+
+/** Mounts addresses that open themselves. What the log has of a request is the route, and never the file. */
+export function mountSubscribed(app: FastifyInstance, row: SubscribedRow, ports: { store: Store; clock: Clock }): void {
+  const { store, clock } = ports;
+  app.get(`${row.folder}/:file`, async (request, reply) => {
+    const { file } = request.params as { file: string };
+    const now = clock.now();
+    const found = await row.find(store.read, file, now);
+    if (found === undefined) throw notFound();
+    reply.headers(HEADERS).header('etag', found.tag);
+    const conditions = conditionsOf(request.raw);
+    const verdict = conditions === undefined ? 'holds' : judge(conditions, found.tag);
+    if (verdict === 'differs') throw new Problem('precondition_failed');
+    if (verdict === 'matched') return reply.code(304).send();
+    reply.type(row.type).header('content-disposition', `inline; filename="${row.fileName}"`);
+    if (request.method === 'HEAD') return reply.send();
+    const cancel = clock.after(LONGEST_MS, () => reply.raw.destroy());
+    reply.raw.once('close', cancel);
+    return reply.send(
+      Readable.from(found.body(new AccountView(store.read, found.accountId, now)), { objectMode: false }),
+    );
+  });
+}

@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+type Finding = {
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+};
+
+/** What axe finds on a page as it stands, in short. */
+export async function axeFindings(page: Page, where: string): Promise<readonly string[]> {
+  const found = (await page.evaluate(`(async () => {
+    ${axe};
+    const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] });
+    return violations.map(({ id, nodes }) => ({
+      id, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),
+    }));
+  })()`)) as readonly Finding[];
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${where}: ${id}: ${html.slice(0, 160)} ${failureSummary}`),
+  );
+}

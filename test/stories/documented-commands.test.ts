@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type Commands, documentedCommands, ways } from '../documents/commands.ts';
+import { newPostgresDatabase } from '../harness/postgres.ts';
+import type { ServiceProcess } from '../harness/process.ts';
+import { temporaryFolder } from '../harness/service.ts';
+import { sqlite } from '../harness/stores.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const run = promisify(execFile);
+
+const all = documentedCommands();
+
+/** Where a page is tried: a folder of its own, with a service on the database that the commands take by themselves. */
+type Stage = { readonly folder: string; readonly service: ServiceProcess; readonly env: NodeJS.ProcessEnv };
+
+/** What stands in a document for something that this machine does not have by that name. */
+type Instead = Readonly<Record<string, string>>;
+
+async function stageOf(t: TestContext): Promise<Stage> {
+  const folder = temporaryFolder(t);
+  const bin = join(folder, 'bin');
+  for (const name of [bin, join(folder, 'data'), join(folder, 'elsewhere')]) mkdirSync(name);
+  const commands = {
+    carillon: 'exec node "$ROOT/src/main.ts" "$@"',
+    npx: 'if [ "$1" = carillon ]; then shift; exec carillon "$@"; fi; echo "npx $*" >&2; exit 64',
+    // What a reader runs in the clone; here the folder of the page is where data/ is.
+    npm: 'if [ "$1 $2 $3 $4" = "run -s carillon --" ]; then shift 4; exec carillon "$@"; fi; echo "npm $*" >&2; exit 64',
+    // An answer that refuses is a failure of the documentation.
+    curl: 'exec "$CURL" --fail-with-body -sS "$@"',
+  };
+  for (const [name, script] of Object.entries(commands)) {
+    writeFileSync(join(bin, name), `#!/bin/sh\n${script}\n`);
+    chmodSync(join(bin, name), 0o755);
+  }
+  const service = await sqlite.serviceProcess(t, { CARILLON_DATABASE: `sqlite:${join(folder, 'data/carillon.db')}` });
+  const { baseUrl, domain, key } = service;
+  const hook = await service.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/bell', event: 'new_client' });
+  const outside = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CARILLON_|INIT_CWD|XDG_)/i.test(name));
+  const { stdout: curl } = await run('sh', ['-c', 'command -v curl']);
+  const env = {
+    ...Object.fromEntries(outside),
+    PATH: `${bin}:${dirname(process.execPath)}:${process.env.PATH}`,
+    HOME: folder,
+    ROOT: root,
+    CURL: curl.trim(),
+    ...{ URL: baseUrl, DOMAIN: domain, KEY: key, HOOK: hook.id },
+    ...{ CARILLON_SERVICE: baseUrl, CARILLON_DOMAIN: domain, CARILLON_KEY: key },
+  };
+  return { folder, service, env };
+}
+
+async function addAccount({ folder: cwd, env }: Stage, domain: string): Promise<void> {
+  await run('carillon', ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`], { cwd, env });
+}
+
+async function insteadOf(t: TestContext, { folder, service }: Stage, script: string): Promise<Instead> {
+  const database = 'postgres://carillon@db.internal/carillon';
+  return {
+    '/somewhere/else': join(folder, 'elsewhere'),
+    'http://127.0.0.1:8080': service.baseUrl,
+    ...(script.includes(database) ? { [database]: await newPostgresDatabase(t) } : {}),
+  };
+}
+
+async function tried(t: TestContext, stage: Stage, { path, line, way, script }: Commands): Promise<void> {
+  if (way === 'stopped') {
+    const gone = once(stage.service.process, 'exit');
+    if (stage.service.process.kill('SIGTERM')) await gone;
+  }
+  let text = script;
+  for (const [written, here] of Object.entries(await insteadOf(t, stage, script)))
+    text = text.replaceAll(written, here);
+  const { folder: cwd, env } = stage;
+  if (way === 'stays') return stays(text, { cwd, env });
+  await assert.doesNotReject(
+    run('bash', ['-euo', 'pipefail', '-c', text], { cwd, env, timeout: 60_000 }),
+    `${path}:${line}\n${text}`,
+  );
+}
+
+/** It says something, and ends when it is told to. */
+async function stays(text: string, where: { cwd: string; env: NodeJS.ProcessEnv }): Promise<void> {
+  const child = spawn('bash', ['-c', `exec ${text.trim()}`], { ...where, stdio: ['ignore', 'pipe', 'pipe'] });
+  const exited = once(child, 'exit');
+  await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), exited]);
+  child.kill('SIGINT');
+  assert.deepEqual(await exited, [0, null], text);
+}
+
+/** Whether a test of its own reads this page. */
+function isRead(path: string): boolean {
+  const name = path.split('/').at(-1) ?? '';
+  const folders = [import.meta.dirname, join(import.meta.dirname, '../harness')];
+  const files = folders.flatMap((folder) => readdirSync(folder).map((file) => join(folder, file)));
+  return files.some((file) => readFileSync(file, 'utf8').includes(`/${name}'`));
+}
+
+const isTried = ({ way }: Commands) => way === '' || way === 'stopped' || way === 'stays';
+
+for (const [path, blocks] of Map.groupBy(all.filter(isTried), (block) => block.path)) {
+  test(`the commands of ${path} do what they say, one after the other, as they stand`, async (t) => {
+    const stage = await stageOf(t);
+    // What the pages speak of; the one that makes it needs no other.
+    if (!blocks.some(({ script }) => script.includes('accounts create'))) await addAccount(stage, 'acme.test');
+    for (const block of blocks) await tried(t, stage, block);
+  });
+}
+
+test('every block of commands says how it is tried, and what takes a machine of its own is understood by a shell', async () => {
+  assert.ok(all.length > 20);
+  for (const { path, line, way, script } of all) {
+    const where = `${path}:${line}`;
+    if (way === 'story') assert.ok(isRead(path), `${where}: no test reads it`);
+    assert.ok(
+      ways.some((one) => one === way),
+      where,
+    );
+    await assert.doesNotReject(run('bash', ['-n', '-c', script]), where);
+  }
+  const untried = all.filter(({ way }) => way === 'machine').map(({ path }) => path);
+  assert.deepEqual([...new Set(untried)].sort(), ['docs/operating.md', 'docs/running.md']);
+});
