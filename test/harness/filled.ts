@@ -43,7 +43,7 @@ function tied(table: MovedTable, domain: string, accountId: number, id: number):
   const ids = Object.fromEntries(
     tables.flatMap((one) => contents[one].key.filter((column) => column.endsWith('_id'))).map((column) => [column, id]),
   );
-  const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'noun'];
+  const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'noun', 'token_hash', 'entry_hash'];
   const unique = Object.fromEntries(texts.map((column) => [column, `${column} ${id} ä😀`]));
   // A delivery is owed or settled.
   const delivery = table === 'settled' ? { delivery_id: id - 500 } : {};

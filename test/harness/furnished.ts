@@ -11,6 +11,7 @@ export type Ids = {
   readonly hook_id: string;
   readonly delivery_id: string;
   readonly key_id: string;
+  readonly calendar_id: string;
 };
 
 /** Where a hook of a furnished account leads: an address that nobody else has. */
@@ -18,7 +19,7 @@ export type Targets = () => string;
 
 /** One record of each noun, all of them tied together: the event and the task in the project, the project the client's. */
 export async function furnish(owner: Person, carillon: TestService, targets: Targets): Promise<Ids> {
-  const { clients, projects, tasks, subtasks, events, hooks, keys } = owner.carillon;
+  const { calendars, clients, projects, tasks, subtasks, events, hooks, keys } = owner.carillon;
   const { client_id } = await clients.create({ client_name: 'A client' });
   const { project_id } = await projects.create({ project_name: 'A project', client_id });
   const { task_id } = await tasks.create(project_id, { task_name: 'A task' });
@@ -32,6 +33,7 @@ export async function furnish(owner: Person, carillon: TestService, targets: Tar
   const { id: hook_id } = await hooks.create({ target_url: targets(), event: 'new_event' });
   const { id: delivery_id } = await hooks.test(hook_id);
   const { id: key_id } = await keys.create({ label: 'a key' });
+  const { id: calendar_id } = await calendars.create({ label: 'a calendar' });
   const { userId: user_id } = await carillon.user(owner, 'member');
-  return { client_id, project_id, task_id, subtask_id, event_id, user_id, hook_id, delivery_id, key_id };
+  return { client_id, project_id, task_id, subtask_id, event_id, user_id, hook_id, delivery_id, key_id, calendar_id };
 }

@@ -8,7 +8,7 @@ import type { Person, TestService } from './service.ts';
 
 /** The same person, at another node. */
 export function personAt({ baseUrl }: { readonly baseUrl: string }, { domain, key, ...rest }: Person): Person {
-  return { ...rest, domain, key, carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }) }) };
+  return { ...rest, domain, key, carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 }) };
 }
 
 /**
@@ -25,7 +25,7 @@ export async function processBeside(
   const started = await start({ CARILLON_DATABASE: database, CARILLON_PORT: '0', ...options });
   atEnd(context, () => started.process.kill('SIGKILL'));
   const { domain = '', key = '' } = headers;
-  const carillon = new Carillon({ baseUrl: started.baseUrl, auth: apiKey({ domain, key }) });
+  const carillon = new Carillon({ baseUrl: started.baseUrl, auth: apiKey({ domain, key }), retries: 0 });
   return { ...started, database, carillon, headers };
 }
 

