@@ -3,6 +3,7 @@ import type { Attempt } from '../src/delivery/attempt.ts';
 import type { Claims } from '../src/delivery/claims.ts';
 import { Engine } from '../src/delivery/engine.ts';
 import { Node } from '../src/delivery/node.ts';
+import { noNotices } from '../src/delivery/notices.ts';
 import { createLog } from '../src/log.ts';
 import { systemChance } from '../src/secrets.ts';
 import { openStore } from '../src/store/open.ts';
@@ -72,6 +73,7 @@ function counted(node: Node): Claims {
       return rows.map((row) => ({ ...row, target: `${row.target}#${row.hookId}` }));
     },
     letGo: (lanes) => node.letGo(lanes),
+    heard: (hookIds) => node.heard(hookIds),
     standDown: () => node.standDown(),
     stop: () => node.stop(),
     findWork: (after) => node.findWork(after),
@@ -84,6 +86,7 @@ const store = await openStore({ ...openingOf(database), log });
 if (store.sessions === undefined) throw new Error('several nodes need a PostgreSQL');
 const engine = new Engine({
   store,
+  notices: noNotices,
   claims: counted(new Node({ store, sessions: store.sessions, beats: systemClock, log, role: 'delivery' })),
   clock: systemClock,
   chance: systemChance,

@@ -9,6 +9,8 @@ export type Order = {
   target: string;
   body: string;
   deliveryId: string;
+  /** Headers that sign it, names and values in turn; none where its hook is not signed (X8). */
+  signature?: readonly string[];
   deadlineMs: number;
   /** Aborted: not a byte is written any more, and the outcome is `stopped` unless it was known before. */
   signal: AbortSignal;
@@ -182,7 +184,10 @@ export function createAttempt({
       {
         method: 'POST',
         path: `${url.pathname}${url.search}`,
-        headers: ['content-type', 'application/json', 'user-agent', userAgent, 'webhook-id', order.deliveryId],
+        headers: [
+          ...['content-type', 'application/json', 'user-agent', userAgent, 'webhook-id', order.deliveryId],
+          ...(order.signature ?? []),
+        ],
         body: order.body,
         reset: true,
       },

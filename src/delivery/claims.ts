@@ -1,3 +1,4 @@
+import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Store } from '../store/store.ts';
 import { type LaneRow, lanesWithWork, takeUp, type Work } from './queue.ts';
 
@@ -7,6 +8,8 @@ export type ClaimListeners = {
   readonly onMayBegin: () => void;
   /** Lanes of these hooks are not this node's any more; all of them are not, when undefined. */
   readonly onLost: (hookIds: readonly number[] | undefined) => void;
+  /** What the lanes of these hooks remember has changed, and no news has told of it. */
+  readonly onChanged: (hookIds: readonly number[]) => void;
 };
 
 /** How lanes come to an engine, and how it knows that they are its own. */
@@ -21,6 +24,8 @@ export type Claims = {
   takeUp(hookIds: readonly number[]): Promise<LaneRow[]>;
   /** Lets go of lanes, each as it was taken up. */
   letGo(lanes: readonly Held[]): Promise<void>;
+  /** What the lanes of these hooks remembered is forgotten: whoever has changed it may go on. */
+  heard(hookIds: readonly number[]): Promise<void>;
   /** From now on nothing is taken up, and what is let go of is for the others. */
   standDown(): void;
   /** Lets go of everything, at a stop. */
@@ -33,6 +38,16 @@ export type Claims = {
   findWork(after: number): Promise<Work>;
 };
 
+/** Who a node is to rows other than lanes that one of several has at a time. */
+export type Holder = {
+  /** How such a row names this node; 0 where there is no other. */
+  readonly nodeId: number;
+  /** Whether a row may be taken: it is nobody's, this node's own, or that of one that is gone. */
+  isFree(owner: Expression<number>): Expression<SqlBool>;
+  /** Whether what it has is its own at this very moment. */
+  mayBegin(): boolean;
+};
+
 /** A lane as it was taken up. */
 export type Held = { readonly hookId: number; readonly generation: number };
 
@@ -40,8 +55,10 @@ export type Held = { readonly hookId: number; readonly generation: number };
 const POLL_MS = 60_000;
 
 /** Where this process has the database alone, every lane is its own. */
-export function soleClaims(store: Store): Claims {
+export function soleClaims(store: Store): Claims & Holder {
   return {
+    nodeId: 0,
+    isFree: () => sql<SqlBool>`1 = 1`,
     pollMs: POLL_MS,
     shares: false,
     async start() {},
@@ -49,6 +66,7 @@ export function soleClaims(store: Store): Claims {
     mayBegin: () => true,
     takeUp: (hookIds) => takeUp(store.read, hookIds),
     async letGo() {},
+    async heard() {},
     standDown() {},
     async stop() {},
     findWork: (after) => lanesWithWork(store.read, after),

@@ -3,6 +3,7 @@ import { type Actor, ENGINE } from '../access.ts';
 import { noteAcross } from '../audit/actions.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Queries, Tx } from '../store/store.ts';
+import { type Notices, noNotices } from './notices.ts';
 import type { EndedReason } from './policy.ts';
 
 /** Ends live hooks of an account, as its caller asks; answers those that had not ended before. */
@@ -10,24 +11,28 @@ export async function endHooks(
   write: AccountWrite,
   hookIds: readonly number[],
   reason: EndedReason,
+  notices: Notices = noNotices,
 ): Promise<number[]> {
-  return endLanes(AccountWrite.transactionOf(write), hookIds, reason, write.now, write.by);
+  const end = { reason, now: write.now, by: write.by, notices };
+  return endLanes(AccountWrite.transactionOf(write), hookIds, end);
 }
+
+/** Why hooks end, when, by whom, and how their owners are told. */
+export type End = {
+  readonly reason: EndedReason;
+  readonly now: number;
+  readonly by: Actor;
+  readonly notices: Notices;
+};
 
 /**
  * Ends live hooks for a reason: their targets are free again, late answers are fenced, the account's position is kept
  * so that `restore` knows what occurred since, and the engine is told when this has committed (C13, C17, C18, C23).
  */
-export async function endLanes(
-  tx: Tx,
-  hookIds: readonly number[],
-  reason: EndedReason,
-  now: number,
-  by: Actor = ENGINE,
-): Promise<number[]> {
+export async function endLanes(tx: Tx, hookIds: readonly number[], end: End): Promise<number[]> {
   const ended: number[] = [];
   for (let begin = 0; begin < hookIds.length; begin += HOOKS_A_STATEMENT) {
-    ended.push(...(await endSome(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), reason, now, by)));
+    ended.push(...(await endSome(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), end)));
   }
   return ended;
 }
@@ -35,13 +40,7 @@ export async function endLanes(
 /** Well below the number of values that a statement can carry. */
 const HOOKS_A_STATEMENT = 1_000;
 
-async function endSome(
-  tx: Tx,
-  hookIds: readonly number[],
-  reason: EndedReason,
-  now: number,
-  by: Actor,
-): Promise<number[]> {
+async function endSome(tx: Tx, hookIds: readonly number[], { reason, now, by, notices }: End): Promise<number[]> {
   const ended = await tx.queries
     .updateTable('hooks')
     .set({
@@ -70,6 +69,9 @@ async function endSome(
   );
   const endedIds = ended.map((row) => row.hook_id);
   if (endedIds.length === 0) return [];
+  // X10: who has ended a hook of their own knows.
+  const toTell = ended.filter((row) => row.user_id !== by.userId).map((row) => row.hook_id);
+  if (reason !== 'user_deleted') await notices(tx, reason, toTell, now);
   await giveUpAsks(tx.queries, endedIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedIds).execute();
   tx.announceEnded(endedIds, reason);

@@ -15,8 +15,11 @@ import type { Attempt, Outcome } from './attempt.ts';
 import { soleClaims } from './claims.ts';
 import { endHooks } from './end.ts';
 import { Engine } from './engine.ts';
+import { noNotices } from './notices.ts';
 import { record } from './record.ts';
 import { revive } from './revive.ts';
+import { signatureOf } from './signature.ts';
+import { signBy } from './signing.ts';
 
 for (const { test, database } of stores) {
   const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
@@ -105,6 +108,7 @@ for (const { test, database } of stores) {
         attempted.push(order.deliveryId);
         return attempt(order);
       },
+      notices: noNotices,
       log: createLog('silent'),
       baseUrl: () => 'http://127.0.0.1',
       waitsMs: [60_000, 60_000],
@@ -284,8 +288,48 @@ for (const { test, database } of stores) {
         () => attempted.length,
         (count) => count >= 2,
       );
+      assert.deepEqual(attempted.slice(0, 2), ['1', '1']);
     });
   }
+
+  test('X8 secrets that change while their lane is taken up, while they are read, or before a notification has gone out, sign as they are now', async (t) => {
+    const signatures: (readonly string[] | undefined)[] = [];
+    const { inAccount, between, happen, settled } = await openEngine(t, async ({ signature, signal }) => {
+      signatures.push(signature);
+      // The first is on its way until it is stopped; so that a failure is seen, no longer than it takes to find that.
+      const stopped = () => signal.aborted;
+      if (signatures.length === 1) await eventually(stopped, Boolean).catch(() => undefined);
+      return stopped() ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
+    });
+    const secretOf = (letter: string) => ({ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null });
+    const signWith = (letter: string) => inAccount((write) => signBy(write, HOOK, [secretOf(letter)]));
+    const begun: string[] = [];
+    const held = (what: string) =>
+      between.holdNext('hooks').then(() => {
+        begun.push(what);
+      });
+    const hasBegun = (what: string) => eventually(() => begun.includes(what), Boolean);
+    void held('taking up');
+    await happen();
+    await hasBegun('taking up');
+    await signWith('a');
+    between.letGo();
+    void held('reading');
+    await hasBegun('reading');
+    await signWith('b');
+    between.letGo();
+    await eventually(
+      () => signatures.length,
+      (count) => count === 1,
+    );
+    await signWith('c');
+    await eventually(settled, (count) => count === 1);
+    const delivery = { id: '1', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH };
+    assert.deepEqual(
+      signatures,
+      ['b', 'c'].map((letter) => signatureOf([secretOf(letter)], delivery)),
+    );
+  });
 
   test('C18 C20 a lane whose timer is lost is found by the next look', async (t) => {
     const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];

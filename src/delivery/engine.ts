@@ -6,9 +6,20 @@ import type { Attempt, Outcome } from './attempt.ts';
 import type { Claims, Held } from './claims.ts';
 import { type DeliveryKind, resourceUrl } from './kinds.ts';
 import { type AttemptInFlight, Lane } from './lane.ts';
+import type { Notices } from './notices.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
-import { askedFor, findOwed, nextOwed, type OwedRow, type Settlement, settle } from './queue.ts';
+import {
+  askedFor,
+  findOwed,
+  findSecrets,
+  type LaneRow,
+  nextOwed,
+  type OwedRow,
+  type Settlement,
+  settle,
+} from './queue.ts';
 import { Shares } from './shares.ts';
+import { signatureOf } from './signature.ts';
 
 /** The most attempts in flight at once, over all lanes. */
 const MOST_IN_FLIGHT = 2_000;
@@ -43,6 +54,8 @@ export type EnginePorts = {
   readonly clock: Clock;
   readonly chance: Chance;
   readonly attempt: Attempt;
+  /** How owners are told of their hooks. */
+  readonly notices: Notices;
   readonly log: Log;
   readonly baseUrl: () => string;
   readonly waitsMs: readonly [number, number];
@@ -66,6 +79,8 @@ export class Engine {
   #losses = 0;
   /** Hooks that have ended while lanes are being taken up: what comes back of them is old. */
   readonly #endedMeanwhile = new Set<number>();
+  /** The same of those whose secrets have changed: what comes back of these is old. */
+  readonly #changedMeanwhile = new Set<number>();
   #inFlight = 0;
   #pumping = false;
   #settling: Settlement[] = [];
@@ -85,6 +100,7 @@ export class Engine {
     await claims.start({
       onMayBegin: () => this.#pump(),
       onLost: (hookIds) => void this.#lose(hookIds),
+      onChanged: (hookIds) => void this.#signAnew(hookIds),
     });
     await this.#poll();
   }
@@ -184,6 +200,21 @@ export class Engine {
     return this.#drop(hookIds ?? [...this.#lanes.keys()]);
   }
 
+  /** X8: from here on nothing begins on these that is signed as before. */
+  async #signAnew(hookIds: readonly number[]): Promise<void> {
+    const { claims, log } = this.#ports;
+    for (const hookId of hookIds) {
+      this.#changedMeanwhile.add(hookId);
+      const lane = this.#lanes.get(hookId);
+      if (lane === undefined) continue;
+      lane.signAnew();
+      this.#ready.add(lane);
+    }
+    this.#pump();
+    // What cannot be said now is said with the next beat.
+    await claims.heard(hookIds).catch((error: unknown) => log.error({ event: 'engine.not_heard', err: error }));
+  }
+
   #wakeFor(hookId: number): void {
     this.#wake(hookId, 'owed');
     this.#wake(hookId, 'asked');
@@ -196,13 +227,17 @@ export class Engine {
   #hear(news: News): Promise<void> | undefined {
     const ended = [...news.ended.keys()];
     for (const hookId of ended) this.#endedMeanwhile.add(hookId);
-    const known = ended.filter((hookId) => this.#lanes.has(hookId) || this.#unknown.has(hookId));
+    const isKnown = (hookId: number) => this.#lanes.has(hookId) || this.#unknown.has(hookId);
+    const changed = [...news.changed].filter(isKnown);
+    const signed = changed.length > 0 ? this.#signAnew(changed) : undefined;
+    const known = ended.filter(isKnown);
     const dropped = known.length > 0 ? this.#drop(known) : undefined;
     // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already.
-    const mine = (hookId: number) => news.from !== 'deliverer' || this.#lanes.has(hookId) || this.#unknown.has(hookId);
+    const mine = (hookId: number) => news.from !== 'deliverer' || isKnown(hookId);
     for (const hookId of news.owed) if (mine(hookId)) this.#wake(hookId, 'owed');
     for (const hookId of news.asked) if (mine(hookId)) this.#wake(hookId, 'asked');
-    return dropped;
+    if (signed === undefined) return dropped;
+    return Promise.all([signed, dropped]).then(() => undefined);
   }
 
   #wake(hookId: number, what: 'owed' | 'asked'): void {
@@ -261,6 +296,7 @@ export class Engine {
     const hookIds = firstOf(this.#unknown, LANES_A_CLAIM);
     const losses = this.#losses;
     this.#endedMeanwhile.clear();
+    this.#changedMeanwhile.clear();
     const rows = await this.#ports.claims.takeUp(hookIds);
     if (losses !== this.#losses) return;
     const byHook = new Map(rows.map((row) => [row.hookId, row]));
@@ -269,12 +305,14 @@ export class Engine {
       if (this.#endedMeanwhile.has(hookId)) continue;
       this.#unknown.delete(hookId);
       const row = byHook.get(hookId);
-      if (row !== undefined) this.#addLane(new Lane(row, this.#ports.clock.now()));
+      if (row !== undefined) this.#addLane(row);
     }
     if (this.#lanes.size > MOST_LANES) await this.#letGo((lane) => lane.isIdle);
   }
 
-  #addLane(lane: Lane): void {
+  #addLane(row: LaneRow): void {
+    const lane = new Lane(row, this.#ports.clock.now());
+    if (this.#changedMeanwhile.has(lane.hookId)) lane.signAnew();
     this.#lanes.set(lane.hookId, lane);
     this.#ready.add(lane);
     this.#wakeWhenDue(lane, this.#ports.clock.now());
@@ -303,6 +341,7 @@ export class Engine {
     if (lane.ended) return;
     lane.isBeingRead = true;
     try {
+      if (lane.secretsAreOld) await this.#readSecrets(lane);
       if (lane.moreAsked) await this.#readAsked(lane);
       if (lane.isEmpty && lane.mayBegin(this.#ports.clock.now())) await this.#readAhead(lane);
     } finally {
@@ -326,6 +365,15 @@ export class Engine {
     const row = lane.nextAsked(now) ?? lane.next(now);
     if (row !== undefined) this.#begin(lane, row);
     return row !== undefined || lane.isUnread(now);
+  }
+
+  async #readSecrets(lane: Lane): Promise<void> {
+    // Before they are read: what changes meanwhile may not be what comes back.
+    lane.secretsAreOld = false;
+    lane.secrets = await findSecrets(this.#ports.store.read, lane.hookId).catch((error: unknown) => {
+      lane.secretsAreOld = true;
+      throw error;
+    });
   }
 
   async #readAsked(lane: Lane): Promise<void> {
@@ -365,10 +413,13 @@ export class Engine {
     const flight = lane.begin(row, clock.now());
     this.#inFlight += 1;
     this.#shares.take(lane.accountId);
+    const deliveryId = String(row.deliveryId);
+    const body = JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) });
     const order = {
       target: lane.target,
-      body: JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) }),
-      deliveryId: String(row.deliveryId),
+      body,
+      deliveryId,
+      signature: signatureOf(lane.secrets, { id: deliveryId, body, now: flight.beganAt }),
       deadlineMs: attemptTimeoutMs,
       signal: flight.signal,
       onDialled: () => {
@@ -470,7 +521,7 @@ export class Engine {
     while (this.#settling.length > 0) {
       const batch = this.#settling.slice(0, LARGEST_SETTLEMENT);
       try {
-        const fenced = await settle(this.#ports.store, batch, this.#ports.clock.now());
+        const fenced = await settle(this.#ports.store, batch, this.#ports.clock.now(), this.#ports.notices);
         this.#settling.splice(0, batch.length);
         for (const one of batch) this.#isWritten(one);
         for (const one of fenced) this.#hasChanged(one);

@@ -23,6 +23,7 @@ const fresh: LaneRow = {
   dueAt: null,
   retryDeliveryId: null,
   lastOutcome: '',
+  secrets: [],
 };
 
 /** Delivery 11 stands at position 1, and so on. */

@@ -1,5 +1,6 @@
 import type { Verdict } from './policy.ts';
 import type { LaneRow, OwedRow, Settlement } from './queue.ts';
+import type { Secret } from './signature.ts';
 
 /** The most attempts that a healthy lane has in flight; it begins with one and earns the others by its 200s (C22). */
 const WIDEST_WINDOW = 8;
@@ -81,6 +82,10 @@ export class Lane {
   askedUpTo = 0;
   /** The delivery that failed before a restart, to be read first (C18). */
   retryToRead: number | null;
+  /** What its notifications are signed by (X8). */
+  secrets: readonly Secret[];
+  /** They have changed: nothing begins before they are read anew. */
+  secretsAreOld = false;
 
   /** Read and not begun yet, in the order in which they will be. */
   readonly #waiting: OwedRow[] = [];
@@ -112,6 +117,7 @@ export class Lane {
     this.#retryDeliveryId = row.retryDeliveryId;
     this.retryToRead = row.retryDeliveryId;
     this.#lastOutcome = row.lastOutcome;
+    this.secrets = row.secrets;
   }
 
   get failures(): number {
@@ -165,13 +171,14 @@ export class Lane {
 
   /** Whether one more of what is owed may begin. */
   mayBegin(now: number): boolean {
-    if (this.#ended || this.waitMs(now) > 0 || this.isAhead) return false;
+    if (this.#ended || this.secretsAreOld || this.waitMs(now) > 0 || this.isAhead) return false;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#window);
   }
 
   /** Whether reading more may bring something that can begin now. */
   isUnread(now: number): boolean {
-    return !this.#ended && (this.moreAsked || (this.isEmpty && this.more && this.mayBegin(now)));
+    if (this.#ended) return false;
+    return this.secretsAreOld || this.moreAsked || (this.isEmpty && this.more && this.mayBegin(now));
   }
 
   /** Whether more has to be read before one more can begin. */
@@ -196,7 +203,7 @@ export class Lane {
 
   /** What was asked for and may begin now: beside what is in flight, but on a failing lane alone (C22). */
   nextAsked(now: number): OwedRow | undefined {
-    if (this.#ended || now < this.#pausedUntil) return undefined;
+    if (this.#ended || this.secretsAreOld || now < this.#pausedUntil) return undefined;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : WIDEST_WINDOW) ? this.#take(this.#asked) : undefined;
   }
 
@@ -245,6 +252,16 @@ export class Lane {
   end(): void {
     this.#ended = true;
     this.forget();
+    this.#abortUnsent();
+  }
+
+  /** What signs has changed: nothing begins before it is read, and what has not gone out yet begins anew (X8). */
+  signAnew(): void {
+    this.secretsAreOld = true;
+    this.#abortUnsent();
+  }
+
+  #abortUnsent(): void {
     for (const flight of this.#inFlight.values()) flight.abortUnsent();
   }
 

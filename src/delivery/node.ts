@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { News, Sessions, Store, Tx } from '../store/store.ts';
 import { version } from '../version.ts';
-import type { ClaimListeners, Claims, Held } from './claims.ts';
+import type { ClaimListeners, Claims, Held, Holder } from './claims.ts';
 import { claim, type LaneRow, lanesWithWork, type Work } from './queue.ts';
 
 /** How often a node says that it lives, and looks at the others. */
@@ -46,7 +46,7 @@ export type NodePorts = {
  * that is taken away by the others, and its lanes are free. No clock is compared with another: each measures by its own
  * how long a number has not changed.
  */
-export class Node implements Claims {
+export class Node implements Claims, Holder {
   readonly pollMs = POLL_MS;
   readonly shares = true;
   readonly #ports: NodePorts;
@@ -66,8 +66,8 @@ export class Node implements Claims {
 
   constructor(ports: NodePorts) {
     this.#ports = ports;
-    // C13, C23: whoever ends a hook waits until the node that has its lane has let go of it.
-    ports.store.onCommitted((news) => this.#whenLetGo(news));
+    // C13, C23, X8: whoever ends a hook, or changes what it is signed by, waits until the node that has its lane has heard.
+    ports.store.onCommitted((news) => this.#whenHeard(news));
   }
 
   async start(listeners: ClaimListeners): Promise<void> {
@@ -86,6 +86,14 @@ export class Node implements Claims {
   mayBegin(): boolean {
     const { beats } = this.#ports;
     return !this.#leaving && beats.monotonic() < this.#freshUntil && beats.now() < this.#freshUntilWall;
+  }
+
+  get nodeId(): number {
+    return this.#nodeId;
+  }
+
+  isFree(owner: Expression<number>): Expression<SqlBool> {
+    return isFreeFor(this.#nodeId, owner);
   }
 
   async takeUp(hookIds: readonly number[]): Promise<LaneRow[]> {
@@ -113,6 +121,18 @@ export class Node implements Claims {
       );
       await Promise.all(letGo);
     });
+  }
+
+  async heard(hookIds: readonly number[]): Promise<void> {
+    const nodeId = this.#nodeId;
+    await this.#ports.store.write(({ queries }) =>
+      queries
+        .updateTable('hooks')
+        .set({ unheard: 0 })
+        .where('hook_id', 'in', hookIds)
+        .where('lease_owner', '=', nodeId)
+        .execute(),
+    );
   }
 
   findWork(after: number): Promise<Work> {
@@ -167,7 +187,7 @@ export class Node implements Claims {
     const nodeId = this.#nodeId;
     const [sentAt, sentAtWall] = [beats.monotonic(), beats.now()];
     const { queries } = sessions;
-    const [own, others, held, ended] = await Promise.all([
+    const [own, others, held, unheard] = await Promise.all([
       queries
         .updateTable('nodes')
         .set({ beat: sql<number>`beat + 1` })
@@ -178,9 +198,9 @@ export class Node implements Claims {
       sessions.held(),
       queries
         .selectFrom('hooks')
-        .select(['hook_id'])
+        .select(['hook_id', 'date_ended'])
         .where('lease_owner', '=', nodeId)
-        .where('date_ended', 'is not', null)
+        .where(isUnheard)
         .execute(),
     ]);
     if (own.length === 0) return this.#wasTakenAway();
@@ -188,9 +208,17 @@ export class Node implements Claims {
     const wasFresh = this.mayBegin();
     this.#freshUntil = sentAt + FRESH_MS;
     this.#freshUntilWall = sentAtWall + FRESH_MS;
-    if (ended.length > 0) this.#listeners?.onLost(ended.map((row) => row.hook_id));
+    this.#hear(unheard);
     if (!wasFresh) this.#listeners?.onMayBegin();
     this.#lookAtOthers(others, held);
+  }
+
+  /** What no news has told of, or not yet. */
+  #hear(unheard: readonly { hook_id: number; date_ended: number | null }[]): void {
+    const ended = unheard.filter((row) => row.date_ended !== null);
+    const changed = unheard.filter((row) => row.date_ended === null);
+    if (ended.length > 0) this.#listeners?.onLost(ended.map((row) => row.hook_id));
+    if (changed.length > 0) this.#listeners?.onChanged(changed.map((row) => row.hook_id));
   }
 
   /** The others thought it dead: it has nothing any more, and begins anew. */
@@ -257,14 +285,14 @@ export class Node implements Claims {
     return freed.length;
   }
 
-  /** Resolves when no other node can begin an attempt on hooks that have ended here. */
-  async #whenLetGo({ ended, from }: News): Promise<void> {
-    if (ended.size === 0 || from !== 'here') return;
-    for (const some of chunks([...ended.keys()])) await this.#whenAllLetGo(some);
+  /** Resolves when no other node can begin an attempt on hooks that have ended here, or as they were before a change. */
+  async #whenHeard({ ended, changed, from }: News): Promise<void> {
+    if (ended.size + changed.size === 0 || from !== 'here') return;
+    for (const some of chunks([...ended.keys(), ...changed])) await this.#whenAllHeard(some);
   }
 
-  /** What cannot be asked now is asked again: the end is committed, and its answer must not come too soon. */
-  async #whenAllLetGo(hookIds: readonly number[]): Promise<void> {
+  /** What cannot be asked now is asked again: it is committed, and its answer must not come too soon. */
+  async #whenAllHeard(hookIds: readonly number[]): Promise<void> {
     const { store, beats } = this.#ports;
     const held = () =>
       store.read
@@ -272,7 +300,7 @@ export class Node implements Claims {
         .innerJoin('nodes', 'nodes.node_id', 'hooks.lease_owner')
         .select('hooks.hook_id')
         .where('hooks.hook_id', 'in', hookIds)
-        .where('hooks.date_ended', 'is not', null)
+        .where(isUnheard)
         .where('nodes.node_id', '<>', this.#nodeId)
         .execute()
         .catch(() => hookIds);
@@ -285,8 +313,15 @@ function* chunks(hookIds: readonly number[]): Generator<number[]> {
     yield hookIds.slice(begin, begin + HOOKS_A_QUESTION);
 }
 
+/** Its node has lost the lane, or what it remembers of it, and may not know. */
+const isUnheard = sql<SqlBool>`(hooks.date_ended is not null or hooks.unheard <> 0)`;
+
 /** A lane is free where no node has it, or this one, or one that is gone. */
 function mayTake(nodeId: number): Expression<SqlBool> {
-  return sql<SqlBool>`(hooks.lease_owner in (0, ${nodeId})
-    or not exists (select 1 from nodes where nodes.node_id = hooks.lease_owner))`;
+  return isFreeFor(nodeId, sql.ref<number>('hooks.lease_owner'));
+}
+
+function isFreeFor(nodeId: number, owner: Expression<number>): Expression<SqlBool> {
+  return sql<SqlBool>`(${owner} in (0, ${nodeId})
+    or not exists (select 1 from nodes where nodes.node_id = ${owner}))`;
 }

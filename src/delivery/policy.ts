@@ -10,7 +10,9 @@ const LONGEST_WAIT_MS = 24 * 3_600_000;
 const FIRST_OWN_WAIT_MS = 1_000;
 const LONGEST_OWN_WAIT_MS = 60_000;
 
-export type EndedReason = 'deleted' | 'answered_401' | 'three_failures' | 'user_deleted';
+export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted'] as const;
+
+export type EndedReason = (typeof endedReasons)[number];
 
 /** What is known when an attempt has ended. */
 export type Situation = {

@@ -1,9 +1,12 @@
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import { ENGINE } from '../access.ts';
 import type { Queries, Store, Tx } from '../store/store.ts';
 import type { Hooks } from '../store/tables.ts';
 import { endLanes } from './end.ts';
 import type { DeliveryKind } from './kinds.ts';
+import { FAILURES_TOLD, type Notices } from './notices.ts';
 import type { EndedReason } from './policy.ts';
+import { readSecrets, type Secret } from './signature.ts';
 
 /** A lane as the database knows it: a live hook, and where its state machine stands. */
 export type LaneRow = {
@@ -18,6 +21,8 @@ export type LaneRow = {
   /** While the lane is failing: the delivery that failed first and is tried again (C18). */
   readonly retryDeliveryId: number | null;
   readonly lastOutcome: string;
+  /** What its notifications are signed by, newest first; none where they are not signed (X8). */
+  readonly secrets: readonly Secret[];
 };
 
 /** One delivery that is still to be told. */
@@ -69,6 +74,7 @@ const laneColumns = [
   'due_at',
   'retry_delivery_id',
   'last_outcome',
+  'secrets',
 ] as const;
 
 type LaneColumns = Pick<Selectable<Hooks>, (typeof laneColumns)[number]>;
@@ -83,6 +89,7 @@ function laneRow(row: LaneColumns): LaneRow {
     dueAt: row.due_at,
     retryDeliveryId: row.retry_delivery_id,
     lastOutcome: row.last_outcome,
+    secrets: readSecrets(row.secrets),
   };
 }
 
@@ -106,13 +113,19 @@ export async function claim(
 ): Promise<LaneRow[]> {
   const rows = await queries
     .updateTable('hooks')
-    .set({ lease_owner: nodeId, generation: sql<number>`generation + 1` })
+    .set({ lease_owner: nodeId, generation: sql<number>`generation + 1`, unheard: 0 })
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
     .where(mayTake)
     .returning(laneColumns)
     .execute();
   return rows.map(laneRow);
+}
+
+/** What notifications of a hook are signed by, as it stands now. */
+export async function findSecrets(read: Queries, hookId: number): Promise<readonly Secret[]> {
+  const row = await read.selectFrom('hooks').select('secrets').where('hook_id', '=', hookId).executeTakeFirst();
+  return readSecrets(row?.secrets ?? null);
 }
 
 /** Hooks with work: some of those that are owed something, and where the rest begins; those that were asked for something. */
@@ -231,7 +244,12 @@ export async function askedFor(read: Queries, hookId: number, afterAsk: number, 
  *
  * @returns what was fenced
  */
-export async function settle(store: Store, settlements: readonly Settlement[], now: number): Promise<Settlement[]> {
+export async function settle(
+  store: Store,
+  settlements: readonly Settlement[],
+  now: number,
+  notices: Notices,
+): Promise<Settlement[]> {
   return store.write(async (tx) => {
     const current = await currentGenerations(tx, [...new Set(settlements.map((one) => one.hookId))]);
     await insertAttempts(
@@ -263,11 +281,22 @@ export async function settle(store: Store, settlements: readonly Settlement[], n
       valid.flatMap((one) => one.asks),
     );
     await updateLanes(tx.queries, valid);
+    await notices(
+      tx,
+      'failing',
+      valid.filter(isToldFailing).map((one) => one.hookId),
+      now,
+    );
     for (const one of valid) {
-      if (one.ended !== undefined) await endLanes(tx, [one.hookId], one.ended, now);
+      if (one.ended !== undefined) await endLanes(tx, [one.hookId], { reason: one.ended, now, by: ENGINE, notices });
     }
     return settlements.filter((one) => !valid.includes(one));
   });
+}
+
+/** X10: at this very failure the owner is told, and not again before the next 200. */
+function isToldFailing({ attempt, lane }: Settlement): boolean {
+  return attempt.counted && lane?.failures === FAILURES_TOLD;
 }
 
 /** What was made on a lane that lives on as another one, taken up by another node or restored, counts nothing (X3). */

@@ -12,6 +12,7 @@ import { AccountWrite } from '../store/account.ts';
 import type { Store } from '../store/store.ts';
 import { soleClaims } from './claims.ts';
 import { Engine } from './engine.ts';
+import { noNotices } from './notices.ts';
 import { record } from './record.ts';
 import { askFor } from './revive.ts';
 
@@ -36,6 +37,7 @@ for (const { test, database } of stores) {
         told.push(`${deliveryId}: ${state.status}`);
         return { kind: 'answered', status: state.status, ms: 1 };
       },
+      notices: noNotices,
       log: pino({ level: 'silent' }),
       baseUrl: () => 'http://carillon.test',
       waitsMs: [60_000, 7_200_000],

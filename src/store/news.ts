@@ -7,6 +7,7 @@ export class NewsInTheMaking implements News {
   readonly owed = new Set<number>();
   readonly asked = new Set<number>();
   readonly ended = new Map<number, string>();
+  readonly changed = new Set<number>();
   readonly happened = new Set<number>();
   access = false;
   readonly from: News['from'];
@@ -18,13 +19,14 @@ export class NewsInTheMaking implements News {
   /** What a transaction says to it. */
   readonly announcements: Pick<
     Tx,
-    'announceOwed' | 'announceAsked' | 'announceEnded' | 'announceHappened' | 'announceAccess'
+    'announceOwed' | 'announceAsked' | 'announceEnded' | 'announceChanged' | 'announceHappened' | 'announceAccess'
   > = {
     announceOwed: (hookIds) => addAll(this.owed, hookIds),
     announceAsked: (hookIds) => addAll(this.asked, hookIds),
     announceEnded: (hookIds, reason) => {
       for (const hookId of hookIds) this.ended.set(hookId, reason);
     },
+    announceChanged: (hookIds) => addAll(this.changed, hookIds),
     announceHappened: (accountId) => void this.happened.add(accountId),
     announceAccess: () => {
       this.access = true;

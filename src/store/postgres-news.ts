@@ -27,6 +27,7 @@ type Message = {
   readonly owed?: readonly number[];
   readonly asked?: readonly number[];
   readonly ended?: readonly (readonly [number, string])[];
+  readonly changed?: readonly number[];
   readonly happened?: readonly number[];
   readonly access?: true;
   /** It leaves what is owed to others. */
@@ -121,6 +122,7 @@ export class NodeSession implements Sessions {
     announcements.announceOwed(news.owed);
     announcements.announceAsked(news.asked);
     for (const [hookId, reason] of news.ended) announcements.announceEnded([hookId], reason);
+    announcements.announceChanged(news.changed);
     for (const accountId of news.happened) announcements.announceHappened(accountId);
     if (news.access) announcements.announceAccess();
     this.#sending ??= this.#sendAll();
@@ -166,6 +168,7 @@ export class NodeSession implements Sessions {
     announcements.announceOwed(message.owed ?? []);
     announcements.announceAsked(message.asked ?? []);
     for (const [hookId, reason] of message.ended ?? []) announcements.announceEnded([hookId], reason);
+    announcements.announceChanged(message.changed ?? []);
     for (const accountId of message.happened ?? []) announcements.announceHappened(accountId);
     if (message.access) announcements.announceAccess();
     this.#onNews(news);
@@ -222,17 +225,22 @@ function readMessage(payload: string): Message | undefined {
   }
 }
 
-function isNews({ owed, asked, ended, happened, access }: News): boolean {
-  return owed.size + asked.size + ended.size + happened.size > 0 || access;
+function isNews(news: News): boolean {
+  return countOf(news) > 0 || news.access;
+}
+
+function countOf({ owed, asked, ended, changed, happened }: News): number {
+  return owed.size + asked.size + ended.size + changed.size + happened.size;
 }
 
 function* messagesOf(news: News): Generator<Message> {
-  const { owed, asked, ended, happened, access } = news;
-  if (owed.size + asked.size + ended.size + happened.size <= IDS_A_MESSAGE) {
+  const { owed, asked, ended, changed, happened, access } = news;
+  if (countOf(news) <= IDS_A_MESSAGE) {
     yield {
       owed: [...owed],
       asked: [...asked],
       ended: [...ended],
+      ...(changed.size > 0 ? { changed: [...changed] } : {}),
       happened: [...happened],
       ...(access ? { access } : {}),
     };
@@ -241,6 +249,7 @@ function* messagesOf(news: News): Generator<Message> {
   for (const owed of chunks(news.owed)) yield { owed };
   for (const asked of chunks(news.asked)) yield { asked };
   for (const ended of chunks(news.ended)) yield { ended };
+  for (const changed of chunks(news.changed)) yield { changed };
   for (const happened of chunks(news.happened)) yield { happened };
   if (news.access) yield { access: true };
 }

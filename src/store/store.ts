@@ -13,6 +13,8 @@ export type News = {
   readonly asked: ReadonlySet<number>;
   /** These have ended, each for a reason: nothing may go out to them any more. */
   readonly ended: ReadonlyMap<number, string>;
+  /** What the lanes of these remember has changed: what their notifications are signed by. */
+  readonly changed: ReadonlySet<number>;
   /** Something occurred in these accounts. */
   readonly happened: ReadonlySet<number>;
   /** A key was revoked, or a user changed or deleted: who was let in may not be let in now. */
@@ -27,6 +29,7 @@ export type Tx = {
   announceOwed(hookIds: Iterable<number>): void;
   announceAsked(hookIds: Iterable<number>): void;
   announceEnded(hookIds: Iterable<number>, reason: string): void;
+  announceChanged(hookIds: Iterable<number>): void;
   announceHappened(accountId: number): void;
   announceAccess(): void;
   /**

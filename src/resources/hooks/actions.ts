@@ -3,7 +3,9 @@ import { note } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/end.ts';
 import { explain, type Guard, normaliseTarget } from '../../delivery/guard.ts';
 import { type Kind, permissionFor } from '../../delivery/kinds.ts';
+import type { Notices } from '../../delivery/notices.ts';
 import { askForTest, revive } from '../../delivery/revive.ts';
+import { overlapsUntil, readSecrets } from '../../delivery/signature.ts';
 import { demand } from '../../http/auth.ts';
 import type { Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
@@ -23,7 +25,7 @@ export const LONGEST_JUDGING_MS = 3_000;
 
 type HookRow = Shown<typeof hookFields>;
 
-function shown(row: {
+type Stored = {
   hook_id: number;
   kind: string;
   target: string;
@@ -34,10 +36,19 @@ function shown(row: {
   date_created: number;
   date_ended: number | null;
   ended_reason: string;
-}): HookRow {
-  const { hook_id: id, kind: event, target: target_url, due_at: next_attempt_at, ...rest } = row;
+  secrets: string | null;
+};
+
+function shown(row: Stored, now: number): HookRow {
+  const { hook_id: id, kind: event, target: target_url, due_at: next_attempt_at, secrets: kept, ...rest } = row;
   const alive = row.failures > 0 ? 'failing' : 'live';
-  return { ...rest, id, event, target_url, next_attempt_at, state: row.date_ended === null ? alive : 'ended' };
+  const secrets = readSecrets(kept);
+  return {
+    ...{ ...rest, id, event, target_url, next_attempt_at, state: row.date_ended === null ? alive : 'ended' },
+    signed: secrets.length > 0,
+    secret_created: secrets[0]?.since ?? null,
+    secret_previous_until: overlapsUntil(secrets, now),
+  };
 }
 
 /** X1. */
@@ -55,11 +66,11 @@ export async function listHooks(
     conditionsOf(hookFilters, filters),
     paging,
   );
-  return { ...page, rows: page.rows.map(shown) };
+  return { ...page, rows: page.rows.map((row) => shown(row, view.now)) };
 }
 
 /** A hook of the account that is the caller's, or any for an admin; another user's is 401 (C13). */
-async function findReachable(view: AccountView, caller: Caller, hookId: number) {
+export async function findReachable(view: AccountView, caller: Caller, hookId: number) {
   const row = await view.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row !== undefined && row.user_id !== caller.userId && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'This hook belongs to another user.' });
@@ -70,7 +81,7 @@ async function findReachable(view: AccountView, caller: Caller, hookId: number) 
 export async function getHook(view: AccountView, caller: Caller, hookId: number): Promise<HookRow> {
   const row = await findReachable(view, caller, hookId);
   if (row === undefined) throw notFound();
-  return shown(row);
+  return shown(row, view.now);
 }
 
 /**
@@ -123,12 +134,17 @@ async function takeTarget(write: AccountWrite, target: string, hookId: number): 
   if (taken === undefined) throw new Problem('target_taken');
 }
 
-/** C13. */
-export async function unsubscribe(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
+/** C13. Whose hook an admin has ended is told so (X10). */
+export async function unsubscribe(
+  write: AccountWrite,
+  caller: Caller,
+  hookId: number,
+  notices: Notices,
+): Promise<void> {
   const row = await findReachable(write, caller, hookId);
   if (row === undefined || row.date_ended !== null) throw notFound();
   // It may have ended by itself since it was read.
-  if ((await endHooks(write, [hookId], 'deleted')).length === 0) throw notFound();
+  if ((await endHooks(write, [hookId], 'deleted', notices)).length === 0) throw notFound();
 }
 
 /** X1: live again under its id, and told what it missed. */

@@ -1,4 +1,5 @@
 import type { Guard } from '../../delivery/guard.ts';
+import { type Notices, noNotices } from '../../delivery/notices.ts';
 import { creation } from '../../http/body.ts';
 import { ask, list, one, type Route, remove } from '../../http/route.ts';
 import type { Log } from '../../log.ts';
@@ -6,9 +7,9 @@ import { deliveryFields } from '../deliveries/schema.ts';
 import { getHook, listHooks, mustBeAllowed, restore, subscribe, test, unsubscribe } from './actions.ts';
 import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSchema } from './schema.ts';
 
-export type HookPorts = { guard: Guard; log: Log; baseUrl: () => string };
+export type HookPorts = { guard: Guard; log: Log; baseUrl: () => string; notices?: Notices };
 
-export function hookRoutes({ guard, log, baseUrl }: HookPorts): readonly Route[] {
+export function hookRoutes({ guard, log, baseUrl, notices = noNotices }: HookPorts): readonly Route[] {
   const input = creation(hookInputFields);
   return [
     list({
@@ -54,7 +55,7 @@ export function hookRoutes({ guard, log, baseUrl }: HookPorts): readonly Route[]
       says: 'Unsubscribes. After the answer no new attempt begins.',
       permission: 'hooks:write',
       records: [],
-      call: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id),
+      call: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id, notices),
     }),
     ask({
       path: '/hooks/{hook_id}/restore',

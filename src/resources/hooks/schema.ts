@@ -1,22 +1,35 @@
 import { parseTarget } from '../../delivery/guard.ts';
 import { hookKinds, isHookKind, type Kind } from '../../delivery/kinds.ts';
-import { type Field, key, shownId, shownMoment, shownNumber, shownText } from '../../http/fields.ts';
+import { endedReasons } from '../../delivery/policy.ts';
+import {
+  type Field,
+  key,
+  shownFlag,
+  shownId,
+  shownMoment,
+  shownNumber,
+  shownText,
+  shownWord,
+} from '../../http/fields.ts';
 import { idParameter } from '../../http/query.ts';
 import { condition, wordFilter } from '../filters.ts';
 
 /** A hook, as its owner sees it (X1). */
 export const hookFields = {
   id: key('Identifier of the hook.'),
-  event: shownText('The kind it is told of.'),
+  event: shownWord('The kind it is told of.', hookKinds),
   target_url: shownText('The address that is notified.'),
   user_id: shownId('Whose hook it is.'),
-  state: shownText('live, failing (between a failure and the next 200), or ended.'),
+  state: shownWord('live, failing (between a failure and the next 200), or ended.', ['live', 'failing', 'ended']),
   failures: shownNumber('Failures in a row; the third ends the hook.'),
   next_attempt_at: shownMoment('While it is failing: when it is tried again, UTC.'),
   last_outcome: shownText('What the last attempt came to: a status, or one word. Empty before the first.'),
   date_created: shownMoment('When it was created, UTC.'),
   date_ended: shownMoment('When it ended, UTC.'),
-  ended_reason: shownText('Why it ended: deleted, answered_401, three_failures or user_deleted. Empty while it lives.'),
+  ended_reason: shownWord('Why it ended. Empty while it lives.', ['', ...endedReasons]),
+  signed: shownFlag('Its notifications are signed.'),
+  secret_created: shownMoment('Since when its newest secret signs, UTC.'),
+  secret_previous_until: shownMoment('Until when the secret before it signs, too, UTC.'),
 };
 
 const targetUrl: Field<string, 'written'> = {
