@@ -1,3 +1,4 @@
+import type { ComponentProps } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { client } from '../../client.ts';
 import { today } from '../../days.ts';
@@ -48,7 +49,7 @@ const VIEWS = [
 type View = (typeof VIEWS)[number]['value'];
 
 /** What stands above the calendar. */
-type Open = { readonly draft: Draft } | { readonly day: Day } | 'help' | undefined;
+type Open = { readonly draft: Draft } | { readonly day: Day } | 'help' | 'exchange' | undefined;
 
 const DAY_S = 86_400;
 const NARROW = '(max-width: 760px)';
@@ -140,6 +141,7 @@ export default function Calendar() {
             <Button icon="chevron" label={`Next ${view === 'list' ? 'month' : view}`} onClick={() => step(1)} />
           </span>
           <Choice label="View" value={view} options={VIEWS} onChange={(other) => show(cursor, other)} />
+          <Button icon="send" label="Subscribe or import" onClick={() => setOpen('exchange')} />
           <Button look="primary" icon="plus" onClick={() => makeOn(cursor)}>
             New event
           </Button>
@@ -163,6 +165,7 @@ export default function Calendar() {
         )}
       </div>
       {open === 'help' && <Help onClose={() => setOpen(undefined)} />}
+      {open === 'exchange' && <Exchange projects={[...projects.values()]} onClose={() => setOpen(undefined)} />}
       {typeof open === 'object' && 'draft' in open && (
         <EventDialog
           draft={open.draft}
@@ -183,6 +186,12 @@ export default function Calendar() {
       )}
     </Page>
   );
+}
+
+/** Comes when somebody asks for it. */
+function Exchange(props: ComponentProps<typeof import('./exchange.tsx').default>) {
+  const { data } = useLoaded(() => import('./exchange.tsx'), []);
+  return data === undefined ? null : <data.default {...props} />;
 }
 
 /** Asks for what is shown, keeps it as it is, and knows the projects. */

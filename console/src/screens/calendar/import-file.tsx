@@ -1,0 +1,87 @@
+import { useId, useState } from 'preact/hooks';
+import type { ImportReport } from '../../../../src/sdk/imports.ts';
+import type { Project } from '../../../../src/sdk/projects.ts';
+import { client } from '../../client.ts';
+import { Button } from '../../design/button.tsx';
+import { Check, Select } from '../../design/field.tsx';
+import { Note, Progress } from '../../design/state.tsx';
+import { useSubmission } from '../../load.ts';
+import { windows } from './doing.ts';
+import { ownZone } from './own-zone.ts';
+
+/** Brings an .ics file in, and says what came of it. */
+export function ImportFile({ projects }: { readonly projects: readonly Project[] }) {
+  const id = useId();
+  const [file, setFile] = useState<File>();
+  const [projectId, setProjectId] = useState('0');
+  const [isSilent, setIsSilent] = useState(false);
+  const [report, setReport] = useState<ImportReport>();
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    setReport(undefined);
+    const ics = (await file?.text()) ?? '';
+    setReport(await client.events.import({ ics, project_id: projectId, time_zone: ownZone(), silent: isSilent }));
+    await windows.reload();
+  });
+  const wrong = fault ?? faults.ics ?? faults.project_id;
+  return (
+    <form class="stack" onSubmit={submit}>
+      <p class="soft">A file that another calendar has exported. A second time it makes nothing twice.</p>
+      {wrong !== undefined && <Note tone="bad">{wrong}</Note>}
+      <div class="pair">
+        <div class="field">
+          <label for={id}>The file</label>
+          <input
+            id={id}
+            class="input"
+            type="file"
+            accept=".ics,text/calendar"
+            required
+            onChange={(event) => setFile(event.currentTarget.files?.[0])}
+          />
+        </div>
+        <Select
+          label="Project of what is new"
+          value={projectId}
+          options={[
+            { value: '0', text: 'None' },
+            ...projects.map(({ project_id, project_name }) => ({ value: project_id, text: project_name })),
+          ]}
+          onChange={setProjectId}
+        />
+      </div>
+      <Check label="Tell no hook" checked={isSilent} onChange={setIsSilent} />
+      {isBusy && <Progress label="Bringing the file in" />}
+      {report !== undefined && <Report report={report} />}
+      <div class="ends">
+        <Button look="primary" type="submit" disabled={isBusy || file === undefined}>
+          {isBusy ? 'Importing…' : 'Import'}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+function Report({ report }: { readonly report: ImportReport }) {
+  const { created, changed, unchanged, deleted, dropped } = report;
+  return (
+    <div role="status">
+      <Note tone="good">
+        {`${created} created, ${changed} changed, ${unchanged} as before, ${deleted} deleted here and left so.`}
+      </Note>
+      {dropped.length > 0 && (
+        <details>
+          <summary>What was left out</summary>
+          <ul>
+            {dropped.map(({ what, reason, says, count, examples }) => (
+              <li key={`${reason} ${what}`}>
+                {`${count} × ${what}. ${says}`}
+                <br />
+                <span class="small soft">{examples.join(' · ')}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,2 @@
+/** The zone of whoever sits there. */
+export const ownZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -1,0 +1,116 @@
+import { useState } from 'preact/hooks';
+import type { Calendar, MadeCalendar } from '../../../../src/sdk/calendars.ts';
+import type { Project } from '../../../../src/sdk/projects.ts';
+import { client } from '../../client.ts';
+import { Code } from '../../design/api-call.tsx';
+import { Button } from '../../design/button.tsx';
+import { Select, TextField } from '../../design/field.tsx';
+import { Note } from '../../design/state.tsx';
+import { all, attempt, useLoaded, useSubmission } from '../../load.ts';
+import { Moment } from '../../moments.tsx';
+import { me } from '../../session.ts';
+import { ownZone } from './own-zone.ts';
+
+type Projects = { readonly projects: readonly Project[] };
+
+/** Addresses for calendar programs: a new one, shown once, and those that there are. */
+export function Subscribe({ projects, onSecret }: Projects & { readonly onSecret: (isShown: boolean) => void }) {
+  const user_id = me().user.user_id;
+  const calendars = useLoaded((signal) => all(client.calendars.each({ user_id }, { signal })), []);
+  const [made, setMade] = useState<MadeCalendar>();
+  const show = (calendar: MadeCalendar | undefined) => {
+    setMade(calendar);
+    onSecret(calendar !== undefined);
+  };
+  const shown = calendars.data ?? [];
+  const revoke = async ({ id }: Calendar) => {
+    await attempt(() => client.calendars.revoke(id));
+    if (made?.id === id) show(undefined);
+    calendars.reload();
+  };
+  return (
+    <>
+      <p class="soft">
+        Google Calendar, Apple Calendar, Outlook and others show what is here, read-only, and ask for it again by
+        themselves.
+      </p>
+      {made === undefined ? (
+        <MakeForm
+          projects={projects}
+          onMade={(calendar) => {
+            show(calendar);
+            calendars.reload();
+          }}
+        />
+      ) : (
+        <div class="stack">
+          <Note tone="warn">
+            Copy it now. It is shown this once, and whoever has it reads the calendar without signing in.
+          </Note>
+          <Code label="The address" text={made.url} />
+          <Button onClick={() => show(undefined)}>I have copied it</Button>
+        </div>
+      )}
+      {calendars.fault !== undefined && <Note tone="bad">{calendars.fault}</Note>}
+      {shown.length > 0 && (
+        <ul class="card list" aria-label="Addresses">
+          {shown.map((calendar) => (
+            <li key={calendar.id} class="row spread">
+              <span>
+                {calendar.label || 'Without a name'} <span class="small soft">{scopeOf(calendar, projects)}</span>
+                <br />
+                <span class="small soft">
+                  Last asked for: <Moment at={calendar.last_fetched} />
+                </span>
+              </span>
+              <Button look="danger" onClick={() => void revoke(calendar)}>
+                Revoke
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function scopeOf({ scope, project_id }: Calendar, projects: readonly Project[]): string {
+  if (scope !== 'project') return scope === 'own' ? 'what concerns you' : 'everything';
+  return projects.find((project) => project.project_id === project_id)?.project_name ?? 'a project';
+}
+
+function MakeForm({ projects, onMade }: Projects & { readonly onMade: (calendar: MadeCalendar) => void }) {
+  const [label, setLabel] = useState('');
+  const [what, setWhat] = useState('own');
+  const options = [
+    { value: 'own', text: 'What concerns me' },
+    { value: 'account', text: 'Everything' },
+    ...projects.map(({ project_id, project_name }) => ({ value: project_id, text: project_name })),
+  ];
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    const isProject = what !== 'own' && what !== 'account';
+    const scope = isProject ? ({ scope: 'project', project_id: what } as const) : ({ scope: what } as const);
+    onMade(await client.calendars.create({ label, time_zone: ownZone(), ...scope }));
+  });
+  return (
+    <form class="stack" onSubmit={submit}>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      <div class="pair">
+        <Select label="What it shows" value={what} options={options} onChange={setWhat} fault={faults.project_id} />
+        <TextField
+          label="What it is for"
+          placeholder="My telephone"
+          value={label}
+          onInput={setLabel}
+          maxLength={255}
+          fault={faults.label}
+        />
+      </div>
+      <div class="ends">
+        <Button look="primary" type="submit" disabled={isBusy}>
+          Make an address
+        </Button>
+      </div>
+    </form>
+  );
+}

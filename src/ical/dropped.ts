@@ -1,0 +1,59 @@
+/** Why something in a file is not here afterwards. */
+export const reasons = {
+  not_an_event: 'Only events are brought in.',
+  no_field: 'An event has no field for it.',
+  unreadable: 'It cannot be read.',
+  no_start: 'It has no beginning.',
+  out_of_range: 'It is not within the years 1 to 9999.',
+  cancelled: 'It is cancelled.',
+  replaced: 'The file has another version of it.',
+  own: 'It comes from this account, and is here.',
+  repeated_before: 'It repeats, and this was more than a year ago.',
+  repeated_after: 'It repeats without an end, or for more than two years to come; what comes then is left out.',
+  repeated_too_often: 'It repeats too often; what comes after a thousand times is left out.',
+  untitled: 'It has no name, and is called Untitled.',
+  shortened: 'Its name is longer than 255 characters, and was cut.',
+} as const satisfies Record<string, string>;
+
+export type Reason = keyof typeof reasons;
+
+/** What was dropped for a reason: what it is (`VTODO`, `LOCATION`), how often, and the first of them. */
+export type Dropped = {
+  readonly what: string;
+  readonly reason: Reason;
+  readonly count: number;
+  readonly examples: readonly string[];
+};
+
+const MOST_EXAMPLES = 5;
+const LONGEST_EXAMPLE = 120;
+
+/** More kinds of things than a file has that was not made to have many. */
+const MOST_ROWS = 200;
+
+/** Gathers what is dropped. */
+export class Drops {
+  readonly #rows = new Map<string, { what: string; reason: Reason; count: number; examples: string[] }>();
+
+  /** @param example where it stands, and what it is */
+  add(what: string, reason: Reason, line: number, example: string): void {
+    const key = `${reason} ${what}`;
+    const row = this.#rows.get(key) ?? { what, reason, count: 0, examples: [] };
+    if (row.count === 0 && this.#rows.size >= MOST_ROWS) return;
+    this.#rows.set(key, row);
+    row.count += 1;
+    if (row.examples.length < MOST_EXAMPLES) row.examples.push(`line ${line}: ${shortened(example, LONGEST_EXAMPLE)}`);
+  }
+
+  get rows(): readonly Dropped[] {
+    const order = Object.keys(reasons);
+    return [...this.#rows.values()].sort(
+      (one, other) => order.indexOf(one.reason) - order.indexOf(other.reason) || other.count - one.count,
+    );
+  }
+}
+
+/** The beginning of a text, in whole characters. */
+export function shortened(text: string, most: number): string {
+  return text.length <= most ? text : [...text].slice(0, most).join('');
+}

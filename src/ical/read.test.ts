@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Dropped } from './dropped.ts';
+import { CalendarFault } from './lines.ts';
+import { type ReadCalendar, readCalendar } from './read.ts';
+import { readAside } from './reading.ts';
+import type { ReadOptions } from './series.ts';
+
+const OPTIONS: ReadOptions = { zone: undefined, domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
+
+function read(lines: readonly string[], given: Partial<ReadOptions> = {}): ReadCalendar {
+  return readCalendar(lines.join('\r\n'), { ...OPTIONS, ...given }, () => undefined);
+}
+
+const calendar = (...lines: readonly string[]) => ['BEGIN:VCALENDAR', 'VERSION:2.0', ...lines, 'END:VCALENDAR'];
+const event = (...lines: readonly string[]) => ['BEGIN:VEVENT', ...lines, 'END:VEVENT'];
+const spans = ({ events }: ReadCalendar) => events.map(({ start_date, due_date }) => [start_date, due_date]);
+const starts = ({ events }: ReadCalendar) => events.map(({ start_date }) => start_date);
+const why = ({ dropped }: ReadCalendar) => dropped.map(({ reason, what, count }: Dropped) => [reason, what, count]);
+
+/** As Google, Outlook and Apple write theirs, by their habits. */
+const GOOGLE = calendar(
+  'PRODID:-//Google Inc//Google Calendar 70.9054//EN',
+  'METHOD:PUBLISH',
+  'X-WR-CALNAME:Bells',
+  'X-WR-TIMEZONE:Europe/Zurich',
+  ...event(
+    ...['DTSTART:20270131T090000Z', 'DTEND:20270131T103000Z', 'DTSTAMP:20261120T080000Z', 'UID:a1@google.com'],
+    ...[
+      'CREATED:20261101T100000Z',
+      'DESCRIPTION:The <b>plan</b>\\, in',
+      '  two lines',
+      'LAST-MODIFIED:20261101T100000Z',
+    ],
+    ...['LOCATION:', 'SEQUENCE:1', 'STATUS:CONFIRMED', 'SUMMARY:Casting\\, first try', 'TRANSP:OPAQUE'],
+    ...[
+      'BEGIN:VALARM',
+      'ACTION:DISPLAY',
+      'TRIGGER:-P0DT0H30M0S',
+      'DESCRIPTION:This is an event reminder',
+      'END:VALARM',
+    ],
+  ),
+  ...event('DTSTART;VALUE=DATE:20270201', 'DTEND;VALUE=DATE:20270204', 'UID:a2@google.com', 'SUMMARY:Fair'),
+);
+
+const OUTLOOK = calendar(
+  'PRODID:-//Microsoft Corporation//Outlook 16.0 MIMEDIR//EN',
+  ...['BEGIN:VTIMEZONE', 'TZID:W. Europe Standard Time'],
+  ...['BEGIN:STANDARD', 'DTSTART:16011028T030000', 'RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10'],
+  ...['TZOFFSETFROM:+0200', 'TZOFFSETTO:+0100', 'END:STANDARD'],
+  ...['BEGIN:DAYLIGHT', 'DTSTART:16010325T020000', 'RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3'],
+  ...['TZOFFSETFROM:+0100', 'TZOFFSETTO:+0200', 'END:DAYLIGHT', 'END:VTIMEZONE'],
+  ...event(
+    ...['CLASS:PUBLIC', 'UID:040000008200E00074C5B7101A82E008', 'SUMMARY;LANGUAGE=en-us:Weekly'],
+    ...[
+      'DTSTART;TZID="W. Europe Standard Time":20270318T090000',
+      'DTEND;TZID="W. Europe Standard Time":20270318T093000',
+    ],
+    ...['RRULE:FREQ=WEEKLY;UNTIL=20270408T070000Z', 'EXDATE;TZID="W. Europe Standard Time":20270325T090000'],
+    ...['X-MICROSOFT-CDO-BUSYSTATUS:BUSY', 'ORGANIZER;CN="Release Team":mailto:team@acme.test'],
+  ),
+  ...event(
+    ...['UID:allday@outlook', 'SUMMARY:Closed', 'X-MICROSOFT-CDO-ALLDAYEVENT:TRUE'],
+    ...['DTSTART;TZID=W. Europe Standard Time:20270401T000000', 'DTEND;TZID=W. Europe Standard Time:20270402T000000'],
+  ),
+);
+
+const APPLE = calendar(
+  'PRODID:-//Apple Inc.//macOS 15.0//EN',
+  ...event('UID:B7A4', 'DTSTART;TZID=Europe/Zurich:20270131T140000', 'DURATION:PT45M', 'SUMMARY:Tuning'),
+  ...event('UID:B7A5', 'DTSTART:20270131T230000', 'DTEND:20270201T000000', 'SUMMARY:Night'),
+  ...event('UID:B7A6', 'DTSTART;VALUE=DATE:20270131', 'SUMMARY:A day without an end'),
+  ...event('UID:B7A7', 'DTSTART;TZID=Europe/Zurich:20270131T090000', 'SUMMARY:Open'),
+  ...['BEGIN:VTODO', 'UID:T1', 'SUMMARY:Buy bronze', 'END:VTODO'],
+);
+
+test('X9 files as Google, Outlook and Apple write them: times as they are written, UTC in the zone that the file names', () => {
+  const google = read(GOOGLE);
+  assert.equal(google.zone, 'Europe/Zurich');
+  assert.deepEqual(spans(google), [
+    ['2027-01-31 10:00:00', '2027-01-31 11:30:00'],
+    ['2027-02-01 00:00:00', '2027-02-03 00:00:00'],
+  ]);
+  assert.deepEqual(
+    google.events.map(({ event_name }) => event_name),
+    ['Casting, first try', 'Fair'],
+  );
+  assert.deepEqual(why(google), [
+    ['no_field', 'DESCRIPTION', 1],
+    ['no_field', 'LOCATION', 1],
+    ['no_field', 'TRANSP', 1],
+    ['no_field', 'VALARM', 1],
+  ]);
+  assert.deepEqual(google.dropped[0]?.examples, ['line 7: Casting, first try']);
+
+  assert.deepEqual(spans(read(OUTLOOK)), [
+    ['2027-03-18 09:00:00', '2027-03-18 09:30:00'],
+    // Summer time has begun, and its last time, which UNTIL names in UTC, is still at nine.
+    ['2027-04-01 09:00:00', '2027-04-01 09:30:00'],
+    ['2027-04-08 09:00:00', '2027-04-08 09:30:00'],
+    ['2027-04-01 00:00:00', '2027-04-01 00:00:00'],
+  ]);
+
+  const apple = read(APPLE);
+  assert.deepEqual(spans(apple), [
+    ['2027-01-31 14:00:00', '2027-01-31 14:45:00'],
+    ['2027-01-31 23:00:00', '2027-01-31 23:59:59'],
+    ['2027-01-31 00:00:00', '2027-01-31 00:00:00'],
+    ['2027-01-31 09:00:00', '2027-01-31 00:00:00'],
+  ]);
+  assert.deepEqual(why(apple), [['not_an_event', 'VTODO', 1]]);
+  assert.deepEqual(apple.dropped[0]?.examples, ['line 26: Buy bronze']);
+});
+
+test('X9 UTC is told in the zone that is asked for before the one of the file, and in UTC where nobody names one', () => {
+  const utc = event('UID:1', 'DTSTART:20270701T220000Z', 'DTEND:20270701T230000Z', 'SUMMARY:x');
+  assert.deepEqual(starts(read(calendar(...utc))), ['2027-07-01 22:00:00']);
+  assert.deepEqual(starts(read(calendar('X-WR-TIMEZONE:America/New_York', ...utc))), ['2027-07-01 18:00:00']);
+  const asked = read(calendar('X-WR-TIMEZONE:America/New_York', ...utc), { zone: 'Europe/Zurich' });
+  assert.deepEqual(spans(asked), [['2027-07-02 00:00:00', '2027-07-02 01:00:00']]);
+  // An hour that there is twice, and one that there is not: as they are written.
+  const twice = event('UID:2', 'DTSTART;TZID=Europe/Zurich:20271031T023000', 'SUMMARY:x');
+  const never = event('UID:3', 'DTSTART;TZID=Europe/Zurich:20270328T023000', 'SUMMARY:x');
+  assert.deepEqual(starts(read(calendar(...twice, ...never))), ['2027-10-31 02:30:00', '2027-03-28 02:30:00']);
+  // It leaves in one zone and arrives in another: its end is told where it began.
+  const flight = event(
+    ...[
+      'UID:4',
+      'SUMMARY:x',
+      'DTSTART;TZID=Europe/Zurich:20270131T100000',
+      'DTEND;TZID=America/New_York:20270131T130000',
+    ],
+  );
+  assert.deepEqual(spans(read(calendar(...flight))), [['2027-01-31 10:00:00', '2027-01-31 19:00:00']]);
+});
+
+test('X9 what repeats is there at every time of the horizon, with its exceptions, each known by its own day', () => {
+  const weekly = event(
+    'UID:w',
+    'DTSTART;TZID=Europe/Zurich:20270104T090000',
+    'DURATION:PT1H',
+    'SUMMARY:Weekly',
+    'RRULE:FREQ=WEEKLY;COUNT=5',
+    'EXDATE:20270111T080000Z',
+    'RDATE;TZID=Europe/Zurich:20270106T150000',
+  );
+  const moved = event(
+    'UID:w',
+    'RECURRENCE-ID;TZID=Europe/Zurich:20270118T090000',
+    'DTSTART;TZID=Europe/Zurich:20270119T140000',
+    'DURATION:PT2H',
+    'SUMMARY:Moved',
+  );
+  const off = event(
+    'UID:w',
+    'RECURRENCE-ID;TZID=Europe/Zurich:20270125T090000',
+    'DTSTART;TZID=Europe/Zurich:20270125T090000',
+    'STATUS:CANCELLED',
+    'SUMMARY:Off',
+  );
+  const found = read(calendar(...moved, ...weekly, ...off));
+  assert.deepEqual(
+    found.events.map(({ event_name, start_date, due_date }) => [event_name, start_date, due_date]),
+    [
+      ['Weekly', '2027-01-04 09:00:00', '2027-01-04 10:00:00'],
+      ['Weekly', '2027-01-06 15:00:00', '2027-01-06 16:00:00'],
+      ['Moved', '2027-01-19 14:00:00', '2027-01-19 16:00:00'],
+      ['Weekly', '2027-02-01 09:00:00', '2027-02-01 10:00:00'],
+    ],
+  );
+  assert.deepEqual(why(found), [['cancelled', 'VEVENT', 1]]);
+  assert.equal(new Set(found.events.map(({ entryHash }) => entryHash)).size, 4);
+
+  // The same day is the same entry, whatever has become of its hour.
+  const later = read(
+    calendar(...weekly.map((line) => line.replace('T090000', 'T100000').replace('T080000Z', 'T090000Z'))),
+  );
+  assert.equal(later.events[0]?.entryHash, found.events[0]?.entryHash);
+  assert.notEqual(later.events[0]?.contentHash, found.events[0]?.contentHash);
+
+  const onwards = event(
+    'UID:f',
+    'RECURRENCE-ID;RANGE=THISANDFUTURE:20270112T090000',
+    'DTSTART:20270112T110000',
+    'DTEND:20270112T113000',
+    'SUMMARY:Later',
+  );
+  const daily = event(
+    'UID:f',
+    'DTSTART:20270111T090000',
+    'DTEND:20270111T093000',
+    'SUMMARY:Daily',
+    'RRULE:FREQ=DAILY;COUNT=3',
+  );
+  assert.deepEqual(starts(read(calendar(...daily, ...onwards))), [
+    '2027-01-11 09:00:00',
+    '2027-01-12 11:00:00',
+    '2027-01-13 11:00:00',
+  ]);
+});
+
+test('X9 repetitions end at the horizon, and after a thousand; each is said with what is left out', () => {
+  const rule = (uid: string, start: string, text: string) =>
+    event(`UID:${uid}`, `DTSTART:${start}`, `RRULE:${text}`, `SUMMARY:${uid}`);
+  const yearly = read(calendar(...rule('birthday', '20200229T090000', 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1')));
+  assert.deepEqual(starts(yearly), ['2026-02-28 09:00:00', '2027-02-28 09:00:00', '2028-02-29 09:00:00']);
+  assert.deepEqual(why(yearly), [
+    ['repeated_before', 'VEVENT', 6],
+    ['repeated_after', 'VEVENT', 1],
+  ]);
+  const often = read(calendar(...rule('often', '20270101T000000', 'FREQ=SECONDLY')));
+  assert.equal(often.events.length, 1_000);
+  assert.deepEqual(why(often), [['repeated_too_often', 'VEVENT', 1]]);
+  const long = Array.from({ length: 50_001 }, (_, index) => event(`UID:${index}`, 'DTSTART:20270101')).flat();
+  assert.throws(() => read(['BEGIN:VCALENDAR'].concat(long, 'END:VCALENDAR')), {
+    name: 'CalendarFault',
+    message: /beyond 50000 events/,
+  });
+});
+
+test('X9 what cannot be an event is left out by itself, with the reason and its line', () => {
+  const long = `${'n'.repeat(300)}`;
+  const found = read(
+    calendar(
+      ...event('UID:1', 'SUMMARY:No beginning'),
+      ...event('UID:2', 'DTSTART:tomorrow', 'SUMMARY:No time'),
+      ...event('UID:3', 'DTSTART:20270101T090000', 'RRULE:FREQ=SOMETIMES', 'SUMMARY:No rule'),
+      ...event('UID:4', 'DTSTART:20270101T090000', 'STATUS:CANCELLED', 'SUMMARY:Cancelled'),
+      ...event('UID:5', 'DTSTART:20270101T090000', 'SEQUENCE:2', 'SUMMARY:New'),
+      ...event('UID:5', 'DTSTART:20270101T080000', 'SEQUENCE:1', 'SUMMARY:Old'),
+      ...event('UID:event-7@acme.test', 'DTSTART:20270101T090000', 'SUMMARY:Ours'),
+      ...event('UID:event-7@other.test', 'DTSTART:20270101T090000', 'SUMMARY:Theirs'),
+      ...event('UID:6', 'DTSTART:20270101T090000'),
+      ...event('UID:7', 'DTSTART:20270101T090000', `SUMMARY:${long}`),
+      ...event('DTSTART:20270101T090000', 'SUMMARY:Without an identifier'),
+    ),
+  );
+  assert.deepEqual(
+    found.events.map(({ event_name }) => event_name),
+    ['New', 'Theirs', 'Untitled', 'n'.repeat(255), 'Without an identifier'],
+  );
+  assert.match(String(found.dropped[0]?.examples[1]), /^line 7: No time \(.+\)$/);
+  assert.deepEqual(
+    found.dropped.map(({ reason, examples }) => [reason, examples[0]?.split(' (')[0]]),
+    [
+      ['unreadable', 'line 12: No rule'],
+      ['no_start', 'line 3: No beginning'],
+      ['cancelled', 'line 18: Cancelled'],
+      ['replaced', 'line 30: Old'],
+      ['own', 'line 36: Ours'],
+      ['untitled', 'line 46: '],
+      ['shortened', `line 50: ${'n'.repeat(120)}`],
+    ],
+  );
+});
+
+test('X9 what is no calendar is refused with the line at which that shows; lines may end as they like', () => {
+  const faults: [string, number, RegExp][] = [
+    ['hello', 1, /BEGIN:VCALENDAR/],
+    ['\n\nBEGIN:VCARD\nEND:VCARD', 3, /BEGIN:VCALENDAR/],
+    ['BEGIN:VCALENDAR\nVERSION:2.0', 1, /does not end/],
+    ['BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR', 3, /ends VCALENDAR, and VEVENT has begun in line 2/],
+    ['BEGIN:VCALENDAR\nEND:VCALENDAR\nEND:VCALENDAR', 3, /nothing has begun/],
+    ['BEGIN:VCALENDAR\nwhat is this\nEND:VCALENDAR', 2, /no property/],
+    [`${'BEGIN:VCALENDAR\n'.repeat(20)}`, 10, /too many others/],
+  ];
+  for (const [text, line, message] of faults) {
+    assert.throws(
+      () => readCalendar(text, OPTIONS, () => undefined),
+      (error) => error instanceof CalendarFault && error.line === line && message.test(error.message),
+      text,
+    );
+  }
+  for (const ending of ['\r\n', '\n', '\r']) {
+    const text = `\ufeff${calendar(...event('UID:1', 'DTSTART:20270101T09', ' 0000', 'SUMMARY:x')).join(ending)}${ending}`;
+    assert.deepEqual(starts(readCalendar(text, OPTIONS, () => undefined)), ['2027-01-01 09:00:00']);
+  }
+});
+
+test('X9 a rule that never comes to an end is ended with its line, and the next file is read as ever', async () => {
+  const text = calendar(
+    ...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine'),
+    ...event('UID:1', 'DTSTART:20270101T090000', 'RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30', 'SUMMARY:Never'),
+  ).join('\n');
+  await assert.rejects(readAside(text, OPTIONS, 1_000), { name: 'CalendarFault', line: 8, message: /too long/ });
+  const { events } = await readAside(
+    calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine')).join('\n'),
+    OPTIONS,
+  );
+  assert.equal(events.length, 1);
+});

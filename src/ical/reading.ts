@@ -1,0 +1,94 @@
+import { fork } from 'node:child_process';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../clock.ts';
+import { Problem } from '../problems.ts';
+import { CalendarFault } from './lines.ts';
+import type { ReadCalendar } from './read.ts';
+import type { ReadOptions } from './series.ts';
+
+/**
+ * How long a file may be read, and in how much memory: a rule of one line can ask for more than there is. It is the
+ * machine's time that counts, whatever clock the service has.
+ */
+const LONGEST_MS = 15_000;
+const MOST_MEMORY_MB = 384;
+
+const READER = fileURLToPath(new URL(`./reader${extname(import.meta.url)}`, import.meta.url));
+
+/** What is handed to the other process, and what comes back: how far it is, and at last what it has read. */
+export type Task = { readonly text: string; readonly options: ReadOptions };
+export type Said =
+  | { readonly line: number }
+  | { readonly read: ReadCalendar }
+  | { readonly fault: { readonly line: number; readonly message: string } };
+
+/**
+ * Reads a file in a process of its own: meanwhile everybody else is answered, and what does not come to an end is ended.
+ * A thread would not do: when one runs out of memory, all of them end.
+ *
+ * @throws CalendarFault; the problem `overloaded` when too many are waiting
+ */
+export async function readAside(text: string, options: ReadOptions, longestMs = LONGEST_MS): Promise<ReadCalendar> {
+  await enter();
+  try {
+    return await readIn(text, options, longestMs);
+  } finally {
+    leave();
+  }
+}
+
+/** Each takes a core and its memory. */
+const MOST_AT_ONCE = 2;
+const MOST_WAITING = 8;
+
+let underWay = 0;
+const waiting: (() => void)[] = [];
+
+async function enter(): Promise<void> {
+  if (underWay < MOST_AT_ONCE) {
+    underWay += 1;
+    return;
+  }
+  if (waiting.length >= MOST_WAITING) throw new Problem('overloaded');
+  // Whoever leaves hands the place over.
+  await new Promise<void>((resolve) => waiting.push(resolve));
+}
+
+function leave(): void {
+  const next = waiting.shift();
+  if (next === undefined) underWay -= 1;
+  else next();
+}
+
+function readIn(text: string, options: ReadOptions, longestMs: number): Promise<ReadCalendar> {
+  return new Promise((resolve, reject) => {
+    const reader = fork(READER, [], {
+      serialization: 'advanced',
+      // It needs nothing of what this process knows.
+      env: {},
+      execArgv: [`--max-old-space-size=${MOST_MEMORY_MB}`],
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    let line = 1;
+    const cancel = systemClock.after(longestMs, () => end('takes too long to work out'));
+    function end(message: string): void {
+      reject(new CalendarFault(line, message));
+      reader.kill('SIGKILL');
+    }
+    reader.on('message', (said: Said) => {
+      if ('line' in said) line = said.line;
+      else if ('read' in said) resolve(said.read);
+      else reject(new CalendarFault(said.fault.line, said.fault.message));
+    });
+    reader.once('error', reject);
+    reader.once('exit', () => {
+      cancel();
+      // After it has said what it has read, this changes nothing.
+      end('takes too much memory to work out');
+    });
+    reader.send({ text, options } satisfies Task, (error) => {
+      if (error !== null) reject(error);
+    });
+  });
+}

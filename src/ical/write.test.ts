@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import ICAL from 'ical.js';
+import { beginning, ENDING, type Entry, entryText } from './write.ts';
+import { localAt, offsetAt } from './zone.ts';
+
+const YEAR = { fromMs: Date.UTC(2026, 0), untilMs: Date.UTC(2029, 0) };
+
+function entry(given: Partial<Entry>): Entry {
+  return {
+    uid: 'event-1@acme.test',
+    name: 'Launch',
+    start_date: '2027-01-31 10:00:00',
+    due_date: '2027-01-31 11:30:00',
+    about: [],
+    category: '',
+    url: 'http://127.0.0.1/#/calendar?date=2027-01-31',
+    isBusy: true,
+    createdAt: Date.UTC(2026, 10, 20, 8),
+    modifiedAt: null,
+    ...given,
+  };
+}
+
+function written(zone: string | undefined, ...entries: readonly Partial<Entry>[]): string {
+  const texts = entries.map((one) => entryText(entry(one), zone));
+  return beginning({ name: 'A calendar', says: '', zone, ...YEAR }) + texts.join('') + ENDING;
+}
+
+const parsed = (text: string) => new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
+const linesOf = (text: string, name: string) => text.split('\r\n').filter((line) => line.startsWith(name));
+
+/** Whatever somebody may write into a name so that it ends too soon, or means something else. */
+const HOSTILE = [
+  'x\r\nEND:VEVENT\r\nBEGIN:VEVENT\r\nUID:injected',
+  'x\nATTENDEE:mailto:a@b.test',
+  'x\rX-A:1',
+  'x\u2028X-B:1\u2029X-C:1\u0085X-D:1',
+  '\\n\\N\\;\\,\\\\',
+  'a;b,c:d"e\tf',
+  '\u0000\u0007\u001b[31mred\u009b',
+  '予定 ☃ 😀 👩‍👩‍👧 e\u0301 ٱ'.repeat(20),
+  `${'x'.repeat(74)}😀`,
+  'a lone \ud800 surrogate',
+  ' leading, and a trailing backslash\\',
+];
+
+test('X9 no text can end a line or add one: what was written is what is read, in lines of at most 75 octets', () => {
+  for (const text of HOSTILE) {
+    const ics = written(undefined, { name: text, about: [text, text], category: text, url: `http://x/${text}` });
+    for (const line of ics.split('\r\n')) {
+      assert.ok(Buffer.byteLength(line) <= 75, line);
+      assert.ok(!/[\n\r\u0085\u2028\u2029]/.test(line), JSON.stringify(line));
+    }
+    // Every line is whole UTF-8 by itself: no character was cut in two.
+    const bytes = Buffer.from(ics);
+    assert.equal(new TextDecoder('utf-8', { fatal: true }).decode(bytes), ics);
+    const meant = text
+      .toWellFormed()
+      .replace(/\r\n|[\r\n\u0085\u2028\u2029]/g, '\n')
+      .replace(/[^\P{Cc}\t\n]/gu, '');
+    const events = parsed(ics);
+    assert.equal(events.length, 1, text);
+    assert.deepEqual(
+      events[0]?.getAllProperties().map(({ name }) => name),
+      'uid dtstamp created last-modified sequence dtstart dtend summary description categories url transp'.split(' '),
+    );
+    assert.equal(events[0]?.getFirstPropertyValue('summary'), meant);
+    assert.equal(events[0]?.getFirstPropertyValue('description'), `${meant}\n${meant}`);
+    assert.equal(events[0]?.getFirstPropertyValue('categories'), meant);
+  }
+});
+
+test('X9 days have an end that is not part of them; times have no zone, one with its rules, or are UTC', () => {
+  const forms: [Partial<Entry>, string[]][] = [
+    [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131', '20270201']],
+    [{ start_date: '2027-01-31 00:00:00', due_date: '2027-02-02 00:00:00' }, ['20270131', '20270203']],
+    [{ start_date: '9999-12-31 00:00:00', due_date: '9999-12-31 00:00:00' }, ['99991231', '99991231']],
+    [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 11:30:00' }, ['20270131T100000', '20270131T113000']],
+    // To the end of the day, as the console writes it.
+    [{ start_date: '2027-01-31 22:00:00', due_date: '2027-01-31 23:59:59' }, ['20270131T220000', '20270201T000000']],
+    [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:30:00' }, ['20270131T000000', '20270131T003000']],
+    // It begins at a time, and nothing is said of its end.
+    [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131T100000']],
+  ];
+  for (const [given, wanted] of forms) {
+    const ics = written(undefined, given);
+    const times = [...linesOf(ics, 'DTSTART'), ...linesOf(ics, 'DTEND')].map((line) => line.split(':')[1]);
+    assert.deepEqual(times, wanted);
+    assert.equal(parsed(ics).length, 1);
+  }
+  const still = written(undefined, { start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 10:00:00' });
+  assert.deepEqual(linesOf(still, 'DURATION'), ['DURATION:PT0S']);
+  assert.deepEqual(linesOf(written('UTC', {}), 'DTSTART'), ['DTSTART:20270131T100000Z']);
+  const zurich = written('Europe/Zurich', {});
+  assert.deepEqual(linesOf(zurich, 'DTSTART;'), ['DTSTART;TZID=Europe/Zurich:20270131T100000']);
+  assert.deepEqual(linesOf(zurich, 'X-WR-TIMEZONE'), ['X-WR-TIMEZONE:Europe/Zurich']);
+  assert.deepEqual(linesOf(written(undefined, {}), 'X-WR-TIMEZONE'), []);
+});
+
+test('X9 what has changed has a later stamp and a higher sequence; what has not is the same bytes', () => {
+  const createdAt = Date.UTC(2026, 10, 20, 8);
+  const before = written(undefined, { createdAt });
+  const after = written(undefined, { createdAt, modifiedAt: createdAt + 61_500 });
+  assert.equal(written(undefined, { createdAt }), before);
+  assert.deepEqual(linesOf(before, 'SEQUENCE'), ['SEQUENCE:0']);
+  assert.deepEqual(linesOf(after, 'SEQUENCE'), ['SEQUENCE:61']);
+  assert.deepEqual(linesOf(after, 'LAST-MODIFIED'), ['LAST-MODIFIED:20261120T080101Z']);
+  assert.deepEqual(linesOf(after, 'DTSTAMP'), ['DTSTAMP:20261120T080101Z']);
+});
+
+test('X9 a zone is written so that another program comes to the same moment, at and around every change of its clocks', () => {
+  // With summer time, without, at the other end of the world, by half an hour, and with a month that is different.
+  const zones = ['Europe/Zurich', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Africa/Casablanca'];
+  let changes = 0;
+  for (const zone of zones) {
+    for (let atMs = YEAR.fromMs; atMs < YEAR.untilMs; atMs += 3_600_000) {
+      if (offsetAt(zone, atMs) === offsetAt(zone, atMs + 3_600_000)) continue;
+      changes += 1;
+      for (const momentMs of [-86_400_000, -7_200_000, 7_200_000, 86_400_000].map((ms) => atMs + ms + 60_000)) {
+        const start_date = localAt(zone, momentMs);
+        const [event] = parsed(written(zone, { start_date, due_date: `${start_date.slice(0, 10)} 00:00:00` }));
+        assert.ok(event !== undefined);
+        assert.equal(new ICAL.Event(event).startDate.toUnixTime() * 1_000, momentMs, `${zone} ${start_date}`);
+      }
+    }
+  }
+  assert.ok(changes >= 20, String(changes));
+});

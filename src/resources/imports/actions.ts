@@ -1,0 +1,185 @@
+import type { Caller } from '../../access.ts';
+import { type Fact, record } from '../../delivery/record.ts';
+import { showMoment } from '../../http/dates.ts';
+import type { Created, Shown } from '../../http/fields.ts';
+import type { Steps } from '../../http/route.ts';
+import { plusDays } from '../../ical/days.ts';
+import { CalendarFault } from '../../ical/lines.ts';
+import type { ReadCalendar } from '../../ical/read.ts';
+import { readAside } from '../../ical/reading.ts';
+import type { ReadEvent, ReadOptions } from '../../ical/series.ts';
+import { invalidInput } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { mustBeProject } from '../projects/actions.ts';
+import type { importFields, importInputFields } from './schema.ts';
+
+/** What repeats is brought in from a year ago until two years from now. */
+const BACK_DAYS = 366;
+const ON_DAYS = 2 * 366;
+
+/** So many in a transaction: others of the account wait for one, and not for all of them. */
+const EVENTS_A_STEP = 200;
+
+type Counts = { created: number; changed: number; unchanged: number; deleted: number };
+
+/** X9: brings a file in. What was brought in before is known again, so that a second time makes nothing twice. */
+export async function importCalendar(
+  { view, write }: Steps,
+  caller: Caller,
+  input: Created<typeof importInputFields>,
+): Promise<Shown<typeof importFields>> {
+  await mustBeProject(view, input.project_id);
+  const options = await optionsFor(view, input.time_zone);
+  const { events, dropped, zone } = await read(input.ics, options);
+  const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
+  for (let first = 0; first < events.length; first += EVENTS_A_STEP) {
+    const some = events.slice(first, first + EVENTS_A_STEP);
+    const counts = await write((one) => bringIn(one, caller, some, input));
+    for (const name of Object.keys(total) as (keyof Counts)[]) total[name] += counts[name];
+  }
+  return { ...total, time_zone: zone, repeated_from: options.from, repeated_to: options.to, dropped };
+}
+
+async function optionsFor(view: AccountView, wanted: string): Promise<ReadOptions> {
+  const { domain, time_zone } = await view
+    .selectFrom('accounts')
+    .select(['accounts.domain', 'accounts.time_zone'])
+    .executeTakeFirstOrThrow();
+  const today = showMoment(view.now).slice(0, 10);
+  // UTC is what an account begins with: nobody has named a zone.
+  const own = time_zone === 'UTC' ? undefined : time_zone;
+  const zone = wanted === '' ? own : wanted;
+  return { zone, domain, from: plusDays(today, -BACK_DAYS), to: plusDays(today, ON_DAYS) };
+}
+
+async function read(ics: string, options: ReadOptions): Promise<ReadCalendar> {
+  try {
+    return await readAside(ics, options);
+  } catch (error) {
+    if (!(error instanceof CalendarFault)) throw error;
+    throw invalidInput([{ field: 'ics', message: `is no calendar: line ${error.line} ${error.message}` }]);
+  }
+}
+
+/** What is known of an entry: its event, what the file said of it, and whether the event is still there. */
+type Known = { readonly eventId: number; readonly contentHash: string; readonly isThere: boolean };
+
+async function bringIn(
+  write: AccountWrite,
+  caller: Caller,
+  events: readonly ReadEvent[],
+  { project_id, silent, again }: Created<typeof importInputFields>,
+): Promise<Counts> {
+  await mustBeProject(write, project_id);
+  const known = await knownAmong(write, events);
+  const isGone = (event: ReadEvent) => known.get(event.entryHash)?.isThere === false;
+  const isNew = (event: ReadEvent) => !known.has(event.entryHash) || (again === 1 && isGone(event));
+  const created = await create(write, caller, events.filter(isNew), project_id);
+  const there = events.filter((event) => !isNew(event) && !isGone(event));
+  const differing = there.filter((event) => known.get(event.entryHash)?.contentHash !== event.contentHash);
+  const changed = await change(write, differing, known);
+  const userId = caller.userId;
+  // No hook can name a change, neither now nor when it is restored: that is what keeps a silent one silent.
+  const kind = 'new_event';
+  record(write, [
+    ...created.map((recordId): Fact => ({ kind, recordId, userId })),
+    ...changed.map((recordId): Fact => ({ kind: 'changed_event', recordId, userId })),
+  ]);
+  return {
+    created: created.length,
+    changed: changed.length,
+    unchanged: there.length - changed.length,
+    deleted: events.length - created.length - there.length,
+  };
+}
+
+async function knownAmong(view: AccountView, events: readonly ReadEvent[]): Promise<ReadonlyMap<string, Known>> {
+  const hashes = events.map(({ entryHash }) => entryHash);
+  const rows = await view
+    .selectFrom('imported_events')
+    .leftJoin('events', (join) =>
+      join
+        .onRef('events.event_id', '=', 'imported_events.event_id')
+        .onRef('events.account_id', '=', 'imported_events.account_id'),
+    )
+    .select(['imported_events.entry_hash', 'imported_events.event_id', 'imported_events.content_hash'])
+    .select('events.event_id as there')
+    .where('imported_events.entry_hash', 'in', hashes)
+    .execute();
+  return new Map(
+    rows.map(({ entry_hash, event_id, content_hash, there }) => [
+      entry_hash,
+      { eventId: event_id, contentHash: content_hash, isThere: there !== null },
+    ]),
+  );
+}
+
+/** Creates events, and remembers what they came from; answers their ids in the order of the file. */
+async function create(
+  write: AccountWrite,
+  caller: Caller,
+  events: readonly ReadEvent[],
+  project_id: number,
+): Promise<readonly number[]> {
+  if (events.length === 0) return [];
+  const stamps = { project_id, user_id: caller.userId, date_created: write.now, date_modified: null };
+  const stored = await write
+    .insertInto(
+      'events',
+      events.map(({ event_name, start_date, due_date }) => ({ event_name, start_date, due_date, ...stamps })),
+    )
+    .returning(['event_id', 'event_name', 'start_date', 'due_date'])
+    .execute();
+  // No database promises in which order it answers: what says the same is the same.
+  const ids = Map.groupBy(stored, saying);
+  const placed = events.map((event) => ({ event, event_id: ids.get(saying(event))?.shift()?.event_id ?? 0 }));
+  await remember(write, placed);
+  return placed.map(({ event_id }) => event_id);
+}
+
+function saying({
+  event_name,
+  start_date,
+  due_date,
+}: Pick<ReadEvent, 'event_name' | 'start_date' | 'due_date'>): string {
+  return JSON.stringify([event_name, start_date, due_date]);
+}
+
+async function change(
+  write: AccountWrite,
+  events: readonly ReadEvent[],
+  known: ReadonlyMap<string, Known>,
+): Promise<readonly number[]> {
+  const placed = events.map((event) => ({ event, event_id: known.get(event.entryHash)?.eventId ?? 0 }));
+  for (const { event, event_id } of placed) {
+    const { event_name, start_date, due_date } = event;
+    await write
+      .updateTable('events')
+      .set({ event_name, start_date, due_date, date_modified: write.now })
+      .where('event_id', '=', event_id)
+      .execute();
+  }
+  await remember(write, placed);
+  return placed.map(({ event_id }) => event_id);
+}
+
+async function remember(
+  write: AccountWrite,
+  placed: readonly { readonly event: ReadEvent; readonly event_id: number }[],
+): Promise<void> {
+  if (placed.length === 0) return;
+  const rows = placed.map(({ event, event_id }) => ({
+    entry_hash: event.entryHash,
+    event_id,
+    content_hash: event.contentHash,
+  }));
+  await write
+    .insertInto('imported_events', rows)
+    .onConflict((conflict) =>
+      conflict.columns(['account_id', 'entry_hash']).doUpdateSet(({ ref }) => ({
+        event_id: ref('excluded.event_id'),
+        content_hash: ref('excluded.content_hash'),
+      })),
+    )
+    .execute();
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { eventually } from '../../../test/harness/eventually.ts';
+import type { Person } from '../../../test/harness/service.ts';
+import { stores } from '../../../test/harness/stores.ts';
+import { startTarget } from '../../../test/harness/target.ts';
+
+const calendar = (...lines: readonly string[]) => ['BEGIN:VCALENDAR', ...lines, 'END:VCALENDAR', ''].join('\r\n');
+const event = (uid: string, day: string, name: string, ...more: readonly string[]) =>
+  ['BEGIN:VEVENT', `UID:${uid}`, `DTSTART;VALUE=DATE:${day}`, `SUMMARY:${name}`, ...more, 'END:VEVENT'].join('\r\n');
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+
+  const bring = (who: Person, ics: string, options: object = {}) => who.carillon.events.import({ ics, ...options });
+  const shown = async ({ carillon: own }: Person) =>
+    (await own.events.list()).data.map(({ event_name, start_date }) => `${event_name} ${start_date.slice(0, 10)}`);
+  const counts = ({ created, changed, unchanged, deleted }: Awaited<ReturnType<typeof bring>>) =>
+    [created, changed, unchanged, deleted].map(Number);
+  const kinds = async ({ carillon: own }: Person) => (await own.notifications.list()).data.map(({ kind }) => kind);
+
+  test('X9 a second import makes nothing twice: what the file says anew is changed, what was deleted here stays deleted', async () => {
+    const owner = await carillon.account('again.test');
+    const first = calendar(event('a', '20270101', 'A'), event('b', '20270102', 'B'), event('c', '20270103', 'C'));
+    assert.deepEqual(counts(await bring(owner, first)), [3, 0, 0, 0]);
+    assert.deepEqual(counts(await bring(owner, first)), [0, 0, 3, 0]);
+    const [a, b, c] = (await owner.carillon.events.list()).data;
+    // What somebody has changed here stays, as long as the file says what it said.
+    await owner.carillon.events.update(String(a?.event_id), { event_name: 'A here' });
+    await owner.carillon.events.delete(String(c?.event_id));
+    const second = calendar(
+      event('a', '20270101', 'A'),
+      event('b', '20270105', 'B later'),
+      event('c', '20270103', 'C'),
+      event('d', '20270104', 'D'),
+    );
+    assert.deepEqual(counts(await bring(owner, second)), [1, 1, 1, 1]);
+    assert.deepEqual(await shown(owner), ['A here 2027-01-01', 'D 2027-01-04', 'B later 2027-01-05']);
+    assert.equal((await owner.carillon.events.get(String(b?.event_id))).event_name, 'B later');
+    // What is not in the file any more is left alone; what was deleted comes again if that is asked for.
+    assert.deepEqual(counts(await bring(owner, calendar(event('c', '20270103', 'C')), { again: 1 })), [1, 0, 0, 0]);
+    assert.deepEqual(counts(await bring(owner, calendar(event('c', '20270103', 'C')))), [0, 0, 1, 0]);
+    assert.equal((await shown(owner)).length, 4);
+  });
+
+  test('X9 what is brought in rings the hooks of whoever brings it in; with silent it never does, not even when a hook is restored', async (t) => {
+    const owner = await carillon.account('rings.test');
+    const target = await startTarget(t);
+    const hook = await owner.carillon.hooks.create({ target_url: target.at('/loud'), event: 'new_event' });
+    await bring(owner, calendar(event('a', '20270101', 'A'), event('b', '20270102', 'B')));
+    await target.arrived(2);
+    await owner.carillon.hooks.delete(hook.id);
+    await bring(owner, calendar(event('c', '20270101', 'C'), event('d', '20270102', 'D')), { silent: true });
+    await bring(owner, calendar(event('a', '20270109', 'A')));
+    await owner.carillon.hooks.restore(hook.id);
+    await owner.carillon.events.create({ event_name: 'Last', start_date: '20270103', due_date: '20270103' });
+    await target.arrived(3);
+    const owed = () =>
+      carillon.store.read.selectFrom('owed').selectAll().where('hook_id', '=', Number(hook.id)).execute();
+    await eventually(owed, (rows) => rows.length === 0);
+    assert.equal(target.received.length, 3);
+    assert.deepEqual(
+      (await kinds(owner)).filter((kind) => kind.endsWith('_event')),
+      ['new_event', 'new_event', 'changed_event', 'changed_event', 'changed_event', 'new_event'],
+    );
+  });
+
+  test('X9 a large file comes in by steps: others are answered meanwhile, and a step that could not be made is made the next time', async () => {
+    const owner = await carillon.account('large.test');
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
+    const ics = calendar(...Array.from({ length: 650 }, (_, index) => event(`n${index}`, '20270101', `N ${index}`)));
+    const importing = bring(owner, ics, { project_id });
+    assert.equal((await owner.carillon.user.get()).user_id, owner.userId);
+    assert.deepEqual(counts(await importing), [650, 0, 0, 0]);
+    const { paging } = await owner.carillon.events.list({ project_id, limit: 1 });
+    assert.equal(paging.total_records, 650);
+    // As after a crash in the middle: some of them are here.
+    const other = await carillon.account('half.test');
+    await bring(
+      other,
+      calendar(...Array.from({ length: 200 }, (_, index) => event(`n${index}`, '20270101', `N ${index}`))),
+    );
+    assert.deepEqual(counts(await bring(other, ics)), [450, 0, 200, 0]);
+    // Twice at the same moment is once.
+    const twice = await carillon.account('twice.test');
+    const both = await Promise.all([bring(twice, ics), bring(twice, ics)]);
+    assert.equal(
+      both.reduce((sum, one) => sum + Number(one.created), 0),
+      650,
+    );
+    assert.equal((await twice.carillon.events.list({ limit: 1 })).paging.total_records, 650);
+  });
+
+  test('X9 X4 a call with the same word answers as the first time, and changes nothing', async () => {
+    const owner = await carillon.account('word.test');
+    const ics = calendar(event('a', '20270101', 'A'));
+    const first = await owner.carillon.events.import({ ics }, { idempotencyKey: 'one' });
+    assert.deepEqual(await owner.carillon.events.import({ ics }, { idempotencyKey: 'one' }), first);
+    assert.equal(first.created, '1');
+    await assert.rejects(owner.carillon.events.import({ ics, silent: 1 }, { idempotencyKey: 'one' }), {
+      code: 'idempotency_mismatch',
+    });
+  });
+
+  test('X9 what is no calendar is 400 with its line, what is too large 413, and nothing of it is here', async () => {
+    const owner = await carillon.account('wrong.test');
+    const broken = await carillon.call(owner, 'POST', '/v2/events/import', { ics: `BEGIN:VCALENDAR\nBEGIN:VEVENT\n` });
+    assert.deepEqual(broken.json.errors, [
+      { field: 'ics', message: 'is no calendar: line 2 begins VEVENT, which does not end' },
+    ]);
+    const large = await carillon.call(owner, 'POST', '/v2/events/import', { ics: 'x'.repeat(9 * 1_024 * 1_024) });
+    assert.deepEqual([large.status, large.json.code], [413, 'body_too_large']);
+    const small = await carillon.call(owner, 'POST', '/v2/events', { event_name: 'x'.repeat(70_000) });
+    assert.deepEqual([small.status, small.json.code], [413, 'body_too_large']);
+    const media = await carillon.call(owner, 'POST', '/v2/events/import', calendar(), {
+      'content-type': 'text/calendar',
+    });
+    assert.equal(media.status, 415);
+    await assert.rejects(bring(owner, calendar(event('a', '20270101', 'A')), { project_id: '999999' }), {
+      code: 'not_found',
+    });
+    assert.deepEqual([await shown(owner), await kinds(owner)], [[], []]);
+    // In another's account the same identifiers are other events.
+    const other = await carillon.account('elsewhere.test');
+    assert.deepEqual(counts(await bring(other, calendar(event('a', '20270101', 'A')))), [1, 0, 0, 0]);
+    assert.deepEqual(counts(await bring(owner, calendar(event('a', '20270101', 'A')))), [1, 0, 0, 0]);
+  });
+}

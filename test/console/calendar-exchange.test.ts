@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { axeFindings } from '../harness/axe.ts';
+import { consoleOf } from '../harness/browser.ts';
+
+const ICS = [
+  ...['BEGIN:VCALENDAR', 'BEGIN:VEVENT', 'UID:1', 'DTSTART;VALUE=DATE:20270131', 'SUMMARY:Cast the bell'],
+  ...['LOCATION:<b>Hall</b>', 'END:VEVENT', 'END:VCALENDAR', ''],
+].join('\r\n');
+
+test('X9 an address for a calendar program is made, shown once, and revoked; a file is brought in, with what was left out', async (t) => {
+  const { owner, page } = await consoleOf(t, { path: 'calendar?date=2027-01-31' });
+  await page.getByRole('button', { name: 'Subscribe or import' }).click();
+  await page.getByLabel('What it shows').selectOption('account');
+  await page.getByLabel('What it is for').fill('Telephone');
+  await page.getByRole('button', { name: 'Make an address' }).click();
+  const url = (await page.getByRole('figure', { name: 'The address' }).locator('pre').textContent()) ?? '';
+  assert.equal((await fetch(url)).status, 200);
+  const [calendar] = (await owner.carillon.calendars.list()).data;
+  // The zone of the browser, so that Google shows what is meant.
+  const zone = await page.evaluate('new Intl.DateTimeFormat().resolvedOptions().timeZone');
+  assert.deepEqual([calendar?.label, calendar?.scope, calendar?.time_zone], ['Telephone', 'account', zone]);
+  assert.deepEqual(await axeFindings(page, 'exchange'), []);
+  // A click beside it is soon made by mistake.
+  await page.mouse.click(5, 5);
+  await page.getByRole('button', { name: 'I have copied it' }).click();
+  assert.ok(!(await page.content()).includes(url));
+  await page.getByRole('list', { name: 'Addresses' }).getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('Telephone').waitFor({ state: 'detached' });
+  assert.equal((await fetch(url)).status, 404);
+
+  await page.getByRole('button', { name: 'Import .ics' }).click();
+  await page
+    .getByLabel('The file')
+    .setInputFiles({ name: 'x.ics', mimeType: 'text/calendar', buffer: Buffer.from('no') });
+  await page.getByRole('button', { name: 'Import', exact: true }).click();
+  await page.getByText('must be the text of an .ics file').waitFor();
+  await page
+    .getByLabel('The file')
+    .setInputFiles({ name: 'b.ics', mimeType: 'text/calendar', buffer: Buffer.from(ICS) });
+  await page.getByRole('button', { name: 'Import', exact: true }).click();
+  await page.getByText('1 created, 0 changed').waitFor();
+  await page.getByText('What was left out').click();
+  await page.getByText('1 × LOCATION.').waitFor();
+  assert.deepEqual(await axeFindings(page, 'exchange'), []);
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByText('Cast the bell').first().waitFor();
+});
