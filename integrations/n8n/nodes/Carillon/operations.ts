@@ -1,0 +1,49 @@
+import { type Noun, nouns } from '../shared/table';
+
+/** What can be done with every record, and with some; `at` is where below the noun, `takes` what is asked for. */
+export type Operation = {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  at: 'all' | 'one' | 'parent' | 'restore';
+  body?: Record<string, unknown>;
+  takes?: 'creation' | 'change' | 'filters';
+};
+
+const common: Record<string, Operation> = {
+  delete: { method: 'DELETE', at: 'one' },
+  get: { method: 'GET', at: 'one' },
+  getAll: { method: 'GET', at: 'all', takes: 'filters' },
+  update: { method: 'PUT', at: 'one', takes: 'change' },
+};
+
+const completing: Record<string, Operation> = {
+  complete: { method: 'PUT', at: 'one', body: { completed: 1 } },
+  resume: { method: 'PUT', at: 'one', body: { resume: 1 } },
+};
+
+/** A resource of the node: where its records are, and what can be done with them. */
+export type Resource = Omit<Noun, 'label'> & { operations: Record<string, Operation> };
+
+const hook: Resource = {
+  name: 'hook',
+  plural: 'hooks',
+  key: 'id',
+  creation: [],
+  change: [],
+  filters: [{ name: 'state', says: 'Live, failing or ended.', form: 'word', words: ['live', 'failing', 'ended'] }],
+  operations: {
+    get: { method: 'GET', at: 'one' },
+    getAll: { method: 'GET', at: 'all', takes: 'filters' },
+    restore: { method: 'POST', at: 'restore' },
+  },
+};
+
+/** Every resource, by name. */
+export const resources: Record<string, Resource> = Object.fromEntries(
+  [...nouns.map(withOperations), hook].map((resource) => [resource.name, resource]),
+);
+
+function withOperations(noun: Noun): Resource {
+  const create: Operation = { method: 'POST', at: noun.parent === undefined ? 'all' : 'parent', takes: 'creation' };
+  const isCompleted = noun.change.some(({ name }) => name === 'completed');
+  return { ...noun, operations: { ...(isCompleted ? completing : {}), create, ...common } };
+}

@@ -1,0 +1,75 @@
+import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
+import { ask } from '../shared/call';
+import type { Field } from '../shared/table';
+import type { Operation, Resource } from './operations';
+
+const MOST_RECORDS = 1_000;
+
+/** What one operation makes of one item: the records, or what is left of a deleted one. */
+export async function perform(
+  context: IExecuteFunctions,
+  resource: Resource,
+  operation: Operation,
+  item: number,
+): Promise<IDataObject[]> {
+  const { method, at, takes } = operation;
+  if (at === 'all' && method === 'GET') return recordsOf(context, resource, item);
+  const body = takes === undefined ? operation.body : given(context, resource, takes, item);
+  const path = pathOf(context, resource, operation, item);
+  const { data } = await ask(context, { method, path, ...(body === undefined ? {} : { body: body as IDataObject }) });
+  return method === 'DELETE' ? [{ deleted: true }] : [data as IDataObject];
+}
+
+function pathOf(
+  context: IExecuteFunctions,
+  { plural, key, parent }: Resource,
+  { at }: Operation,
+  item: number,
+): string {
+  const id = (name: string) => encodeURIComponent(String(context.getNodeParameter(name, item)).trim());
+  const below = { all: () => '', one: () => `/${id(key)}`, parent: () => `/${id(parent ?? key)}` };
+  return at === 'restore' ? `/${plural}/${id(key)}/restore` : `/${plural}${below[at]()}`;
+}
+
+/** The fields that were filled in, as the service takes them. */
+function given(
+  context: IExecuteFunctions,
+  resource: Resource,
+  takes: 'creation' | 'change' | 'filters',
+  item: number,
+): IDataObject {
+  const optional = context.getNodeParameter(takes, item, {}) as IDataObject;
+  const input: IDataObject = {};
+  for (const field of resource[takes]) {
+    const value = field.required ? context.getNodeParameter(field.name, item) : optional[field.name];
+    if (value !== undefined) input[field.name] = written(field, value);
+  }
+  return input;
+}
+
+/** n8n writes dates as ISO 8601. What the clock of the editor says is meant, so no zone is converted (C9). */
+function written({ form }: Field, value: unknown): IDataObject[string] {
+  if (form === 'ids') {
+    const ids = Array.isArray(value) ? value : String(value).split(',');
+    return ids.map((id) => String(id).trim()).filter((id) => id !== '');
+  }
+  if (form !== 'date' && form !== 'day') return value as IDataObject[string];
+  const [, day, time = '00:00:00'] = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}:\d{2}))?/.exec(String(value)) ?? [];
+  if (day === undefined) return String(value);
+  return form === 'day' ? day.replaceAll('-', '') : `${day} ${time}`;
+}
+
+async function recordsOf(context: IExecuteFunctions, resource: Resource, item: number): Promise<IDataObject[]> {
+  const isAll = context.getNodeParameter('returnAll', item) as boolean;
+  const most = isAll ? Number.POSITIVE_INFINITY : (context.getNodeParameter('limit', item) as number);
+  const filters = given(context, resource, 'filters', item);
+  const records: IDataObject[] = [];
+  for (;;) {
+    const limit = Math.min(MOST_RECORDS, most - records.length);
+    const qs = { ...filters, limit, offset: records.length };
+    const body = await ask(context, { method: 'GET', path: `/${resource.plural}`, qs });
+    const data = body.data as IDataObject[];
+    records.push(...data);
+    if (data.length < limit || records.length >= most) return records;
+  }
+}

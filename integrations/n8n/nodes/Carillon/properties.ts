@@ -1,0 +1,136 @@
+import type { INodeProperties, INodePropertyOptions } from 'n8n-workflow';
+import { type Field, titleOf } from '../shared/table';
+import { type Operation, type Resource, resources } from './operations';
+
+const forms: Record<Field['form'], Pick<INodeProperties, 'type' | 'default'>> = {
+  text: { type: 'string', default: '' },
+  ids: { type: 'string', default: '' },
+  date: { type: 'dateTime', default: '' },
+  day: { type: 'dateTime', default: '' },
+  number: { type: 'number', default: 0 },
+  flag: { type: 'boolean', default: false },
+  word: { type: 'options', default: '' },
+};
+
+const words: Record<string, string> = { '0': 'No', '1': 'Yes', '2': 'On Hold' };
+
+const OPERATION_NAMES: Record<string, string> = { getAll: 'Get Many' };
+
+/** What the editor asks for, derived from the table of the service. */
+export const properties: INodeProperties[] = [
+  {
+    displayName: 'Resource',
+    name: 'resource',
+    type: 'options',
+    noDataExpression: true,
+    default: 'event',
+    options: Object.keys(resources).map((name) => ({ name: titleOf(name), value: name })),
+  },
+  ...Object.values(resources).flatMap(propertiesOf),
+];
+
+function propertiesOf(resource: Resource): INodeProperties[] {
+  const { operations, key, parent } = resource;
+  const shown = (operation: string[]) => ({ show: { resource: [resource.name], operation } });
+  const shownFor = (is: (operation: Operation) => boolean) =>
+    shown(Object.entries(operations).flatMap(([name, row]) => (is(row) ? [name] : [])));
+  const required = resource.creation.filter((field) => field.required);
+  const rest = resource.creation.filter((field) => !field.required);
+  return [
+    {
+      displayName: 'Operation',
+      name: 'operation',
+      type: 'options',
+      noDataExpression: true,
+      displayOptions: { show: { resource: [resource.name] } },
+      default: 'get',
+      options: Object.keys(operations).map((name) => optionOf(name, resource)),
+    },
+    textProperty(
+      key,
+      `${titleOf(resource.name)} ID`,
+      shownFor(({ at }) => at === 'one' || at === 'restore'),
+    ),
+    ...(parent === undefined
+      ? []
+      : [
+          textProperty(
+            parent,
+            nameOf(parent),
+            shownFor(({ at }) => at === 'parent'),
+          ),
+        ]),
+    ...required.map((field) => ({ ...propertyOf(field), required: true, displayOptions: shown(['create']) })),
+    ...collection(
+      'Additional Fields',
+      'creation',
+      rest,
+      shownFor(({ takes }) => takes === 'creation'),
+    ),
+    ...collection(
+      'Update Fields',
+      'change',
+      resource.change,
+      shownFor(({ takes }) => takes === 'change'),
+    ),
+    {
+      displayName: 'Return All',
+      name: 'returnAll',
+      type: 'boolean',
+      default: false,
+      description: 'Whether to return all results or only up to a given limit',
+      displayOptions: shown(['getAll']),
+    },
+    {
+      displayName: 'Limit',
+      name: 'limit',
+      type: 'number',
+      typeOptions: { minValue: 1 },
+      default: 50,
+      description: 'Max number of results to return',
+      displayOptions: { show: { resource: [resource.name], operation: ['getAll'], returnAll: [false] } },
+    },
+    ...collection(
+      'Filters',
+      'filters',
+      resource.filters,
+      shownFor(({ takes }) => takes === 'filters'),
+    ),
+  ];
+}
+
+function optionOf(name: string, resource: Resource): INodePropertyOptions {
+  const title = OPERATION_NAMES[name] ?? titleOf(name);
+  const noun = name === 'getAll' ? resource.plural : `a ${resource.name}`.replace(/^a (?=[aeio])/, 'an ');
+  return { name: title, value: name, action: `${title[0]}${title.slice(1).toLowerCase()} ${noun}` };
+}
+
+function textProperty(
+  name: string,
+  displayName: string,
+  displayOptions: INodeProperties['displayOptions'],
+): INodeProperties {
+  return { displayName, name, type: 'string', required: true, default: '', displayOptions };
+}
+
+function collection(
+  displayName: string,
+  name: string,
+  fields: Field[],
+  displayOptions: INodeProperties['displayOptions'],
+): INodeProperties[] {
+  if (fields.length === 0) return [];
+  const options = fields.map(propertyOf).sort((a, b) => a.displayName.localeCompare(b.displayName));
+  return [{ displayName, name, type: 'collection', placeholder: 'Add Field', default: {}, options, displayOptions }];
+}
+
+function propertyOf({ name, says, form, words: values = [] }: Field): INodeProperties {
+  const description = says.replace(/\.$/, '') + (form === 'ids' ? ': user IDs, separated by commas' : '');
+  const options = values.map((value) => ({ name: words[value] ?? titleOf(value), value }));
+  const chosen = form === 'word' ? { options, default: values[0] ?? '' } : {};
+  return { displayName: nameOf(name), name, description, ...forms[form], ...chosen };
+}
+
+function nameOf(field: string): string {
+  return titleOf(field).replace(/\bId\b/, 'ID');
+}

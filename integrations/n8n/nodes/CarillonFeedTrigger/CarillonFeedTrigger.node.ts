@@ -1,0 +1,67 @@
+import {
+  type INodeType,
+  type INodeTypeDescription,
+  type ITriggerFunctions,
+  type ITriggerResponse,
+  NodeConnectionTypes,
+} from 'n8n-workflow';
+import { kinds, titleOf } from '../shared/table';
+import { endOfFeed, type Followed, follow } from './feed';
+
+/** Starts a workflow for whatever happens in the account, whoever does it: changes and deletions too. */
+export class CarillonFeedTrigger implements INodeType {
+  description: INodeTypeDescription = {
+    displayName: 'Carillon Feed Trigger',
+    name: 'carillonFeedTrigger',
+    icon: { light: 'file:../shared/carillon.svg', dark: 'file:../shared/carillon.dark.svg' },
+    group: ['trigger'],
+    version: 1,
+    subtitle: '={{$parameter["scope"]}}',
+    description: 'Starts the workflow for what anybody in the account does, and misses nothing while n8n is away',
+    defaults: { name: 'Carillon Feed Trigger' },
+    inputs: [],
+    outputs: [NodeConnectionTypes.Main],
+    credentials: [{ name: 'carillonApi', required: true }],
+    properties: [
+      {
+        displayName: 'Whose',
+        name: 'scope',
+        type: 'options',
+        default: 'account',
+        options: [
+          { name: 'Of the Whole Account', value: 'account', description: 'For admins and owners' },
+          { name: 'My Own', value: 'own', description: 'What the user of the key has done' },
+        ],
+      },
+      {
+        displayName: 'Events',
+        name: 'kinds',
+        type: 'multiOptions',
+        default: [],
+        description: 'Left empty, all of them',
+        options: kinds.map(({ name }) => ({ name: titleOf(name), value: name })),
+      },
+    ],
+  };
+
+  async trigger(this: ITriggerFunctions): Promise<ITriggerResponse> {
+    const followed: Followed = {
+      kinds: this.getNodeParameter('kinds') as string[],
+      scope: this.getNodeParameter('scope') as string,
+    };
+    const kept = this.getWorkflowStaticData('node');
+    // Here, so that a key that may not do this fails the activation, and the cursor is kept with it.
+    kept.cursor ??= await endOfFeed(this, followed.scope);
+
+    const closing = new AbortController();
+    const closeFunction = async () => closing.abort();
+    const start = async () => {
+      // n8n shows the error, and activates the workflow again after a while.
+      follow(this, followed, closing.signal).catch((error: Error) => this.emitError(error));
+    };
+    // In the editor n8n waits for the first thing that happens, and says when to begin.
+    if (this.getMode() === 'manual') return { closeFunction, manualTriggerFunction: start };
+    await start();
+    return { closeFunction };
+  }
+}

@@ -1,0 +1,115 @@
+import {
+  type IDataObject,
+  type IHookFunctions,
+  type INodeType,
+  type INodeTypeDescription,
+  type IWebhookFunctions,
+  type IWebhookResponseData,
+  NodeConnectionTypes,
+  NodeOperationError,
+} from 'n8n-workflow';
+import { placeOf, recordAt } from '../shared/record';
+import { kinds, nouns, titleOf } from '../shared/table';
+import { isSubscribed, subscribe, unsubscribe, type Wanted } from './subscription';
+
+/** Starts a workflow when something happens: a hook for each active workflow, and no polling. */
+export class CarillonTrigger implements INodeType {
+  description: INodeTypeDescription = {
+    displayName: 'Carillon Trigger',
+    name: 'carillonTrigger',
+    icon: { light: 'file:../shared/carillon.svg', dark: 'file:../shared/carillon.dark.svg' },
+    group: ['trigger'],
+    version: 1,
+    subtitle: '={{$parameter["kind"]}}',
+    description: 'Starts the workflow when Carillon rings, with the record that it rings for',
+    defaults: { name: 'Carillon Trigger' },
+    inputs: [],
+    outputs: [NodeConnectionTypes.Main],
+    credentials: [{ name: 'carillonApi', required: true }],
+    webhooks: [{ name: 'default', httpMethod: 'POST', responseMode: '={{$parameter["answer"]}}', path: 'carillon' }],
+    properties: [
+      {
+        displayName: 'Event',
+        name: 'kind',
+        type: 'options',
+        required: true,
+        default: 'new_event',
+        description:
+          'Of what you did yourself, that is the user of the key; for what others do, take the Carillon Feed Trigger',
+        options: kinds.filter(({ hooks }) => hooks).map(({ name }) => ({ name: titleOf(name), value: name })),
+      },
+      {
+        displayName: 'Answer',
+        name: 'answer',
+        type: 'options',
+        default: 'onReceived',
+        description: 'When Carillon is told that the notification has arrived',
+        options: [
+          {
+            name: 'Immediately',
+            value: 'onReceived',
+            description: 'As soon as the record is fetched and the workflow begins',
+          },
+          {
+            name: 'When the Workflow Has Finished',
+            value: 'lastNode',
+            description: 'So that a workflow that fails is told again; it must not take longer than 15 seconds',
+          },
+        ],
+      },
+    ],
+  };
+
+  webhookMethods = {
+    default: {
+      checkExists(this: IHookFunctions): Promise<boolean> {
+        return isSubscribed(this, wantedBy(this));
+      },
+      async create(this: IHookFunctions): Promise<boolean> {
+        await subscribe(this, wantedBy(this));
+        return true;
+      },
+      async delete(this: IHookFunctions): Promise<boolean> {
+        await unsubscribe(this);
+        return true;
+      },
+    },
+  };
+
+  async webhook(this: IWebhookFunctions): Promise<IWebhookResponseData> {
+    const { resource_url } = this.getBodyData();
+    const place = await placeOf(this, resource_url);
+    if (place === undefined) return answered(this, 400, 'resource_url is no address of a record below the base URL.');
+    const kind = this.getNodeParameter('kind') as string;
+    // A test of the hook itself names the hook (X1).
+    if (place.plural !== pluralOf(kind)) return answered(this, 200, 'Nothing to do.');
+    let record: IDataObject | undefined;
+    try {
+      record = await recordAt(this, place);
+    } catch (error) {
+      // Carillon tries again after a failure. Never 401, which would end the hook.
+      this.logger.warn(`Carillon Trigger could not fetch ${String(resource_url)}`, { error });
+      return answered(this, 502, 'The record could not be fetched.');
+    }
+    if (record === undefined) return answered(this, 200, 'Deleted since.');
+    const delivery_id = this.getHeaderData()['webhook-id'] ?? '';
+    return { workflowData: [[{ json: { kind, resource_url, delivery_id, record } }]] };
+  }
+}
+
+function wantedBy(context: IHookFunctions): Wanted {
+  const target = context.getNodeWebhookUrl('default');
+  if (target === undefined) throw new NodeOperationError(context.getNode(), 'This workflow has no address yet.');
+  return { target, kind: context.getNodeParameter('kind') as string };
+}
+
+function pluralOf(kind: string): string | undefined {
+  const noun = kinds.find(({ name }) => name === kind)?.noun;
+  return nouns.find(({ name }) => name === noun)?.plural;
+}
+
+/** Answers without starting the workflow. */
+function answered(context: IWebhookFunctions, status: number, message: string): IWebhookResponseData {
+  context.getResponseObject().status(status).json({ message });
+  return { noWebhookResponse: true };
+}

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { eventually } from '../../../test/harness/eventually.ts';
+import { memberKey, startService } from '../../service.ts';
+import { type Credentials, hosted, startForeign, startTrigger } from './platform.ts';
+
+const service = await startService({ after });
+const credentials: Credentials = { baseUrl: service.baseUrl, domain: service.domain, apiKey: service.key };
+const feed = (parameters: object = {}, given: Partial<Credentials> = {}) =>
+  hosted('carillonFeedTrigger', { kinds: [], scope: 'account', ...parameters }, { ...credentials, ...given });
+const { events, clients } = service.carillon;
+const launch = { event_name: 'Launch', start_date: '20270101', due_date: '20270101' };
+
+test('X2 what anybody does starts the workflow, from its activation on: changes with the record, deletions without', async () => {
+  await events.create({ ...launch, event_name: 'Before' });
+  const trigger = await startTrigger(feed());
+  const event = await events.create(launch);
+  await trigger.emitted(1);
+  const changed = await events.update(event.event_id, { event_name: 'Landing' });
+  await trigger.emitted(2);
+  await events.delete(event.event_id);
+  await trigger.emitted(3);
+  assert.deepEqual(
+    trigger.items.map(({ kind, record }) => [kind, record]),
+    [
+      ['new_event', event],
+      ['changed_event', changed],
+      ['deleted_event', null],
+    ],
+  );
+  assert.equal(trigger.items[0]?.resource_url, `${service.baseUrl}/v2/events/${event.event_id}`);
+  await trigger.close();
+  assert.deepEqual(trigger.errors, []);
+});
+
+test('X2 what happened while n8n was away comes at its next start: the cursor is kept with the workflow', async () => {
+  const made = feed({ kinds: ['new_client', 'deleted_client'] });
+  const first = await startTrigger(made);
+  const seen = await clients.create({ client_name: 'Seen' });
+  await first.emitted(1);
+  await first.close();
+  assert.match(String(made.workflow.getStaticData('node', made.node).cursor), /^\d+$/);
+
+  await events.create(launch);
+  const missed = await clients.create({ client_name: 'Missed' });
+  const gone = await clients.create({ client_name: 'Gone' });
+  await clients.delete(gone.client_id);
+  const second = await startTrigger(made);
+  await second.emitted(2);
+  await second.close();
+  assert.deepEqual(
+    first.items.map(({ record }) => record),
+    [seen],
+  );
+  // Of one that is gone again only the deletion is told; of events nothing.
+  assert.deepEqual(
+    second.items.map(({ kind, record }) => [kind, record]),
+    [
+      ['new_client', missed],
+      ['deleted_client', null],
+    ],
+  );
+});
+
+test('X2 with the scope own, what others do starts nothing', async () => {
+  const member = await memberKey(service);
+  const trigger = await startTrigger(feed({ scope: 'own' }, { apiKey: member }));
+  await events.create(launch);
+  const answer = await fetch(`${service.baseUrl}/v2/events`, {
+    method: 'POST',
+    headers: { key: member, domain: service.domain, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...launch, event_name: 'Their own' }),
+  });
+  assert.equal(answer.status, 201);
+  await trigger.emitted(1);
+  await trigger.close();
+  assert.deepEqual(
+    trigger.items.map(({ record }) => Reflect.get(Object(record), 'event_name')),
+    ['Their own'],
+  );
+  await assert.rejects(startTrigger(feed({}, { apiKey: member })), /Only admins may follow the whole account/);
+});
+
+test('a cursor that is gone is said once, and the workflow goes on with what happens now', async () => {
+  const made = feed();
+  made.workflow.getStaticData('node', made.node).cursor = '999999999';
+  const trigger = await startTrigger(made);
+  await trigger.failed();
+  await eventually(
+    () => made.workflow.getStaticData('node', made.node).cursor,
+    (cursor) => cursor !== '999999999',
+  );
+  await events.create(launch);
+  await trigger.emitted(1);
+  await trigger.close();
+  assert.deepEqual(
+    trigger.errors.map(({ message }) => /not kept any more/.test(message)),
+    [true],
+  );
+});
+
+test('a key that is revoked is said once; with another one nothing was missed', async () => {
+  const { id, key } = await service.carillon.keys.create({ permissions: ['hooks:read', 'events:read'] });
+  const made = feed({}, { apiKey: key });
+  const trigger = await startTrigger(made);
+  await service.carillon.keys.delete(id);
+  await trigger.failed();
+  const missed = await events.create(launch);
+  made.additionalData.credentialsHelper = feed().additionalData.credentialsHelper;
+  await trigger.emitted(1);
+  await trigger.close();
+  assert.deepEqual(
+    trigger.items.map(({ record }) => record),
+    [missed],
+  );
+  assert.equal(trigger.errors.length, 1);
+});
+
+test('a service that is away for a moment is asked again, and nothing is passed over', async (t) => {
+  const replies = [
+    { status: 503, body: {} },
+    { status: 200, body: { data: [{ cursor: '5', kind: 'new_event', resource_url: 'URL/v2/events/1' }], next: '5' } },
+    { status: 502, body: {} },
+    { status: 200, body: { data: { event_id: '1' } } },
+  ];
+  const passing = await startForeign(t, (response) => {
+    const { status, body } = replies.shift() ?? { status: 200, body: { data: [], next: '5' } };
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(body).replace('URL', passing.url));
+  });
+  const made = feed({}, { baseUrl: passing.url });
+  made.workflow.getStaticData('node', made.node).cursor = '4';
+  const trigger = await startTrigger(made);
+  await trigger.emitted(1);
+  await trigger.close();
+  assert.deepEqual(trigger.items[0]?.record, { event_id: '1' });
+  assert.deepEqual(trigger.errors, []);
+});

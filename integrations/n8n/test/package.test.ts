@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { kinds } from '../../../src/sdk/index.ts';
+import { loadPackage, nodeType } from './platform.ts';
+
+test('n8n loads three nodes and one kind of credentials, with their pictures', async () => {
+  const { types, known } = await loadPackage();
+  assert.deepEqual(types.nodes.map(({ name }) => name).sort(), ['carillon', 'carillonFeedTrigger', 'carillonTrigger']);
+  assert.deepEqual(Object.keys(known.credentials), ['carillonApi']);
+  const supported = known.credentials.carillonApi?.supportedNodes ?? [];
+  assert.equal(supported.length, 3);
+  for (const { iconUrl } of types.nodes) assert.ok(iconUrl !== undefined);
+});
+
+test('a hook can be of the seven kinds that the service knows', () => {
+  const [property] = nodeType('carillonTrigger').description.properties.filter(({ name }) => name === 'kind');
+  const offered = (property?.options ?? []).map((option) => 'value' in option && option.value);
+  assert.deepEqual([...offered].sort(), [...kinds].sort());
+});
+
+test('every operation of every resource can be chosen, and every field is asked for once', () => {
+  const { properties } = nodeType('carillon').description;
+  for (const resource of ['event', 'client', 'project', 'task', 'subtask', 'hook']) {
+    const own = properties.filter(({ displayOptions }) => displayOptions?.show?.resource?.includes(resource));
+    const operations = own.find(({ name }) => name === 'operation')?.options?.map((one) => 'value' in one && one.value);
+    const wanted = resource === 'hook' ? ['get', 'getAll', 'restore'] : ['create', 'delete', 'get', 'getAll', 'update'];
+    assert.deepEqual(
+      wanted.filter((one) => !operations?.includes(one)),
+      [],
+      resource,
+    );
+    for (const operation of operations ?? []) {
+      const asked = own.filter(({ displayOptions }) => displayOptions?.show?.operation?.includes(String(operation)));
+      const names = asked.map(({ name }) => name);
+      assert.equal(new Set(names).size, names.length, `${resource} ${operation}`);
+    }
+  }
+});

@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type {
+  ICredentialDataDecryptedObject,
+  ICredentialsHelper,
+  IDataObject,
+  IHttpRequestOptions,
+  INode,
+  INodeExecutionData,
+  INodeType,
+  IWebhookResponseData,
+  IWorkflowExecuteAdditionalData,
+} from 'n8n-workflow';
+import type { Cleanup } from '../../../test/harness/cleanup.ts';
+import { atEnd } from '../../../test/harness/cleanup.ts';
+
+// Both are CommonJS of n8n itself: the contexts, the requests and the static data of the tests are those of a real n8n.
+const load = createRequire(import.meta.url);
+const core: typeof import('n8n-core') = load('n8n-core');
+const { Workflow }: typeof import('n8n-workflow') = load('n8n-workflow');
+
+export type Credentials = { baseUrl: string; domain: string; apiKey: string };
+
+/** The package as n8n finds it in its folder of community nodes. */
+export async function loadPackage() {
+  const loader = new core.PackageDirectoryLoader(join(import.meta.dirname, '..'));
+  await loader.loadAll();
+  return loader;
+}
+
+const { nodeTypes } = await loadPackage();
+const credentialType = new (load('../dist/credentials/CarillonApi.credentials.js').CarillonApi)();
+
+/** The node type of this package with that name, as the loader has it. */
+export function nodeType(name: string): INodeType {
+  const found = nodeTypes[name]?.type;
+  if (found === undefined || !('description' in found)) throw new Error(`no node ${name}`);
+  return found as INodeType;
+}
+
+/** A workflow of one node of this package, with what n8n keeps for it. */
+export type Hosted = {
+  readonly node: INode;
+  readonly workflow: InstanceType<typeof Workflow>;
+  readonly type: INodeType;
+  readonly additionalData: IWorkflowExecuteAdditionalData;
+};
+
+/** @param host where n8n is reached for webhooks */
+export function hosted(
+  name: string,
+  parameters: IDataObject,
+  credentials: Credentials,
+  host = 'http://127.0.0.1:9',
+): Hosted {
+  const type = nodeType(name);
+  const node = {
+    id: randomUUID(),
+    webhookId: randomUUID(),
+    name: 'Bell',
+    type: name,
+    typeVersion: 1,
+    position: [0, 0],
+    parameters,
+    credentials: { carillonApi: { id: '1', name: 'Carillon' } },
+  } as INode;
+  const workflow = new Workflow({
+    id: randomUUID(),
+    nodes: [node],
+    connections: {},
+    active: true,
+    nodeTypes: { getByName: () => type, getByNameAndVersion: () => type, getKnownTypes: () => ({}) },
+  });
+  const additionalData = {
+    credentialsHelper: credentialsHelper(credentials),
+    webhookBaseUrl: `${host}/webhook`,
+    webhookTestBaseUrl: `${host}/webhook-test`,
+  } as unknown as IWorkflowExecuteAdditionalData;
+  return { node, workflow, type, additionalData };
+}
+
+/** n8n keeps credentials encrypted in its database; here they are handed out, and laid on a request as the type says. */
+function credentialsHelper(credentials: Credentials): ICredentialsHelper {
+  const given = (text: string) =>
+    text.replace(/^=\{\{\$credentials\.(\w+)\}\}$/, (_, name: keyof Credentials) => credentials[name]);
+  return {
+    getParentTypes: () => [],
+    isCredentialUsableByNode: () => true,
+    getDecrypted: async () => ({ ...credentials }) as ICredentialDataDecryptedObject,
+    preAuthentication: async () => undefined,
+    authenticate: async (_: unknown, __: string, options: IHttpRequestOptions) => {
+      const { headers } = credentialType.authenticate.properties;
+      const filled = Object.entries<string>(headers).map(([name, value]) => [name, given(value)]);
+      return { ...options, headers: { ...options.headers, ...Object.fromEntries(filled) } };
+    },
+  } as unknown as ICredentialsHelper;
+}
+
+/** What n8n calls when a workflow is activated and deactivated: as it does, creates only what is not there. */
+export async function activate({ workflow, node, type, additionalData }: Hosted): Promise<boolean> {
+  const context = new core.HookContext(workflow, node, additionalData, 'trigger', 'activate');
+  const methods = type.webhookMethods?.default;
+  if (methods === undefined) throw new Error('no webhook methods');
+  const exists = await methods.checkExists.call(context);
+  if (!exists) await methods.create.call(context);
+  return exists;
+}
+
+export async function deactivate({ workflow, node, type, additionalData }: Hosted): Promise<void> {
+  const context = new core.HookContext(workflow, node, additionalData, 'trigger', 'update');
+  await type.webhookMethods?.default?.delete.call(context);
+}
+
+/** The address that n8n gives the webhook of a workflow. */
+export function webhookUrl({ workflow, node, additionalData }: Hosted): string {
+  return new core.HookContext(workflow, node, additionalData, 'trigger', 'activate').getNodeWebhookUrl('default') ?? '';
+}
+
+/** What one POST to n8n came to. */
+export type Rung = { readonly status: number; readonly items: readonly IDataObject[]; readonly at: string };
+
+/** The web server of n8n, as far as webhooks need it. */
+export async function startHost(context: Cleanup) {
+  const workflows: Hosted[] = [];
+  const rung: Rung[] = [];
+  let told = Promise.withResolvers<void>();
+  const server = createServer(async (request, response) => {
+    const workflow = workflows.find((one) => new URL(webhookUrl(one)).pathname === request.url);
+    const { status, items } = workflow === undefined ? { status: 404, items: [] } : await ring(workflow, request);
+    response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
+    rung.push({ status, items, at: request.url ?? '' });
+    told.resolve();
+    told = Promise.withResolvers();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  atEnd(context, () => server.close().closeAllConnections());
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    add: (workflow: Hosted) => workflows.push(workflow),
+    rung,
+    /** Resolves when so many notifications were answered in all. */
+    async answered(count: number): Promise<readonly Rung[]> {
+      while (rung.length < count) await told.promise;
+      return rung;
+    },
+  };
+}
+
+/** What n8n does with a POST: the node says whether the workflow starts, or answers itself. */
+async function ring({ workflow, node, type, additionalData }: Hosted, request: IncomingMessage) {
+  const own = { status: 200 };
+  const answer = {
+    status: (status: number) => {
+      own.status = status;
+      return answer;
+    },
+    json: () => answer,
+  };
+  const http = {
+    httpRequest: { headers: request.headers, body: JSON.parse(await text(request)) },
+    httpResponse: answer,
+  };
+  const context = new core.WebhookContext(
+    workflow,
+    node,
+    { ...additionalData, ...http } as unknown as IWorkflowExecuteAdditionalData,
+    'webhook',
+    {} as never,
+    [],
+    null,
+  );
+  const said: IWebhookResponseData = (await type.webhook?.call(context)) ?? {};
+  if (said.noWebhookResponse) return { status: own.status, items: [] };
+  return { status: 200, items: jsonOf(said.workflowData) };
+}
+
+function jsonOf(data: readonly INodeExecutionData[][] | undefined): IDataObject[] {
+  return (data ?? []).flat().map(({ json }) => json);
+}
+
+/** What a trigger that runs by itself has emitted, and how it is ended. */
+export async function startTrigger({ workflow, node, type, additionalData }: Hosted) {
+  const items: IDataObject[] = [];
+  const errors: Error[] = [];
+  let told = Promise.withResolvers<void>();
+  const tell = () => {
+    told.resolve();
+    told = Promise.withResolvers();
+  };
+  const failed = (error: Error) => {
+    errors.push(error);
+    tell();
+  };
+  const context = new core.TriggerContext(
+    workflow,
+    node,
+    additionalData,
+    'trigger',
+    'activate',
+    (data) => {
+      items.push(...jsonOf(data));
+      tell();
+    },
+    failed,
+    failed,
+  );
+  const response = await type.trigger?.call(context);
+  const until = async (isThere: () => boolean) => {
+    while (!isThere()) await told.promise;
+  };
+  return {
+    items,
+    errors,
+    emitted: (count: number) => until(() => items.length >= count),
+    failed: () => until(() => errors.length > 0),
+    close: async () => response?.closeFunction?.(),
+  };
+}
+
+/** Runs an ordinary node once, for these items. */
+export async function execute({ workflow, node, type, additionalData }: Hosted, items: readonly IDataObject[] = [{}]) {
+  const input = items.map((json) => ({ json }));
+  const data = { main: [input] };
+  const context = new core.ExecuteContext(
+    workflow,
+    node,
+    additionalData,
+    'manual',
+    { resultData: { runData: {} } } as never,
+    0,
+    input,
+    data,
+    { data, node, source: null },
+    [],
+  );
+  const output = await type.execute?.call(context);
+  return (Array.isArray(output) ? output : []).flat();
+}
+
+/** A server that answers nothing by itself, for what a foreign address would get to see. */
+export async function startForeign(context: Cleanup, answer: (response: ServerResponse) => void) {
+  const seen: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    seen.push(request);
+    answer(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  atEnd(context, () => server.close().closeAllConnections());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+}

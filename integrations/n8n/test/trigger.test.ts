@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { eventually } from '../../../test/harness/eventually.ts';
+import { memberKey, startService } from '../../service.ts';
+import { activate, type Credentials, deactivate, hosted, startForeign, startHost, webhookUrl } from './platform.ts';
+
+// The waits between two tries are short, and hooks soon ended.
+const service = await startService({ after }, { CARILLON_RETRY_WAITS: '1ms,1ms' });
+const host = await startHost({ after });
+const credentials: Credentials = { baseUrl: `${service.baseUrl}/`, domain: service.domain, apiKey: service.key };
+
+function workflow(kind: string, given: Partial<Credentials> = {}) {
+  const made = hosted('carillonTrigger', { kind, answer: 'onReceived' }, { ...credentials, ...given }, host.url);
+  host.add(made);
+  return made;
+}
+
+/** The hooks at the address of a workflow, newest last. */
+async function hooksOf(made: ReturnType<typeof workflow>) {
+  const { data } = await service.carillon.hooks.list();
+  return data.filter(({ target_url }) => target_url === webhookUrl(made));
+}
+
+const launch = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+const post = (url: string, body: object) =>
+  fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+
+test('an active workflow has a hook of its kind, gets the record, and leaves no hook behind', async () => {
+  const made = workflow('new_event');
+  assert.equal(await activate(made), false);
+  const [hook] = await hooksOf(made);
+  assert.equal(hook?.event, 'new_event');
+  assert.equal(hook?.state, 'live');
+  assert.equal(await activate(made), true, 'activated again, as at a start of n8n, it is found');
+  assert.equal((await hooksOf(made)).length, 1);
+
+  const count = host.rung.length;
+  const event = await service.carillon.events.create(launch);
+  const { status, items } = (await host.answered(count + 1))[count] ?? {};
+  assert.equal(status, 200);
+  const resource_url = `${service.baseUrl}/v2/events/${event.event_id}`;
+  assert.match(String(items?.[0]?.delivery_id), /^\d+$/);
+  assert.deepEqual(items, [{ kind: 'new_event', resource_url, delivery_id: items?.[0]?.delivery_id, record: event }]);
+
+  await deactivate(made);
+  assert.deepEqual(
+    (await hooksOf(made)).map(({ state, ended_reason }) => [state, ended_reason]),
+    [['ended', 'deleted']],
+  );
+  await deactivate(made);
+});
+
+test('a test of the hook, and a record that was deleted since, are answered 200 and start nothing', async () => {
+  const made = workflow('new_client');
+  await activate(made);
+  const [hook] = await hooksOf(made);
+  const count = host.rung.length;
+  await service.carillon.hooks.test(hook?.id ?? '');
+  const tested = (await host.answered(count + 1))[count];
+  assert.deepEqual([tested?.status, tested?.items], [200, []]);
+  const gone = await service.carillon.clients.create({ client_name: 'Gone' });
+  await host.answered(count + 2);
+  await service.carillon.clients.delete(gone.client_id);
+  const answer = await post(webhookUrl(made), { resource_url: `${service.baseUrl}/v2/clients/${gone.client_id}` });
+  assert.equal(answer.status, 200);
+  assert.deepEqual((await host.answered(count + 3))[count + 2]?.items, []);
+  await deactivate(made);
+});
+
+test('an address that is not of the service is refused, and the key is not sent there', async (t) => {
+  const foreign = await startForeign(t, (response) => response.end('{"data":{}}'));
+  const made = workflow('new_event');
+  for (const resource_url of [
+    `${foreign.url}/v2/events/1`,
+    `${service.baseUrl}@${new URL(foreign.url).host}/v2/events/1`,
+    `${service.baseUrl}/v2/events/../keys`,
+    `${service.baseUrl}/v2/keys/1`,
+    undefined,
+  ]) {
+    const count = host.rung.length;
+    assert.equal((await post(webhookUrl(made), { resource_url })).status, 400);
+    assert.deepEqual((await host.answered(count + 1))[count]?.items, []);
+  }
+  assert.equal(foreign.seen.length, 0);
+});
+
+test('no redirect is followed: the key stays with the base URL', async (t) => {
+  const foreign = await startForeign(t, (response) => response.end('{"data":{"event_id":"1"}}'));
+  const moved = await startForeign(t, (response) => {
+    response.writeHead(302, { location: `${foreign.url}/v2/events/1` }).end();
+  });
+  const made = workflow('new_event', { baseUrl: moved.url });
+  assert.equal((await post(webhookUrl(made), { resource_url: `${moved.url}/v2/events/1` })).status, 502);
+  assert.deepEqual([moved.seen.length, foreign.seen.length], [1, 0]);
+});
+
+test('a key that is not taken fails the activation, and never ends a hook', async () => {
+  await assert.rejects(activate(workflow('new_event', { apiKey: 'wrong' })), /do not name a valid key/);
+  const made = workflow('new_event', { apiKey: 'wrong' });
+  const answer = await post(webhookUrl(made), { resource_url: `${service.baseUrl}/v2/events/1` });
+  assert.equal(answer.status, 502, 'told again later; 401 would end the hook');
+});
+
+test('C12 an address that is taken: by a hook of ours, it is taken over; by another user, it is said', async () => {
+  const made = workflow('new_project');
+  const { id } = await service.carillon.hooks.create({ target_url: webhookUrl(made), event: 'new_project' });
+  await activate(made);
+  assert.deepEqual(
+    (await hooksOf(made)).map((hook) => hook.id),
+    [id],
+  );
+
+  const other = workflow('new_project');
+  await service.carillon.hooks.create({ target_url: webhookUrl(other), event: 'new_task' });
+  await activate(other);
+  const live = (await hooksOf(other)).filter(({ state }) => state === 'live');
+  assert.deepEqual(
+    live.map(({ event }) => event),
+    ['new_project'],
+  );
+
+  const theirs = workflow('new_project', { apiKey: await memberKey(service) });
+  const before = await service.carillon.hooks.create({ target_url: webhookUrl(theirs), event: 'new_project' });
+  await assert.rejects(activate(theirs), /Another hook has this target_url/);
+  await service.carillon.hooks.delete(before.id);
+  for (const one of [made, other]) await deactivate(one);
+});
+
+test('X1 a hook that has ended while n8n was away is restored at the next start, and told what it missed', async () => {
+  const made = workflow('new_task');
+  await activate(made);
+  const [hook] = await hooksOf(made);
+  const { project_id } = await service.carillon.projects.create({ project_name: 'Release' });
+  // Everything that n8n answers now is a failure: what it would fetch with is not taken any more.
+  made.additionalData.credentialsHelper = hosted(
+    'carillonTrigger',
+    {},
+    { ...credentials, apiKey: 'revoked' },
+  ).additionalData.credentialsHelper;
+  const count = host.rung.length;
+  const task = await service.carillon.tasks.create(project_id, { task_name: 'Missed' });
+  assert.deepEqual(
+    (await host.answered(count + 3)).slice(count).map(({ status }) => status),
+    [502, 502, 502],
+  );
+  await eventually(
+    () => hooksOf(made),
+    ([one]) => one?.ended_reason === 'three_failures',
+  );
+
+  made.additionalData.credentialsHelper = workflow('new_task').additionalData.credentialsHelper;
+  assert.equal(await activate(made), false);
+  assert.deepEqual(
+    (await hooksOf(made)).map(({ id, state }) => [id, state]),
+    [[hook?.id, 'live']],
+  );
+  const { items } = (await host.answered(count + 4))[count + 3] ?? {};
+  assert.deepEqual(items?.[0]?.record, task);
+  await deactivate(made);
+});
+
+test('a workflow that is set to another kind has one hook, of the new kind', async () => {
+  const made = workflow('new_task');
+  await activate(made);
+  made.node.parameters.kind = 'completed_task';
+  assert.equal(await activate(made), false);
+  const live = (await hooksOf(made)).filter(({ state }) => state === 'live');
+  assert.deepEqual(
+    live.map(({ event }) => event),
+    ['completed_task'],
+  );
+  await deactivate(made);
+});

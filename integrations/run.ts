@@ -1,0 +1,37 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { delimiter } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { install } from '../test/install.ts';
+
+// Installs each package of this folder by its own lockfile, then builds, lints and tests it with its platform's tools.
+const steps = ['build', 'types', 'lint', 'test'];
+const bin = (folder: URL) => fileURLToPath(new URL('node_modules/.bin', folder));
+const root = new URL('../', import.meta.url);
+
+for (const name of ['n8n', 'zapier']) {
+  const folder = new URL(`${name}/`, import.meta.url);
+  const { scripts } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));
+  timed(`${name}: install`, () => install(folder));
+  for (const step of steps.filter((one) => Object.hasOwn(scripts, one))) {
+    timed(`${name}: ${step}`, () => run(folder, scripts[step]));
+  }
+}
+
+function run(folder: URL, command: string): void {
+  // The Node that leads every script of the root leads these, too.
+  const path = [bin(folder), bin(root), process.env.PATH].join(delimiter);
+  const { status } = spawnSync(command, {
+    cwd: fileURLToPath(folder),
+    env: { ...process.env, PATH: path },
+    shell: true,
+    stdio: 'inherit',
+  });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+function timed(what: string, act: () => void): void {
+  const beganAt = performance.now();
+  act();
+  process.stdout.write(`${what}: ${((performance.now() - beganAt) / 1_000).toFixed(1)} s\n`);
+}

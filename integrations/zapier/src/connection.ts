@@ -1,0 +1,86 @@
+import type {
+  AfterResponseMiddleware,
+  Authentication,
+  BeforeRequestMiddleware,
+  Bundle,
+  ZObject,
+} from 'zapier-platform-core';
+
+/** How long Zapier waits before it tries again what the service had no time for, in seconds, if nothing is said. */
+const RETRY_S = 60;
+
+/** The address of every call begins with it; refused where it is no address of a service. */
+export function rootOf(z: ZObject, { authData }: Bundle): string {
+  const url = URL.parse(String(authData.baseUrl).trim());
+  const isPlain = url !== null && `${url.username}${url.password}${url.search}${url.hash}` === '';
+  if (!isPlain || !/^https?:$/.test(url.protocol)) {
+    throw new z.errors.Error(
+      'The base URL is an http or https address such as https://calendar.example.com.',
+      'base_url',
+    );
+  }
+  return `${url.href.replace(/\/+$/, '')}/v2`;
+}
+
+/** The key goes to the service and nowhere else: to no other address, and along no redirect. */
+export const withKey: BeforeRequestMiddleware = (request, z, bundle) => {
+  if (!z || !bundle) return request;
+  if (!String(request.url).startsWith(`${rootOf(z, bundle)}/`)) {
+    throw new z.errors.Error('That is no address of the service.', 'foreign_address');
+  }
+  const { apiKey, domain } = bundle.authData;
+  return {
+    ...request,
+    redirect: 'manual',
+    skipThrowForStatus: true,
+    headers: { ...request.headers, key: String(apiKey), domain: String(domain) },
+  };
+};
+
+/** What a caller looks at itself, because it is no failure there. */
+export const expected = (...statuses: number[]) => ({ middlewareData: { expected: statuses } });
+
+/** Anything but success is told in the service's own words; C6: `message` names every bad field. */
+export const mustSucceed: AfterResponseMiddleware = (response, z) => {
+  const { status, request } = response;
+  const isExpected = ((request.middlewareData?.expected ?? []) as number[]).includes(status);
+  if ((status >= 200 && status < 300) || isExpected) return response;
+  const { code = 'unexpected_answer', message = `The service answered ${status}.` } = problemIn(response.content);
+  if (code === 'unauthorized') throw new z.errors.ExpiredAuthError(message);
+  if (status === 429 || status === 503) {
+    throw new z.errors.ThrottledError(message, Number(response.getHeader('retry-after')) || RETRY_S);
+  }
+  throw new z.errors.Error(message, code, status);
+};
+
+function problemIn(content: string): { code?: string; message?: string } {
+  try {
+    return Object(JSON.parse(content));
+  } catch {
+    return {};
+  }
+}
+
+export const authentication: Authentication = {
+  type: 'custom',
+  fields: [
+    {
+      key: 'baseUrl',
+      label: 'Base URL',
+      type: 'string',
+      required: true,
+      placeholder: 'https://calendar.example.com',
+      helpText: 'The address of your Carillon, exactly as its option --base-url says: notifications begin with it.',
+    },
+    { key: 'domain', label: 'Domain', type: 'string', required: true, helpText: 'The host name of your account.' },
+    {
+      key: 'apiKey',
+      label: 'API Key',
+      type: 'password',
+      required: true,
+      helpText: 'Of one user, with hooks:read and hooks:write beside the permission to read the records.',
+    },
+  ],
+  test: async (z, bundle) => (await z.request(`${rootOf(z, bundle)}/user`)).data.data,
+  connectionLabel: '{{user_name}} ({{domain}})',
+};

@@ -1,0 +1,68 @@
+import type { Create } from 'zapier-platform-core';
+import { rootOf } from './connection';
+import { given, inputOf } from './inputs';
+import { type Field, type Noun, nouns, shown, titleOf } from './table';
+
+/** What can be done to a record: which id stands in the address, what is asked for, what is always sent. */
+type Verb = {
+  name: string;
+  says: string;
+  method: 'POST' | 'PUT';
+  idOf: (noun: Noun) => string | undefined;
+  fieldsOf: (noun: Noun) => Field[];
+  body?: Record<string, unknown>;
+};
+
+const verbs: readonly Verb[] = [
+  {
+    name: 'create',
+    says: 'Creates',
+    method: 'POST',
+    idOf: ({ parent }) => parent,
+    fieldsOf: ({ creation }) => creation,
+  },
+  { name: 'update', says: 'Changes', method: 'PUT', idOf: ({ key }) => key, fieldsOf: ({ change }) => change },
+  {
+    name: 'complete',
+    says: 'Completes',
+    method: 'PUT',
+    idOf: ({ key }) => key,
+    fieldsOf: () => [],
+    body: { completed: 1 },
+  },
+];
+
+const isCompleted = ({ change }: Noun) => change.some(({ name }) => name === 'completed');
+
+export const creates = Object.fromEntries(
+  nouns.flatMap((noun) =>
+    verbs
+      .filter(({ name }) => name !== 'complete' || isCompleted(noun))
+      .map((verb) => createOf(noun, verb))
+      .map((create) => [create.key, create]),
+  ),
+);
+
+function createOf(noun: Noun, { name, says, method, idOf, fieldsOf, body = {} }: Verb): Create {
+  const idName = idOf(noun);
+  const fields = fieldsOf(noun);
+  const title = titleOf(noun.name);
+  const idField: Field[] =
+    idName === undefined ? [] : [{ name: idName, says: 'Which one.', form: 'text', required: true }];
+  return {
+    key: `${name}_${noun.name}`,
+    noun: title,
+    display: { label: `${titleOf(name)} ${title}`, description: `${says} one ${noun.name}.` },
+    operation: {
+      inputFields: [...idField, ...fields].map(inputOf),
+      perform: async (z, bundle) => {
+        const inputData: Record<string, unknown> = bundle.inputData;
+        const id = idName === undefined ? '' : `/${encodeURIComponent(String(inputData[idName]))}`;
+        const url = `${rootOf(z, bundle)}/${noun.plural}${id}`;
+        const answer = await z.request({ url, method, body: { ...given(fields, inputData), ...body } });
+        return shown(noun, answer.data.data);
+      },
+      sample: shown(noun, noun.sample),
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { PlainInputField } from 'zapier-platform-core';
+import { type Field, nouns, titleOf } from './table';
+
+const types: Record<Field['form'], PlainInputField['type']> = {
+  text: 'string',
+  ids: 'string',
+  word: 'string',
+  date: 'datetime',
+  day: 'datetime',
+  number: 'number',
+  flag: 'boolean',
+};
+
+const words: Record<string, string> = { '0': 'No', '1': 'Yes', '2': 'On Hold' };
+
+/** How Zapier asks for a field; an id is chosen from a list of names. */
+export function inputOf({ name, says, form, required = false, words: values = [] }: Field): PlainInputField {
+  const other = nouns.find(({ key }) => key === name);
+  return {
+    key: name,
+    label: titleOf(name),
+    type: types[form],
+    required,
+    helpText: says,
+    ...(form === 'ids' ? { list: true } : {}),
+    ...(form === 'word' ? { choices: Object.fromEntries(values.map((one) => [one, words[one] ?? titleOf(one)])) } : {}),
+    ...(other === undefined ? {} : { dynamic: `list_${other.name}.id.${other.label}` }),
+  };
+}
+
+/** The fields that were filled in, as the service takes them. */
+export function given(fields: readonly Field[], inputData: Record<string, unknown>): Record<string, unknown> {
+  const filled = fields.filter(({ name }) => inputData[name] !== undefined && inputData[name] !== '');
+  return Object.fromEntries(filled.map((field) => [field.name, written(field, inputData[field.name])]));
+}
+
+/** Zapier writes dates as ISO 8601. What the clock of the user says is meant, so no zone is converted (C9). */
+function written({ form }: Field, value: unknown): unknown {
+  if (form !== 'date' && form !== 'day') return value;
+  const [, day, time = '00:00:00'] = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}:\d{2}))?/.exec(String(value)) ?? [];
+  if (day === undefined) return value;
+  return form === 'day' ? day.replaceAll('-', '') : `${day} ${time}`;
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
+import zapier, { type Bundle, type ZObject } from 'zapier-platform-core';
+import { kinds } from '../../../src/sdk/index.ts';
+import { eventually } from '../../../test/harness/eventually.ts';
+import { startTarget } from '../../../test/harness/target.ts';
+import { memberKey, startService } from '../../service.ts';
+import app from '../dist/index.js';
+
+const service = await startService({ after }, { CARILLON_RETRY_WAITS: '1ms,1ms' });
+const target = await startTarget({ after });
+const authData = { baseUrl: `${service.baseUrl}/`, domain: service.domain, apiKey: service.key };
+
+type Rows = Record<string, unknown>[];
+type Perform<T> = (z: ZObject, bundle: Bundle) => T;
+
+// As on Zapier's side: its own handler runs a method with its own client of HTTP and every middleware.
+const tester = zapier.createAppTester(app);
+const run = <T = Rows>(perform: unknown, bundle: object = {}): Promise<Awaited<T>> =>
+  tester(perform as Perform<T>, { authData, ...bundle }) as Promise<Awaited<T>>;
+
+type Operation = Record<'perform' | 'performList' | 'performSubscribe' | 'performUnsubscribe', unknown>;
+const operation = (of: 'triggers' | 'creates' | 'searches', name: string): Operation => {
+  const found: Record<string, { operation: object }> = app[of];
+  return found[name]?.operation as Operation;
+};
+const hookOf = (kind: string, targetUrl: string) =>
+  run<{ id: string }>(operation('triggers', kind).performSubscribe, { targetUrl });
+const launch = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+
+test("the app is valid by Zapier's own rules", async () => {
+  const handler: (event: object) => Promise<{ results: unknown }> = Reflect.get(zapier, 'createAppHandler')(app);
+  assert.deepEqual((await handler({ command: 'validate' })).results, []);
+});
+
+test('the key is tried, and a wrong one asks the user to connect again', async () => {
+  const user = await run<{ email: string }>(app.authentication?.test);
+  assert.match(user.email, /@/);
+  const wrong = { authData: { ...authData, apiKey: 'wrong' } };
+  await assert.rejects(run(app.authentication?.test, wrong), { name: 'ExpiredAuthError' });
+  const nowhere = { authData: { ...authData, baseUrl: 'ftp://calendar.example' } };
+  await assert.rejects(run(app.authentication?.test, nowhere), /The base URL is an http or https address/);
+});
+
+test('each of the seven kinds is subscribed to, and its hook is gone when the Zap is turned off', async () => {
+  for (const kind of kinds) {
+    const { id } = await hookOf(kind, target.at(`/${kind}`));
+    const hook = await service.carillon.hooks.get(id);
+    assert.deepEqual([hook.event, hook.target_url, hook.state], [kind, target.at(`/${kind}`), 'live']);
+    await run(operation('triggers', kind).performUnsubscribe, { subscribeData: { id } });
+    assert.equal((await service.carillon.hooks.get(id)).ended_reason, 'deleted');
+  }
+});
+
+test('what is created arrives as the fetched record; a test of the hook and what was deleted since as nothing', async () => {
+  const { performUnsubscribe, perform } = operation('triggers', 'new_event');
+  const { id } = await hookOf('new_event', target.at('/zap'));
+  const count = target.received.length;
+  const event = await service.carillon.events.create(launch);
+  const { body } = (await target.arrived(count + 1))[count] ?? { body: '{}' };
+  const notified = { cleanedRequest: JSON.parse(body) };
+  assert.deepEqual(await run(perform, notified), [{ id: event.event_id, ...event }]);
+  await service.carillon.events.delete(event.event_id);
+  assert.deepEqual(await run(perform, notified), []);
+
+  await service.carillon.hooks.test(id);
+  const tested = (await target.arrived(count + 2))[count + 1]?.body ?? '{}';
+  assert.deepEqual(await run(perform, { cleanedRequest: JSON.parse(tested) }), []);
+  await run(performUnsubscribe, { subscribeData: { id } });
+});
+
+test('an address that is not of the service is refused, no redirect is followed, and the key stays here', async (t) => {
+  const seen: string[] = [];
+  const foreign = createServer((request, response) => {
+    seen.push(request.url ?? '');
+    response.writeHead(302, { location: '/elsewhere' }).end();
+  }).listen(0, '127.0.0.1');
+  t.after(() => foreign.close().closeAllConnections());
+  await new Promise((resolve) => foreign.once('listening', resolve));
+  const url = `http://127.0.0.1:${(foreign.address() as AddressInfo).port}`;
+  const { perform } = operation('triggers', 'new_event');
+  for (const resource_url of [
+    `${url}/v2/events/1`,
+    `${service.baseUrl}@${url.slice(7)}/v2/events/1`,
+    `${service.baseUrl}/v2/events/../keys/1`,
+    `${service.baseUrl}/v2/clients/1`,
+    undefined,
+  ]) {
+    await assert.rejects(run(perform, { cleanedRequest: { resource_url } }), /the address of no event here/);
+  }
+  await assert.rejects(
+    run((z: ZObject) => z.request(`${url}/v2/events/1`)),
+    /no address of the service/,
+  );
+  assert.deepEqual(seen, []);
+  const moved = { authData: { ...authData, baseUrl: url }, cleanedRequest: { resource_url: `${url}/v2/events/1` } };
+  await assert.rejects(run(perform, moved), /The service answered 302/);
+  assert.deepEqual(seen, ['/v2/events/1']);
+});
+
+test('C12 subscribed to twice, a Zap keeps its hook; the address of another user is refused', async () => {
+  const { id } = await hookOf('new_task', target.at('/twice'));
+  assert.equal((await hookOf('new_task', target.at('/twice'))).id, id);
+  await assert.rejects(hookOf('new_client', target.at('/twice')), /Another hook has this target_url/);
+  const member = { ...authData, apiKey: await memberKey(service) };
+  const theirs = { authData: member, targetUrl: target.at('/twice') };
+  await assert.rejects(run(operation('triggers', 'new_event').performSubscribe, theirs), /Another hook has/);
+  await service.carillon.hooks.delete(id);
+});
+
+test('a hook that has ended by itself, or that nobody knows, is unsubscribed from without a fault', async () => {
+  const { performUnsubscribe } = operation('triggers', 'new_event');
+  const { id } = await hookOf('new_event', target.at('/ending'));
+  target.answers(401);
+  await service.carillon.events.create(launch);
+  await eventually(
+    () => service.carillon.hooks.get(id),
+    ({ ended_reason }) => ended_reason === 'answered_401',
+  );
+  target.answers(200);
+  await run(performUnsubscribe, { subscribeData: { id } });
+  await run(performUnsubscribe, { subscribeData: { id: '999999' } });
+});
+
+test('records are created, changed, completed and found; dates are not moved by a zone', async () => {
+  const create = (name: string, inputData: object) =>
+    run<Record<string, unknown>>(operation('creates', name).perform, { inputData });
+  const find = (name: string, inputData: object) => run(operation('searches', name).perform, { inputData });
+  const client = await create('create_client', { client_name: 'Acme' });
+  const project = await create('create_project', { project_name: 'Release', client_id: client.id, important: true });
+  const task = await create('create_task', {
+    project_id: project.id,
+    task_name: 'Write',
+    due_date: '2027-01-02T09:30:00+02:00',
+    users: ['1'],
+  });
+  assert.deepEqual([task.due_date, task.project_name], ['2027-01-02 09:30:00', 'Release']);
+  const subtask = await create('create_subtask', { task_id: task.id, subtask_name: 'Proofread' });
+  await create('update_task', { task_id: task.id, task_name: 'Rewrite' });
+  assert.equal((await create('complete_task', { task_id: task.id })).completed, '1');
+  const event = await create('create_event', { ...launch, start_date: '2027-02-01', due_date: '20270202' });
+  assert.deepEqual(await find('find_event', { start_from: '2027-02-01T00:00:00Z', start_to: '2027-02-01' }), [event]);
+  assert.deepEqual(
+    (await find('find_task', { task_id: task.id })).map((one) => one.task_name),
+    ['Rewrite'],
+  );
+  assert.deepEqual(
+    (await find('find_client', { client_name: 'acm' })).map(({ id }) => id),
+    [client.id],
+  );
+  assert.deepEqual(await find('find_subtask', { subtask_id: '999999' }), []);
+
+  const examples = await run(operation('triggers', 'completed_subtask').performList);
+  assert.deepEqual(
+    examples.map(({ id }) => id),
+    [subtask.id],
+  );
+  const choices = await run(operation('triggers', 'list_project').perform, { meta: { page: 0 } });
+  assert.deepEqual(
+    choices.map(({ id, project_name }) => [id, project_name]),
+    [[project.id, 'Release']],
+  );
+  await assert.rejects(create('create_event', { event_name: 'No days' }), /start_date: .*; due_date: /);
+});
