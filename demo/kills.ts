@@ -83,7 +83,7 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
   try {
     service = await startProcess(environment);
     const { baseUrl, domain = '', key = '' } = service;
-    const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
+    const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
     for (const { path, kind } of hooks) {
       await carillon.hooks.create({ target_url: receiver.at(path), event: kind });
     }

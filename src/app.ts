@@ -13,6 +13,7 @@ import { takeJson } from './http/json.ts';
 import { mount } from './http/mount.ts';
 import { mountOpen, type OpenRoute } from './http/open.ts';
 import type { SessionCookie } from './http/session-cookie.ts';
+import { mountSubscribed, type SubscribedRow } from './http/subscribed.ts';
 import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -48,6 +49,8 @@ export type AppPorts = {
   readonly open?:
     | { readonly door: Door; readonly rows: readonly OpenRoute[]; readonly cookie: SessionCookie }
     | undefined;
+  /** What programs read by an address that is the secret itself. */
+  readonly subscribed?: readonly SubscribedRow[];
   readonly health: HealthPorts;
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
@@ -178,6 +181,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   const release = (reply: FastifyReply) => underWay.leave(reply);
   for (const door of ports.doors) mount(app, door, { ...ports, followers, release, failed: noteFailure });
   if (ports.open !== undefined) mountOpen(app, ports.open.rows, ports.open.door, { ...ports, ...ports.open });
+  for (const row of ports.subscribed ?? []) mountSubscribed(app, row, ports);
   await app.ready();
   return {
     server: app,

@@ -59,6 +59,12 @@ export function createMetrics(ports: {
     labelNames: ['reason'],
     registers,
   });
+  const mails = new Counter({
+    name: 'carillon_mails_total',
+    help: 'Mails to owners of hooks, by what handing them to the mail server has come to: sent, again or given_up.',
+    labelNames: ['verdict'],
+    registers,
+  });
   const groups = new Histogram({
     name: 'carillon_group_commit_writes',
     help: 'How many writes one commit carried.',
@@ -119,6 +125,32 @@ export function createMetrics(ports: {
     },
   });
   new Gauge({
+    name: 'carillon_notices_owed',
+    help: 'What owners of hooks are still to be told by mail; 0 where no mail server is configured.',
+    registers,
+    async collect() {
+      const { owed } = await store.read
+        .selectFrom('notices')
+        .select(({ fn }) => fn.countAll<number>().as('owed'))
+        .executeTakeFirstOrThrow();
+      this.set(owed);
+    },
+  });
+  new Gauge({
+    name: 'carillon_oldest_notice_seconds',
+    help: 'The age of the oldest of these; 0 when there is none.',
+    registers,
+    async collect() {
+      const first = await store.read
+        .selectFrom('notices')
+        .select('noted_at')
+        .orderBy('notice_id')
+        .limit(1)
+        .executeTakeFirst();
+      this.set(first === undefined ? 0 : Math.max(0, clock.now() - first.noted_at) / 1_000);
+    },
+  });
+  new Gauge({
     name: 'carillon_attempts_in_flight',
     help: 'Attempts in flight at this moment.',
     registers,
@@ -147,5 +179,5 @@ export function createMetrics(ports: {
       return this.set(nodes);
     },
   });
-  return { registry, observeRequest, attempts, verdicts, lateness };
+  return { registry, observeRequest, attempts, verdicts, lateness, mails };
 }

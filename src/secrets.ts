@@ -32,6 +32,14 @@ export function hashTarget(normalisedUrl: string): string {
   return hash('sha256', normalisedUrl, 'base64url');
 }
 
+/** What every secret that signs begins with, as Standard Webhooks has it. */
+export const SIGNING_SECRET_PREFIX = 'whsec_';
+
+/** A new secret that notifications of a hook are signed by (X8): 256 bits of chance behind the prefix. */
+export function newSigningSecret(chance: Chance): string {
+  return SIGNING_SECRET_PREFIX + Buffer.from(chance.bytes(32)).toString('base64');
+}
+
 /** A new secret of a session or of a link: 256 bits of chance. Only its hash is stored. */
 export function newToken(chance: Chance): string {
   return Buffer.from(chance.bytes(32)).toString('base64url');

@@ -10,18 +10,22 @@ import { Engine } from './delivery/engine.ts';
 import { Fetches } from './delivery/fetches.ts';
 import { createGuard } from './delivery/guard.ts';
 import { Node } from './delivery/node.ts';
-import { prune, startPruning } from './delivery/prune.ts';
+import { noNotices, oweNotices } from './delivery/notices.ts';
+import { KEPT_MS, prune, startPruning } from './delivery/prune.ts';
 import { createResolver, type Resolve } from './delivery/resolver.ts';
 import { isTargetTaken } from './delivery/taken.ts';
+import { documents } from './docs/documents.ts';
 import { consoleDoor, keyDoor } from './http/door.ts';
-import { isLoopback } from './http/health.ts';
 import { dropIdempotency } from './http/idempotency.ts';
 import { openapi } from './http/openapi.ts';
 import { Pages } from './http/pages.ts';
 import { SessionCookie } from './http/session-cookie.ts';
 import { createLog, type Log } from './log.ts';
+import { isLoopback } from './loopback.ts';
+import { Mailer, type MailerPorts } from './mail/mailer.ts';
 import { createMetrics } from './metrics.ts';
 import { createFirstAccount, type FirstAccount } from './resources/accounts/actions.ts';
+import { calendarAddress } from './resources/calendars/open.ts';
 import { allRoutes, consoleRoutes, openRoutes } from './resources/index.ts';
 import { dropInvitations } from './resources/invitations/actions.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
@@ -37,8 +41,9 @@ import { version } from './version.ts';
 /** Where the console was built: beside the source, and beside what the package holds. */
 const CONSOLE = fileURLToPath(new URL('../console/dist', import.meta.url));
 
-/** How long a stop waits for what is in flight, all in all: requests, then attempts. */
+/** How long a stop waits for what is in flight, all in all: requests; mails, then attempts. */
 const STOP_REQUESTS_MS = 6_000;
+const STOP_MAILS_MS = 1_000;
 const STOP_ATTEMPTS_MS = 8_000;
 
 /** How long idle connections may still carry a request after a stop began. */
@@ -113,7 +118,9 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const sessions = createSessionAuthenticator({ store, clock, log });
     const denials = new Denials({ store, clock, log });
     const fetches = new Fetches({ store, clock, log });
-    const routePorts = { guard, chance, log, baseUrl: () => baseUrl };
+    // Where no mail goes out, none is owed.
+    const notices = config.smtpUrl === undefined ? noNotices : oweNotices;
+    const routePorts = { guard, chance, log, baseUrl: () => baseUrl, notices };
     const routes = allRoutes(routePorts);
     const consolePorts = {
       ...routePorts,
@@ -147,6 +154,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       clock,
       chance,
       attempt,
+      notices,
       log,
       baseUrl: () => baseUrl,
       waitsMs: config.retryWaits,
@@ -157,6 +165,15 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
         metrics.lateness.observe(lateMs / 1_000);
       },
     });
+    const mailer = await createMailer(config, {
+      store: enginesStore,
+      holder: claims,
+      clock,
+      log,
+      baseUrl: () => baseUrl,
+      keptMs: KEPT_MS.endedHooks,
+      onMail: (verdict) => metrics.mails.inc({ verdict }),
+    });
     let document: unknown;
     const app = await createApp({
       store,
@@ -166,6 +183,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       metrics,
       doors: role === 'delivery' ? [] : [publicDoor, ownDoor],
       open: role === 'delivery' ? undefined : { door: ownDoor, rows: openRoutes(consolePorts), cookie },
+      subscribed: role === 'delivery' ? [] : [calendarAddress({ store, log, baseUrl: () => baseUrl })],
       health: {
         clock,
         registry: metrics.registry,
@@ -175,12 +193,14 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
           document ??= openapi(routes, baseUrl, version);
           return document;
         },
+        documents: documents(() => ({ routes, baseUrl, version })),
         pages: role === 'delivery' ? undefined : Pages.read(CONSOLE),
         greeting: () => ({
           service: 'Carillon',
           version,
           interface: `${baseUrl}/v2`,
           openapi: `${baseUrl}/openapi.json`,
+          docs: `${baseUrl}/docs`,
         }),
       },
       baseUrl: () => baseUrl,
@@ -207,14 +227,20 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       role === 'api'
         ? undefined
         : startPruning({ store, clock, log }, [prune, dropIdempotency, dropSessions, dropInvitations]);
+    mailer?.start();
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
 
+    // This node is one until its mails are written down: another one would send them, too.
+    const stopTelling = async () => {
+      await mailer?.stop(STOP_MAILS_MS);
+      await delivering.stop(STOP_ATTEMPTS_MS);
+    };
     let stopping: Promise<void> | undefined;
     const stop = async () => {
       log.info({ event: 'stopping' });
       pruning?.stop();
       app.drain();
-      await Promise.all([closeServer(app.server), delivering.stop(STOP_ATTEMPTS_MS)]);
+      await Promise.all([closeServer(app.server), stopTelling()]);
       await Promise.all([authenticator.flush(), sessions.flush(), denials.flush(), fetches.flush()]);
       await store.close();
       log.info({ event: 'stopped' });
@@ -232,6 +258,17 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     await store.close();
     throw error;
   }
+}
+
+/** Undefined where no mail server is named, and at a node that only answers callers. */
+async function createMailer(
+  { smtpUrl, mailFrom, role }: Config,
+  ports: Omit<MailerPorts, 'post'>,
+): Promise<Mailer | undefined> {
+  if (smtpUrl === undefined || mailFrom === undefined || role === 'api') return undefined;
+  // Loaded only here: a start without it need not wait for it.
+  const { createPost } = await import('./mail/smtp.ts');
+  return new Mailer({ ...ports, post: createPost(smtpUrl, mailFrom) });
 }
 
 /** Nothing is served or told of a database that holds half of an import. */

@@ -68,6 +68,14 @@ function Side({ current, isOpen, onLeave }: { current: Screen; isOpen: boolean; 
                   </a>
                 </li>
               ))}
+            {group === 'Integrate' && (
+              <li>
+                <a href="./docs">
+                  <Icon name="code" />
+                  Reference
+                </a>
+              </li>
+            )}
           </ul>
         </nav>
       ))}

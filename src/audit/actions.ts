@@ -5,6 +5,7 @@ import type { Tx } from '../store/store.ts';
 /** What the audit log tells of: who may do what, which hooks there are, who was refused. A row an action. */
 export const auditActions = {
   'account.created': 'An account was made, with its owner and a first key.',
+  'account.moved_in': 'An account was read from another service; the detail has its address and how many records came.',
   'user.created': 'A user was added; the detail has address and role.',
   'user.role_changed': 'The role of a user was changed; the detail has both.',
   'user.deleted': 'A user was deleted; the keys and hooks that went with it have rows of their own.',
@@ -14,12 +15,18 @@ export const auditActions = {
   'hook.made': 'A hook was made; the detail has the kind, and the target without its path.',
   'hook.ended': 'A hook has ended; the detail has the reason.',
   'hook.restored': 'An ended hook lives again.',
+  'hook.signed':
+    'Notifications of a hook are signed by a new secret; the detail has whose hook it is, and until when the secret before overlaps. Never the secret.',
+  'hook.unsigned': 'Notifications of a hook are signed no more; the detail has whose hook it is.',
   'login.opened': 'Somebody has signed in to the console.',
   'login.refused': 'Sign-ins to the console that were refused; of the account and the user that they named.',
   'login.closed': 'A session of the console has ended; the detail says why.',
   'invitation.made': 'A link was made by which a user sets a passphrase; the detail has whose it is. Never the link.',
   'invitation.used': 'A user has come by a link.',
   'invitation.withdrawn': 'A link was taken back before it was used; the detail says why.',
+  'calendar.made':
+    'An address was made for a calendar program; the detail has whose it is and what it shows. Never the address.',
+  'calendar.revoked': 'A calendar was revoked; the detail says why.',
   'passphrase.set': 'A user has set a passphrase.',
   'database.restored': 'The service has gone back to a backup, and a new epoch has begun; of all accounts.',
   'denied.unknown_key': 'Calls with a key that was never issued, or with none; of the account whose domain they named.',

@@ -32,6 +32,8 @@ export function loadConfig(sources: Sources): { config: Config } | { faults: rea
     faults.push(
       '--role is for nodes that share a PostgreSQL; an SQLite file is served by one process, which does all.',
     );
+  if (values.smtpUrl !== undefined && 'mailFrom' in values && values.mailFrom === undefined)
+    faults.push('--smtp-url needs --mail-from: whom the mails come from.');
   return faults.length > 0 ? { faults } : { config: Object.freeze(config) };
 }
 

@@ -1,6 +1,14 @@
 import { isIP } from 'node:net';
 import { type AllowRule, parseAllowRules } from '../delivery/guard.ts';
 import { parseDuration } from '../durations.ts';
+import {
+  type MailServer,
+  parseMailServer,
+  parseSender,
+  type Sender,
+  showMailServer,
+  showSender,
+} from '../mail/server.ts';
 import { parseDatabase, showDatabase } from '../store/location.ts';
 
 /** What reading one option's text gives: its value, or what is wrong with it, in words that follow the option's name. */
@@ -115,6 +123,22 @@ export const options = {
     says: 'Addresses or CIDRs of the reverse proxies whose X-Forwarded-For is believed, separated by commas.',
     initial: '',
     parse: parseProxies,
+  }),
+  smtpUrl: option<MailServer | undefined>({
+    flag: 'smtp-url',
+    shape: 'smtp://…|smtps://…',
+    says: 'The mail server by which owners are told that a hook of theirs fails or has ended: smtp://user:password@host:587. TLS is required but on loopback; ?tls=off does without. Left out: no mails. Who signs in there, and with what, is never shown in a log.',
+    initial: '',
+    parse: parseMailServer,
+    show: showMailServer,
+  }),
+  mailFrom: option<Sender | undefined>({
+    flag: 'mail-from',
+    shape: 'address',
+    says: 'Whom mails come from: carillon@example.com, or Carillon <carillon@example.com>. Needed with --smtp-url.',
+    initial: '',
+    parse: parseSender,
+    show: showSender,
   }),
   metricsToken: option<string>({
     flag: 'metrics-token',

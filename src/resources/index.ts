@@ -1,15 +1,18 @@
 import type { Guard } from '../delivery/guard.ts';
+import type { Notices } from '../delivery/notices.ts';
 import type { OpenRoute } from '../http/open.ts';
 import type { Route } from '../http/route.ts';
 import type { Log } from '../log.ts';
 import type { Chance } from '../secrets.ts';
 import { activityRoutes } from './activity/routes.ts';
+import { calendarRoutes } from './calendars/routes.ts';
 import { clientRoutes } from './clients/routes.ts';
 import { companyRoutes } from './company/routes.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
 import { eventRoutes } from './events/routes.ts';
 import { hookRoutes } from './hooks/routes.ts';
 import { hourRoutes } from './hours/routes.ts';
+import { importRoutes } from './imports/routes.ts';
 import { invitationOpenRoutes } from './invitations/open.ts';
 import { invitationRoutes } from './invitations/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -17,6 +20,7 @@ import { notificationRoutes } from './notifications/routes.ts';
 import { overviewRoutes } from './overview/routes.ts';
 import { type PassphrasePorts, passphraseRoutes } from './passphrases/routes.ts';
 import { projectRoutes } from './projects/routes.ts';
+import { secretRoutes } from './secrets/routes.ts';
 import { type SignInPorts, sessionOpenRoutes } from './sessions/open.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { subtaskRoutes } from './subtasks/routes.ts';
@@ -30,13 +34,18 @@ export type RoutePorts = {
   readonly chance: Chance;
   readonly log: Log;
   readonly baseUrl: () => string;
+  /** How owners are told by mail what became of their hooks; left out, nobody is. */
+  readonly notices?: Notices;
 };
 
 /** Every route of the interface, in the order in which the documentation shows them. */
 export function allRoutes(ports: RoutePorts): readonly Route[] {
   return [
     ...eventRoutes,
+    ...importRoutes(),
+    ...calendarRoutes(ports),
     ...hookRoutes(ports),
+    ...secretRoutes(ports),
     ...deliveryRoutes(ports),
     ...notificationRoutes(ports),
     ...clientRoutes,

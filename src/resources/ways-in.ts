@@ -12,6 +12,7 @@ type Because =
   | 'the role was changed'
   | 'a newer link was made'
   | 'whoever made it was deleted'
+  | 'its project was deleted'
   | 'the role of whoever made it was changed';
 
 /** Ends sessions of a user: all but one, or a single one. Answers how many. */
@@ -58,11 +59,36 @@ export async function withdrawLinks(
   return withdrawn.length;
 }
 
+/** Revokes calendars: a single one, those of a user, or those of a project. Answers how many. */
+export async function revokeCalendars(
+  write: AccountWrite,
+  which: { readonly only: number } | { readonly userId: number } | { readonly projectId: number },
+  because: Because,
+): Promise<number> {
+  let query = write.deleteFrom('calendars');
+  if ('only' in which) query = query.where('calendars.calendar_id', '=', which.only);
+  else if ('userId' in which) query = query.where('calendars.user_id', '=', which.userId);
+  else query = query.where('calendars.project_id', '=', which.projectId);
+  const revoked = await query.returning(['calendar_id', 'user_id']).execute();
+  note(
+    write,
+    ...revoked.map(
+      ({ calendar_id, user_id }): Entry => ({
+        action: 'calendar.revoked',
+        subject: `calendar ${calendar_id}`,
+        detail: { user_id: String(user_id), because },
+      }),
+    ),
+  );
+  return revoked.length;
+}
+
 /** Nothing of what a deleted user came in by is left, and no link that was theirs to give. */
 export async function closeAllOf(write: AccountWrite, userId: number): Promise<void> {
   await endSessions(write, { userId }, 'the user was deleted');
   await withdrawLinks(write, { userId }, 'the user was deleted');
   await withdrawLinks(write, { madeBy: userId }, 'whoever made it was deleted');
+  await revokeCalendars(write, { userId }, 'the user was deleted');
   await write.deleteFrom('passphrases').where('passphrases.user_id', '=', userId).execute();
 }
 

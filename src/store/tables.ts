@@ -28,6 +28,10 @@ export type Tables = {
   sessions: Sessions;
   invitations: Invitations;
   fetches: { account_id: number; user_id: number; noun: string; record_id: number; fetched_at: number };
+  notices: Notices;
+  mails: Mails;
+  calendars: Calendars;
+  imported_events: { account_id: number; entry_hash: string; event_id: number; content_hash: string };
   audit: Audit;
   transfers: Transfers;
 };
@@ -196,6 +200,8 @@ export type Hooks = {
   date_ended: number | null;
   ended_reason: Generated<string>;
   ended_position: number | null;
+  secrets: Generated<string | null>;
+  unheard: Generated<number>;
 };
 
 export type Occurrences = {
@@ -265,6 +271,42 @@ export type Invitations = {
   date_created: number;
   expires_at: number;
   used_at: number | null;
+};
+
+export type Notices = {
+  notice_id: Generated<number>;
+  account_id: number;
+  user_id: number;
+  hook_id: number;
+  what: string;
+  noted_at: number;
+  mail_id: Generated<number>;
+};
+
+export type Mails = {
+  mail_id: Generated<number>;
+  account_id: number;
+  user_id: number;
+  made_at: number;
+  due_at: number;
+  tries: Generated<number>;
+  sealed: Generated<number>;
+  lease_owner: Generated<number>;
+};
+
+export type Calendars = {
+  calendar_id: Generated<number>;
+  account_id: number;
+  user_id: number;
+  token_hash: string;
+  label: string;
+  scope: string;
+  project_id: number;
+  time_zone: string;
+  permissions: string;
+  date_created: number;
+  last_fetched: number | null;
+  expires_at: number | null;
 };
 
 export type Audit = {

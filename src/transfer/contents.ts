@@ -4,11 +4,18 @@ import type { AccountTable, Tables } from '../store/tables.ts';
 /**
  * The tables of an account that are moved. What lets a browser in stays behind: who is signed in at one service is not
  * at another, and a link leads to the service that made it. So does what was fetched: it is a help for the eye, of 30
- * days, and the first fetch at the other service is noted there.
+ * days, and the first fetch at the other service is noted there. And so do mails: their links lead to the service that saw
+ * the hook fail, and the hook itself is moved, with its reason.
  */
 export type MovedTable = Exclude<AccountTable, LeftTable>;
 
-export const leftBehind = ['sessions', 'invitations', 'fetches'] as const satisfies readonly AccountTable[];
+export const leftBehind = [
+  'sessions',
+  'invitations',
+  'fetches',
+  'notices',
+  'mails',
+] as const satisfies readonly AccountTable[];
 
 type LeftTable = (typeof leftBehind)[number];
 
@@ -214,6 +221,10 @@ export const contents: { readonly [T in MovedTable]: Content<Selectable<Tables[T
       ...stamps,
     },
   },
+  imported_events: {
+    key: ['account_id', 'entry_hash'],
+    columns: { account_id: number, entry_hash: text, event_id: number, content_hash: text },
+  },
   assignments: {
     key: ['account_id', 'noun', 'record_id', 'user_id'],
     columns: { account_id: number, noun: text, record_id: number, user_id: number },
@@ -264,6 +275,8 @@ export const contents: { readonly [T in MovedTable]: Content<Selectable<Tables[T
       date_ended: numberOrNull,
       ended_reason: text,
       ended_position: numberOrNull,
+      secrets: textOrNull,
+      unheard: 'left out',
     },
   },
   targets: {
@@ -306,6 +319,24 @@ export const contents: { readonly [T in MovedTable]: Content<Selectable<Tables[T
       last_used: numberOrNull,
       expires_at: numberOrNull,
       revoked_at: numberOrNull,
+    },
+  },
+  calendars: {
+    key: ['calendar_id'],
+    idsOf: 'calendars',
+    columns: {
+      calendar_id: number,
+      account_id: number,
+      user_id: number,
+      token_hash: text,
+      label: text,
+      scope: text,
+      project_id: number,
+      time_zone: text,
+      permissions: text,
+      date_created: number,
+      last_fetched: numberOrNull,
+      expires_at: numberOrNull,
     },
   },
   passphrases: {

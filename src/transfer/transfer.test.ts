@@ -24,7 +24,7 @@ async function fill(store: Store): Promise<void> {
 /** What an import must leave: all that is moved, and the lanes free. */
 async function movedRows(store: Store): ReturnType<typeof allRows> {
   const rows = await allRows(store);
-  return { ...rows, hooks: (rows.hooks ?? []).map((hook) => ({ ...hook, lease_owner: 0 })) };
+  return { ...rows, hooks: (rows.hooks ?? []).map((hook) => ({ ...hook, lease_owner: 0, unheard: 0 })) };
 }
 
 async function highestIds(store: Store): Promise<Map<string, number>> {
@@ -38,7 +38,7 @@ for (const from of stores) {
       const path = join(temporaryFolder(t), 'service.jsonl');
       const source = await openAt(t, await from.database(t));
       await fill(source);
-      await source.write(({ queries }) => queries.updateTable('hooks').set({ lease_owner: 77 }).execute());
+      await source.write(({ queries }) => queries.updateTable('hooks').set({ lease_owner: 77, unheard: 1 }).execute());
       const rows = await movedRows(source);
       for (const table of tables) assert.ok((rows[table]?.length ?? 0) >= 2, table);
       const end = await exported(source, path);

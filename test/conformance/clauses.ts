@@ -45,6 +45,9 @@ export const clauses: Readonly<Record<string, string>> = {
   X5: 'Single records have an `ETag`. What is known is 304; a change of what has changed since is 412, and nothing is done.',
   X6: 'Without a key: `/openapi.json`, `/healthz`, `/readyz`. `/metrics` for this machine, or by a token. CORS by configuration.',
   X7: 'API keys are listed, issued, narrowed and revoked over the interface, never wider than the key that issues them, nor than they were. The last owner stays.',
+  X8: 'A hook can be signed, when its owner asks for it: each attempt by Standard Webhooks, under a secret that is shown once and can be rotated with an overlap. The body stays as it is.',
+  X10: 'With a mail server configured, the owner of a hook is mailed when one more failure would end it, and when it has ended: why, and how to restore it with all that it missed. What is to be mailed is committed with the verdict.',
+  X9: 'Calendar programs read by `GET /calendar/{token}.ics` what concerns a user, a project or the account, for as long as the address is not revoked. What stands in .ics files is brought in, and never twice.',
 };
 
 export const isClause = (id: string): boolean => Object.hasOwn(clauses, id);

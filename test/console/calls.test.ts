@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { type Carillon, CarillonError } from '../../src/sdk/index.ts';
+import { CarillonError } from '../../src/sdk/index.ts';
 import { openConsole } from '../harness/browser.ts';
-import type { Person } from '../harness/service.ts';
+import { asCurl, asSdk } from '../harness/calls.ts';
 import { NOW, startExample } from './example.ts';
 import { visit } from './pages.ts';
 
@@ -48,32 +48,6 @@ async function shownOn(page: Page): Promise<readonly Shown[]> {
   }
   await page.keyboard.press('Escape');
   return found;
-}
-
-/** Does what a line of curl would, with a key in the place that it leaves open. */
-async function asCurl(curl: string, { key }: Person): Promise<Response> {
-  const line = curl.replaceAll('\\\n', '').replaceAll(`"key: $CARILLON_KEY"`, `'key: ${key}'`);
-  const words = [...line.matchAll(/'((?:[^']|'\\'')*)'|(\S+)/g)].map(
-    ([, held, bare]) => held?.replaceAll(`'\\''`, "'") ?? bare ?? '',
-  );
-  const after = (flag: string) => words.filter((_, index) => words[index - 1] === flag);
-  const [address = ''] = words.filter((word) => word.startsWith('http'));
-  const headers = Object.fromEntries(after('-H').map((header) => header.split(': ', 2)));
-  const [method = 'GET'] = after('-X');
-  const [body] = after('-d');
-  // What waits for something new is only to be taken.
-  const init = { method, headers, ...(body !== undefined && { body }) };
-  return fetch(address.replace('wait=30', 'wait=0'), init);
-}
-
-/** Does what follows `carillon.` in the line of the SDK. */
-async function asSdk(sdk: string, carillon: Carillon): Promise<unknown> {
-  const call = /^await (carillon\.[\s\S]+);$/m.exec(sdk)?.[1]?.replace('wait: 30', 'wait: 0') ?? '';
-  const source = `export default (carillon) => ${call};`;
-  const { default: run }: { default: (carillon: Carillon) => Promise<unknown> } = await import(
-    `data:text/javascript,${encodeURIComponent(source)}`
-  );
-  return run(carillon);
 }
 
 test('every call that a screen shows works as it stands, as curl and with the SDK', async (t) => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
+import { axeFindings } from '../harness/axe.ts';
 import { consoleOf } from '../harness/browser.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Person } from '../harness/service.ts';
+import { isTaken } from '../harness/signed.ts';
 import { startTarget } from '../harness/target.ts';
 
 /** Something that every hook here is told of. */
@@ -369,4 +371,49 @@ test('activity of a hook that is none says so, and asks no more', async (t) => {
   assert.equal(await page.getByText('connection lost').count(), 0);
   await page.getByRole('button', { name: 'Show everything' }).click();
   await page.getByText('live', { exact: true }).waitFor();
+});
+
+test('X8 signing is turned on, rotated with an overlap and turned off; each secret is shown once, and its receiver takes what comes', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const target = await startTarget(t);
+  const id = await subscribe(owner, target.at('/bell'));
+  await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
+  const section = page.getByRole('region', { name: 'Signature' });
+  /** The secret that is shown, and goes. */
+  async function take(): Promise<string> {
+    const code = page.getByRole('figure', { name: 'The secret', exact: true }).locator('pre');
+    const secret = (await code.textContent()) ?? '';
+    assert.deepEqual(await axeFindings(page, 'a secret'), []);
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    assert.ok(!(await page.content()).includes(secret));
+    return secret;
+  }
+  async function next() {
+    const count = target.received.length + 1;
+    await owner.carillon.hooks.test(id);
+    return (await target.arrived(count))[count - 1] ?? assert.fail();
+  }
+
+  await section.getByText('Off.').waitFor();
+  await section.getByRole('button', { name: 'Sign notifications' }).click();
+  const first = await take();
+  await section.getByText('By a secret that was made').waitFor();
+  assert.ok(isTaken(first, await next()));
+
+  await section.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByLabel('The present secret goes on signing').selectOption('an hour');
+  assert.deepEqual(await axeFindings(page, 'rotating'), []);
+  await page.getByRole('button', { name: 'Make a new secret' }).click();
+  const second = await take();
+  await section.getByText('The one before it signs, too').waitFor();
+  assert.deepEqual(await axeFindings(page, 'a signed hook'), []);
+  const overlapping = await next();
+  assert.deepEqual([isTaken(first, overlapping), isTaken(second, overlapping)], [true, true]);
+
+  await section.getByRole('button', { name: 'Turn off' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Turn off' }).click();
+  await told(page, 'Turned off.');
+  await section.getByText('Off.').waitFor();
+  assert.equal((await next()).headers['webhook-signature'], undefined);
 });

@@ -19,13 +19,13 @@ import type {
 import type { VerdictRow } from '../../src/resources/verdict/actions.ts';
 import type { verdictFields } from '../../src/resources/verdict/schema.ts';
 import type { ActivityFilters, Occurrence, ToldHook } from '../../src/sdk/activity.ts';
-import { CarillonConsole, type Invited, type SignedIn, type SignIn } from '../../src/sdk/console.ts';
+import { CarillonConsole, type Invited, type SignIn } from '../../src/sdk/console.ts';
 import type { Hour, HourFilters } from '../../src/sdk/hours.ts';
 import * as sdk from '../../src/sdk/index.ts';
 import type { Invitation, InvitationFilters, IssuedInvitation } from '../../src/sdk/invitations.ts';
 import type { Minute, Overview } from '../../src/sdk/overview.ts';
 import type { PassphraseInput } from '../../src/sdk/passphrase.ts';
-import type { Session, SessionFilters } from '../../src/sdk/sessions.ts';
+import type { Session, SessionFilters, SignedIn } from '../../src/sdk/sessions.ts';
 import type { Verdict } from '../../src/sdk/verdict.ts';
 import { shapeOf } from '../harness/openapi.ts';
 import { consoleRows, publicRows } from '../harness/rows.ts';

@@ -81,6 +81,7 @@ export const meanings = {
   flag: { takes: ['zero', 'one', 'one as text', 'true', 'false'] },
   active: { takes: ['zero', 'one', 'two', 'one as text', 'true', 'false'] },
   percent: { takes: wholes },
+  overlap: { takes: wholes },
   order: { takes: [...wholes, ...longDigits] },
   amount: { takes: [...wholes, ...longDigits, 'a fraction', 'a fraction as text', 'empty'] },
   id: { takes: [], unknown: [...ids, 'zero'] },
@@ -90,6 +91,10 @@ export const meanings = {
   // In this order, since what a key may do only becomes less.
   permissions: { takes: ['a list of permissions', 'list'] },
   expiry: { takes: ['a duration', 'a time', 'empty', 'null'] },
+  calendar: { takes: [] },
+  zone: { takes: ['empty'] },
+  scope: { takes: [] },
+  'no project': { takes: ['zero', 'empty', 'null'] },
   kind: { takes: ['a kind'] },
   target: { takes: ['a target'] },
 } as const satisfies Record<string, Meaning>;
@@ -128,10 +133,19 @@ const EVENT = { event_name: 'E', start_date: '20270101', due_date: '20991231' };
 export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Record<string, string>> }>> = {
   'POST /events': { fields: event, least: EVENT },
   'PUT /events/{event_id}': { fields: event, least: {} },
+  'POST /events/import': {
+    fields: { ics: 'calendar', project_id: 'id or none', time_zone: 'zone', silent: 'flag', again: 'flag' },
+    least: { ics: 'BEGIN:VCALENDAR\nEND:VCALENDAR\n' },
+  },
+  'POST /calendars': {
+    fields: { label: 'text', scope: 'scope', project_id: 'no project', time_zone: 'zone' },
+    least: {},
+  },
   'POST /hooks': {
     fields: { target_url: 'target', event: 'kind' },
     least: { target_url: 'http://127.0.0.1:9/{n}', event: 'new_event' },
   },
+  'POST /hooks/{hook_id}/secret': { fields: { overlap: 'overlap' }, least: {} },
   'POST /clients': { fields: client, least: { client_name: 'C' } },
   'PUT /clients/{client_id}': { fields: client, least: {} },
   'POST /projects': { fields: project, least: { project_name: 'P' } },

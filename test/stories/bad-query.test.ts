@@ -86,6 +86,7 @@ for (const { test, testService } of stores) {
       order: 'order',
     },
     '/subtasks': { ...paging, ...due, ...completed, task_id: 'id', user_id: 'id', status: 'status of subtasks' },
+    '/calendars': { ...paging, user_id: 'id' },
     '/users': paging,
     '/hooks': { ...paging, state: 'state of hooks', user_id: 'id' },
     '/deliveries': { ...paging, hook_id: 'id', user_id: 'id', state: 'state of deliveries' },

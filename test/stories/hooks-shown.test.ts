@@ -30,6 +30,9 @@ for (const { test, testService } of stores) {
       date_created: '2025-05-01 12:00:00',
       date_ended: NEVER,
       ended_reason: '',
+      signed: '0',
+      secret_created: NEVER,
+      secret_previous_until: NEVER,
     } as const;
     assert.deepEqual(await owner.carillon.hooks.get(id), fresh);
 

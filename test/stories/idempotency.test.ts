@@ -194,6 +194,9 @@ for (const { test, testService } of stores) {
     return counts;
   }
 
+  /** What they answer holds what is shown once, and is kept without it. */
+  const SHOWN_ONCE = ['POST /keys', 'POST /calendars', 'POST /hooks/{hook_id}/secret'];
+
   test('X4 every POST of the interface is made once', async () => {
     const target = await startTarget({ after });
     let hooks = 0;
@@ -221,7 +224,7 @@ for (const { test, testService } of stores) {
       assert.ok(first.status >= 200 && first.status < 300, `${name}: ${first.text}`);
       assert.deepEqual([again.status, isRepeated(first), isRepeated(again)], [first.status, false, true], name);
       assert.equal(again.headers.get('location'), first.headers.get('location'));
-      if (name !== 'POST /keys') assert.equal(again.text, first.text, name);
+      if (!SHOWN_ONCE.includes(name)) assert.equal(again.text, first.text, name);
       assert.deepEqual(
         noted.map(({ kind }) => kind),
         scenario?.records,

@@ -84,6 +84,7 @@ for (const { test, testService } of stores) {
     const secret = target.at('/canary-path-of-the-target?canary-query=1');
     const { id } = await owner.carillon.hooks.create({ target_url: secret, event: 'new_client' });
     const issued = await owner.carillon.keys.create({ label: 'canary' });
+    const signed = await owner.carillon.hooks.createSecret(id);
     await owner.carillon.clients.create({ client_name: 'ACME' });
     await eventually(
       () => owner.carillon.hooks.get(id),
@@ -99,6 +100,7 @@ for (const { test, testService } of stores) {
       await carillon.call(owner, 'POST', '/v2/hooks', { target_url: forbidden, event: 'new_client' }),
       await carillon.call(owner, 'POST', '/v2/hooks', `{"target_url":"${secret}"`),
       await carillon.call(owner, 'GET', `/v2/${owner.key}`),
+      await carillon.call(owner, 'POST', `/v2/hooks/${id}/secret`, { overlap: signed.secret }),
       await carillon.call(owner, 'GET', `/v2/events?project_id=${owner.key}`),
       await carillon.call(owner, 'POST', '/v2/clients', { client_name: 7, notes: owner.key }),
       await carillon.call(undefined, 'GET', '/v2/user', undefined, { domain: owner.domain, key: wrongKey }),
@@ -108,14 +110,14 @@ for (const { test, testService } of stores) {
     await rawRequest(carillon.baseUrl, ['GET /v2/user HTTP/1.1', 'host: x', `key: ${owner.key}`, `key: ${owner.key}`]);
     const broken = await rawRequest(carillon.baseUrl, ['GET /v2/user HTTP/1.1', 'host: x', `key ${owner.key}`]);
     answers.push({ status: broken.status, headers: new Headers(), text: broken.body, json: undefined });
-    return { secrets: [owner.key, wrongKey, issued.key, 'canary-path', 'canary-query'], answers };
+    return { secrets: [owner.key, wrongKey, issued.key, signed.secret, 'canary-path', 'canary-query'], answers };
   }
 
-  test('no key and no whole target in any log line, in any refusal, or in the metrics; keys in the file as hashes', async (t) => {
+  test('no key, no secret and no whole target in any log line, in any refusal, or in the metrics; keys in the file as hashes', async (t) => {
     const carillon = await testService(t);
     const { secrets, answers } = await provoke(carillon, t);
     const refusals = answers.filter(({ status }) => status >= 400);
-    assert.equal(refusals.length, 10);
+    assert.equal(refusals.length, 11);
     const metrics = await carillon.call(undefined, 'GET', '/metrics');
     await carillon.stop();
 

@@ -6,6 +6,7 @@ import { eventually } from '../harness/eventually.ts';
 import { furnish } from '../harness/furnished.ts';
 import { importKilled } from '../harness/moved.ts';
 import { temporaryFolder } from '../harness/service.ts';
+import { isTaken } from '../harness/signed.ts';
 import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
@@ -15,7 +16,7 @@ const options = { retryWaits: '1h,2h' };
 for (const from of stores) {
   for (const to of stores) {
     from.test(
-      `C5 C18 C20 X2 moved to ${to.name}: what was owed is told under the same id, a wait goes on, and so do ids and cursors`,
+      `C5 C18 C20 X2 X8 moved to ${to.name}: what was owed is told under the same id and secret, a wait goes on, and so do ids and cursors`,
       async (t) => {
         const path = join(temporaryFolder(t), 'service.jsonl');
         const target = await startTarget(t);
@@ -28,6 +29,7 @@ for (const from of stores) {
         const { hooks, events, clients, deliveries } = owner.carillon;
         const { id: sick } = await hooks.create({ target_url: target.at('/sick'), event: 'new_client' });
         const { id: well } = await hooks.create({ target_url: target.at('/well'), event: 'new_event' });
+        const { secret } = await hooks.createSecret(well);
         await clients.create({ client_name: 'ACME' });
         const failing = await eventually(
           () => hooks.get(sick),
@@ -50,6 +52,7 @@ for (const from of stores) {
         const told = await target.arrived(4);
         assert.deepEqual(told.map(({ deliveryId }) => deliveryId).sort(), [...owed].sort());
         assert.deepEqual([...new Set(told.map((one) => one.path))], ['/well']);
+        assert.ok(told.every((one) => isTaken(secret, one)));
         for (const { resourceUrl } of told) assert.ok(resourceUrl.startsWith(`${destination.baseUrl}/v2/events/`));
 
         const hook = await destination.call(owner, 'GET', `/v2/hooks/${sick}`);

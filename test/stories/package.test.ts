@@ -33,6 +33,7 @@ test('the package holds what runs and what is read, and no test', () => {
     'dist/main.js',
     'dist/sdk/index.js',
     'dist/sdk/index.d.ts',
+    'dist/sdk/receive/index.js',
     'console/dist/index.html',
     'README.md',
     'LICENSE',

@@ -17,6 +17,9 @@ for (const { test, testService } of stores) {
   const calls: [permission: Permission, method: string, path: string, body: unknown, status: number][] = [
     ['events:read', 'GET', '/v2/events', undefined, 200],
     ['events:write', 'POST', '/v2/events', { event_name: 'E', ...span }, 201],
+    ['events:read', 'POST', '/v2/calendars', {}, 201],
+    ['events:read', 'DELETE', '/v2/calendars/999999', undefined, 404],
+    ['events:write', 'POST', '/v2/events/import', { ics: 'BEGIN:VCALENDAR\nEND:VCALENDAR\n' }, 200],
     ['clients:read', 'GET', '/v2/clients', undefined, 200],
     ['clients:write', 'POST', '/v2/clients', { client_name: 'C' }, 201],
     ['projects:read', 'GET', `/v2/projects/${project_id}`, undefined, 200],
@@ -34,6 +37,8 @@ for (const { test, testService } of stores) {
     ['hooks:write', 'DELETE', '/v2/hooks/999999', undefined, 404],
     ['hooks:write', 'POST', '/v2/hooks/999999/restore', undefined, 404],
     ['hooks:write', 'POST', '/v2/hooks/999999/test', undefined, 404],
+    ['hooks:write', 'POST', '/v2/hooks/999999/secret', {}, 404],
+    ['hooks:write', 'DELETE', '/v2/hooks/999999/secret', undefined, 404],
     ['hooks:write', 'POST', '/v2/deliveries/999999/redeliver', undefined, 404],
     ['keys:read', 'GET', '/v2/keys', undefined, 200],
     ['keys:write', 'POST', '/v2/keys', {}, 201],

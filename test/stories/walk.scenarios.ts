@@ -18,6 +18,7 @@ export type Scenario = {
 };
 
 const read: readonly Scenario[] = [{ says: 'reads', records: [] }];
+const ICS = 'BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20270301T090000\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n';
 const SPAN = { start_date: '20270301', due_date: '20270302' };
 
 /**
@@ -42,6 +43,26 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'PUT /events/{event_id}': [{ says: 'changes', records: ['changed_event'], body: () => ({ event_name: 'Other' }) }],
   'DELETE /events/{event_id}': [{ says: 'deletes', records: ['deleted_event'] }],
 
+  'POST /events/import': [
+    {
+      says: 'brings a file in',
+      records: ['new_event'],
+      body: ({ ids }) => ({ ics: ICS, project_id: ids.project_id }),
+    },
+    { says: 'brings a file in silently', records: ['changed_event'], body: () => ({ ics: ICS, silent: 1 }) },
+  ],
+
+  'GET /calendars': read,
+  'POST /calendars': [
+    {
+      says: 'makes an address',
+      records: [],
+      body: ({ ids }) => ({ label: 'new', scope: 'project', project_id: ids.project_id }),
+    },
+  ],
+  'GET /calendars/{calendar_id}': read,
+  'DELETE /calendars/{calendar_id}': [{ says: 'revokes', records: [] }],
+
   'GET /hooks': read,
   'POST /hooks': [
     {
@@ -62,6 +83,14 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
     },
   ],
   'POST /hooks/{hook_id}/test': [{ says: 'sends a test', records: [] }],
+  'POST /hooks/{hook_id}/secret': [{ says: 'signs', records: [], body: () => ({ overlap: 0 }) }],
+  'DELETE /hooks/{hook_id}/secret': [
+    {
+      says: 'signs no more',
+      records: [],
+      before: async ({ owner, ids }) => void (await owner.carillon.hooks.createSecret(ids.hook_id)),
+    },
+  ],
 
   'GET /deliveries': read,
   'GET /deliveries/{delivery_id}': read,

@@ -36,7 +36,7 @@ export function curlOf({ method, path, body }: Pick<ApiCall, 'method' | 'path' |
 
 function sdkOf({ sdk }: ApiCall): string {
   return [
-    `import { apiKey, Carillon } from 'carillon/sdk';`,
+    `import { apiKey, Carillon } from '@carillon/sdk';`,
     '',
     'const carillon = new Carillon({',
     `  baseUrl: ${JSON.stringify(speaker.baseUrl)},`,

@@ -9,10 +9,12 @@ import {
   shownMoment,
   shownNumber,
   shownText,
+  shownWord,
 } from '../../http/fields.ts';
 import { parseId } from '../../http/ids.ts';
 import { pagingParameters } from '../../http/paging.ts';
 import { idParameter, type Parameter, wordParameter } from '../../http/query.ts';
+import { deliveryStates } from '../deliveries/schema.ts';
 
 /** What came of an occurrence at one hook. */
 const outcomeFields = {
@@ -20,7 +22,7 @@ const outcomeFields = {
   hook_id: shownId('The hook it is owed to.'),
   target_url: shownText('The address that is told; empty when the hook is not kept any more.'),
   user_id: shownId('Whose hook it is.'),
-  state: shownText('owed, delivered or undelivered, as with deliveries.'),
+  state: shownWord('As with deliveries.', deliveryStates),
   last_outcome: shownText('What the last attempt came to. Empty before the first.'),
   attempts: shownNumber('How many attempts were made.'),
   milliseconds: shownNumber('How long the last one took.'),
@@ -44,7 +46,7 @@ const deliveries: Field<readonly OutcomeRow[], 'shown'> = {
 /** An occurrence, with what came of it. */
 export const activityFields = {
   cursor: key('Its place in the account.'),
-  kind: shownText('What happened.'),
+  kind: shownWord('What happened.', Object.keys(kinds)),
   resource_url: shownText('The address of the record; of a deleted one, where it was.'),
   record_id: shownId('The record.'),
   user_id: shownId('Who caused it.'),

@@ -1,5 +1,6 @@
+import { hookKinds } from '../../delivery/kinds.ts';
 import { showMoment } from '../../http/dates.ts';
-import { type Field, key, shownId, shownMoment, shownText } from '../../http/fields.ts';
+import { type Field, key, shownId, shownMoment, shownText, shownWord } from '../../http/fields.ts';
 import { idParameter, wordParameter } from '../../http/query.ts';
 
 export const deliveryStates = ['owed', 'delivered', 'undelivered', 'failed'] as const;
@@ -8,10 +9,11 @@ export const deliveryStates = ['owed', 'delivered', 'undelivered', 'failed'] as 
 export const deliveryFields = {
   id: key('Identifier of the delivery; its Webhook-Id in every attempt.'),
   hook_id: shownId('The hook it is owed to.'),
-  event: shownText('The kind of occurrence, or test.'),
+  event: shownWord('The kind of occurrence, or test.', [...hookKinds, 'test']),
   resource_url: shownText('The address that is told.'),
-  state: shownText(
+  state: shownWord(
     'owed; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
+    deliveryStates,
   ),
   date_created: shownMoment('When it became owed, UTC.'),
   date_settled: shownMoment('When it was delivered or given up, UTC.'),

@@ -19,7 +19,7 @@ export const keyFields = {
   id: key('Identifier of the key.'),
   user_id: shownId('Whose key it is.'),
   label: shownText('What it is for.'),
-  permissions: shownList('What it may do.'),
+  permissions: shownList('What it may do.', permissions),
   date_created: shownMoment('When it was issued, UTC.'),
   last_used: shownMoment('When it was last used, UTC, to the minute.'),
   expires: shownMoment('When it ends by itself, UTC.'),

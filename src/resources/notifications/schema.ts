@@ -1,11 +1,11 @@
 import { type Kind, kinds } from '../../delivery/kinds.ts';
-import { key, shownId, shownMoment, shownText } from '../../http/fields.ts';
+import { key, shownId, shownMoment, shownText, shownWord } from '../../http/fields.ts';
 import { wordParameter } from '../../http/query.ts';
 
 /** An occurrence, as the feed shows it (X2). */
 export const notificationFields = {
   cursor: key('Its place in the account; the next entry has a higher one.'),
-  kind: shownText('What happened.'),
+  kind: shownWord('What happened.', Object.keys(kinds)),
   resource_url: shownText('The address of the record; of a deleted one, where it was.'),
   occurred_at: shownMoment('When it happened, UTC.'),
   user_id: shownId('Who caused it: the recorded creator of a new record, else whose key did it.'),

@@ -11,6 +11,7 @@ import { conditionsOf } from '../filters.ts';
 import { pageOf } from '../pages.ts';
 import { assign, creatorFor, unassign, withAssigned } from '../people.ts';
 import { mustBeInOrder } from '../spans.ts';
+import { revokeCalendars } from '../ways-in.ts';
 import { type projectFields, projectFilters, type projectOrder, type projectOrders } from './schema.ts';
 
 type ProjectRow = Shown<typeof projectFields>;
@@ -143,6 +144,7 @@ export async function deleteProject(write: AccountWrite, caller: Caller, project
     .returning('event_id')
     .execute();
   await write.deleteFrom('projects').where('project_id', '=', projectId).execute();
+  await revokeCalendars(write, { projectId }, 'its project was deleted');
   const userId = caller.userId;
   record(write, [
     ...subtasks.map(({ subtask_id }): Fact => ({ kind: 'deleted_subtask', recordId: subtask_id, userId })),

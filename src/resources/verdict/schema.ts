@@ -1,9 +1,9 @@
-import { answerSchema, shownText } from '../../http/fields.ts';
+import { answerSchema, shownText, shownWord } from '../../http/fields.ts';
 import type { Parameter } from '../../http/query.ts';
 
 /** Whether an address would be taken as a target. */
 export const verdictFields = {
-  verdict: shownText('allowed, unresolved, forbidden, malformed or taken.'),
+  verdict: shownWord('Whether it would, or why not.', ['allowed', 'unresolved', 'forbidden', 'malformed', 'taken']),
   says: shownText('Why, in words that follow "target_url"; never an address.'),
 };
 

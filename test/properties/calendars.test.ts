@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { convertIcsCalendar } from 'ts-ics';
+import { datedOf, spanOf } from '../../src/ical/days.ts';
+import { readCalendar } from '../../src/ical/read.ts';
+import { beginning, ENDING, entryText } from '../../src/ical/write.ts';
+
+const two = (value: number) => String(value).padStart(2, '0');
+const day = fc
+  .date({ min: new Date('2026-01-01T00:00:00Z'), max: new Date('2029-12-31T00:00:00Z'), noInvalidDate: true })
+  .map((date) => date.toISOString().slice(0, 10));
+const clock = fc
+  .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 59 }))
+  .map((parts) => parts.map(two).join(':'));
+
+/** What an event says of its time, but for what is drawn otherwise than it reads: a time at the beginning of whole days. */
+const dated = fc
+  .tuple(fc.tuple(day, day), fc.tuple(clock, clock), fc.constantFrom('days', 'times', 'open', 'to the end of the day'))
+  .map(([days, [one, other], form]) => {
+    const [first = '', last = ''] = [...days].sort();
+    if (form === 'days') return { start_date: `${first} 00:00:00`, due_date: `${last} 00:00:00` };
+    if (form === 'open') return { start_date: `${first} ${one}`, due_date: `${first} 00:00:00` };
+    if (form === 'to the end of the day') return { start_date: `${first} ${one}`, due_date: `${last} 23:59:59` };
+    const [start = '', end = ''] = [`${first} ${one}`, `${last} ${other}`].sort();
+    return { start_date: start, due_date: end.endsWith(' 00:00:00') ? `${end.slice(0, 10)} 00:00:01` : end };
+  });
+
+/** A name as the service keeps it: trimmed, at most 255 characters, and without what no calendar may hold. */
+const name = fc
+  .string({ unit: 'binary', minLength: 1, maxLength: 200 })
+  .map((text) =>
+    text
+      .replace(/\r\n|[\r\u0085\u2028\u2029]/g, '\n')
+      .replace(/[^\P{Cc}\t\n]/gu, '')
+      .trim(),
+  )
+  .filter((text) => text !== '');
+
+const event = fc.record({ name, dated });
+const zone = fc.constantFrom(undefined, 'Europe/Zurich', 'America/St_Johns', 'Pacific/Chatham', 'UTC');
+
+test('X9 events that are written and read again are the same events: names, days and times, in every zone and in none', () => {
+  fc.assert(
+    fc.property(fc.array(event, { minLength: 1, maxLength: 8 }), zone, (events, inZone) => {
+      const head = { name: 'x', says: '', zone: inZone, fromMs: Date.UTC(2025, 0), untilMs: Date.UTC(2031, 0) };
+      const entries = events.map(({ name, dated }, index) =>
+        entryText(
+          {
+            ...dated,
+            uid: `event-${index}@elsewhere.test`,
+            name,
+            about: [name],
+            category: name,
+            url: `http://127.0.0.1/${name}`,
+            isBusy: true,
+            createdAt: 0,
+            modifiedAt: null,
+          },
+          inZone,
+        ),
+      );
+      const text = beginning(head) + entries.join('') + ENDING;
+      // Another parser, which shares nothing with the one that reads here, sees as many, with these names.
+      const others = convertIcsCalendar(undefined, text).events ?? [];
+      assert.deepEqual(
+        others.map(({ uid, summary }) => [uid, summary]),
+        events.map(({ name }, index) => [`event-${index}@elsewhere.test`, name]),
+      );
+      const options = { zone: inZone, domain: 'acme.test', from: '2026-01-01', to: '2029-12-31' };
+      const found = readCalendar(text, options, () => undefined);
+      assert.deepEqual(
+        found.events.map(({ event_name, start_date, due_date }) => ({ event_name, start_date, due_date })),
+        events.map(({ name, dated }) => ({ event_name: name, ...dated })),
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('X9 what an event says of its time is what iCalendar says of it, and back', () => {
+  fc.assert(fc.property(dated, (one) => assert.deepEqual(datedOf(spanOf(one)), one)));
+});
