@@ -65,8 +65,8 @@ function readIn(text: string, options: ReadOptions, longestMs: number): Promise<
   return new Promise((resolve, reject) => {
     const reader = fork(READER, [], {
       serialization: 'advanced',
-      // It needs nothing of what this process knows.
-      env: {},
+      // It needs nothing of what this process knows; on Windows nothing starts without this.
+      env: process.env.SystemRoot === undefined ? {} : { SystemRoot: process.env.SystemRoot },
       execArgv: [`--max-old-space-size=${MOST_MEMORY_MB}`],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });

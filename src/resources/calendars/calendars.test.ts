@@ -8,6 +8,7 @@ import { permissions } from '../../access.ts';
 import { systemClock } from '../../clock.ts';
 import { showMoment } from '../../http/dates.ts';
 import { plusDays } from '../../ical/days.ts';
+import { reachOf } from './reach.ts';
 
 const today = showMoment(systemClock.now()).slice(0, 10);
 const inDays = (count: number) => plusDays(today, count).replaceAll('-', '');
@@ -149,6 +150,10 @@ for (const { test, testService } of stores) {
     assert.ok(!/Bells|Created by/.test(read.text), 'neither projects nor people are named');
     const none = await carillon.key(member, { permissions: permissions.filter((one) => one !== 'events:read') });
     await assert.rejects(none.carillon.calendars.create({}), { code: 'not_permitted' });
+
+    // What a role has lost since, its calendars have lost.
+    assert.deepEqual([...reachOf('events:read,users:write', 'member')], ['events:read']);
+    assert.deepEqual([...reachOf('events:read,users:write,nothing', 'admin')], ['events:read', 'users:write']);
 
     const passing = await carillon.key(member, { expiresAt: systemClock.now() + 3_600_000 });
     const made = await passing.carillon.calendars.create({});

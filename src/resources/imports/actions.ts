@@ -80,7 +80,7 @@ async function bringIn(
   const changed = await change(write, differing, known);
   const userId = caller.userId;
   // No hook can name a change, neither now nor when it is restored: that is what keeps a silent one silent.
-  const kind = 'new_event';
+  const kind = silent === 1 ? 'changed_event' : 'new_event';
   record(write, [
     ...created.map((recordId): Fact => ({ kind, recordId, userId })),
     ...changed.map((recordId): Fact => ({ kind: 'changed_event', recordId, userId })),
