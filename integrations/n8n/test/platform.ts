@@ -183,7 +183,7 @@ function jsonOf(data: readonly INodeExecutionData[][] | undefined): IDataObject[
 }
 
 /** What a trigger that runs by itself has emitted, and how it is ended. */
-export async function startTrigger({ workflow, node, type, additionalData }: Hosted) {
+export async function startTrigger(cleanup: Cleanup, { workflow, node, type, additionalData }: Hosted) {
   const items: IDataObject[] = [];
   const errors: Error[] = [];
   let told = Promise.withResolvers<void>();
@@ -209,6 +209,7 @@ export async function startTrigger({ workflow, node, type, additionalData }: Hos
     failed,
   );
   const response = await type.trigger?.call(context);
+  atEnd(cleanup, () => response?.closeFunction?.());
   const until = async (isThere: () => boolean) => {
     while (!isThere()) await told.promise;
   };
