@@ -1,5 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+const QUIET_POLL_MS = 5;
 
 /** One notification, as it rang. */
 export type Ring = {
@@ -13,6 +17,8 @@ export type Ring = {
 /** A receiver on loopback: each path answers as it is told, and every ring is heard. */
 export type Bell = {
   at(path: string): string;
+  /** Resolves when nobody is connected any more: what was on its way has rung, or has broken off. */
+  quiet(): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -39,8 +45,14 @@ export async function hangBell(
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
+  const connected = promisify(server.getConnections.bind(server));
   return {
     at: (path) => `http://127.0.0.1:${port}${path}`,
+    async quiet() {
+      // Some turns first: who has connected is not known before it is looked for.
+      do await wait(QUIET_POLL_MS);
+      while ((await connected()) > 0);
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

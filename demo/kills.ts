@@ -103,14 +103,13 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
       await service.stop('SIGKILL');
       const afterMs = Math.round(performance.now() - began);
       const owed = owedIn(database);
-      receiver.killed(owed);
+      await receiver.killed(owed);
       const kill = { afterMs, acknowledged: writing.acknowledged.size, heard: receiver.heard(), owed: owed.size };
       if (owed.size > 0) {
         kills.push(kill);
         options.onKill?.(kill);
       }
       service = await startProcess(environment);
-      receiver.restarted();
     }
     await writing.stop();
     await untilNothingIsOwed(carillon);
@@ -251,11 +250,11 @@ async function startReceiver() {
     /** Resolves while a notification is being answered, at once or as soon as the next one is here. */
     whenBusy: (): Promise<void> =>
       answering > 0 ? Promise.resolve() : new Promise<void>((resolve) => busy.push(resolve)),
-    killed(owed: ReadonlySet<string>) {
-      for (const deliveryId of owed) owedUntil.set(deliveryId, life + 1);
-    },
-    restarted() {
+    /** What the dead one has sent is heard first: the next one tells before it has said that it is there. */
+    async killed(owed: ReadonlySet<string>) {
+      await bell.quiet();
       life += 1;
+      for (const deliveryId of owed) owedUntil.set(deliveryId, life);
     },
   };
 }

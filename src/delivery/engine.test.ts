@@ -12,7 +12,7 @@ import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { Attempt, Outcome } from './attempt.ts';
-import { soleClaims } from './claims.ts';
+import { type Claims, soleClaims } from './claims.ts';
 import { endHooks } from './end.ts';
 import { Engine } from './engine.ts';
 import { noNotices } from './notices.ts';
@@ -65,7 +65,12 @@ for (const { test, database } of stores) {
   }
 
   /** An engine on a real store with one hook for new events, and what it attempts. */
-  async function openEngine(t: TestContext, attempt: Attempt = async () => OK, seen = (clock: Clock): Clock => clock) {
+  async function openEngine(
+    t: TestContext,
+    attempt: Attempt = async () => OK,
+    seen = (clock: Clock): Clock => clock,
+    heard: Claims['heard'] = async () => undefined,
+  ) {
     const store = await openAt(t, await database(t));
     await store.write(async ({ queries }) => {
       const account_id = 1;
@@ -101,7 +106,7 @@ for (const { test, database } of stores) {
     };
     const engine = new Engine({
       store: engineStore,
-      claims: soleClaims(engineStore),
+      claims: { ...soleClaims(engineStore), heard },
       clock: seen(clock),
       chance: steadyChance(),
       attempt: (order) => {
@@ -329,6 +334,48 @@ for (const { test, database } of stores) {
       signatures,
       ['b', 'c'].map((letter) => signatureOf([secretOf(letter)], delivery)),
     );
+  });
+
+  test('X8 what signs a lane is read once its node has said that it heard: a change that comes between both, and of which nothing tells, signs', async (t) => {
+    const signatures: (readonly string[] | undefined)[] = [];
+    const heard = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let said = 0;
+    const sign = (letter: string) => [{ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null }];
+    const { store, inAccount, happen, settled, clock } = await openEngine(
+      t,
+      async ({ signature }) => {
+        signatures.push(signature);
+        return OK;
+      },
+      undefined,
+      () => heard[Math.min(said++, 1)]?.promise ?? assert.fail(),
+    );
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    void inAccount((write) => signBy(write, HOOK, sign('a')));
+    await eventually(
+      () => said,
+      (count) => count === 1,
+    );
+    await happen();
+    // That it cannot be said now is said again; meanwhile nothing begins.
+    heard[0]?.reject(new Error('the database is away'));
+    await eventually(
+      () => clock.pending,
+      (pending) => pending.includes(500),
+    );
+    await store.write(({ queries }) =>
+      queries
+        .updateTable('hooks')
+        .set({ secrets: JSON.stringify(sign('b')) })
+        .execute(),
+    );
+    await clock.advance(500);
+    assert.deepEqual([said, signatures.length], [2, 1]);
+    heard[1]?.resolve();
+    await eventually(settled, (count) => count === 2);
+    const delivery = { id: '2', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH + 500 };
+    assert.deepEqual(signatures[1], signatureOf(sign('b'), delivery));
   });
 
   test('C18 C20 a lane whose timer is lost is found by the next look', async (t) => {

@@ -79,7 +79,9 @@ export class Engine {
   #losses = 0;
   /** Hooks that have ended while lanes are being taken up: what comes back of them is old. */
   readonly #endedMeanwhile = new Set<number>();
-  /** The same of those whose secrets have changed: what comes back of these is old. */
+  /** Hooks of which it is being said that a change of their secrets was heard. */
+  readonly #hearing = new Set<number>();
+  /** Those of which this was said while lanes are being taken up: the secrets that come back of these are old. */
   readonly #changedMeanwhile = new Set<number>();
   #inFlight = 0;
   #pumping = false;
@@ -100,7 +102,7 @@ export class Engine {
     await claims.start({
       onMayBegin: () => this.#pump(),
       onLost: (hookIds) => void this.#lose(hookIds),
-      onChanged: (hookIds) => void this.#signAnew(hookIds),
+      onChanged: (hookIds) => this.#signAnew(hookIds),
     });
     await this.#poll();
   }
@@ -200,19 +202,36 @@ export class Engine {
     return this.#drop(hookIds ?? [...this.#lanes.keys()]);
   }
 
-  /** X8: from here on nothing begins on these that is signed as before. */
-  async #signAnew(hookIds: readonly number[]): Promise<void> {
-    const { claims, log } = this.#ports;
+  /**
+   * X8: from here on nothing begins on these that is signed as before. What signs them is read after it was said that
+   * this was heard, and not before: saying so must not pass over a change that came in between.
+   */
+  #signAnew(hookIds: readonly number[]): void {
+    for (const hookId of hookIds) this.#lanes.get(hookId)?.signAnew();
+    const unsaid = hookIds.filter((hookId) => !this.#hearing.has(hookId));
+    if (unsaid.length > 0) void this.#sayHeard(unsaid);
+  }
+
+  async #sayHeard(hookIds: readonly number[]): Promise<void> {
+    const { claims, clock, log } = this.#ports;
+    for (const hookId of hookIds) this.#hearing.add(hookId);
+    for (let isSaid = false; !isSaid && !this.#stopping; ) {
+      isSaid = await claims.heard(hookIds).then(
+        () => true,
+        (error: unknown) => {
+          log.error({ event: 'engine.not_heard', err: error });
+          return false;
+        },
+      );
+      if (!isSaid) await new Promise<void>((resolve) => clock.after(SETTLE_AGAIN_MS, resolve));
+    }
     for (const hookId of hookIds) {
+      this.#hearing.delete(hookId);
       this.#changedMeanwhile.add(hookId);
       const lane = this.#lanes.get(hookId);
-      if (lane === undefined) continue;
-      lane.signAnew();
-      this.#ready.add(lane);
+      if (lane !== undefined) this.#ready.add(lane);
     }
     this.#pump();
-    // What cannot be said now is said with the next beat.
-    await claims.heard(hookIds).catch((error: unknown) => log.error({ event: 'engine.not_heard', err: error }));
   }
 
   #wakeFor(hookId: number): void {
@@ -228,16 +247,14 @@ export class Engine {
     const ended = [...news.ended.keys()];
     for (const hookId of ended) this.#endedMeanwhile.add(hookId);
     const isKnown = (hookId: number) => this.#lanes.has(hookId) || this.#unknown.has(hookId);
-    const changed = [...news.changed].filter(isKnown);
-    const signed = changed.length > 0 ? this.#signAnew(changed) : undefined;
+    this.#signAnew([...news.changed].filter(isKnown));
     const known = ended.filter(isKnown);
     const dropped = known.length > 0 ? this.#drop(known) : undefined;
     // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already.
     const mine = (hookId: number) => news.from !== 'deliverer' || isKnown(hookId);
     for (const hookId of news.owed) if (mine(hookId)) this.#wake(hookId, 'owed');
     for (const hookId of news.asked) if (mine(hookId)) this.#wake(hookId, 'asked');
-    if (signed === undefined) return dropped;
-    return Promise.all([signed, dropped]).then(() => undefined);
+    return dropped;
   }
 
   #wake(hookId: number, what: 'owed' | 'asked'): void {
@@ -312,7 +329,7 @@ export class Engine {
 
   #addLane(row: LaneRow): void {
     const lane = new Lane(row, this.#ports.clock.now());
-    if (this.#changedMeanwhile.has(lane.hookId)) lane.signAnew();
+    if (this.#changedMeanwhile.has(lane.hookId) || this.#hearing.has(lane.hookId)) lane.signAnew();
     this.#lanes.set(lane.hookId, lane);
     this.#ready.add(lane);
     this.#wakeWhenDue(lane, this.#ports.clock.now());
@@ -341,7 +358,7 @@ export class Engine {
     if (lane.ended) return;
     lane.isBeingRead = true;
     try {
-      if (lane.secretsAreOld) await this.#readSecrets(lane);
+      if (lane.secretsAreOld && !this.#hearing.has(lane.hookId)) await this.#readSecrets(lane);
       if (lane.moreAsked) await this.#readAsked(lane);
       if (lane.isEmpty && lane.mayBegin(this.#ports.clock.now())) await this.#readAhead(lane);
     } finally {
@@ -364,7 +381,7 @@ export class Engine {
     // The lane may have ended, or begun to wait, while it was read: asked again here.
     const row = lane.nextAsked(now) ?? lane.next(now);
     if (row !== undefined) this.#begin(lane, row);
-    return row !== undefined || lane.isUnread(now);
+    return row !== undefined || (lane.isUnread(now) && !this.#hearing.has(lane.hookId));
   }
 
   async #readSecrets(lane: Lane): Promise<void> {

@@ -8,8 +8,6 @@ export async function snapshot<T>(pool: Pool, extras: Extras, work: (queries: Qu
     throw asProblem(error);
   });
   let broken = true;
-  // Heard by nobody else while it is out of the pool.
-  client.on('error', () => undefined);
   try {
     await client.query('begin isolation level repeatable read, read only');
     const value = await work(queriesOver(client, extras, asProblem));

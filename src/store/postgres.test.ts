@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { TEST_EPOCH, testClock } from '../../test/harness/clock.ts';
 import { openAt, rowsOf } from '../../test/harness/database.ts';
@@ -76,6 +77,18 @@ for (const { test, database } of shared) {
     assert.ok(refused.length > 0);
     for (const { reason } of refused) assert.ok(reason instanceof Problem && reason.code === 'overloaded');
     assert.equal(made, 4_100 - refused.length);
+  });
+
+  test('snapshots one after the other leave nothing on the connections that they share', async (t) => {
+    const store = await openAt(t, `${await database(t)}?pool=1`);
+    const warnings: string[] = [];
+    const onWarning = ({ name }: Error) => warnings.push(name);
+    process.on('warning', onWarning);
+    t.after(() => process.off('warning', onWarning));
+    for (let count = 0; count < 12; count += 1)
+      await store.snapshot((queries) => sql`select 1 as one`.execute(queries));
+    await turn();
+    assert.deepEqual(warnings, []);
   });
 
   test('X3 the history lies in weeks: five are ready, a week that is past goes whole, and what is owed stays', async (t) => {

@@ -74,6 +74,9 @@ for (const { name, test, testService } of stores) {
         last_outcome,
         date_created: '2025-05-01 12:00:00',
         ended_reason: reason,
+        signed: '0',
+        secret_created: NEVER,
+        secret_previous_until: NEVER,
       });
       const at = Date.parse(`${date_ended.replace(' ', 'T')}Z`) - TEST_EPOCH;
       assert.ok(Math.abs(at - endedMs) <= 2 * SECOND_MS, `${reason}: ended after ${at} ms`);
