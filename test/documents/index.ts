@@ -1,6 +1,7 @@
 import { mutationsDocument } from '../mutations.ts';
 import { conformanceDocument } from './conformance.ts';
 import { decisionsDocument } from './decisions.ts';
+import { llmsDocument } from './llms.ts';
 import { platformsDocument } from './platforms.ts';
 import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
@@ -22,6 +23,7 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/reference/problems.md', text: problemsDocument() },
     { path: 'docs/reference/routes.md', text: routesDocument(routes) },
     { path: 'integrations/n8n/nodes/shared/service.json', text: platformsDocument(routes) },
+    { path: 'llms.txt', text: llmsDocument() },
     { path: 'integrations/zapier/src/service.json', text: platformsDocument(routes) },
   ];
 }
