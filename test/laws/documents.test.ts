@@ -14,7 +14,7 @@ import { derivedDocuments } from '../documents/index.ts';
 import { anchorOf } from '../documents/markdown.ts';
 import { root } from './source.ts';
 
-const NOT_OURS = ['node_modules', 'dist', 'data'];
+const NOT_OURS = ['node_modules', 'build', 'dist', 'data'];
 
 /** Every file of the repository below a folder, from its root. */
 function filesBelow(folder: string): string[] {
