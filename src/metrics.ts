@@ -15,6 +15,8 @@ export function createMetrics(ports: {
   /** Attempts under way, and lanes in the engine's hands, at this moment. */
   inFlight: () => number;
   lanesHeld: () => number;
+  /** Whether owners of hooks are mailed. */
+  mails: boolean;
 }) {
   const { store, clock } = ports;
   const registry = new Registry();
@@ -129,11 +131,12 @@ export function createMetrics(ports: {
     help: 'What owners of hooks are still to be told by mail; 0 where no mail server is configured.',
     registers,
     async collect() {
+      if (!ports.mails) return this.set(0);
       const { owed } = await store.read
         .selectFrom('notices')
         .select(({ fn }) => fn.countAll<number>().as('owed'))
         .executeTakeFirstOrThrow();
-      this.set(owed);
+      return this.set(owed);
     },
   });
   new Gauge({
@@ -141,13 +144,14 @@ export function createMetrics(ports: {
     help: 'The age of the oldest of these; 0 when there is none.',
     registers,
     async collect() {
+      if (!ports.mails) return this.set(0);
       const first = await store.read
         .selectFrom('notices')
         .select('noted_at')
         .orderBy('notice_id')
         .limit(1)
         .executeTakeFirst();
-      this.set(first === undefined ? 0 : Math.max(0, clock.now() - first.noted_at) / 1_000);
+      return this.set(first === undefined ? 0 : Math.max(0, clock.now() - first.noted_at) / 1_000);
     },
   });
   new Gauge({

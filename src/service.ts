@@ -140,6 +140,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       clock,
       inFlight: () => engine.inFlight,
       lanesHeld: () => engine.lanesHeld,
+      mails: config.smtpUrl !== undefined,
     });
     const { role } = config;
     // The engine's writes wait behind no caller's.

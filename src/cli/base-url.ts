@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { loadConfig } from '../config/load.ts';
+import { type Config, loadConfig } from '../config/load.ts';
 import { environmentName, options } from '../config/options.ts';
 import { Refusal } from './refusal.ts';
 
@@ -23,8 +23,12 @@ export function readBaseUrl(flags: BaseUrlFlags): string {
   const loaded = loadConfig({ flags: flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }, environment });
   if ('faults' in loaded) throw new Refusal(loaded.faults);
   const { config } = loaded;
-  if (config.baseUrl !== undefined) return config.baseUrl;
-  if (config.port === 0)
+  if (config.baseUrl === undefined && config.port === 0)
     throw new Refusal(['Nobody knows the port beforehand: say with --base-url where the service is.']);
-  return `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
+  return baseUrlOf(config);
+}
+
+/** Where a service with this configuration is. */
+export function baseUrlOf(config: Pick<Config, 'baseUrl' | 'host' | 'port'>): string {
+  return config.baseUrl ?? `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}`;
 }

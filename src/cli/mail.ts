@@ -2,8 +2,9 @@ import { systemClock } from '../clock.ts';
 import type { Config } from '../config/load.ts';
 import { isLoopback } from '../loopback.ts';
 import { trialLetter } from '../mail/letter.ts';
-import { isPlainAddress, showMailServer } from '../mail/server.ts';
+import { isPlainAddress, type Sender, showMailServer } from '../mail/server.ts';
 import type { Post } from '../mail/smtp.ts';
+import { baseUrlOf } from './base-url.ts';
 import type { Finding } from './checks.ts';
 
 /** A trial waits no longer than this for the server, milliseconds. */
@@ -24,8 +25,7 @@ export async function checkMail(config: Config, offline: boolean, to: string | u
     return [{ check, state: 'fault', says: '--mail-to must be an address such as me@example.com' }];
   const { createPost } = await import('../mail/smtp.ts');
   const post = createPost(server, from);
-  const wrong =
-    to === undefined ? await post.check() : await tryTo(post, to, config.baseUrl ?? `http://${config.host}`);
+  const wrong = to === undefined ? await post.check() : await tryTo(post, from, to, baseUrlOf(config));
   if (wrong !== undefined)
     return [{ check, state: 'fault', says: `${where} takes no mail: ${wrong}; check --smtp-url and --mail-from` }];
   if (server.tls === 'none' && !isLoopback(server.host))
@@ -37,8 +37,8 @@ export async function checkMail(config: Config, offline: boolean, to: string | u
   ];
 }
 
-async function tryTo(post: Post, address: string, baseUrl: string): Promise<string | undefined> {
-  const messageId = `<carillon.trial.${systemClock.now()}@${new URL(baseUrl).hostname}>`;
+async function tryTo(post: Post, from: Sender, address: string, baseUrl: string): Promise<string | undefined> {
+  const messageId = `<carillon.trial.${systemClock.now()}@${from.address.split('@')[1]}>`;
   const letter = { ...trialLetter(baseUrl), to: { name: '', address }, messageId, date: new Date(systemClock.now()) };
   const deadline = new AbortController();
   const cancel = systemClock.after(LONGEST_MS, () => deadline.abort());

@@ -43,7 +43,7 @@ for (const { test, database } of stores) {
         }
       }
     });
-    const count = async (table: 'hooks' | 'owed' | 'settled' | 'attempts' | 'occurrences' | 'fetches') =>
+    const count = async (table: 'hooks' | 'owed' | 'settled' | 'attempts' | 'occurrences' | 'fetches' | 'notices') =>
       (await store.read.selectFrom(table).selectAll().execute()).length;
     return { store, count };
   }
@@ -111,6 +111,19 @@ for (const { test, database } of stores) {
     assert.equal(await prune(store, NOW), MANY - 2);
     assert.equal(await count('fetches'), 2);
     assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
+  });
+
+  test('X10 notices that nobody was mailed within a week go, those of a mail that is still tried stay', async (t) => {
+    const { store, count } = await openWith(t);
+    await store.write(async ({ queries }) => {
+      for (const noted_at of [NOW - 7 * DAY_MS - 1, NOW - 7 * DAY_MS, NOW])
+        await queries
+          .insertInto('notices')
+          .values({ account_id: 1, user_id: 1, hook_id: 1, what: 'failing', noted_at })
+          .execute();
+    });
+    assert.equal(await prune(store, NOW), 1);
+    assert.equal(await count('notices'), 2);
   });
 
   test('it is done little by little: a stop is heard between two writes', async (t) => {

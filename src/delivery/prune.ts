@@ -11,6 +11,8 @@ export const KEPT_MS = {
   endedHooks: 30 * DAY_MS,
   occurrences: 90 * DAY_MS,
   fetches: 30 * DAY_MS,
+  /** Longer than a mail is tried, and the one behind it: what is left was made when there was a mail server. */
+  notices: 7 * DAY_MS,
 };
 
 const EVERY_MS = 3_600_000;
@@ -53,7 +55,7 @@ export async function prune(store: Store, now: number, isStopped: () => boolean 
   for (const table of ['attempts', 'settled', 'occurrences'] as const) {
     total += await store.dropBefore(table, now - KEPT_MS[table], isStopped);
   }
-  for (const step of [dropForgottenAsks, dropFetches(now), dropEndedHooks(now)]) {
+  for (const step of [dropForgottenAsks, dropFetches(now), dropNotices(now), dropEndedHooks(now)]) {
     for (;;) {
       if (isStopped()) return total;
       const dropped = await store.write(step);
@@ -112,6 +114,22 @@ function dropEndedHooks(now: number): Step {
       )
       .execute();
     return hookIds.length;
+  };
+}
+
+/** What nobody was told of by then is no news any more (X10). */
+function dropNotices(now: number): Step {
+  return async ({ queries }) => {
+    const old = queries
+      .selectFrom('notices')
+      .select('notice_id')
+      .where('noted_at', '<', now - KEPT_MS.notices)
+      .limit(ROWS_A_WRITE);
+    const { numDeletedRows } = await queries
+      .deleteFrom('notices')
+      .where('notice_id', 'in', old)
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
   };
 }
 

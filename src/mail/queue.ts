@@ -113,6 +113,7 @@ export async function readMail(read: Queries, { mailId, userId }: Mail): Promise
     .innerJoin('hooks', 'hooks.hook_id', 'notices.hook_id')
     .select([
       'notices.what',
+      'notices.noted_at',
       'hooks.hook_id',
       'hooks.kind',
       'hooks.target',
@@ -120,7 +121,6 @@ export async function readMail(read: Queries, { mailId, userId }: Mail): Promise
       'hooks.failures',
       'hooks.due_at',
       'hooks.date_ended',
-      'hooks.ended_reason',
     ])
     .where('notices.mail_id', '=', mailId)
     .orderBy('notices.notice_id')
@@ -141,11 +141,11 @@ type NoticeRow = {
   date_ended: number | null;
 };
 
-/** A hook that got well again, or that its owner has restored, is no news any more. */
-function isStillSo(row: { what: string; failures: number; date_ended: number | null; ended_reason: string }): boolean {
+/** A hook that got well again, or that its owner has restored, is no news any more; nor is an end before its last one. */
+function isStillSo(row: { what: string; noted_at: number; failures: number; date_ended: number | null }): boolean {
   return row.what === 'failing'
     ? row.date_ended === null && row.failures >= FAILURES_TOLD
-    : row.ended_reason === row.what;
+    : row.date_ended === row.noted_at;
 }
 
 function toldOf(row: NoticeRow): Told {

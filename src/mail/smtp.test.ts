@@ -18,10 +18,10 @@ const letter: Addressed = {
   date: new Date(Date.UTC(2025, 4, 1, 12)),
 };
 
-function postTo(url: string) {
+function postTo(url: string, stepMs?: number) {
   const parsed = parseMailServer(url);
   if ('fault' in parsed || parsed.value === undefined) throw new Error(url);
-  const post = createPost(parsed.value, SENDER);
+  const post = createPost(parsed.value, SENDER, stepMs);
   return { ...post, send: (one = letter, signal = new AbortController().signal) => post.send(one, signal) };
 }
 
@@ -83,6 +83,9 @@ test('X10 what the server says decides: this mail is refused for good, or any ma
     'untaken' in rest ? `${is} ${rest.untaken}` : is;
   assert.equal(kindOf(await to('nobody@acme.test')), 'refused');
   assert.equal(kindOf(await to('busy@acme.test')), 'failed true');
+  box.toRecipient = () => 554;
+  assert.equal(kindOf(await to('owner@acme.test')), 'failed true', 'who may send through a server is its operator’s');
+  box.toRecipient = () => 'take';
   box.toText = () => 554;
   assert.equal(kindOf(await to('owner@acme.test')), 'refused');
   box.toText = () => 450;
@@ -107,6 +110,8 @@ test('X10 a server that says nothing is left at the deadline; whether it has the
   };
   const outcome = await send(letter, deadline.signal);
   assert.ok(outcome.is === 'failed' && !outcome.untaken, JSON.stringify(outcome));
+  const mute = await startMailBox(t, { onAuth: () => undefined });
+  assert.match((await postTo(`smtp://${LOGIN}127.0.0.1:${mute.port}`, 250).check()) ?? '', /Timeout/);
 });
 
 test('X10 hostile names and addresses stay in their places: no header, no recipient and no command more', async (t) => {

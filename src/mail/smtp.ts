@@ -23,7 +23,7 @@ export type Post = {
 const STEP_MS = 10_000;
 
 /** The one place that speaks SMTP: to the server that the operator has named, and to no other. */
-export function createPost(server: MailServer, from: Sender): Post {
+export function createPost(server: MailServer, from: Sender, stepMs = STEP_MS): Post {
   const { host, port, tls, login } = server;
   const transport = createTransport({
     host,
@@ -32,9 +32,11 @@ export function createPost(server: MailServer, from: Sender): Post {
     requireTLS: tls === 'starttls',
     ignoreTLS: tls === 'none',
     ...(login === undefined ? {} : { auth: { user: login.user, pass: login.password } }),
-    connectionTimeout: STEP_MS,
-    greetingTimeout: STEP_MS,
-    dnsTimeout: STEP_MS,
+    connectionTimeout: stepMs,
+    greetingTimeout: stepMs,
+    dnsTimeout: stepMs,
+    // Of silence: a text may be looked at before it is taken.
+    socketTimeout: 2 * stepMs,
     // Its end is ours to wait for no longer than that.
     socketCloseTimeout: 1_000,
     disableFileAccess: true,
@@ -66,10 +68,13 @@ const BEFORE: readonly unknown[] = ['EDNS', 'ETLS', 'EAUTH', 'CONNECT_TIMEOUT', 
 /** What goes wrong on a connection that stands; on another one, ESOCKET is that there is none, or no trust in it. */
 const ON_A_CONNECTION: readonly unknown[] = ['read', 'write'];
 
+/** A word on who may send through the server (RFC 3463, 3.8), and none on whom to. */
+const NOT_FOR_US = /^5\d\d[ -]5\.7\./;
+
 function outcomeOf(error: NodemailerError): Outcome {
-  const { code, command, message: reason } = error;
+  const { code, command, message: reason, response = '' } = error;
   // What the server says of a sender or of a sign-in is for the operator to mend, and counts against no mail.
-  const isOfThisMail = command === 'RCPT TO' || command === 'DATA';
+  const isOfThisMail = (command === 'RCPT TO' && !NOT_FOR_US.test(response)) || command === 'DATA';
   if (isOfThisMail && error.permanent === true) return { is: 'refused', reason };
   const untaken =
     error.responseCode !== undefined ||

@@ -11,9 +11,11 @@ export type Authenticate = () => Credentials;
 
 const visible = /^[\x21-\x7e]+$/;
 
-function headerValue(name: string, value: string): string {
-  const trimmed = value.trim(); // a key read from a file ends with a newline
-  if (!visible.test(trimmed)) throw new TypeError(`The ${name} is empty or holds what a header cannot carry.`);
+export function headerValue(name: string, value: string): string {
+  // A key read from a file ends with a newline; one read from the environment may be missing.
+  const trimmed = typeof value === 'string' ? value.trim() : '';
+  if (!visible.test(trimmed))
+    throw new TypeError(`The ${name} is empty or missing, or holds what a header cannot carry.`);
   return trimmed;
 }
 

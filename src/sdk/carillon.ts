@@ -124,9 +124,9 @@ export function sending(options: TransportOptions & RepeatOptions): Send {
 }
 
 function rootOf(baseUrl: string | URL, basePath: string): string {
-  const base = new URL(baseUrl);
-  const isHttp = base.protocol === 'http:' || base.protocol === 'https:';
-  if (!isHttp || base.username + base.password + base.search + base.hash !== '') {
+  const base = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+  const isHttp = base?.protocol === 'http:' || base?.protocol === 'https:';
+  if (base === undefined || !isHttp || base.username + base.password + base.search + base.hash !== '') {
     throw new TypeError('baseUrl is an http or https address without userinfo, query and fragment.');
   }
   const path = `${base.pathname}/${basePath}`.split('/').filter((part) => part !== '');

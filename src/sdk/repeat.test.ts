@@ -142,6 +142,9 @@ test('a wait is as long as Retry-After asks; one beyond a minute or the deadline
     const { came, count } = await made({ timeoutMs }, [asking(seconds), OK]);
     assert.deepEqual([came, count], ['overloaded', 1]);
   }
+  // Its own waits grow no longer than that, however many tries there are.
+  const many = await made({ retries: 12, timeoutMs: 0 }, [LOST]);
+  assert.deepEqual([many.count, many.waits.at(-1), Math.max(...many.waits)], [13, 60_000, 60_000]);
   const { sent } = await made({ timeoutMs: 10_000 }, [asking(4), LOST, OK]);
   assert.deepEqual(
     sent.map(({ timeoutMs }) => timeoutMs),

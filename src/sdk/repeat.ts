@@ -2,7 +2,7 @@ import { CarillonError, type ProblemCode } from './errors.ts';
 import { type Ports, systemPorts } from './ports.ts';
 import type { Answer, Call, Send } from './transport.ts';
 
-/** The wait before the first repeat; doubled for each that follows, and shortened by up to half at random. */
+/** The wait before the first repeat; doubled for each that follows up to the longest, and shortened by up to half at random. */
 const FIRST_WAIT_MS = 500;
 
 /** Who is asked to wait for longer is told so instead. */
@@ -80,6 +80,6 @@ function isSafe({ method, idempotencyKey, ifMatch }: Call, { keepsAnswers }: Rep
 }
 
 function waitFor({ retryAfterS = 0 }: CarillonError, repeats: number, ports: Ports): number {
-  const ownMs = FIRST_WAIT_MS * 2 ** repeats * (1 - ports.fraction() / 2);
+  const ownMs = Math.min(FIRST_WAIT_MS * 2 ** repeats, LONGEST_WAIT_MS) * (1 - ports.fraction() / 2);
   return Math.max(retryAfterS * 1_000, ownMs);
 }

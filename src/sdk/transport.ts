@@ -1,4 +1,4 @@
-import type { Authenticate } from './auth.ts';
+import { type Authenticate, headerValue } from './auth.ts';
 import { CarillonError, problemFrom } from './errors.ts';
 
 /** What may be said about any single call, as its last argument. */
@@ -72,7 +72,7 @@ export type TransportOptions = {
  * Makes one request for each call, below `root`. No redirect is ever followed: the key would go with it.
  *
  * The `Send` rejects with a {@link CarillonError}, with the reason of the caller's signal, or with a TypeError for
- * a path segment that would change the path.
+ * a path segment that would change the path, and for what no header can carry.
  */
 export function transport(options: TransportOptions): Send {
   return (call) => {
@@ -148,19 +148,17 @@ function encodeSegment(segment: string | number): string {
   return encodeURIComponent(text);
 }
 
+/** What a timer can wait for at most; one that is asked for more waits for nothing. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 function timeoutSignal(timeoutMs: number): AbortSignal | undefined {
-  return timeoutMs === 0 ? undefined : AbortSignal.timeout(timeoutMs);
+  return timeoutMs === 0 ? undefined : AbortSignal.timeout(Math.min(timeoutMs, LONGEST_MS));
 }
 
 function requestOf(call: Call, auth: Authenticate, accept: string, timeout: AbortSignal | undefined): RequestInit {
   const { headers, ...rest } = auth();
   const signals = [call.signal, timeout].filter((signal) => signal !== undefined);
   const hasBody = call.body !== undefined;
-  const own = {
-    'idempotency-key': call.idempotencyKey,
-    'if-match': call.ifMatch,
-    'if-none-match': call.ifNoneMatch,
-  };
   return {
     ...rest,
     method: call.method,
@@ -168,12 +166,24 @@ function requestOf(call: Call, auth: Authenticate, accept: string, timeout: Abor
     headers: {
       accept,
       ...(hasBody && { 'content-type': 'application/json' }),
-      ...Object.fromEntries(Object.entries(own).filter((entry): entry is [string, string] => entry[1] !== undefined)),
+      ...ownHeaders(call),
       ...headers,
     },
     ...(hasBody && { body: JSON.stringify(call.body) }),
     ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
   };
+}
+
+/** A header for each property of a call that becomes one. */
+const headerNames = { idempotencyKey: 'idempotency-key', ifMatch: 'if-match', ifNoneMatch: 'if-none-match' } as const;
+
+function ownHeaders(call: Call): Record<string, string> {
+  const own: Record<string, string> = {};
+  for (const name of Object.keys(headerNames) as (keyof typeof headerNames)[]) {
+    const value = call[name];
+    if (value !== undefined) own[headerNames[name]] = headerValue(name, value);
+  }
+  return own;
 }
 
 function read(response: Response, text: string): Answer {

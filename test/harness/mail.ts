@@ -36,7 +36,11 @@ export type MailBox = {
   close(): Promise<void>;
 };
 
-const SAID: Readonly<Record<string, string>> = { '450': 'Try later', '550': 'No such user here', '554': 'Not wanted' };
+const SAID: Readonly<Record<string, string>> = {
+  '450': 'Try later',
+  '550': 'No such user here',
+  '554': '5.7.1 Not wanted',
+};
 
 /**
  * A real mail server that does as it is told and remembers everything. On loopback, with the certificate of the tests and

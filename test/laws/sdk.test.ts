@@ -4,8 +4,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { hookKinds } from '../../src/delivery/kinds.ts';
+import { MOST_RECORDS } from '../../src/http/paging.ts';
 import { problems } from '../../src/problems.ts';
+import { MOST_A_CALL } from '../../src/resources/notifications/actions.ts';
 import * as sdk from '../../src/sdk/index.ts';
+import { ENTRIES, LOOKED_AT } from '../../src/sdk/receive/stretches.ts';
 import { consoleRows, publicRows } from '../harness/rows.ts';
 import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../harness/sdk-calls.ts';
 import { temporaryFolder } from '../harness/service.ts';
@@ -27,6 +30,10 @@ test('C6 the codes of the SDK are those of the table of problems', () => {
 test('C11 the kinds of the SDK are those that a hook can name: the seven', () => {
   assert.deepEqual([...sdk.kinds].sort(), [...hookKinds].sort());
   assert.equal(sdk.kinds.length, 7);
+});
+
+test('X2 a receiver knows the end of the feed by what one answer can hold: where that is changed, it has to know', () => {
+  assert.deepEqual([ENTRIES, LOOKED_AT], [MOST_RECORDS, MOST_A_CALL]);
 });
 
 test('the methods of the SDK reach every route, and nothing that is none; those for the console what is behind its door', () => {

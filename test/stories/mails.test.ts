@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/clock.ts';
+import { oweNotices } from '../../src/delivery/notices.ts';
 import { steadyChance, TEST_EPOCH, type TestClock, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type Mail, type MailBox, startMailBox } from '../harness/mail.ts';
@@ -202,11 +203,16 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.match(others[0]?.text ?? '', /answered 401, which unsubscribes/);
 
     // Ended by somebody else is told, ended by oneself is known, and who is gone is nobody to be told.
-    const [deleted = '', own = ''] = await subscribe(member, { at: (path) => away.at(`/later${path}`) }, 2);
+    const later = { at: (path: string) => away.at(`/later${path}`) };
+    const [deleted = '', own = '', both = ''] = await subscribe(member, later, 3);
     const gone = await carillon.user(owner, 'member');
     await subscribe(gone, away, 1);
     await owner.carillon.hooks.delete(deleted);
     await member.carillon.hooks.delete(own);
+    await owner.carillon.hooks.delete(both);
+    await member.carillon.hooks.restore(both);
+    await clock.advance(SECOND_MS);
+    await member.carillon.hooks.delete(both);
     await owner.carillon.users.delete(gone.userId);
     const third = (await mailed(clock, box, 3))[2];
     assert.equal(third?.headers.get('subject'), `Hook ${deleted} has ended (acme.test)`);
@@ -344,6 +350,11 @@ for (const { test, testService, serviceProcess, database } of stores) {
     await owner.carillon.hooks.delete(deleted);
     await inState(owner, ids, 'ended');
     assert.deepEqual([await rowsOf(carillon, 'notices'), await rowsOf(carillon, 'mails')], [[], []]);
+    // What is left of a time when there was one is owed by nobody.
+    await carillon.store.write((tx) => oweNotices(tx, 'failing', ids.map(Number), 0));
+    const { text } = await carillon.call(undefined, 'GET', '/metrics');
+    for (const line of ['carillon_notices_owed 0', 'carillon_oldest_notice_seconds 0'])
+      assert.ok(text.split('\n').includes(line), line);
   });
 }
 

@@ -192,6 +192,28 @@ for (const { test, testService } of stores) {
     const wantedQueries = ['?kind=completed_task', '?kind=new_client', '?kind=new_task'];
     assert.deepEqual(queries, wantedQueries);
 
+    // The feed leaves out what a key may not read: nothing is passed over by that, and whoever starts it hears why.
+    const blind = await carillon.key(owner, { permissions: ['hooks:read', 'hooks:write', 'events:read'] });
+    const state = memoryState();
+    await state.save((await owner.carillon.notifications.list()).next);
+    const before = await state.load();
+    const told = {
+      ...{ baseUrl: carillon.baseUrl, domain: owner.domain, key: blind.key },
+      state,
+      onError: () => undefined,
+    };
+    const unable = createReceiver({
+      ...told,
+      on: { new_event: () => handled.push('E'), new_task: () => handled.push('T') },
+    });
+    const { task_id } = await tasks.create(project_id, { task_name: 'unseen' });
+    const body = JSON.stringify({ resource_url: `${carillon.baseUrl}/v2/tasks/${task_id}` });
+    const ring = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    assert.equal((await unable.fetch(new Request('http://here/', ring))).status, 503);
+    await assert.rejects(unable.start(), { code: 'not_permitted' });
+    assert.equal(await state.load(), before);
+    await unable.stop();
+
     // Whoever deletes a hook means it, until the application itself starts again.
     const [deleted] = await hooksOf(owner);
     await owner.carillon.hooks.delete(deleted?.id ?? '');

@@ -12,7 +12,7 @@ import type { notificationFields, notificationParameters } from './schema.ts';
 /** Occurrences that are read in one query, at the least and at the most, and in one call. */
 const FEWEST_AT_ONCE = 100;
 const MOST_AT_ONCE = 1_000;
-const MOST_A_CALL = 10_000;
+export const MOST_A_CALL = 10_000;
 
 type NotificationRow = Shown<typeof notificationFields>;
 type Wanted = Given<typeof notificationParameters>;

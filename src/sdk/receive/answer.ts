@@ -6,8 +6,9 @@ import { within } from './time.ts';
 /** A notification is an address, which has 2,048 characters at most; nobody else has more to say here. */
 const MOST_BYTES = 4 * 1_024;
 
-/** Deliveries that are remembered as done. */
+/** Deliveries that are remembered as done, and the length of their ids: those of the service are a few digits. */
 const MOST_REMEMBERED = 10_000;
+const LONGEST_ID = 64;
 
 /** A request as the core of a receiver knows it, wherever it came from. */
 export type Posted = {
@@ -38,7 +39,7 @@ export type Answering = {
   /** Milliseconds for one answer. */
   readonly timeoutMs: number;
   readonly onError: (error: unknown) => void;
-  /** Called with each 503. */
+  /** Called when what a notification tells of could not be handled, or takes too long. */
   readonly onPutOff: () => void;
 };
 
@@ -52,17 +53,21 @@ const NOT_YET = reply(503, 'Not yet.', { 'retry-after': '1' });
 export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff }: Answering): Answer {
   const done = new Set<string>();
 
-  async function answer(posted: Posted): Promise<Reply> {
+  async function answer(posted: Posted, onTold: () => void): Promise<Reply> {
     if (posted.method !== 'POST') return reply(405, 'Notifications are POSTed.', { allow: 'POST' });
     if (!isJson(posted.header('content-type'))) return reply(415, 'Notifications are JSON.');
     const body = await posted.text(MOST_BYTES);
     if (body === undefined) return reply(413, 'No notification is as large.');
     const signed = signedOf(posted, body);
-    if (verify !== undefined && !(await verify(signed))) return reply(400, 'The signature is wrong.');
+    if (verify !== undefined && !(await verify(signed))) {
+      onError(new Error('A notification is not signed by any of the secrets, or not lately by this clock.'));
+      return reply(400, 'The signature is wrong.');
+    }
     const noun = nounIn(body);
     if (noun === undefined) return reply(400, 'The body names no record of the service.');
     // X1: a test, of whether anybody is here.
     if (noun === 'hooks') return reply(200, 'Here.');
+    onTold();
     return told(signed.id);
   }
 
@@ -79,12 +84,15 @@ export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff 
   async function told(id: string): Promise<Reply> {
     const isCaughtUp = catchUp().then(
       () => true,
-      () => false,
+      () => {
+        onPutOff();
+        return false;
+      },
     );
     // The feed is read nevertheless: the word of whoever sent it is not enough to leave something unread.
     if (done.has(id)) return reply(200, 'Known.');
     if (!(await isCaughtUp)) return NOT_YET;
-    if (id !== '') remember(done, id);
+    if (id !== '' && id.length <= LONGEST_ID) remember(done, id);
     return reply(200, 'Handled.');
   }
 
@@ -93,9 +101,16 @@ export function answering({ root, verify, catchUp, timeoutMs, onError, onPutOff 
       onError(error);
       return NOT_YET;
     };
-    const answered = (await within(timeoutMs, answer(posted).catch(failed))) ?? NOT_YET;
-    if (answered === NOT_YET) onPutOff();
-    return answered;
+    let isTold = false;
+    const onTold = () => {
+      isTold = true;
+    };
+    const answered = await within(timeoutMs, answer(posted, onTold).catch(failed));
+    if (answered === undefined && isTold) {
+      onPutOff();
+      onError(new Error(`A notification is put off: what it tells of is not handled after ${timeoutMs} ms.`));
+    }
+    return answered ?? NOT_YET;
   };
 }
 

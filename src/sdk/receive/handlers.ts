@@ -54,7 +54,10 @@ export type Handlers = { readonly [K in Kind]?: Handler<K> | undefined };
 export function kindsOf(on: Handlers): readonly Kind[] {
   const strange = Object.keys(on).find((name) => !Object.hasOwn(nouns, name));
   if (strange !== undefined) throw new TypeError(`"on.${strange}" is none of ${Object.keys(nouns).join(', ')}.`);
-  return kinds.filter((kind) => on[kind] !== undefined);
+  const handled = kinds.filter((kind) => on[kind] !== undefined);
+  const wrong = handled.find((kind) => typeof on[kind] !== 'function');
+  if (wrong !== undefined) throw new TypeError(`"on.${wrong}" is no function.`);
+  return handled;
 }
 
 const nouns: { readonly [K in Kind]: (carillon: Carillon) => Gets<RecordOf[K]> } = {
@@ -66,6 +69,15 @@ const nouns: { readonly [K in Kind]: (carillon: Carillon) => Gets<RecordOf[K]> }
   new_subtask: ({ subtasks }) => subtasks,
   new_task: ({ tasks }) => tasks,
 };
+
+/**
+ * Rejects where the key may not read what a kind is about: the feed leaves that out without a word, and the cursor would
+ * move past it.
+ */
+export async function mustBeReadable(carillon: Carillon, some: readonly Kind[], signal: AbortSignal): Promise<void> {
+  // There is no record 0, but who may not read any is told that first.
+  await Promise.all(some.map((kind) => found<unknown>(nouns[kind](carillon).get('0', { signal }))));
+}
 
 /** A handler has thrown; the `cause` is what. */
 export class HandlerFailed extends Error {

@@ -18,7 +18,8 @@ const RESTORED: readonly string[] = ['answered_401', 'three_failures'];
 /** The target of a kind. A target belongs to one hook (C12), so each kind has its own. */
 export function targetOf(at: string, kind: Kind): string {
   const url = new URL(at);
-  url.searchParams.append('kind', kind);
+  // What stands there stays as it is: whoever reads it may not read it as a form.
+  url.search += `${url.search === '' ? '' : '&'}kind=${kind}`;
   return url.href;
 }
 
@@ -59,7 +60,7 @@ async function tend({ carillon, at = '', signal }: OwnHooks, kind: Kind, hooks: 
   const live = hooks.find(({ state }) => state !== 'ended');
   if (live?.state === 'failing') await carillon.hooks.test(live.id, { signal });
   if (live !== undefined) return;
-  const ended = hooks.findLast(({ ended_reason }) => RESTORED.includes(ended_reason));
-  if (ended !== undefined) await carillon.hooks.restore(ended.id, { signal });
+  const ended = hooks.toSorted((one, other) => (one.date_ended < other.date_ended ? -1 : 1)).at(-1);
+  if (ended !== undefined && RESTORED.includes(ended.ended_reason)) await carillon.hooks.restore(ended.id, { signal });
   else if (subscribing) await carillon.hooks.create({ target_url: targetOf(at, kind), event: kind }, { signal });
 }

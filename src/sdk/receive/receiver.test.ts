@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/harness/eventually.ts';
 import { temporaryFolder } from '../../../test/harness/service.ts';
+import { apiKey, Carillon } from '../index.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
+import { targetOf, tendHooks } from './own-hooks.ts';
 
 /** What a service answers to a request, by its path and query. */
 type Script = (path: string, response: ServerResponse, request: IncomingMessage) => void;
@@ -337,7 +339,9 @@ test('C21 work that takes longer than an answer may is put off, goes on, and is 
   // What is at work is finished and kept; nothing more is begun.
   assert.deepEqual([called, await state.load()], [['1', 'done, stopped'], '1']);
   assert.equal(await ring('c'), 503);
-  assert.deepEqual([called.length, errors], [2, []]);
+  assert.equal(called.length, 2);
+  assert.deepEqual(errors, Array(2).fill('A notification is put off: what it tells of is not handled after 100 ms.'));
+  await assert.rejects(receiver.start(), /was stopped/);
 });
 
 test('X2 a record that was deleted since is done with; a cursor that leads nowhere is told and gone on from', async (t) => {
@@ -349,6 +353,7 @@ test('X2 a record that was deleted since is done with; a cursor that leads nowhe
       gaps.push(code);
     },
   });
+  assert.equal(await ring('d-0'), 200);
   happened.push('1', '2');
   scripts.answer = (path, response, request) => {
     scripts.answer = path === '/v2/events/1' ? undefined : scripts.answer;
@@ -371,10 +376,18 @@ test('X2 a record that was deleted since is done with; a cursor that leads nowhe
 test('what can be no receiver is refused by name when it is made', async (t) => {
   const wrong: readonly (readonly [named: RegExp, options: Record<string, unknown>])[] = [
     [/on\.changed_event/, { on: { changed_event: () => undefined } }],
+    [/on\.new_event/, { on: { new_event: 'handler' } }],
     [/baseUrl/, { baseUrl: 'ftp://127.0.0.1' }],
+    [/baseUrl/, { baseUrl: '127.0.0.1:8080' }],
+    [/baseUrl/, { baseUrl: undefined }],
     [/key/, { key: '' }],
+    [/key/, { key: undefined }],
+    [/domain/, { domain: undefined }],
     [/"at"/, { at: 'mailto:someone@acme.test' }],
+    [/"at"/, { at: '/bell' }],
     [/secret/, { secret: 'guessed' }],
+    [/timeoutMs/, { timeoutMs: 0 }],
+    [/everyMs/, { everyMs: Number.NaN }],
   ];
   for (const [named, options] of wrong) {
     await assert.rejects(receiverOf(t, 'http://127.0.0.1', options), { name: 'TypeError', message: named });
@@ -426,4 +439,88 @@ test('processes that share a cursor go one after the other under its lock', asyn
   happened.push('1', '2', '3');
   assert.deepEqual(await Promise.all(several.map(({ ring }) => ring())), [200, 200, 200, 200]);
   assert.deepEqual(called, ['1', '2', '3']);
+});
+
+test('C17 an onError that fails itself changes no answer and ends no process', async (t) => {
+  const { baseUrl, happened, scripts } = await service(t);
+  const failing: ReceiverOptions['onError'][] = [
+    () => {
+      throw new Error('onError has thrown');
+    },
+    async () => Promise.reject(new Error('onError has rejected')),
+  ];
+  const warned: string[] = [];
+  const listen = ({ message }: Error) => void warned.push(message);
+  process.on('warning', listen);
+  t.after(() => process.off('warning', listen));
+  happened.push('1');
+  for (const onError of failing) {
+    const { ring, post, called } = await receiverOf(t, baseUrl, { onError });
+    assert.equal(await post('elsewhere'), 400);
+    scripts.answer = refuse(500, 'internal');
+    assert.equal(await ring(), 503);
+    scripts.answer = undefined;
+    assert.equal(await ring(), 200);
+    assert.deepEqual(called, ['1']);
+  }
+  await eventually(
+    () => warned.filter((message) => message.startsWith('onError has')).length,
+    (count) => count === 4,
+  );
+});
+
+test('X2 what fails behind a notification that is known already is tried again soon all the same', async (t) => {
+  const { baseUrl, happened } = await service(t);
+  const called: string[] = [];
+  const { receiver, ring } = await receiverOf(t, baseUrl, {
+    on: {
+      new_event: ({ event_id }) => {
+        if (called.push(event_id) === 2) throw new Error('not now');
+      },
+    },
+  });
+  await receiver.start();
+  happened.push('1');
+  assert.equal(await ring('d-7'), 200);
+  happened.push('2');
+  assert.equal(await ring('d-7'), 200);
+  await eventually(
+    () => called,
+    (ids) => ids.length === 3,
+  );
+  assert.deepEqual(called, ['1', '2', '2']);
+});
+
+test('C12 the target of a kind is the address as it stands, with the kind behind what its query holds', () => {
+  const targets = [
+    ['https://acme.test/bell', 'https://acme.test/bell?kind=new_task'],
+    ['https://acme.test/bell?', 'https://acme.test/bell?kind=new_task'],
+    ['https://acme.test/bell?code=a%20b~%2F&flag', 'https://acme.test/bell?code=a%20b~%2F&flag&kind=new_task'],
+  ] as const;
+  for (const [at, target] of targets) assert.equal(targetOf(at, 'new_task'), target);
+});
+
+test('X1 the hook that ended last says whether it was meant: one that somebody deleted is not restored', async (t) => {
+  const { baseUrl, scripts } = await service(t);
+  const at = 'https://acme.test/bell';
+  const hook = (id: string, ended_reason: string, date_ended: string) => {
+    return { id, event: 'new_event', state: 'ended', ended_reason, date_ended, target_url: targetOf(at, 'new_event') };
+  };
+  const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
+  /** What is asked for, besides the list. */
+  async function tended(...data: readonly ReturnType<typeof hook>[]): Promise<string[]> {
+    const posts: string[] = [];
+    scripts.answer = (path, response, { method }) => {
+      if (method === 'POST') posts.push(path);
+      const paging = { offset: 0, limit: 1_000, total_records: data.length };
+      json(response, 200, method === 'POST' ? { data: data[0] } : { paging, data });
+    };
+    await tendHooks({ carillon, at, kinds: ['new_event'], signal: new AbortController().signal }, false);
+    return posts;
+  }
+  const early = '2027-01-01 00:00:00';
+  const late = '2027-01-02 00:00:00';
+  assert.deepEqual(await tended(hook('1', 'three_failures', early), hook('2', 'deleted', late)), []);
+  const restored = await tended(hook('1', 'three_failures', late), hook('2', 'deleted', early));
+  assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });

@@ -2,7 +2,7 @@ import { apiKey } from '../auth.ts';
 import { Carillon, type CarillonOptions, transportedBy } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import { answering } from './answer.ts';
-import { type Context, HandlerFailed, type Handlers, kindsOf } from './handlers.ts';
+import { type Context, HandlerFailed, type Handlers, kindsOf, mustBeReadable } from './handlers.ts';
 import { type FastifyHandler, fastifyHandler, type NodeHandler, nodeHandler } from './node.ts';
 import { type OwnHooks, tendHooks } from './own-hooks.ts';
 import { type Reading, readRound } from './reading.ts';
@@ -11,6 +11,8 @@ import { verifier } from './signature.ts';
 import { memoryState, type State } from './state.ts';
 import { watch } from './watch.ts';
 import { type WebHandler, webHandler } from './web.ts';
+
+type OnError = (error: unknown, context?: Context) => unknown;
 
 /** What a receiver is made of. */
 export type ReceiverOptions = {
@@ -36,9 +38,9 @@ export type ReceiverOptions = {
   readonly secret?: string | readonly string[] | undefined;
   /**
    * Hears everything that goes wrong; with the occurrence when a handler has thrown. Default: a warning of the process,
-   * where there is one.
+   * where there is one. So is what it throws itself.
    */
-  readonly onError?: ((error: unknown, context?: Context) => void) | undefined;
+  readonly onError?: OnError | undefined;
   /**
    * Called, and awaited, when something behind the cursor is not kept any more: the receiver was away for 90 days, or the
    * service has gone back to a backup. Read the lists here; the receiver then goes on with the oldest that is kept.
@@ -68,16 +70,19 @@ export type Receiver = {
    * then on it looks by itself every `everyMs`. To be called once the server listens.
    *
    * Resolves after the first look. Rejects with a `CarillonError` where the service refuses: the key, the permission, the
-   * address. Is it away, or has a handler thrown, then `onError` hears of it and it is tried again.
+   * address. Is it away, or has a handler thrown, then `onError` hears of it and it is tried again. Rejects after `stop`:
+   * a receiver that was stopped stays so.
    */
   start(): Promise<void>;
   /** Begins nothing more, and resolves when the handler that is at work has ended. Notifications are put off. */
   stop(): Promise<void>;
 };
 
-/** @throws TypeError for an address, a key or a secret that can be none */
+/** @throws TypeError for an address, a key, a secret, a handler or a time that can be none */
 export function createReceiver(options: ReceiverOptions): Receiver {
   const { on, state = memoryState(), timeoutMs = 10_000, everyMs = 300_000 } = options;
+  if (!(timeoutMs > 0)) throw new TypeError('"timeoutMs" is a number above 0.');
+  if (!(everyMs >= 0)) throw new TypeError('"everyMs" is a number, 0 or more.');
   const stopping = new AbortController();
   const report = reporting(options.onError ?? warn, stopping.signal);
   const client = { baseUrl: options.baseUrl, auth: apiKey(options), timeoutMs, fetch: options.fetch };
@@ -86,9 +91,12 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const own: OwnHooks = { carillon, at: addressOf(options.at), kinds: kindsOf(on), signal: stopping.signal };
   const reading: Reading = { carillon, root, on, own, state, signal: stopping.signal, onGap: options.onGap ?? report };
 
+  let isReadable = false;
   const round = rounds(async () => {
     try {
       stopping.signal.throwIfAborted();
+      if (!isReadable) await mustBeReadable(carillon, own.kinds, stopping.signal);
+      isReadable = true;
       await (state.alone === undefined ? readRound(reading) : state.alone(() => readRound(reading)));
     } catch (error) {
       report(error);
@@ -122,6 +130,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     node: nodeHandler(answer),
     fastify: fastifyHandler(answer),
     async start() {
+      stopping.signal.throwIfAborted();
       isSubscribed = false;
       watching.begin();
       try {
@@ -144,17 +153,24 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
 function addressOf(at: string | URL | undefined): string | undefined {
   if (at === undefined) return undefined;
-  const url = new URL(at);
-  if (!/^https?:$/.test(url.protocol)) throw new TypeError('"at" is an http or https address.');
+  const url = URL.canParse(at) ? new URL(at) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new TypeError('"at" is an http or https address.');
   url.hash = '';
   return url.href;
 }
 
 /** What a stop breaks off has not gone wrong; what a handler has thrown is told as it was thrown. */
-function reporting(onError: (error: unknown, context?: Context) => void, stopped: AbortSignal) {
-  return (error: unknown): void => {
-    if (error instanceof HandlerFailed) onError(error.cause, error.context);
-    else if (!stopped.aborted) onError(error);
+function reporting(onError: OnError, stopped: AbortSignal): (error: unknown) => void {
+  const tell = async (error: unknown, context?: Context) => {
+    try {
+      await onError(error, context);
+    } catch (own) {
+      warn(own);
+    }
+  };
+  return (error) => {
+    if (error instanceof HandlerFailed) tell(error.cause, error.context);
+    else if (!stopped.aborted) tell(error);
   };
 }
 

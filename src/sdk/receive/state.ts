@@ -3,8 +3,8 @@
  * it where the work of the handlers is kept; {@link fileState} keeps it in a file.
  */
 export type State = {
-  /** The cursor that was saved last; undefined when there is none. Asked before each round. */
-  load(): Promise<string | undefined>;
+  /** The cursor that was saved last; undefined or null when there is none. Asked before each round. */
+  load(): Promise<string | undefined | null>;
   /** Resolves when the cursor is durable. Called after each occurrence that a handler was called with. */
   save(cursor: string): Promise<void>;
   /**

@@ -3,10 +3,10 @@ import type { CallOptions } from '../transport.ts';
 import type { Kind } from '../wire.ts';
 
 /** Entries in one answer: as many as there can be. */
-const ENTRIES = 1_000;
+export const ENTRIES = 1_000;
 
 /** The service leaves off after so many occurrences, however few of them it shows. */
-const LOOKED_AT = 10_000;
+export const LOOKED_AT = 10_000;
 
 /** What of the feed is read. */
 export type Wanted = {

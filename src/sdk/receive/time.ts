@@ -1,9 +1,12 @@
 /** The moment, in milliseconds since the epoch. */
 export const now = (): number => Date.now();
 
+/** What a timer can wait for at most; one that is asked for more waits for nothing. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 /** Calls `run` after so many milliseconds, unless it is cancelled. What waits keeps no process alive. */
 export function after(waitMs: number, run: () => void): () => void {
-  const timer: unknown = setTimeout(run, waitMs);
+  const timer: unknown = setTimeout(run, Math.min(waitMs, LONGEST_MS));
   // Node and Bun; elsewhere a timer is a number.
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') {
     timer.unref();

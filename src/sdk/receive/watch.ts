@@ -14,42 +14,48 @@ export type Watch = {
 };
 
 /**
+ * One look at a time: what goes wrong during one has another follow it soon.
+ *
  * @param look rejects when it should be tried again soon
  * @param everyMs from one look to the next while all is well; 0: only after something went wrong
  */
 export function watch(look: () => Promise<void>, everyMs: number): Watch {
   let isOn = false;
+  let isLooking = false;
   let isSoon = false;
   let failures = 0;
   let cancel = () => {};
 
-  function plan(waitMs: number, soon: boolean): void {
+  function plan(): void {
     cancel();
-    isSoon = soon;
+    const waitMs = isSoon ? Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 10), LONGEST_WAIT_MS) : everyMs;
     if (isOn && waitMs > 0) cancel = after(waitMs, run);
   }
-  function run(): void {
+  async function run(): Promise<void> {
+    if (isLooking) return;
+    isLooking = true;
     isSoon = false;
-    look().then(
-      () => {
-        failures = 0;
-        plan(everyMs, false);
-      },
-      () => {
-        failures += 1;
-        planSoon();
-      },
-    );
+    try {
+      await look();
+      failures = 0;
+    } catch {
+      failures += 1;
+      isSoon = true;
+    }
+    isLooking = false;
+    plan();
   }
-  const planSoon = () => plan(Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures, 10), LONGEST_WAIT_MS), true);
 
   return {
     begin() {
       isOn = true;
-      plan(everyMs, false);
+      isSoon = false;
+      plan();
     },
     soon() {
-      if (!isSoon) planSoon();
+      if (isSoon) return;
+      isSoon = true;
+      if (!isLooking) plan();
     },
     end() {
       isOn = false;
