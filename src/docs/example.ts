@@ -6,7 +6,27 @@ import { propertiesOf, requiredOf } from './shape.ts';
 export type Example = { readonly curl: string; readonly sdk: string };
 
 /** What the SDK calls otherwise than the address does. */
-const OTHERWISE: Readonly<Record<string, string>> = { 'DELETE /keys/{key_id}': 'keys.revoke' };
+const OTHERWISE: Readonly<Record<string, string>> = {
+  'DELETE /calendars/{calendar_id}': 'calendars.revoke',
+  'DELETE /keys/{key_id}': 'keys.revoke',
+  'DELETE /hooks/{hook_id}/secret': 'hooks.deleteSecret',
+  'POST /hooks/{hook_id}/secret': 'hooks.createSecret',
+  'POST /events/import': 'events.import',
+};
+
+/** A small file of a calendar. */
+const ICS = [
+  'BEGIN:VCALENDAR',
+  'VERSION:2.0',
+  'PRODID:-//example.com//calendar//EN',
+  'BEGIN:VEVENT',
+  'UID:launch@example.com',
+  'DTSTART;VALUE=DATE:20270301',
+  'SUMMARY:Launch',
+  'END:VEVENT',
+  'END:VCALENDAR',
+  '',
+].join('\r\n');
 
 /** Every id of an example. */
 const ID = '1';
@@ -57,6 +77,7 @@ function bodyOf({ body }: Route): Readonly<Record<string, unknown>> | undefined 
 function given(name: string, schema: JsonSchema): unknown {
   if (Array.isArray(schema.enum)) return schema.enum.includes('new_event') ? 'new_event' : schema.enum[0];
   if (name === 'overlap') return 3_600;
+  if (name === 'ics') return ICS;
   if (name === 'target_url') return 'https://app.example/bell-7f3k2q9d';
   if (name === 'email') return 'office@example.com';
   if (name === 'permissions') return ['events:read'];

@@ -61,6 +61,7 @@ test('X6 every call on /docs works as it stands, as curl and with the SDK', asyn
     for (const form of ['curl', 'sdk'] as const) {
       const { owner, ids } = await furnished(service, `${form}-${index}.test`);
       if (row.path.endsWith('/restore')) await owner.carillon.hooks.delete(ids.hook_id);
+      if (row.path.endsWith('/secret')) await owner.carillon.hooks.createSecret(ids.hook_id);
       const idOf = (name: string) => ids[name as keyof typeof ids];
       const path = row.path.replace(/\{(\w+)\}/g, (_, name) => idOf(name));
       const [first] = /(?<=\{)\w+/.exec(row.path) ?? [''];
