@@ -1,9 +1,14 @@
+import { fileURLToPath } from 'node:url';
 import { makeTemplate, startPostgres } from './postgres.ts';
 
 /** Before all tests: one PostgreSQL for all of them, unless TEST_DATABASE_URL names another. */
 let stop: () => Promise<void> = async () => undefined;
 
+/** What Node has compiled of the source, for the hundreds of processes of one run; half of what each takes to begin. */
+const compiled = fileURLToPath(new URL('../node_modules/.compiled', import.meta.url));
+
 export async function globalSetup(): Promise<void> {
+  process.env.NODE_COMPILE_CACHE ??= compiled;
   if (process.env.TEST_STORES === 'SQLite') return;
   if (!process.env.TEST_DATABASE_URL) {
     const server = await startPostgres();
