@@ -28,7 +28,9 @@ function signed(secret: string, { ageS = 0, id = 'd-1', text = body } = {}): Rec
 }
 
 test('X8 a receiver takes what the official library has signed by one of its secrets, lately, and nothing else', async () => {
-  const receiver = createReceiver({ ...account, secret: [old, `${fresh}\n`], on: {} });
+  const heard: unknown[] = [];
+  const onError = (error: unknown) => heard.push(error);
+  const receiver = createReceiver({ ...account, secret: [old, `${fresh}\n`], on: {}, onError });
   const status = async (headers: Record<string, string>, text = body) =>
     (await receiver.fetch(new Request('http://here/', { method: 'POST', headers, body: text }))).status;
   const good = signed(old);
@@ -53,6 +55,7 @@ test('X8 a receiver takes what the official library has signed by one of its sec
     { 'content-type': 'application/json', 'webhook-id': 'd-1' },
   ];
   for (const headers of wrong) assert.equal(await status(headers), 400, JSON.stringify(headers));
+  assert.equal(heard.length, wrong.length);
   for (const secret of ['', 'whsec_', 'whsec_%', 'abc']) {
     assert.throws(() => createReceiver({ ...account, secret, on: {} }), TypeError);
   }

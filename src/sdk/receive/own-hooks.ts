@@ -43,6 +43,7 @@ export async function findHooks({ carillon, at, kinds, signal }: OwnHooks): Prom
 export async function tendHooks(own: OwnHooks, subscribing: boolean): Promise<void> {
   if (own.at === undefined) return;
   const hooks = await findHooks(own);
+  const failures: unknown[] = [];
   for (const kind of own.kinds) {
     const ofKind = hooks.filter(({ event }) => event === kind);
     try {
@@ -51,9 +52,10 @@ export async function tendHooks(own: OwnHooks, subscribing: boolean): Promise<vo
       // Another process of the same application may have been faster.
       const isRace = error instanceof CarillonError && ['target_taken', 'not_found', 'hook_ended'].includes(error.code);
       const now = isRace ? await findHooks(own) : [];
-      if (!now.some(({ event, state }) => event === kind && state !== 'ended')) throw error;
+      if (!now.some(({ event, state }) => event === kind && state !== 'ended')) failures.push(error);
     }
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 async function tend({ carillon, at = '', signal }: OwnHooks, kind: Kind, hooks: readonly Hook[], subscribing: boolean) {

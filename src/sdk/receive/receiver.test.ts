@@ -407,6 +407,7 @@ test('a cursor in a file is there or is not, and never half; what is no cursor i
         open: async (name, flags) => {
           const file = await files.open(name, flags);
           await file.writeFile('9');
+          await file.close();
           throw new Error('the disk is full');
         },
       },
@@ -491,7 +492,7 @@ test('X2 what fails behind a notification that is known already is tried again s
   assert.deepEqual(called, ['1', '2', '2']);
 });
 
-test('C12 the target of a kind is the address as it stands, with the kind behind what its query holds', () => {
+test('the target of a kind is the address as it stands, with the kind behind what its query holds', () => {
   const targets = [
     ['https://acme.test/bell', 'https://acme.test/bell?kind=new_task'],
     ['https://acme.test/bell?', 'https://acme.test/bell?kind=new_task'],
@@ -523,4 +524,56 @@ test('X1 the hook that ended last says whether it was meant: one that somebody d
   assert.deepEqual(await tended(hook('1', 'three_failures', early), hook('2', 'deleted', late)), []);
   const restored = await tended(hook('1', 'three_failures', late), hook('2', 'deleted', early));
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
+});
+
+test('X1 a hook that cannot be had keeps none of the others from being restored', async (t) => {
+  const { baseUrl, scripts } = await service(t);
+  const at = 'https://acme.test/bell';
+  const kinds = ['new_client', 'new_event'] as const;
+  const data = kinds.map((event, id) => {
+    return { id: String(id), event, state: 'ended', ended_reason: 'three_failures', target_url: targetOf(at, event) };
+  });
+  const restored: string[] = [];
+  scripts.answer = (path, response, request) => {
+    if (path === '/v2/hooks/0/restore') return refuse(409, 'target_taken')(path, response, request);
+    if (request.method === 'POST') restored.push(path);
+    const paging = { offset: 0, limit: 1_000, total_records: data.length };
+    return json(response, 200, request.method === 'POST' ? { data: data[1] } : { paging, data });
+  };
+  const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
+  const own = { carillon, at, kinds, signal: new AbortController().signal };
+  await assert.rejects(tendHooks(own, true), { code: 'target_taken' });
+  assert.deepEqual(restored, ['/v2/hooks/1/restore']);
+});
+
+test('X1 X2 a service that has gone back to before the hook was made has it made again, without a start', async (t) => {
+  const { baseUrl, scripts } = await service(t);
+  const at = 'https://acme.test/bell';
+  const gaps: string[] = [];
+  const hooks: unknown[] = [];
+  let isBack = false;
+  scripts.answer = (path, response, request) => {
+    if (path === '/v2/events/0') return refuse(404, 'not_found')(path, response, request);
+    if (path === '/v2/notifications') {
+      const isGone = isBack && request.url?.includes('after=0');
+      return isGone
+        ? refuse(410, 'cursor_gone')(path, response, request)
+        : json(response, 200, { data: [], next: isBack ? '1000' : '0' });
+    }
+    if (request.method !== 'POST') {
+      return json(response, 200, { paging: { offset: 0, limit: 1_000, total_records: hooks.length }, data: hooks });
+    }
+    hooks.push({ id: '1', event: 'new_event', state: 'live', target_url: targetOf(at, 'new_event') });
+    return json(response, 201, { id: '1' });
+  };
+  const { receiver } = await receiverOf(t, baseUrl, { at, everyMs: 10, onGap: ({ code }) => gaps.push(code) });
+  await receiver.start();
+  assert.equal(hooks.length, 1);
+  hooks.length = 0;
+  isBack = true;
+  await eventually(
+    () => hooks.length,
+    (count) => count === 1,
+  );
+  assert.deepEqual(gaps, ['cursor_gone']);
 });

@@ -89,9 +89,18 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const carillon = new Carillon(client);
   const { root } = transportedBy(client);
   const own: OwnHooks = { carillon, at: addressOf(options.at), kinds: kindsOf(on), signal: stopping.signal };
-  const reading: Reading = { carillon, root, on, own, state, signal: stopping.signal, onGap: options.onGap ?? report };
-
   let isReadable = false;
+  let isSubscribed = false;
+  const { onGap = report } = options;
+  const reading: Reading = {
+    ...{ carillon, root, on, own, state, signal: stopping.signal },
+    onGap(error) {
+      // A service that has gone back may have gone back to before the hooks were made.
+      isSubscribed = false;
+      return onGap(error);
+    },
+  };
+
   const round = rounds(async () => {
     try {
       stopping.signal.throwIfAborted();
@@ -103,7 +112,6 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       throw error;
     }
   });
-  let isSubscribed = false;
   async function look(): Promise<void> {
     await round.ask();
     try {
