@@ -297,7 +297,7 @@ async function listen(server: HttpServer, { host, port }: Config): Promise<numbe
 
 function reasonFor(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'EADDRINUSE') return 'something else is listening there';
+  if (code === 'EADDRINUSE') return 'something else is listening there; --port names another';
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return 'this machine has no such address';
   if (code === 'EACCES') return 'this user may not use that port';
   return error instanceof Error ? error.message : String(error);

@@ -50,6 +50,52 @@ test('an account whose domain is taken or none, and an e-mail address that is no
   }
 });
 
+test('C9 X9 accounts update gives an account its zone and its name beside the running service; calendars follow', async () => {
+  const own = as(owner.key);
+  const { event_id } = await own.events.create({
+    event_name: 'At ten',
+    start_date: '2027-01-31 10:00:00',
+    due_date: '2027-01-31 11:00:00',
+  });
+  const { url } = await own.calendars.create({});
+  const first = await fetch(url);
+  assert.match(await first.text(), /DTSTART:20270131T100000\r\n/);
+  const update = ['accounts', 'update', '--domain', 'Acme.test'];
+  const zoned = await command(...update, '--time-zone', 'Europe/Berlin');
+  assert.deepEqual(zoned, { domain: 'acme.test', company_name: 'acme.test', time_zone: 'Europe/Berlin' });
+  const named = await carillon([...update, '--company-name', ' Bells & Co '], { environment });
+  assert.equal(named.stdout, 'domain: acme.test\ncompany name: Bells & Co\ntime zone: Europe/Berlin\n');
+  const second = await fetch(url, { headers: { 'if-none-match': first.headers.get('etag') ?? '' } });
+  assert.match(
+    await second.text(),
+    /X-WR-CALNAME:.*Bells & Co\r\n[\s\S]*DTSTART;TZID=Europe\/Berlin:20270131T100000\r\n/,
+  );
+  assert.equal((await own.company.get()).company_name, 'Bells & Co');
+  await own.events.delete(event_id);
+  const entries = await command('audit', '--domain', 'acme.test', '--action', 'account.changed');
+  assert.deepEqual(
+    entries.map(({ detail }: Json) => [detail.company_name, detail.time_zone]),
+    [
+      ['acme.test', 'Europe/Berlin'],
+      ['Bells & Co', 'Europe/Berlin'],
+    ],
+  );
+  const mistakes: [string[], RegExp][] = [
+    [update, /^Say what is to change, with --company-name, --time-zone or both\.$/],
+    [[...update, '--time-zone', '+01:00'], /^--time-zone must be the name of a time zone, .*; \+01:00 is none\.$/],
+    [[...update, '--company-name', 'x'.repeat(256)], /^--company-name must be a text of at most 255 characters\.$/],
+    [
+      ['accounts', 'update', '--domain', 'no.test', '--time-zone', 'UTC'],
+      /^There is no account with the domain no\.test\.$/,
+    ],
+  ];
+  for (const [args, line] of mistakes) {
+    const { code, faults } = await carillon(args, { environment });
+    assert.deepEqual([code, faults.length], [1, 1]);
+    assert.match(faults[0] ?? '', line);
+  }
+});
+
 test('users invite prints a link that works beside the running service, and replaces the one before', async () => {
   const invite = ['users', 'invite', '--domain', 'acme.test', '--email', 'owner@acme.test'];
   const first = await command(...invite, '--base-url', `${baseUrl}/`);
@@ -238,8 +284,9 @@ test('last_used is kept without a write per request', async () => {
 
   const before = await writes();
   for (let round = 0; round < 100; round += 1) assert.equal(await statusFor(key), 200);
-  await eventually(writes, (count) => count > before);
-  assert.match(await lastUsed(), /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d$/);
+  // What is written first may be the use of another key.
+  const used = await eventually(lastUsed, (moment) => moment !== NEVER);
+  assert.match(used, /^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d$/);
   // Another key's use may be written down meanwhile, and who was refused; a hundred requests cost one write, two or three.
   assert.ok((await writes()) - before <= 3);
 });

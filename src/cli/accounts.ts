@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import { systemClock } from '../clock.ts';
-import { createAccount, parseDomain } from '../resources/accounts/actions.ts';
+import { changeAccount, createAccount, parseDomain, parseZone } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import { removeMoved } from '../transfer/remove.ts';
-import { addDatabaseOptions, type DatabaseFlags, print, withStore, withStoreAlone } from './database.ts';
-import { readEmail } from './input.ts';
+import { addDatabaseOptions, type DatabaseFlags, print, withAccount, withStore, withStoreAlone } from './database.ts';
+import { readEmail, readLine } from './input.ts';
 import { addProgressOption, type ProgressFlags, progressOf } from './progress.ts';
 import { Refusal } from './refusal.ts';
+
+type UpdateFlags = DatabaseFlags & { domain: string; companyName?: string; timeZone?: string };
 
 /** `carillon accounts …` */
 export function addAccounts(program: Command): void {
@@ -29,11 +31,35 @@ export function addAccounts(program: Command): void {
         `key: ${account.key}`,
       ]);
     });
+  addDatabaseOptions(accounts.command('update'))
+    .description('Change what an account is called, or the zone that its times are meant in.')
+    .requiredOption('--domain <host>', 'The account.')
+    .option('--company-name <text>', 'What it is called.')
+    .option('--time-zone <name>', 'The zone of its calendars and imports, such as Europe/Zurich; UTC for none.')
+    .action(updateAccount);
   addProgressOption(addDatabaseOptions(accounts.command('delete')))
     .description('Remove an account that was moved to another service, all of it, the service stopped.')
     .requiredOption('--domain <host>', 'The account.')
     .requiredOption('--exported <file>', 'What carillon export wrote of it: only what stands in it is removed.')
     .action(deleteAccount);
+}
+
+async function updateAccount(flags: UpdateFlags): Promise<void> {
+  const { companyName, timeZone } = flags;
+  if (companyName === undefined && timeZone === undefined)
+    throw new Refusal(['Say what is to change, with --company-name, --time-zone or both.']);
+  if (timeZone !== undefined && parseZone(timeZone) === undefined)
+    throw new Refusal([`--time-zone must be the name of a time zone, such as Europe/Zurich; ${timeZone} is none.`]);
+  const change = {
+    ...(companyName === undefined ? {} : { company_name: readLine('--company-name', companyName, 255) }),
+    ...(timeZone === undefined ? {} : { time_zone: timeZone }),
+  };
+  const account = await withAccount(flags, (write) => changeAccount(write, change));
+  print(flags, account, [
+    `domain: ${account.domain}`,
+    `company name: ${account.company_name}`,
+    `time zone: ${account.time_zone}`,
+  ]);
 }
 
 async function deleteAccount(flags: ProgressFlags & { domain: string; exported: string }): Promise<void> {

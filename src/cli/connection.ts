@@ -55,6 +55,8 @@ export function readGiven(flags: ConnectionFlags): Given {
 /** The address of a service as it is compared and called. */
 function readService(text: string): string {
   const url = URL.parse(text);
+  if (/\/v2\/*$/.test(url?.pathname ?? ''))
+    throw new Refusal(['--service is the address in front of /v2, such as http://127.0.0.1:8080.']);
   const isPlain = url !== null && url.username + url.password + url.search + url.hash === '';
   if (isPlain && ['http:', 'https:'].includes(url.protocol)) return url.href.replace(/\/+$/, '');
   throw new Refusal(['--service must be an http or https address without query, such as http://127.0.0.1:8080.']);
@@ -121,7 +123,7 @@ function explain(error: CarillonError, { service, domain, from }: Connection): s
       return [`${service} does not take this key for ${domain} (401; from ${from}).`];
     case 'connection':
     case 'timeout':
-      return [`${service} does not answer: ${error.message}. Is it running? --service names another.`];
+      return [`${service} does not answer: ${inOneLine(error.message)}. Is it running? --service names another.`];
     case 'unexpected_answer':
       return [`${service} does not answer as a Carillon does. ${error.message}`];
     case 'invalid_input':
@@ -130,6 +132,9 @@ function explain(error: CarillonError, { service, domain, from }: Connection): s
       return [`${error.message} (${error.status} ${error.code})`];
   }
 }
+
+/** What OpenSSL says ends its lines itself. */
+const inOneLine = (text: string) => text.trim().replace(/\s+/g, ' ');
 
 /** The flag of a field or a parameter. */
 export function flagOf(field: string): string {

@@ -24,9 +24,9 @@ export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
     key,
     console: link,
     records: Object.fromEntries(
-      compared.map(({ noun, there, here, leftOut: left_out, made, isSame: same }) => [
+      compared.map(({ noun, there, isAsked: asked, here, leftOut: left_out, made, isSame: same }) => [
         noun,
-        { there: there ?? null, here, left_out, made, same },
+        { there: there ?? null, asked, here, left_out, made, same },
       ]),
     ),
     missing: Object.fromEntries(missing.map(({ noun, state }) => [noun, state])),
@@ -65,11 +65,12 @@ function newIds({ plan }: Moved): string[] {
   return Object.entries(plan.numbering).flatMap(([noun, numbering]) => (numbering.kept ? [] : [noun]));
 }
 
-function numbersOf({ noun, there, here, leftOut, isSame }: Compared): string {
+function numbersOf({ noun, there, isAsked, here, leftOut, isSame }: Compared): string {
   if (there === undefined) return `${noun}: ${grouped(here)}, the source does not say how many it has`;
   const left = leftOut > 0 ? `, ${grouped(leftOut)} left out` : '';
   const differs = isSame ? '' : '; the numbers differ: the source has changed, or does not list them all';
-  return `${noun}: ${grouped(here)} of ${grouped(there)}${left}${differs}`;
+  const said = isAsked ? '' : ' that it said while it was read';
+  return `${noun}: ${grouped(here)} of ${grouped(there)}${said}${left}${differs}`;
 }
 
 function standingOf({ standing: { changed } }: Moved): string[] {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { carillon, carillonJson, serve } from '../../test/harness/command.ts';
@@ -55,7 +55,7 @@ for (const { test: testOn, database, testService } of stores) {
         [...from, '--as-domain', 'new.test', '--hooks', '--key-file', keyFile(cwd, owner.key)],
         { cwd },
       );
-      assert.deepEqual(second.records.events, { there: 1, here: 1, left_out: 0, made: 0, same: true });
+      assert.deepEqual(second.records.events, { there: 1, asked: true, here: 1, left_out: 0, made: 0, same: true });
       assert.deepEqual([second.new_ids, second.missing], [['company', 'users', 'events'], {}]);
       assert.deepEqual(
         second.hooks.map(({ event, made }: { event: string; made: boolean }) => [event, made]),
@@ -102,6 +102,7 @@ test('what the flags say is read, and what is wrong with them is said in a line 
     [BASE, { domain: 'old.test', keyFile: '/nowhere/x' }, /^--key-file cannot be read: ENOENT/],
     [BASE, { ...FLAGS, rate: '0' }, /^--rate must be a whole number from 1 to 1000; 0 is none\.$/],
     [BASE, { ...FLAGS, readings: '1.5' }, /^--readings must be a whole number from 1 to 100; 1\.5 is none\.$/],
+    [BASE, { ...FLAGS, work: 'a', idMap: './a.jsonl' }, /^--work, --report and --id-map must name three files\.$/],
     [BASE, { ...FLAGS, asDomain: 'a b' }, /^--as-domain must be a host name/],
     [BASE, { ...FLAGS, ownerEmail: 'nobody' }, /^--owner-email must be an e-mail address; nobody is none\.$/],
   ];
@@ -130,6 +131,33 @@ test('a source that is none, or lets nobody in, is said in one line, and so is a
     assert.deepEqual([code, stdout, faults.length], [1, '', 1], faults.join());
     assert.match(faults[0] ?? '', fault);
   }
+});
+
+test('a source whose hooks are a page of HTML keeps nobody from the key; a report of another run is not written over', async (t) => {
+  const cwd = temporaryFolder(t);
+  const owner = { user_id: '7', email: 'owner@old.test', role: 'owner' };
+  const { base } = await scriptedSource(t, {
+    lists: { users: [owner] },
+    singles: { user: owner },
+    before(url, answer) {
+      const isHooks = url.pathname === '/v2/hooks';
+      if (isHooks) answer.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
+      return isHooks;
+    },
+  });
+  const into = `sqlite:${join(cwd, 'carillon.db')}`;
+  const args = ['import', '--database', into, '--from-api', base, '--domain', 'old.test', '--json'];
+  const environment = { CARILLON_IMPORT_KEY: 'secret-key' };
+  const { code, stdout, faults } = await carillon(args, { cwd, environment });
+  assert.equal(code, 0, faults.join());
+  assert.match(JSON.parse(stdout).key, /^carillon_/);
+  assert.match(faults.join(), /\/v2\/hooks\S* answers something that is not JSON/);
+  const report = readFileSync(join(cwd, 'carillon-from-old.test.report.jsonl'), 'utf8');
+  assert.match(report, /"noun":"users"/);
+  const again = await carillon([...args, '--as-domain', 'new.test'], { cwd, environment });
+  assert.equal(again.code, 1);
+  assert.match(again.faults.join(), /^carillon-from-old\.test\.report\.jsonl is there already: /);
+  assert.equal(readFileSync(join(cwd, 'carillon-from-old.test.report.jsonl'), 'utf8'), report);
 });
 
 function keyFile(folder: string, key: string): string {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { permissionsOf } from '../access.ts';
 import { note } from '../audit/actions.ts';
 import { systemClock } from '../clock.ts';
@@ -9,6 +10,7 @@ import { Work } from '../moving/work.ts';
 import { insertInvitation, linkTo } from '../resources/invitations/actions.ts';
 import { insertKey } from '../resources/keys/actions.ts';
 import { systemChance } from '../secrets.ts';
+import { TransferFault } from '../transfer/fault.ts';
 import { readBaseUrl } from './base-url.ts';
 import { faultsAsRefusals, print, withAccount, withStore, withStoreAlone } from './database.ts';
 import { answerOf, linesOf } from './import-answer.ts';
@@ -29,7 +31,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
   await faultsAsRefusals(async () => {
     const work = new Work(paths.work);
     try {
-      mustBeTheSame(work, { base: settings.base, from: settings.from });
+      mustBeTheSame(work, { base: settings.base, from: settings.from }, paths);
       const moved = await moveIn({
         ...settings,
         source,
@@ -40,23 +42,41 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
         beside: (job) => withStore(flags, job),
         alone: (job) => withStoreAlone(flags, job),
       });
-      const hooks = await hooksOf(source);
+      const hooks = await hooksOf(source).catch((error: unknown) => {
+        // The account is in: nothing keeps its owner from it any more.
+        if (!(error instanceof TransferFault)) throw error;
+        say(error.message);
+        return undefined;
+      });
       const account = { ...flags, domain };
       const { key, token } = await letIn(account, moved, settings.base);
       const made = flags.hooks ? await makeHooks(account, moved.ownerId, hooks ?? [], readConfig()) : hooks;
-      work.remove();
       const arrival = { moved, key, link: linkTo(consoleUrl, token), paths, hooks: made };
       print(flags, answerOf(arrival), linesOf(arrival));
+      work.remove();
       if (moved.compared.some(({ isSame }) => !isSame)) process.exitCode = 1;
+    } catch (error) {
+      throw isOfTheSystem(error) ? new TransferFault(`It cannot be written down: ${error.message}.`) : error;
     } finally {
       work.close();
     }
   });
 }
 
-/** What was begun with one service does not go on with another. */
-function mustBeTheSame(work: Work, now: { base: string; from: string }): void {
-  const begun = work.fact<typeof now>('source') ?? now;
+/** What a file or a full disk says. */
+function isOfTheSystem(error: unknown): error is Error {
+  return error instanceof Error && ('syscall' in error || 'errcode' in error);
+}
+
+type Paths = { readonly report: string; readonly idMap: string };
+
+/** What was begun with one service does not go on with another, and nothing is written over that is of another run. */
+function mustBeTheSame(work: Work, now: { base: string; from: string }, { report, idMap }: Paths): void {
+  const known = work.fact<typeof now>('source');
+  const begun = known ?? now;
+  const there = known === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
+  if (there.length > 0)
+    throw new Refusal(there.map((path) => `${path} is there already: --report and --id-map can name others.`));
   if (begun.base !== now.base || begun.from !== now.from)
     throw new Refusal([`${work.path} was begun with ${begun.from} at ${begun.base}: --work must name another file.`]);
   work.setFact('source', begun);

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { isLoopback } from '../loopback.ts';
 import { parseDomain } from '../resources/accounts/actions.ts';
 import { version } from '../version.ts';
@@ -39,6 +40,8 @@ export function readSettings(address: string, flags: FromApiFlags, environment =
     report: flags.report ?? `${name}.report.jsonl`,
     idMap: flags.idMap ?? `${name}.ids.jsonl`,
   };
+  if (new Set([`${paths.work}.jsonl`, ...Object.values(paths)].map((path) => resolve(path))).size < 4)
+    throw new Refusal(['--work, --report and --id-map must name three files.']);
   const agent = `Carillon/${version} (import; +https://www.npmjs.com/package/carillon)`;
   return {
     base,

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Refusal } from './refusal.ts';
@@ -10,21 +10,22 @@ export function keptFolder(what: 'config' | 'state'): string {
   return join(folder?.startsWith('/') ? folder : join(homedir(), otherwise), 'carillon');
 }
 
-/** What stands in a kept file, parsed; undefined where there is none. */
-export function readKept(path: string): unknown {
+/** What stands in a kept file, parsed; undefined where there is none. `otherwise`: what to say when it is not JSON, of which nothing is quoted, since it may be a key. */
+export function readKept(path: string, otherwise: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
+    if (error instanceof SyntaxError) throw new Refusal([otherwise]);
     throw new Refusal([`${path} cannot be read: ${error instanceof Error ? error.message : error}.`]);
   }
 }
 
 /** Writes a file for its owner's eyes alone: whole and on disk when this returns, or, through any crash, as it was. */
 export function writeKept(path: string, content: unknown): void {
+  const beside = `${path}.${process.pid}`;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    const beside = `${path}.${process.pid}`;
     const file = openSync(beside, 'w', 0o600);
     try {
       writeSync(file, `${JSON.stringify(content, undefined, 2)}\n`);
@@ -35,6 +36,7 @@ export function writeKept(path: string, content: unknown): void {
     renameSync(beside, path);
     syncFolder(dirname(path));
   } catch (error) {
+    rmSync(beside, { force: true });
     throw new Refusal([`${path} cannot be written: ${error instanceof Error ? error.message : error}.`]);
   }
 }

@@ -37,7 +37,8 @@ async function listen(reached: Reached, flags: ListenFlags, asked: Asked, signal
   const { service, domain } = reached.connection;
   const { user_id, email } = await reached.carillon.user.get({ signal });
   const { target, timeoutMs, secret, wanted } = asked;
-  const listener = { service, domain, user_id, forward_to: target ?? '' };
+  const kinds = flags.kinds === undefined ? '' : [...wanted].join(',');
+  const listener = { service, domain, user_id, forward_to: target ?? '', kinds, scope: flags.scope ?? 'own' };
   const notes = new Notes(say);
   const feed = new Feed(reached, {
     scope: flags.scope,
@@ -47,7 +48,7 @@ async function listen(reached: Reached, flags: ListenFlags, asked: Asked, signal
     lost: (error) => notes.lost(service, error),
     found: () => notes.found(service),
   });
-  const file = flags.cursorFile ?? cursorFileOf(listener);
+  const file = flags.cursorFile || cursorFileOf(listener);
   const start = await startOf(flags, feed, file, listener);
   const behind = start === undefined ? 'from the oldest that is kept' : `behind cursor ${start.cursor}`;
   const where = target === undefined ? '' : `, forwarding to ${target}`;

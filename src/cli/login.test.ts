@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { carillon } from '../../test/harness/command.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
@@ -71,5 +71,15 @@ test('login saves a key that the service takes, for its owner alone; flags beat 
     /^There is no profile other; carillon login/,
   );
   assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { default: profile });
+
+  // What does not belong there is not quoted: it may be a key.
+  writeFileSync(file, owner.key);
+  const broken = `${file} is not what carillon login writes: mend it or delete it, and log in again.`;
+  assert.deepEqual((await command(['whoami'])).faults, [broken]);
+  const tooFar = await command(['whoami', '--service', `${service.baseUrl}/v2/`]);
+  assert.deepEqual(tooFar.faults, ['--service is the address in front of /v2, such as http://127.0.0.1:8080.']);
+  const encrypted = ['--service', service.baseUrl.replace('http:', 'https:'), '--domain', 'acme.test'];
+  const { faults } = await command(['login', ...encrypted], { input: owner.key });
+  assert.match(faults.join('\n'), /^https:\S+ does not answer: .* Is it running\? --service names another\.$/);
   for (const secret of [owner.key, member.key]) assert.ok(!printed.join('\n').includes(secret));
 });

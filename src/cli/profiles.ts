@@ -33,9 +33,10 @@ export function profileNames(): string[] {
 }
 
 function readProfiles(): Profiles {
-  const kept = readKept(profilesFile()) ?? {};
+  const otherwise = `${profilesFile()} is not what carillon login writes: mend it or delete it, and log in again.`;
+  const kept = readKept(profilesFile(), otherwise) ?? {};
   const isWhole = typeof kept === 'object' && !Array.isArray(kept) && Object.values(kept ?? {}).every(isProfile);
-  if (!isWhole) throw new Refusal([`${profilesFile()} is not what carillon login writes.`]);
+  if (!isWhole) throw new Refusal([otherwise]);
   return kept as Profiles;
 }
 

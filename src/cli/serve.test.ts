@@ -77,7 +77,9 @@ describe('carillon serve', { concurrency: 3 }, () => {
     t.after(() => taken.close());
     const address = taken.address();
     const port = typeof address === 'object' && address !== null ? address.port : 0;
-    const line = new RegExp(`^Cannot listen on 127\\.0\\.0\\.1 port ${port}: something else is listening there\\.$`);
+    const line = new RegExp(
+      `^Cannot listen on 127\\.0\\.0\\.1 port ${port}: something else is listening there; --port names another\\.$`,
+    );
     await refuses(['--port', String(port)], [line], {}, folder);
 
     // What failed to start must not have used up the one showing of the key.

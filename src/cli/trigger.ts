@@ -128,6 +128,8 @@ function linesOf(kind: Kind, made: readonly Made[], hooks: readonly Hook[] | und
     ...made.map(({ noun, id, name }) => `made: ${noun} ${id} ${printable(name)}`),
     `${kind}: ${made.at(-1)?.resource_url}`,
     ...(told ?? ['told: not known; this key may not read hooks']),
-    ...(told?.length === 0 ? [`told: nobody; no live hook of this user names ${kind}`] : []),
+    ...(told?.length === 0
+      ? [`told: nobody; no live hook of this user names ${kind}; carillon listen hears of it all the same`]
+      : []),
   ];
 }

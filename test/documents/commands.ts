@@ -16,12 +16,26 @@ export type Commands = { readonly path: string; readonly line: number; readonly 
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Every block of commands, of every page that a reader may follow, in the order in which it stands there. */
-export function documentedCommands(): readonly Commands[] {
+/** Every page that a reader may follow. */
+function pages(): readonly { readonly path: string; readonly text: string }[] {
   const docs = readdirSync(`${root}/docs`).filter((name) => name.endsWith('.md'));
   const paths = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => `docs/${name}`)];
-  return paths.flatMap((path) => {
-    const text = readFileSync(`${root}/${path}`, 'utf8');
+  return paths.map((path) => ({ path, text: readFileSync(`${root}/${path}`, 'utf8') }));
+}
+
+/** What sentences name as commands of `carillon`: the words behind it. */
+export function namedCommands(): readonly { readonly path: string; readonly line: string }[] {
+  return pages().flatMap(({ path, text }) =>
+    [...text.matchAll(/`(?:npm run -s carillon --|npx carillon|carillon) ([^`]+)`/g)].map((match) => ({
+      path,
+      line: match[1] ?? '',
+    })),
+  );
+}
+
+/** Every block of commands, of every page, in the order in which it stands there. */
+export function documentedCommands(): readonly Commands[] {
+  return pages().flatMap(({ path, text }) => {
     return [...text.matchAll(/^```(?:sh|bash|shell|console)\b *(.*)\n([\s\S]*?)^```$/gm)].map((match) => ({
       path,
       line: text.slice(0, match.index).split('\n').length,

@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Commands, documentedCommands, ways } from '../documents/commands.ts';
+import { programOf } from '../../src/cli/commands.ts';
+import { type Commands, documentedCommands, namedCommands, ways } from '../documents/commands.ts';
 import { newPostgresDatabase } from '../harness/postgres.ts';
 import type { ServiceProcess } from '../harness/process.ts';
 import { temporaryFolder } from '../harness/service.ts';
@@ -126,4 +127,29 @@ test('every block of commands says how it is tried, and what takes a machine of 
   }
   const untried = all.filter(({ way }) => way === 'machine').map(({ path }) => path);
   assert.deepEqual([...new Set(untried)].sort(), ['docs/operating.md', 'docs/running.md']);
+});
+
+const program = await programOf(() => true);
+
+/** What of a command line there is not: its commands, and the flags of the last of them. */
+function unknownIn(line: string): string[] {
+  const words = line.split(/ (?:[|<>]|#) /)[0]?.split(/[ =]+/) ?? [];
+  let command = program;
+  let unknown: string[] = [];
+  for (const word of words.filter((one) => /^[a-z][a-z-]*$/.test(one))) {
+    const next = command.commands.find((one) => one.name() === word);
+    if (next === undefined && command === program) unknown = [word];
+    if (next === undefined) break;
+    command = next;
+  }
+  const flags = words.filter((word) => word.startsWith('--') && !['--help', '--version'].includes(word));
+  return [...unknown, ...flags.filter((flag) => !command.options.some(({ long }) => long === flag))];
+}
+
+test('what a sentence of the documentation names as a command is one, with these flags', () => {
+  assert.deepEqual(unknownIn('events lst --limit 3 --no'), ['--limit', '--no']);
+  assert.deepEqual(unknownIn('lsten --kinds x'), ['lsten', '--kinds']);
+  const named = namedCommands();
+  assert.ok(named.length > 20);
+  for (const { path, line } of named) assert.deepEqual(unknownIn(line), [], `${path}: carillon ${line}`);
 });

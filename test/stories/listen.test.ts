@@ -72,7 +72,7 @@ test('X2 listening goes on where it was: through its own death, a service that i
   await app.stop();
   await create('fifth');
   await create('sixth');
-  await eventually(listening.said, (text) => text.includes('was not reached: refused'));
+  await eventually(listening.said, (text) => text.includes('gave no answer: refused'));
   app.answer = 401;
   await app.start();
   await eventually(listening.said, (text) => text.includes('In production a 401 ends the hook'));

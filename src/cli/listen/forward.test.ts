@@ -15,6 +15,8 @@ const listener = {
   domain: 'acme.test',
   user_id: '1',
   forward_to: 'http://127.0.0.1:1/',
+  kinds: '',
+  scope: 'own',
 };
 const entry: Notification = {
   cursor: '42',

@@ -15,7 +15,7 @@ export class Notes {
 
   /** Forwarding did not go well, and is tried again. */
   failed({ kind, cursor }: Notification, target: string, told: Told): void {
-    const did = told.outcome.kind === 'answered' ? 'answered' : 'was not reached:';
+    const did = told.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
     const failure = `${kind} (cursor ${cursor}): ${target} ${did} ${wordOf(told.outcome)}`;
     if (failure !== this.#failure) this.#say(`${failure}; sent again until it answers 200.`);
     this.#failure = failure;

@@ -6,6 +6,7 @@ import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import { listenSecret } from '../connection-options.ts';
 import { Refusal } from '../refusal.ts';
+import { isCursor } from './cursor.ts';
 
 export type ListenFlags = ConnectionFlags & {
   readonly forwardTo?: string;
@@ -52,7 +53,7 @@ function beginnings(): readonly Option[] {
   ];
   const names = ways.map((way) => way.attributeName());
   for (const way of ways) way.conflicts(names.filter((name) => name !== way.attributeName()));
-  const file = 'Keep the cursor there; else in the state folder, by service, user and address.';
+  const file = 'Keep the cursor there; else in the state folder, by service, user, kinds, scope and address.';
   return [...ways, new Option('--cursor-file <file>', file)];
 }
 
@@ -66,7 +67,7 @@ export type Asked = {
 };
 
 export function readAsked(flags: ListenFlags): Asked {
-  if (flags.after !== undefined && !/^\d{1,16}$/.test(flags.after))
+  if (flags.after !== undefined && !isCursor(flags.after))
     throw new Refusal([`--after must be a cursor; ${flags.after} is none.`]);
   return {
     wanted: readKinds(flags.kinds),

@@ -23,7 +23,7 @@ export function heardLine({ entry, record, told }: Heard, page: Page): string {
   const cells = [entry.occurred_at, entry.kind.padEnd(KIND_COLUMNS), ...answered, idIn(entry.resource_url).padStart(5)];
   const line = `${cells.join('  ')}  `;
   const name = record === null ? '(gone)' : nameIn(entry, record);
-  const room = page.isTTY ? (page.columns ?? 80) - line.length : columnsOf(name);
+  const room = page.isTTY ? (page.columns || 80) - line.length : columnsOf(name);
   const whole = `${line}${fitted(name, Math.max(4, Math.min(room, columnsOf(name))))}`.trimEnd();
   if (told === undefined) return whole;
   const [word = ''] = answered;

@@ -22,9 +22,11 @@ export class Waits {
 export async function pause(clock: Clock, waitMs: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve } = Promise.withResolvers<void>();
-  const cancel = clock.after(waitMs, resolve);
-  signal.addEventListener('abort', () => resolve(), { once: true });
+  const over = () => resolve();
+  const cancel = clock.after(waitMs, over);
+  signal.addEventListener('abort', over);
   await promise;
+  signal.removeEventListener('abort', over);
   cancel();
   signal.throwIfAborted();
 }

@@ -74,7 +74,7 @@ function columnsIn({ columns }: OutputFlags, page: readonly Answered[]): string[
   throw new Refusal([`--columns: ${wrong.join(', ')} is none of ${known.join(', ')}.`]);
 }
 
-/** A pipe takes lines of any length. */
+/** A pipe takes lines of any length; a terminal that was never told its size says 0. */
 function widthOf(screen: Screen): number | undefined {
-  return screen.isTTY ? (screen.columns ?? 80) : undefined;
+  return screen.isTTY ? screen.columns || 80 : undefined;
 }

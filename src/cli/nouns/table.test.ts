@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { columnsOf, fitted, printable } from '../printable.ts';
+import { printMany } from './answers.ts';
 import { cell, fieldLines, headOf, layoutOf, rowOf } from './table.ts';
 
 const task = (id: string, name: string, more: object = {}) => ({
@@ -38,6 +39,15 @@ test('no line is wider than the terminal: names are cut, and columns that do not
     'TASK_ID  TASK_NAME             COMPLETED',
     '7        A name that goes on…  1',
   ]);
+});
+
+test('a terminal that was never told its size is taken for one of 80 columns', async () => {
+  const printed: string[] = [];
+  async function* pages() {
+    yield [task('7', 'Write')];
+  }
+  await printMany({ isTTY: true, columns: 0, write: (text) => printed.push(text) }, {}, pages());
+  assert.deepEqual(printed, ['TASK_ID  TASK_NAME  DUE_DATE\n', '7        Write      2027-03-01\n']);
 });
 
 test('wide signs, marks and emoji take the columns that a terminal gives them', () => {
