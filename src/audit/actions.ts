@@ -5,6 +5,7 @@ import type { Tx } from '../store/store.ts';
 /** What the audit log tells of: who may do what, which hooks there are, who was refused. A row an action. */
 export const auditActions = {
   'account.created': 'An account was made, with its owner and a first key.',
+  'account.changed': 'The company name or the time zone of an account was set; the detail has both, as they are now.',
   'account.moved_in': 'An account was read from another service; the detail has its address and how many records came.',
   'user.created': 'A user was added; the detail has address and role.',
   'user.role_changed': 'The role of a user was changed; the detail has both.',

@@ -50,7 +50,8 @@ export function mountSubscribed(app: FastifyInstance, row: SubscribedRow, ports:
     if (verdict === 'differs') throw new Problem('precondition_failed');
     if (verdict === 'matched') return reply.code(304).send();
     reply.type(row.type).header('content-disposition', `inline; filename="${row.fileName}"`);
-    if (request.method === 'HEAD') return reply.send();
+    // Without a length, as the answer itself has none: 0 would say that there is nothing (RFC 9110, 8.6).
+    if (request.method === 'HEAD') return reply.send(Readable.from([]));
     const cancel = clock.after(LONGEST_MS, () => reply.raw.destroy());
     reply.raw.once('close', cancel);
     return reply.send(

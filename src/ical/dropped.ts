@@ -10,7 +10,8 @@ export const reasons = {
   own: 'It comes from this account, and is here.',
   repeated_before: 'It repeats, and this was more than a year ago.',
   repeated_after: 'It repeats without an end, or for more than two years to come; what comes then is left out.',
-  repeated_too_often: 'It repeats too often; what comes after a thousand times is left out.',
+  repeated_too_often:
+    'It repeats too often; of what comes within these years the first 1,100 times are here, none if it began 50,000 times ago.',
   untitled: 'It has no name, and is called Untitled.',
   shortened: 'Its name is longer than 255 characters, and was cut.',
 } as const satisfies Record<string, string>;

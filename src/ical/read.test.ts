@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { Dropped } from './dropped.ts';
 import { CalendarFault } from './lines.ts';
 import { type ReadCalendar, readCalendar } from './read.ts';
-import { readAside } from './reading.ts';
+import { readAside, type Task } from './reading.ts';
 import type { ReadOptions } from './series.ts';
 
 const OPTIONS: ReadOptions = { zone: undefined, domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
@@ -200,7 +203,44 @@ test('X9 what repeats is there at every time of the horizon, with its exceptions
   ]);
 });
 
-test('X9 repetitions end at the horizon, and after a thousand; each is said with what is left out', () => {
+test('X9 an exception stands for its time however that is written; whatever a file says, no event of it is there twice', () => {
+  const zurich = 'TZID=Europe/Zurich';
+  const weekly = event('UID:w', `DTSTART;${zurich}:20270104T090000`, 'SUMMARY:W', 'RRULE:FREQ=WEEKLY;COUNT=3');
+  const moved = (id: string, name = 'Moved', ...more: readonly string[]) =>
+    event('UID:w', `RECURRENCE-ID${id}`, `DTSTART;${zurich}:20270112T100000`, `SUMMARY:${name}`, ...more);
+  const names = (...lines: readonly string[]) => {
+    const { events } = read(calendar(...lines));
+    assert.equal(new Set(events.map(({ entryHash }) => entryHash)).size, events.length, 'each is known by itself');
+    return events.map(({ event_name }) => event_name);
+  };
+  const ids = [`;${zurich}:20270111T090000`, ':20270111T080000Z', ';TZID=America/New_York:20270111T030000'];
+  for (const id of [...ids, ':20270111T090000', ';VALUE=DATE:20270111', ':20270111']) {
+    assert.deepEqual(names(...weekly, ...moved(id)), ['W', 'Moved', 'W'], id);
+    assert.deepEqual(names(...weekly.slice(0, -1), `EXDATE${id}`, 'END:VEVENT'), ['W', 'W'], id);
+  }
+  // One of a time that the series does not have is there beside it; of two versions of one, the newest.
+  assert.deepEqual(names(...weekly, ...moved(`;${zurich}:20270111T100000`)), ['W', 'W', 'W', 'Moved']);
+  assert.deepEqual(
+    names(...weekly, ...moved(ids[0] ?? '', 'New', 'SEQUENCE:2'), ...moved(ids[1] ?? '', 'Old', 'SEQUENCE:1')),
+    ['W', 'New', 'W'],
+  );
+  // Without its series, and of what does not repeat at all.
+  assert.deepEqual(names(...moved(':20270111T100000Z', 'Second'), ...moved(':20270111T080000Z', 'First')), [
+    'First',
+    'Second',
+  ]);
+  const once = event('UID:w', 'DTSTART:20270104T090000', 'SUMMARY:Once');
+  assert.deepEqual(names(...once, ...moved(':20270111T080000Z')), ['Once', 'Moved']);
+  // With dates alone, the beginning is the first; what two of them say is one.
+  const dates = ['DTSTART;VALUE=DATE:20270104', 'RDATE;VALUE=DATE:20270110', 'RDATE:20270110,20270112', 'SUMMARY:D'];
+  assert.deepEqual(starts(read(calendar(...event('UID:d', ...dates)))), [
+    '2027-01-04 00:00:00',
+    '2027-01-10 00:00:00',
+    '2027-01-12 00:00:00',
+  ]);
+});
+
+test('X9 repetitions end at the horizon, and after eleven hundred; each is said with what is left out', () => {
   const rule = (uid: string, start: string, text: string) =>
     event(`UID:${uid}`, `DTSTART:${start}`, `RRULE:${text}`, `SUMMARY:${uid}`);
   const yearly = read(calendar(...rule('birthday', '20200229T090000', 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1')));
@@ -210,7 +250,9 @@ test('X9 repetitions end at the horizon, and after a thousand; each is said with
     ['repeated_after', 'VEVENT', 1],
   ]);
   const often = read(calendar(...rule('often', '20270101T000000', 'FREQ=SECONDLY')));
-  assert.equal(often.events.length, 1_000);
+  assert.equal(often.events.length, 1_100);
+  const daily = read(calendar(...rule('daily', '20200101T090000', 'FREQ=DAILY')));
+  assert.deepEqual([starts(daily).length, starts(daily).at(-1)], [1_096, '2028-12-31 09:00:00']);
   assert.deepEqual(why(often), [['repeated_too_often', 'VEVENT', 1]]);
   const long = Array.from({ length: 50_001 }, (_, index) => event(`UID:${index}`, 'DTSTART:20270101')).flat();
   assert.throws(() => read(['BEGIN:VCALENDAR'].concat(long, 'END:VCALENDAR')), {
@@ -234,13 +276,22 @@ test('X9 what cannot be an event is left out by itself, with the reason and its 
       ...event('UID:6', 'DTSTART:20270101T090000'),
       ...event('UID:7', 'DTSTART:20270101T090000', `SUMMARY:${long}`),
       ...event('DTSTART:20270101T090000', 'SUMMARY:Without an identifier'),
+      ...event('UID:8', 'DTSTART:20270230T090000', 'SUMMARY:No day'),
+      ...event('UID:9', 'DTSTART:20270101T090000', 'SUMMARY;VALUE=DATE:of another type'),
+      ...event('UID:10', 'DTSTART:20270101T090000', 'SUMMARY:Rules', 'RRULE:FREQ=DAILY', 'RRULE:FREQ=WEEKLY'),
     ),
   );
   assert.deepEqual(
     found.events.map(({ event_name }) => event_name),
     ['New', 'Theirs', 'Untitled', 'n'.repeat(255), 'Without an identifier'],
   );
-  assert.match(String(found.dropped[0]?.examples[1]), /^line 7: No time \(.+\)$/);
+  assert.deepEqual(found.dropped[0]?.examples.map((example) => example.replace(/ \(.*/, '')).sort(), [
+    'line 12: No rule',
+    'line 59: No day',
+    'line 64: of another type',
+    'line 69: Rules',
+    'line 7: No time',
+  ]);
   assert.deepEqual(
     found.dropped.map(({ reason, examples }) => [reason, examples[0]?.split(' (')[0]]),
     [
@@ -289,4 +340,17 @@ test('X9 a rule that never comes to an end is ended with its line, and the next 
     OPTIONS,
   );
   assert.equal(events.length, 1);
+});
+
+test('X9 the process that reads a file ends by itself, should nobody be left who would end it', async (t) => {
+  const reader = fork(fileURLToPath(new URL('reader.ts', import.meta.url)), [], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: {},
+  });
+  t.after(() => reader.kill('SIGKILL'));
+  // It goes from day to day, and takes no memory for it.
+  const lines = calendar(...event('UID:0', 'DTSTART:20270101T090000', 'DURATION:P99999999999999D', 'SUMMARY:Long'));
+  reader.send({ text: lines.join('\n'), options: OPTIONS, longestMs: 100 } satisfies Task);
+  const [code] = await once(reader, 'exit');
+  assert.notEqual(code, 0);
 });

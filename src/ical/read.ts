@@ -1,7 +1,7 @@
 import ICAL from 'ical.js';
 import { type Dropped, Drops } from './dropped.ts';
+import { componentOf, type Found, foundIn } from './found.ts';
 import { CalendarFault, type Part, partsOf } from './lines.ts';
-import type { Found } from './repeated.ts';
 import { type ReadEvent, Reading, type ReadOptions } from './series.ts';
 import { isZone, zoneText } from './zone.ts';
 
@@ -26,7 +26,7 @@ export function readCalendar(text: string, options: ReadOptions, atLine: (line: 
   const root = rootOf(parts);
   const events: ReadEvent[] = [];
   const reading = new Reading({ drops, zone, root, options, events });
-  for (const [uid, found] of foundIn(parts, drops)) {
+  for (const [uid, found] of eventsIn(parts, drops)) {
     const repeating = found.find(({ component }) => component.hasProperty('rrule'));
     if (repeating !== undefined) atLine(repeating.line);
     reading.series(uid, found);
@@ -67,38 +67,20 @@ function rootOf(parts: readonly Part[]): ICAL.Component {
   return root;
 }
 
-function componentOf(text: string): ICAL.Component | undefined {
-  try {
-    const parsed: unknown = ICAL.parse(text);
-    return new ICAL.Component(parsed as unknown[]);
-  } catch {
-    return undefined;
-  }
-}
-
-/** A day that does not say it is one, as many programs write it. */
-const BARE_DAY = /^(DTSTART|DTEND|RECURRENCE-ID)(:\d{8})$/gim;
-
 /** The events of a file by their identifier; what is none is dropped. */
-function foundIn(parts: readonly Part[], drops: Drops): ReadonlyMap<string, Found[]> {
+function eventsIn(parts: readonly Part[], drops: Drops): ReadonlyMap<string, Found[]> {
   const byUid = new Map<string, Found[]>();
-  for (const { name, line, text } of parts) {
+  for (const part of parts) {
+    const { name, line, text } = part;
     if (name === 'VTIMEZONE') continue;
-    if (name !== 'VEVENT') {
-      drops.add(name, 'not_an_event', line, summaryIn(text));
+    const found = name === 'VEVENT' ? foundIn(part) : undefined;
+    if (found === undefined) {
+      drops.add(name, name === 'VEVENT' ? 'unreadable' : 'not_an_event', line, summaryIn(text));
       continue;
     }
-    const component = componentOf(text.replace(BARE_DAY, '$1;VALUE=DATE$2'));
-    if (component === undefined) {
-      drops.add('VEVENT', 'unreadable', line, summaryIn(text));
-      continue;
-    }
-    const uid = String(component.getFirstPropertyValue('uid') ?? '').trim();
-    // Without an identifier it is known by what it says.
-    const key = uid === '' ? `without ${text}` : uid;
-    const found = byUid.get(key) ?? [];
-    found.push({ line, uid: key, component });
-    byUid.set(key, found);
+    const same = byUid.get(found.uid) ?? [];
+    same.push(found);
+    byUid.set(found.uid, same);
   }
   return byUid;
 }

@@ -1,10 +1,12 @@
+import { runInNewContext } from 'node:vm';
 import { CalendarFault } from './lines.ts';
 import { readCalendar } from './read.ts';
 import type { Said, Task } from './reading.ts';
 
 /** The process that reads one file: it is told which, says what is in it, and ends. */
 process.once('message', (task: Task) => {
-  const said = answerTo(task);
+  // Whoever waits for it ends it; should they be gone, nobody else would.
+  const said: Said = runInNewContext('answer()', { answer: () => answerTo(task) }, { timeout: 2 * task.longestMs });
   // Only when all of it is on its way.
   process.send?.(said, undefined, undefined, () => process.disconnect?.());
 });
@@ -14,6 +16,6 @@ function answerTo({ text, options }: Task): Said {
     return { read: readCalendar(text, options, (line) => process.send?.({ line } satisfies Said)) };
   } catch (error) {
     if (error instanceof CalendarFault) return { fault: { line: error.line, message: error.message } };
-    throw error;
+    return { broken: error instanceof Error ? String(error.stack) : String(error) };
   }
 }

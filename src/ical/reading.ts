@@ -17,11 +17,13 @@ const MOST_MEMORY_MB = 384;
 const READER = fileURLToPath(new URL(`./reader${extname(import.meta.url)}`, import.meta.url));
 
 /** What is handed to the other process, and what comes back: how far it is, and at last what it has read. */
-export type Task = { readonly text: string; readonly options: ReadOptions };
+export type Task = { readonly text: string; readonly options: ReadOptions; readonly longestMs: number };
 export type Said =
   | { readonly line: number }
   | { readonly read: ReadCalendar }
-  | { readonly fault: { readonly line: number; readonly message: string } };
+  | { readonly fault: { readonly line: number; readonly message: string } }
+  /** A fault of ours. */
+  | { readonly broken: string };
 
 /**
  * Reads a file in a process of its own: meanwhile everybody else is answered, and what does not come to an end is ended.
@@ -79,15 +81,18 @@ function readIn(text: string, options: ReadOptions, longestMs: number): Promise<
     reader.on('message', (said: Said) => {
       if ('line' in said) line = said.line;
       else if ('read' in said) resolve(said.read);
-      else reject(new CalendarFault(said.fault.line, said.fault.message));
+      else if ('fault' in said) reject(new CalendarFault(said.fault.line, said.fault.message));
+      else reject(new Error(said.broken));
     });
     reader.once('error', reject);
-    reader.once('exit', () => {
+    // After it has said what it has read, this changes nothing.
+    reader.once('close', (code) => {
       cancel();
-      // After it has said what it has read, this changes nothing.
-      end('takes too much memory to work out');
+      // Without memory it is ended by a signal; where there are none, by this code.
+      if (code === null || code === 134) end('takes too much memory to work out');
+      else reject(new Error(`the process that reads calendars has ended with ${code}`));
     });
-    reader.send({ text, options } satisfies Task, (error) => {
+    reader.send({ text, options, longestMs } satisfies Task, (error) => {
       if (error !== null) reject(error);
     });
   });

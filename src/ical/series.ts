@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import ICAL from 'ical.js';
 import type { Dated } from './days.ts';
 import { type Drops, type Reason, shortened } from './dropped.ts';
-import { type Found, type Horizon, repetitionsOf } from './repeated.ts';
+import { type Found, mustExist } from './found.ts';
+import { type Horizon, numbering, repetitionsOf, standsFor } from './repeated.ts';
 import { datedFrom, isWithinYears } from './times.ts';
 
 /** What a file is read with. */
@@ -26,7 +27,7 @@ const LONGEST_NAME = 255;
 
 /** What is needed for no event by itself, and what says nothing that could be lost. */
 const BOOKKEEPING = [
-  ...['uid', 'dtstart', 'dtend', 'duration', 'summary', 'rrule', 'rdate', 'exdate', 'exrule', 'recurrence-id'],
+  ...['uid', 'dtstart', 'dtend', 'duration', 'summary', 'rrule', 'rdate', 'exdate', 'recurrence-id'],
   ...['status', 'sequence', 'dtstamp', 'created', 'last-modified', 'x-microsoft-cdo-alldayevent'],
 ];
 
@@ -62,45 +63,66 @@ export class Reading {
   }
 
   #read(found: readonly Found[]): void {
-    const overrides = found.filter(({ component }) => component.hasProperty('recurrence-id'));
-    const master = this.#newest(found.filter((one) => !overrides.includes(one)));
-    if (master === undefined) {
-      for (const one of overrides) this.#attempt(one, () => this.#single(one, dayOf(one)));
+    const isException = ({ component }: Found) => component.hasProperty('recurrence-id');
+    const master = this.#newest(found.filter((one) => !isException(one)));
+    const overrides = this.#overrides(found.filter(isException), master);
+    if (master !== undefined && ['rrule', 'rdate'].some((name) => master.component.hasProperty(name))) {
+      this.#attempt(master, () => this.#repeated(master, overrides));
       return;
     }
-    if (!['rrule', 'rdate'].some((name) => master.component.hasProperty(name))) {
-      this.#attempt(master, () => this.#single(master, ''));
-      return;
+    if (master !== undefined) this.#attempt(master, () => this.#single(master, ''));
+    const numbered = numbering();
+    for (const one of overrides) {
+      this.#attempt(one, () => this.#single(one, numbered(new ICAL.Event(one.component).recurrenceId)));
     }
-    this.#attempt(master, () => this.#repeated(master, overrides));
+  }
+
+  /** Of the exceptions those that can be read, of each time the newest, in the order of the times they stand for. */
+  #overrides(found: readonly Found[], master: Found | undefined): readonly Found[] {
+    const byTime = new Map<string, Found[]>();
+    for (const one of found) {
+      this.#try(one, () => {
+        const time = standsFor(one, master);
+        const same = byTime.get(time) ?? [];
+        same.push(one);
+        byTime.set(time, same);
+      });
+    }
+    const times = [...byTime].sort(([one], [other]) => (one < other ? -1 : 1));
+    return times.flatMap(([, same]) => this.#newest(same) ?? []);
   }
 
   /** Of several versions the one with the highest SEQUENCE, or else the last. */
-  #newest(masters: readonly Found[]): Found | undefined {
-    const sequence = ({ component }: Found) => Number(component.getFirstPropertyValue('sequence') ?? 0);
-    const [newest, ...others] = [...masters].sort(
-      (one, other) => sequence(other) - sequence(one) || other.line - one.line,
+  #newest(versions: readonly Found[]): Found | undefined {
+    const [newest, ...others] = [...versions].sort(
+      (one, other) => other.sequence - one.sequence || other.line - one.line,
     );
     for (const one of others) this.#drop('replaced', one);
     return newest;
   }
 
   #attempt(found: Found, work: () => void): void {
+    if (this.#try(found, work)) this.#details(found);
+  }
+
+  /** Does what can fail for what the file says; a fault drops it, and all that had come of it. */
+  #try(found: Found, work: () => void): boolean {
     const { events } = this.#ports;
     const before = events.length;
     if (!found.component.hasProperty('dtstart')) {
       this.#drop('no_start', found);
-      return;
+      return false;
     }
     try {
+      mustExist(found);
       work();
+      return true;
     } catch (error) {
       // Half a series would look like a whole one.
       events.length = before;
-      this.#drop('unreadable', found, `${nameIn(found.component)} (${error instanceof Error ? error.message : error})`);
-      return;
+      this.#drop('unreadable', found, `${found.name} (${error instanceof Error ? error.message : error})`);
+      return false;
     }
-    this.#details(found);
   }
 
   #single(found: Found, day: string): void {
@@ -142,7 +164,7 @@ export class Reading {
   }
 
   #name(found: Found): string {
-    const name = nameIn(found.component);
+    const { name } = found;
     if (name === '') {
       this.#drop('untitled', found);
       return 'Untitled';
@@ -154,31 +176,21 @@ export class Reading {
 
   /** Everything of an event that is kept nowhere. */
   #details(found: Found): void {
-    const { component, line } = found;
+    const { component, line, name } = found;
     for (const property of component.getAllProperties()) {
       if (BOOKKEEPING.includes(property.name)) continue;
-      this.#ports.drops.add(property.name.toUpperCase(), 'no_field', line, nameIn(component));
+      this.#ports.drops.add(property.name.toUpperCase(), 'no_field', line, name);
     }
     for (const inner of component.getAllSubcomponents()) {
-      this.#ports.drops.add(inner.name.toUpperCase(), 'no_field', line, nameIn(component));
+      this.#ports.drops.add(inner.name.toUpperCase(), 'no_field', line, name);
     }
   }
 
-  #drop(reason: Reason, found: Found, example = nameIn(found.component)): void {
+  #drop(reason: Reason, found: Found, example = found.name): void {
     this.#ports.drops.add('VEVENT', reason, found.line, example);
   }
 }
 
-/** Of an exception without what it is an exception of: the day that it stands for. */
-function dayOf({ component }: Found): string {
-  return `${String(component.getFirstPropertyValue('recurrence-id')).slice(0, 10)} 1`;
-}
-
 function isCancelled(component: ICAL.Component): boolean {
   return /^cancelled$/i.test(String(component.getFirstPropertyValue('status') ?? ''));
-}
-
-function nameIn(component: ICAL.Component): string {
-  const name = String(component.getFirstPropertyValue('summary') ?? '');
-  return name.toWellFormed().replaceAll('\0', '').trim();
 }

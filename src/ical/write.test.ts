@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import ICAL from 'ical.js';
 import { beginning, ENDING, type Entry, entryText } from './write.ts';
-import { localAt, offsetAt } from './zone.ts';
+import { localAt, offsetAt, zoneAround } from './zone.ts';
 
 const YEAR = { fromMs: Date.UTC(2026, 0), untilMs: Date.UTC(2029, 0) };
 
@@ -22,9 +22,10 @@ function entry(given: Partial<Entry>): Entry {
   };
 }
 
-function written(zone: string | undefined, ...entries: readonly Partial<Entry>[]): string {
+function written(named: string | undefined, ...entries: readonly Partial<Entry>[]): string {
+  const zone = named === undefined ? undefined : zoneAround(named, YEAR.fromMs, YEAR.untilMs);
   const texts = entries.map((one) => entryText(entry(one), zone));
-  return beginning({ name: 'A calendar', says: '', zone, ...YEAR }) + texts.join('') + ENDING;
+  return beginning({ name: 'A calendar', says: '', zone }) + texts.join('') + ENDING;
 }
 
 const parsed = (text: string) => new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
@@ -75,7 +76,9 @@ test('X9 days have an end that is not part of them; times have no zone, one with
   const forms: [Partial<Entry>, string[]][] = [
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-01-31 00:00:00' }, ['20270131', '20270201']],
     [{ start_date: '2027-01-31 00:00:00', due_date: '2027-02-02 00:00:00' }, ['20270131', '20270203']],
-    [{ start_date: '9999-12-31 00:00:00', due_date: '9999-12-31 00:00:00' }, ['99991231', '99991231']],
+    // No program fails at the first year or the last, with all else that there is.
+    [{ start_date: '0001-01-01 00:00:00', due_date: '9999-12-31 00:00:00' }, ['19000101', '22000101']],
+    [{ start_date: '0001-01-01 09:00:00', due_date: '9999-12-31 23:59:59' }, ['19000101T090000', '22000101T000000']],
     [{ start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 11:30:00' }, ['20270131T100000', '20270131T113000']],
     // To the end of the day, as the console writes it.
     [{ start_date: '2027-01-31 22:00:00', due_date: '2027-01-31 23:59:59' }, ['20270131T220000', '20270201T000000']],
@@ -91,6 +94,11 @@ test('X9 days have an end that is not part of them; times have no zone, one with
   }
   const still = written(undefined, { start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 10:00:00' });
   assert.deepEqual(linesOf(still, 'DURATION'), ['DURATION:PT0S']);
+  // A beginning that clocks in the zone leave out is read an hour later: an end of a clock could lie before it.
+  const skipped = { start_date: '2027-03-28 02:30:00', due_date: '2027-03-28 03:15:00' };
+  assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DURATION'), ['DURATION:PT2700S']);
+  assert.deepEqual(linesOf(written('Europe/Zurich', skipped), 'DTEND'), []);
+  assert.deepEqual(linesOf(written('Asia/Kathmandu', skipped), 'DTEND'), ['DTEND;TZID=Asia/Kathmandu:20270328T031500']);
   assert.deepEqual(linesOf(written('UTC', {}), 'DTSTART'), ['DTSTART:20270131T100000Z']);
   const zurich = written('Europe/Zurich', {});
   assert.deepEqual(linesOf(zurich, 'DTSTART;'), ['DTSTART;TZID=Europe/Zurich:20270131T100000']);

@@ -1,6 +1,6 @@
-import { type Dated, spanOf } from './days.ts';
+import { type Dated, dayOf, spanOf } from './days.ts';
 import { escaped, folded, plain } from './text.ts';
-import { zoneText } from './zone.ts';
+import type { Zone } from './zone.ts';
 
 /** A calendar as a whole: what stands around its entries. */
 export type Calendar = {
@@ -8,10 +8,7 @@ export type Calendar = {
   /** What is to be known of it; empty for nothing. */
   readonly says: string;
   /** The zone its times are in; undefined where they have none, and read the same everywhere. */
-  readonly zone: string | undefined;
-  /** From when on, up to when, its zone has to be right; milliseconds since the epoch, whole seconds. */
-  readonly fromMs: number;
-  readonly untilMs: number;
+  readonly zone: Zone | undefined;
 };
 
 /** One thing in a calendar. Times are milliseconds since the epoch. */
@@ -34,7 +31,7 @@ export type Entry = Dated & {
 const REFRESH = 'PT1H';
 
 /** What stands before the entries. Clients know names and zones by properties of their own (`X-WR-…`) or by RFC 7986. */
-export function beginning({ name, says, zone, fromMs, untilMs }: Calendar): string {
+export function beginning({ name, says, zone }: Calendar): string {
   const lines = [
     'BEGIN:VCALENDAR',
     'VERSION:2.0',
@@ -45,16 +42,15 @@ export function beginning({ name, says, zone, fromMs, untilMs }: Calendar): stri
     ...(says === '' ? [] : [`DESCRIPTION:${escaped(says)}`, `X-WR-CALDESC:${escaped(says)}`]),
     `REFRESH-INTERVAL;VALUE=DURATION:${REFRESH}`,
     `X-PUBLISHED-TTL:${REFRESH}`,
-    ...(zone === undefined ? [] : [`X-WR-TIMEZONE:${zone}`]),
+    ...(zone === undefined ? [] : [`X-WR-TIMEZONE:${zone.name}`]),
   ];
-  const ruled = zone === undefined || zone === 'UTC' ? '' : zoneText(zone, fromMs, untilMs);
-  return lines.map(folded).join('') + ruled;
+  return lines.map(folded).join('') + (zone?.text ?? '');
 }
 
 export const ENDING = folded('END:VCALENDAR');
 
 /** One entry. Nothing in it depends on when it is asked for, so that the same records are the same bytes. */
-export function entryText(entry: Entry, zone: string | undefined): string {
+export function entryText(entry: Entry, zone: Zone | undefined): string {
   const changedAt = entry.modifiedAt ?? entry.createdAt;
   return [
     'BEGIN:VEVENT',
@@ -76,21 +72,44 @@ export function entryText(entry: Entry, zone: string | undefined): string {
     .join('');
 }
 
-function timeLines(dated: Dated, zone: string | undefined): string[] {
-  const span = spanOf(dated);
+function timeLines(dated: Dated, zone: Zone | undefined): string[] {
+  const span = spanOf(withinYears(dated));
   if (span.isAllDay) {
     return [`DTSTART;VALUE=DATE:${packed(span.start)}`, `DTEND;VALUE=DATE:${packed(span.end)}`];
   }
-  const start = `DTSTART${inZone(span.start, zone)}`;
-  if (span.end === undefined) return [start];
+  const { start, end } = span;
+  const begins = `DTSTART${inZone(start, zone)}`;
+  if (end === undefined) return [begins];
   // An end has to lie after the beginning (3.8.2.2); a duration may be nothing.
-  return [start, span.end === span.start ? 'DURATION:PT0S' : `DTEND${inZone(span.end, zone)}`];
+  if (end === start) return [begins, 'DURATION:PT0S'];
+  // A beginning that no clock shows is read as an hour later: an end could lie before it.
+  const isSkipped = zone?.gaps.some(({ from, until }) => start >= from && start < until);
+  return [begins, isSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${inZone(end, zone)}`];
+}
+
+/** Programs fail, for all that a calendar has, at days near the first year or the last. */
+const FIRST_DAY = '1900-01-01';
+const LAST_DAY = '2199-12-31';
+
+function withinYears({ start_date, due_date }: Dated): Dated {
+  return { start_date: withinYear(start_date), due_date: withinYear(due_date) };
+}
+
+function withinYear(time: string): string {
+  const day = dayOf(time);
+  if (day < FIRST_DAY) return FIRST_DAY + time.slice(10);
+  return day > LAST_DAY ? LAST_DAY + time.slice(10) : time;
+}
+
+function secondsBetween(start: string, end: string): number {
+  const [from, to] = [start, end].map((time) => Date.parse(`${time.replace(' ', 'T')}Z`));
+  return ((to ?? 0) - (from ?? 0)) / 1_000;
 }
 
 /** A calendar time in a zone, without one, or in UTC, with what stands before it. */
-function inZone(time: string, zone: string | undefined): string {
+function inZone(time: string, zone: Zone | undefined): string {
   if (zone === undefined) return `:${packed(time)}`;
-  return zone === 'UTC' ? `:${packed(time)}Z` : `;TZID=${zone}:${packed(time)}`;
+  return zone.name === 'UTC' ? `:${packed(time)}Z` : `;TZID=${zone.name}:${packed(time)}`;
 }
 
 /** `2027-01-31 10:00:00` as `20270131T100000`. */

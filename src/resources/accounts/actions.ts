@@ -1,5 +1,6 @@
 import { type Actor, COMMAND_LINE, FIRST_START, permissions } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
+import { isZone } from '../../ical/zone.ts';
 import { Problem } from '../../problems.ts';
 import type { Chance } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account.ts';
@@ -20,6 +21,11 @@ const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 export function parseDomain(text: string): string | undefined {
   const domain = text.trim().toLowerCase();
   return domain.length <= 253 && domain.split('.').every((label) => LABEL.test(label)) ? domain : undefined;
+}
+
+/** Reads the name of a time zone; undefined if it is none. */
+export function parseZone(text: string): string | undefined {
+  return isZone(text) ? text : undefined;
 }
 
 /** Creates an account with its owner and a key that may do everything. A domain that is taken: `domain_taken`. */
@@ -53,6 +59,26 @@ async function makeAccount(
   const { user_id } = await insertUser(write, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
   const { key } = await insertKey(write, { userId: user_id, label: 'first key', permissions, expiresAt: null }, chance);
   return { made: { domain, user_id, key: key ?? '' }, write };
+}
+
+export type AccountChange = { readonly company_name?: string; readonly time_zone?: string };
+
+/** Changes what an account is called, and where its times are meant; what is left out stays. Answers how it is now. */
+export async function changeAccount(
+  write: AccountWrite,
+  { company_name, time_zone }: AccountChange,
+): Promise<Required<AccountChange> & { readonly domain: string }> {
+  const { domain, ...before } = await write
+    .selectFrom('accounts')
+    .select(['accounts.domain', 'accounts.company_name', 'accounts.time_zone'])
+    .executeTakeFirstOrThrow();
+  const after = {
+    company_name: company_name ?? before.company_name,
+    time_zone: time_zone ?? before.time_zone,
+  };
+  await write.updateTable('accounts').set(after).execute();
+  note(write, { action: 'account.changed', subject: `account ${domain}`, detail: after });
+  return { domain, ...after };
 }
 
 /** The id of the account with this domain, or undefined. */

@@ -68,7 +68,8 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await names(project.url), ['Casting', 'My own', 'Theirs']);
     const all = ['Board', 'Cast', 'Casting', 'Melt', 'Mine', 'My own', 'Theirs'];
     assert.deepEqual(await names(account.url), all);
-    assert.deepEqual(await names((await admin.carillon.calendars.create({})).url), ['Board', 'Casting', 'Theirs']);
+    const admins = await admin.carillon.calendars.create({});
+    assert.deepEqual(await names(admins.url), ['Board', 'Casting', 'Theirs']);
 
     const { text, headers } = await get(account.url);
     assert.equal(headers.get('content-type'), 'text/calendar; charset=utf-8');
@@ -86,6 +87,10 @@ for (const { test, testService } of stores) {
       new RegExp(`DTSTART;VALUE=DATE:${inDays(1)}\r\nDTEND;VALUE=DATE:${inDays(3)}\r\nSUMMARY:Mine`),
     );
     assert.match(unfolded, /X-WR-CALNAME:\S.*\r\n/);
+
+    // What was assigned to somebody who is gone is looked after by whoever created it.
+    await admin.carillon.users.delete(member.userId);
+    assert.deepEqual(await names(admins.url), ['Board', 'Cast', 'Casting', 'Melt', 'Theirs']);
   });
 
   test('X9 who has the same calendar already is told so without a look at it; any change makes it another', async () => {
@@ -99,6 +104,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([same.status, same.text, same.headers.get('etag')], [304, '', tag]);
     const head = await get(url, {}, 'HEAD');
     assert.deepEqual([head.status, head.headers.get('etag'), head.text], [200, tag, '']);
+    assert.equal(head.headers.get('content-length'), null, 'a length would be that of what is not sent');
     const [event] = (await admin.carillon.events.list()).data;
     await admin.carillon.events.update(String(event?.event_id), { event_name: 'Moved' });
     const changed = await get(url, { 'if-none-match': tag });

@@ -237,9 +237,10 @@ async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, aft
   );
 }
 
-/** Assigned to somebody, or theirs because they created it and it is assigned to nobody. */
+/** Assigned to somebody, or theirs because they created it and it is assigned to nobody who is still there. */
 function concerns(noun: string, table: string, key: string, userId: number): Expression<SqlBool> {
-  const assigned = sql`select 1 from assignments where assignments.account_id = ${sql.ref(`${table}.account_id`)}
+  const assigned = sql`select 1 from assignments join users on users.user_id = assignments.user_id
+    where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
     and assignments.noun = ${noun} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
   return sql<SqlBool>`(exists (${assigned} and assignments.user_id = ${userId})
     or (${sql.ref(`${table}.user_id`)} = ${userId} and not exists (${assigned})))`;

@@ -4,6 +4,7 @@ import { tagOf } from '../../http/etag.ts';
 import type { Subscribed, SubscribedRow } from '../../http/subscribed.ts';
 import { plusDays } from '../../ical/days.ts';
 import { beginning, ENDING, entryText } from '../../ical/write.ts';
+import { zoneAround } from '../../ical/zone.ts';
 import type { Log } from '../../log.ts';
 import { hashToken } from '../../secrets.ts';
 import type { AccountView } from '../../store/account.ts';
@@ -114,7 +115,7 @@ function subscribed(found: Found, reach: ReadonlySet<Permission>, now: number, b
     accountId: found.account_id,
     // Whatever it shows changes the account's position: nothing has to be read to know that nothing has changed.
     tag: tagOf(JSON.stringify(facts)),
-    body: (view) => textOf(view, { ...wantedOf(found, reach, today, baseUrl) }, { today, name, zone }),
+    body: (view) => textOf(view, wantedOf(found, reach, today, baseUrl), { today, name, zone }),
   };
 }
 
@@ -147,10 +148,11 @@ function wantedOf(found: Found, reach: ReadonlySet<Permission>, today: string, b
 
 type Told = { readonly today: string; readonly name: string; readonly zone: string | undefined };
 
-async function* textOf(view: AccountView, wanted: Wanted, { today, name, zone }: Told): AsyncGenerator<string> {
+async function* textOf(view: AccountView, wanted: Wanted, { today, name, zone: named }: Told): AsyncGenerator<string> {
   const says = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MOST_ENTRIES} each.`;
   const [fromMs, untilMs] = [Date.parse(wanted.from) - 366 * DAY_MS, Date.parse(wanted.to) + 366 * DAY_MS];
-  yield beginning({ name, says, zone, fromMs, untilMs });
+  const zone = named === undefined ? undefined : zoneAround(named, fromMs, untilMs);
+  yield beginning({ name, says, zone });
   for await (const entries of entriesOf(view, wanted, today)) {
     yield entries.map((entry) => entryText(entry, zone)).join('');
   }

@@ -18,7 +18,7 @@ export function ImportFile({ projects }: { readonly projects: readonly Project[]
   const [report, setReport] = useState<ImportReport>();
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     setReport(undefined);
-    const ics = (await file?.text()) ?? '';
+    const ics = file === undefined ? '' : await textOf(file);
     setReport(await client.events.import({ ics, project_id: projectId, time_zone: ownZone(), silent: isSilent }));
     await windows.reload();
   });
@@ -59,6 +59,16 @@ export function ImportFile({ projects }: { readonly projects: readonly Project[]
       </div>
     </form>
   );
+}
+
+/** A file in UTF-8; another would come in with wrong letters. */
+async function textOf(file: File): Promise<string> {
+  const bytes = await file.arrayBuffer();
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error(`${file.name} is not in UTF-8. Save it so, and try again.`);
+  }
 }
 
 function Report({ report }: { readonly report: ImportReport }) {
