@@ -141,7 +141,7 @@ export default function Calendar() {
             <Button icon="chevron" label={`Next ${view === 'list' ? 'month' : view}`} onClick={() => step(1)} />
           </span>
           <Choice label="View" value={view} options={VIEWS} onChange={(other) => show(cursor, other)} />
-          <Button icon="send" label="Subscribe or import" onClick={() => setOpen('exchange')} />
+          <Button icon="calendar" label="Subscribe or import" onClick={() => setOpen('exchange')} />
           <Button look="primary" icon="plus" onClick={() => makeOn(cursor)}>
             New event
           </Button>
