@@ -9,6 +9,8 @@ const steps = ['build', 'types', 'lint', 'test'];
 const bin = (folder: URL) => fileURLToPath(new URL('node_modules/.bin', folder));
 const root = new URL('../', import.meta.url);
 
+// The tests stand on the harness of the root, and on its types.
+install(new URL('test/', root));
 for (const name of ['n8n', 'zapier']) {
   const folder = new URL(`${name}/`, import.meta.url);
   const { scripts } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));

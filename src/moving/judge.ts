@@ -127,8 +127,16 @@ function readMoments(record: Raw, now: number): ReadMoments {
   return { moments, changes };
 }
 
+/** What is shown with four digits for its year. */
+const [FIRST_MOMENT, LAST_MOMENT] = [Date.parse('0001-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
+
 /** A moment, milliseconds since the epoch; null for none, undefined for what is no moment. */
-export function momentIn(value: unknown): number | null | undefined {
+function momentIn(value: unknown): number | null | undefined {
+  const at = asMoment(value);
+  return at && (at < FIRST_MOMENT || at > LAST_MOMENT) ? undefined : at;
+}
+
+function asMoment(value: unknown): number | null | undefined {
   const text = typeof value === 'number' ? String(value) : value;
   if (text === null || text === undefined || text === '' || text === '0' || text === NO_DATE) return null;
   if (typeof text !== 'string') return undefined;

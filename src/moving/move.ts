@@ -36,8 +36,10 @@ export type MovePorts = {
 /** What has become of one noun: how many records the source says it has, and how many are here. */
 export type Compared = {
   readonly noun: NounName;
-  /** By the source's own word, at the end; undefined where it says nothing. */
+  /** By the source's own word; undefined where it says nothing. */
   readonly there: number | undefined;
+  /** Whether it said so in the end; else it did while it was read, and does not answer any more. */
+  readonly isAsked: boolean;
   readonly here: number;
   readonly leftOut: number;
   /** Rows here that are no records of the source. */
@@ -97,14 +99,18 @@ async function takenUp(ports: MovePorts): Promise<Written | undefined> {
   const { work, alone } = ports;
   const written = work.fact<Written>('written');
   if (written === undefined) return undefined;
+  const { domain, plan: planned, sha256 } = written;
   return alone(async (store) => {
     const unfinished = await findUnfinished(store.read);
-    if (unfinished?.checksum === written.sha256) {
-      await bringIn(ports, store, true);
-      return written;
-    }
-    const account = await findAccount(store, written.domain);
-    return unfinished === undefined && account === written.plan.accountId ? written : undefined;
+    const isCutOff = unfinished?.checksum === sha256;
+    const isIn = unfinished === undefined && (await findAccount(store, domain)) === planned.accountId;
+    if (!isCutOff && !isIn) return undefined;
+    if (domain !== ports.domain)
+      throw new TransferFault(
+        `${work.path} is of an import as ${domain} that is in already: --as-domain ${domain} brings it to its end, --work with another file begins anew.`,
+      );
+    if (isCutOff) await bringIn(ports, store, true);
+    return written;
   });
 }
 
@@ -141,13 +147,19 @@ async function bringIn({ work, clock, progress }: MovePorts, store: Store, resum
   await importFrom({ store, path: fileOf(work), clock, progress, resume });
 }
 
-/** The source is asked once more how many there are. */
-async function compare({ source, beside }: MovePorts, noun: NounName, written: Written): Promise<Compared> {
+/** The source is asked once more how many there are; what it said last stands where it does not answer any more. */
+async function compare({ source, work, beside, say }: MovePorts, noun: NounName, written: Written): Promise<Compared> {
   const one = kept.find(({ name }) => name === noun);
   if (one === undefined) throw new Error(`${noun} has no rows`);
-  const there = await totalOf(source, one);
+  const asked = await totalOf(source, one).catch((error: unknown) => {
+    if (!(error instanceof TransferFault)) throw error;
+    say(error.message);
+    return undefined;
+  });
+  const there = asked ?? work.list(noun).total ?? undefined;
   const rows = await beside((store) => countOf(store.read, one.table, written.plan.accountId));
   const { leftOut = 0, made = 0 } = written.counts[noun] ?? {};
   const here = rows - made;
-  return { noun, there, here, leftOut, made, isSame: there === undefined || there === here + leftOut };
+  const isSame = there === undefined || there === here + leftOut;
+  return { noun, there, isAsked: asked !== undefined, here, leftOut, made, isSame };
 }

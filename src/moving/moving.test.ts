@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { openAt } from '../../test/harness/database.ts';
 import { fillAccount } from '../../test/harness/filled.ts';
 import { unseen } from '../../test/harness/moved.ts';
 import { move, moveKilled } from '../../test/harness/moving.ts';
-import { type Script, scriptedSource } from '../../test/harness/scripted-source.ts';
+import { type Script, say, scriptedSource } from '../../test/harness/scripted-source.ts';
 import { type Json, type Person, type TestService, temporaryFolder } from '../../test/harness/service.ts';
 import { stores } from '../../test/harness/stores.ts';
 import { Work } from './work.ts';
@@ -198,6 +199,7 @@ for (const { test: testOn, database, testService } of stores) {
             bare(4, { event_name: 'x'.repeat(256), start_date: '0000-00-00 00:00:00' }),
             bare(5, { due_date: '2027-02-28 00:00:00' }),
             bare(6, { date_created: 'yesterday' }),
+            bare(7, { date_created: '9999-12-31T23:59:59-14:00' }),
             { event_name: 'without an id' },
             null,
           ],
@@ -211,7 +213,7 @@ for (const { test: testOn, database, testService } of stores) {
       await assert.rejects(move(order), /The source does not say whose key it is: --owner-email must say who owns/);
       await assert.rejects(
         move({ ...order, ownerEmail: 'new@acme.test', isStrict: true }),
-        /^TransferFault: 5 records cannot come, and 5 not as they are: .* Nothing was brought in\.$/,
+        /^TransferFault: 6 records cannot come, and 5 not as they are: .* Nothing was brought in\.$/,
       );
       const moved = await move({ ...order, ownerEmail: 'new@acme.test' });
       assert.deepEqual(
@@ -226,7 +228,9 @@ for (const { test: testOn, database, testService } of stores) {
           'subtasks absent',
         ],
       );
-      assert.deepEqual(moved.compared, [{ noun: 'events', there: 8, here: 3, leftOut: 5, made: 0, isSame: true }]);
+      assert.deepEqual(moved.compared, [
+        { noun: 'events', there: 9, isAsked: true, here: 3, leftOut: 6, made: 0, isSame: true },
+      ]);
       assert.ok(requests.some(({ address }) => address === '/v2/events?limit=1000&offset=6'));
       const report = linesOf(`${work}.report`);
       assert.deepEqual(
@@ -239,6 +243,7 @@ for (const { test: testOn, database, testService } of stores) {
           ['4', ['event_name', 'start_date']],
           ['5', ['due_date']],
           ['6', ['date_created']],
+          ['7', ['date_created']],
         ],
       );
       assert.equal(report.find(({ noun, id }) => noun === 'events' && id === '5').record.event_name, 'E 5');
@@ -323,6 +328,7 @@ for (const { test: testOn, database, testService } of stores) {
       assert.deepEqual(moved.compared.at(-1), {
         noun: 'events',
         there: 11,
+        isAsked: true,
         here: 11,
         leftOut: 0,
         made: 0,
@@ -334,20 +340,72 @@ for (const { test: testOn, database, testService } of stores) {
   testOn('numbers that differ in the end are told, and a source that never stands still', async (t) => {
     const lists = { events: events(5), users: [OWNER] };
     let total = 0;
+    let isGone = false;
     const { base } = await scriptedSource(t, {
       lists,
       singles: SINGLES,
       totalOf: (noun, length) => (noun === 'events' ? length + total : length),
-      before(url) {
+      before(url, answer) {
+        if (isGone) say(answer, url.pathname === '/v2/users' ? 401 : 400, {});
+        if (isGone) return true;
         if (url.searchParams.get('limit') === '1') total = 1;
         else if (url.pathname === '/v2/events') lists.events[0] = bare(1, { event_name: `E ${Math.random()}` });
         return false;
       },
     });
     const work = join(temporaryFolder(t), 'work');
-    const moved = await move({ base, headers: KEY, database: await database(t), work, readings: 2 });
+    const order = { base, headers: KEY, database: await database(t), work };
+    const moved = await move({ ...order, readings: 2 });
     assert.deepEqual(moved.standing, { readings: 2, changed: 1 });
-    assert.deepEqual(moved.compared.at(-1), { noun: 'events', there: 6, here: 5, leftOut: 0, made: 0, isSame: false });
+    assert.deepEqual(moved.compared.at(-1), {
+      noun: 'events',
+      there: 6,
+      isAsked: true,
+      here: 5,
+      leftOut: 0,
+      made: 0,
+      isSame: false,
+    });
+    // A source that does not answer any more keeps nobody from what is in: what it said before is compared.
+    isGone = true;
+    const { compared } = await move(order);
+    assert.deepEqual(
+      compared.map(({ there, isAsked, here, isSame }) => [there, isAsked, here, isSame]),
+      [
+        [1, false, 1, true],
+        [5, false, 5, true],
+      ],
+    );
+  });
+
+  testOn('whom --owner-email names owns the account, and whose key it is where no owner there can come', async (t) => {
+    const member = { user_id: '9', email: 'member@acme.test', first_name: 'M', role: 'member' };
+    const broken = { ...OWNER, email: 'none' };
+    const lists = { users: [OWNER, member] };
+    const { base } = await scriptedSource(t, { lists, singles: { company: 'a text', user: member } });
+    const into = await database(t);
+    const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
+    const rolesOf = async (domain: string) => {
+      const store = await openAt(t, into);
+      const rows = await store.read
+        .selectFrom('users')
+        .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
+        .select(['email', 'role'])
+        .where('domain', '=', domain)
+        .where('date_deleted', 'is', null)
+        .orderBy('user_id')
+        .execute();
+      await store.close();
+      return rows.map(({ email, role }) => `${email} ${role}`);
+    };
+    // A member's key makes no owner of them.
+    await move({ ...order, domain: 'a.test' });
+    assert.deepEqual(await rolesOf('a.test'), ['owner@acme.test owner', 'member@acme.test member']);
+    await move({ ...order, work: `${order.work}2`, domain: 'b.test', ownerEmail: 'member@acme.test' });
+    assert.deepEqual(await rolesOf('b.test'), ['owner@acme.test owner', 'member@acme.test owner']);
+    lists.users = [broken, member];
+    await move({ ...order, work: `${order.work}3`, domain: 'c.test' });
+    assert.deepEqual(await rolesOf('c.test'), ['member@acme.test owner']);
   });
 
   testOn('killed at any moment, the next run goes on where it was, and nothing comes twice', async (t) => {
@@ -370,6 +428,10 @@ for (const { test: testOn, database, testService } of stores) {
     assert.deepEqual(
       offsets.slice(0, 4).map((address) => address.split('offset=')[1]),
       ['0', '10', '20', '30'],
+    );
+    await assert.rejects(
+      move({ ...order, domain: 'other.test' }),
+      /is of an import as acme\.test that is in already: --as-domain acme\.test brings it to its end/,
     );
     const before = requests.length;
     const moved = await move({ ...order, progress: unseen });
@@ -399,4 +461,15 @@ test('two imports do not work on one file', (t) => {
   work.close();
   new Work(path).remove();
   assert.equal(existsSync(path), false);
+});
+
+test('whatever else lies under the name of the work file, our own database for one, stays as it is', (t) => {
+  const path = join(temporaryFolder(t), 'carillon.db');
+  const other = new DatabaseSync(path);
+  other.exec('create table lists (noun text)');
+  other.close();
+  const before = readFileSync(path);
+  assert.throws(() => new Work(path), /carillon\.db is no work file of this version: --work must name another file\.$/);
+  assert.deepEqual(readFileSync(path), before);
+  assert.throws(() => new Work(temporaryFolder(t)), /cannot be worked with: unable to open database file/);
 });

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Queries, Store } from '../store/store.ts';
 import { contents, type MovedTable } from '../transfer/contents.ts';
 import { TransferFault } from '../transfer/fault.ts';
+import { judge } from './judge.ts';
 import { kept, type Noun, type NounName, nounOf } from './nouns.ts';
 import { idText, type Work } from './work.ts';
 
@@ -14,6 +15,8 @@ export type Plan = {
   readonly accountId: number;
   /** Who gets the key: their id in the work file. */
   readonly owner: string;
+  /** Whether they own the account whatever they were there: because the operator says so, or since nobody else does. */
+  readonly isPromoted: boolean;
   readonly numbering: Readonly<Partial<Record<NounName, Numbering>>>;
 };
 
@@ -33,7 +36,8 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
     work.run('delete from assignments');
   });
   const owner = work.inOne(() => {
-    if (work.list('company').state !== 'read') make(work, 'company', '1', {});
+    if (work.count(`select count(*) from records where noun = 'company' and origin = 'source'`) === 0)
+      make(work, 'company', '1', {});
     standInForParents(work);
     const found = findOwner(work, ownerEmail);
     standInForUsers(work);
@@ -43,8 +47,14 @@ export async function plan(work: Work, store: Store, ownerEmail: string | undefi
   const numbering: Partial<Record<NounName, Numbering>> = {};
   for (const noun of kept) numbering[noun.name] = await number(work, store.read, noun, last.get(noun.table) ?? 0);
   const [account] = [...work.pages('company')].flat();
-  if (account === undefined) throw new TransferFault('The source answers no company.');
-  return { accountId: account.new_id, owner, numbering };
+  if (account === undefined) throw new Error('no account was made');
+  return { accountId: account.new_id, owner, isPromoted: ownerEmail !== undefined || !isOwned(work), numbering };
+}
+
+/** Whether an owner there can come as one. */
+function isOwned(work: Work): boolean {
+  const owners = work.all(`select json from records where noun = 'users' and lower(json ->> 'role') = 'owner'`);
+  return owners.some(({ json }) => !('faults' in judge(nounOf('users'), String(json), 0)));
 }
 
 function make(work: Work, noun: NounName, id: string, record: Readonly<Record<string, unknown>>): void {

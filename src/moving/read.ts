@@ -1,7 +1,7 @@
 import { TransferFault } from '../transfer/fault.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { type Noun, type NounName, nouns } from './nouns.ts';
-import type { Reply, Source } from './source.ts';
+import { type Missing, type Reply, type Source, TooLarge } from './source.ts';
 import type { Work } from './work.ts';
 
 export const PAGE = 1_000;
@@ -31,7 +31,7 @@ export async function readAll(ports: ReadPorts): Promise<Standing> {
   for (let reading = first; ; reading += 1) {
     work.setFact('reading', { reading, isOver: false });
     for (const noun of nouns) await readNoun(ports, noun, reading);
-    mustBeReadable(work);
+    await mustBeReadable(ports);
     const changed = nouns.reduce((sum, { name }) => sum + work.list(name).changed, 0);
     work.setFact('reading', { reading, isOver: true });
     const known = reading === 1 ? undefined : changed;
@@ -63,7 +63,7 @@ async function readNoun(ports: ReadPorts, noun: Noun, reading: number): Promise<
   work.setList(noun.name, { ...work.list(noun.name), state: missing?.state ?? 'read' });
 }
 
-type Missed = Extract<Reply, { status: number }> | undefined;
+type Missed = Missing | undefined;
 
 async function readOne({ source, work }: ReadPorts, noun: Noun, reading: number): Promise<Missed> {
   const reply = await source.get([noun.name]);
@@ -73,20 +73,43 @@ async function readOne({ source, work }: ReadPorts, noun: Noun, reading: number)
 }
 
 async function readList({ source, work, progress }: ReadPorts, noun: Noun, reading: number): Promise<Missed> {
+  let limit = PAGE;
   for (let isFirst = true; ; isFirst = false) {
-    const { next: offset } = work.list(noun.name);
-    const reply = await source.get([noun.name], { limit: PAGE, offset });
-    if (reply.state !== 'found') return reply;
-    const { total, records } = pageOf(reply.body, noun.name);
+    const { next: offset, total: said } = work.list(noun.name);
+    const page = await nextPage(source, noun, { offset, said, limit });
+    if ('state' in page) return page;
+    const { total, records } = page;
     if (isFirst) progress.begin(`reading ${noun.name}`, total === null ? 0 : Math.max(total - offset, 0));
     const next = offset + records.length;
     const fresh = work.take(noun, { reading, next, total, records });
     progress.advance(records.length);
-    // Who says no total ends with an empty page, or gives the same one for ever.
-    const isEnd = total === null ? fresh === 0 : next >= total;
+    limit = page.limit;
+    // Who says no total ends with an empty page, or gives the same one for ever. And a full page may have another one
+    // behind it, whatever the total says.
+    const isEnd = fresh === 0 ? total === null || next >= total : total !== null && next >= total && !page.isFull;
     if (records.length > 0 && !isEnd) continue;
     progress.end();
     return undefined;
+  }
+}
+
+type Wanted = { readonly offset: number; readonly said: number | null; readonly limit: number };
+type Page = { total: number | null; records: readonly unknown[]; limit: number; isFull: boolean };
+
+/** The page at an offset, of no more records than go into one answer. */
+async function nextPage(source: Source, noun: Noun, { offset, said, limit }: Wanted): Promise<Page | Missing> {
+  try {
+    const reply = await source.get([noun.name], { limit, offset });
+    if (reply.state === 'found') {
+      const { total, most, records } = pageOf(reply.body, noun.name);
+      return { total, records, limit, isFull: records.length >= Math.min(limit, most ?? limit) };
+    }
+    // Behind its end some have no empty page, but nothing.
+    const isBehind = reply.state === 'absent' && offset > 0 && offset >= (said ?? 0);
+    return isBehind ? { total: said, records: [], limit, isFull: false } : reply;
+  } catch (error) {
+    if (!(error instanceof TooLarge) || limit === 1) throw error;
+    return nextPage(source, noun, { offset, said, limit: Math.ceil(limit / 10) });
   }
 }
 
@@ -115,28 +138,44 @@ function hasRecords(work: Work, noun: NounName): boolean {
   return work.count(`select count(*) from records where noun = ? and origin <> 'made'`, noun) > 0;
 }
 
-/** Somewhere the key must be good. */
-function mustBeReadable(work: Work): void {
+/** Somewhere the key must be good; and where it is refused, it must not have been revoked meanwhile. */
+async function mustBeReadable({ source, work }: ReadPorts): Promise<void> {
   const states = nouns.map(({ name }) => work.list(name).state);
-  if (states.includes('read')) return;
-  if (states.includes('refused'))
+  const good = nouns[states.indexOf('read')];
+  const isRefused = states.includes('refused');
+  if (good !== undefined) {
+    const reply = isRefused ? await source.get([good.name], good.single ? {} : ONE) : undefined;
+    if (reply !== undefined && reply.state !== 'found') throw lost(good.name, reply.status);
+  } else if (isRefused)
     throw new TransferFault('The source accepts neither the key nor the domain: it answers 401 to everything.');
-  throw new TransferFault(
-    'There is no such interface: the source answers 404 to everything. --from-api must name its base address.',
-  );
+  else
+    throw new TransferFault(
+      'There is no such interface: the source answers 404 to everything. --from-api must name its base address.',
+    );
 }
+
+const ONE = { limit: 1, offset: 0 } as const;
 
 /** How many records a list has by its own word; undefined where it says nothing. */
 export async function totalOf(source: Source, noun: Noun): Promise<number | undefined> {
-  const reply = await source.get([noun.name], { limit: 1, offset: 0 });
+  const reply = await source.get([noun.name], ONE);
   return reply.state === 'found' ? (pageOf(reply.body, noun.name).total ?? undefined) : undefined;
 }
 
-export function pageOf(body: unknown, name: string): { total: number | null; records: readonly unknown[] } {
+/** `total`: how many records there are by its own word; `most`: how many it gives at once. */
+export function pageOf(
+  body: unknown,
+  name: string,
+): { total: number | null; most: number | null; records: readonly unknown[] } {
   const data = fieldOf(body, 'data');
   if (!Array.isArray(data)) throw new TransferFault(`The source answers no list to GET /v2/${name}: it has no data.`);
-  const total = Number(fieldOf(fieldOf(body, 'paging'), 'total_records') ?? Number.NaN);
-  return { total: Number.isSafeInteger(total) && total >= 0 ? total : null, records: data };
+  const paging = fieldOf(body, 'paging');
+  return { total: countIn(paging, 'total_records'), most: countIn(paging, 'limit'), records: data };
+}
+
+function countIn(paging: unknown, name: string): number | null {
+  const count = Number(fieldOf(paging, name) ?? Number.NaN);
+  return Number.isSafeInteger(count) && count >= 0 ? count : null;
 }
 
 /** A single record: the specification does not show what is around it. */

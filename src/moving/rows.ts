@@ -23,12 +23,9 @@ export type RowPorts = {
 export class RowMaker {
   readonly #ports: RowPorts;
   readonly #emails = new Set<string>();
-  readonly #hasOwner: boolean;
 
   constructor(ports: RowPorts) {
     this.#ports = ports;
-    const owners = `select count(*) from records where noun = 'users' and lower(json ->> 'role') = 'owner'`;
-    this.#hasOwner = ports.work.count(owners) > 0;
   }
 
   make(noun: Noun, record: Kept): Made | LeftOut {
@@ -70,8 +67,8 @@ export class RowMaker {
     this.#emails.add(person.email.toLowerCase());
     const { date_created, date_modified } = moments;
     const row = { ...person, ...this.#ids(noun, record), date_created, date_modified, date_deleted: null };
-    if (this.#hasOwner || record.id !== plan.owner) return { row, changes };
-    const promoted = { field: 'role', message: 'an account needs an owner', was: raw.role };
+    if (!plan.isPromoted || record.id !== plan.owner || person.role === 'owner') return { row, changes };
+    const promoted = { field: 'role', message: 'owns the account here', was: raw.role };
     return { row: { ...row, role: 'owner' }, changes: [...changes, promoted] };
   }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import type { Cleanup } from '../../test/harness/cleanup.ts';
 import { say, scriptedSource } from '../../test/harness/scripted-source.ts';
 import type { Clock } from '../clock.ts';
-import { createSource } from './source.ts';
+import { createSource, TooLarge } from './source.ts';
 
 const NOW = Date.UTC(2027, 0, 1, 12);
 const DEADLINE_MS = 90_000;
@@ -121,6 +122,32 @@ test('what is absent and what is refused is told apart; no redirect is followed,
   await assert.rejects(source.get(['tasks']), /something that is not JSON: --from-api must name the service/);
   await assert.rejects(source.get(['tasks']), /answers 400: "\{\\"message\\":\\"later\\"\}"$/);
   assert.equal(requests.length, 5);
+});
+
+test('JSON is read whatever it calls itself; of what has no end, or unpacks to more than can be held, no more than that', async (t) => {
+  const pieces = Buffer.alloc(1 << 20, ' ');
+  let written = 0;
+  const { source } = await answering(
+    t,
+    (answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('{"data":[]}'),
+    (answer) => {
+      answer.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+      answer.end(gzipSync(Buffer.alloc(80 << 20, ' ')));
+    },
+    (answer) => {
+      answer.writeHead(200, { 'content-type': 'application/json' });
+      const more = () => {
+        do written += pieces.length;
+        while (answer.write(pieces));
+        answer.once('drain', more);
+      };
+      more();
+    },
+  );
+  assert.deepEqual(await source.get(['events']), { state: 'found', body: { data: [] } });
+  await assert.rejects(source.get(['events']), /events answers more than 64 MiB\.$/);
+  await assert.rejects(source.get(['events']), TooLarge);
+  assert.ok(written < 100 << 20, String(written));
 });
 
 test('no more requests begin within a second than it was told', async (t) => {

@@ -25,6 +25,12 @@ export type SourceOptions = {
 
 const DEADLINE_MS = 90_000;
 
+/** What one answer may take up, unpacked: a thousand records of the largest kind that this service takes. */
+const MOST_BYTES = 64 << 20;
+
+/** An answer that is larger: a smaller page may not be. */
+export class TooLarge extends TransferFault {}
+
 /** 1, 2, 4, … seconds: nearly four minutes in all. Who has never answered gets three tries: the address is wrong. */
 const MOST_TRIES = 9;
 const MOST_FIRST_TRIES = 3;
@@ -39,7 +45,8 @@ const REFUSED: ReadonlySet<number> = new Set([401, 403]);
 type Answered = {
   readonly status: number;
   readonly isJson: boolean;
-  readonly text: string;
+  /** Undefined where there was more than may be. */
+  readonly text: string | undefined;
   readonly location: string | null;
   readonly waitMs: number | undefined;
 };
@@ -82,7 +89,7 @@ export function createSource(options: SourceOptions): Source {
 /** What an answer means; undefined where it passes by itself. */
 function replyOf(answer: Answered | Failed, url: string): Reply | undefined {
   if ('failed' in answer || PASSING.has(answer.status)) return undefined;
-  const { status, isJson, text, location } = answer;
+  const { status, isJson, text = '', location } = answer;
   if (ABSENT.has(status)) return { state: 'absent', status };
   if (REFUSED.has(status)) return { state: 'refused', status };
   if (status >= 300 && status < 400)
@@ -90,10 +97,12 @@ function replyOf(answer: Answered | Failed, url: string): Reply | undefined {
       `${url} leads to ${location ?? 'another address'}: no redirect is followed, the key would go with it. --from-api must name the right address.`,
     );
   if (status !== 200) throw new TransferFault(`${url} answers ${status}: ${JSON.stringify(text.slice(0, 200))}`);
-  if (!isJson) throw new TransferFault(`${url} answers something that is not JSON: --from-api must name the service.`);
+  if (answer.text === undefined) throw new TooLarge(`${url} answers more than ${MOST_BYTES >> 20} MiB.`);
   const body = parsed(text);
+  if (body !== undefined) return { state: 'found', body };
   // Cut off in the middle: the next try may have all of it.
-  return body === undefined ? undefined : { state: 'found', body };
+  if (isJson) return undefined;
+  throw new TransferFault(`${url} answers something that is not JSON: --from-api must name the service.`);
 }
 
 function reasonOf(answer: Answered | Failed): string {
@@ -116,7 +125,7 @@ async function exchange({ clock, headers }: SourceOptions, url: string): Promise
   const cancel = clock.after(DEADLINE_MS, () => deadline.abort());
   try {
     const response = await fetch(url, { headers, redirect: 'manual', signal: deadline.signal });
-    const text = await response.text();
+    const text = await textOf(response);
     return {
       status: response.status,
       isJson: /^application\/([\w.-]+\+)?json\b/i.test(response.headers.get('content-type') ?? ''),
@@ -129,6 +138,19 @@ async function exchange({ clock, headers }: SourceOptions, url: string): Promise
   } finally {
     cancel();
   }
+}
+
+/** What an answer says, unpacked; undefined where it is more than may be, and the rest of it stays where it is. */
+async function textOf({ body }: Response): Promise<string | undefined> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const piece of body ?? []) {
+    bytes += piece.byteLength;
+    if (bytes > MOST_BYTES) return undefined;
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 /** `fetch failed` says nothing; what failed stands in the cause. */

@@ -38,12 +38,16 @@ type Named = { readonly name: NounName; readonly id: string };
 /** Ids above it would leave nothing for those to come. */
 const HIGHEST_KEPT = 2 ** 52;
 
+/** What marks a work file, and how it is laid out: one that an older version has begun is not gone on with. */
+const MARK = 0x43_6d_76_01;
+
 const SCHEMA = `
   create table if not exists facts (name text primary key, value text not null) strict;
   create table if not exists lists (noun text primary key, state text not null, reading integer not null,
     next integer not null, total integer, changed integer not null) strict;
   create table if not exists records (noun text not null, id text not null, number integer, reading integer not null,
-    origin text not null, is_left integer not null default 0, new_id integer, json text not null) strict;
+    origin text not null, is_left integer not null default 0, new_id integer, json text not null,
+    constraint "a record must not nest a thousand deep" check (json_valid(json))) strict;
   create unique index if not exists records_by_id on records (noun, id);
   create index if not exists records_by_reading on records (noun, reading);
   create index if not exists records_by_new_id on records (noun, new_id);
@@ -62,18 +66,28 @@ export class Work {
   constructor(path: string) {
     this.path = path;
     makeFile(path);
-    this.#db = new DatabaseSync(path, { timeout: 0 });
     try {
-      this.#db.exec(
-        'pragma locking_mode = exclusive; pragma journal_mode = wal; pragma synchronous = normal; pragma cache_size = -65536',
-      );
-      this.#db.exec(`begin immediate; ${SCHEMA} commit`);
+      this.#db = new DatabaseSync(path, { timeout: 0 });
+    } catch (error) {
+      throw unworkable(path, error);
+    }
+    try {
+      this.#db.exec('pragma locking_mode = exclusive; pragma synchronous = normal; pragma cache_size = -65536');
+      this.#mustBeOurs();
+      this.#db.exec(`pragma journal_mode = wal; begin immediate; pragma application_id = ${MARK}; ${SCHEMA} commit`);
     } catch (error) {
       this.#db.close();
-      throw new TransferFault(
-        `${path} cannot be worked with: ${error instanceof Error ? error.message : error}. Is another import at work on it?`,
-      );
+      throw unworkable(path, error);
     }
+  }
+
+  /** Whatever else lies under that name, a database of ours for one, is neither written to nor removed in the end. */
+  #mustBeOurs(): void {
+    const { application_id } = this.#db.prepare('pragma application_id').get() ?? {};
+    if (application_id === MARK) return;
+    const { found } = this.#db.prepare('select count(*) as found from sqlite_schema').get() ?? {};
+    if (found !== 0)
+      throw new TransferFault(`${this.path} is no work file of this version: --work must name another file.`);
   }
 
   close(): void {
@@ -206,7 +220,8 @@ export class Work {
       this.#db.exec('commit');
       return done;
     } catch (error) {
-      this.#db.exec('rollback');
+      // A full disk has rolled back by itself.
+      if (this.#db.isTransaction) this.#db.exec('rollback');
       throw error;
     }
   }
@@ -235,6 +250,12 @@ export class Work {
     this.#statements.set(query, made);
     return made;
   }
+}
+
+function unworkable(path: string, error: unknown): TransferFault {
+  if (error instanceof TransferFault) return error;
+  const why = error instanceof Error ? error.message : error;
+  return new TransferFault(`${path} cannot be worked with: ${why}. Is another import at work on it?`);
 }
 
 /** An id as text, however it was written; undefined where there is none. */

@@ -35,6 +35,10 @@ test('X9 an address for a calendar program is made, shown once, and revoked; a f
     .setInputFiles({ name: 'x.ics', mimeType: 'text/calendar', buffer: Buffer.from('no') });
   await page.getByRole('button', { name: 'Import', exact: true }).click();
   await page.getByText('must be the text of an .ics file').waitFor();
+  const latin1 = Buffer.from(ICS.replace('Cast', 'K\xf6ln'), 'latin1');
+  await page.getByLabel('The file').setInputFiles({ name: 'l.ics', mimeType: 'text/calendar', buffer: latin1 });
+  await page.getByRole('button', { name: 'Import', exact: true }).click();
+  await page.getByText('l.ics is not in UTF-8').waitFor();
   await page
     .getByLabel('The file')
     .setInputFiles({ name: 'b.ics', mimeType: 'text/calendar', buffer: Buffer.from(ICS) });

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { inspect } from 'node:util';
 import type {
   ICredentialDataDecryptedObject,
   ICredentialsHelper,
@@ -12,6 +13,7 @@ import type {
   INode,
   INodeExecutionData,
   INodeType,
+  IWebhookData,
   IWebhookResponseData,
   IWorkflowExecuteAdditionalData,
 } from 'n8n-workflow';
@@ -100,9 +102,18 @@ function credentialsHelper(credentials: Credentials): ICredentialsHelper {
   } as unknown as ICredentialsHelper;
 }
 
+/** What the nodes have logged, as whoever prints all of it sees it. */
+export const logged: string[] = [];
+
+function logging<T extends object>(context: T): T {
+  const warn = (...said: unknown[]) => logged.push(inspect(said, { depth: 12 }));
+  return Object.defineProperty(context, 'logger', { value: { warn } });
+}
+
 /** What n8n calls when a workflow is activated and deactivated: as it does, creates only what is not there. */
-export async function activate({ workflow, node, type, additionalData }: Hosted): Promise<boolean> {
-  const context = new core.HookContext(workflow, node, additionalData, 'trigger', 'activate');
+export async function activate(hosted: Hosted, isTest = false): Promise<boolean> {
+  const { type } = hosted;
+  const context = hookContext(hosted, 'activate', isTest);
   const methods = type.webhookMethods?.default;
   if (methods === undefined) throw new Error('no webhook methods');
   const exists = await methods.checkExists.call(context);
@@ -110,14 +121,19 @@ export async function activate({ workflow, node, type, additionalData }: Hosted)
   return exists;
 }
 
-export async function deactivate({ workflow, node, type, additionalData }: Hosted): Promise<void> {
-  const context = new core.HookContext(workflow, node, additionalData, 'trigger', 'update');
-  await type.webhookMethods?.default?.delete.call(context);
+export async function deactivate(hosted: Hosted, isTest = false): Promise<void> {
+  await hosted.type.webhookMethods?.default?.delete.call(hookContext(hosted, 'update', isTest));
 }
 
 /** The address that n8n gives the webhook of a workflow. */
-export function webhookUrl({ workflow, node, additionalData }: Hosted): string {
-  return new core.HookContext(workflow, node, additionalData, 'trigger', 'activate').getNodeWebhookUrl('default') ?? '';
+export function webhookUrl(hosted: Hosted, isTest = false): string {
+  return hookContext(hosted, 'activate', isTest).getNodeWebhookUrl('default') ?? '';
+}
+
+/** @param isTest whether somebody tries the workflow in the editor: at another address, with nothing that n8n has kept */
+function hookContext({ workflow, node, additionalData }: Hosted, why: 'activate' | 'update', isTest: boolean) {
+  const mode = isTest ? 'manual' : 'trigger';
+  return logging(new core.HookContext(workflow, node, additionalData, mode, why, { isTest } as IWebhookData));
 }
 
 /** What one POST to n8n came to. */
@@ -173,7 +189,7 @@ async function ring({ workflow, node, type, additionalData }: Hosted, request: I
     [],
     null,
   );
-  const said: IWebhookResponseData = (await type.webhook?.call(context)) ?? {};
+  const said: IWebhookResponseData = (await type.webhook?.call(logging(context))) ?? {};
   if (said.noWebhookResponse) return { status: own.status, items: [] };
   return { status: 200, items: jsonOf(said.workflowData) };
 }
@@ -208,7 +224,7 @@ export async function startTrigger(cleanup: Cleanup, { workflow, node, type, add
     failed,
     failed,
   );
-  const response = await type.trigger?.call(context);
+  const response = await type.trigger?.call(logging(context));
   atEnd(cleanup, () => response?.closeFunction?.());
   const until = async (isThere: () => boolean) => {
     while (!isThere()) await told.promise;

@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { eventually } from '../../../test/harness/eventually.ts';
 import { memberKey, startService } from '../../service.ts';
-import { activate, type Credentials, deactivate, hosted, startForeign, startHost, webhookUrl } from './platform.ts';
+import {
+  activate,
+  type Credentials,
+  deactivate,
+  hosted,
+  logged,
+  startForeign,
+  startHost,
+  webhookUrl,
+} from './platform.ts';
 
 // The waits between two tries are short, and hooks soon ended.
 const service = await startService({ after }, { CARILLON_RETRY_WAITS: '1ms,1ms' });
@@ -168,6 +177,58 @@ test('a workflow that is set to another kind has one hook, of the new kind', asy
   assert.deepEqual(
     live.map(({ event }) => event),
     ['completed_task'],
+  );
+  await deactivate(made);
+});
+
+test('a test in the editor has a hook of its own, at its own address, and leaves that of the active workflow alone', async () => {
+  const made = workflow('new_project');
+  await activate(made);
+  const tried = { ...workflow('new_project'), node: made.node };
+  assert.notEqual(webhookUrl(tried, true), webhookUrl(made));
+  await activate(tried, true);
+  const { data } = await service.carillon.hooks.list({ state: 'live' });
+  assert.equal(data.filter(({ target_url }) => target_url === webhookUrl(tried, true)).length, 1);
+  await deactivate(tried, true);
+  assert.deepEqual(
+    (await hooksOf(made)).map(({ state }) => state),
+    ['live'],
+  );
+  await deactivate(made);
+});
+
+test('a workflow that was copied to another n8n, with what is kept of it, does not take the hook of the first one', async () => {
+  const made = workflow('new_project');
+  await activate(made);
+  const copy = hosted('carillonTrigger', made.node.parameters, credentials, 'http://127.0.0.1:9');
+  Object.assign(copy.workflow.getStaticData('node', copy.node), made.workflow.getStaticData('node', made.node));
+  assert.equal(await activate(copy), false);
+  assert.deepEqual(
+    [...(await hooksOf(made)), ...(await hooksOf(copy))].map(({ state }) => state),
+    ['live', 'live'],
+  );
+  for (const one of [made, copy]) await deactivate(one);
+});
+
+test('turned off while the service is away, a workflow forgets its hook; what is logged of it has no key', async () => {
+  const made = workflow('new_task');
+  await activate(made);
+  const { credentialsHelper } = made.additionalData;
+  const away = workflow('new_task', { baseUrl: 'http://127.0.0.1:1' });
+  made.additionalData.credentialsHelper = away.additionalData.credentialsHelper;
+  const { status } = await post(webhookUrl(made), { resource_url: 'http://127.0.0.1:1/v2/tasks/1' });
+  assert.equal(status, 502);
+  await deactivate(made);
+  assert.deepEqual(made.workflow.getStaticData('node', made.node), {});
+  assert.match(logged.join(), /could not fetch http:\/\/127\.0\.0\.1:1\/v2\/tasks\/1: .*is not removed, and ends/s);
+  assert.equal(logged.join().includes(service.key), false);
+  // Turned on again, it finds the hook that is still there.
+  made.additionalData.credentialsHelper = credentialsHelper;
+  const [before] = await hooksOf(made);
+  await activate(made);
+  assert.deepEqual(
+    (await hooksOf(made)).map(({ id, state }) => [id, state]),
+    [[before?.id, 'live']],
   );
   await deactivate(made);
 });

@@ -1,5 +1,5 @@
 import { type IDataObject, type ITriggerFunctions, sleep } from 'n8n-workflow';
-import { type Answer, ask, call, type Request, refusal } from '../shared/call';
+import { type Answer, ask, call, messageOf, type Request, refusal } from '../shared/call';
 
 /** How long the service holds a call open while nothing happens, and how much longer a call may take. */
 const WAIT_S = 25;
@@ -89,7 +89,7 @@ async function attempt(context: ITriggerFunctions, request: Request): Promise<An
   try {
     return await call(context, { ...request, timeoutMs: WAIT_S * 1_000 + MARGIN_MS });
   } catch (error) {
-    if (!request.signal?.aborted) context.logger.warn('The Carillon feed has lost the service', { error });
+    if (!request.signal?.aborted) context.logger.warn(`The Carillon feed has lost the service: ${messageOf(error)}`);
     return undefined;
   }
 }

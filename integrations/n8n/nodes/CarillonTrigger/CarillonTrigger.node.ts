@@ -8,6 +8,7 @@ import {
   NodeConnectionTypes,
   NodeOperationError,
 } from 'n8n-workflow';
+import { messageOf } from '../shared/call';
 import { placeOf, recordAt } from '../shared/record';
 import { kinds, nouns, titleOf } from '../shared/table';
 import { isSubscribed, subscribe, unsubscribe, type Wanted } from './subscription';
@@ -69,9 +70,8 @@ export class CarillonTrigger implements INodeType {
         await subscribe(this, wantedBy(this));
         return true;
       },
-      async delete(this: IHookFunctions): Promise<boolean> {
-        await unsubscribe(this);
-        return true;
+      delete(this: IHookFunctions): Promise<boolean> {
+        return unsubscribe(this);
       },
     },
   };
@@ -88,7 +88,7 @@ export class CarillonTrigger implements INodeType {
       record = await recordAt(this, place);
     } catch (error) {
       // Carillon tries again after a failure. Never 401, which would end the hook.
-      this.logger.warn(`Carillon Trigger could not fetch ${String(resource_url)}`, { error });
+      this.logger.warn(`Carillon Trigger could not fetch ${String(resource_url)}: ${messageOf(error)}`);
       return answered(this, 502, 'The record could not be fetched.');
     }
     if (record === undefined) return answered(this, 200, 'Deleted since.');

@@ -1,5 +1,5 @@
 import type { IDataObject, IHookFunctions } from 'n8n-workflow';
-import { ask, call, refusal } from '../shared/call';
+import { ask, call, messageOf, refusal } from '../shared/call';
 
 /** What a workflow wants to be told of, and where. */
 export type Wanted = { target: string; kind: string };
@@ -17,22 +17,34 @@ export async function isSubscribed(context: IHookFunctions, wanted: Wanted): Pro
 
 /**
  * Makes the hook of this workflow live. One that has ended is restored, so that it is told what it missed (X1); one for
- * another kind or address, left behind by a deactivation that did not reach the service, makes room.
+ * another kind or path of this n8n makes room. What rings another n8n stays: the workflow may be a copy of one there.
  */
 export async function subscribe(context: IHookFunctions, wanted: Wanted): Promise<void> {
   const hook = await keptHook(context);
   if (hook !== undefined) {
     if (isWanted(hook, wanted) && (await lives(context, hook))) return;
-    if (hook.state !== 'ended') await remove(context, hook.id);
+    if (hook.state !== 'ended' && originOf(hook.target_url) === originOf(wanted.target)) await remove(context, hook.id);
   }
   keptOf(context).hookId = await create(context, wanted);
 }
 
-/** Ends the hook of this workflow; one that is gone already is as good. */
-export async function unsubscribe(context: IHookFunctions): Promise<void> {
+/**
+ * Ends the hook of this workflow; one that is gone already is as good. It is forgotten even where the service cannot be
+ * reached: n8n keeps that only if nothing is thrown, and a workflow turned on months later is not told of the months.
+ */
+export async function unsubscribe(context: IHookFunctions): Promise<boolean> {
   const kept = keptOf(context);
-  if (kept.hookId !== undefined) await remove(context, kept.hookId);
+  const { hookId } = kept;
   delete kept.hookId;
+  try {
+    if (hookId !== undefined) await remove(context, hookId);
+    return true;
+  } catch (error) {
+    context.logger.warn(
+      `Carillon hook ${hookId} is not removed, and ends when nothing answers it: ${messageOf(error)}`,
+    );
+    return false;
+  }
 }
 
 async function keptHook(context: IHookFunctions): Promise<IDataObject | undefined> {
@@ -46,6 +58,10 @@ async function keptHook(context: IHookFunctions): Promise<IDataObject | undefine
 
 function isWanted(hook: IDataObject, { target, kind }: Wanted): boolean {
   return hook.event === kind && hook.target_url === target;
+}
+
+function originOf(address: unknown): string {
+  return new URL(String(address)).origin;
 }
 
 /** Whether a hook lives, restored if need be; false where its target was taken or it was given up meanwhile. */

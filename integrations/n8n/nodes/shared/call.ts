@@ -56,6 +56,11 @@ export async function ask(context: Context, request: Request): Promise<IDataObje
   throw refusal(context, answer);
 }
 
+/** What went wrong, for a log: the error itself holds the request, and so the key. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** What the service has refused, as n8n shows errors. C6: `message` names every bad field. */
 export function refusal(context: Context, { status, body }: Answer): NodeApiError {
   const message = typeof body?.message === 'string' ? body.message : `The service answered ${status}.`;
