@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 /**
  * How a block of commands is tried, as the word behind `sh` says: as it stands, beside a service (no word); so, once the
  * service is stopped; until it has said something, since it stays; by a test of its own, which reads it there (`story`); by continuous integration
- * itself; or not at all, since it takes a machine of its own (systemd, containers, a domain): then only whether a shell
+ * itself; or not at all, since it takes more than this machine (systemd, containers, a domain, another service): then only whether a shell
  * understands it.
  */
 export const ways = ['', 'stopped', 'stays', 'story', 'ci', 'machine'] as const;

@@ -1,6 +1,6 @@
 /**
  * Reads a calendar of ours with a real client, khal of Debian, and lets ours read what khal writes. Alone:
- * `apt-get install khal && node test/prove/khal.ts`. It needs khal, and nothing that is on this machine already.
+ * `apt-get install khal && npm run prove -- khal`. It needs khal, and nothing that is on this machine already.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
