@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
+import { atEnd } from '../../test/harness/cleanup.ts';
 import { steadyChance, testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
@@ -44,7 +45,8 @@ for (const { test, database } of stores) {
       attemptTimeoutMs: 15_000,
       onAttempt: () => undefined,
     });
-    t.after(async () => {
+    // Before the store is closed, which was opened before it.
+    atEnd(t, async () => {
       await engine.stop(0);
       await store.close();
     });
