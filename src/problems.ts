@@ -34,7 +34,11 @@ export const problems = {
     title: 'Too many tries',
     detail: 'Too many wrong tries from here; wait as long as Retry-After says.',
   },
-  body_too_large: { status: 413, title: 'Body too large', detail: 'A body holds at most 64 KiB, and one with a calendar at most 8 MiB.' },
+  body_too_large: {
+    status: 413,
+    title: 'Body too large',
+    detail: 'A body holds at most 64 KiB, and one with a calendar at most 8 MiB.',
+  },
   uri_too_long: { status: 414, title: 'URI too long', detail: 'An address with its query holds at most 8 KiB.' },
   headers_too_large: { status: 431, title: 'Headers too large', detail: 'The headers hold at most 16 KiB.' },
   request_timeout: { status: 408, title: 'Request timeout', detail: 'The request did not arrive in time.' },
