@@ -13,6 +13,16 @@ import { openingOf } from './database.ts';
 /** Where tests find a PostgreSQL; set by whoever started one for all of them, or by hand for another one. */
 const ADDRESS = 'TEST_DATABASE_URL';
 
+// The package ends the process when there is nothing left to do, to stop its server first, and says that all went well.
+// What went wrong stays wrong.
+let endedWith = 0;
+process.prependListener('beforeExit', (code) => {
+  endedWith = code;
+});
+process.on('exit', (code) => {
+  if (code === 0) process.exitCode = endedWith;
+});
+
 /** A PostgreSQL of the tests' own, out of a package. As root it runs as the user `postgres`, who is made if need be. */
 export async function startPostgres(): Promise<{ address: string; stop(): Promise<void> }> {
   const port = await freePort();

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '../harness/service.ts';
+import { root } from './source.ts';
+
+/** What `npm test` calls Node with, up to the files: what is preloaded, what is set up for all, and the limits. */
+function flags(): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const [, words = ''] = /^node test\/tools\.ts && node (.*?) "src/.exec(scripts.test) ?? [];
+  return words.split(' ');
+}
+
+/** Runs files of tests as `npm test` would: how it exits, and what it says. */
+function run(folder: string, source: string) {
+  const file = join(folder, 'some.test.mjs');
+  writeFileSync(file, `import { test } from 'node:test';\n${source}`);
+  // Within a test the runner would take itself for a part of this one.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const limits = flags().map((word) => word.replace(/^--test-timeout=\d+$/, '--test-timeout=1000'));
+  return spawnSync(process.execPath, [...limits, file], { cwd: root, env, encoding: 'utf8', timeout: 30_000 });
+}
+
+test('npm test fails when a test fails, also when one waits for what never comes and nothing else is under way', (t) => {
+  const folder = temporaryFolder(t);
+  assert.ok(flags().includes('--test') && flags().includes('--import'), flags().join(' '));
+
+  assert.equal(run(folder, `test('holds', () => {});`).status, 0);
+
+  const failed = run(folder, `test('does not hold', () => { throw new Error('no'); });`);
+  assert.equal(failed.status, 1);
+  assert.match(failed.stdout, /✖ does not hold/);
+
+  const never = 'new Promise(() => {})';
+  const hung = run(folder, `test('waits', async () => { await ${never}; });\ntest('comes after', () => {});`);
+  assert.equal(hung.status, 1);
+  assert.match(hung.stdout, /✖ waits/);
+  assert.match(hung.stdout, /✔ comes after/);
+});
