@@ -22,7 +22,7 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/reference/options.md', text: optionsDocument() },
     { path: 'docs/reference/problems.md', text: problemsDocument() },
     { path: 'docs/reference/routes.md', text: routesDocument(routes) },
-    { path: 'integrations/n8n/nodes/shared/service.json', text: platformsDocument(routes) },
+    { path: 'integrations/n8n/nodes/parts/service.json', text: platformsDocument(routes) },
     { path: 'llms.txt', text: llmsDocument() },
     { path: 'integrations/zapier/src/service.json', text: platformsDocument(routes) },
   ];

@@ -11,7 +11,7 @@ export class CarillonApi implements ICredentialType {
   name = 'carillonApi';
   displayName = 'Carillon API';
   documentationUrl = 'https://www.npmjs.com/package/n8n-nodes-carillon';
-  icon: Icon = { light: 'file:../nodes/shared/carillon.svg', dark: 'file:../nodes/shared/carillon.dark.svg' };
+  icon: Icon = { light: 'file:../nodes/parts/carillon.svg', dark: 'file:../nodes/parts/carillon.dark.svg' };
   properties: INodeProperties[] = [
     {
       displayName: 'Base URL',

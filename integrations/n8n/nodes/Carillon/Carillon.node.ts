@@ -17,7 +17,7 @@ export class Carillon implements INodeType {
   description: INodeTypeDescription = {
     displayName: 'Carillon',
     name: 'carillon',
-    icon: { light: 'file:../shared/carillon.svg', dark: 'file:../shared/carillon.dark.svg' },
+    icon: { light: 'file:../parts/carillon.svg', dark: 'file:../parts/carillon.dark.svg' },
     group: ['transform'],
     version: 1,
     subtitle: '={{$parameter["operation"] + ": " + $parameter["resource"]}}',

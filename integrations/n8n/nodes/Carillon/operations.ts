@@ -1,4 +1,4 @@
-import { type Noun, nouns } from '../shared/table';
+import { type Noun, nouns } from '../parts/table';
 
 /** What can be done with every record, and with some; `at` is where below the noun, `takes` what is asked for. */
 export type Operation = {

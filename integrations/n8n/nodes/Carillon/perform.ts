@@ -1,6 +1,6 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
-import { ask } from '../shared/call';
-import type { Field } from '../shared/table';
+import { ask } from '../parts/call';
+import type { Field } from '../parts/table';
 import type { Operation, Resource } from './operations';
 
 const MOST_RECORDS = 1_000;

@@ -1,5 +1,5 @@
 import type { INodeProperties, INodePropertyOptions } from 'n8n-workflow';
-import { type Field, titleOf } from '../shared/table';
+import { type Field, titleOf } from '../parts/table';
 import { type Operation, type Resource, resources } from './operations';
 
 const forms: Record<Field['form'], Pick<INodeProperties, 'type' | 'default'>> = {

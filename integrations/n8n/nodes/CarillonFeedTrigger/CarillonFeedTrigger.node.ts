@@ -5,7 +5,7 @@ import {
   type ITriggerResponse,
   NodeConnectionTypes,
 } from 'n8n-workflow';
-import { kinds, titleOf } from '../shared/table';
+import { kinds, titleOf } from '../parts/table';
 import { endOfFeed, type Followed, follow } from './feed';
 
 /** Starts a workflow for whatever happens in the account, whoever does it: changes and deletions too. */
@@ -13,7 +13,7 @@ export class CarillonFeedTrigger implements INodeType {
   description: INodeTypeDescription = {
     displayName: 'Carillon Feed Trigger',
     name: 'carillonFeedTrigger',
-    icon: { light: 'file:../shared/carillon.svg', dark: 'file:../shared/carillon.dark.svg' },
+    icon: { light: 'file:../parts/carillon.svg', dark: 'file:../parts/carillon.dark.svg' },
     group: ['trigger'],
     version: 1,
     subtitle: '={{$parameter["scope"]}}',

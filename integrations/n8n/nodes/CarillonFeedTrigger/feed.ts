@@ -1,5 +1,5 @@
 import { type IDataObject, type ITriggerFunctions, sleep } from 'n8n-workflow';
-import { type Answer, ask, call, messageOf, type Request, refusal } from '../shared/call';
+import { type Answer, ask, call, messageOf, type Request, refusal } from '../parts/call';
 
 /** How long the service holds a call open while nothing happens, and how much longer a call may take. */
 const WAIT_S = 25;

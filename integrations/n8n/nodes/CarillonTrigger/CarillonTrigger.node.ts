@@ -8,9 +8,9 @@ import {
   NodeConnectionTypes,
   NodeOperationError,
 } from 'n8n-workflow';
-import { messageOf } from '../shared/call';
-import { placeOf, recordAt } from '../shared/record';
-import { kinds, nouns, titleOf } from '../shared/table';
+import { messageOf } from '../parts/call';
+import { placeOf, recordAt } from '../parts/record';
+import { kinds, nouns, titleOf } from '../parts/table';
 import { isSubscribed, subscribe, unsubscribe, type Wanted } from './subscription';
 
 /** Starts a workflow when something happens: a hook for each active workflow, and no polling. */
@@ -18,7 +18,7 @@ export class CarillonTrigger implements INodeType {
   description: INodeTypeDescription = {
     displayName: 'Carillon Trigger',
     name: 'carillonTrigger',
-    icon: { light: 'file:../shared/carillon.svg', dark: 'file:../shared/carillon.dark.svg' },
+    icon: { light: 'file:../parts/carillon.svg', dark: 'file:../parts/carillon.dark.svg' },
     group: ['trigger'],
     version: 1,
     subtitle: '={{$parameter["kind"]}}',

@@ -1,5 +1,5 @@
 import type { IDataObject, IHookFunctions } from 'n8n-workflow';
-import { ask, call, messageOf, refusal } from '../shared/call';
+import { ask, call, messageOf, refusal } from '../parts/call';
 
 /** What a workflow wants to be told of, and where. */
 export type Wanted = { target: string; kind: string };
