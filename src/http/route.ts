@@ -187,16 +187,20 @@ export function one<Path extends string, F extends Fields>(
 }
 
 /** A creation: 201 `{ data }` and where it is (C8). */
-export function create<Path extends string, F extends Fields, K extends keyof F & string>(
+export function create<Path extends string, F extends Fields, K extends keyof F & string, T extends Fields = F>(
   row: Head<Path> & {
     fields: F;
+    /** What a creation takes, where that is not what is shown. */
+    takes?: T;
     records: readonly string[];
+    /** Other than beside the account's other writes. */
+    holding?: Holding;
     /** Where the created record is: a collection, and the field that holds its id. */
     at: { collection: string; key: K };
-    call: (write: AccountWrite, caller: Caller, input: Created<F>, ids: Ids<Path>) => Promise<Shown<F>>;
+    call: (write: AccountWrite, caller: Caller, input: Created<T>, ids: Ids<Path>) => Promise<Shown<F>>;
   },
 ): Route {
-  const spec = creation(row.fields);
+  const spec = creation(row.takes ?? row.fields) as BodySpec<Created<T>>;
   return {
     ...head(row),
     method: 'POST',
@@ -208,7 +212,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     conditional: false,
     mode: 'write',
     // It reads no more than whether what it belongs to is there; only writes that are alone take that away.
-    holding: 'beside',
+    holding: row.holding ?? 'beside',
     async run(write, caller, input) {
       const record = present(row.fields, await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>));
       return { body: { data: record }, created: `${row.at.collection}/${record[row.at.key]}` };

@@ -1,7 +1,4 @@
-import { creation } from '../../http/body.ts';
-import { answerSchema, present } from '../../http/fields.ts';
-import { recordSchema } from '../../http/paging.ts';
-import { list, one, type Route, remove } from '../../http/route.ts';
+import { create, list, one, type Route, remove } from '../../http/route.ts';
 import type { Chance } from '../../secrets.ts';
 import { getCalendar, listCalendars, makeCalendar, revokeCalendar } from './actions.ts';
 import { calendarFields, calendarFilters, calendarInputFields, madeCalendarFields } from './schema.ts';
@@ -10,7 +7,6 @@ export type CalendarPorts = { readonly chance: Chance; readonly baseUrl: () => s
 
 /** X9. Whoever may read events may have them read: all of it is `events:read`. */
 export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
-  const input = creation(calendarInputFields);
   return [
     list({
       path: '/calendars',
@@ -20,25 +16,16 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
       fields: calendarFields,
       call: listCalendars,
     }),
-    {
-      method: 'POST',
+    create({
       path: '/calendars',
       says: 'Makes an address for a calendar program to subscribe to; the answer shows it this once.',
       permission: 'events:read',
-      parameters: {},
-      body: input.schema,
-      status: 201,
-      answer: recordSchema(answerSchema(madeCalendarFields)),
+      fields: madeCalendarFields,
+      takes: calendarInputFields,
       records: [],
-      conditional: false,
-      problems: [],
-      mode: 'write',
-      holding: 'beside',
-      async run(write, caller, { body }) {
-        const made = await makeCalendar(write, caller, input.read(body), ports);
-        return { body: { data: present(madeCalendarFields, made) }, created: `/calendars/${made.id}` };
-      },
-    },
+      at: { collection: '/calendars', key: 'id' },
+      call: (write, caller, input) => makeCalendar(write, caller, input, ports),
+    }),
     one({
       path: '/calendars/{calendar_id}',
       says: 'One calendar, without its address.',

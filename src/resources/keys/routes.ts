@@ -1,14 +1,10 @@
-import { creation } from '../../http/body.ts';
-import { answerSchema, present } from '../../http/fields.ts';
-import { recordSchema } from '../../http/paging.ts';
-import { list, one, type Route, remove, update } from '../../http/route.ts';
+import { create, list, one, type Route, remove, update } from '../../http/route.ts';
 import type { Chance } from '../../secrets.ts';
 import { getKey, issueKey, listKeys, narrowKey, revokeKey } from './actions.ts';
 import { issuedKeyFields, keyChangeFields, keyFields, keyFilters, keyInputFields } from './schema.ts';
 
 /** X7. */
 export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
-  const input = creation(keyInputFields);
   return [
     list({
       path: '/keys',
@@ -18,25 +14,16 @@ export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
       fields: keyFields,
       call: listKeys,
     }),
-    {
-      method: 'POST',
+    create({
       path: '/keys',
       says: 'Issues an API key, never wider than your own; the answer shows it this once.',
       permission: 'keys:write',
-      parameters: {},
-      body: input.schema,
-      status: 201,
-      answer: recordSchema(answerSchema(issuedKeyFields)),
+      fields: issuedKeyFields,
+      takes: keyInputFields,
       records: [],
-      conditional: false,
-      problems: [],
-      mode: 'write',
-      holding: 'beside',
-      async run(write, caller, { body }) {
-        const issued = await issueKey(write, caller, input.read(body), chance);
-        return { body: { data: present(issuedKeyFields, issued) }, created: `/keys/${issued.id}` };
-      },
-    },
+      at: { collection: '/keys', key: 'id' },
+      call: (write, caller, input) => issueKey(write, caller, input, chance),
+    }),
     one({
       path: '/keys/{key_id}',
       says: 'One API key, without its secret.',
