@@ -12,6 +12,7 @@ import { addHealth, type HealthPorts } from './http/health.ts';
 import { takeJson } from './http/json.ts';
 import { mount } from './http/mount.ts';
 import { mountOpen, type OpenRoute } from './http/open.ts';
+import { parseQuery } from './http/query.ts';
 import type { SessionCookie } from './http/session-cookie.ts';
 import { mountSubscribed, type SubscribedRow } from './http/subscribed.ts';
 import { UnderWay } from './http/under-way.ts';
@@ -92,7 +93,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
       // A missing host is refused as a problem, like all else.
       requireHostHeader: false,
     },
-    routerOptions: { maxParamLength: 64 },
+    routerOptions: { maxParamLength: 64, querystringParser: parseQuery },
     genReqId() {
       requestNumber += 1;
       return `${boot}-${requestNumber}`;

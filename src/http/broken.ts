@@ -8,16 +8,20 @@ import { type Door, KEY_CHALLENGE, turnedAway } from './door.ts';
 export type BrokenRequest = Error & { readonly code?: string | undefined; readonly rawPacket?: unknown };
 
 /** What Node lets pass and a reader before or behind us might understand otherwise; undefined if there is nothing. */
-export function ambiguityOf({ rawHeaders, httpVersion }: IncomingMessage): string | undefined {
-  let hosts = 0;
+export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: IncomingMessage): string | undefined {
+  let [hosts, types] = [0, 0];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase();
     if (name === 'host') hosts += 1;
+    if (name === 'content-type') types += 1;
     // Node takes `gzip, chunked`, and hands on what is still compressed.
     if (name === 'transfer-encoding' && rawHeaders[index + 1]?.toLowerCase() !== 'chunked')
       return 'A body comes with its length, or chunked and nothing else.';
   }
   if (hosts > 1) return 'The header host stands more than once.';
+  if (types > 1) return 'The header content-type stands more than once.';
+  if (url.includes('#')) return 'An address is sent without its fragment.';
+  if (url === '*' && method !== 'OPTIONS') return 'An address begins with /.';
   if (httpVersion === '1.1') return hosts === 1 ? undefined : 'The header host is missing.';
   return httpVersion === '1.0' ? undefined : 'This is not HTTP/1.1.';
 }

@@ -16,19 +16,30 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
  */
 export function takeJson(app: FastifyInstance): void {
   app.decorateRequest('sent', undefined);
+  // An empty Content-Type names none.
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.headers['content-type'] === '') delete request.headers['content-type'];
+    done();
+  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-    if (!isJson(request.headers['content-type'])) throw new Problem('unsupported_media_type');
+    const { 'content-type': type, 'content-encoding': coding } = request.headers;
+    if (!isJson(type) || !isPlain(coding)) throw new Problem('unsupported_media_type');
     request.sent = body;
     return body.length === 0 ? undefined : parse(body);
   });
 }
 
 function isJson(contentType: string | undefined): boolean {
-  if (contentType === undefined || contentType.trim() === '') return true;
+  if (contentType === undefined) return true;
   const [media = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
   if (media !== 'application/json') return false;
   return parameters.every((parameter) => !parameter.startsWith('charset=') || /^charset="?utf-?8"?$/.test(parameter));
+}
+
+/** Whether a body stands there as it is: nothing is unpacked here, and nobody is taken at another word than their own. */
+function isPlain(coding: string | undefined): boolean {
+  return coding === undefined || ['', 'identity'].includes(coding.trim().toLowerCase());
 }
 
 function parse(body: Buffer): unknown {

@@ -21,8 +21,30 @@ type ValueOf<P> = P extends Parameter<infer T> ? T : never;
 /** The parameters that were given, read. */
 export type Given<P extends Parameters> = { [K in keyof P]?: ValueOf<P[K]> };
 
-/** What the framework's query parser gives: a text, or a list of texts where a parameter stands more than once. */
-export type RawQuery = Readonly<Record<string, string | readonly string[] | undefined>>;
+/** What stands in a query: each text that a name was given; null for what is not UTF-8. */
+export type RawQuery = Readonly<Record<string, readonly (string | null)[] | undefined>>;
+
+/** Takes a query apart. A name that cannot be read is none that is known here. */
+export function parseQuery(query: string): RawQuery {
+  const found: Record<string, (string | null)[]> = Object.create(null);
+  if (query === '') return found;
+  for (const pair of query.split('&')) {
+    const equals = pair.indexOf('=');
+    const name = decoded(equals < 0 ? pair : pair.slice(0, equals));
+    if (name === null) continue;
+    found[name] ??= [];
+    found[name].push(equals < 0 ? '' : decoded(pair.slice(equals + 1)));
+  }
+  return found;
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return null;
+  }
+}
 
 /**
  * Reads the known parameters of a query; unknown ones are ignored, a known one given twice is refused (C4).
@@ -32,12 +54,13 @@ export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): G
   const given: Record<string, unknown> = {};
   const errors: FieldError[] = [];
   for (const field in parameters) {
-    const written = raw[field];
+    const [text, ...more] = raw[field] ?? [];
     const parameter = parameters[field];
-    if (written === undefined || parameter === undefined) continue;
-    const value = typeof written === 'string' ? parameter.read(written) : undefined;
+    if (text === undefined || parameter === undefined) continue;
+    const value = text === null || more.length > 0 ? undefined : parameter.read(text);
     if (value !== undefined) given[field] = value;
-    else errors.push({ field, message: typeof written === 'string' ? parameter.must : 'must be given once' });
+    else if (more.length > 0) errors.push({ field, message: 'must be given once' });
+    else errors.push({ field, message: text === null ? 'must be UTF-8, percent-encoded' : parameter.must });
   }
   if (errors.length > 0) throw invalidInput(errors);
   return given as Given<P>;

@@ -44,7 +44,10 @@ const onPostgres = (name: string, ...rest: unknown[]) =>
 
 const postgres = testStore('PostgreSQL', onPostgres as typeof nodeTest, newPostgresDatabase, newServiceDatabase);
 
-const chosen = [sqlite, postgres].filter(({ name }) => (process.env.TEST_STORES ?? name).split(',').includes(name));
+/** All of them, or those that TEST_STORES names; for what is no file of suites. */
+export const chosen: readonly TestStore[] = [sqlite, postgres].filter(({ name }) =>
+  (process.env.TEST_STORES ?? name).split(',').includes(name),
+);
 
 /**
  * The databases that every suite runs on: all of them, or those that TEST_STORES names, for a quick look. No test of a

@@ -151,7 +151,7 @@ test('every package that src imports is a dependency, and every dependency is im
 });
 
 test('no file has a name that refuses nothing', () => {
-  const everywhere = ['src', 'test', 'demo', 'bench'].filter((folder) => existsSync(join(root, folder)));
+  const everywhere = ['src', 'test', 'demo', 'bench', 'proof'].filter((folder) => existsSync(join(root, folder)));
   const paths = everywhere.flatMap((folder) => sourcesBelow(folder).map(({ path }) => path));
   const wrong = paths.filter((path) =>
     path.split('/').some((step) => /^(utils?|helpers?|lib|common|misc|shared|types|interfaces)(\.\w+)*$/.test(step)),

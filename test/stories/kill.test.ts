@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { killAndCompare } from '../../demo/kills.ts';
+import { killAndCompare } from '../../proof/kills.ts';
 import { compare } from '../../demo/ledgers.ts';
 import { startProcess } from '../../demo/started.ts';
 import { apiKey, Carillon } from '../../src/sdk/index.ts';

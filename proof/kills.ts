@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as wait } from 'node:timers/promises';
+import { hangBell, type Ring } from '../demo/bell.ts';
+import { compare, type Verdict } from '../demo/ledgers.ts';
+import { type Started, startProcess } from '../demo/started.ts';
 import { apiKey, Carillon, CarillonError } from '../src/sdk/index.ts';
-import { hangBell, type Ring } from './bell.ts';
-import { compare, type Verdict } from './ledgers.ts';
-import { type Started, startProcess } from './started.ts';
 
 /** How long the receiver takes to answer, so that there is always something in flight to be killed. */
 const ANSWER_AFTER_MS = 10;

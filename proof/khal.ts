@@ -1,22 +1,24 @@
-/**
- * Reads a calendar of ours with a real client, khal of Debian, and lets ours read what khal writes. Alone:
- * `apt-get install khal && npm run prove -- khal`. It needs khal, and nothing that is on this machine already.
- */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startTestService } from '../harness/service.ts';
+import { startTestService, temporaryFolder } from '../test/harness/service.ts';
+import type { Figure, Proof, Run } from './proof.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'carillon-khal-'));
-const endings: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
-const context = { after: (work: () => unknown) => void endings.unshift(work) };
+/** A calendar program that was not written here: `apt-get install khal`. */
+export const khal: Proof = {
+  id: 'X9',
+  name: 'khal',
+  title: 'a calendar program of Debian shows our calendar, and ours reads what it wrote',
+  promise: 'every entry is shown at its time, and what khal wrote is here',
+  unit: 'calendars both ways',
+  quick: undefined,
+  long: 1,
+  lacks: () => (spawnSync('khal', ['--version']).error === undefined ? undefined : 'khal is not installed'),
+  prove,
+};
 
-const config = join(folder, 'khal.conf');
-writeFileSync(
-  config,
-  `[calendars]
+const configOf = (folder: string) => `[calendars]
 [[bells]]
 path = ${join(folder, 'bells')}
 [locale]
@@ -29,22 +31,32 @@ datetimeformat = %Y-%m-%d %H:%M
 longdatetimeformat = %Y-%m-%d %H:%M
 [sqlite]
 path = ${join(folder, 'khal.db')}
-`,
-);
+`;
 
-const khal = (...args: readonly string[]) =>
-  execFileSync('khal', ['-c', config, ...args], {
-    encoding: 'utf8',
-    env: { ...process.env, HOME: folder, LC_ALL: 'C.UTF-8' },
-  });
+async function prove({ context, say }: Run): Promise<Figure> {
+  const folder = temporaryFolder(context);
+  const config = join(folder, 'khal.conf');
+  writeFileSync(config, configOf(folder));
+  const khal = (...args: readonly string[]) =>
+    execFileSync('khal', ['-c', config, ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, HOME: folder, LC_ALL: 'C.UTF-8' },
+    });
 
-/** What is shown of a day: times, a name, a category. */
-const list = (day: string) =>
-  khal('list', '--format', '{start-style}|{start-time}|{end-time}|{title}|{categories}', '--day-format', '', day, '1d')
-    .trim()
-    .split('\n');
+  /** What is shown of a day: times, a name, a category. */
+  const list = (day: string) =>
+    khal(
+      'list',
+      '--format',
+      '{start-style}|{start-time}|{end-time}|{title}|{categories}',
+      '--day-format',
+      '',
+      day,
+      '1d',
+    )
+      .trim()
+      .split('\n');
 
-try {
   const carillon = await startTestService(context, `sqlite:${join(folder, 'carillon.db')}`, {});
   const { carillon: own } = await carillon.account('acme.test');
   const year = new Date().getUTCFullYear() + 1;
@@ -60,7 +72,7 @@ try {
   writeFileSync(join(folder, 'ours.ics'), text);
   khal('import', '--batch', '-a', 'bells', join(folder, 'ours.ics'));
   const shown = list(`${year}-03-31`);
-  process.stdout.write(`${shown.join('\n')}\n`);
+  for (const line of shown) say(line);
   const found = shown.map((line) => line.replace(/^[^|]*\|/, '')).sort();
   assert.deepEqual(
     found,
@@ -95,7 +107,5 @@ try {
   ]);
   assert.equal(report.created, '3');
   assert.deepEqual(brought[0], [`${year}-04-01 14:00:00`, `${year}-04-01 15:15:00`]);
-  process.stdout.write('khal shows what was written, and what khal wrote is here.\n');
-} finally {
-  for (const end of endings) await end();
+  return { counts: { 'entries shown': found.length, 'entries read back': brought.length }, broken: [] };
 }

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Arrival, type Call, type Crash, check, type Ledgers } from './ledgers.ts';
+
+const at = (id: number) => `http://127.0.0.1/v2/events/${id}`;
+const made = (id: number, askedAt: number, more: Partial<Call> = {}): Call =>
+  ({
+    did: 'occur',
+    kind: 'new_event',
+    userId: '1',
+    record: at(id),
+    word: `w${id}`,
+    askedAt,
+    answeredAt: askedAt + 1,
+    ...more,
+  }) as Call;
+const told = (id: number, moment: number, more: Partial<Arrival> = {}): Arrival => ({
+  path: '/a',
+  deliveryId: String(id),
+  body: JSON.stringify({ resource_url: at(id) }),
+  at: moment,
+  answeredAt: moment + 1,
+  answer: 200,
+  fetched: 200,
+  ...more,
+});
+const subscribed: Call = { did: 'subscribe', path: '/a', askedAt: 0, answeredAt: 1 };
+const fact = (id: number) => ({ kind: 'new_event', userId: '1', record: at(id) });
+const hook = { path: '/a', kind: 'new_event', userId: '1', endedReason: null };
+const crash = (moment: number, owed: readonly string[], fate: 0 | 1 | 2 = 0): Crash => ({
+  at: moment,
+  owed: new Set(owed),
+  fates: new Map([['/a', fate]]),
+});
+
+/** Two events, each made, told, and there. */
+const agreed: Ledgers = {
+  calls: [subscribed, made(1, 10), made(2, 20)],
+  arrivals: [told(1, 12), told(2, 22)],
+  database: {
+    records: new Map([
+      [at(1), 'w1'],
+      [at(2), 'w2'],
+    ]),
+    occurrences: [fact(1), fact(2)],
+    hooks: [hook],
+    owed: 0,
+  },
+  crashes: [],
+  waitsMs: [60, 7_200],
+};
+const found = (change: Partial<Ledgers>): string[] => check({ ...agreed, ...change }).map(({ what }) => what);
+const failing = (id: number, moment: number, answer: number | undefined = 500) => told(id, moment, { answer });
+const withHook = (change: Partial<typeof hook> | { endedReason: string }): Ledgers['database'] => ({
+  ...agreed.database,
+  hooks: [{ ...hook, ...change }],
+});
+
+test('ledgers that agree have no fault, with a failure and a crash between them too', () => {
+  assert.deepEqual(check(agreed), []);
+  assert.deepEqual(found({ arrivals: [failing(1, 12), told(1, 100), told(2, 102)] }), []);
+  const over = [told(1, 12), told(2, 22, { answer: undefined, answeredAt: 60 }), told(2, 102)];
+  assert.deepEqual(found({ arrivals: over, crashes: [crash(50, ['2'])] }), []);
+  const unanswered = made(2, 20, { record: undefined, answeredAt: undefined });
+  assert.deepEqual(found({ calls: [subscribed, made(1, 10), unanswered] }), []);
+});
+
+test('what was acknowledged and is not there is lost', () => {
+  const { database } = agreed;
+  const one = new Map([[at(1), 'w1']]);
+  assert.deepEqual(
+    found({ database: { ...database, records: one, occurrences: [fact(1)] }, arrivals: [told(1, 12)] }),
+    ['acknowledged and lost'],
+  );
+  const without = { database: { ...database, occurrences: [fact(1)] }, arrivals: [told(1, 12)] };
+  assert.deepEqual(found(without), ['acknowledged and lost'], 'a record without its occurrence');
+  const gone: Call = { did: 'delete', record: at(2), askedAt: 30, answeredAt: 31 };
+  assert.deepEqual(found({ database: { ...database, records: one }, calls: [...agreed.calls, gone] }), []);
+});
+
+test('what is there is told to every hook that lives, and nothing stays owed', () => {
+  assert.deepEqual(found({ arrivals: [told(1, 12)] }), ['owed and not told']);
+  assert.deepEqual(found({ database: { ...agreed.database, owed: 1 } }), ['still owed at the end']);
+  const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
+  assert.deepEqual(found({ calls: [subscribed, made(1, 10), cutOff], arrivals: [told(1, 12)] }), ['owed and not told']);
+  const late: Call = { did: 'subscribe', path: '/a', askedAt: 15, answeredAt: 16 };
+  const calls = [late, made(1, 10), made(2, 20)];
+  assert.deepEqual(found({ calls, arrivals: [told(2, 22)] }), [], 'what was over before is owed to nobody');
+  assert.deepEqual(found({ calls }), ['told to somebody else']);
+});
+
+test('what is told is there, can be fetched, is for this hook and in these words', () => {
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(3, 30)] }), ['told and not there']);
+  assert.deepEqual(found({ arrivals: [told(1, 12, { fetched: 404 }), told(2, 22)] }), [
+    'told before it could be fetched',
+  ]);
+  const another = { ...agreed.database, hooks: [hook, { ...hook, path: '/b', userId: '2' }] };
+  const there: Call = { ...subscribed, path: '/b' };
+  const heard = told(1, 12, { path: '/b', deliveryId: '9' });
+  const wrong = { database: another, calls: [...agreed.calls, there], arrivals: [...agreed.arrivals, heard] };
+  assert.deepEqual(found(wrong), ['told to somebody else']);
+  const more = told(2, 22, { body: `{"resource_url":"${at(2)}","kind":"new_event"}` });
+  assert.ok(found({ arrivals: [told(1, 12), more] }).includes('told in other words'));
+});
+
+test('a delivery comes again after a failure, or over a crash that left it owed, and not otherwise', () => {
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)] }), ['told again for no reason']);
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, ['2'])] }), []);
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, [])] }), [
+    'told again for no reason',
+  ]);
+  const both = [told(1, 12), told(2, 22, { answeredAt: 40 }), told(2, 30, { answeredAt: 41 })];
+  assert.deepEqual(found({ arrivals: both }), ['told again for no reason'], 'two at once');
+});
+
+test('nothing begins after the answer to a DELETE', () => {
+  const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
+  const change = { calls: [...agreed.calls, ended], database: withHook({ endedReason: 'deleted' }) };
+  assert.deepEqual(found(change), ['told after the end']);
+  assert.deepEqual(found({ ...change, arrivals: [told(1, 12), told(2, 20)] }), []);
+  const again: Call = { did: 'restore', path: '/a', askedAt: 21, answeredAt: 22 };
+  assert.deepEqual(found({ ...change, calls: [...change.calls, again] }), []);
+});
+
+test('a hook is removed at its third failure in a row or its first 401, and at nothing else', () => {
+  const wrong = 'removed, or not, against the count';
+  const three = [failing(1, 100), failing(1, 200), failing(1, 8_000)];
+  const ended = { database: withHook({ endedReason: 'three_failures' }) };
+  assert.deepEqual(found({ ...ended, arrivals: three }), []);
+  assert.deepEqual(found({ ...ended, arrivals: three.slice(1) }), [wrong], 'at two');
+  assert.ok(found({ arrivals: three }).includes(wrong), 'not at three');
+  assert.ok(found({ ...ended, arrivals: [...three, failing(1, 9_000)] }).includes(wrong), 'told after the third');
+  const recovered = [failing(1, 100), failing(1, 200), told(1, 8_000), failing(2, 8_010), told(2, 8_100)];
+  assert.deepEqual(found({ arrivals: recovered }), []);
+  assert.deepEqual(found({ ...ended, arrivals: recovered }), [wrong], 'a 200 begins the count anew');
+  assert.deepEqual(found({ database: withHook({ endedReason: 'answered_401' }), arrivals: [failing(1, 12, 401)] }), []);
+  assert.deepEqual(
+    found({ ...ended, arrivals: [failing(1, 100), failing(1, 120), failing(1, 8_000)] }),
+    [wrong],
+    'wait',
+  );
+  const burst = [failing(1, 100), told(2, 100.5, { answer: 500, answeredAt: 130 }), told(1, 200), told(2, 202)];
+  assert.deepEqual(found({ arrivals: burst }), [], 'what was in flight at a failure is the same failure');
+});
+
+test('what our own crash cut off is no failure', () => {
+  const cut = told(1, 12, { answer: undefined, answeredAt: 40 });
+  const change = { arrivals: [cut, told(1, 50), told(2, 52)], crashes: [crash(20, ['1', '2'])] };
+  assert.deepEqual(found(change), []);
+  const counted = { ...change, crashes: [crash(20, ['1', '2'], 1)] };
+  assert.deepEqual(found(counted), ['removed, or not, against the count'], 'it was counted');
+});
