@@ -1,7 +1,9 @@
+import type { IncomingMessage, RequestListener } from 'node:http';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Caller } from './access.ts';
 import type { Denied } from './audit/denials.ts';
 import type { Clock } from './clock.ts';
+import { Admission } from './http/admission.ts';
 import { answerProblem, problemOf } from './http/answers.ts';
 import { credentialsIn } from './http/auth.ts';
 import { ambiguityOf, answerBroken, endWith } from './http/broken.ts';
@@ -14,6 +16,7 @@ import { mount } from './http/mount.ts';
 import { mountOpen, type OpenRoute } from './http/open.ts';
 import { parseQuery } from './http/query.ts';
 import type { SessionCookie } from './http/session-cookie.ts';
+import { Shedding } from './http/shedding.ts';
 import { mountSubscribed, type SubscribedRow } from './http/subscribed.ts';
 import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
@@ -157,7 +160,6 @@ export async function createApp(ports: AppPorts): Promise<App> {
       throw new Problem('malformed_request', { detail: ambiguity });
     }
     if ((request.raw.url ?? '').length > LONGEST_URL) throw new Problem('uri_too_long');
-    if (underWay.count > ports.maxRequests && !isProbe(request)) throw new Problem('overloaded');
   });
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? '(none)';
@@ -184,6 +186,17 @@ export async function createApp(ports: AppPorts): Promise<App> {
   if (ports.open !== undefined) mountOpen(app, ports.open.rows, ports.open.door, { ...ports, ...ports.open });
   for (const row of ports.subscribed ?? []) mountSubscribed(app, row, ports);
   await app.ready();
+  // Before the framework: whoever is shed costs next to nothing.
+  const [begin] = app.server.listeners('request') as RequestListener[];
+  if (begin === undefined) throw new Error('the framework takes no requests');
+  const shedding = new Shedding({ log, clock: ports.clock, baseUrl, onShed: () => ports.metrics.shed.inc() });
+  const admission = new Admission({
+    clock: ports.clock,
+    begin,
+    mayEnter: (request, waiting) => underWay.count + waiting < ports.maxRequests || isProbe(request),
+    shed: shedding.shed,
+  });
+  app.server.removeListener('request', begin).on('request', admission.enter);
   return {
     server: app,
     drain: () => {
@@ -212,6 +225,6 @@ function whoIs({ accountId, userId, keyId, sessionId }: Caller): Record<string, 
   return { account_id: accountId, user_id: userId, ...by };
 }
 
-function isProbe(request: FastifyRequest): boolean {
-  return ['/healthz', '/readyz', '/metrics'].includes(request.url);
+function isProbe({ url }: IncomingMessage): boolean {
+  return url === '/healthz' || url === '/readyz' || url === '/metrics';
 }

@@ -67,6 +67,17 @@ export function createMetrics(ports: {
     labelNames: ['verdict'],
     registers,
   });
+  const shed = new Counter({
+    name: 'carillon_requests_shed_total',
+    help: 'Requests that were answered 503 before anything was done for them, since as many as may be were under way.',
+    registers,
+  });
+  const limited = new Counter({
+    name: 'carillon_limited_total',
+    help: 'Calls that a limit of the operator refused, by limit.',
+    labelNames: ['limit'],
+    registers,
+  });
   const groups = new Histogram({
     name: 'carillon_group_commit_writes',
     help: 'How many writes one commit carried.',
@@ -183,5 +194,5 @@ export function createMetrics(ports: {
       return this.set(nodes);
     },
   });
-  return { registry, observeRequest, attempts, verdicts, lateness, mails };
+  return { registry, observeRequest, attempts, verdicts, lateness, mails, shed, limited };
 }

@@ -17,6 +17,8 @@ export type Mutation = {
   /** What stands there, and what is put in its place. Each must stand there exactly once. */
   readonly changes: readonly (readonly [from: string, to: string])[];
   readonly caughtBy: Catcher;
+  /** One of the planted bugs: the proof that has to catch it as well, and at which count. See `proof/planted.ts`. */
+  readonly planted?: { readonly proof: string; readonly count: number };
 };
 
 export const mutations: readonly Mutation[] = [
@@ -37,6 +39,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/notified.test.ts',
       name: 'C17 C18 a target that fails three times in a row is removed, at its third failure exactly',
     },
+    planted: { proof: 'simulation', count: 20 },
   })),
   {
     says: 'the failures are not reset by a 200',
@@ -46,6 +49,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/waiting.test.ts',
       name: 'C17 C18 a 200 starts the count anew: two failures, a 200, two failures, a 200, and so on, end nothing',
     },
+    planted: { proof: 'simulation', count: 50 },
   },
   {
     says: 'what is read is not narrowed to the account',
@@ -57,6 +61,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/http/ids.test.ts',
       name: 'C3 what another account has cannot be named: in a path, in a body or in a filter',
     },
+    planted: { proof: 'tenants', count: 1 },
   },
   {
     says: 'what is owed is written after the transaction',
@@ -71,6 +76,67 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/rolled-back.test.ts',
       name: 'C14 C16 a fact is an occurrence at the next position, owed to the live hooks of its user and kind',
     },
+    planted: { proof: 'simulation', count: 20 },
+  },
+  {
+    says: 'a write is answered before its commit',
+    file: 'src/store/group-commit.ts',
+    changes: [
+      [
+        "      this.#connection.exec('commit');",
+        "      for (const one of done) if ('value' in one) one.waiting.resolve(one.value);\n      await new Promise<void>((resolve) => setImmediate(resolve));\n      this.#connection.exec('commit');",
+      ],
+    ],
+    caughtBy: {
+      file: 'src/store/group-commit.test.ts',
+      name: 'C13 C20 the news of a commit are heard before its writes are answered, and after it is durable',
+    },
+    planted: { proof: 'simulation', count: 20 },
+  },
+  {
+    says: 'a commit is not flushed to the disk',
+    file: 'src/store/sqlite.ts',
+    changes: [['pragma synchronous = full', 'pragma synchronous = normal']],
+    caughtBy: {
+      file: 'src/store/group-commit.test.ts',
+      name: 'C20 what has resolved is on the disk: WAL with synchronous=FULL, seen by any other connection',
+    },
+    planted: { proof: 'power', count: 10 },
+  },
+  {
+    says: 'a late answer is not fenced off',
+    file: 'src/delivery/queue.ts',
+    changes: [['current.get(one.hookId) !== one.generation) continue;', '!current.has(one.hookId)) continue;']],
+    caughtBy: {
+      file: 'test/stories/restoring.test.ts',
+      name: 'C13 X1 an answer from before the end changes nothing of the hook that was restored since',
+    },
+    planted: { proof: 'simulation', count: 100 },
+  },
+  {
+    says: 'an attempt counts as a failure until it is known that it was none, and so after a crash',
+    file: 'src/delivery/engine.ts',
+    changes: [
+      [
+        '    const flight = lane.begin(row, clock.now());\n',
+        "    const flight = lane.begin(row, clock.now());\n    const count = (tx: import('../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', lane.hookId).execute();\n    this.#ports.store.write(count).catch(() => undefined);\n",
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/own-faults.test.ts',
+      name: 'C19 an attempt under way stands nowhere as a failure: whatever ends the service meanwhile counts nothing',
+    },
+    planted: { proof: 'simulation', count: 20 },
+  },
+  {
+    says: 'what went wrong on our side is counted against the target',
+    file: 'src/delivery/policy.ts',
+    changes: [["if (outcome.kind === 'ours') {", "if (outcome.kind === 'ours' && outcome.fault === 'stopped') {"]],
+    caughtBy: {
+      file: 'src/delivery/policy.test.ts',
+      name: 'C19 a fault of ours is no failure, whenever it comes: the attempt is made again',
+    },
+    planted: { proof: 'simulation', count: 20 },
   },
   {
     says: 'a change forgets to record what happened',
@@ -134,6 +200,7 @@ export const mutations: readonly Mutation[] = [
       file: 'src/delivery/guard.test.ts',
       name: 'C11 every spelling of a forbidden address is refused, and by nothing but its address',
     },
+    planted: { proof: 'ssrf', count: 1 },
   },
   {
     says: 'any key opens the account that the domain names',
@@ -172,6 +239,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/unsubscribing.test.ts',
       name: 'C13 what was owed and what happens later does not go out after the 200, however long one waits',
     },
+    planted: { proof: 'deletion', count: 100 },
   },
   {
     says: 'the feed goes on behind a cursor although something behind it is not kept any more',
@@ -279,12 +347,21 @@ export function copySource(): Copy {
 export type Run = { readonly red: readonly string[]; readonly output: string };
 
 /** Applies a mutation to a copy, runs its catcher, and takes it back. Throws if the change no longer fits the source. */
-export async function runMutation({ says, file, changes, caughtBy }: Mutation, { folder }: Copy): Promise<Run> {
+export function runMutation(mutation: Mutation, copy: Copy): Promise<Run> {
+  return withMutation(mutation, copy, () => runTest(mutation.caughtBy, copy.folder));
+}
+
+/** Does something with a copy that has the mistake in it, which is taken out again. Throws as above. */
+export async function withMutation<T>(
+  { says, file, changes }: Mutation,
+  { folder }: Copy,
+  work: () => Promise<T>,
+): Promise<T> {
   const path = join(folder, file);
   const whole = readFileSync(path, 'utf8');
   writeFileSync(path, mutated(whole, changes, `${file}: ${says}`));
   try {
-    return await runTest(caughtBy, folder);
+    return await work();
   } finally {
     writeFileSync(path, whole);
   }

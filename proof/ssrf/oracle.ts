@@ -1,4 +1,4 @@
-import { special4, special6 } from './registry.ts';
+import { special4, special6, stricter } from './registry.ts';
 
 /** An address as its bits. */
 export type Bits = { readonly family: 4 | 6; readonly value: bigint };
@@ -34,40 +34,51 @@ export function block(cidr: string): Block {
   return { family, first: value, last: value | ((1n << (width[family] - BigInt(length))) - 1n) };
 }
 
-const rows = [...special4, ...special6]
-  .map(({ block: cidr, reachable, source }) => ({ ...block(cidr), reachable, source }))
-  // The narrower block is the one that speaks for an address: it is carved out of the wider one.
-  .sort((a, b) => (a.last - a.first < b.last - b.first ? -1 : 1));
+const rows = [
+  ...[...special4, ...special6].map((row) => ({ ...block(row.block), reachable: row.reachable })),
+  ...stricter.map((cidr) => ({ ...block(cidr), reachable: undefined })),
+];
 
-/** Every block that is special, the narrowest first. */
+/** Every block that something is said of. */
 export const specialBlocks: readonly Block[] = rows;
 
-/** What the registries say of an address itself, whatever it may embed. */
+const isIn = (address: Bits, { family, first, last }: Block) =>
+  family === address.family && first <= address.value && address.value <= last;
+
+/** What is said of an address itself. The narrowest block speaks, being carved out of the wider ones; of two alike, the stricter. */
 function registered(address: Bits): boolean {
-  const row = rows.find(
-    ({ family, first, last }) => family === address.family && first <= address.value && address.value <= last,
-  );
-  return row === undefined || row.reachable === true;
+  const speaking = rows.filter((row) => isIn(address, row));
+  const narrowest = speaking.map(({ first, last }) => last - first).sort((a, b) => (a < b ? -1 : 1))[0];
+  return speaking.every((row) => row.last - row.first !== narrowest || row.reachable === true);
 }
 
-/** IPv4 that is reached through an IPv6 address: by this machine itself, by a translator, or at the end of a tunnel. */
-function embedded(value: bigint): bigint | undefined {
-  const inner = value & 0xffffffffn;
-  if (value >> 32n === 0xffffn) return inner;
-  if (value >> 32n === 0x64ff9bn << 64n) return inner;
-  // RFC 5214: the interface identifier 0000:5efe or, with the universal bit, 0200:5efe, then the address.
+const low = (value: bigint) => [value & 0xffffffffn];
+
+/** Blocks that are nothing but a way to write IPv4: a packet ends at the IPv4 that is read out of it, and that is judged. */
+const carriers: readonly (readonly [Block, (value: bigint) => readonly bigint[]])[] = [
+  [block('::/96'), low], // RFC 4213, 2893: tunnelled to it
+  [block('::ffff:0:0/96'), low], // RFC 4291: this machine dials it
+  [block('::ffff:0:0:0/96'), low], // RFC 2765: translated into it
+  [block('64:ff9b::/96'), low], // RFC 6052: translated into it
+  [block('2002::/16'), (value) => low(value >> 80n)], // RFC 3056: tunnelled to it
+  // RFC 4380: asked for at the server, sent to the client, whose address is written with every bit turned.
+  [block('2001::/32'), (value) => [...low(value >> 64n), ...low(~value & 0xffffffffn)]],
+];
+
+/** RFC 5214, 6.1: behind `0:5efe` in the lower half, where u and g may be set, stands an IPv4 of the site. */
+function isatap(value: bigint): readonly bigint[] {
   const identifier = (value >> 32n) & 0xffffffffn;
-  return identifier === 0x5efen || identifier === 0x02005efen ? inner : undefined;
+  return (identifier & 0xfcffffffn) === 0x5efen ? low(value) : [];
 }
 
 /**
- * May a target be there? Written from the registries and RFCs alone, in arithmetic on bits: what is compared with the guard, and
- * shares no line and no library with it.
+ * May a target be there? Written from the registries and the RFCs alone, as arithmetic on bits, to be compared with the guard:
+ * no line and no library is shared with it.
  */
 export function reachable(address: Bits): boolean {
   if (address.family === 4) return registered(address);
-  const inner = embedded(address.value);
-  if (inner !== undefined && !reachable({ family: 4, value: inner })) return false;
-  // A mapped address is no address of a packet: the machine sends to the IPv4 inside.
-  return address.value >> 32n === 0xffffn || registered(address);
+  const carrier = carriers.find(([carrying]) => isIn(address, carrying));
+  const carried = [...(carrier?.[1](address.value) ?? []), ...isatap(address.value)];
+  const itself = carrier !== undefined || registered(address);
+  return itself && carried.every((value) => registered({ family: 4, value }));
 }

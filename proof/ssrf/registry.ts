@@ -72,3 +72,24 @@ export const special6: readonly Special[] = [
   { block: 'fec0::/10', reachable: undefined, source: 'RFC 3879: site-local, deprecated' },
   { block: 'ff00::/8', reachable: undefined, source: 'RFC 4291: multicast' },
 ];
+
+/**
+ * Reachable, and yet nobody's own server: our rule is stricter than the registries here, and nowhere else. Anycast answers from
+ * the nearest one, which may be the operator's; identifiers are no places; Azure serves its machine agent at a number of its own.
+ */
+export const stricter: readonly string[] = [
+  '168.63.129.16/32',
+  '192.0.0.9/32',
+  '192.0.0.10/32',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.175.48.0/24',
+  '2001:1::1/128',
+  '2001:1::2/128',
+  '2001:1::3/128',
+  '2001:3::/32',
+  '2001:4:112::/48',
+  '2001:20::/28',
+  '2001:30::/28',
+  '2620:4f:8000::/48',
+];

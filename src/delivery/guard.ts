@@ -82,8 +82,10 @@ const EXPLICIT_ONLY = ranges(
   '192.0.0.192/32', // Oracle's metadata
   'fe80::/10',
   'fd00:ec2::254/128', // Amazon's metadata
+  'fd00:ec2::23/128', // credentials of Amazon's pods
   'fd20:ce::254/128', // Google's metadata
   'fd00:42::42/128', // Scaleway's metadata
+  'fd00:a9fe:a9fe::1/128', // Akamai's metadata
   '0.0.0.0/8',
   '224.0.0.0/4',
   '240.0.0.0/4',

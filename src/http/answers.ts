@@ -3,7 +3,7 @@ import { Problem, type ProblemCode, problems } from '../problems.ts';
 import { KEY_CHALLENGE } from './door.ts';
 
 /** How many seconds a caller that was shed is asked to wait. */
-const RETRY_AFTER_S = 1;
+export const RETRY_AFTER_S = 1;
 
 /** A problem as RFC 9457 `application/problem+json` (C6). */
 export function problemBody(problem: Problem, baseUrl: string): Record<string, unknown> {

@@ -1,10 +1,27 @@
+import { spellings } from './spellings.ts';
+
 /**
  * Spellings of addresses that no notification may go to, and of public ones that it may. Tests of the guard and of the
  * routes walk through all of them; `names` says what the names in them resolve to.
  */
 
-/** Targets that are refused, by what they say themselves or by where they lead. */
-export const forbiddenTargets: readonly string[] = [
+/** One address of each sort that is worth a disguise: each is a target in every spelling that there is. */
+const disguised = [
+  '127.0.0.1',
+  '10.0.0.1',
+  '172.16.0.1',
+  '192.168.1.1',
+  '169.254.169.254', // metadata of most clouds
+  '169.254.170.23', // credentials of a pod at Amazon
+  '100.100.100.200', // metadata of Alibaba
+  '168.63.129.16', // Azure
+  '192.0.0.192', // metadata of Oracle
+  '0.0.0.0',
+  '224.0.0.1',
+  '255.255.255.255',
+];
+
+const written: readonly string[] = [
   // IPv4 as everybody writes it, each special range at its edges.
   'http://0.0.0.0/',
   'http://0.255.255.255/',
@@ -184,6 +201,81 @@ export const forbiddenTargets: readonly string[] = [
   'http://good4-bad6.example/',
   'http://bad4-good6.example/',
   'http://last-of-many.example/',
+  'http://alias.example/',
+  'http://alias-of-alias.example/',
+  'http://LOCAL6.Example./',
+  'http://xn--lcal-5qa.example/',
+  'http://löcal.example/',
+  'http://ｐｒｉｖａｔｅ.example/',
+  'http://pr%69vate.example:8080/',
+  'http://private。example/',
+  'http://127.0.0.1.nip.example/',
+  'http://shared.example/',
+  'http://broadcast.example/',
+  'http://multicast6.example/',
+  'http://link-local.example/',
+  'http://metadata.example/latest/meta-data/',
+  'http://metadata6.example/latest/meta-data/',
+
+  // Metadata and credentials, cloud by cloud.
+  'http://169.254.169.254/computeMetadata/v1/instance/service-accounts/default/token',
+  'http://169.254.169.254/metadata/instance?api-version=2021-02-01',
+  'http://169.254.169.254/openstack/latest/meta_data.json',
+  'http://169.254.169.254/metadata/v1.json',
+  'http://169.254.169.254/opc/v2/instance/',
+  'http://169.254.169.253/',
+  'http://169.254.170.23/v1/credentials',
+  'http://169.254.42.42/conf?format=json', // Scaleway
+  'http://169.254.0.23/latest/meta-data/', // Tencent
+  'http://169.254.169.250/latest/', // Rancher
+  'http://100.100.100.200/latest/meta-data/ram/security-credentials/',
+  'http://168.63.129.16:32526/vmSettings',
+  'http://[fd00:ec2::23]/v1/credentials',
+  'http://[fd00:ec2::253]/',
+  'http://[fd00:42::42]/conf?format=json',
+  'http://[fd00:a9fe:a9fe::1]/v1/token', // Linode
+  'http://[fe80::a9fe:a9fe]/openstack', // OpenStack
+
+  // What stands around the host does not make it another one.
+  'http://127.0.0.1#@public.example/',
+  'http://127.0.0.1?@public.example/',
+  'http://127.0.0.1\\@public.example/',
+  'http://10.0.0.1/@public.example/',
+  'http://10.0.0.1:80/..//public.example/',
+  'HTTP://169.254.169.254:80/',
+  'https://169.254.169.254:443/',
+  'http://0x7F.0x0.0x0.0x1:8080/',
+  'http://[::FFFF:7F00:0001]:8080/',
+  'https://10.0.0.1:8443/',
+];
+
+/** Targets that are refused, by what they say themselves or by where they lead. */
+export const forbiddenTargets: readonly string[] = [
+  ...new Set([...written, ...disguised.flatMap((ipv4) => spellings(ipv4).map((host) => `http://${host}/`))]),
+];
+
+/** User names and the like, in front of a host that is forbidden: refused at subscribing for that, and by the guard for this. */
+export const smuggledTargets: readonly string[] = [
+  'http://public.example@127.0.0.1/',
+  'http://public.example:80@10.0.0.1/',
+  'http://public.example%2f@169.254.169.254/',
+  'http://public.example%23@127.0.0.1/',
+  'http://8.8.8.8@192.168.1.1/',
+  'http://8.8.8.8:80@[::1]/',
+  'http://:@127.0.0.1/',
+  'http://@127.0.0.1/',
+  'http://public.example@8.8.8.8@127.0.0.1/',
+  'http://public.example:a@localhost/',
+  'http:127.0.0.1/',
+  'http:/127.0.0.1/',
+  'http:///127.0.0.1/',
+  'http:////127.0.0.1/',
+  'http:\\\\127.0.0.1/',
+  'http:/\\127.0.0.1/',
+  'ht\ttp://127.0.0.1/',
+  'http://127.0.\n0.1/',
+  ' http://127.0.0.1/',
+  'http://127.0.0.1/ ',
 ];
 
 /** Targets that are refused for what they are, before anybody asks where they lead. */
@@ -263,6 +355,42 @@ export const publicTargets: readonly string[] = [
   'http://bücher.example/',
   'http://public6.example/',
   'http://both.example/',
+  'http://many.example/',
+  'http://alias-of-public.example/',
+
+  // The neighbours of what is special.
+  'http://1.0.0.0/',
+  'http://169.253.255.255/',
+  'http://169.255.0.0/',
+  'http://168.63.129.15/',
+  'http://168.63.129.17/',
+  'http://192.0.1.0/',
+  'http://192.0.3.0/',
+  'http://192.31.195.255/',
+  'http://192.88.98.255/',
+  'http://192.88.100.0/',
+  'http://192.169.0.0/',
+  'http://198.17.255.255/',
+  'http://198.20.0.0/',
+  'http://198.51.101.0/',
+  'http://203.0.112.255/',
+  'http://203.0.114.0/',
+  'http://[2000::1]/',
+  'http://[2001:db7:ffff:ffff:ffff:ffff:ffff:ffff]/',
+  'http://[2001:db9::]/',
+  'http://[2003::1]/',
+  'http://[2620:4f:7fff::1]/',
+  'http://[2620:4f:8001::1]/',
+  'http://[3ffd:ffff::1]/',
+
+  // Spellings, and what only looks like something else.
+  'http://010.010.010.010/',
+  'http://8.8.2056/',
+  'http://８.８.８.８:8080/',
+  'http://[::FFFF:0808:0808]/',
+  'http://[2606:4700::200:5efe:808:808]/',
+  'http://public.example/@127.0.0.1/',
+  'http://public.example\\@127.0.0.1/',
 ];
 
 /** What the names above resolve to. */
@@ -284,9 +412,28 @@ export const names: Readonly<Record<string, readonly string[]>> = {
   'bad-then-good.example': ['127.0.0.1', '8.8.8.8'],
   'good4-bad6.example': ['8.8.8.8', '::1'],
   'bad4-good6.example': ['192.168.1.1', '2606:4700::1'],
-  'last-of-many.example': [...Array.from({ length: 100 }, (_, index) => `8.8.8.${index}`), '10.0.0.1'],
+  'last-of-many.example': [...Array.from({ length: 60 }, (_, index) => `8.8.8.${index}`), '10.0.0.1'],
   'public.example': ['93.184.216.34'],
   'xn--bcher-kva.example': ['93.184.216.34'],
   'public6.example': ['2606:2800:220:1:248:1893:25c8:1946'],
+  'alias.example': ['10.1.2.3'],
+  'alias-of-alias.example': ['10.1.2.3'],
+  'xn--lcal-5qa.example': ['172.20.0.1'],
+  '127.0.0.1.nip.example': ['127.0.0.1'],
+  'shared.example': ['100.64.0.1'],
+  'broadcast.example': ['255.255.255.255'],
+  'multicast6.example': ['ff02::1'],
+  'link-local.example': ['fe80::1'],
+  'metadata.example': ['169.254.169.254'],
+  'metadata6.example': ['fd00:ec2::254'],
+  'many.example': Array.from({ length: 20 }, (_, index) => `8.8.4.${index}`),
+  'alias-of-public.example': ['93.184.216.34'],
   'both.example': ['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946'],
+};
+
+/** Names that are another name's alias, as name servers have them. */
+export const aliases: Readonly<Record<string, string>> = {
+  'alias.example': 'private.example',
+  'alias-of-alias.example': 'alias.example',
+  'alias-of-public.example': 'public.example',
 };

@@ -62,6 +62,25 @@ for (const { test, testService } of stores) {
     assert.equal(new Set(begun.map((one) => one.deliveryId)).size, 1);
   });
 
+  test('C19 an attempt under way stands nowhere as a failure: whatever ends the service meanwhile counts nothing', async (t) => {
+    const answer = Promise.withResolvers<Outcome>();
+    const begun = Promise.withResolvers<void>();
+    const attempt: Attempt = () => {
+      begun.resolve();
+      return answer.promise;
+    };
+    const carillon = await testService(t, { ports: { attempt } });
+    const owner = await carillon.account('acme.test');
+    await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
+    await owner.carillon.events.create(event);
+    await begun.promise;
+    // Behind whatever the beginning of an attempt could have had written.
+    await owner.carillon.events.create(event);
+    const { failures } = await carillon.store.read.selectFrom('hooks').select('failures').executeTakeFirstOrThrow();
+    answer.resolve(ok);
+    assert.equal(failures, 0);
+  });
+
   test('C19 faults of ours between a target’s failures neither count nor forgive', async (t) => {
     const script = [
       failed('refused'),

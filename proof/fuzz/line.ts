@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** What came back for one request. */
+export type Reply = {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+};
+
+/** Whoever hears nothing for so long has found a request that hangs. */
+const LONGEST_MS = 20_000;
+
+/**
+ * A caller who writes bytes as they are and reads what comes back, one request after another over one connection, and
+ * a new one where that was ended.
+ */
+export class Line {
+  readonly #port: number;
+  readonly #host: string;
+  #socket: Socket | undefined;
+
+  constructor(baseUrl: string) {
+    const { hostname, port } = new URL(baseUrl);
+    [this.#host, this.#port] = [hostname, Number(port)];
+  }
+
+  /** Rejects where nothing comes, or half an answer. */
+  async ask(request: Buffer, method: string): Promise<Reply> {
+    const socket = await this.#connected();
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+    let [come, ended]: [Buffer, boolean] = [Buffer.alloc(0), false];
+    const look = () => {
+      const reply = replyIn(come, method, ended);
+      if (reply !== undefined) resolve(reply);
+      else if (ended) reject(new Error(`the connection ended after ${JSON.stringify(come.toString('latin1'))}`));
+    };
+    const onData = (chunk: Buffer) => {
+      come = Buffer.concat([come, chunk]);
+      look();
+    };
+    const onEnd = () => {
+      ended = true;
+      look();
+    };
+    const timer = setTimeout(() => reject(new Error(`nothing came within ${LONGEST_MS} ms`)), LONGEST_MS);
+    socket.on('data', onData).once('close', onEnd);
+    socket.write(request);
+    try {
+      const reply = await promise;
+      const isOver = ended || reply.headers.get('connection') === 'close' || isStream(reply.headers);
+      if (isOver) this.close();
+      return reply;
+    } catch (error) {
+      this.close();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      socket.off('data', onData).off('close', onEnd);
+    }
+  }
+
+  close(): void {
+    this.#socket?.destroy();
+    this.#socket = undefined;
+  }
+
+  async #connected(): Promise<Socket> {
+    if (this.#socket?.writable) return this.#socket;
+    const socket = connect(this.#port, this.#host).setNoDelay(true);
+    this.#socket = socket;
+    await once(socket, 'connect');
+    // Cut while we still write: what came before counts.
+    socket.on('error', () => undefined);
+    return socket;
+  }
+}
+
+const isStream = (headers: Reply['headers']) => headers.get('content-type')?.startsWith('text/event-stream') === true;
+
+/** The whole answer, if it has come; of a stream, which has no end, its head. */
+function replyIn(bytes: Buffer, method: string, ended: boolean): Reply | undefined {
+  const end = bytes.indexOf('\r\n\r\n');
+  if (end < 0) return undefined;
+  const [first = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n');
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1]);
+  const rest = bytes.subarray(end + 4);
+  if (status === 100) return replyIn(rest, method, ended);
+  const headers = new Map(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  const isBare = method === 'HEAD' || status === 204 || status === 304 || isStream(headers);
+  const body = isBare ? Buffer.alloc(0) : bodyIn(rest, headers);
+  return body === undefined ? undefined : { status, headers, body };
+}
+
+function bodyIn(bytes: Buffer, headers: Reply['headers']): Buffer | undefined {
+  const length = headers.get('content-length');
+  if (length !== undefined) return bytes.length >= Number(length) ? bytes.subarray(0, Number(length)) : undefined;
+  return headers.get('transfer-encoding') === 'chunked' ? chunksIn(bytes) : undefined;
+}
+
+function chunksIn(bytes: Buffer): Buffer | undefined {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const end = bytes.indexOf('\r\n', at);
+    if (end < 0) return undefined;
+    const size = Number.parseInt(bytes.subarray(at, end).toString('latin1'), 16);
+    if (size === 0) return Buffer.concat(chunks);
+    if (bytes.length < end + 2 + size + 2) return undefined;
+    chunks.push(bytes.subarray(end + 2, end + 2 + size));
+    at = end + 2 + size + 2;
+  }
+}

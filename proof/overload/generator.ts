@@ -1,0 +1,166 @@
+import { connect, type Socket } from 'node:net';
+
+/** What is asked, how fast, and for how long. */
+export type Order = {
+  readonly origin: string;
+  /** Whole requests, written out; one after the other. */
+  readonly requests: readonly string[];
+  /** How many a second, whatever the answers are; undefined: each connection asks again once it is answered. */
+  readonly rate?: number;
+  readonly forMs: number;
+  /** The most connections. */
+  readonly connections: number;
+};
+
+/** What came of it. */
+export type Answered = {
+  readonly byStatus: Readonly<Record<string, number>>;
+  /** 503 and 429 that did not say when to come again. */
+  readonly withoutRetryAfter: number;
+  /** Where what was made is: the `Location` of each 201. */
+  readonly made: readonly string[];
+  /** Requests that had no answer: connections that were refused, or broke. */
+  readonly unanswered: number;
+  /** Requests that were due while every connection waited for an answer: not even sent. */
+  readonly unsent: number;
+  /** Of answers 2xx, in milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** 2xx a second. */
+  readonly perSecond: number;
+};
+
+/** How often it looks which requests are due. */
+const TICK_MS = 2;
+
+/** How long the last answers are waited for. */
+const LAST_MS = 5_000;
+
+/** One connection that asks one thing at a time. Raw, since whatever asks must not be slower than what answers. */
+class Line {
+  readonly #open: () => Socket;
+  readonly #onAnswer: (status: number, head: string, ms: number) => void;
+  readonly #onLost: (wasAsked: boolean) => void;
+  #socket: Socket | undefined;
+  #askedAt: number | undefined;
+  #text = '';
+
+  constructor(open: () => Socket, on: { answer: Line['#onAnswer']; lost: Line['#onLost'] }) {
+    this.#open = open;
+    this.#onAnswer = on.answer;
+    this.#onLost = on.lost;
+  }
+
+  ask(request: string): void {
+    this.#askedAt = performance.now();
+    this.#socket ??= this.#dial();
+    this.#socket.write(request);
+  }
+
+  end(): void {
+    this.#socket?.destroy();
+  }
+
+  #dial(): Socket {
+    const socket = this.#open().setNoDelay(true);
+    const lost = () => {
+      if (this.#socket !== socket) return;
+      this.#socket = undefined;
+      this.#text = '';
+      const wasAsked = this.#askedAt !== undefined;
+      this.#askedAt = undefined;
+      this.#onLost(wasAsked);
+    };
+    socket.setEncoding('latin1').on('data', (text: string) => this.#read(text));
+    socket.on('error', lost).on('close', lost);
+    return socket;
+  }
+
+  #read(text: string): void {
+    this.#text += text;
+    const end = this.#text.indexOf('\r\n\r\n');
+    if (end < 0 || this.#askedAt === undefined) return;
+    const head = this.#text.slice(0, end);
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
+    if (this.#text.length < end + 4 + length) return;
+    this.#text = '';
+    const ms = performance.now() - this.#askedAt;
+    this.#askedAt = undefined;
+    this.#onAnswer(Number(head.slice(9, 12)), head, ms);
+  }
+}
+
+/** Asks as it is told, and counts. */
+export async function generate({ origin, requests, rate, forMs, connections }: Order): Promise<Answered> {
+  const { hostname, port } = new URL(origin);
+  const byStatus: Record<string, number> = {};
+  const made: string[] = [];
+  const times: number[] = [];
+  let withoutRetryAfter = 0;
+  let unanswered = 0;
+  let unsent = 0;
+  let asked = 0;
+  const lines: Line[] = [];
+  const idle: Line[] = [];
+  const begun = performance.now();
+  const isOver = () => performance.now() - begun >= forMs;
+  const next = () => requests[asked++ % requests.length] ?? '';
+  const free = (line: Line) => {
+    if (rate === undefined && !isOver()) line.ask(next());
+    else idle.push(line);
+  };
+  const add = () => {
+    const line: Line = new Line(() => connect(Number(port), hostname), {
+      answer(status, head, ms) {
+        byStatus[status] = (byStatus[status] ?? 0) + 1;
+        if ((status === 503 || status === 429) && !/\r\nretry-after: \d/i.test(head)) withoutRetryAfter += 1;
+        if (status < 300) times.push(ms);
+        if (status === 201) made.push(/\r\nlocation: (\S+)/i.exec(head)?.[1] ?? '');
+        free(line);
+      },
+      lost(wasAsked) {
+        if (!wasAsked) return;
+        unanswered += 1;
+        free(line);
+      },
+    });
+    lines.push(line);
+    return line;
+  };
+  if (rate === undefined) for (let count = 0; count < connections; count += 1) free(add());
+  let due = 0;
+  while (!isOver()) {
+    await new Promise<void>((resolve) => setTimeout(resolve, TICK_MS));
+    if (rate === undefined) continue;
+    for (const upTo = ((performance.now() - begun) / 1_000) * rate; due < upTo; due += 1) {
+      const line = idle.pop() ?? (lines.length < connections ? add() : undefined);
+      if (line === undefined) unsent += 1;
+      else line.ask(next());
+    }
+  }
+  const seconds = (performance.now() - begun) / 1_000;
+  const good = times.length;
+  for (const giveUpAt = performance.now() + LAST_MS; idle.length < lines.length && performance.now() < giveUpAt; ) {
+    await new Promise<void>((resolve) => setTimeout(resolve, TICK_MS));
+  }
+  unanswered += lines.length - idle.length;
+  for (const line of lines) line.end();
+  times.sort((a, b) => a - b);
+  const at = (share: number) => Math.round((times[Math.floor(times.length * share)] ?? 0) * 10) / 10;
+  return {
+    byStatus,
+    withoutRetryAfter,
+    made,
+    unanswered,
+    unsent,
+    p50: at(0.5),
+    p99: at(0.99),
+    perSecond: Math.round(good / seconds),
+  };
+}
+
+if (import.meta.main) {
+  process.once('message', (order: Order) => {
+    void generate(order).then((answered) => process.send?.(answered, () => process.disconnect()));
+  });
+}

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type Copy, copySource, mutations, withMutation } from '../test/mutations.ts';
+import type { Figure, Proof, Run } from './proof.ts';
+
+/** The mistakes that a proof has to catch, beside the test that does. */
+const planted = mutations.filter((mutation) => mutation.planted !== undefined);
+
+/** Mistakes on purpose: a proof that overlooks one shows nothing. */
+export const plantedBugs: Proof = {
+  id: 'R4b',
+  name: 'planted',
+  title: 'mistakes put into a copy of the source are caught by the proof that is meant for them',
+  promise: 'every one is caught, and the same proof of the source as it is holds',
+  unit: 'planted bugs',
+  quick: undefined,
+  long: planted.length,
+  prove,
+};
+
+async function prove({ count, seed, say }: Run): Promise<Figure> {
+  const copy = copySource();
+  const counts: Record<string, number | string> = { planted: 0, caught: 0 };
+  const broken: string[] = [];
+  const sound = new Set<string>();
+  try {
+    for (const mutation of planted.slice(0, count)) {
+      const { says, planted: { proof, count: times } = { proof: '', count: 0 } } = mutation;
+      const again = [proof, '--count', String(times), '--seed', String(seed)];
+      if (!sound.has(proof)) {
+        const { faults, output } = await runProof(copy, again);
+        if (faults.length > 0 || !output.includes('  holds')) broken.push(`${proof} does not hold without: ${output}`);
+        sound.add(proof);
+      }
+      const { faults, output } = await withMutation(mutation, copy, () => runProof(copy, again));
+      counts.planted = Number(counts.planted) + 1;
+      if (faults.length === 0) broken.push(`${says}: not caught by ${again.join(' ')}: ${output.slice(-2_000)}`);
+      else counts.caught = Number(counts.caught) + 1;
+      counts[says] = faults[0] === undefined ? 'not caught' : `${proof}: ${shortened(faults[0])}`;
+      say(`${says}: ${counts[says]}`);
+    }
+  } finally {
+    copy.remove();
+  }
+  return { counts, broken };
+}
+
+/** Runs a proof of a copy; answers what it says does not hold. */
+async function runProof({ folder }: Copy, args: readonly string[]): Promise<{ faults: string[]; output: string }> {
+  const child = spawn(process.execPath, [join(folder, 'proof/run.ts'), ...args], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const faults = [...output.matchAll(/^ *BROKEN: (.*)$/gm)].map(([, fault = '']) => fault);
+  return { faults, output: output + errors };
+}
+
+const shortened = (line: string): string => (line.length > 120 ? `${line.slice(0, 119)}…` : line);

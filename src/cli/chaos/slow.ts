@@ -1,0 +1,115 @@
+import { type Behaviour, head, OK, rows } from './behaviour.ts';
+
+const SLOW_BODY = head('200 OK', 'Content-Length: 1000000');
+
+/** Silence, and what comes drop by drop. */
+export const slow: readonly Behaviour[] = rows({
+  hang: {
+    says: 'Reads the request and never answers.',
+    sees: 'timeout',
+    act: (visit) => visit.left,
+  },
+  'hang-unread': {
+    says: 'Accepts the connection, reads nothing and says nothing.',
+    sees: 'timeout',
+    at: 'connected',
+    // Whoever is still there then has no deadline; and whoever has gone is noticed by reading alone.
+    act: (visit) => visit.wait(4 * visit.deadlineMs),
+  },
+  'slow-in-time': {
+    says: 'Answers 200 when three quarters of the deadline are over.',
+    sees: 200,
+    async act(visit) {
+      await visit.wait(visit.deadlineMs * 0.75);
+      visit.end(OK);
+    },
+  },
+  'slow-too-late': {
+    says: 'Answers 200 when the deadline has been over for a quarter of it.',
+    sees: 'timeout',
+    async act(visit) {
+      await visit.wait(visit.deadlineMs * 1.25);
+      visit.end(OK);
+    },
+  },
+  'slow-401': {
+    says: 'Answers 401 when half of the deadline is over.',
+    sees: 401,
+    async act(visit) {
+      await visit.wait(visit.deadlineMs / 2);
+      visit.end(head('401 Unauthorized', 'Content-Length: 0'));
+    },
+  },
+  'drip-in-time': {
+    says: 'Answers 200 in single bytes, all of them within half of the deadline.',
+    sees: 200,
+    async act(visit) {
+      await visit.drip(OK, visit.deadlineMs / 2);
+      visit.end();
+    },
+  },
+  'drip-head': {
+    says: 'Answers 200, one byte of the head at the pace of `--pace`, without end.',
+    sees: 'timeout',
+    async act(visit) {
+      visit.write('HTTP/1.1 200 OK\r\nX-Slow: ');
+      await visit.drip('a'.repeat(1_000_000));
+    },
+  },
+  'drip-status': {
+    says: 'Answers one byte of the status line at the pace of `--pace`.',
+    sees: 'timeout',
+    act: (visit) => visit.drip(`HTTP/1.1 200 ${'O'.repeat(1_000_000)}`, undefined),
+  },
+  'drip-body': {
+    says: 'Answers 200 at once, and its body one byte at the pace of `--pace`.',
+    sees: 200,
+    async act(visit) {
+      visit.write(SLOW_BODY);
+      await visit.drip('a'.repeat(1_000_000));
+    },
+  },
+  'drip-chunks': {
+    says: 'Answers 200 at once, and its body in chunks of one byte at the pace of `--pace`.',
+    sees: 200,
+    async act(visit) {
+      visit.write(head('200 OK', 'Transfer-Encoding: chunked'));
+      while (!visit.isGone) {
+        visit.write('1\r\na\r\n');
+        await visit.wait(visit.paceMs);
+      }
+    },
+  },
+  'stall-status-line': {
+    says: 'Says `HTTP/1.1 2` and nothing more.',
+    sees: 'timeout',
+    act: async (visit) => {
+      visit.write('HTTP/1.1 2');
+      await visit.left;
+    },
+  },
+  'stall-head': {
+    says: 'Says a status line and half of a header, and nothing more.',
+    sees: 'timeout',
+    act: async (visit) => {
+      visit.write('HTTP/1.1 200 OK\r\nContent-Le');
+      await visit.left;
+    },
+  },
+  'stall-head-end': {
+    says: 'Says a whole head but for the line end that ends it.',
+    sees: 'timeout',
+    act: async (visit) => {
+      visit.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n');
+      await visit.left;
+    },
+  },
+  'stall-body': {
+    says: 'Answers 200 and half of its body, and nothing more.',
+    sees: 200,
+    act: async (visit) => {
+      visit.write(`${head('200 OK', 'Content-Length: 10')}12345`);
+      await visit.left;
+    },
+  },
+});

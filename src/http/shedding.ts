@@ -1,0 +1,48 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../clock.ts';
+import type { Log } from '../log.ts';
+import { Problem } from '../problems.ts';
+import { problemBody, RETRY_AFTER_S } from './answers.ts';
+
+/** How often it is said in the log, while it goes on. */
+const SAY_EVERY_MS = 1_000;
+
+/** Answers 503 to whoever there is no room for, with no more than it takes: one answer for all, one log line a second. */
+export class Shedding {
+  readonly #ports: { log: Log; clock: Clock; baseUrl: () => string; onShed: () => void };
+  #unsaid = 0;
+  #body = '';
+  #bodyFor = '';
+
+  constructor(ports: { log: Log; clock: Clock; baseUrl: () => string; onShed: () => void }) {
+    this.#ports = ports;
+  }
+
+  readonly shed = (_request: IncomingMessage, response: ServerResponse): void => {
+    const body = this.#answer();
+    response.writeHead(503, {
+      'content-type': 'application/problem+json',
+      'content-length': body.length,
+      'retry-after': RETRY_AFTER_S,
+    });
+    response.end(body);
+    this.#ports.onShed();
+    if (this.#unsaid === 0) this.#ports.clock.after(SAY_EVERY_MS, () => this.#say());
+    this.#unsaid += 1;
+  };
+
+  #answer(): string {
+    const baseUrl = this.#ports.baseUrl();
+    // Known once the service listens.
+    if (this.#bodyFor !== baseUrl || this.#body === '') {
+      this.#bodyFor = baseUrl;
+      this.#body = JSON.stringify(problemBody(new Problem('overloaded'), baseUrl));
+    }
+    return this.#body;
+  }
+
+  #say(): void {
+    this.#ports.log.warn({ event: 'requests.shed', count: this.#unsaid });
+    this.#unsaid = 0;
+  }
+}

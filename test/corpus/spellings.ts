@@ -1,0 +1,53 @@
+/** What an address is written as in a URL: the forms of WHATWG's host parser, Unicode's digits, and IPv6 that carries it. */
+export function spellings(ipv4: string): readonly string[] {
+  const bytes = ipv4.split('.').map(Number);
+  const [a = 0, b = 0, c = 0, d = 0] = bytes;
+  const number = ((a * 256 + b) * 256 + c) * 256 + d;
+  const hex = number.toString(16).padStart(8, '0');
+  const words = `${hex.slice(0, 4)}:${hex.slice(4)}`;
+  const flipped = (0xffffffff - number).toString(16).padStart(8, '0');
+  const octal = (byte: number) => `0${byte.toString(8)}`;
+  const inDigits = (zero: number) => ipv4.replace(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)));
+  return [
+    ipv4,
+    `${ipv4}.`,
+    String(number),
+    `${number}.`,
+    `0x${hex}`,
+    `0X${hex.toUpperCase()}`,
+    `0${number.toString(8)}`,
+    bytes.map(octal).join('.'),
+    bytes.map((byte) => `000${octal(byte)}`).join('.'),
+    bytes.map((byte) => `0x${byte.toString(16)}`).join('.'),
+    `0x${a.toString(16)}.${octal(b)}.${c}.${d}`,
+    `${a}.${b}.${c * 256 + d}`,
+    `${a}.${(b * 256 + c) * 256 + d}`,
+    `0x${a.toString(16)}.0x${((b * 256 + c) * 256 + d).toString(16)}`,
+    inDigits(0xff10), // fullwidth
+    inDigits(0x1d7ce), // mathematical bold
+    inDigits(0x1d7d8), // mathematical double-struck
+    ipv4.replaceAll('.', '。'),
+    ipv4.replaceAll('.', '．'),
+    ipv4.replaceAll('.', '｡'),
+    ipv4.replaceAll('.', '%2E'),
+    ipv4.replace(/\d/g, (digit) => `%3${digit}`),
+    ipv4.replace('.', '\u00ad.'), // a soft hyphen, which names lose
+    ipv4.replace('.', '\u200b.'), // a space of no width, too
+    `[::ffff:${ipv4}]`,
+    `[::FFFF:${words.toUpperCase()}]`,
+    `[0000:0000:0000:0000:0000:ffff:${words}]`,
+    `[0:0:0:0:0:FFFF:${ipv4}]`,
+    `[::${ipv4}]`,
+    `[::ffff:0:${ipv4}]`,
+    `[64:ff9b::${ipv4}]`,
+    `[64:FF9B:0:0:0:0:${words}]`,
+    `[64:ff9b:1::${ipv4}]`,
+    `[2002:${words}::]`,
+    `[2002:${words}:1::abcd]`,
+    `[2001:0:${words}::f7f7:f7f7]`, // a Teredo server
+    `[2001:0:808:808:8000:63bf:${flipped.slice(0, 4)}:${flipped.slice(4)}]`, // a Teredo client
+    `[2606:4700::5efe:${ipv4}]`,
+    `[2a00:1450:4001:81b:200:5efe:${words}]`,
+    `[fe80::5efe:${ipv4}]`,
+  ];
+}
