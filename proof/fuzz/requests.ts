@@ -49,10 +49,11 @@ export function asked(operation: Operation, caller: Caller, known: Known, chance
     if (value !== undefined) query.push([name, encodeURIComponent(String(value))]);
   }
   const fields = fieldsOf(operation, known, chance);
+  const ids = operation.ids.map((name) => known.one(name, chance) ?? NOBODYS);
   return {
     operation,
     method: operation.method,
-    ids: operation.ids.map((name) => known.one(name, chance) ?? NOBODYS),
+    ids,
     behind: '',
     query,
     headers: [
@@ -62,7 +63,7 @@ export function asked(operation: Operation, caller: Caller, known: Known, chance
     ],
     fields,
     raw: undefined,
-    faults: [],
+    faults: ids.includes(NOBODYS) ? ["nobody's id"] : [],
   };
 }
 

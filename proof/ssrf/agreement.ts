@@ -21,7 +21,11 @@ async function judged(target: string, address: string): Promise<boolean> {
 }
 
 /** Compares judges with the oracle: at the edges of every block, in every embedding of them, and anywhere. */
-export async function agree(judges: Readonly<Record<string, Judge>>, chance: SeededChance, many: number): Promise<Figure> {
+export async function agree(
+  judges: Readonly<Record<string, Judge>>,
+  chance: SeededChance,
+  many: number,
+): Promise<Figure> {
   const broken: string[] = [];
   let compared = 0;
   const addresses = [...edges(), ...anywhere(chance, many)];
@@ -46,7 +50,8 @@ export async function keepsEmbeddingLaw(judge: Judge, seed: number, many: number
     const written = spelled({ family: 6, value: embedding.write(ipv4, chaff) });
     const inside = spelled({ family: 4, value: ipv4 });
     const expected = embedding.allowed === 'as its IPv4' && (await judge(inside));
-    if ((await judge(written)) !== expected) throw new Error(`${embedding.name}: ${written} is not judged as ${inside}`);
+    if ((await judge(written)) !== expected)
+      throw new Error(`${embedding.name}: ${written} is not judged as ${inside}`);
   });
   const { failed, errorInstance, numRuns } = await fc.check(law, { seed, numRuns: many });
   return {

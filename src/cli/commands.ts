@@ -48,6 +48,11 @@ const INTEGRATORS: readonly Row[] = [
     says: 'make something happen that hooks are told of',
     load: async () => (await import('./trigger.ts')).addTrigger,
   },
+  {
+    name: 'chaos-receiver',
+    says: 'a receiver that misbehaves as it is told, to try senders with',
+    load: async () => (await import('./chaos-receiver.ts')).addChaosReceiver,
+  },
   noun('events', 'calendar events'),
   noun('clients', 'clients'),
   noun('projects', 'projects'),

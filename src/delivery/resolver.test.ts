@@ -1,89 +1,39 @@
 import assert from 'node:assert/strict';
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import {
+  NO_DATA,
+  NO_SUCH_NAME,
+  OK,
+  REFUSED,
+  type Reply,
+  SERVER_FAILURE,
+  startNameServer,
+} from '../../test/harness/nameserver.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { createResolver } from './resolver.ts';
 
-const A = 1;
-const AAAA = 28;
-
-/** What the name server says to a question; `silence` never answers. */
-type Reply = { rcode: number; addresses?: Buffer[] } | 'silence';
-
-const OK = (...addresses: Buffer[]): Reply => ({ rcode: 0, addresses });
-const NO_DATA: Reply = { rcode: 0 };
-const SERVER_FAILURE: Reply = { rcode: 2 };
-const NO_SUCH_NAME: Reply = { rcode: 3 };
-const REFUSED: Reply = { rcode: 5 };
-
-type Question = { name: string; type: number };
-
-/** A name server on loopback. */
-async function nameServer(t: TestContext, { a, aaaa }: { a: Reply; aaaa: Reply }, clock = systemClock) {
-  return answeringServer(t, async ({ type }) => (type === A ? a : aaaa), clock);
+/** A resolver, and what it asks of a name server on loopback that says one thing of each family. */
+async function nameServer(t: TestContext, { a, aaaa }: { a: Reply; aaaa: Reply }, clock?: Clock) {
+  const { asked, resolver } = await startNameServer(t, ({ family }) => (family === 'A' ? a : aaaa));
+  return { asked, resolve: resolver(clock) };
 }
 
-async function answeringServer(t: TestContext, replyTo: (question: Question) => Promise<Reply>, clock = systemClock) {
-  const asked: Question[] = [];
-  const socket: Socket = createSocket('udp4');
-  socket.on('message', async (query, peer) => {
-    const question = readQuestion(query);
-    asked.push({ name: question.name, type: question.type });
-    const reply = await replyTo(question);
-    if (reply !== 'silence') socket.send(answer(query, question.end, question.type, reply), peer.port, peer.address);
-  });
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  t.after(() => socket.close());
-  const { port } = socket.address();
-  const resolve = createResolver({ servers: [`127.0.0.1:${port}`], hostsFile: '/nonexistent', clock });
-  return { asked, resolve };
-}
-
-function readQuestion(query: Buffer) {
-  const labels: string[] = [];
-  let at = 12;
-  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
-    labels.push(query.toString('latin1', at + 1, at + 1 + length));
-    at += 1 + length;
-  }
-  return { name: labels.join('.'), type: query.readUInt16BE(at + 1), end: at + 5 };
-}
-
-function answer(query: Buffer, end: number, type: number, reply: { rcode: number; addresses?: Buffer[] }): Buffer {
-  const addresses = reply.addresses ?? [];
-  const header = Buffer.from(query.subarray(0, 12));
-  header.writeUInt16BE(0x8180 | reply.rcode, 2);
-  header.writeUInt16BE(addresses.length, 6);
-  header.writeUInt16BE(0, 8);
-  header.writeUInt16BE(0, 10);
-  const records = addresses.map((address) => {
-    const record = Buffer.alloc(12);
-    record.writeUInt16BE(0xc00c, 0);
-    record.writeUInt16BE(type, 2);
-    record.writeUInt16BE(1, 4);
-    record.writeUInt32BE(60, 6);
-    record.writeUInt16BE(address.length, 10);
-    return Buffer.concat([record, address]);
-  });
-  return Buffer.concat([header, query.subarray(12, end), ...records]);
-}
-
-const V4 = Buffer.from([93, 184, 216, 34]);
-const V6 = Buffer.from('26062800022000010248189325c81946', 'hex');
+const V4 = '93.184.216.34';
+const V6 = '2606:2800:220:1:248:1893:25c8:1946';
 
 test('a name has the addresses of both families, IPv4 first', async (t) => {
   const { resolve, asked } = await nameServer(t, { a: OK(V4), aaaa: OK(V6) });
   assert.deepEqual(await resolve('Target.Example.', 2_000), {
     addresses: ['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946'],
   });
-  assert.deepEqual(asked.map(({ name, type }) => `${name} ${type}`).sort(), [
-    `target.example ${A}`,
-    `target.example ${AAAA}`,
+  assert.deepEqual(asked.map(({ name, family }) => `${name} ${family}`).sort(), [
+    'target.example A',
+    'target.example AAAA',
   ]);
 });
 
@@ -91,7 +41,7 @@ test('each lookup asks anew: nothing is cached', async (t) => {
   const { resolve, asked } = await nameServer(t, { a: OK(V4), aaaa: NO_DATA });
   await resolve('target.example', 2_000);
   await resolve('target.example', 2_000);
-  assert.equal(asked.filter(({ type }) => type === A).length, 2);
+  assert.equal(asked.filter(({ family }) => family === 'A').length, 2);
 });
 
 test('one family is enough, whatever becomes of the other', async (t) => {
@@ -143,11 +93,12 @@ test('C19 a port where no resolver listens is a silent resolver', async () => {
 
 test('C22 giving up on one name cuts no other', async (t) => {
   const first = Promise.withResolvers<void>();
-  const { resolve } = await answeringServer(t, async ({ name, type }) => {
+  const { resolver } = await startNameServer(t, async ({ name }) => {
     if (name === 'one.example') return 'silence';
     await first.promise;
-    return type === A ? OK(V4) : NO_DATA;
+    return OK(V4);
   });
+  const resolve = resolver();
   const second = resolve('two.example', 5_000);
   assert.deepEqual(await resolve('one.example', 50), { failure: 'resolver_silent' });
   first.resolve();

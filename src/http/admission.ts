@@ -23,8 +23,8 @@ export type AdmissionPorts = {
  */
 export class Admission {
   readonly #ports: AdmissionPorts;
-  #waiting: [IncomingMessage, ServerResponse][] = [];
-  #turnEndsAt = 0;
+  readonly #waiting: [IncomingMessage, ServerResponse][] = [];
+  #turnEndsAt: number | undefined;
   #isBeginning = false;
 
   constructor(ports: AdmissionPorts) {
@@ -36,29 +36,28 @@ export class Admission {
     this.#waiting.push([request, response]);
     if (this.#isBeginning) return;
     this.#isBeginning = true;
-    this.#turn();
+    this.#goOn();
   };
 
-  readonly #turn = (): void => {
-    this.#turnEndsAt = this.#ports.clock.monotonic() + TURN_MS;
-    this.#step();
-  };
-
-  readonly #step = (): void => {
-    const [next] = this.#waiting.splice(0, 1);
-    if (next === undefined) {
-      this.#isBeginning = false;
-      return;
+  readonly #goOn = (): void => {
+    const now = this.#ports.clock.monotonic();
+    if (this.#turnEndsAt === undefined) {
+      this.#turnEndsAt = now + TURN_MS;
+      setImmediate(this.#endTurn);
     }
-    const [, response] = next;
+    const next = now < this.#turnEndsAt ? this.#waiting.shift() : undefined;
+    this.#isBeginning = next !== undefined;
+    if (next === undefined) return;
     // Whoever went away meanwhile is not waited for.
-    if (!response.destroyed) this.#ports.begin(...next);
+    if (!next[1].destroyed) this.#ports.begin(...next);
     // Once everything that this one set going has run, so that the time it takes is seen.
     queueMicrotask(() => process.nextTick(this.#goOn));
   };
 
-  readonly #goOn = (): void => {
-    if (this.#waiting.length > 0 && this.#ports.clock.monotonic() >= this.#turnEndsAt) setImmediate(this.#turn);
-    else this.#step();
+  readonly #endTurn = (): void => {
+    this.#turnEndsAt = undefined;
+    if (this.#waiting.length === 0 || this.#isBeginning) return;
+    this.#isBeginning = true;
+    this.#goOn();
   };
 }

@@ -4,6 +4,7 @@ import { decisionsDocument } from './decisions.ts';
 import { llmsDocument } from './llms.ts';
 import { platformsDocument } from './platforms.ts';
 import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
+import { reliabilityDocument } from './reliability.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
 
 /** A document that is written by the program from a table: where it stands below the repository, and its text. */
@@ -22,6 +23,7 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/reference/options.md', text: optionsDocument() },
     { path: 'docs/reference/problems.md', text: problemsDocument() },
     { path: 'docs/reference/routes.md', text: routesDocument(routes) },
+    { path: 'docs/reliability.md', text: reliabilityDocument() },
     { path: 'integrations/n8n/nodes/parts/service.json', text: platformsDocument(routes) },
     { path: 'llms.txt', text: llmsDocument() },
     { path: 'integrations/zapier/src/service.json', text: platformsDocument(routes) },

@@ -33,10 +33,7 @@ export function identifier(dotted: string): Buffer {
 
 /** X.509 writes the years from 1950 to 2049 with two digits, and no other form of those. */
 export function moment(at: number): Buffer {
-  const text = `${new Date(at)
-    .toISOString()
-    .replace(/[-:T]/g, '')
-    .slice(0, 14)}Z`;
+  const text = `${new Date(at).toISOString().replace(/[-:T]/g, '').slice(0, 14)}Z`;
   const short = text >= '1950' && text < '2050';
   return short ? tagged(0x17, Buffer.from(text.slice(2))) : tagged(0x18, Buffer.from(text));
 }

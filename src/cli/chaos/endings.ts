@@ -1,7 +1,13 @@
 import { type Behaviour, head, type Moment, type Seen } from './behaviour.ts';
 
 /** Where a connection can break: when it does, what was said before, what a sender knows then. */
-type Stage = { readonly name: string; readonly where: string; readonly at?: Moment; readonly said?: string; readonly sees: Seen };
+type Stage = {
+  readonly name: string;
+  readonly where: string;
+  readonly at?: Moment;
+  readonly said?: string;
+  readonly sees: Seen;
+};
 
 const STAGES: readonly Stage[] = [
   { name: 'on-connect', where: 'as soon as it is connected', at: 'connected', sees: 'reset' },

@@ -59,7 +59,11 @@ export const framing: readonly Behaviour[] = rows({
     200,
     `${chunked}${'f'.repeat(17)}\r\nabc\r\n`,
   ),
-  'chunk-too-short': stays('Answers 200 and a chunk that is longer than its size.', 200, `${chunked}1\r\nabc\r\n0\r\n\r\n`),
+  'chunk-too-short': stays(
+    'Answers 200 and a chunk that is longer than its size.',
+    200,
+    `${chunked}1\r\nabc\r\n0\r\n\r\n`,
+  ),
   'chunk-cut': answers('Answers 200 and closes in the middle of a chunk.', 200, `${chunked}ff\r\nabc`),
   'body-at-204': stays('Answers 204 with a body.', 204, `${head('204 No Content', 'Content-Length: 5')}12345`),
   'body-at-304': stays('Answers 304 with a body.', 304, `${head('304 Not Modified', 'Content-Length: 5')}12345`),

@@ -73,14 +73,10 @@ export const handshakes: readonly Behaviour[] = rows({
     ciphers: 'ECDHE-RSA-AES128-GCM-SHA256',
   })),
   'tls-hang': raw('Never answers the first words of a handshake.', 'timeout', (visit) => visit.left),
-  'tls-drip': raw(
-    'Answers a handshake one byte at the pace of `--pace`.',
-    'timeout',
-    async (visit) => {
-      visit.write(BEGUN);
-      await visit.drip('a'.repeat(16_000));
-    },
-  ),
+  'tls-drip': raw('Answers a handshake one byte at the pace of `--pace`.', 'timeout', async (visit) => {
+    visit.write(BEGUN);
+    await visit.drip('a'.repeat(16_000));
+  }),
   'tls-fin': raw('Closes (FIN) in place of a handshake.', 'reset', (visit) => visit.end()),
   'tls-rst': raw('Resets (RST) in place of a handshake.', 'reset', (visit) => visit.reset()),
   'tls-fin-midway': raw('Closes (FIN) in the middle of a handshake.', 'reset', (visit) => visit.end(BEGUN)),

@@ -1,15 +1,10 @@
 import { type Behaviour, bare, rows } from './behaviour.ts';
 import type { Visit } from './visit.ts';
 
-const redirect = (
-  says: string,
-  code: number,
-  where: string | ((visit: Visit) => string),
-): Omit<Behaviour, 'slug'> => ({
+const redirect = (says: string, code: number, where: string | ((visit: Visit) => string)): Omit<Behaviour, 'slug'> => ({
   says,
   sees: code,
-  act: (visit) =>
-    visit.end(bare(`${code} Elsewhere`, `Location: ${typeof where === 'string' ? where : where(visit)}`)),
+  act: (visit) => visit.end(bare(`${code} Elsewhere`, `Location: ${typeof where === 'string' ? where : where(visit)}`)),
 });
 
 /** The same receiver, where it would answer 200: who follows is seen there. */

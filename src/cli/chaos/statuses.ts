@@ -88,9 +88,7 @@ const asksToWait = (says: string, value: string | ((now: number) => string), cod
   sees: code,
   act: (visit) => {
     const text = typeof value === 'string' ? value : value(visit.clock.now());
-    visit.end(
-      bare(`${code} ${REASONS[code]}`, ...text.split('\n').map((one) => `Retry-After: ${one}`)),
-    );
+    visit.end(bare(`${code} ${REASONS[code]}`, ...text.split('\n').map((one) => `Retry-After: ${one}`)));
   },
 });
 

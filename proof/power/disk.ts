@@ -1,0 +1,106 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, existsSync, fsyncSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
+
+/** In memory where there is such a thing: what a cut takes away is lost above the image, and not in it. */
+const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+
+/** Room enough for every record of a long run; a file with holes, so that only what is written takes any. */
+const IMAGE_BYTES = 2 ** 31;
+
+/** Whoever has just been killed lets go of the disk by then. */
+const LONGEST_UNMOUNTING_MS = 10_000;
+
+/**
+ * The ioctl that ext4 has for this: FS_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH. From that moment nothing reaches the
+ * disk any more, of what stands in memory neither files nor the journal. Node has no ioctl; Perl has.
+ */
+const CUT = 'open(my $disk, "<", $ARGV[0]) && ioctl($disk, 0x8004587d, pack("L", 2)) or die "$!\\n"';
+
+/** A disk of its own, whose power can be cut. */
+export type Disk = {
+  /** The folder in which it is mounted. */
+  readonly folder: string;
+  /** Cuts the power: nothing that is not on the disk at this moment will ever be. */
+  cut(): void;
+  /** Takes the disk out, once nobody uses it any more, has it checked, and puts it in again: what the next start finds. */
+  putBack(): Promise<void>;
+};
+
+/** What is missing for such a disk, in words; undefined when nothing is. */
+export function disksLack(): string | undefined {
+  if (process.platform !== 'linux') return 'the power of an ext4 disk can be cut on Linux alone';
+  if (process.getuid?.() !== 0) return 'mounting a disk needs root';
+  const missing = ['mkfs.ext4', 'e2fsck', 'mount', 'umount', 'perl'].filter(
+    (tool) => spawnSync('which', [tool]).status !== 0,
+  );
+  if (missing.length > 0) return `${missing.join(', ')} is not installed`;
+  try {
+    const endings: (() => unknown)[] = [];
+    makeDisk({ after: (close) => void endings.push(close) });
+    for (const close of endings) close();
+  } catch (error) {
+    return `no disk can be mounted here: ${error instanceof Error ? error.message.split('\n')[1] : error}`;
+  }
+  return undefined;
+}
+
+/** Makes an ext4 disk in a file and mounts it; taken away when the run ends, however it ends. */
+export function makeDisk(context: Cleanup): Disk {
+  const place = mkdtempSync(join(PLACE, 'carillon-disk-'));
+  const image = join(place, 'image');
+  const folder = join(place, 'mounted');
+  const mount = () => run('mount', '-t', 'ext4', '-o', 'loop,noatime', image, folder);
+  const remove = () => {
+    process.off('exit', remove);
+    // Lazily: whoever still has a file open there keeps it no longer than until it is closed.
+    spawnSync('umount', ['-l', folder]);
+    rmSync(place, { recursive: true, force: true });
+  };
+  process.on('exit', remove);
+  atEnd(context, remove);
+  mkdirSync(folder);
+  run('truncate', '-s', String(IMAGE_BYTES), image);
+  run('mkfs.ext4', '-q', '-F', image);
+  mount();
+  return {
+    folder,
+    cut: () => run('perl', '-e', CUT, folder),
+    async putBack() {
+      const giveUpAt = performance.now() + LONGEST_UNMOUNTING_MS;
+      while (spawnSync('umount', [folder]).status !== 0) {
+        if (performance.now() > giveUpAt) throw new Error(`${folder} is still in use`);
+        await wait(10);
+      }
+      // 0: sound; 1: put right, as its journal says.
+      const checked = spawnSync('e2fsck', ['-f', '-y', image], { encoding: 'utf8' });
+      if (checked.status !== 0 && checked.status !== 1) throw new Error(`the disk itself is broken: ${checked.stdout}`);
+      mount();
+    },
+  };
+}
+
+/** Whether a cut does what is said of it: what was flushed is there afterwards, and what was only written is not. */
+export async function losesWhatIsNotFlushed(disk: Disk): Promise<boolean> {
+  const file = join(disk.folder, 'tried');
+  const handle = openSync(file, 'w+');
+  writeSync(handle, 'flushed', 0);
+  fsyncSync(handle);
+  const folder = openSync(disk.folder, 'r');
+  fsyncSync(folder);
+  closeSync(folder);
+  writeSync(handle, 'written', 0);
+  disk.cut();
+  closeSync(handle);
+  await disk.putBack();
+  const held = readFileSync(file, 'utf8');
+  rmSync(file);
+  return held === 'flushed';
+}
+
+function run(command: string, ...args: readonly string[]): void {
+  execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' });
+}

@@ -1,0 +1,56 @@
+import { printable } from '../printable.ts';
+import { type Behaviour, verdictOn } from './behaviour.ts';
+import { groups } from './behaviours.ts';
+import type { Visited } from './receiver.ts';
+
+/** One connection in a line, for people. */
+export function visitedLine({ at, behaviour, asked, bytesRead, bytesWritten, ms, tls, fault }: Visited): string {
+  const time = new Date(at).toISOString().slice(11, 23);
+  const what = asked === undefined || asked.method === '' ? '(no request)' : `${asked.method} ${asked.path}`;
+  const over = tls ? ' over TLS' : '';
+  const why = fault === undefined ? '' : `; ${fault}`;
+  const name = behaviour?.slug ?? '404: no such behaviour';
+  return printable(`${time}  ${name}  ${what}${over}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${why}`);
+}
+
+/** The same for programs. */
+export function visitedJson({ behaviour, at, asked, ...rest }: Visited): string {
+  return JSON.stringify({
+    behaviour: behaviour?.slug ?? null,
+    date: new Date(at).toISOString(),
+    ...rest,
+    fault: rest.fault ?? null,
+    asked: asked ?? null,
+  });
+}
+
+/** Where one behaviour is, when each has a port of its own. */
+export const schemeOf = ({ tls }: Pick<Behaviour, 'tls'>): string => (tls === undefined ? 'http' : 'https');
+
+/** A word for a status that is none: why there is none. */
+export const seenWord = ({ sees }: Pick<Behaviour, 'sees'>): string => String(sees);
+
+export function listedLines(): readonly string[] {
+  const width = Math.max(...Object.values(groups).flatMap((all) => all.map(({ slug }) => slug.length)));
+  return Object.entries(groups).flatMap(([title, all]) => [
+    `${title}:`,
+    ...all.map(
+      (one) => `  ${one.slug.padEnd(width)}  ${verdictOn(one).padEnd(9)}  ${seenWord(one).padEnd(8)}  ${one.says}`,
+    ),
+    '',
+  ]);
+}
+
+export function listedJson(): string {
+  const rows = Object.entries(groups).flatMap(([group, all]) =>
+    all.map((one) => ({
+      slug: one.slug,
+      group,
+      says: one.says,
+      sees: seenWord(one),
+      comes_to: verdictOn(one),
+      scheme: schemeOf(one),
+    })),
+  );
+  return JSON.stringify(rows);
+}
