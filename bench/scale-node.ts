@@ -94,6 +94,7 @@ const engine = new Engine({
   log: createLog('silent'),
   baseUrl: () => 'http://127.0.0.1:8080',
   waitsMs: [60_000, 7_200_000],
+  mostToOneHost: 1_000,
   attemptTimeoutMs: 15_000,
   onAttempt: () => undefined,
 });

@@ -20,12 +20,14 @@ export type Started = {
  * is. Rejects with what it printed if it ends before.
  *
  * @param logTo an open file that its log lines go to; left out, they are read and dropped
+ * @param runBy what stands before its command: a program that runs it as its own process, and watches
  */
-export async function startProcess(environment: Readonly<Record<string, string>>, logTo?: number): Promise<Started> {
-  const child = spawn(process.execPath, [main, 'serve'], {
-    env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
-    stdio: ['ignore', 'pipe', logTo ?? 'pipe'],
-  });
+export async function startProcess(
+  environment: Readonly<Record<string, string>>,
+  logTo?: number,
+  runBy: readonly string[] = [],
+): Promise<Started> {
+  const child = spawnService(environment, logTo, runBy);
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const greeting = await greetingOf(child, exited);
   const said = new Map(
@@ -43,6 +45,19 @@ export async function startProcess(environment: Readonly<Record<string, string>>
       return code;
     },
   };
+}
+
+/** Begins to start one, without waiting for anything. */
+export function spawnService(
+  environment: Readonly<Record<string, string>>,
+  logTo?: number,
+  runBy: readonly string[] = [],
+): ChildProcess {
+  const [command = process.execPath, ...words] = [...runBy, process.execPath, main, 'serve'];
+  return spawn(command, words, {
+    env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
+    stdio: ['ignore', 'pipe', logTo ?? 'pipe'],
+  });
 }
 
 /** The greeting is one short write, so it arrives whole. */

@@ -1,26 +1,53 @@
+import type { TestStore } from '../test/harness/stores.ts';
 import { fuzzAnswers } from './fuzz/answers.ts';
+import { inject } from './fuzz/injections.ts';
+import { sendMalformed } from './fuzz/malformed.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 
 /** R11: whatever is sent, what comes back is what the document says. */
 export const fuzz: Proof = {
   id: 'R11',
   name: 'fuzz',
-  title: 'requests of every kind, generated from the OpenAPI document, and malformed ones from a corpus',
-  promise: 'every answer is one that the document has; none is a 5xx, and the service goes on',
+  title:
+    'requests of every kind, generated from the OpenAPI document, malformed ones, and texts that mean something elsewhere',
+  promise: 'every answer is one that the document has; none is a 5xx, nothing hidden is read, and text stays text',
   unit: 'requests',
   quick: 20_000,
   long: 1_000_000,
   prove,
 };
 
+type Part = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
+
 async function prove(run: Run): Promise<Figure> {
+  const counts: Record<string, number> = {};
   const broken: string[] = [];
-  let [requests, taken] = [0, 0];
   for (const store of run.stores) {
-    const fuzzed = await fuzzAnswers(store, Math.ceil(run.count / run.stores.length), run);
-    requests += fuzzed.requests;
-    taken += fuzzed.taken;
-    broken.push(...fuzzed.broken);
+    for (const part of [await corpora(store, run), await generated(store, run)]) {
+      for (const [what, count] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + count;
+      broken.push(...part.broken.map((line) => `${store.name}: ${line}`));
+    }
   }
-  return { counts: { requests, 'of them taken': taken }, broken };
+  return { counts, broken };
+}
+
+/** What is written down: malformed requests, and texts for every field. */
+async function corpora(store: TestStore, { context, seed }: Run): Promise<Part> {
+  const service = await store.serviceProcess(context, { CARILLON_LOG_LEVEL: 'debug' });
+  let logged = '';
+  service.process.stderr?.on('data', (text: string) => {
+    logged += text;
+  });
+  const { sent, broken } = await sendMalformed(service, seed);
+  const injected = await inject({ ...service, logged: () => logged, context });
+  const ended = await service.stop('SIGTERM');
+  return {
+    counts: { 'malformed requests': sent, 'texts in fields': injected.written },
+    broken: [...broken, ...injected.broken, ...(ended === 0 ? [] : [`the service ended with ${ended}`])],
+  };
+}
+
+async function generated(store: TestStore, run: Run): Promise<Part> {
+  const { requests, taken, broken } = await fuzzAnswers(store, Math.ceil(run.count / run.stores.length), run);
+  return { counts: { 'generated requests': requests, 'of them taken': taken }, broken };
 }

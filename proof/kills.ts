@@ -1,294 +1,249 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
-import { hangBell, type Ring } from '../demo/bell.ts';
-import { compare, type Verdict } from '../demo/ledgers.ts';
-import { type Started, startProcess } from '../demo/started.ts';
-import { apiKey, Carillon, CarillonError } from '../src/sdk/index.ts';
+import { type Started, spawnService, startProcess } from '../demo/started.ts';
+import { atEnd, type Cleanup, within } from '../test/harness/cleanup.ts';
+import { freePort, type PostgresServer, startPostgres } from '../test/harness/postgres.ts';
+import type { TestStore } from '../test/harness/stores.ts';
+import { chanceFrom, type SeededChance } from './chance.ts';
+import { type Crash, check, countFaults, type Fault, sayFault } from './ledgers.ts';
+import type { Figure, Proof, Run } from './proof.ts';
+import {
+  BASE,
+  type Door,
+  type Heard,
+  readCrash,
+  readDatabase,
+  startWitnesses,
+  untilQuiet,
+  untilTold,
+  WATCHED,
+  type Witnesses,
+} from './witnesses.ts';
 
-/** How long the receiver takes to answer, so that there is always something in flight to be killed. */
-const ANSWER_AFTER_MS = 10;
+export const kills: Proof = {
+  id: 'R1',
+  name: 'kills',
+  title: 'C16 C19 C20 killed with SIGKILL under load, over and over: the service, and the PostgreSQL that it is on',
+  promise:
+    'nothing acknowledged is lost, all that is owed is told, nothing else is, twice only what was in flight, and no hook is removed',
+  unit: 'kills with something owed',
+  quick: 20,
+  long: 1_000,
+  prove,
+};
+
+/** So many kills, then a new database: what is compared stays small. */
+const KILLS_A_STRETCH = 50;
+
+/** Of so many kills, those on each database. */
+const SHARES = { SQLite: 0.7, PostgreSQL: 0.3 } as const;
+
+/** How long a service lives at least and, if something was written by then, at most. On PostgreSQL a start waits for the lanes of the dead. */
+const LIVES_MS = { SQLite: [40, 300], PostgreSQL: [1_200, 1_800] } as const;
 
 /** Records that clients are answered 201 for before a service is killed. */
-const LEAST_OF_A_LIFE = 10;
+const LEAST_OF_A_LIFE = 5;
 
-/** How long what is owed at the end may take to be told. */
-const LONGEST_DRAIN_MS = 20_000;
+/** What was answered so long before a kill has long been written down. */
+const LONGEST_SETTLING_MS = 5_000;
 
-/** Which hook is told of what. */
 const hooks = [
-  { path: '/events', kind: 'new_event', collection: '/v2/events/' },
-  { path: '/events-too', kind: 'new_event', collection: '/v2/events/' },
-  { path: '/clients', kind: 'new_client', collection: '/v2/clients/' },
+  ['/events', 'new_event'],
+  ['/events-too', 'new_event'],
+  ['/clients', 'new_client'],
 ] as const;
 
-/** One SIGKILL, and what the database held right after it. */
-export type Kill = {
-  /** From when it was ready to the kill. */
-  readonly afterMs: number;
-  /** Records acknowledged to clients, and notifications heard, from the beginning. */
-  readonly acknowledged: number;
-  readonly heard: number;
-  /** Deliveries that were owed at that moment. A kill counts if there were any. */
-  readonly owed: number;
+/** What is killed, and on which databases. The more often it stands here, the more often it is done. */
+type Struck = 'service' | 'starting' | 'database' | 'shutdown' | 'both';
+const STRIKES: Readonly<Record<TestStore['name'], readonly Struck[]>> = {
+  SQLite: ['service', 'service', 'service', 'starting'],
+  PostgreSQL: ['service', 'database', 'service', 'shutdown', 'service', 'both', 'service', 'starting'],
+};
+const CALLED: Readonly<Record<Struck, string>> = {
+  service: 'kills of the service at work',
+  starting: 'kills of the service as it started',
+  database: 'kills of the database server',
+  shutdown: 'immediate shutdowns of the database server',
+  both: 'kills of both at once',
 };
 
-/** What is left when the last one is through. */
-export type KillReport = Verdict & {
-  readonly kills: readonly Kill[];
-  readonly acknowledged: number;
-  readonly stored: number;
-  readonly heard: number;
-  /** Notifications that are to have been heard at least. */
-  readonly due: number;
-  /** Requests that a kill cut off: whether they were done, only the database knows. */
-  readonly unanswered: number;
-  /** Notifications heard again although no kill had left them owed. */
-  readonly unexplained: readonly string[];
-  /** Hooks that are live in the end, of how many. */
-  readonly liveHooks: number;
-  readonly hooks: number;
-  /** What the last service ended with after SIGTERM. */
-  readonly exitCode: number | null;
-};
+type Counts = Record<string, number>;
 
-export type KillOptions = {
-  /** How many kills must count. */
-  readonly kills: number;
-  readonly writers: number;
-  /** How long a service lives at least and, if it could write something by then, at most; milliseconds. */
-  readonly lifeMs: readonly [number, number];
-  readonly onKill?: (kill: Kill) => void;
-};
-
-/**
- * Lets clients write as fast as they can while the service is killed with SIGKILL and started again on the same
- * database, over and over; then lets what is owed be told, stops, and compares what the clients, the receiver and the
- * database know.
- */
-export async function killAndCompare(options: KillOptions): Promise<KillReport> {
-  const folder = mkdtempSync(join(tmpdir(), 'carillon-kills-'));
-  const database = join(folder, 'carillon.db');
-  const listening = await freePort();
-  const environment = {
-    CARILLON_DATABASE: `sqlite:${database}`,
-    CARILLON_PORT: String(listening),
-    CARILLON_RETRY_WAITS: '100ms,200ms',
-  };
-  const receiver = await startReceiver();
-  let service: Started | undefined;
-  try {
-    service = await startProcess(environment);
-    const { baseUrl, domain = '', key = '' } = service;
-    const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
-    for (const { path, kind } of hooks) {
-      await carillon.hooks.create({ target_url: receiver.at(path), event: kind });
-    }
-    const writing = startWriting(carillon, baseUrl, options.writers);
-    const kills: Kill[] = [];
-    const [least, most] = options.lifeMs;
-    for (let tried = 0; kills.length < options.kills; tried += 1) {
-      if (tried >= options.kills * 2) throw new Error('too many kills found nothing owed');
-      writing.resume();
-      const began = performance.now();
-      const acknowledgedBefore = writing.acknowledged.size;
-      await wait(least + Math.random() * (most - least));
-      // On a slow machine a life lasts until there was something to lose.
-      await writing.untilAcknowledged(acknowledgedBefore + LEAST_OF_A_LIFE);
-      await receiver.whenBusy();
-      writing.pause();
-      await service.stop('SIGKILL');
-      const afterMs = Math.round(performance.now() - began);
-      const owed = owedIn(database);
-      await receiver.killed(owed);
-      const kill = { afterMs, acknowledged: writing.acknowledged.size, heard: receiver.heard(), owed: owed.size };
-      if (owed.size > 0) {
-        kills.push(kill);
-        options.onKill?.(kill);
+async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
+  const chance = chanceFrom(seed);
+  const counts: Counts = {};
+  const broken: string[] = [];
+  const shareOf = ({ name }: TestStore) => (stores.length === 1 ? 1 : SHARES[name]);
+  const onAll = stores.map((store) => ({ store, dice: chance.fork(), left: Math.round(count * shareOf(store)) }));
+  await Promise.all(
+    onAll.map(async ({ store, dice, left: all }) => {
+      for (let left = all; left > 0; left -= KILLS_A_STRETCH) {
+        const cycles = Math.min(left, KILLS_A_STRETCH);
+        const found = await within((context) => stretch({ context, store, dice, cycles }));
+        for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
+        broken.push(...found.broken.map((line) => `${store.name}: ${line}`));
+        say(`${store.name}: ${all - left + cycles} of ${all}, ${found.broken.length} faults`);
       }
-      service = await startProcess(environment);
-    }
-    await writing.stop();
-    await untilNothingIsOwed(carillon);
-    const exitCode = await service.stop('SIGTERM');
-    const { stored, liveHooks } = read(database, baseUrl);
-    const concerns = (path: string, address: string) =>
-      hooks.some((hook) => hook.path === path && address.startsWith(baseUrl + hook.collection));
-    const verdict = compare({ acknowledged: writing.acknowledged, arrived: receiver.arrived, stored, concerns });
-    const due = hooks.flatMap(({ path }) => [...stored].filter((address) => concerns(path, address))).length;
-    return {
-      ...verdict,
-      kills,
-      acknowledged: writing.acknowledged.size,
-      stored: stored.size,
-      heard: receiver.heard(),
-      due,
-      unanswered: writing.unanswered(),
-      unexplained: receiver.unexplained,
-      liveHooks,
-      hooks: hooks.length,
-      exitCode,
-    };
-  } finally {
-    service?.process.kill('SIGKILL');
-    await receiver.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-/** A port of its own through all restarts, so that addresses stay what they are. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-/** Clients that create one record after the other; paused, they wait with the next one until they are resumed. */
-function startWriting(carillon: Carillon, baseUrl: string, writers: number) {
-  const acknowledged = new Set<string>();
-  let unanswered = 0;
-  let stopped = false;
-  let open = Promise.withResolvers<void>();
-  let paused = true;
-
-  async function writeOne(count: number): Promise<void> {
-    if (count % 3 === 0) {
-      const { client_id } = await carillon.clients.create({ client_name: `Client ${count}` });
-      acknowledged.add(`${baseUrl}/v2/clients/${client_id}`);
-    } else {
-      const event = { event_name: `Event ${count}`, start_date: '20270101', due_date: '20270102' };
-      const { event_id } = await carillon.events.create(event);
-      acknowledged.add(`${baseUrl}/v2/events/${event_id}`);
-    }
-  }
-
-  async function write(): Promise<void> {
-    for (let count = 0; !stopped; count += 1) {
-      try {
-        await writeOne(count);
-      } catch (error) {
-        if (!(error instanceof CarillonError) || error.code !== 'connection') throw error;
-        unanswered += 1;
-        // A pause begins a moment before the kill; whoever was cut off waits for the next life.
-        if (paused) await open.promise;
-      }
-    }
-  }
-  const all = Array.from({ length: writers }, write);
-  const through = Promise.all(all);
-  let failure: unknown;
-  through.catch((error: unknown) => {
-    failure = error;
-  });
-  return {
-    acknowledged: acknowledged as ReadonlySet<string>,
-    unanswered: () => unanswered,
-    async untilAcknowledged(count: number) {
-      while (acknowledged.size < count && failure === undefined) await wait(2);
-      if (failure !== undefined) throw failure;
-    },
-    pause() {
-      paused = true;
-      open = Promise.withResolvers();
-    },
-    resume() {
-      paused = false;
-      open.resolve();
-    },
-    async stop() {
-      stopped = true;
-      open.resolve();
-      await through;
-    },
-  };
-}
-
-/** The receiver, which answers 200 to everything and keeps its ledger. */
-async function startReceiver() {
-  const arrived = new Map<string, Map<string, number>>(hooks.map(({ path }) => [path, new Map()]));
-  const unexplained: string[] = [];
-  let total = 0;
-  let life = 0;
-  /** The life of the service in which each delivery was heard last, and until which one kills left it owed. */
-  const lastHeardIn = new Map<string, number>();
-  const owedUntil = new Map<string, number>();
-  let answering = 0;
-  const busy: (() => void)[] = [];
-
-  function hear({ path, resourceUrl, deliveryId }: Ring): void {
-    total += 1;
-    const told = arrived.get(path) ?? new Map<string, number>();
-    arrived.set(path, told.set(resourceUrl, (told.get(resourceUrl) ?? 0) + 1));
-    const before = lastHeardIn.get(deliveryId);
-    const explained = before === undefined || (before < life && owedUntil.get(deliveryId) === life);
-    if (!explained) unexplained.push(`${deliveryId} ${path} ${resourceUrl}`);
-    lastHeardIn.set(deliveryId, life);
-  }
-  const bell = await hangBell(
-    async (ring) => {
-      // Heard when it is here: whether the sender lives to see the answer is another matter.
-      hear(ring);
-      answering += 1;
-      for (const resolve of busy.splice(0)) resolve();
-      await wait(ANSWER_AFTER_MS);
-      answering -= 1;
-      return 200;
-    },
-    () => undefined,
+    }),
   );
-  return {
-    arrived: arrived as ReadonlyMap<string, ReadonlyMap<string, number>>,
-    unexplained: unexplained as readonly string[],
-    heard: () => total,
-    at: bell.at,
-    close: bell.close,
-    /** Resolves while a notification is being answered, at once or as soon as the next one is here. */
-    whenBusy: (): Promise<void> =>
-      answering > 0 ? Promise.resolve() : new Promise<void>((resolve) => busy.push(resolve)),
-    /** What the dead one has sent is heard first: the next one tells before it has said that it is there. */
-    async killed(owed: ReadonlySet<string>) {
-      await bell.quiet();
-      life += 1;
-      for (const deliveryId of owed) owedUntil.set(deliveryId, life);
-    },
+  return { counts, broken };
+}
+
+type Stretch = {
+  readonly context: Cleanup;
+  readonly store: TestStore;
+  readonly dice: SeededChance;
+  readonly cycles: number;
+};
+
+/** A service on a database of its own, and everything that is done to both. */
+type Stage = {
+  readonly address: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly server: PostgresServer | undefined;
+  readonly witnesses: Witnesses;
+  readonly door: Door;
+  service: Started;
+};
+
+async function stretch({ context, store, dice, cycles }: Stretch): Promise<{ counts: Counts; broken: string[] }> {
+  const stage = await setUp(context, store, dice);
+  const counts: Counts = { 'kills with something owed': 0 };
+  const crashes: Crash[] = [];
+  const strikes = STRIKES[store.name];
+  for (let tried = 0; (counts['kills with something owed'] ?? 0) < cycles; tried += 1) {
+    if (tried >= cycles * 2) throw new Error('too many kills found nothing owed');
+    const struck = strikes[tried % strikes.length] ?? 'service';
+    const left = await strike(stage, struck, LIVES_MS[store.name], dice);
+    crashes.push(...left);
+    if (left[0]?.owed.size === 0) continue;
+    for (const what of ['kills with something owed', CALLED[struck]]) counts[what] = (counts[what] ?? 0) + 1;
+  }
+  return compare(stage, crashes, counts);
+}
+
+async function setUp(context: Cleanup, store: TestStore, chance: SeededChance): Promise<Stage> {
+  // One of its own, that may be killed.
+  const server = store.name === 'PostgreSQL' ? await startPostgres() : undefined;
+  if (server !== undefined) atEnd(context, server.stop);
+  const address = server?.address ?? (await store.database(context));
+  const port = await freePort();
+  const environment = { CARILLON_DATABASE: address, CARILLON_PORT: String(port), ...WATCHED };
+  const service = await startProcess(environment);
+  const { baseUrl, domain = '', key = '' } = service;
+  const door = { baseUrl, headers: { domain, key } };
+  const stage: Stage = {
+    address,
+    environment,
+    server,
+    door,
+    service,
+    witnesses: await startWitnesses(context, { chance }),
   };
+  atEnd(context, () => stage.service.process.kill('SIGKILL'));
+  for (const [path, kind] of hooks) await stage.witnesses.subscribe(door, path, kind);
+  return stage;
 }
 
-/** What a dead service's database says is owed, by delivery. */
-function owedIn(path: string): ReadonlySet<string> {
-  const database = new DatabaseSync(path, { readOnly: true });
-  try {
-    const rows = database.prepare('select delivery_id from owed').all();
-    return new Set(rows.map((row) => String(row.delivery_id)));
-  } finally {
-    database.close();
+/** One life and its end: what each death of a service has left; none where it went on without its database. */
+async function strike(
+  stage: Stage,
+  struck: Struck,
+  lifeMs: readonly [number, number],
+  dice: SeededChance,
+): Promise<readonly Crash[]> {
+  const { witnesses, server, environment } = stage;
+  const [least, most] = lifeMs;
+  witnesses.through(stage.door);
+  await wait(least + dice.below(most - least));
+  await witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
+  await witnesses.whenBusy();
+  if (struck === 'database' || struck === 'shutdown') {
+    await server?.crash(struck === 'database' ? 'SIGKILL' : 'SIGQUIT');
+    await server?.restart();
+    await witnesses.untilAcknowledged(1);
+    return [];
   }
+  const dying = [stage.service.stop('SIGKILL'), struck === 'both' ? server?.crash('SIGKILL') : undefined];
+  witnesses.through();
+  await Promise.all(dying);
+  if (struck === 'both') await server?.restart();
+  const crashes = [await afterCrash(stage)];
+  if (struck === 'starting') {
+    const child = spawnService(environment);
+    await wait(dice.below(500));
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    crashes.push(await afterCrash(stage));
+  }
+  stage.service = await startProcess(environment);
+  return crashes;
 }
 
-function read(path: string, baseUrl: string): { stored: Set<string>; liveHooks: number } {
-  const database = new DatabaseSync(path, { readOnly: true });
-  try {
-    const events = database.prepare('select event_id as id from events').all();
-    const clients = database.prepare('select client_id as id from clients').all();
-    const [live] = database.prepare('select count(*) as count from hooks where date_ended is null').all();
-    const stored = new Set([
-      ...events.map(({ id }) => `${baseUrl}/v2/events/${id}`),
-      ...clients.map(({ id }) => `${baseUrl}/v2/clients/${id}`),
-    ]);
-    return { stored, liveHooks: Number(live?.count) };
-  } finally {
-    database.close();
-  }
+function afterCrash({ witnesses, address }: Stage): Promise<Crash> {
+  return witnesses.crashed(async () => {
+    await untilQuiet(address);
+    return readCrash(address);
+  });
 }
 
-async function untilNothingIsOwed(carillon: Carillon): Promise<void> {
-  for (const giveUpAt = performance.now() + LONGEST_DRAIN_MS; performance.now() < giveUpAt; await wait(20)) {
-    const { paging } = await carillon.deliveries.list({ state: 'owed', limit: 1 });
-    if (paging.total_records === 0) return;
+/** Lets everything be told, stops, and lays the ledgers side by side. */
+async function compare(
+  stage: Stage,
+  crashes: readonly Crash[],
+  counts: Counts,
+): Promise<{ counts: Counts; broken: string[] }> {
+  const { witnesses, address, service } = stage;
+  witnesses.recover();
+  witnesses.through(stage.door);
+  await witnesses.stop();
+  await untilTold(address);
+  const exitCode = await service.stop('SIGTERM');
+  const database = await readDatabase(address, BASE);
+  const faults: readonly Fault[] = check(witnesses.ledgers(database));
+  const removed = database.hooks.filter(({ endedReason }) => endedReason !== null);
+  const { again, inFlight, forgotten } = toldAgain(witnesses.heard, crashes);
+  const { acknowledged, unanswered, refused, others } = witnesses.tally;
+  const broken = [
+    ...faults.map(sayFault),
+    ...removed.map(({ path, endedReason }) => `C19 a hook is removed: ${path} ${endedReason}`),
+    ...forgotten.map((one) => `C20 answered long before a kill, and not written down: ${one}`),
+    ...others.map((one) => `C20 a client was answered ${one}`),
+    ...(exitCode === 0 ? [] : [`exit code ${exitCode} after SIGTERM`]),
+  ];
+  const found = {
+    acknowledged,
+    'cut off before the answer': unanswered,
+    'answered 503': refused,
+    told: witnesses.heard.length,
+    'failures of the receiver': witnesses.heard.filter(({ answer }) => answer !== 200).length,
+    'in flight at the kills': inFlight,
+    'told twice': again,
+    'hooks removed': removed.length,
+    ...countFaults(faults),
+  };
+  return { counts: { ...counts, ...found }, broken };
+}
+
+/** What a life had told and was owed still at its end, and what of it was told again afterwards. */
+export function toldAgain(heard: readonly Heard[], crashes: readonly Crash[]) {
+  const byDelivery = Map.groupBy(heard, (one) => one.deliveryId);
+  const forgotten: string[] = [];
+  let [inFlight, again] = [0, 0];
+  for (const [index, crash] of crashes.entries()) {
+    const since = crashes[index - 1]?.at ?? Number.NEGATIVE_INFINITY;
+    for (const deliveryId of crash.owed) {
+      const all = byDelivery.get(deliveryId) ?? [];
+      const told = all
+        .filter(({ at }) => since < at && at <= crash.at)
+        .filter(({ answer }) => answer === 200 || answer === undefined);
+      if (told.length === 0) continue;
+      inFlight += 1;
+      if (all.some(({ at }) => at > crash.at)) again += 1;
+      const isOld = ({ answer, answeredAt = crash.at }: (typeof told)[number]) =>
+        answer === 200 && answeredAt < crash.at - LONGEST_SETTLING_MS;
+      if (told.some(isOld)) forgotten.push(`${deliveryId}`);
+    }
   }
+  return { inFlight, again, forgotten };
 }

@@ -74,8 +74,11 @@ test('what was acknowledged and is not there is lost', () => {
   );
   const without = { database: { ...database, occurrences: [fact(1)] }, arrivals: [told(1, 12)] };
   assert.deepEqual(found(without), ['acknowledged and lost'], 'a record without its occurrence');
+  const same = { calls: [...agreed.calls, made(2, 50, { word: 'w3' })] };
+  assert.deepEqual(found(same), ['acknowledged and lost'], 'one that another one has');
   const gone: Call = { did: 'delete', record: at(2), askedAt: 30, answeredAt: 31 };
   assert.deepEqual(found({ database: { ...database, records: one }, calls: [...agreed.calls, gone] }), []);
+  assert.deepEqual(found({ calls: [...agreed.calls, gone] }), ['acknowledged and lost'], 'a deletion');
 });
 
 test('what is there is told to every hook that lives, and nothing stays owed', () => {
@@ -149,4 +152,15 @@ test('what our own crash cut off is no failure', () => {
   assert.deepEqual(found(change), []);
   const counted = { ...change, crashes: [crash(20, ['1', '2'], 1)] };
   assert.deepEqual(found(counted), ['removed, or not, against the count'], 'it was counted');
+  const elsewhere = { ...crash(20, ['1', '2']), fates: new Map([['/b', 0]]) };
+  const other = { ...change, crashes: [elsewhere] };
+  assert.deepEqual(found(other), ['removed, or not, against the count'], 'a crash of whoever tells another hook');
+});
+
+test('a failure that went down with a crash counts when it comes again, however soon that is', () => {
+  const arrivals = [failing(1, 10), told(2, 12), failing(1, 60), failing(1, 200), told(1, 6_000)];
+  const over = (fate: 1 | 2) => ({ crashes: [crash(20, ['1']), crash(5_000, ['1'], fate)] });
+  const change = { arrivals, hearsWithinMs: 80, waitsMs: [] };
+  assert.deepEqual(found({ ...change, ...over(2) }), []);
+  assert.deepEqual(found({ ...change, ...over(1) }), ['removed, or not, against the count']);
 });

@@ -15,6 +15,12 @@ export type Ledgers = {
   readonly waitsMs?: readonly number[];
   /** How long an answer takes at most until the service knows of it; 0 where one clock drives both. */
   readonly hearsWithinMs?: number;
+  /** How long what a service knows may take at most to be written down. */
+  readonly settlesWithinMs?: number;
+  /** What the clock on the wall, by which waits are measured, showed at a moment; where somebody sets it. */
+  readonly wallOf?: (moment: number) => number;
+  /** From here on nothing keeps a wait from ending when it should. */
+  readonly calmFrom?: number;
 };
 
 /** What a client asked for that changes something. Left out is what was refused: it did nothing. */
@@ -32,7 +38,9 @@ export type Call = {
       readonly word: string;
     }
   | { readonly did: 'delete'; readonly record: string }
-  | { readonly did: 'subscribe' | 'unsubscribe' | 'restore'; readonly path: string }
+  | { readonly did: 'subscribe' | 'unsubscribe' | 'restore' | 'test'; readonly path: string }
+  /** Of what had been told. */
+  | { readonly did: 'redeliver'; readonly deliveryId: string }
 );
 
 /** One notification, as a receiver saw it. */
@@ -43,9 +51,13 @@ export type Arrival = {
   readonly body: string;
   /** When its connection was there. */
   readonly at: number;
+  /** When its attempt began, where that is known: before it was there. */
+  readonly began?: number;
   readonly answeredAt: number | undefined;
   /** The status that was answered; undefined for none. */
   readonly answer: number | undefined;
+  /** How long the answer asked to be left alone. */
+  readonly retryAfterMs?: number;
   /** What a GET of the record answered before this was; undefined where nobody asked. */
   readonly fetched?: number;
 };
@@ -66,6 +78,8 @@ export type StoredHook = {
   readonly userId: string;
   /** Why it ended; null while it lives. */
   readonly endedReason: string | null;
+  /** Its own address, which a test of it tells. */
+  readonly address?: string;
 };
 
 /** The end of a process that delivers, and what its database then held. */
@@ -85,8 +99,14 @@ export type Fault = { readonly clause: string; readonly what: keyof typeof rules
 
 const FAILURES_THAT_END = 3;
 
-/** An outcome that was seen so shortly before a crash may not have been written down. */
 const LONGEST_SETTLING_MS = 2_000;
+
+/** What a hook may have in flight: while it is healthy, and while it fails (C22). */
+const MOST_IN_FLIGHT = { healthy: 8, failing: 1 };
+
+/** The most that a wait is lengthened by at random, and the longest that an answer can ask for (C18). */
+const LONGEST_PART = 0.1;
+const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** What cannot be, in any run of the service whatever. */
 const rules = {
@@ -122,7 +142,7 @@ type Occurrence = Database['occurrences'][number];
 
 const recordIn = (body: string): string => /^\{"resource_url":"([^"\\]+)"\}$/.exec(body)?.[1] ?? '';
 const occurring = (calls: readonly Call[]) => calls.filter((call): call is Occurring => call.did === 'occur');
-const about = (calls: readonly Call[], did: 'subscribe' | 'unsubscribe' | 'restore', path: string) =>
+const about = (calls: readonly Call[], did: 'subscribe' | 'unsubscribe' | 'restore' | 'test', path: string) =>
   calls.filter((call) => call.did === did && call.path === path);
 
 /** Those records that somebody asked to be deleted. */
@@ -138,16 +158,28 @@ function causes({ calls, database }: Ledgers): (occurrence: Occurrence) => Occur
     byRecord.get(`${kind} ${record}`) ?? byWord.get(`${kind} ${database.records.get(record) ?? ''}`);
 }
 
+/**
+ * A record that was acknowledged is there, or was deleted; one whose deletion was acknowledged is not. If two were told
+ * that the same one is theirs, it was lost to the first, and its number given out again.
+ */
 function lost({ calls, database }: Ledgers): string[] {
   const deleted = deletedIn(calls);
   const told = new Set(database.occurrences.map(({ kind, record }) => `${kind} ${record}`));
-  return occurring(calls)
-    .filter(({ answeredAt, record }) => answeredAt !== undefined && record !== undefined)
+  const gone = calls.flatMap((call) => (call.did === 'delete' && call.answeredAt !== undefined ? [call.record] : []));
+  const acknowledged = occurring(calls).filter((one) => one.answeredAt !== undefined && one.record !== undefined);
+  const made = acknowledged.filter(({ kind }) => kind.startsWith('new_')).map(({ record = '' }) => record);
+  const again = [...Map.groupBy(made, (record) => record)].flatMap(([, all]) => all.slice(1));
+  const missing = acknowledged
     .filter(
       ({ kind, record = '' }) =>
         !told.has(`${kind} ${record}`) || !(database.records.has(record) || deleted.has(record)),
     )
     .map(({ kind, record }) => `${kind} ${record}`);
+  return [
+    ...missing,
+    ...again.map((record) => `${record}, which another one has`),
+    ...gone.filter((record) => database.records.has(record)).map((record) => `deleted ${record}`),
+  ];
 }
 
 /** Every hook that lives has heard, with a 200, of all that its user caused since it was there. */
@@ -173,7 +205,8 @@ function leftOwed({ database }: Ledgers): string[] {
 
 function phantom({ calls, arrivals, database }: Ledgers): string[] {
   const deleted = deletedIn(calls);
-  const there = (record: string) => database.records.has(record) || deleted.has(record);
+  const hooks = new Set(database.hooks.map(({ address }) => address));
+  const there = (record: string) => database.records.has(record) || deleted.has(record) || hooks.has(record);
   return arrivals.filter(({ body }) => !there(recordIn(body))).map(({ path, body }) => `${path} ${body}`);
 }
 
@@ -190,17 +223,26 @@ function misdirected(ledgers: Ledgers): string[] {
   const causeOf = causes(ledgers);
   const facts = new Map(database.occurrences.map((one) => [`${one.kind} ${one.record}`, one]));
   const hooks = new Map(database.hooks.map((hook) => [hook.path, hook]));
+  const addresses = new Set(database.hooks.map(({ address }) => address));
   return arrivals
     .filter(({ path, body }) => {
       const hook = hooks.get(path);
       const fact = facts.get(`${hook?.kind} ${recordIn(body)}`);
+      if (isOfTest(ledgers, path, body)) return false;
       // What is nowhere is a phantom, and counted there.
-      if (fact === undefined) return database.records.has(recordIn(body));
+      if (fact === undefined) return database.records.has(recordIn(body)) || addresses.has(recordIn(body));
       const [{ askedAt: since = Number.POSITIVE_INFINITY } = {}] = about(calls, 'subscribe', path);
       const { answeredAt = Number.POSITIVE_INFINITY } = causeOf(fact) ?? {};
       return fact.userId !== hook?.userId || answeredAt < since;
     })
     .map(({ path, body }) => `${path} ${body}`);
+}
+
+/** A test tells the hook of itself, and was asked for (X1). */
+function isOfTest({ calls, database }: Ledgers, path: string, body: string): boolean {
+  const record = recordIn(body);
+  const isOwn = record !== '' && database.hooks.some((hook) => hook.path === path && hook.address === record);
+  return isOwn && about(calls, 'test', path).length > 0;
 }
 
 function malformed({ arrivals }: Ledgers): string[] {
@@ -209,10 +251,21 @@ function malformed({ arrivals }: Ledgers): string[] {
     .map(({ path, deliveryId, body }) => `${path} ${deliveryId} ${body}`);
 }
 
-/** After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it owed. */
-function repeated({ arrivals, crashes }: Ledgers): string[] {
+/**
+ * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it owed, or
+ * because somebody asks for it: for this delivery (X3), or for all that was undelivered when its hook ended (X1).
+ */
+function repeated({ calls, arrivals, crashes, settlesWithinMs = 0 }: Ledgers): string[] {
+  const asks = Map.groupBy(
+    calls.flatMap((call) => (call.did === 'redeliver' ? [call] : [])),
+    ({ deliveryId }) => deliveryId,
+  );
   const excuses = (earlier: Arrival, later: Arrival) =>
-    crashes.some(({ at, owed }) => earlier.at <= at && at <= later.at && owed.has(earlier.deliveryId));
+    crashes.some(({ at, owed }) => earlier.at <= at && at <= later.at && owed.has(earlier.deliveryId)) ||
+    (asks.get(later.deliveryId) ?? []).some(({ askedAt }) => askedAt <= later.at) ||
+    about(calls, 'restore', later.path).some(
+      ({ askedAt }) => earlier.at <= askedAt && askedAt <= later.at && askedAt <= end(earlier) + settlesWithinMs,
+    );
   const found: string[] = [];
   for (const same of Map.groupBy(arrivals, (one) => `${one.path} ${one.deliveryId}`).values()) {
     const inOrder = same.toSorted((a, b) => a.at - b.at);
@@ -243,52 +296,179 @@ function afterTheEnd({ calls, arrivals }: Ledgers): string[] {
  * written down leaves two fates open, until the database of that moment says which it was.
  */
 function wronglyRemoved(ledgers: Ledgers): string[] {
+  const asks = Map.groupBy(ledgers.calls, (call) => ('path' in call ? call.path : ''));
+  const arrivals = Map.groupBy(ledgers.arrivals, ({ path }) => path);
   return ledgers.database.hooks.flatMap((hook) => {
-    if (hook.endedReason === 'deleted' || hook.endedReason === 'user_deleted') return [];
-    if (about(ledgers.calls, 'restore', hook.path).length > 0) return [];
-    return reckon(ledgers, hook);
+    const own = { ...ledgers, calls: asks.get(hook.path) ?? [], arrivals: arrivals.get(hook.path) ?? [] };
+    const redeliveries = ledgers.calls.filter(({ did }) => did === 'redeliver');
+    return new Reckoning({ ...own, calls: [...own.calls, ...redeliveries] }, hook).run();
   });
 }
 
-function reckon(
-  { arrivals, crashes, waitsMs, hearsWithinMs = 0 }: Ledgers,
-  { path, endedReason }: StoredHook,
-): string[] {
-  const found: string[] = [];
-  let fates: ReadonlySet<Fate> = new Set([0]);
-  let failedAt = Number.NEGATIVE_INFINITY;
-  const outcomes = arrivals.filter((one) => one.path === path).toSorted((a, b) => end(a) - end(b));
-  const crashed = [...crashes];
-  const passCrashes = (until: number) => {
-    for (let next = crashed[0]; next !== undefined && next.at <= until; next = crashed[0]) {
-      crashed.shift();
-      const fate = next.fates.get(path);
-      if (fate === undefined) continue;
-      if (!fates.has(fate)) found.push(`${path} is at ${fate} after a crash, and may be at ${[...fates].join(' or ')}`);
-      fates = new Set([fate]);
-    }
-  };
-  for (const one of outcomes) {
-    passCrashes(end(one));
-    // Our own end cut it off: that is no failure of theirs (C19).
-    if (crashes.some(({ at }) => one.at <= at && at < end(one))) continue;
-    // Begun before the failure that it comes after: part of the same burst (C18).
-    const sameBurst = one.at < failedAt + hearsWithinMs;
-    if (!sameBurst && [...fates].every((fate) => typeof fate !== 'number')) found.push(`${path} at ${one.at}, removed`);
-    const [failures] = fates;
-    const waitMs = typeof failures === 'number' && fates.size === 1 ? waitsMs?.[failures - 1] : undefined;
-    if (!sameBurst && waitMs !== undefined && one.at < failedAt + waitMs) found.push(`${path} at ${one.at}, in a wait`);
-    const verdicts = [...fates].map((fate) => (sameBurst && one.answer !== 401 ? fate : after(fate, one.answer)));
-    const isInDoubt = crashed[0] !== undefined && crashed[0].at < end(one) + LONGEST_SETTLING_MS;
-    if (!sameBurst && one.answer !== 200) failedAt = end(one);
-    fates = new Set(isInDoubt ? [...verdicts, ...fates] : verdicts);
+/** What happens to a hook, in the order in which it does. */
+type Step = { readonly at: number } & (
+  | { readonly begins: Arrival }
+  | { readonly ends: Arrival }
+  | { readonly crash: Crash }
+  | { readonly ending: true }
+  | { readonly restored: boolean }
+);
+
+class Reckoning {
+  readonly #ledgers: Ledgers;
+  readonly #hook: StoredHook;
+  readonly #found: string[] = [];
+  /** The ends of whoever tells this hook. */
+  readonly #crashes: readonly Crash[];
+  /** Undefined from when somebody has asked for its end until the database, or a restore, says where it stands. */
+  #fates: ReadonlySet<Fate> | undefined = new Set([0]);
+  /** Those of this life of the hook, and of the process. */
+  readonly #inFlight = new Set<Arrival>();
+  #failedAt = Number.NEGATIVE_INFINITY;
+  /** When it may be told again, and when it has to be at the latest, by the clock on the wall. */
+  #dueAt = Number.NEGATIVE_INFINITY;
+  #latest = Number.POSITIVE_INFINITY;
+
+  constructor(ledgers: Ledgers, hook: StoredHook) {
+    this.#ledgers = ledgers;
+    this.#hook = hook;
+    this.#crashes = ledgers.crashes.filter(({ fates }) => fates.has(hook.path));
   }
-  passCrashes(Number.POSITIVE_INFINITY);
-  const fits = [...fates].some((fate) => (typeof fate === 'number' ? endedReason === null : fate === endedReason));
-  if (!fits) found.push(`${path} is ${endedReason ?? 'live'} at the end, and may be at ${[...fates].join(' or ')}`);
-  return found;
+
+  run(): string[] {
+    for (const step of this.#steps()) {
+      if ('begins' in step) this.#begin(step.begins);
+      else if ('ends' in step) this.#end(step.ends);
+      else if ('crash' in step) this.#pass(step.crash);
+      else if ('ending' in step) this.#fates = undefined;
+      else this.#restore(step.restored);
+    }
+    const { endedReason } = this.#hook;
+    const fits = (fate: Fate) => (typeof fate === 'number' ? endedReason === null : fate === endedReason);
+    const byHand = endedReason === 'deleted' || endedReason === 'user_deleted';
+    if (!byHand && this.#fates !== undefined && ![...this.#fates].some(fits)) {
+      this.#say(`is ${endedReason ?? 'live'} at the end, and may be at ${[...this.#fates].join(' or ')}`);
+    }
+    return this.#found;
+  }
+
+  #steps(): Step[] {
+    const { calls, arrivals } = this.#ledgers;
+    const asked = (did: 'unsubscribe' | 'restore') => about(calls, did, this.#hook.path);
+    const steps: Step[] = [
+      ...arrivals.map((one) => ({ at: began(one), begins: one })),
+      ...arrivals.map((one) => ({ at: end(one), ends: one })),
+      ...this.#crashes.map((crash) => ({ at: crash.at, crash })),
+      ...asked('unsubscribe').map(({ askedAt }) => ({ at: askedAt, ending: true }) as const),
+      ...asked('restore').map(({ askedAt, answeredAt }) => ({ at: askedAt, restored: answeredAt !== undefined })),
+    ];
+    return steps.sort((a, b) => a.at - b.at);
+  }
+
+  #say(what: string): void {
+    this.#found.push(`${this.#hook.path} ${what}`);
+  }
+
+  #begin(one: Arrival): void {
+    this.#inFlight.add(one);
+    // Begun before the failure was known: part of the same burst (C18).
+    if (this.#fates === undefined || this.#isOfBurst(one)) return;
+    const at = began(one);
+    if ([...this.#fates].every((fate) => typeof fate !== 'number')) this.#say(`told at ${at}, removed`);
+    const [failures] = this.#fates;
+    if (this.#fates.size > 1 || typeof failures !== 'number') return;
+    const wall = this.#wallOf(at);
+    if (failures > 0 && !this.#mayBeAsked(one)) {
+      if (wall < this.#dueAt) this.#say(`told at ${at}, in a wait`);
+      if (wall > this.#latest) this.#say(`told at ${at}, later than a wait can be`);
+      this.#latest = Number.POSITIVE_INFINITY;
+    }
+    const most = failures > 0 ? MOST_IN_FLIGHT.failing : MOST_IN_FLIGHT.healthy;
+    const { hearsWithinMs = 0 } = this.#ledgers;
+    if (hearsWithinMs === 0 && this.#inFlight.size > most) {
+      this.#say(`has ${this.#inFlight.size} in flight at ${at}, after ${failures} failures`);
+    }
+  }
+
+  #end(one: Arrival): void {
+    // Our own end cut it off, and that is no failure of theirs (C19); or it is from before the hook ended, and lived again.
+    if (!this.#inFlight.delete(one) || this.#fates === undefined) return;
+    const asked = this.#mayBeAsked(one);
+    if (asked && !isOfTest(this.#ledgers, one.path, one.body) && this.#wasCrashed(one)) {
+      this.#fates = undefined;
+      return;
+    }
+    const sameBurst = this.#isOfBurst(one);
+    const changesNothing = one.answer !== 401 && (one.answer === 200 ? sameBurst && !asked : sameBurst || asked);
+    const { settlesWithinMs = LONGEST_SETTLING_MS } = this.#ledgers;
+    const before = [...this.#fates];
+    const verdicts = before.map((fate) => (changesNothing ? fate : after(fate, one.answer)));
+    const isInDoubt = this.#crashes.some(({ at }) => end(one) <= at && at < end(one) + settlesWithinMs);
+    this.#fates = new Set(isInDoubt ? [...verdicts, ...before] : verdicts);
+    if (changesNothing) return;
+    if (one.answer === 200) this.#dueAt = Number.NEGATIVE_INFINITY;
+    else this.#wait(one, verdicts[0]);
+  }
+
+  #wait(one: Arrival, fate: Fate | undefined): void {
+    const { waitsMs, calmFrom = Number.POSITIVE_INFINITY } = this.#ledgers;
+    this.#failedAt = end(one);
+    const waitMs = typeof fate === 'number' ? waitsMs?.[fate - 1] : undefined;
+    if (waitMs === undefined) return;
+    const askedMs = Math.min(one.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
+    const wall = this.#wallOf(end(one));
+    // A clock on the wall shows whole milliseconds.
+    this.#dueAt = wall + Math.max(waitMs, askedMs) - 1;
+    const longestMs = Math.max(waitMs * (1 + LONGEST_PART), askedMs) + 1;
+    this.#latest = end(one) >= calmFrom ? wall + longestMs : Number.POSITIVE_INFINITY;
+  }
+
+  #pass({ at, fates }: Crash): void {
+    const fate = fates.get(this.#hook.path);
+    if (fate === undefined) return;
+    this.#inFlight.clear();
+    // A failure that went down with a crash counts when it comes again, however soon that is.
+    this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#latest = Number.POSITIVE_INFINITY;
+    if (this.#fates !== undefined && !this.#fates.has(fate)) {
+      this.#say(`is at ${fate} after a crash at ${at}, and may be at ${[...this.#fates].join(' or ')}`);
+    }
+    if (this.#fates?.size !== 1) this.#dueAt = Number.NEGATIVE_INFINITY;
+    this.#fates = new Set([fate]);
+  }
+
+  #restore(isCertain: boolean): void {
+    this.#inFlight.clear();
+    this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#dueAt = Number.NEGATIVE_INFINITY;
+    if (isCertain) this.#fates = new Set([0]);
+    else if (this.#fates !== undefined) this.#fates = new Set([...this.#fates, 0]);
+  }
+
+  #isOfBurst(one: Arrival): boolean {
+    return began(one) < this.#failedAt + (this.#ledgers.hearsWithinMs ?? 0);
+  }
+
+  /** An attempt that somebody asked for counts no failure, and waits for none (X1, X3). */
+  #mayBeAsked(one: Arrival): boolean {
+    const { calls } = this.#ledgers;
+    const isOnce = calls.some(
+      (call) => call.did === 'redeliver' && call.deliveryId === one.deliveryId && call.askedAt <= one.at,
+    );
+    return isOnce || isOfTest(this.#ledgers, one.path, one.body);
+  }
+
+  /** After a crash, what was asked for cannot be told from what was left owed. */
+  #wasCrashed({ deliveryId, at }: Arrival): boolean {
+    return this.#ledgers.crashes.some((crash) => crash.at <= at && crash.owed.has(deliveryId));
+  }
+
+  #wallOf(moment: number): number {
+    return this.#ledgers.wallOf?.(moment) ?? moment;
+  }
 }
 
+const began = ({ began, at }: Arrival): number => began ?? at;
 const end = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;
 
 function after(fate: Fate, answer: number | undefined): Fate {

@@ -1,12 +1,14 @@
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Caller } from './access.ts';
 import type { Denied } from './audit/denials.ts';
 import type { Clock } from './clock.ts';
+import type { Rate } from './durations.ts';
 import { Admission } from './http/admission.ts';
-import { answerProblem, problemOf } from './http/answers.ts';
+import { answerProblem, problemBody, problemOf } from './http/answers.ts';
 import { credentialsIn } from './http/auth.ts';
-import { ambiguityOf, answerBroken, endWith } from './http/broken.ts';
+import { answerBroken, endWith } from './http/broken.ts';
+import { Connections } from './http/connections.ts';
 import { allowOrigins } from './http/cors.ts';
 import { type Door, turnedAway } from './http/door.ts';
 import { Followers } from './http/followers.ts';
@@ -15,8 +17,10 @@ import { takeJson } from './http/json.ts';
 import { mount } from './http/mount.ts';
 import { mountOpen, type OpenRoute } from './http/open.ts';
 import { parseQuery } from './http/query.ts';
+import type { RateLimits } from './http/rate-limits.ts';
 import type { SessionCookie } from './http/session-cookie.ts';
 import { Shedding } from './http/shedding.ts';
+import { Strangers } from './http/strangers.ts';
 import { mountSubscribed, type SubscribedRow } from './http/subscribed.ts';
 import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
@@ -61,6 +65,11 @@ export type AppPorts = {
   readonly trustProxy: readonly string[];
   readonly maxRequests: number;
   readonly maxFollowers: number;
+  readonly limits: RateLimits;
+  /** How many wrong keys an address may show before they wait for their answers. */
+  readonly wrongKeys: Rate | undefined;
+  /** Whether an account is owed so much that nothing may add to it. */
+  readonly isOwedTooMuch: (accountId: number) => boolean;
   /** Hears of everybody who is refused for who they are. */
   readonly onDenied: (denied: Denied) => void;
   /** Other than the usual, in tests. */
@@ -101,7 +110,10 @@ export async function createApp(ports: AppPorts): Promise<App> {
       requestNumber += 1;
       return `${boot}-${requestNumber}`;
     },
-    clientErrorHandler: (error, socket) => void answerBroken(error, socket, { doors: ports.doors, baseUrl: baseUrl() }),
+    clientErrorHandler: (error, socket) => {
+      const answer = () => void answerBroken(error, socket, { doors: ports.doors, baseUrl: baseUrl() });
+      connections.afterAnswers(socket, answer);
+    },
     frameworkErrors: (error, request, reply) => {
       void answerUnrouted(error, request, reply);
     },
@@ -109,6 +121,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   const underWay = new UnderWay(ports.clock, answerMs, (reply) =>
     answerProblem(reply, noteProblem(reply.request, new Problem('timed_out')), baseUrl()),
   );
+  const strangers = new Strangers(ports.wrongKeys, ports.clock);
   // Node would end these without a problem of ours: a tunnel, and an expectation that nobody has to meet (RFC 9110, 10.1.1).
   app.server.on('connect', (_request, socket) => endWith(socket, new Problem('malformed_request'), baseUrl()));
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -125,7 +138,17 @@ export async function createApp(ports: AppPorts): Promise<App> {
     const away = door === undefined ? undefined : await turnedAway(door, request.raw);
     const problem = away ?? problemOf(error) ?? notFound();
     tellDenial(request, problem);
+    await slowDown(request, reply, problem);
     answerProblem(reply, problem, baseUrl());
+  }
+
+  /** A wrong key may have to wait for its answer; it is in nobody's way meanwhile. */
+  function slowDown(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined) {
+    if (problem?.code !== 'unauthorized' || credentialsIn(request.raw).key === undefined) return undefined;
+    return strangers.hold(request.ip, (end) => {
+      underWay.leave(reply);
+      reply.raw.once('close', end);
+    });
   }
 
   function tellDenial(request: FastifyRequest, problem: Problem | undefined): void {
@@ -140,9 +163,21 @@ export async function createApp(ports: AppPorts): Promise<App> {
     log.error({ event: 'request.failed', request_id: request.id, err });
   }
 
-  app.setErrorHandler((error, request, reply) => {
+  /** What might be read in two ways is answered, and goes no further than here. */
+  function refuse(request: IncomingMessage, response: ServerResponse, detail: string): void {
+    const problem = new Problem('malformed_request', { detail });
+    const body = Buffer.from(JSON.stringify(problemBody(problem, baseUrl())));
+    const headers = { 'content-type': 'application/problem+json', 'content-length': body.length, connection: 'close' };
+    response.writeHead(problem.status, headers).end(body);
+    const { method, socket } = request;
+    const { status, code } = problem;
+    log.info({ event: 'request', method, route: '(none)', status, from: socket.remoteAddress, problem: code });
+  }
+
+  app.setErrorHandler(async (error, request, reply) => {
     const problem = problemOf(error);
     tellDenial(request, problem);
+    await slowDown(request, reply, problem);
     if (problem?.cause !== undefined || problem === undefined) noteFailure(request, problem?.cause ?? error);
     return answerProblem(reply, noteProblem(request, problem ?? new Problem('internal')), baseUrl());
   });
@@ -154,11 +189,6 @@ export async function createApp(ports: AppPorts): Promise<App> {
     underWay.enter(reply);
     reply.header('x-request-id', request.id);
     if (draining) reply.header('connection', 'close');
-    const ambiguity = ambiguityOf(request.raw);
-    if (ambiguity !== undefined) {
-      reply.header('connection', 'close');
-      throw new Problem('malformed_request', { detail: ambiguity });
-    }
     if ((request.raw.url ?? '').length > LONGEST_URL) throw new Problem('uri_too_long');
   });
   app.addHook('onResponse', (request, reply, done) => {
@@ -196,12 +226,14 @@ export async function createApp(ports: AppPorts): Promise<App> {
     mayEnter: (request, waiting) => underWay.count + waiting < ports.maxRequests || isProbe(request),
     shed: shedding.shed,
   });
-  app.server.removeListener('request', begin).on('request', admission.enter);
+  const connections = new Connections({ begin: admission.enter, refuse });
+  app.server.removeListener('request', begin).on('request', connections.take);
   return {
     server: app,
     drain: () => {
       draining = true;
       followers.stop();
+      strangers.stop();
       underWay.forEach((reply) => void reply.header('connection', 'close'));
     },
   };

@@ -7,6 +7,18 @@ export function parseDuration(text: string): number | undefined {
   return Number(match[1]) * UNITS_MS[match[2] as keyof typeof UNITS_MS];
 }
 
+/** So many within so many seconds. */
+export type Rate = { readonly count: number; readonly windowS: number };
+
+const WINDOWS_S = { s: 1, m: 60, h: 3_600 } as const;
+
+/** Reads a rate such as `100/s`, `6000/m` or `1000/h`; undefined if it is none. */
+export function parseRate(text: string): Rate | undefined {
+  const match = /^([1-9]\d{0,6})\/([smh])$/.exec(text.trim());
+  if (match === null) return undefined;
+  return { count: Number(match[1]), windowS: WINDOWS_S[match[2] as keyof typeof WINDOWS_S] };
+}
+
 const UTC = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
 /** A life longer than a century is a slip of the pen, and would leave the calendar's four-digit years. */

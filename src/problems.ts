@@ -34,6 +34,22 @@ export const problems = {
     title: 'Too many tries',
     detail: 'Too many wrong tries from here; wait as long as Retry-After says.',
   },
+  rate_limited: {
+    status: 429,
+    title: 'Rate limited',
+    detail: 'More calls than the operator of this service allows; wait as long as Retry-After says.',
+  },
+  too_much_owed: {
+    status: 429,
+    title: 'Too much owed',
+    detail:
+      'So many notifications of this account are still to be told that nothing is taken that would add to them. Nothing was changed. See to the targets that do not answer, and try again.',
+  },
+  too_many_hooks: {
+    status: 409,
+    title: 'Too many hooks',
+    detail: 'The account has as many live hooks as it may have; delete one first.',
+  },
   body_too_large: {
     status: 413,
     title: 'Body too large',

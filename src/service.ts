@@ -5,6 +5,7 @@ import { Denials, type RefusedSignIn } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
+import { Backlog } from './delivery/backlog.ts';
 import { type Claims, soleClaims } from './delivery/claims.ts';
 import { Engine } from './delivery/engine.ts';
 import { Fetches } from './delivery/fetches.ts';
@@ -19,6 +20,7 @@ import { consoleDoor, keyDoor } from './http/door.ts';
 import { dropIdempotency } from './http/idempotency.ts';
 import { openapi } from './http/openapi.ts';
 import { Pages } from './http/pages.ts';
+import { limited, RateLimits } from './http/rate-limits.ts';
 import { SessionCookie } from './http/session-cookie.ts';
 import { createLog, type Log } from './log.ts';
 import { isLoopback } from './loopback.ts';
@@ -33,6 +35,7 @@ import { Tries } from './resources/passphrases/tries.ts';
 import { dropSessions } from './resources/sessions/actions.ts';
 import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
 import { type Chance, Passphrases, systemChance } from './secrets.ts';
+import type { OpenOptions } from './store/location.ts';
 import { openStore } from './store/open.ts';
 import { type Store, StoreFault } from './store/store.ts';
 import { explain, findUnfinished } from './transfer/unfinished.ts';
@@ -52,7 +55,7 @@ const DRAIN_MS = 250;
 /** What a service takes from outside; a test hands in its own. */
 export type Ports = {
   readonly clock: Clock;
-  /** Measures whether nodes live; the machine's own unless all of the world is simulated. */
+  /** Measures whether nodes live, and how long others are waited for; the machine's own unless all of the world is simulated. */
   readonly beats: Clock;
   readonly chance: Chance;
   readonly log: Log;
@@ -63,6 +66,10 @@ export type Ports = {
   readonly onFatal: (error: unknown) => void;
   /** The most pages of the database; for tests of a full disk. */
   readonly maxPages?: number;
+  /** Stands in for SQLite itself. */
+  readonly sqlite?: OpenOptions['sqlite'];
+  /** Stands in for the socket: answers the port that is listened on. */
+  readonly listen?: typeof listen;
   /** How long callers are waited for. */
   readonly patience?: Patience;
 };
@@ -88,6 +95,7 @@ export class StartFault extends Error {
 /** The composition root: config → store → engine → app; started in order, stopped in the opposite one. */
 export async function startService(config: Config, given: Partial<Ports> = {}): Promise<Service> {
   const clock = given.clock ?? systemClock;
+  const beats = given.beats ?? systemClock;
   const chance = given.chance ?? systemChance;
   const log = given.log ?? createLog(config.logLevel);
   const onFatal = given.onFatal ?? endProcess(log);
@@ -100,6 +108,8 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     log,
     as: 'service',
     onFatal,
+    beats,
+    ...(given.sqlite === undefined ? {} : { sqlite: given.sqlite }),
     ...(given.maxPages === undefined ? {} : { maxPages: given.maxPages }),
   }).catch((error: unknown) => {
     throw error instanceof StoreFault ? new StartFault(error.message) : error;
@@ -120,8 +130,20 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const fetches = new Fetches({ store, clock, log });
     // Where no mail goes out, none is owed.
     const notices = config.smtpUrl === undefined ? noNotices : oweNotices;
-    const routePorts = { guard, chance, log, baseUrl: () => baseUrl, notices };
-    const routes = allRoutes(routePorts);
+    const ceilings = { hooks: config.maxHooks, owed: config.maxOwed };
+    const routePorts = { guard, chance, log, baseUrl: () => baseUrl, notices, ceilings };
+    const limits = new RateLimits({
+      rates: {
+        'key-reads': config.rateLimitKeyReads,
+        'key-writes': config.rateLimitKeyWrites,
+        'account-reads': config.rateLimitAccountReads,
+        'account-writes': config.rateLimitAccountWrites,
+      },
+      clock,
+      onRefused: (limit) => metrics.limited.inc({ limit }),
+    });
+    const backlog = new Backlog({ store, clock, log, most: config.maxOwed });
+    const routes = limited(allRoutes(routePorts), limits);
     const consolePorts = {
       ...routePorts,
       passphrases: new Passphrases(chance),
@@ -148,7 +170,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const claims =
       store.sessions === undefined
         ? soleClaims(enginesStore)
-        : new Node({ store: enginesStore, sessions: store.sessions, beats: given.beats ?? systemClock, log, role });
+        : new Node({ store: enginesStore, sessions: store.sessions, beats, log, role });
     const engine = new Engine({
       store: enginesStore,
       claims,
@@ -160,6 +182,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       baseUrl: () => baseUrl,
       waitsMs: config.retryWaits,
       attemptTimeoutMs: config.attemptTimeout,
+      mostToOneHost: config.maxAttemptsPerHost,
       onAttempt({ outcome, verdict, ms, lateMs }) {
         metrics.attempts.observe({ outcome }, ms / 1_000);
         metrics.verdicts.inc({ verdict });
@@ -210,9 +233,12 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       trustProxy: config.trustProxy,
       maxRequests: config.maxRequests,
       maxFollowers: config.maxFollowers,
+      limits,
+      wrongKeys: config.wrongKeys,
+      isOwedTooMuch: (accountId) => backlog.isFull(accountId),
       ...(given.patience === undefined ? {} : { patience: given.patience }),
     });
-    const port = await listen(app.server, config);
+    const port = await (given.listen ?? listen)(app.server, config);
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     baseUrl = config.baseUrl ?? url;
     // Only now: a start that fails must not use up the one showing of the key.
@@ -221,7 +247,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     await delivering.start();
     // Once more: of an import that has begun meanwhile and this service, one sees the other.
     await refuseHalf(store).catch(async (fault: unknown) => {
-      await Promise.all([closeServer(app.server), delivering.stop(0)]);
+      await Promise.all([closeServer(app.server, beats), delivering.stop(0)]);
       throw fault;
     });
     const pruning =
@@ -241,7 +267,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       log.info({ event: 'stopping' });
       pruning?.stop();
       app.drain();
-      await Promise.all([closeServer(app.server), stopTelling()]);
+      await Promise.all([closeServer(app.server, beats), stopTelling()]);
       await Promise.all([authenticator.flush(), sessions.flush(), denials.flush(), fetches.flush()]);
       await store.close();
       log.info({ event: 'stopped' });
@@ -287,7 +313,7 @@ type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];
 
 async function listen(server: HttpServer, { host, port }: Config): Promise<number> {
   try {
-    await server.listen({ host, port, backlog: 1_024 });
+    await server.listen({ host, port, backlog: 4_096 });
   } catch (error) {
     throw new StartFault(`Cannot listen on ${host} port ${port}: ${reasonFor(error)}.`);
   }
@@ -307,13 +333,13 @@ function reasonFor(error: unknown): string {
  * Leaves nobody unanswered: takes no new connection, answers every request that still comes on an open one and ends
  * that connection with the answer, then closes what is idle.
  */
-async function closeServer(server: HttpServer): Promise<void> {
+async function closeServer(server: HttpServer, beats: Clock): Promise<void> {
   // Node's http close would cut idle connections at once, together with a request that is just arriving on one.
   Server.prototype.close.call(server.server);
-  await new Promise<void>((resolve) => setTimeout(resolve, DRAIN_MS));
-  const cut = setTimeout(() => server.server.closeAllConnections(), STOP_REQUESTS_MS);
+  await new Promise<void>((resolve) => beats.after(DRAIN_MS, resolve));
+  const giveUp = beats.after(STOP_REQUESTS_MS, () => server.server.closeAllConnections());
   await server.close();
-  clearTimeout(cut);
+  giveUp();
 }
 
 function endProcess(log: Log): (error: unknown) => void {

@@ -31,6 +31,11 @@ export class Stage implements Known {
     return ids[Math.min(chance.below(ids.length), chance.below(ids.length))];
   }
 
+  /** The newest. */
+  first(name: string): string | undefined {
+    return this.#ids.get(name)?.[0];
+  }
+
   target(): string {
     return this.#targets();
   }

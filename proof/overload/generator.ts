@@ -36,19 +36,22 @@ const TICK_MS = 2;
 /** How long the last answers are waited for. */
 const LAST_MS = 5_000;
 
+type Heard = {
+  readonly answer: (status: number, head: string, ms: number) => void;
+  readonly lost: (wasAsked: boolean) => void;
+};
+
 /** One connection that asks one thing at a time. Raw, since whatever asks must not be slower than what answers. */
 class Line {
   readonly #open: () => Socket;
-  readonly #onAnswer: (status: number, head: string, ms: number) => void;
-  readonly #onLost: (wasAsked: boolean) => void;
+  readonly #heard: Heard;
   #socket: Socket | undefined;
   #askedAt: number | undefined;
   #text = '';
 
-  constructor(open: () => Socket, on: { answer: Line['#onAnswer']; lost: Line['#onLost'] }) {
+  constructor(open: () => Socket, heard: Heard) {
     this.#open = open;
-    this.#onAnswer = on.answer;
-    this.#onLost = on.lost;
+    this.#heard = heard;
   }
 
   ask(request: string): void {
@@ -69,7 +72,7 @@ class Line {
       this.#text = '';
       const wasAsked = this.#askedAt !== undefined;
       this.#askedAt = undefined;
-      this.#onLost(wasAsked);
+      this.#heard.lost(wasAsked);
     };
     socket.setEncoding('latin1').on('data', (text: string) => this.#read(text));
     socket.on('error', lost).on('close', lost);
@@ -86,7 +89,7 @@ class Line {
     this.#text = '';
     const ms = performance.now() - this.#askedAt;
     this.#askedAt = undefined;
-    this.#onAnswer(Number(head.slice(9, 12)), head, ms);
+    this.#heard.answer(Number(head.slice(9, 12)), head, ms);
   }
 }
 
@@ -96,26 +99,26 @@ export async function generate({ origin, requests, rate, forMs, connections }: O
   const byStatus: Record<string, number> = {};
   const made: string[] = [];
   const times: number[] = [];
-  let withoutRetryAfter = 0;
-  let unanswered = 0;
-  let unsent = 0;
-  let asked = 0;
+  let [withoutRetryAfter, unanswered, unsent, asked] = [0, 0, 0, 0];
+  let begun: number | undefined;
   const lines: Line[] = [];
   const idle: Line[] = [];
-  const begun = performance.now();
-  const isOver = () => performance.now() - begun >= forMs;
+  const isOn = () => begun !== undefined && performance.now() - begun < forMs;
   const next = () => requests[asked++ % requests.length] ?? '';
   const free = (line: Line) => {
-    if (rate === undefined && !isOver()) line.ask(next());
+    if (rate === undefined && isOn()) line.ask(next());
     else idle.push(line);
   };
-  const add = () => {
+  const count = (status: number, head: string, ms: number) => {
+    byStatus[status] = (byStatus[status] ?? 0) + 1;
+    if ((status === 503 || status === 429) && !/\r\nretry-after: \d/i.test(head)) withoutRetryAfter += 1;
+    if (status < 300) times.push(ms);
+    if (status === 201) made.push(/\r\nlocation: (\S+)/i.exec(head)?.[1] ?? '');
+  };
+  for (let number = 0; number < connections; number += 1) {
     const line: Line = new Line(() => connect(Number(port), hostname), {
       answer(status, head, ms) {
-        byStatus[status] = (byStatus[status] ?? 0) + 1;
-        if ((status === 503 || status === 429) && !/\r\nretry-after: \d/i.test(head)) withoutRetryAfter += 1;
-        if (status < 300) times.push(ms);
-        if (status === 201) made.push(/\r\nlocation: (\S+)/i.exec(head)?.[1] ?? '');
+        if (begun !== undefined) count(status, head, ms);
         free(line);
       },
       lost(wasAsked) {
@@ -125,42 +128,38 @@ export async function generate({ origin, requests, rate, forMs, connections }: O
       },
     });
     lines.push(line);
-    return line;
+    // Every connection is open before it begins: what is measured is requests.
+    line.ask('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+  }
+  const whenIdle = async (withinMs: number) => {
+    const giveUpAt = performance.now() + withinMs;
+    while (idle.length < lines.length && performance.now() < giveUpAt) await tick();
   };
-  if (rate === undefined) for (let count = 0; count < connections; count += 1) free(add());
+  await whenIdle(LAST_MS);
+  begun = performance.now();
+  if (rate === undefined) for (const line of idle.splice(0)) free(line);
   let due = 0;
-  while (!isOver()) {
-    await new Promise<void>((resolve) => setTimeout(resolve, TICK_MS));
-    if (rate === undefined) continue;
-    for (const upTo = ((performance.now() - begun) / 1_000) * rate; due < upTo; due += 1) {
-      const line = idle.pop() ?? (lines.length < connections ? add() : undefined);
+  while (isOn()) {
+    await tick();
+    for (const upTo = ((performance.now() - begun) / 1_000) * (rate ?? 0); due < upTo; due += 1) {
+      const line = idle.shift();
       if (line === undefined) unsent += 1;
       else line.ask(next());
     }
   }
-  const seconds = (performance.now() - begun) / 1_000;
-  const good = times.length;
-  for (const giveUpAt = performance.now() + LAST_MS; idle.length < lines.length && performance.now() < giveUpAt; ) {
-    await new Promise<void>((resolve) => setTimeout(resolve, TICK_MS));
-  }
+  const perSecond = Math.round((times.length * 1_000) / (performance.now() - begun));
+  await whenIdle(LAST_MS);
   unanswered += lines.length - idle.length;
   for (const line of lines) line.end();
   times.sort((a, b) => a - b);
   const at = (share: number) => Math.round((times[Math.floor(times.length * share)] ?? 0) * 10) / 10;
-  return {
-    byStatus,
-    withoutRetryAfter,
-    made,
-    unanswered,
-    unsent,
-    p50: at(0.5),
-    p99: at(0.99),
-    perSecond: Math.round(good / seconds),
-  };
+  return { byStatus, withoutRetryAfter, made, unanswered, unsent, p50: at(0.5), p99: at(0.99), perSecond };
 }
+
+const tick = () => new Promise<void>((resolve) => setTimeout(resolve, TICK_MS));
 
 if (import.meta.main) {
   process.once('message', (order: Order) => {
-    void generate(order).then((answered) => process.send?.(answered, () => process.disconnect()));
+    void generate(order).then((answered) => process.send?.(answered));
   });
 }

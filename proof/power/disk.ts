@@ -1,5 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, fsyncSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -18,7 +29,7 @@ const LONGEST_UNMOUNTING_MS = 10_000;
  * The ioctl that ext4 has for this: FS_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH. From that moment nothing reaches the
  * disk any more, of what stands in memory neither files nor the journal. Node has no ioctl; Perl has.
  */
-const CUT = 'open(my $disk, "<", $ARGV[0]) && ioctl($disk, 0x8004587d, pack("L", 2)) or die "$!\\n"';
+const CUT = '$how = pack("L", 2); open(DISK, "<", $ARGV[0]) && ioctl(DISK, 0x8004587d, $how) or die "$!\\n"';
 
 /** A disk of its own, whose power can be cut. */
 export type Disk = {
@@ -62,6 +73,8 @@ export function makeDisk(context: Cleanup): Disk {
   };
   process.on('exit', remove);
   atEnd(context, remove);
+  // PostgreSQL runs as a user of its own, and must get through.
+  chmodSync(place, 0o711);
   mkdirSync(folder);
   run('truncate', '-s', String(IMAGE_BYTES), image);
   run('mkfs.ext4', '-q', '-F', image);

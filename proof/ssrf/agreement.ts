@@ -9,9 +9,9 @@ import { type Bits, reachable, specialBlocks, spelled } from './oracle.ts';
 export type Judge = (address: string) => Promise<boolean>;
 
 /** The guard, asked of an address that is written out, and of a name that leads to it. */
-export const guardSays: Readonly<Record<string, Judge>> = {
-  'written out': (address) => judged(`http://${address.includes(':') ? `[${address}]` : address}/`, address),
-  'behind a name': (address) => judged('http://target.example/', address),
+export const guardSays = {
+  'written out': (address: string) => judged(`http://${address.includes(':') ? `[${address}]` : address}/`, address),
+  'behind a name': (address: string) => judged('http://target.example/', address),
 };
 
 async function judged(target: string, address: string): Promise<boolean> {

@@ -7,10 +7,17 @@ export type Block = { readonly family: 4 | 6; readonly first: bigint; readonly l
 
 const width = { 4: 32n, 6: 128n } as const;
 
-/** Reads an address in the plain spelling of the registries: `10.0.0.0`, `64:ff9b::`. */
+/** Reads an address, as registries and kernels write it: `10.0.0.0`, `64:ff9b::`, `::ffff:10.0.0.1`, `fe80::1%lo`. */
 export function bits(text: string): Bits {
-  if (!text.includes(':')) return { family: 4, value: joined(text.split('.').map(BigInt), 8n) };
-  const [before = '', after] = text.split('::');
+  const address = text.replace(/%.*/, '');
+  const dotted = /[\d.]+$/.exec(address)?.[0] ?? '';
+  if (!address.includes(':')) return { family: 4, value: joined(address.split('.').map(BigInt), 8n) };
+  const tail = dotted.includes('.') ? joined(dotted.split('.').map(BigInt), 8n) : undefined;
+  const plain =
+    tail === undefined
+      ? address
+      : `${address.slice(0, -dotted.length)}${(tail >> 16n).toString(16)}:${(tail & 0xffffn).toString(16)}`;
+  const [before = '', after] = plain.split('::');
   const words = (part: string) => (part === '' ? [] : part.split(':').map((word) => BigInt(`0x${word}`)));
   const [front, back] = [words(before), words(after ?? '')];
   const gap = after === undefined ? [] : new Array<bigint>(8 - front.length - back.length).fill(0n);
@@ -81,4 +88,11 @@ export function reachable(address: Bits): boolean {
   const carried = [...(carrier?.[1](address.value) ?? []), ...isatap(address.value)];
   const itself = carrier !== undefined || registered(address);
   return itself && carried.every((value) => registered({ family: 4, value }));
+}
+
+/** No connection can be made to it, whoever listens: multicast, and the broadcast to all. */
+export function isDeaf({ family, value }: Bits): boolean {
+  const ipv4 = family === 4 || value >> 32n === 0xffffn ? value & 0xffffffffn : undefined;
+  if (ipv4 === undefined) return value >> 120n === 0xffn;
+  return ipv4 >> 28n === 0xen || ipv4 === 0xffffffffn;
 }

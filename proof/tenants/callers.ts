@@ -1,6 +1,7 @@
 import { type Permission, permissions } from '../../src/access.ts';
 import { browserHeaders, type Person, type TestService } from '../../test/harness/service.ts';
 import type { House } from './house.ts';
+import { EXPIRED } from './snapshot.ts';
 
 /** Who asks, by what they send along. */
 export type Caller = { readonly says: string; readonly headers: Readonly<Record<string, string>> };
@@ -14,11 +15,10 @@ export async function strangersTo(
   other: House,
 ): Promise<Readonly<Record<string, readonly Caller[]>>> {
   const { owner } = house;
-  const [revoked, expired] = [
-    await carillon.key(owner, {}),
-    await carillon.key(owner, { expiresAt: Date.now() - 1 }),
-  ];
-  const [newest] = (await owner.carillon.keys.list()).data.filter(({ expires }) => expires.startsWith('0000')).slice(-1);
+  const [revoked, expired] = [await carillon.key(owner, {}), await carillon.key(owner, { expiresAt: Date.now() - 1 })];
+  const [newest] = (await owner.carillon.keys.list()).data
+    .filter(({ expires }) => expires.startsWith('0000'))
+    .slice(-1);
   await owner.carillon.keys.revoke(newest?.id ?? '');
   const gone = await carillon.user(owner, 'admin');
   const [goneSession, ended, past] = [
@@ -31,7 +31,7 @@ export async function strangersTo(
   await carillon.call(ended, 'DELETE', `/console/api/sessions/${own?.id}`);
   const [last] = (await past.console.sessions.list()).data.filter(({ current }) => current === '1');
   await carillon.store.write(({ queries }) =>
-    queries.updateTable('sessions').set({ expires_at: 1 }).where('session_id', '=', Number(last?.id)).execute(),
+    queries.updateTable('sessions').set({ expires_at: EXPIRED }).where('session_id', '=', Number(last?.id)).execute(),
   );
   const { domain, key } = owner;
   const { headers: cookie } = house.session;

@@ -16,8 +16,8 @@ export type House = {
   readonly asked: ReadonlyMap<Route, { readonly request: Request; readonly word: string }>;
   /** The tag of each single record, by the path of its row. */
   readonly tags: ReadonlyMap<string, string>;
-  /** The e-mail address of a user, and the words by which lists are searched. */
-  readonly email: string;
+  /** Addresses of its users, one for each operation that takes one. */
+  readonly emails: readonly string[];
   /** Addresses of calendars: one that is read, one that was revoked. */
   readonly calendars: { readonly live: string; readonly revoked: string };
   /** A request that a row takes, with ids of this house. */
@@ -26,8 +26,15 @@ export type House = {
 
 const consoleAlone = doors['/console/api'].filter((row) => !doors['/v2'].includes(row));
 
-/** @param mark what stands in every text, and nowhere else */
-export async function furnishHouse(carillon: TestService, mark: string, target: Target): Promise<House> {
+/**
+ * @param mark what stands in every text, and nowhere else
+ * @param busy how many changes it has had beside that
+ */
+export async function furnishHouse(
+  carillon: TestService,
+  target: Target,
+  { mark, busy = 0 }: { mark: string; busy?: number },
+): Promise<House> {
   const domain = `${mark}.test`;
   const owner = await carillon.account(domain);
   const session = await carillon.signIn(owner);
@@ -87,7 +94,7 @@ export async function furnishHouse(carillon: TestService, mark: string, target: 
   const settled = async () =>
     eventually(
       () => api.deliveries.list({ hook_id: hookId }),
-      ({ data }) => data.length === 2 && data.every(({ state }) => state === 'delivered'),
+      ({ data }) => data.length > 1 && data.every(({ state }) => state === 'delivered'),
     );
   add('delivery_id', ...(await settled()).data.map(({ id }) => id).filter((id) => id !== ids.delivery_id?.[0]));
   const attempts = async () => (await api.deliveries.get(ids.delivery_id?.[0] ?? '')).attempts.length;
@@ -108,12 +115,17 @@ export async function furnishHouse(carillon: TestService, mark: string, target: 
   await carillon.call(past, 'DELETE', `/console/api/sessions/${pastId}`);
   const calendar = async () => api.calendars.create({ label: text(), scope: 'account' });
   const [live, dead] = [await calendar(), await calendar()];
-  await api.calendars.delete(dead.id);
+  await api.calendars.revoke(dead.id);
 
   add('hook_id', ended);
   add('key_id', revoked);
   add('user_id', gone.userId);
   add('session_id', ...sessions.map(({ id }) => id));
+  const emails: string[] = [];
+  for (let index = 0; index < 4; index += 1)
+    emails.push((await api.users.create({ email: `${text()}@example.test` })).email);
+  const [eventId = ''] = ids.event_id ?? [];
+  for (let change = 0; change < busy; change += 1) await api.events.update(eventId, { due_date: '20270303' });
   const cursor = String((await api.notifications.list({ scope: 'account' })).next);
   for (const name of ['after', 'before', 'last-event-id']) add(name, cursor);
   const tags = new Map<string, string>();
@@ -121,8 +133,6 @@ export async function furnishHouse(carillon: TestService, mark: string, target: 
     const { headers } = await send(carillon, { door: '/console/api', method: 'GET', row }, session, requestFor(row));
     tags.set(row.path, headers.get('etag') ?? '');
   }
-  const [, colleague = ''] = ids.user_id ?? [];
-  const { email } = await api.users.get(colleague);
   return {
     mark,
     owner,
@@ -130,7 +140,7 @@ export async function furnishHouse(carillon: TestService, mark: string, target: 
     ids,
     asked,
     tags,
-    email,
+    emails,
     calendars: { live: live.url, revoked: dead.url },
     requestFor,
   };

@@ -2,6 +2,9 @@ import type { AccountTable } from '../../src/store/tables.ts';
 import { leftBehind, tables } from '../../src/transfer/contents.ts';
 import type { TestService } from '../../test/harness/service.ts';
 
+/** The moment at which an expired session has ended. */
+export const EXPIRED = 1;
+
 const everyTable: readonly AccountTable[] = [...tables, ...leftBehind];
 
 /** Every row of an account, a line each. When a key or a session was last used changes by looking, and is left out. */
@@ -22,14 +25,19 @@ export async function rowsOf(
       .selectAll()
       .where('account_id', '=', account_id)
       .execute();
-    for (const row of rows)
+    // What has expired is dropped by itself.
+    for (const row of rows.filter((one) => !('expires_at' in one && one.expires_at === EXPIRED)))
       lines.add(`${table} ${JSON.stringify('last_used' in row ? { ...row, last_used: null } : row)}`);
   }
   return lines;
 }
 
+/** What was there and is not any more. */
+export function missing(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
+  return [...before].filter((line) => !after.has(line));
+}
+
 /** What is in one and not in the other: `- ` what is gone, `+ ` what came. */
 export function changes(before: ReadonlySet<string>, after: ReadonlySet<string>): string[] {
-  const gone = [...before.difference(after)].map((line) => `- ${line}`);
-  return [...gone, ...[...after.difference(before)].map((line) => `+ ${line}`)];
+  return [...missing(before, after).map((line) => `- ${line}`), ...missing(after, before).map((line) => `+ ${line}`)];
 }

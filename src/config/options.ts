@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type AllowRule, parseAllowRules } from '../delivery/guard.ts';
-import { parseDuration } from '../durations.ts';
+import { parseDuration, parseRate, type Rate } from '../durations.ts';
 import {
   type MailServer,
   parseMailServer,
@@ -31,6 +31,30 @@ export type Option<T> = {
 
 function option<T>(row: Option<T>): Option<T> {
   return row;
+}
+
+/** A limit on calls: off until the operator sets it. */
+function rateLimit(name: string, counted: string): Option<Rate | undefined> {
+  return {
+    flag: `rate-limit-${name}`,
+    shape: 'off|number/s|m|h',
+    says: `The most ${counted}: 100/s allows a hundred at once and a hundred a second, 6000/m the same pace and 6,000 at once. Beyond it, 429 with Retry-After. Each node counts for itself.`,
+    initial: 'off',
+    parse: parseLimit,
+    show: showRate,
+  };
+}
+
+/** The most of something, or no limit. */
+function ceiling(flag: string, says: string): Option<number | undefined> {
+  return {
+    flag,
+    shape: 'off|number',
+    says,
+    initial: 'off',
+    parse: (text) => (text === 'off' ? { value: undefined } : parseWhole(text, 1, 1_000_000_000, 'off or ')),
+    show: (most) => most ?? 'off',
+  };
 }
 
 /** What a node does. */
@@ -163,6 +187,30 @@ export const options = {
     initial: '10000',
     parse: (text) => parseWhole(text, 1, 1_000_000),
   }),
+  rateLimitKeyReads: rateLimit('key-reads', 'calls that read, of each key'),
+  rateLimitKeyWrites: rateLimit('key-writes', 'calls that write, of each key'),
+  rateLimitAccountReads: rateLimit('account-reads', 'calls that read, of each account'),
+  rateLimitAccountWrites: rateLimit('account-writes', 'calls that write, of each account'),
+  wrongKeys: option<Rate | undefined>({
+    flag: 'wrong-keys',
+    shape: 'off|number/s|m|h',
+    says: 'How many wrong keys may come from one address (of IPv6 from a /64); beyond them each waits for its 401, up to 10 seconds. A good key never waits.',
+    initial: '60/m',
+    parse: parseLimit,
+    show: showRate,
+  }),
+  maxHooks: ceiling('max-hooks-per-account', 'The most live hooks of one account; beyond them, 409.'),
+  maxOwed: ceiling(
+    'max-owed-per-account',
+    'How many notifications may be owed to the hooks of one account before what would add to them is refused with 429. Nothing that is owed is ever dropped.',
+  ),
+  maxAttemptsPerHost: option({
+    flag: 'max-attempts-per-host',
+    shape: 'number',
+    says: 'The most attempts in flight to one host and port, of all accounts together; at most 2000 are in flight in all.',
+    initial: '1000',
+    parse: (text) => parseWhole(text, 1, 2_000),
+  }),
   logLevel: option({
     flag: 'log-level',
     shape: 'level',
@@ -182,9 +230,22 @@ export function environmentName(flag: string): string {
   return `CARILLON_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
 
-function parseWhole(text: string, least: number, most: number): Parsed<number> {
+function parseWhole(text: string, least: number, most: number, or = ''): Parsed<number> {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  return value >= least && value <= most ? { value } : { fault: `must be a whole number from ${least} to ${most}` };
+  if (value >= least && value <= most) return { value };
+  return { fault: `must be ${or}a whole number from ${least} to ${most}` };
+}
+
+function parseLimit(text: string): Parsed<Rate | undefined> {
+  if (text === 'off') return { value: undefined };
+  const value = parseRate(text);
+  return value === undefined ? { fault: 'must be off, or a rate such as 100/s, 6000/m or 1000/h' } : { value };
+}
+
+const WINDOW_NAMES: Readonly<Record<number, string>> = { 1: 's', 60: 'm', 3600: 'h' };
+
+function showRate(rate: Rate | undefined): string {
+  return rate === undefined ? 'off' : `${rate.count}/${WINDOW_NAMES[rate.windowS]}`;
 }
 
 function parseTime(text: string, leastMs: number, mostMs: number): Parsed<number> {

@@ -53,6 +53,11 @@ const MOST_DIALLED = 6;
 
 const LARGEST_HEAD_BYTES = 16 * 1_024;
 const LARGEST_BODY_BYTES = 16 * 1_024;
+/** All that is read of a connection, whatever it is. */
+const LARGEST_ANSWER_BYTES = 64 * 1_024;
+/** undici reads a part to its end, and that slowly, although it has found its head to be too large. */
+const PART_BYTES = 1_024;
+const HEAD_END = '\r\n\r\n';
 const LONGEST_BODY_MS = 1_000;
 const LONGEST_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
 
@@ -153,7 +158,7 @@ export function createAttempt({
       ended.signal.throwIfAborted();
       stage = 'dialling';
       const socket = await dial(url, addresses, { clock, leftMs, ended: ended.signal, ca });
-      passOverContinue(socket);
+      meter(socket, () => fail({ kind: 'failed', cause: 'protocol', note: 'too much was said' }));
       return socket;
     };
 
@@ -334,31 +339,44 @@ function causeOf(error: unknown, code: string): Cause | undefined {
 }
 
 /**
- * Takes `100 Continue` out of what undici reads: it breaks the connection at one (8.12), although a client has to pass
- * over every interim answer, asked for or not (RFC 9110, 15.2), and some servers send it before each answer to a POST.
+ * Meters what undici reads, and takes interim answers out of it: it breaks the connection at a `100 Continue` (8.12),
+ * although a client has to pass over every one, asked for or not (RFC 9110, 15.2), and some servers send it before each
+ * answer to a POST. `101` stays: who answers it goes on in another protocol. Without the meter a flood of what nothing
+ * counts, such as interim answers, would be read as fast as it comes, and leave no time for any other target (C22).
  */
-function passOverContinue(socket: Socket): void {
-  const continued = 'HTTP/1.1 100 ';
+function meter(socket: Socket, tooMuch: () => void): void {
+  const begun = 'HTTP/1.1 1';
   const read = socket.read;
   let held: Buffer = Buffer.alloc(0);
+  let bytes = 0;
+  let isFinal = false;
 
-  const isContinue = () => {
-    const start = held.toString('latin1', 0, continued.length);
-    return start === continued.slice(0, start.length);
+  const isMore = (): boolean => {
+    if (bytes >= LARGEST_ANSWER_BYTES) tooMuch();
+    const chunk: Buffer | null = socket.destroyed ? null : read.call(socket);
+    if (chunk === null) return false;
+    bytes += chunk.length;
+    held = Buffer.concat([held, chunk]);
+    return true;
+  };
+  const isInterim = () => {
+    const start = held.toString('latin1', 0, begun.length + 2);
+    return begun.startsWith(start.slice(0, begun.length)) && start !== `${begun}01`;
+  };
+  const dropInterim = () => {
+    for (let end = held.indexOf(HEAD_END); isInterim() && end >= 0; end = held.indexOf(HEAD_END))
+      held = held.subarray(end + HEAD_END.length);
+    isFinal = !isInterim() || held.length >= LARGEST_HEAD_BYTES;
   };
   socket.read = (): Buffer | null => {
-    for (let chunk: Buffer | null = read.call(socket); chunk !== null; chunk = read.call(socket)) {
-      held = Buffer.concat([held, chunk]);
-      let end = held.indexOf('\r\n\r\n');
-      while (isContinue() && end >= 0 && end < LARGEST_HEAD_BYTES) {
-        held = held.subarray(end + 4);
-        end = held.indexOf('\r\n\r\n');
-      }
-      if (isContinue() && held.length < LARGEST_HEAD_BYTES) continue;
-      socket.read = read;
-      return held;
+    while (!isFinal) {
+      if (!isMore()) return null;
+      dropInterim();
     }
-    return null;
+    if (held.length === 0 && !isMore()) return null;
+    const part = held.subarray(0, PART_BYTES);
+    held = held.subarray(PART_BYTES);
+    return socket.destroyed ? null : part;
   };
 }
 

@@ -118,6 +118,7 @@ for (const { test, database } of stores) {
       log: createLog('silent'),
       baseUrl: () => 'http://127.0.0.1',
       waitsMs: [60_000, 60_000],
+      mostToOneHost: 1_000,
       attemptTimeoutMs: 1_000,
       onAttempt: () => undefined,
     });

@@ -60,6 +60,8 @@ export type EnginePorts = {
   readonly baseUrl: () => string;
   readonly waitsMs: readonly [number, number];
   readonly attemptTimeoutMs: number;
+  /** The most attempts in flight to one host, of all accounts together. */
+  readonly mostToOneHost: number;
   readonly onAttempt: (attempted: { outcome: string; verdict: Verdict['is']; ms: number; lateMs: number }) => void;
 };
 
@@ -74,7 +76,8 @@ export class Engine {
   readonly #unknown = new Set<number>();
   /** Lanes that may be able to begin an attempt. */
   readonly #ready = new Set<Lane>();
-  readonly #shares = new Shares<Lane>(MOST_OF_ONE_ACCOUNT);
+  readonly #accounts = new Shares((lane: Lane) => lane.accountId, MOST_OF_ONE_ACCOUNT);
+  readonly #hosts: Shares<Lane, string>;
   /** How often everything was lost, to know what was taken up before and what after. */
   #losses = 0;
   /** Hooks that have ended while lanes are being taken up: what comes back of them is old. */
@@ -93,6 +96,7 @@ export class Engine {
 
   constructor(ports: EnginePorts) {
     this.#ports = ports;
+    this.#hosts = new Shares((lane: Lane) => lane.host, ports.mostToOneHost);
   }
 
   /** Begins: everything that was owed when the service last stopped is owed still (C20). */
@@ -299,7 +303,10 @@ export class Engine {
         if (this.#inFlight >= MOST_IN_FLIGHT) break;
         // To the end of the line, so that every lane gets its turn when slots are few.
         this.#ready.delete(lane);
-        if (!this.#shares.admits(lane)) continue;
+        if (!this.#accounts.admits(lane) || !this.#hosts.admits(lane)) {
+          this.#passOn(lane);
+          continue;
+        }
         // One moment for both: a wait that ends between them would leave the lane without a turn and without a timer.
         const now = this.#ports.clock.now();
         if (this.#beginOn(lane, now)) this.#ready.add(lane);
@@ -370,8 +377,15 @@ export class Engine {
   #hold(lane: Lane, now: number): void {
     // A timer may fire a little before its time.
     if (!lane.ended) this.#wakeWhenDue(lane, now);
-    const next = this.#shares.nextWaiting(lane.accountId);
-    if (next !== undefined) this.#ready.add(next);
+    this.#passOn(lane);
+  }
+
+  /** Where there is room that this lane has no use for, or has just left, one that has waited gets its turn. */
+  #passOn(lane: Lane): void {
+    for (const shares of [this.#accounts, this.#hosts]) {
+      const next = shares.nextWaiting(lane);
+      if (next !== undefined) this.#ready.add(next);
+    }
   }
 
   /** Begins one attempt of the lane if it may; answers whether it may be able to begin another. */
@@ -429,7 +443,8 @@ export class Engine {
     const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = lane.begin(row, clock.now());
     this.#inFlight += 1;
-    this.#shares.take(lane.accountId);
+    this.#accounts.take(lane);
+    this.#hosts.take(lane);
     const deliveryId = String(row.deliveryId);
     const body = JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) });
     const order = {
@@ -458,9 +473,9 @@ export class Engine {
 
   #finish(lane: Lane, flight: AttemptInFlight, outcome: Outcome): void {
     this.#inFlight -= 1;
-    this.#shares.giveBack(lane.accountId);
-    const next = this.#shares.nextWaiting(lane.accountId);
-    if (next !== undefined) this.#ready.add(next);
+    this.#accounts.giveBack(lane);
+    this.#hosts.giveBack(lane);
+    this.#passOn(lane);
     const verdict = judge({
       outcome,
       failures: lane.failures,

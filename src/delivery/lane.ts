@@ -66,6 +66,8 @@ export class Lane {
   readonly hookId: number;
   readonly accountId: number;
   readonly target: string;
+  /** Where that is: host and port. */
+  readonly host: string;
   /** As it was taken up; fences what is written down. */
   readonly generation: number;
 
@@ -111,6 +113,7 @@ export class Lane {
     this.hookId = row.hookId;
     this.accountId = row.accountId;
     this.target = row.target;
+    this.host = hostOf(row.target);
     this.generation = row.generation;
     this.#failures = row.failures;
     this.#dueAt = row.dueAt;
@@ -383,6 +386,11 @@ export class Lane {
     const owed = flight !== undefined && flight.row.askId === null;
     return owed || this.#unsettled.has(deliveryId) || this.#waiting.some((row) => row.deliveryId === deliveryId);
   }
+}
+
+function hostOf(target: string): string {
+  const { protocol, hostname, port } = new URL(target);
+  return `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
 }
 
 /** After an attempt that was asked for and failed: a test has had its answer; anything else is as it was. */

@@ -1,4 +1,5 @@
 import type { Expression } from 'kysely';
+import { Problem } from '../problems.ts';
 import type { Queries } from '../store/store.ts';
 
 /** The occurrences of an account from a position on, and the moment at which they become owed. */
@@ -43,4 +44,32 @@ export function owe(queries: Queries, { accountId, first, now }: Span, hookId?: 
     )
     .onConflict((conflict) => conflict.columns(['hook_id', 'position']).doNothing())
     .returning('hook_id');
+}
+
+/** How soon whoever is owed too much may come again, seconds. */
+const COME_AGAIN_S = 10;
+
+/** Refuses what an account that is owed too much would be owed beside that. */
+export function tooMuchOwed(): Problem {
+  return new Problem('too_much_owed', { retryAfterS: COME_AGAIN_S });
+}
+
+/** Rejects if any of these facts is owed to a hook. */
+export async function mustOweNothing(
+  queries: Queries,
+  accountId: number,
+  facts: readonly { readonly kind: string; readonly userId: number }[],
+): Promise<void> {
+  const of = new Map(facts.map(({ kind, userId }) => [`${kind} ${userId}`, { kind, userId }]));
+  const hook = await queries
+    .selectFrom('hooks')
+    .select('hook_id')
+    .where('account_id', '=', accountId)
+    .where('date_ended', 'is', null)
+    .where(({ or, and, eb }) =>
+      or([...of.values()].map(({ kind, userId }) => and([eb('kind', '=', kind), eb('user_id', '=', userId)]))),
+    )
+    .limit(1)
+    .executeTakeFirst();
+  if (hook !== undefined) throw tooMuchOwed();
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
 import { prepared } from '../store/prepared.ts';
 import { type Kind, kinds } from './kinds.ts';
-import { owe } from './owe.ts';
+import { mustOweNothing, owe } from './owe.ts';
 
 /** Something that happened in this transaction: to which record, and whose hooks are to hear of it (C14). */
 export type Fact = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
@@ -65,6 +65,7 @@ export function record(write: AccountWrite, facts: readonly Fact[]): void {
   );
   // Kinds that no hook can name are owed to nobody.
   const told = facts.some((fact) => kinds[fact.kind].hooks) ? oweToHooks(tx.queries, place) : Promise.resolve([]);
+  if (!write.mayOwe) tx.onlyIf(mustOweNothing(tx.queries, accountId, facts));
   tx.withCommit(
     Promise.all([taken, told, ...inserted]).then(([positions, owed]) => {
       if (positions.length === 0) throw new Error(`account ${accountId} has no position`);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
-import { owe } from './owe.ts';
+import { owe, tooMuchOwed } from './owe.ts';
 
 /**
  * An ended hook lives again (X1): failures begin anew, and what occurred while it was ended is owed to it, beside what
@@ -10,6 +10,7 @@ import { owe } from './owe.ts';
  * @param endedPosition where the account stood when the hook ended
  */
 export async function revive(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
+  if (!write.mayOwe) throw tooMuchOwed();
   await write
     .updateTable('hooks')
     .set({

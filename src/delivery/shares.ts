@@ -1,46 +1,52 @@
 /**
- * How many attempts each account has in flight, and which of its lanes wait because it has its share: so that one
- * account, however many of its targets hang, leaves slots to the others (C22).
+ * How many attempts each holder has in flight, and which lanes wait because their holder has its share: so that what is
+ * one account's (C22), or goes to one host, leaves slots to the others, and no more than the share goes out at once.
  */
-export class Shares<L extends { readonly accountId: number }> {
+export class Shares<L, K> {
   readonly #most: number;
-  readonly #inFlight = new Map<number, number>();
-  readonly #waiting = new Map<number, Set<L>>();
+  readonly #holderOf: (lane: L) => K;
+  readonly #inFlight = new Map<K, number>();
+  readonly #waiting = new Map<K, Set<L>>();
 
-  /** @param most the most attempts of one account */
-  constructor(most: number) {
+  /** @param most the most attempts of one holder */
+  constructor(holderOf: (lane: L) => K, most: number) {
     this.#most = most;
+    this.#holderOf = holderOf;
   }
 
-  /** Whether a lane's account may begin one more; if not, the lane is kept until it may. */
+  /** Whether one more of a lane may begin; if not, the lane is kept until it may. */
   admits(lane: L): boolean {
-    if (this.#hasRoom(lane.accountId)) return true;
-    const waiting = this.#waiting.get(lane.accountId) ?? new Set();
-    this.#waiting.set(lane.accountId, waiting.add(lane));
+    const holder = this.#holderOf(lane);
+    if (this.#hasRoom(holder)) return true;
+    const waiting = this.#waiting.get(holder) ?? new Set();
+    this.#waiting.set(holder, waiting.add(lane));
     return false;
   }
 
-  take(accountId: number): void {
-    this.#inFlight.set(accountId, (this.#inFlight.get(accountId) ?? 0) + 1);
+  take(lane: L): void {
+    const holder = this.#holderOf(lane);
+    this.#inFlight.set(holder, (this.#inFlight.get(holder) ?? 0) + 1);
   }
 
-  giveBack(accountId: number): void {
-    const left = (this.#inFlight.get(accountId) ?? 0) - 1;
-    if (left > 0) this.#inFlight.set(accountId, left);
-    else this.#inFlight.delete(accountId);
+  giveBack(lane: L): void {
+    const holder = this.#holderOf(lane);
+    const left = (this.#inFlight.get(holder) ?? 0) - 1;
+    if (left > 0) this.#inFlight.set(holder, left);
+    else this.#inFlight.delete(holder);
   }
 
-  /** One lane that has waited for its account and need not any more. */
-  nextWaiting(accountId: number): L | undefined {
-    const waiting = this.#waiting.get(accountId);
-    if (waiting === undefined || !this.#hasRoom(accountId)) return undefined;
+  /** One lane that has waited beside this one and need not any more. */
+  nextWaiting(beside: L): L | undefined {
+    const holder = this.#holderOf(beside);
+    const waiting = this.#waiting.get(holder);
+    if (waiting === undefined || !this.#hasRoom(holder)) return undefined;
     const [lane] = waiting;
     if (lane !== undefined) waiting.delete(lane);
-    if (waiting.size === 0) this.#waiting.delete(accountId);
+    if (waiting.size === 0) this.#waiting.delete(holder);
     return lane;
   }
 
-  #hasRoom(accountId: number): boolean {
-    return (this.#inFlight.get(accountId) ?? 0) < this.#most;
+  #hasRoom(holder: K): boolean {
+    return (this.#inFlight.get(holder) ?? 0) < this.#most;
   }
 }

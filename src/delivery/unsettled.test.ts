@@ -42,6 +42,7 @@ for (const { test, database } of stores) {
       log: pino({ level: 'silent' }),
       baseUrl: () => 'http://carillon.test',
       waitsMs: [60_000, 7_200_000],
+      mostToOneHost: 1_000,
       attemptTimeoutMs: 15_000,
       onAttempt: () => undefined,
     });

@@ -32,7 +32,10 @@ export class Admission {
   }
 
   readonly enter = (request: IncomingMessage, response: ServerResponse): void => {
-    if (!this.#ports.mayEnter(request, this.#waiting.length)) return this.#ports.shed(request, response);
+    if (!this.#ports.mayEnter(request, this.#waiting.length)) {
+      this.#ports.shed(request, response);
+      return;
+    }
     this.#waiting.push([request, response]);
     if (this.#isBeginning) return;
     this.#isBeginning = true;

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, METHODS } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../problems.ts';
 import { problemBody } from './answers.ts';
@@ -7,15 +7,25 @@ import { type Door, KEY_CHALLENGE, turnedAway } from './door.ts';
 /** What Node could not read: its word for why, and the bytes it was reading. */
 export type BrokenRequest = Error & { readonly code?: string | undefined; readonly rawPacket?: unknown };
 
+/** Node reads methods of other protocols, too, and does not say that it was another. */
+const methods: ReadonlySet<string> = new Set(METHODS);
+
+/** What no host has in it (RFC 9112, 3.2): a space, a path, a user, anything beyond ASCII. */
+const NO_HOST = /[^\x21-\x7e]|[/\\@?#"<>`{}|^]/;
+
 /** What Node lets pass and a reader before or behind us might understand otherwise; undefined if there is nothing. */
 export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: IncomingMessage): string | undefined {
+  if (method === undefined || !methods.has(method)) return 'This is not HTTP/1.1.';
   let [hosts, types] = [0, 0];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase();
-    if (name === 'host') hosts += 1;
+    if (name === 'host') {
+      hosts += 1;
+      if (NO_HOST.test(rawHeaders[index + 1] ?? '')) return 'The header host is no host.';
+    }
     if (name === 'content-type') types += 1;
     // Node takes `gzip, chunked`, and hands on what is still compressed.
-    if (name === 'transfer-encoding' && rawHeaders[index + 1]?.toLowerCase() !== 'chunked')
+    if (name === 'transfer-encoding' && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
       return 'A body comes with its length, or chunked and nothing else.';
   }
   if (hosts > 1) return 'The header host stands more than once.';

@@ -5,7 +5,7 @@ const PREFLIGHT = {
   'access-control-allow-headers': 'key, domain, content-type, idempotency-key, if-match, if-none-match, last-event-id',
   'access-control-max-age': '600',
 };
-const EXPOSED = 'link, location, retry-after, etag, idempotency-replayed, x-request-id';
+const EXPOSED = 'link, location, retry-after, etag, idempotency-replayed, ratelimit, ratelimit-policy, x-request-id';
 
 /**
  * Lets pages of these origins call from a browser (X6): their preflights are answered without a key, and answers to

@@ -22,6 +22,7 @@ import type { Followers } from './followers.ts';
 import { findKept, makeOnce, type Once, onceOf, Running } from './idempotency.ts';
 import { parseId } from './ids.ts';
 import type { RawQuery } from './query.ts';
+import { type Budget, budgetOf, type RateLimits } from './rate-limits.ts';
 import { type Answer, type Input, idNames, type Route } from './route.ts';
 
 declare module 'fastify' {
@@ -34,6 +35,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the row asks of a key. */
     permission?: Permission | undefined;
+    /** What a call of the row is counted as. */
+    budget?: Budget;
   }
 }
 
@@ -42,6 +45,9 @@ export type MountPorts = {
   readonly clock: Clock;
   readonly baseUrl: () => string;
   readonly followers: Followers;
+  readonly limits: Pick<RateLimits, 'take'>;
+  /** Whether an account is owed so much that nothing may add to it. */
+  readonly isOwedTooMuch: (accountId: number) => boolean;
   /** A request waits from here on: it keeps nobody else out. */
   readonly release: (reply: FastifyReply) => void;
   /** Hears of what went wrong on our side when it is too late for an answer. */
@@ -77,6 +83,8 @@ export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void
         if (refused !== undefined) throw refused;
         request.caller = await door.callerOf(request.raw);
         if (request.caller === undefined) throw new Problem(door.stranger);
+        // Known by now, and nothing done yet: what is refused costs next to nothing, and is counted for nobody else.
+        ports.limits.take(request.caller, request.routeOptions.config.budget ?? 'reads', reply);
         // C4: whatever else may be wrong with it, what is not there is not there.
         if (request.is404) throw notFound();
         // Before the body is read: a caller who may not, need not be listened to (C2).
@@ -107,7 +115,7 @@ function addRow(scope: FastifyInstance, mounted: Mounted, door: Door, ports: Mou
   scope.route({
     method: row.method,
     url: row.path.replace(/\{(\w+)\}/g, ':$1'),
-    config: { permission: row.permission },
+    config: { permission: row.permission, budget: budgetOf(row) },
     ...(row.largestBody === undefined ? {} : { bodyLimit: row.largestBody }),
     // C4: an address that none of ours can be is found out before its body is read.
     onRequest: names.length === 0 ? [] : async (request) => void idsOf(names, request),
@@ -200,8 +208,11 @@ async function write(
 ): Promise<Answer> {
   const { store, clock } = ports;
   const found = await row.prepare?.(caller, input, viewOf(caller, ports));
-  return store.write(async (tx) => {
-    const write = new AccountWrite(tx, caller.accountId, clock.now(), row.holding, { ...caller, source });
+  const { accountId } = caller;
+  const mayOwe = !ports.isOwedTooMuch(accountId);
+  const work = async (tx: Tx) => {
+    const write = new AccountWrite(tx, accountId, clock.now(), row.holding, { ...caller, source });
+    write.mayOwe = mayOwe;
     const act = async () => {
       if (conditions !== undefined && representation !== undefined) {
         const { body } = await representation.run(write, caller, input);
@@ -218,7 +229,8 @@ async function write(
     if (!confirmed.value) throw new Problem(door.stranger);
     if (ran.status === 'rejected') throw ran.reason;
     return ran.value;
-  });
+  };
+  return store.write(work, { accountId, how: row.holding });
 }
 
 /** Each step asks anew whether the caller may; the answer is kept when all are through. */
@@ -231,12 +243,17 @@ async function inSteps(
   ports: MountPorts,
 ): Promise<Answer> {
   const { store, clock } = ports;
+  const { accountId } = caller;
   const inOne = <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) =>
-    store.write(async (tx) => {
-      const write = new AccountWrite(tx, caller.accountId, clock.now(), 'alone', { ...caller, source });
-      if (!(await door.confirm(tx, caller))) throw new Problem(door.stranger);
-      return work(write, tx);
-    });
+    store.write(
+      async (tx) => {
+        const write = new AccountWrite(tx, accountId, clock.now(), 'alone', { ...caller, source });
+        write.mayOwe = !ports.isOwedTooMuch(accountId);
+        if (!(await door.confirm(tx, caller))) throw new Problem(door.stranger);
+        return work(write, tx);
+      },
+      { accountId, how: 'alone' },
+    );
   const answer = await row.run({ view: viewOf(caller, ports), write: inOne }, caller, input);
   if (once === undefined) return answer;
   return inOne((write, tx) =>

@@ -7,6 +7,7 @@ import { createApp, patience } from '../app.ts';
 import { createMetrics } from '../metrics.ts';
 import { Problem } from '../problems.ts';
 import { systemChance } from '../secrets.ts';
+import { RateLimits } from './rate-limits.ts';
 
 for (const { test, database } of stores) {
   test('X6 /readyz is 503 while the database takes no write, 200 when it does again, and asks it once a second', async (t) => {
@@ -39,6 +40,9 @@ for (const { test, database } of stores) {
       corsOrigins: [],
       trustProxy: [],
       maxFollowers: 10,
+      limits: new RateLimits({ rates: {}, clock, onRefused: () => undefined }),
+      wrongKeys: undefined,
+      isOwedTooMuch: () => false,
       maxRequests: 10,
       onDenied: () => undefined,
       patience,

@@ -20,10 +20,12 @@ export class Shedding {
 
   readonly shed = (_request: IncomingMessage, response: ServerResponse): void => {
     const body = this.#answer();
+    // A 5xx may do without (RFC 9110, 6.6.1).
+    response.sendDate = false;
     response.writeHead(503, {
       'content-type': 'application/problem+json',
       'content-length': body.length,
-      'retry-after': RETRY_AFTER_S,
+      'retry-after': String(RETRY_AFTER_S),
     });
     response.end(body);
     this.#ports.onShed();

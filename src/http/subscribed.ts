@@ -5,6 +5,7 @@ import { notFound, Problem } from '../problems.ts';
 import { AccountView } from '../store/account.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { conditionsOf, judge } from './etag.ts';
+import type { RateLimits } from './rate-limits.ts';
 
 /** What an address leads to: the state of it in a word, and its text, a piece at a time. */
 export type Subscribed = {
@@ -24,6 +25,12 @@ export type SubscribedRow = {
   find(read: Queries, file: string, now: number): Promise<Subscribed | undefined>;
 };
 
+export type SubscribedPorts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: Pick<RateLimits, 'take'>;
+};
+
 /** A reader who is not through by then is cut off. */
 const LONGEST_MS = 5 * 60_000;
 
@@ -37,13 +44,14 @@ const HEADERS = {
 };
 
 /** Mounts addresses that open themselves. What the log has of a request is the route, and never the file. */
-export function mountSubscribed(app: FastifyInstance, row: SubscribedRow, ports: { store: Store; clock: Clock }): void {
-  const { store, clock } = ports;
+export function mountSubscribed(app: FastifyInstance, row: SubscribedRow, ports: SubscribedPorts): void {
+  const { store, clock, limits } = ports;
   app.get(`${row.folder}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string };
     const now = clock.now();
     const found = await row.find(store.read, file, now);
     if (found === undefined) throw notFound();
+    limits.take({ accountId: found.accountId, keyId: 0 }, 'reads', reply);
     reply.headers(HEADERS).header('etag', found.tag);
     const conditions = conditionsOf(request.raw);
     const verdict = conditions === undefined ? 'holds' : judge(conditions, found.tag);

@@ -1,4 +1,5 @@
 import type { Guard } from '../delivery/guard.ts';
+import { type Kind, kinds } from '../delivery/kinds.ts';
 import type { Notices } from '../delivery/notices.ts';
 import type { OpenRoute } from '../http/open.ts';
 import type { Route } from '../http/route.ts';
@@ -10,7 +11,7 @@ import { clientRoutes } from './clients/routes.ts';
 import { companyRoutes } from './company/routes.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
 import { eventRoutes } from './events/routes.ts';
-import { hookRoutes } from './hooks/routes.ts';
+import { type Ceilings, hookRoutes } from './hooks/routes.ts';
 import { hourRoutes } from './hours/routes.ts';
 import { importRoutes } from './imports/routes.ts';
 import { invitationOpenRoutes } from './invitations/open.ts';
@@ -36,11 +37,13 @@ export type RoutePorts = {
   readonly baseUrl: () => string;
   /** How owners are told by mail what became of their hooks; left out, nobody is. */
   readonly notices?: Notices;
+  /** What an account may have at the most; left out, there is no limit. */
+  readonly ceilings?: Ceilings;
 };
 
 /** Every route of the interface, in the order in which the documentation shows them. */
 export function allRoutes(ports: RoutePorts): readonly Route[] {
-  return [
+  const rows = [
     ...eventRoutes,
     ...importRoutes(),
     ...calendarRoutes(ports),
@@ -56,6 +59,13 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...companyRoutes,
     ...keyRoutes(ports),
   ];
+  return ports.ceilings?.owed === undefined ? rows : rows.map(mayBeTooMuch);
+}
+
+/** What a hook can be told of is refused while too much is owed. */
+function mayBeTooMuch(row: Route): Route {
+  const told = row.records.some((kind) => kinds[kind as Kind].hooks);
+  return told ? { ...row, problems: [...row.problems, 'too_much_owed'] } : row;
 }
 
 /** What the rows of the console need beside that. */

@@ -7,6 +7,7 @@ type Because =
   | 'signed out'
   | 'signed in anew'
   | 'ended by hand'
+  | 'too many sessions'
   | 'a passphrase was set'
   | 'the user was deleted'
   | 'the role was changed'

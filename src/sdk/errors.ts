@@ -11,6 +11,7 @@ export const serviceCodes = [
   'not_found', // 404: no such record, or one of another account (C3)
   'request_timeout', // 408: the request did not arrive in time
   'target_taken', // 409: a live hook has this target (C12)
+  'too_many_hooks', // 409: the account has as many live hooks as it may have
   'hook_ended', // 409: the hook has ended, nothing is sent to it any more (X3)
   'last_owner', // 409: the account would be left without an owner (X7)
   'email_taken', // 409: another user has this address
@@ -22,6 +23,8 @@ export const serviceCodes = [
   'uri_too_long', // 414
   'unsupported_media_type', // 415: not `application/json` (C4)
   'idempotency_mismatch', // 422: the Idempotency-Key was used for another call (X4)
+  'rate_limited', // 429: more calls than the operator allows a key, or an account
+  'too_much_owed', // 429: too many notifications of the account are still to be told
   'too_many_tries', // 429, the console: too many wrong passphrases from here
   'headers_too_large', // 431
   'internal', // 500

@@ -47,6 +47,8 @@ export class AccountView {
 export class AccountWrite extends AccountView {
   /** Who acts, for the audit log. */
   readonly by: Actor;
+  /** Whether the account may be owed more than it is; where not, what would add to it is refused. */
+  mayOwe = true;
   readonly #tx: Tx;
 
   /**

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 import { NewsInTheMaking, trail } from './news.ts';
 import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_IOERR, type SqliteConnection, sqliteCode } from './sqlite-connection.ts';
@@ -34,6 +35,7 @@ type Done = { waiting: Waiting; news: News } & ({ value: unknown } | { error: un
  */
 export class GroupCommit {
   readonly #connection: SqliteConnection;
+  readonly #beats: Clock;
   readonly #onCommitted: (news: News) => Promise<void> | undefined;
   readonly #onGroup: (writes: number, seconds: number) => void;
   readonly #onFatal: (error: unknown) => void;
@@ -43,6 +45,7 @@ export class GroupCommit {
 
   constructor(
     connection: SqliteConnection,
+    beats: Clock,
     listeners: {
       onCommitted: (news: News) => Promise<void> | undefined;
       onGroup: (writes: number, seconds: number) => void;
@@ -50,6 +53,7 @@ export class GroupCommit {
     },
   ) {
     this.#connection = connection;
+    this.#beats = beats;
     this.#onCommitted = listeners.onCommitted;
     this.#onGroup = listeners.onGroup;
     this.#onFatal = listeners.onFatal;
@@ -134,6 +138,7 @@ export class GroupCommit {
       tryHold: async () => true,
       lock: (query) => query,
       withCommit: (query) => trail(trailing, this.#connection.queries, query),
+      onlyIf: (condition) => trail(trailing, this.#connection.queries, condition),
       get accessInDoubt() {
         return doubt.access;
       },
@@ -154,15 +159,15 @@ export class GroupCommit {
   }
 
   async #begin(): Promise<void> {
-    const giveUpAt = performance.now() + LONGEST_BUSY_MS;
+    const giveUpAt = this.#beats.monotonic() + LONGEST_BUSY_MS;
     for (;;) {
       try {
         this.#connection.exec('begin immediate');
         return;
       } catch (error) {
-        if (sqliteCode(error) !== SQLITE_BUSY || performance.now() > giveUpAt) throw error;
+        if (sqliteCode(error) !== SQLITE_BUSY || this.#beats.monotonic() > giveUpAt) throw error;
       }
-      await new Promise<void>((resolve) => setTimeout(resolve, BUSY_POLL_MS));
+      await new Promise<void>((resolve) => this.#beats.after(BUSY_POLL_MS, resolve));
     }
   }
 

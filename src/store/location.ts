@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 
@@ -19,6 +20,10 @@ export type OpenOptions<L extends Location = Location> = {
   readonly durability?: 'full' | 'any';
   /** The most pages an SQLite file may have; for tests of a full disk. */
   readonly maxPages?: number;
+  /** What stands in for SQLite itself, with faults of its own. */
+  readonly sqlite?: typeof DatabaseSync;
+  /** What waiting for another process is measured by; the machine's own unless all of the world is simulated. */
+  readonly beats?: Clock;
 };
 
 /** Reads `sqlite:path` or `postgres://…`. */

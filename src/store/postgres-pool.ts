@@ -4,13 +4,15 @@ import { clientOptions, isConnectionLost } from './postgres-connection.ts';
 
 /** Connections for many, made as they are needed. */
 export class Pool {
+  /** The most connections at once. */
+  readonly most: number;
   readonly #make: () => pg.Pool;
   readonly #atWork = new Set<pg.PoolClient>();
   readonly #waiting = new Set<() => void>();
   #pool: pg.Pool;
 
-  /** @param max the most connections at once */
   constructor(address: string, max: number, log: Log) {
+    this.most = max;
     this.#make = () => {
       const pool = new pg.Pool({ ...clientOptions(address), max, idleTimeoutMillis: 60_000 });
       // One that waits for work has lost its connection: another is made when it is needed.

@@ -3,7 +3,8 @@ import { Problem } from '../problems.ts';
 import { NewsInTheMaking, trail } from './news.ts';
 import { asProblem, type Extras, isConnectionLost, isTimeout, queriesOver, sqlStateOf } from './postgres-connection.ts';
 import type { Pool } from './postgres-pool.ts';
-import type { News, Queries, Tx } from './store.ts';
+import { Turns } from './postgres-turns.ts';
+import type { News, Queries, Tx, Writer } from './store.ts';
 
 /** More writes than this waiting for a connection: the next one is shed with 503. */
 const MOST_WAITING = 4_096;
@@ -81,15 +82,23 @@ export class Writes {
   readonly #limits: Limits | undefined;
   readonly #listeners: Listeners;
   readonly #carriers = new WeakMap<pg.PoolClient, Carrier>();
+  readonly #turns: Turns;
 
   constructor(pool: Pool, extras: Extras, limits: Limits | undefined, listeners: Listeners) {
     this.#pool = pool;
     this.#extras = extras;
     this.#limits = limits;
     this.#listeners = listeners;
+    // Half of them, so that the others are not one account's whatever it does.
+    this.#turns = new Turns(Math.max(1, Math.floor(pool.most / 2)), MOST_WAITING);
   }
 
-  async write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  write<T>(work: (tx: Tx) => Promise<T>, whose?: Writer): Promise<T> {
+    if (whose === undefined) return this.#write(work);
+    return this.#turns.run(whose.accountId, whose.how, () => this.#write(work));
+  }
+
+  async #write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     if (this.#pool.waitingCount >= MOST_WAITING) throw new Problem('overloaded');
     for (let tries = 1; ; tries += 1) {
       const begun = performance.now();
@@ -124,6 +133,7 @@ type Done<T> = { value: T; news: News } | { error: unknown; again: boolean };
 async function transact<T>(carrier: Carrier, work: (tx: Tx) => Promise<T>): Promise<Done<T>> {
   const news = new NewsInTheMaking();
   const trailing: Promise<unknown>[] = [carrier.begin()];
+  const conditions: Promise<unknown>[] = [];
   const tx: Tx = {
     queries: carrier.queries,
     ...news.announcements,
@@ -139,12 +149,14 @@ async function transact<T>(carrier: Carrier, work: (tx: Tx) => Promise<T>): Prom
     },
     lock: (query) => query.forNoKeyUpdate() as typeof query,
     withCommit: (query) => trail(trailing, carrier.queries, query),
+    onlyIf: (condition) => trail(conditions, carrier.queries, condition),
     // Another node may have changed it since it was read.
     accessInDoubt: true,
   };
   let value: T;
   try {
     value = await work(tx);
+    if (conditions.length > 0) await Promise.all(conditions);
   } catch (error) {
     await carrier.send('rollback').catch(() => undefined);
     const reason = carrier.failure ?? error;

@@ -120,7 +120,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   const store: Store = {
     read,
     sessions: session,
-    write: (work) => writes.write(work),
+    write: (work, whose) => writes.write(work, whose),
     writeAside: (work) => writesAside.write(work),
     snapshot: (work) => snapshot(readers, extras, work),
     sequences,

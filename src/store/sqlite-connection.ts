@@ -26,10 +26,13 @@ export class SqliteConnection {
   readonly queries: Kysely<Tables>;
   readonly #statements = new Map<string, Prepared>();
 
-  /** @param options `patient`: waits inside SQLite for others; for a command that has nothing else to do */
-  constructor(path: string, options: { readOnly: boolean; patient?: true }) {
+  /**
+   * @param options `patient`: waits inside SQLite for others; for a command that has nothing else to do
+   * @param sqlite stands in for SQLite itself
+   */
+  constructor(path: string, options: { readOnly: boolean; patient?: true }, sqlite = DatabaseSync) {
     // Busy timeout 0: waiting inside SQLite would stop the event loop; the store waits on a timer instead.
-    this.database = new DatabaseSync(path, {
+    this.database = new sqlite(path, {
       readOnly: options.readOnly,
       timeout: options.patient ? LONGEST_PATIENCE_MS : 0,
       enableForeignKeyConstraints: true,

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { systemClock } from '../clock.ts';
 import { keepOldVersion } from './before-migration.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Location, OpenOptions } from './location.ts';
@@ -41,13 +42,13 @@ export async function openStore(options: Options): Promise<Store> {
   const lock = options.as === 'service' ? takeLock(path) : undefined;
   let writer: SqliteConnection | undefined;
   try {
-    const connection = new SqliteConnection(path, { readOnly: false });
+    const connection = new SqliteConnection(path, { readOnly: false }, options.sqlite);
     writer = connection;
     const newest = migrations(dialect).length;
     await whenNotBusy(() => keepOldVersion(connection.database, { ...options, path, newest }));
     await whenNotBusy(() => prepareFile(connection, options));
-    const reader = new SqliteConnection(path, { readOnly: true });
-    return createStore(path, connection, reader, lock, options.onFatal);
+    const reader = new SqliteConnection(path, { readOnly: true }, options.sqlite);
+    return createStore(connection, reader, lock, options);
   } catch (error) {
     writer?.close();
     lock?.close();
@@ -66,15 +67,14 @@ function prepareFile(writer: SqliteConnection, options: Options): void {
 }
 
 function createStore(
-  path: string,
   writer: SqliteConnection,
   reader: SqliteConnection,
   lock: DatabaseSync | undefined,
-  onFatal: (error: unknown) => void,
+  { database: { path }, beats = systemClock, onFatal }: Options,
 ): Store {
   const committed = new Listeners();
   const grouped: ((writes: number, seconds: number) => void)[] = [];
-  const groups = new GroupCommit(writer, {
+  const groups = new GroupCommit(writer, beats, {
     onCommitted: (news) => committed.tell(news),
     onGroup: (writes, seconds) => {
       for (const listener of grouped) listener(writes, seconds);

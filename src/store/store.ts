@@ -46,12 +46,17 @@ export type Tx = {
    * are on their way the moment they are asked.
    */
   withCommit(query: Compilable<unknown> | Promise<unknown>): void;
+  /** Commits only if this resolves, which it waits for; else all of it is undone. */
+  onlyIf(condition: Promise<void>): void;
   /** What is remembered of who may do what is not to be relied on: it may have changed since, or in this very commit. */
   readonly accessInDoubt: boolean;
 };
 
 /** A query whose rows can be kept from others. */
 export type Lockable = { forNoKeyUpdate(): unknown };
+
+/** An account that writes, and what its other writes may do meanwhile. */
+export type Writer = { readonly accountId: number; readonly how: Holding };
 
 /** `alone`: what it reads stays true until it commits. `beside`: it adds, and reads only what is there or is not. */
 export type Holding = 'alone' | 'beside';
@@ -66,8 +71,10 @@ export type Store = {
    * Runs `work` in a transaction. Durable when the promise resolves, rolled back when it rejects. The work awaits
    * queries of its `tx` and nothing else. Rejects with the problem `storage_unavailable` when the database cannot
    * take it (full, busy for too long), `overloaded` when too many writes are waiting.
+   *
+   * @param whose the account that writes, and how it will hold its writes: so that no account's keep all others waiting
    */
-  write<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  write<T>(work: (tx: Tx) => Promise<T>, whose?: Writer): Promise<T>;
   /**
    * Runs `work` over the database as it is at one moment, on a connection of its own: what others write meanwhile is
    * not seen, and keeps nobody waiting. The work may take its time and await what it likes.

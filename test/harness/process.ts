@@ -17,7 +17,12 @@ export async function startServiceProcess(
   database: string,
   options: Readonly<Record<string, string>> = {},
 ): Promise<ServiceProcess> {
-  const started = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0', ...options });
+  const started = await startProcess({
+    CARILLON_DATABASE: database,
+    CARILLON_PORT: '0',
+    CARILLON_WRONG_KEYS: 'off',
+    ...options,
+  });
   atEnd(context, () => started.process.kill('SIGKILL'));
   const { baseUrl, domain = '', key = '' } = started;
   const ready = await fetch(`${baseUrl}/readyz`);

@@ -108,6 +108,8 @@ export async function startTestService(context: Cleanup, database: string, setup
     port: '0',
     retryWaits: '50ms,100ms',
     attemptTimeout: '2s',
+    // All callers of a test come from one address, wrong keys and all.
+    wrongKeys: 'off',
     ...setup.options,
     database,
   };

@@ -11,7 +11,7 @@ const pours = (start: string, again: string): Pick<Behaviour, 'act'> => ({
 
 const interims = (line: string): Omit<Behaviour, 'slug'> => ({
   says: `Says \`${line}\` again and again, as fast as it is read.`,
-  sees: 'timeout',
+  sees: 'protocol',
   ...pours('', `HTTP/1.1 ${line}\r\n\r\n`.repeat(50)),
 });
 
@@ -69,7 +69,7 @@ export const endless: readonly Behaviour[] = rows({
   },
   'endless-line-ends': {
     says: 'Says line ends without end, which a reader passes over before a status line.',
-    sees: 'timeout',
+    sees: 'protocol',
     ...pours('', '\r\n'.repeat(500)),
   },
   'flood-100': interims('100 Continue'),

@@ -51,9 +51,11 @@ export async function startReceiver(setup: Setup, port: number, script?: Script)
   const scriptAt = scriptsByPath(setup);
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
     open.add(socket);
-    socket.on('close', () => open.delete(socket));
     const reception = new Reception(setup, socket, { known: script?.next(), scriptAt, secure });
-    reception.take().finally(() => socket.destroySoon());
+    reception.take().finally(async () => {
+      await reception.end();
+      open.delete(socket);
+    });
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, setup.host, resolve));
   return {
@@ -79,6 +81,7 @@ class Reception {
   readonly #visit: Visit;
   readonly #choice: Choice;
   readonly #beganAt: number;
+  readonly #origin: Pick<Visited, 'at' | 'port' | 'from'>;
   #behaviour: Behaviour | undefined;
   #fault: string | undefined;
 
@@ -92,7 +95,7 @@ class Reception {
     const at = setup.clock.now();
     const { port = 0 } = raw.address() as AddressInfo;
     const from = `${raw.remoteAddress}:${raw.remotePort}`;
-    raw.once('close', () => setup.visited({ at, port, from, ...this.#account() }));
+    this.#origin = { at, port, from };
   }
 
   async take(): Promise<void> {
@@ -102,6 +105,14 @@ class Reception {
     if (this.#behaviour?.at === 'greeted') return this.#act();
     if (first === HANDSHAKE && !(await this.#handshake())) return;
     await this.#read();
+  }
+
+  /** Closed by the sender, if it does that; what is destroyed before might never arrive there. */
+  async end(): Promise<void> {
+    if (this.#fault === undefined) await this.#visit.wait(this.#setup.deadlineMs);
+    this.#visit.socket.destroy();
+    this.#raw.destroy();
+    this.#setup.visited({ ...this.#origin, ...this.#account() });
   }
 
   /** The first byte, put back. */
@@ -139,10 +150,8 @@ class Reception {
 
   async #act(): Promise<void> {
     const visit = this.#visit;
-    if (this.#behaviour === undefined) return visit.end(bare('404 No Such Behaviour'));
-    // One that reads nothing until it is through does not even notice that the sender has left.
-    const reads = this.#behaviour.slug !== 'hang-unread';
-    if (reads) visit.socket.resume();
+    if (this.#behaviour === undefined) return visit.end(bare('404 Not Found', 'X-Reason: no such behaviour'));
+    visit.socket.resume();
     await this.#behaviour.act(visit);
     visit.socket.resume();
   }
@@ -200,6 +209,7 @@ function secured(socket: Socket, options: SecureContextOptions): Promise<TLSSock
   });
   secure.once('secure', () => resolve(secure));
   secure.on('error', reject);
-  secure.once('close', () => reject(new Error('closed within the handshake')));
+  for (const ending of ['end', 'close'])
+    secure.once(ending, () => reject(new Error('the sender closed within the handshake')));
   return promise;
 }

@@ -13,8 +13,11 @@ export const slow: readonly Behaviour[] = rows({
     says: 'Accepts the connection, reads nothing and says nothing.',
     sees: 'timeout',
     at: 'connected',
-    // Whoever is still there then has no deadline; and whoever has gone is noticed by reading alone.
-    act: (visit) => visit.wait(4 * visit.deadlineMs),
+    async act(visit) {
+      visit.socket.pause();
+      // Only who reads notices that the sender has left; by then it will have.
+      await visit.wait(4 * visit.deadlineMs);
+    },
   },
   'slow-in-time': {
     says: 'Answers 200 when three quarters of the deadline are over.',
@@ -53,20 +56,20 @@ export const slow: readonly Behaviour[] = rows({
     sees: 'timeout',
     async act(visit) {
       visit.write('HTTP/1.1 200 OK\r\nX-Slow: ');
-      await visit.drip('a'.repeat(1_000_000));
+      await visit.drip('a'.repeat(100_000));
     },
   },
   'drip-status': {
     says: 'Answers one byte of the status line at the pace of `--pace`.',
     sees: 'timeout',
-    act: (visit) => visit.drip(`HTTP/1.1 200 ${'O'.repeat(1_000_000)}`, undefined),
+    act: (visit) => visit.drip(`HTTP/1.1 200 ${'O'.repeat(100_000)}`),
   },
   'drip-body': {
     says: 'Answers 200 at once, and its body one byte at the pace of `--pace`.',
     sees: 200,
     async act(visit) {
       visit.write(SLOW_BODY);
-      await visit.drip('a'.repeat(1_000_000));
+      await visit.drip('a'.repeat(100_000));
     },
   },
   'drip-chunks': {

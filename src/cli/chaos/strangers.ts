@@ -36,7 +36,6 @@ export const strangers: readonly Behaviour[] = rows({
   'tls-alert-in-plain': speaks('Answers a plain request with a TLS alert.', TLS_ALERT),
   'request-back': speaks('Answers with a request of its own.', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'),
   icy: speaks('Answers `ICY 200 OK`, as radio stations do.', 'ICY 200 OK\r\n\r\n'),
-  rtsp: speaks('Answers `RTSP/1.0 200 OK`, as cameras do.', 'RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n'),
   smtp: {
     ...speaks('Greets as a mail server as soon as it is connected.', ''),
     at: 'connected',

@@ -38,7 +38,6 @@ export class Visit {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.left = promise;
     this.#resolveLeft = resolve;
-    raw.on('close', () => this.#leave());
     this.speakThrough(raw);
   }
 
@@ -48,6 +47,7 @@ export class Visit {
     // A sender may do what it likes to a connection.
     socket.on('error', () => this.#leave());
     socket.on('end', () => this.#leave());
+    socket.on('close', () => this.#leave());
   }
 
   #leave(): void {
@@ -106,10 +106,11 @@ export class Visit {
   /** One byte after the other; all of it within `withinMs`, or at the pace of what drips. */
   async drip(bytes: string, withinMs?: number): Promise<void> {
     const everyMs = withinMs === undefined ? this.paceMs : withinMs / bytes.length;
-    for (const byte of bytes) {
+    const beganAt = this.clock.monotonic();
+    for (const [index, byte] of [...bytes].entries()) {
       if (this.#gone) return;
       this.write(byte);
-      await this.wait(everyMs);
+      await this.wait(beganAt + (index + 1) * everyMs - this.clock.monotonic());
     }
   }
 

@@ -108,6 +108,7 @@ export async function subscribe(
   write: AccountWrite,
   caller: Caller,
   input: Created<typeof hookInputFields>,
+  most?: number,
 ): Promise<number> {
   const { hook_id } = await write.insertRow('hooks', {
     user_id: caller.userId,
@@ -120,9 +121,21 @@ export async function subscribe(
     ended_position: null,
   });
   await takeTarget(write, input.target_url, hook_id);
+  await mustHaveRoom(write, most);
   const detail = { kind: input.event, target: maskTarget(input.target_url) };
   note(write, { action: 'hook.made', subject: `hook ${hook_id}`, detail });
   return hook_id;
+}
+
+/** Refuses a hook that has just come to life beyond the most that the account may have. */
+async function mustHaveRoom(write: AccountWrite, most: number | undefined): Promise<void> {
+  if (most === undefined) return;
+  const { live } = await write
+    .selectFrom('hooks')
+    .where('hooks.date_ended', 'is', null)
+    .select(({ fn }) => fn.countAll<number>().as('live'))
+    .executeTakeFirstOrThrow();
+  if (live > most) throw new Problem('too_many_hooks');
 }
 
 async function takeTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
@@ -148,12 +161,13 @@ export async function unsubscribe(
 }
 
 /** X1: live again under its id, and told what it missed. */
-export async function restore(write: AccountWrite, caller: Caller, hookId: number): Promise<HookRow> {
+export async function restore(write: AccountWrite, caller: Caller, hookId: number, most?: number): Promise<HookRow> {
   const row = await write.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
   demand(caller, permissionFor(row.kind as Kind));
   await takeTarget(write, row.target, hookId);
   await revive(write, hookId, row.ended_position ?? 0);
+  await mustHaveRoom(write, most);
   note(write, { action: 'hook.restored', subject: `hook ${hookId}` });
   return getHook(write, caller, hookId);
 }

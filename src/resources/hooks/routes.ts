@@ -3,14 +3,23 @@ import { type Notices, noNotices } from '../../delivery/notices.ts';
 import { creation } from '../../http/body.ts';
 import { ask, list, one, type Route, remove } from '../../http/route.ts';
 import type { Log } from '../../log.ts';
+import type { ProblemCode } from '../../problems.ts';
 import { deliveryFields } from '../deliveries/schema.ts';
 import { getHook, listHooks, mustBeAllowed, restore, subscribe, test, unsubscribe } from './actions.ts';
 import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSchema } from './schema.ts';
 
-export type HookPorts = { guard: Guard; log: Log; baseUrl: () => string; notices?: Notices };
+/** What an account may have at the most: live hooks, and what is owed to them; undefined where there is no limit. */
+export type Ceilings = { readonly hooks: number | undefined; readonly owed: number | undefined };
 
-export function hookRoutes({ guard, log, baseUrl, notices = noNotices }: HookPorts): readonly Route[] {
+export type HookPorts = { guard: Guard; log: Log; baseUrl: () => string; notices?: Notices; ceilings?: Ceilings };
+
+const NO_CEILINGS: Ceilings = { hooks: undefined, owed: undefined };
+
+export function hookRoutes(ports: HookPorts): readonly Route[] {
+  const { guard, log, baseUrl, notices = noNotices, ceilings = NO_CEILINGS } = ports;
   const input = creation(hookInputFields);
+  const full: ProblemCode[] = ceilings.hooks === undefined ? [] : ['too_many_hooks'];
+  const owed: ProblemCode[] = ceilings.owed === undefined ? [] : ['too_much_owed'];
   return [
     list({
       path: '/hooks',
@@ -31,15 +40,16 @@ export function hookRoutes({ guard, log, baseUrl, notices = noNotices }: HookPor
       answer: subscribedSchema,
       records: [],
       conditional: false,
-      problems: ['target_taken'],
+      problems: ['target_taken', ...full],
       mode: 'write',
-      holding: 'beside',
+      // Where hooks are counted, two at once must not both be the last.
+      holding: ceilings.hooks === undefined ? 'beside' : 'alone',
       prepare: (caller, { body }) =>
         mustBeAllowed(guard, caller, input.read(body), (explanation) =>
           log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),
         ),
       async run(write, caller, { body }) {
-        const id = await subscribe(write, caller, input.read(body));
+        const id = await subscribe(write, caller, input.read(body), ceilings.hooks);
         return { body: { id: String(id) }, created: `/hooks/${id}` };
       },
     },
@@ -63,8 +73,8 @@ export function hookRoutes({ guard, log, baseUrl, notices = noNotices }: HookPor
       permission: 'hooks:write',
       status: 200,
       fields: hookFields,
-      problems: ['target_taken'],
-      call: (write, caller, ids) => restore(write, caller, ids.hook_id),
+      problems: ['target_taken', ...full, ...owed],
+      call: (write, caller, ids) => restore(write, caller, ids.hook_id, ceilings.hooks),
     }),
     ask({
       path: '/hooks/{hook_id}/test',

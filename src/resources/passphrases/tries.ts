@@ -1,6 +1,5 @@
-import { isIPv6 } from 'node:net';
-import ipaddr from 'ipaddr.js';
 import type { Clock } from '../../clock.ts';
+import { networkOf } from '../../http/network.ts';
 import { Problem } from '../../problems.ts';
 
 /** So many wrong tries cost nothing but their time, if they come within so long. */
@@ -84,14 +83,4 @@ export class Tries {
 /** Whether somebody who has tries left has taken their time for those they had. */
 function isSlow({ wrong, begunAt }: Kept, now: number): boolean {
   return wrong < FREE_TRIES && now - begunAt >= WINDOW_MS;
-}
-
-function networkOf(source: string): string {
-  if (!isIPv6(source)) return source;
-  const address = ipaddr.IPv6.parse(source);
-  if (address.isIPv4MappedAddress()) return address.toIPv4Address().toString();
-  return address.parts
-    .slice(0, 4)
-    .map((part) => part.toString(16))
-    .join(':');
 }

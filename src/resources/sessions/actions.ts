@@ -78,8 +78,25 @@ export async function openSession(
     agent: browserOf(agent),
     source: write.by.source,
   });
+  await endOldest(write, userId);
   note(write, { action: 'login.opened', subject: `session ${row.session_id}`, detail: { user_id: String(userId) } });
   return { userId, token, lifeMs: SESSION_MS };
+}
+
+/** Sessions of one user at the most: for every browser one, and far more than anybody has. */
+export const MOST_SESSIONS = 50;
+
+/** Whoever signs in without end fills nothing: the sessions that were opened first make room. */
+async function endOldest(write: AccountWrite, userId: number): Promise<void> {
+  const older = await write
+    .selectFrom('sessions')
+    .select('sessions.session_id')
+    .where('sessions.user_id', '=', userId)
+    .orderBy('sessions.session_id', 'desc')
+    .limit(MOST_SESSIONS)
+    .offset(MOST_SESSIONS)
+    .execute();
+  for (const { session_id } of older) await endSessions(write, { userId, only: session_id }, 'too many sessions');
 }
 
 const ROWS_A_WRITE = 500;

@@ -1,0 +1,187 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { pino } from 'pino';
+import { type Behaviour, verdictOn } from '../src/cli/chaos/behaviour.ts';
+import { atEnd } from '../test/harness/cleanup.ts';
+import { eventually } from '../test/harness/eventually.ts';
+import type { Person } from '../test/harness/service.ts';
+import { type Healthy, startHealthy } from './hostile/healthy.ts';
+import { type Held, held, timers, watchPeak, watchSockets } from './hostile/held.ts';
+import { type Hostile, startHostile, type Visit } from './hostile/receivers.ts';
+import type { Figure, Proof, Run } from './proof.ts';
+
+const DEADLINE_MS = 1_000;
+const GRACE_MS = 1_000;
+/** Of the healthy target, whatever else goes on. */
+const AT_ONCE_MS = 500;
+/** Noise of one process: what is compiled, pooled and cached. */
+const NOISE_MIB = 16;
+const NOISE_RESIDENT_MIB = 64;
+const NOISE_TIMERS = 10;
+
+/** Rounds before memory is measured: code is compiled, pools are filled. */
+const WARM_UP = 3;
+
+export const hostile: Proof = {
+  id: 'R9',
+  name: 'hostile',
+  title: 'receivers that hang, drip, flood, break off and lie, each as a target of its own',
+  promise:
+    'every attempt ends at most 1 s behind its deadline and comes to what it has to; memory stays flat, nothing stays open, a healthy target is told at once',
+  unit: 'rounds through all of them',
+  quick: 1,
+  long: 60,
+  prove,
+};
+
+/** One attempt, as the service logs it. */
+export type Attempted = { readonly outcome: string; readonly verdict: string; readonly ms: number };
+
+/** The verdict that the log names for what it has to come to at a first attempt. */
+const VERDICTS = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as const;
+
+/** What is wrong with an attempt at a behaviour. */
+export function judge(behaviour: Behaviour, attempted: Attempted): readonly string[] {
+  const { outcome, verdict, ms } = attempted;
+  const due = VERDICTS[verdictOn(behaviour)];
+  return [
+    ...(outcome === String(behaviour.sees) ? [] : [`${behaviour.slug}: seen as ${outcome}, not ${behaviour.sees}`]),
+    ...(verdict === due ? [] : [`${behaviour.slug}: ${verdict}, not ${due}`]),
+    ...(ms <= DEADLINE_MS + GRACE_MS ? [] : [`${behaviour.slug}: ended after ${Math.round(ms)} ms`]),
+  ];
+}
+
+/** What is wrong with a connection, as the receiver has seen it. One that reads nothing notices its end late. */
+export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
+  const { asked, ms } = visit;
+  const path = asked?.path ?? '';
+  const isAsked = asked === null || path === '' || (asked.method === 'POST' && path.startsWith(`/${slug}?round=`));
+  return [
+    ...(isAsked ? [] : [`${slug}: asked for ${asked?.method} ${path}`]),
+    ...(ms <= DEADLINE_MS + GRACE_MS || slug === 'hang-unread'
+      ? []
+      : [`${slug}: the connection was open for ${ms} ms`]),
+  ];
+}
+
+/** What is wrong with the memory: what is held at the end of each round, in order. */
+export function judgeMemory(rounds: readonly Held[]): readonly string[] {
+  const [first, last] = [rounds[Math.min(WARM_UP, rounds.length - 1)], rounds.at(-1)];
+  if (first === undefined || last === undefined) return ['no memory was measured'];
+  const grown = last.liveMiB - first.liveMiB;
+  const resident = last.residentMiB - first.residentMiB;
+  return [
+    ...(grown <= NOISE_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
+    ...(resident <= NOISE_RESIDENT_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
+  ];
+}
+
+type Scene = {
+  readonly all: readonly Hostile[];
+  readonly owner: Person;
+  readonly attempts: Map<string, Attempted>;
+  readonly healthy: Healthy;
+  readonly lateMs: number[];
+};
+
+async function prove(run: Run): Promise<Figure> {
+  const { context, count, say, seed } = run;
+  const broken: string[] = [];
+  const bySlug = new Map<string, Hostile>();
+  let visits = 0;
+  const visited = (visit: Visit) => {
+    visits += 1;
+    const behaviour = bySlug.get(visit.behaviour ?? '');
+    if (behaviour === undefined) broken.push(`nobody was asked for ${visit.asked?.path}`);
+    else broken.push(...judgeVisit(behaviour, visit));
+  };
+  const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, visited });
+  for (const one of all) bySlug.set(one.slug, one);
+  trust(run, certificate);
+  const scenes = await Promise.all(run.stores.slice(0, count).map((store) => sceneOn(run, store, all)));
+  const openSockets = watchSockets(context, new Set(all.map(({ port }) => port)));
+  const peak = watchPeak(context);
+  const timersBefore = timers();
+  const memory: Held[] = [held()];
+  for (let round = 0; round < count; round += 1) {
+    const scene = scenes[round % scenes.length];
+    if (scene === undefined) throw new Error('no store to prove it on');
+    broken.push(...(await playRound(scene, round)));
+    memory.push(held());
+    if (round % 10 === 9) say(`${round + 1} rounds, ${memory.at(-1)?.liveMiB.toFixed(1)} MiB in use`);
+  }
+  await eventually(
+    () => [visits, openSockets()],
+    ([seen = 0, open]) => seen >= count * all.length && open === 0,
+    6 * DEADLINE_MS,
+  ).catch(() => broken.push(`${openSockets()} connections stay open; ${visits} of ${count * all.length} were seen`));
+  if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers stay behind`);
+  broken.push(...judgeMemory(memory));
+  const lateMs = scenes.flatMap((scene) => scene.lateMs).sort((a, b) => a - b);
+  const p95 = lateMs[Math.floor(lateMs.length * 0.95)] ?? Number.POSITIVE_INFINITY;
+  if (p95 > AT_ONCE_MS) broken.push(`the healthy target was told after ${Math.round(p95)} ms at p95`);
+  return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), lateMs, p95) }, broken };
+}
+
+function countsOf(all: readonly Hostile[], rounds: number, visits: number) {
+  return { behaviours: all.length, attempts: rounds * all.length, 'connections that receivers saw': visits };
+}
+
+function figures(memory: readonly Held[], peakMiB: number, lateMs: readonly number[], p95: number) {
+  const warm = memory[Math.min(WARM_UP, memory.length - 1)];
+  const last = memory.at(-1);
+  return {
+    'memory in use, first and last (MiB)': `${warm?.liveMiB.toFixed(1)} → ${last?.liveMiB.toFixed(1)}`,
+    'resident, first, last and at most (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
+    'told to the healthy target meanwhile': lateMs.length,
+    'of these, request to arrival, p95 and longest (ms)': `${p95.toFixed(0)}, ${lateMs.at(-1)?.toFixed(0)}`,
+  };
+}
+
+/** Their authority is trusted beside the usual ones, while this lasts: only so is a good handshake one. */
+function trust({ context }: Run, certificate: string): void {
+  const usual = getCACertificates('default');
+  setDefaultCACertificates([...usual, certificate]);
+  atEnd(context, () => setDefaultCACertificates(usual));
+}
+
+async function sceneOn({ context }: Run, store: Run['stores'][number], all: readonly Hostile[]): Promise<Scene> {
+  const attempts = new Map<string, Attempted>();
+  const write = (line: string) => {
+    const { event, kind, hook_id, outcome, verdict, ms } = JSON.parse(line);
+    if (event === 'delivery.attempted' && kind === 'new_event') attempts.set(String(hook_id), { outcome, verdict, ms });
+  };
+  const options = { attemptTimeout: `${DEADLINE_MS}ms`, retryWaits: '1h,1h' };
+  const log = pino({ base: null }, { write });
+  const service = await store.testService(context, { options, ports: { log } });
+  const owner = await service.account('acme.test');
+  const healthy = await startHealthy(context);
+  await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_client' });
+  return { all, owner, attempts, healthy, lateMs: [] };
+}
+
+/** Each of them is told of one event, once; meanwhile the healthy one is told of clients, one after the other. */
+async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round: number): Promise<readonly string[]> {
+  const { hooks, events, clients } = owner.carillon;
+  const subscribed = await Promise.all(
+    all.map(async (behaviour) => {
+      const { id } = await hooks.create({ target_url: `${behaviour.url}?round=${round}`, event: 'new_event' });
+      return { behaviour, id };
+    }),
+  );
+  attempts.clear();
+  await events.create({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
+  const giveUpAt = performance.now() + DEADLINE_MS + 4 * GRACE_MS;
+  while (attempts.size < all.length && performance.now() < giveUpAt) {
+    const arriving = healthy.next();
+    const askedAt = performance.now();
+    await clients.create({ client_name: 'Bell' });
+    lateMs.push((await arriving) - askedAt);
+  }
+  const broken = subscribed.flatMap(({ behaviour, id }) => {
+    const attempted = attempts.get(id);
+    return attempted === undefined ? [`${behaviour.slug}: no attempt has ended`] : judge(behaviour, attempted);
+  });
+  const living = subscribed.filter(({ behaviour }) => verdictOn(behaviour) !== 'ended');
+  await Promise.all(living.map(({ id }) => hooks.delete(id)));
+  return broken.map((line) => `round ${round}: ${line}`);
+}

@@ -1,0 +1,152 @@
+import { type Started, startProcess as startOurs } from '../demo/started.ts';
+import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
+import { carillonJson } from '../test/harness/command.ts';
+import { eventually } from '../test/harness/eventually.ts';
+import type { SeededChance } from './chance.ts';
+import { check, countFaults, type Fault, sayFault } from './ledgers.ts';
+import { lookAt } from './soundness.ts';
+import { BASE, type Door, readCrash, readDatabase, startWitnesses, WATCHED, type Witnesses } from './witnesses.ts';
+
+/** What is told of what: two hooks of one kind, so that one telling can be lost without the other. */
+const hooks = [
+  ['/events', 'new_event'],
+  ['/events-too', 'new_event'],
+  ['/clients', 'new_client'],
+] as const;
+
+/** How long what is owed at the end may take to be told. */
+const LONGEST_DRAIN_MS = 30_000;
+
+/** A service that ends and is started again on one database, over and over, and its witnesses. */
+export type Lives = {
+  readonly witnesses: Witnesses;
+  /** Starts it, and lets clients through. Rejects where it does not come up; that is a fault unless it is meant. */
+  begin(meant?: Meant): Promise<Started>;
+  /** It has died: nobody is let through, and what it has left is looked at. */
+  died(when: string): Promise<void>;
+  /**
+   * Does it all, with a service that is left running; then lets what is owed be told, stops it, and lays the ledgers side by
+   * side. What broke off is a fault like any other.
+   */
+  all(work: () => Promise<void>): Promise<Found>;
+};
+
+/** What some lives came to, in the words of a figure. */
+export type Found = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
+
+/** A start that something is done to: what stands before its command, what else is in its environment. */
+export type Meant = { readonly runBy?: readonly string[]; readonly environment?: Readonly<Record<string, string>> };
+
+export type LivesOptions = {
+  /** What `--database` takes. */
+  readonly database: string;
+  readonly chance: SeededChance;
+  /** Another source than this one. */
+  readonly startProcess?: typeof startOurs;
+  readonly environment?: Readonly<Record<string, string>>;
+};
+
+export async function startLives(context: Cleanup, options: LivesOptions): Promise<Lives> {
+  const { database, chance, startProcess = startOurs, environment = {} } = options;
+  const witnesses = await startWitnesses(context, { chance, writers: 4, restMs: 4 });
+  const failedStarts: string[] = [];
+  const unsound: string[] = [];
+  let service: Started | undefined;
+  let door: Door | undefined;
+  const kill = () => void service?.process.kill('SIGKILL');
+  process.on('exit', kill);
+  atEnd(context, () => {
+    process.off('exit', kill);
+    kill();
+  });
+
+  /** The first one that is there to be called has hooks; whoever died before it could say its key is asked for another. */
+  async function doorOf({ baseUrl, domain, key }: Started): Promise<Door> {
+    if (door !== undefined) return { ...door, baseUrl };
+    const headers = domain === undefined || key === undefined ? await anotherKey(database) : { domain, key };
+    for (const [path, kind] of hooks) await witnesses.subscribe({ baseUrl, headers }, path, kind);
+    return { baseUrl, headers };
+  }
+
+  async function finish(): Promise<readonly Fault[]> {
+    witnesses.recover();
+    await witnesses.stop();
+    // What is still owed after that the ledgers say.
+    await eventually(
+      () => readCrash(database),
+      ({ owed }) => owed.size === 0,
+      LONGEST_DRAIN_MS,
+    ).catch(() => undefined);
+    const code = await service?.stop('SIGTERM');
+    if (code !== 0) unsound.push(`exit code ${code} after SIGTERM`);
+    await lookAt(database, async (found) => void unsound.push(...found));
+    return check(witnesses.ledgers(await readDatabase(database, BASE)));
+  }
+
+  return {
+    witnesses,
+    async begin(meant) {
+      const surroundings = { CARILLON_DATABASE: database, CARILLON_PORT: '0', ...WATCHED, ...environment };
+      try {
+        service = await startProcess({ ...surroundings, ...meant?.environment }, undefined, meant?.runBy);
+      } catch (error) {
+        if (meant === undefined) failedStarts.push(String(error));
+        throw error;
+      }
+      door = await doorOf(service);
+      witnesses.through(door);
+      return service;
+    },
+    async died(when) {
+      witnesses.through();
+      await lookAt(database, async (found, copy) => {
+        unsound.push(...found.map((line) => `${when}: ${line}`));
+        // Before there was a hook nobody was told, and there may be no tables yet.
+        if (door !== undefined) await witnesses.crashed(() => readCrash(copy));
+      });
+    },
+    async all(work) {
+      const faults: Fault[] = [];
+      const broken: string[] = [];
+      try {
+        await work();
+        faults.push(...(await finish()));
+      } catch (error) {
+        broken.push(`broke off: ${error}`);
+      }
+      broken.push(...faults.map(sayFault), ...unsound.map((line) => `the database: ${line}`));
+      broken.push(...witnesses.tally.others.map((one) => `a client was answered ${one}`));
+      return { counts: counted(faults, witnesses, { failedStarts, unsound }), broken };
+    },
+  };
+}
+
+function counted(
+  faults: readonly Fault[],
+  { tally }: Witnesses,
+  { failedStarts, unsound }: { failedStarts: readonly string[]; unsound: readonly string[] },
+): Found['counts'] {
+  const {
+    'acknowledged and lost': lost = 0,
+    'owed and not told': untold = 0,
+    'told and not there': phantom = 0,
+  } = countFaults(faults);
+  return {
+    acknowledged: tally.acknowledged,
+    'cut off before the answer': tally.unanswered,
+    'answered 503': tally.refused,
+    'acknowledged and lost': lost,
+    'owed and not told': untold,
+    'told and not there': phantom,
+    'against another rule of the ledgers': faults.length - lost - untold - phantom,
+    'found wrong in the database': unsound.length,
+    'restarts that failed': failedStarts.length,
+  };
+}
+
+async function anotherKey(database: string): Promise<Door['headers']> {
+  const domain = 'carillon.localhost';
+  const wanted = ['keys', 'create', '--database', database, '--domain', domain, '--email', `owner@${domain}`];
+  const { key } = await carillonJson(wanted);
+  return { domain, key };
+}

@@ -1,0 +1,203 @@
+import type { Attempt, Cause, Fault, Order, Outcome } from '../../src/delivery/attempt.ts';
+import { createGuard } from '../../src/delivery/guard.ts';
+import type { Resolve, Resolved } from '../../src/delivery/resolver.ts';
+import type { SeededChance } from '../chance.ts';
+import type { Arrival } from '../ledgers.ts';
+import type { FaultPoint, Faults } from './faults.ts';
+import type { Life, Time } from './time.ts';
+
+/** Forbidden ones, as targets spell them and as names lead to them. */
+export const FORBIDDEN = ['127.0.0.1', '10.1.2.3', '169.254.169.254', '::ffff:192.168.0.1', 'fd00::1'] as const;
+
+/** Where the targets are that may be called: a part of the internet that is somebody's. */
+const isPublic = (address: string) => address.startsWith('81.');
+
+/** How a target is: the likelier, the oftener it stands there. */
+const temperaments = {
+  healthy: [...Array<200>(30).fill(200), 500, 'refused'],
+  flaky: [...Array<200>(6).fill(200), 500, 204, 302, 410, 429, 429, 'refused', 'reset', 'hangs', 'hangs'],
+  dead: [500, 404, 503, 429, 'refused', 'tls', 'hangs', 200],
+  locked: [200, 200, 401],
+} as const;
+
+type Doing = (typeof temperaments)[keyof typeof temperaments][number];
+
+const RETRY_AFTER_S = [0, 1, 30, 600, 3_600, 26 * 3_600];
+
+/** Our own shortages, as an attempt reports them. */
+const shortages: readonly (readonly [FaultPoint, Fault])[] = [
+  ['no file handle', 'no_file_handle'],
+  ['no local port', 'no_local_port'],
+  ['no route', 'no_route'],
+  ['no memory', 'no_memory'],
+];
+
+const brokenBy: Readonly<Record<'refused' | 'reset' | 'tls', FaultPoint>> = {
+  refused: 'target refuses',
+  reset: 'target resets',
+  tls: 'target speaks no TLS',
+};
+
+/** A notification that has arrived and is not answered. */
+export type Parked = {
+  readonly life: Life;
+  readonly arrival: Arrival & { answeredAt: number | undefined };
+  readonly order: Order;
+  /** It is never answered. */
+  hangs: boolean;
+  readonly finish: (outcome: Outcome, answer?: Partial<Arrival>) => void;
+};
+
+const never = new Promise<never>(() => undefined);
+
+/** Names, and what listens behind them: everything outside of the service. */
+export class Network {
+  readonly arrivals: Arrival[] = [];
+  parked: Parked[] = [];
+  /** Addresses that were dialled and must not be. */
+  readonly forbidden: string[] = [];
+  /** From now on every target answers 200. */
+  isKind = false;
+  /** Called before an attempt does anything. */
+  onOrder: () => void = () => undefined;
+  readonly #time: Time;
+  readonly #faults: Faults;
+  readonly #chance: SeededChance;
+  readonly #temperaments = new Map<string, readonly Doing[]>();
+
+  constructor(ports: { time: Time; faults: Faults; chance: SeededChance }) {
+    this.#time = ports.time;
+    this.#faults = ports.faults;
+    this.#chance = ports.chance;
+  }
+
+  /** The address of a new target at a path: by a name, or by an address of its own. */
+  targetAt(path: string): string {
+    const kind = this.#chance.one(Object.keys(temperaments) as (keyof typeof temperaments)[]);
+    this.#temperaments.set(path, temperaments[this.#chance.below(2) === 0 ? 'healthy' : kind]);
+    const host = this.#chance.below(4) === 0 ? '81.2.3.4' : `target-${path.slice(1)}.test`;
+    return `http${this.#chance.below(2) === 0 ? 's' : ''}://${host}${path}`;
+  }
+
+  resolverOf(life: Life): Resolve {
+    const clock = this.#time.clockOf(life);
+    const after = (waitMs: number, resolved: Resolved) =>
+      new Promise<Resolved>((resolve) => clock.after(waitMs, () => resolve(resolved)));
+    return async (name, timeoutMs) => {
+      const faults = this.#faults;
+      const [, number = '0'] = /(\d+)/.exec(name) ?? [];
+      const own = { addresses: [`81.9.${Number(number) >> 8}.${Number(number) & 255}`] };
+      if (name.startsWith('forbidden')) return { addresses: [this.#chance.one(FORBIDDEN)] };
+      if (faults.takes('resolver late')) return after(timeoutMs / 2, own);
+      if (faults.takes('resolver too late')) return after(timeoutMs, { failure: 'resolver_silent' });
+      if (faults.takes('resolver silent')) return { failure: 'resolver_silent' };
+      if (faults.takes('name gone')) return { failure: 'no_such_name' };
+      if (faults.takes('name leads to a forbidden address')) return { addresses: [this.#chance.one(FORBIDDEN)] };
+      if (faults.takes('name leads to a forbidden address, too')) {
+        return { addresses: [...own.addresses, this.#chance.one(FORBIDDEN)] };
+      }
+      return own;
+    };
+  }
+
+  /** The one way out of one life: what `src/delivery/attempt.ts` does, with this network for the real one. */
+  attemptOf(life: Life): Attempt {
+    const clock = this.#time.clockOf(life);
+    const guard = createGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
+    return async (order) => {
+      if (life.isDead) return never;
+      const began = this.#time.moment();
+      this.onOrder();
+      if (life.isDead) return never;
+      if (this.#faults.takes('attempt throws')) throw new Error('simulated');
+      const shortage = shortages.find(([point]) => this.#faults.takes(point));
+      if (shortage !== undefined) return { kind: 'ours', fault: shortage[1], ms: 0 };
+      const verdict = await guard.judge(new URL(order.target), 5_000);
+      if (life.isDead) return never;
+      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
+      if ('failure' in verdict && verdict.failure === 'resolver_silent') {
+        return { kind: 'ours', fault: 'no_resolver', ms: 0 };
+      }
+      if ('failure' in verdict) return this.#unreached(order, began, 'no_such_name');
+      if (!verdict.allowed) return this.#unreached(order, began, 'forbidden');
+      for (const { address } of verdict.addresses)
+        if (!isPublic(address)) this.forbidden.push(`${order.target}: ${address}`);
+      order.onDialled?.();
+      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
+      const arrival = this.#arrive(order, began);
+      return new Promise((resolve) => this.#park({ life, order, arrival, clock, resolve }));
+    };
+  }
+
+  /** A target does with a notification what it is like to do. */
+  answer(parked: Parked): void {
+    const path = parked.arrival.path;
+    const does = this.isKind ? 200 : this.#chance.one(this.#temperaments.get(path) ?? temperaments.healthy);
+    parked.hangs = does === 'hangs';
+    if (does === 'hangs') return;
+    if (typeof does === 'string') {
+      this.#faults.hit(brokenBy[does]);
+      parked.finish({ kind: 'failed', cause: does, ms: 1 });
+      return;
+    }
+    const retryAfterMs = does === 429 ? this.#chance.one(RETRY_AFTER_S) * 1_000 : undefined;
+    const told = retryAfterMs === undefined ? {} : { retryAfterMs };
+    parked.finish({ kind: 'answered', status: does, ms: 1, ...told }, { answer: does, ...told });
+  }
+
+  /** Whatever was in flight in this life stays unanswered: what comes now, comes to nobody. */
+  end(life: Life): void {
+    for (const one of this.parked) if (one.life === life) one.arrival.answeredAt = this.#time.moment();
+    this.parked = this.parked.filter((one) => one.life !== life);
+  }
+
+  #park(ports: {
+    life: Life;
+    order: Order;
+    arrival: Parked['arrival'];
+    clock: ReturnType<Time['clockOf']>;
+    resolve: (outcome: Outcome) => void;
+  }): void {
+    const { life, order, arrival, clock, resolve } = ports;
+    const leave = () => {
+      cancel();
+      order.signal.removeEventListener('abort', onAbort);
+      this.parked = this.parked.filter((one) => one !== parked);
+    };
+    const finish: Parked['finish'] = (outcome, answer = {}) => {
+      leave();
+      Object.assign(arrival, { answeredAt: this.#time.moment() }, answer);
+      resolve(outcome);
+    };
+    // Nobody waits for the answer any more: the service has cut it off at its own stop.
+    const onAbort = () => {
+      if (life.isDead) return;
+      this.cut.push(arrival);
+      leave();
+      resolve({ kind: 'ours', fault: 'stopped', ms: 1 });
+    };
+    const cancel = clock.after(order.deadlineMs, () => {
+      this.#faults.hit('target hangs past the deadline');
+      finish({ kind: 'failed', cause: 'timeout', ms: order.deadlineMs });
+    });
+    const parked: Parked = { life, order, arrival, hangs: false, finish };
+    order.signal.addEventListener('abort', onAbort);
+    this.parked.push(parked);
+  }
+
+  /** Arrivals that were cut off by a stop; they end with it. */
+  readonly cut: Parked['arrival'][] = [];
+
+  #unreached(order: Order, began: number, cause: Cause): Outcome {
+    this.#arrive(order, began).answeredAt = this.#time.moment();
+    return { kind: 'failed', cause, ms: 0 };
+  }
+
+  #arrive({ target, deliveryId, body }: Order, began: number): Parked['arrival'] {
+    const path = new URL(target).pathname;
+    const at = this.#time.moment();
+    const arrival = { path, deliveryId, body, began, at, answeredAt: undefined, answer: undefined };
+    this.arrivals.push(arrival);
+    return arrival;
+  }
+}

@@ -1,0 +1,108 @@
+import type { Kind } from '../src/delivery/kinds.ts';
+import type { Cleanup } from '../test/harness/cleanup.ts';
+import type { SeededChance } from './chance.ts';
+import type { Crash, Database, Ledgers } from './ledgers.ts';
+import { ask, type Clients, type Door, startClients } from './witnesses/clients.ts';
+import { type Receiver, startReceiver } from './witnesses/receiver.ts';
+
+export type { Door } from './witnesses/clients.ts';
+export { readCrash, readDatabase, reading, untilQuiet, untilTold } from './witnesses/database.ts';
+export type { Heard } from './witnesses/receiver.ts';
+
+/** What every record's address begins with in the ledgers, at whichever node it was made or is told of. */
+export const BASE = 'http://carillon';
+
+/** How a service is started that is watched: its waits are longer than an answer can be on its way. */
+export const WATCHED = { CARILLON_RETRY_WAITS: '1s,1200ms' } as const;
+const WAITS_MS = [1_000, 1_200];
+const HEARS_WITHIN_MS = 800;
+
+/** Clients and a receiver, alive through whatever dies beside them, and their two ledgers. */
+export type Witnesses = Omit<Clients, 'note' | 'calls'> &
+  Pick<Receiver, 'heard' | 'whenBusy' | 'recover'> & {
+    /** Makes a hook whose target is this path of the receiver; answers its id. */
+    subscribe(door: Door, path: string, kind: Kind): Promise<string>;
+    /** Deletes one; resolves with the moment of its 200, which nothing may come after. */
+    unsubscribe(door: Door, path: string, id: string): Promise<number>;
+    /** Something that delivers has died, or stands still: what its database holds, read once that holds still. */
+    crashed(read: () => Promise<Omit<Crash, 'at'>>): Promise<Crash>;
+    /** The three ledgers, once everything is over. */
+    ledgers(database: Database): Ledgers;
+  };
+
+export type WitnessOptions = {
+  readonly chance: SeededChance;
+  readonly writers?: number;
+  /** Between two requests of one client, at most. */
+  readonly restMs?: number;
+  readonly answersAfterMs?: readonly [number, number];
+  readonly userId?: string;
+  /** What the words in its records begin with: others may write to the same database. */
+  readonly words?: string;
+};
+
+/** Starts the witnesses. Nobody calls before `through` says where, and nobody is told before there is a hook. */
+export async function startWitnesses(context: Cleanup, options: WitnessOptions): Promise<Witnesses> {
+  const { chance, writers = 6, restMs = 20, answersAfterMs = [5, 15], userId = '1', words = 'w' } = options;
+  const crashes: Crash[] = [];
+  let doors: readonly Door[] = [];
+  const origins = new Set<string>();
+  const receiver = await startReceiver(context, {
+    chance: chance.fork(),
+    answersAfterMs,
+    hearsWithinMs: HEARS_WITHIN_MS,
+    async fetchStatus(resourceUrl) {
+      // Whoever lives is asked; where nobody can answer nobody knows.
+      const [door] = doors;
+      if (door === undefined) return undefined;
+      const reply = await ask(door, ['GET', new URL(resourceUrl).pathname]);
+      return typeof reply === 'string' || reply.status === 503 ? undefined : reply.status;
+    },
+  });
+  const at = (path: string) => BASE + path;
+  const clients = startClients(context, { chance: chance.fork(), writers, restMs, userId, words, at });
+  return {
+    ...clients,
+    ...receiver,
+    through(...next) {
+      doors = next;
+      for (const { baseUrl } of next) origins.add(baseUrl);
+      clients.through(...next);
+    },
+    async subscribe(door, path, kind) {
+      origins.add(door.baseUrl);
+      const askedAt = performance.now();
+      const reply = await ask(door, ['POST', '/v2/hooks'], { target_url: receiver.at(path), event: kind });
+      if (typeof reply === 'string' || reply.status !== 201) throw new Error(`no hook: ${JSON.stringify(reply)}`);
+      clients.note({ did: 'subscribe', path, askedAt, answeredAt: performance.now() });
+      return String(reply.data.id);
+    },
+    async unsubscribe(door, path, id) {
+      const askedAt = performance.now();
+      const reply = await ask(door, ['DELETE', `/v2/hooks/${id}`]);
+      if (typeof reply === 'string' || reply.status !== 200) throw new Error(`not ended: ${JSON.stringify(reply)}`);
+      // Who had connected when the answer came, and was not yet looked at, began before it.
+      const answeredAt = await receiver.caughtUp();
+      clients.note({ did: 'unsubscribe', path, askedAt, answeredAt });
+      return answeredAt;
+    },
+    async crashed(read) {
+      const at = await receiver.caughtUp();
+      const crash = { at, ...(await read()) };
+      crashes.push(crash);
+      receiver.survived(at, crash.fates);
+      return crash;
+    },
+    ledgers: (database) => ({
+      calls: clients.calls,
+      // One record has one name, whichever node tells of it.
+      arrivals: receiver.heard.map((one) =>
+        origins.has(one.from) ? { ...one, body: one.body.replace(`"${one.from}/`, `"${BASE}/`) } : one,
+      ),
+      database,
+      crashes,
+      waitsMs: WAITS_MS,
+      hearsWithinMs: HEARS_WITHIN_MS,
+    }),
+  };
+}

@@ -1,0 +1,189 @@
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { setTimeout as rest } from 'node:timers/promises';
+import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
+import type { SeededChance } from '../chance.ts';
+import type { Call } from '../ledgers.ts';
+
+/** What has not answered by then does not answer: a process that stands still, for one. */
+const LONGEST_ANSWER_MS = 30_000;
+
+/** A way into the service: where it listens, and with what somebody calls. */
+export type Door = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
+
+/** What a client heard: an answer; nothing, so that only the database knows; or nobody took its connection. */
+export type Reply = { readonly status: number; readonly data: Record<string, string> } | 'nothing' | 'not taken';
+
+/** One request, on a connection that is kept where there is an agent for it. */
+export function ask(
+  { baseUrl, headers }: Door,
+  [method, path]: readonly [method: string, path: string],
+  body?: object,
+  agent?: Agent,
+): Promise<Reply> {
+  return new Promise((resolve) => {
+    const json = body === undefined ? {} : { 'content-type': 'application/json' };
+    const sent = request(`${baseUrl}${path}`, { method, headers: { ...headers, ...json }, agent: agent ?? false });
+    sent.setTimeout(LONGEST_ANSWER_MS, () => sent.destroy());
+    sent.on('response', (response) => void read(response).then(resolve, () => resolve('nothing')));
+    sent.on('error', (error) => resolve('code' in error && error.code === 'ECONNREFUSED' ? 'not taken' : 'nothing'));
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+async function read(response: IncomingMessage): Promise<Reply> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  const json = JSON.parse(Buffer.concat(chunks).toString());
+  return { status: response.statusCode ?? 0, data: json.data ?? json };
+}
+
+/** How many of a client's requests came to what, beside those that its ledger names. */
+export type Tally = {
+  acknowledged: number;
+  /** The connection was taken, and broke before the answer. */
+  unanswered: number;
+  /** 503: the service said that it cannot. */
+  refused: number;
+  /** Any other answer that should not be. */
+  readonly others: string[];
+};
+
+export type Clients = {
+  readonly calls: readonly Call[];
+  readonly tally: Readonly<Tally>;
+  /** From now on through these; through none, everybody waits. */
+  through(...doors: readonly Door[]): void;
+  /** Resolves when so many more have been acknowledged than at this moment. */
+  untilAcknowledged(more: number, withinMs?: number): Promise<void>;
+  /** Lets what is under way have its answer, and begins nothing more. */
+  stop(): Promise<void>;
+  /** Writes down what somebody else asked for. */
+  note(call: Call): void;
+};
+
+type Wish = {
+  readonly how: readonly [method: string, path: string];
+  readonly body?: object;
+  /** What goes into the ledger, once it is known which record it is about. */
+  readonly entry: (times: Pick<Call, 'askedAt' | 'answeredAt'>, data: Record<string, string>) => Call;
+};
+
+/**
+ * Clients that change one thing after the other, each on a connection of its own that it keeps: events mostly, clients,
+ * and now and then one of their events is deleted. Each record has a word in it that stands in no other one.
+ *
+ * @param at the address of a record in the ledgers, by its path
+ * @param restMs between two requests of one client, at most
+ */
+export function startClients(context: Cleanup, { chance, writers, restMs, userId, words, at }: ClientOptions): Clients {
+  const calls: Call[] = [];
+  const tally: Tally = { acknowledged: 0, unanswered: 0, refused: 0, others: [] };
+  let doors: readonly Door[] = [];
+  let opened = Promise.withResolvers<void>();
+  let stopped = false;
+
+  /** Tries until somebody takes it; what nobody took was never asked for. */
+  async function make({ how, body, entry }: Wish, own: Own): Promise<void> {
+    while (!stopped) {
+      await opened.promise;
+      own.turn += 1;
+      const door = doors[own.turn % doors.length];
+      if (door === undefined) continue;
+      const askedAt = performance.now();
+      const reply = await ask(door, how, body, own.agent);
+      if (reply === 'not taken') {
+        await rest(2);
+        continue;
+      }
+      own.answered(reply, (data) => {
+        const answeredAt = data === undefined ? undefined : performance.now();
+        calls.push(entry({ askedAt, answeredAt }, data ?? {}));
+      });
+      return;
+    }
+  }
+
+  async function write(number: number): Promise<void> {
+    const dice = chance.fork();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const events: string[] = [];
+    const own: Own = {
+      agent,
+      turn: number,
+      answered(reply, record) {
+        if (reply === 'nothing') tally.unanswered += 1;
+        else if (reply.status === 200 || reply.status === 201) {
+          tally.acknowledged += 1;
+          return record(reply.data);
+        } else if (reply.status === 503) tally.refused += 1;
+        else tally.others.push(`${reply.status} ${JSON.stringify(reply.data)}`);
+        record(undefined);
+      },
+    };
+    for (let count = 0; !stopped; count += 1) {
+      await make(wishOf(dice, `${words}${number}.${count}`, events), own);
+      await rest(dice.below(restMs + 1));
+    }
+    agent.destroy();
+  }
+
+  function wishOf(dice: SeededChance, word: string, events: string[]): Wish {
+    const gone = dice.below(12) === 0 ? events.shift() : undefined;
+    if (gone !== undefined) {
+      const entry: Wish['entry'] = (times) => ({ ...times, did: 'delete', record: at(gone) });
+      return { how: ['DELETE', gone], entry };
+    }
+    const isEvent = dice.below(3) > 0;
+    const kind = isEvent ? 'new_event' : 'new_client';
+    const entry: Wish['entry'] = (times, { event_id, client_id }) => {
+      const path = isEvent ? `/v2/events/${event_id}` : `/v2/clients/${client_id}`;
+      const isKnown = times.answeredAt !== undefined;
+      if (isKnown && isEvent) events.push(path);
+      return { ...times, did: 'occur', kind, userId, record: isKnown ? at(path) : undefined, word };
+    };
+    const body = isEvent ? { event_name: word, start_date: '20270101', due_date: '20270102' } : { client_name: word };
+    return { how: ['POST', isEvent ? '/v2/events' : '/v2/clients'], body, entry };
+  }
+
+  const through = Promise.all(Array.from({ length: writers }, (_, number) => write(number)));
+  const stop = async () => {
+    stopped = true;
+    opened.resolve();
+    await through;
+  };
+  atEnd(context, stop);
+  return {
+    calls,
+    tally,
+    through(...next) {
+      doors = next;
+      if (next.length === 0) opened = Promise.withResolvers();
+      else opened.resolve();
+    },
+    async untilAcknowledged(more, withinMs = 15_000) {
+      const wanted = tally.acknowledged + more;
+      for (const giveUpAt = performance.now() + withinMs; tally.acknowledged < wanted; await rest(2)) {
+        if (performance.now() > giveUpAt) throw new Error(`not ${more} more acknowledged within ${withinMs} ms`);
+      }
+    },
+    stop,
+    note: (call) => void calls.push(call),
+  };
+}
+
+/** What one client has of its own. */
+type Own = {
+  readonly agent: Agent;
+  turn: number;
+  /** Counts a reply, and has it written down: with what it said, or undefined where only the database knows. */
+  answered(reply: Exclude<Reply, 'not taken'>, record: (data: Record<string, string> | undefined) => void): void;
+};
+
+export type ClientOptions = {
+  readonly chance: SeededChance;
+  readonly writers: number;
+  readonly restMs: number;
+  readonly userId: string;
+  readonly words: string;
+  readonly at: (path: string) => string;
+};

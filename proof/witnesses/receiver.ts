@@ -1,0 +1,146 @@
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
+import type { SeededChance } from '../chance.ts';
+import type { Arrival, Fate } from '../ledgers.ts';
+
+/** How often in a row it fails at most: one more would end the hook. */
+const MOST_FAILURES = 2;
+
+/** One answer in so many is a failure; of those to what has failed, one in so many. */
+const FAILS_ONE_IN = 60;
+const FAILS_AGAIN_ONE_IN = 3;
+
+/** One record in so many is fetched before it is answered. */
+const FETCHES_ONE_IN = 4;
+
+const failures = [500, 503, 410, 204, 302, 'reset'] as const;
+
+/** A notification, and the base address of the node that sent it. */
+export type Heard = Arrival & { readonly from: string };
+
+export type Receiver = {
+  readonly heard: readonly Heard[];
+  /** Where the hook of this path has its target. */
+  at(path: string): string;
+  /** Resolves when whoever had connected by now is known of, with that moment. */
+  caughtUp(): Promise<number>;
+  /** Resolves while it has a notification that it has not answered, at once or as soon as one is there. */
+  whenBusy(): Promise<void>;
+  /** What a crash has left of its failures: from these on it counts again how many more it may answer. */
+  survived(at: number, fates: ReadonlyMap<string, Fate>): void;
+  /** From now on nothing fails. */
+  recover(): void;
+};
+
+export type ReceiverOptions = {
+  readonly chance: SeededChance;
+  /** How long it takes to answer, at least and at most, so that there is always something in flight to be killed. */
+  readonly answersAfterMs: readonly [number, number];
+  /** How long after a failure something may still come that was begun before it was heard of. */
+  readonly hearsWithinMs: number;
+  /** The status of a GET of what was told; undefined where nobody answered. */
+  readonly fetchStatus: (resourceUrl: string) => Promise<number | undefined>;
+};
+
+/** A receiver that writes down everything, and whose answers are decided by chance: never so that a hook has to end. */
+export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<Receiver> {
+  const { chance, answersAfterMs, hearsWithinMs, fetchStatus } = options;
+  const heard: Heard[] = [];
+  const connectedAt = new WeakMap<Socket, number>();
+  /** By path: failures in a row that the service may know of, at most, and when the last of them was answered. */
+  const failing = new Map<string, { count: number; at: number }>();
+  let crashedAt = Number.NEGATIVE_INFINITY;
+  let recovered = false;
+  let answering = 0;
+  const busy: (() => void)[] = [];
+
+  function decide(path: string, at: number): 200 | (typeof failures)[number] {
+    const before = failing.get(path) ?? { count: 0, at: Number.NEGATIVE_INFINITY };
+    const oneIn = before.count > 0 ? FAILS_AGAIN_ONE_IN : FAILS_ONE_IN;
+    if (!recovered && before.count < MOST_FAILURES && chance.below(oneIn) === 0) {
+      failing.set(path, { count: before.count + 1, at: performance.now() });
+      return chance.one(failures);
+    }
+    // What began before the failure was heard of, or went down with its sender, clears nothing.
+    if (at > crashedAt && at > before.at + hearsWithinMs) failing.delete(path);
+    return 200;
+  }
+
+  async function ring(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const at = connectedAt.get(request.socket) ?? performance.now();
+    if (request.method === 'GET') return void response.end(String(at));
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString();
+    const resourceUrl = String(JSON.parse(body).resource_url);
+    const deliveryId = String(request.headers['webhook-id']);
+    const arrival = { path: request.url ?? '', deliveryId, at, body, from: new URL(resourceUrl).origin };
+    answering += 1;
+    for (const resolve of busy.splice(0)) resolve();
+    try {
+      const [least, most] = answersAfterMs;
+      await wait(least + chance.below(most - least + 1));
+      const fetched = chance.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
+      const answer = await give(response, decide(arrival.path, at));
+      const answered = { answeredAt: performance.now(), answer };
+      heard.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
+    } finally {
+      answering -= 1;
+    }
+  }
+
+  const server = createServer((request, response) => {
+    // What breaks off before it was read has not been heard.
+    ring(request, response).catch(() => response.destroy());
+  });
+  server.on('connection', (socket) => connectedAt.set(socket, performance.now()));
+  await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
+  atEnd(context, () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    heard,
+    at: (path) => url + path,
+    // Connections are taken in the order in which they were made.
+    caughtUp: () => connectionTaken(url),
+    whenBusy: () => (answering > 0 ? Promise.resolve() : new Promise<void>((resolve) => busy.push(resolve))),
+    survived(at, fates) {
+      crashedAt = at;
+      for (const [path, fate] of fates) {
+        if (fate === 0) failing.delete(path);
+        else if (typeof fate === 'number') failing.set(path, { count: fate, at: Number.NEGATIVE_INFINITY });
+      }
+    },
+    recover() {
+      recovered = true;
+    },
+  };
+}
+
+/** Answers as decided; resolves with the status once it was handed over, or undefined where there was none. */
+function give(response: ServerResponse, decided: number | 'reset'): Promise<number | undefined> {
+  if (decided === 'reset') {
+    response.socket?.resetAndDestroy();
+    return Promise.resolve(undefined);
+  }
+  return new Promise((resolve) => {
+    response.once('close', () => resolve(response.writableFinished ? decided : undefined));
+    response.writeHead(decided, decided === 302 ? { location: '/elsewhere' } : {}).end(() => resolve(decided));
+  });
+}
+
+function connectionTaken(url: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get(url, { agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('end', () => resolve(Number(text)));
+    }).on('error', reject);
+  });
+}

@@ -1,0 +1,13 @@
+import { isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/** Where somebody comes from, as far as it tells people apart: of IPv6 the /64, which one machine has to itself. */
+export function networkOf(source: string): string {
+  if (!isIPv6(source)) return source;
+  const address = ipaddr.IPv6.parse(source);
+  if (address.isIPv4MappedAddress()) return address.toIPv4Address().toString();
+  return address.parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':');
+}

@@ -1,0 +1,84 @@
+import type { FastifyReply } from 'fastify';
+import type { Caller } from '../access.ts';
+import type { Clock } from '../clock.ts';
+import type { Rate } from '../durations.ts';
+import { Problem } from '../problems.ts';
+import { Buckets } from './buckets.ts';
+import type { Route } from './route.ts';
+
+/** What a call is counted as. */
+export type Budget = 'reads' | 'writes';
+
+/** The limits that there can be, by what they are called in headers and metrics: for whom, and of what. */
+const limits = [
+  { name: 'key-reads', budget: 'reads', of: (caller: Counted) => caller.keyId },
+  { name: 'key-writes', budget: 'writes', of: (caller: Counted) => caller.keyId },
+  { name: 'account-reads', budget: 'reads', of: (caller: Counted) => caller.accountId },
+  { name: 'account-writes', budget: 'writes', of: (caller: Counted) => caller.accountId },
+] as const;
+
+/** Calls that wait for what happens, or have it streamed, are one read each, however long they last. */
+export function budgetOf({ mode }: Pick<Route, 'mode'>): Budget {
+  return mode === 'read' || mode === 'follow' ? 'reads' : 'writes';
+}
+
+/** Who is counted; `keyId` is 0 for whoever came without a key: those count for their account. */
+type Counted = Pick<Caller, 'accountId' | 'keyId'>;
+
+export type LimitName = (typeof limits)[number]['name'];
+
+/** What the operator has set; undefined is no limit. */
+export type Rates = Readonly<Partial<Record<LimitName, Rate | undefined>>>;
+
+/**
+ * How many calls of each key and each account are answered. Counted once it is known who calls, so that nobody uses up
+ * what is another's; what is refused is not counted.
+ */
+export class RateLimits {
+  readonly #limits;
+  readonly #onRefused: (limit: LimitName) => void;
+
+  constructor({ rates, clock, onRefused }: { rates: Rates; clock: Clock; onRefused: (limit: LimitName) => void }) {
+    this.#onRefused = onRefused;
+    this.#limits = limits.flatMap((limit) => {
+      const rate = rates[limit.name];
+      if (rate === undefined) return [];
+      const policy = `"${limit.name}";q=${rate.count};w=${rate.windowS}`;
+      return [{ ...limit, policy, buckets: new Buckets<number>(rate, clock) }];
+    });
+  }
+
+  /** Whether any limit counts such calls. */
+  counts(budget: Budget): boolean {
+    return this.#limits.some((limit) => limit.budget === budget);
+  }
+
+  /**
+   * Counts one call, and says what is left in the fields that the IETF drafts for it.
+   *
+   * @throws Problem `rate_limited`, saying when there is room again
+   */
+  take(caller: Counted, budget: Budget, reply: FastifyReply): void {
+    const own = this.#limits.filter((limit) => limit.budget === budget && limit.of(caller) !== 0);
+    if (own.length === 0) return;
+    const levels = own.map((limit) => limit.buckets.level(limit.of(caller)));
+    const longestMs = Math.max(...levels.map(({ waitMs }) => waitMs));
+    const isRefused = longestMs > 0;
+    const shown = own.map((limit, index) => {
+      const { left = 0, fullMs = 0, waitMs = 0 } = levels[index] ?? {};
+      if (!isRefused) limit.buckets.take(limit.of(caller));
+      else if (waitMs > 0) this.#onRefused(limit.name);
+      return `"${limit.name}";r=${isRefused ? left : left - 1};t=${Math.ceil(fullMs / 1_000)}`;
+    });
+    reply.header('ratelimit-policy', own.map(({ policy }) => policy).join(', '));
+    reply.header('ratelimit', shown.join(', '));
+    if (isRefused) throw new Problem('rate_limited', { retryAfterS: Math.ceil(longestMs / 1_000) });
+  }
+}
+
+/** The rows, each with what it can answer because of a limit. */
+export function limited(rows: readonly Route[], limits: Pick<RateLimits, 'counts'>): readonly Route[] {
+  return rows.map((row) =>
+    limits.counts(budgetOf(row)) ? { ...row, problems: [...row.problems, 'rate_limited' as const] } : row,
+  );
+}
