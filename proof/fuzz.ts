@@ -23,7 +23,9 @@ async function prove(run: Run): Promise<Figure> {
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   for (const store of run.stores) {
-    for (const part of [await corpora(store, run), await generated(store, run)]) {
+    const written = await corpora(store, run);
+    const left = Math.ceil(run.count / run.stores.length) - written.requests;
+    for (const part of [written, await generated(store, Math.max(left, 1_000), run)]) {
       for (const [what, count] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + count;
       broken.push(...part.broken.map((line) => `${store.name}: ${line}`));
     }
@@ -32,7 +34,7 @@ async function prove(run: Run): Promise<Figure> {
 }
 
 /** What is written down: malformed requests, and texts for every field. */
-async function corpora(store: TestStore, { context, seed }: Run): Promise<Part> {
+async function corpora(store: TestStore, { context, seed }: Run): Promise<Part & { requests: number }> {
   const service = await store.serviceProcess(context, { CARILLON_LOG_LEVEL: 'debug' });
   let logged = '';
   service.process.stderr?.on('data', (text: string) => {
@@ -42,12 +44,17 @@ async function corpora(store: TestStore, { context, seed }: Run): Promise<Part> 
   const injected = await inject({ ...service, logged: () => logged, context });
   const ended = await service.stop('SIGTERM');
   return {
-    counts: { 'malformed requests': sent, 'texts in fields': injected.written },
+    requests: sent + injected.requests,
+    counts: {
+      'malformed requests': sent,
+      'requests with texts that mean something elsewhere': injected.requests,
+      'texts that came back as they were': injected.written,
+    },
     broken: [...broken, ...injected.broken, ...(ended === 0 ? [] : [`the service ended with ${ended}`])],
   };
 }
 
-async function generated(store: TestStore, run: Run): Promise<Part> {
-  const { requests, taken, broken } = await fuzzAnswers(store, Math.ceil(run.count / run.stores.length), run);
+async function generated(store: TestStore, count: number, run: Run): Promise<Part> {
+  const { requests, taken, broken } = await fuzzAnswers(store, count, run);
   return { counts: { 'generated requests': requests, 'of them taken': taken }, broken };
 }

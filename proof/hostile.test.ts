@@ -11,8 +11,8 @@ const last = behaviourOf('401') ?? assert.fail();
 
 test('R9 notices an attempt that comes to something else, or too late', () => {
   assert.ok(behaviours.length >= 60);
-  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 1_010 }), []);
-  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 2_001 }), ['hang: ended after 2001 ms']);
+  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 3_010 }), []);
+  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 4_001 }), ['hang: ended after 4001 ms']);
   assert.deepEqual(judge(hang, { outcome: '200', verdict: 'delivered', ms: 10 }), [
     'hang: seen as 200, not timeout',
     'hang: delivered, not wait',
@@ -22,12 +22,12 @@ test('R9 notices an attempt that comes to something else, or too late', () => {
 
 test('R9 notices a redirect that is followed, a connection that stays open, and memory that grows', () => {
   const asked = { method: 'POST', path: '/hang?round=0' };
-  assert.deepEqual(judgeVisit(hang, { behaviour: 'hang', asked, ms: 1_010 }), []);
+  assert.deepEqual(judgeVisit(hang, { behaviour: 'hang', asked, ms: 3_010 }), []);
   assert.deepEqual(judgeVisit(hang, { behaviour: 'hang', asked: { method: 'GET', path: '/200?followed' }, ms: 1 }), [
     'hang: asked for GET /200?followed',
   ]);
-  assert.deepEqual(judgeVisit(hang, { behaviour: 'hang', asked, ms: 4_000 }), [
-    'hang: the connection was open for 4000 ms',
+  assert.deepEqual(judgeVisit(hang, { behaviour: 'hang', asked, ms: 4_100 }), [
+    'hang: the connection was open for 4100 ms',
   ]);
   const flat = Array.from({ length: 9 }, () => ({ liveMiB: 60, residentMiB: 200 }));
   assert.deepEqual(judgeMemory(flat), []);

@@ -9,10 +9,11 @@ import { type Held, held, timers, watchPeak, watchSockets } from './hostile/held
 import { type Hostile, startHostile, type Visit } from './hostile/receivers.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 
-const DEADLINE_MS = 1_000;
+/** Long enough for a busy machine to begin all of them in time, which come at once. */
+const DEADLINE_MS = 3_000;
 const GRACE_MS = 1_000;
-/** Of the healthy target, whatever else goes on. */
-const AT_ONCE_MS = 500;
+/** For the healthy target at the median, on a machine that begins hundreds of attempts beside it. */
+const AT_ONCE_MS = 250;
 /** Noise of one process: what is compiled, pooled and cached. */
 const NOISE_MIB = 16;
 const NOISE_RESIDENT_MIB = 64;
@@ -112,28 +113,34 @@ async function prove(run: Run): Promise<Figure> {
   await eventually(
     () => [visits, openSockets()],
     ([seen = 0, open]) => seen >= count * all.length && open === 0,
-    6 * DEADLINE_MS,
+    5 * DEADLINE_MS,
   ).catch(() => broken.push(`${openSockets()} connections stay open; ${visits} of ${count * all.length} were seen`));
   if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers stay behind`);
   broken.push(...judgeMemory(memory));
   const lateMs = scenes.flatMap((scene) => scene.lateMs).sort((a, b) => a - b);
-  const p95 = lateMs[Math.floor(lateMs.length * 0.95)] ?? Number.POSITIVE_INFINITY;
-  if (p95 > AT_ONCE_MS) broken.push(`the healthy target was told after ${Math.round(p95)} ms at p95`);
-  return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), lateMs, p95) }, broken };
+  if (at(lateMs, 0.5) > AT_ONCE_MS)
+    broken.push(`the healthy target was told after ${at(lateMs, 0.5)} ms at the median`);
+  return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), lateMs) }, broken };
 }
+
+/** In whole milliseconds; of sorted ones. */
+const at = (sorted: readonly number[], share: number): number =>
+  Math.round(sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.POSITIVE_INFINITY);
 
 function countsOf(all: readonly Hostile[], rounds: number, visits: number) {
   return { behaviours: all.length, attempts: rounds * all.length, 'connections that receivers saw': visits };
 }
 
-function figures(memory: readonly Held[], peakMiB: number, lateMs: readonly number[], p95: number) {
+function figures(memory: readonly Held[], peakMiB: number, lateMs: readonly number[]) {
   const warm = memory[Math.min(WARM_UP, memory.length - 1)];
   const last = memory.at(-1);
   return {
     'memory in use, first and last (MiB)': `${warm?.liveMiB.toFixed(1)} → ${last?.liveMiB.toFixed(1)}`,
     'resident, first, last and at most (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
     'told to the healthy target meanwhile': lateMs.length,
-    'of these, request to arrival, p95 and longest (ms)': `${p95.toFixed(0)}, ${lateMs.at(-1)?.toFixed(0)}`,
+    'of these, request to arrival, median, p95 and longest (ms)': [0.5, 0.95, 1]
+      .map((share) => at(lateMs, share))
+      .join(', '),
   };
 }
 

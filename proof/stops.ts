@@ -6,7 +6,7 @@ import type { TestStore } from '../test/harness/stores.ts';
 import { chanceFrom, type SeededChance } from './chance.ts';
 import { check, countFaults, sayFault } from './ledgers.ts';
 import type { Figure, Proof, Run } from './proof.ts';
-import { BASE, readDatabase, startWitnesses, untilTold, WATCHED } from './witnesses.ts';
+import { BASE, readDatabase, startWitnesses, type Tally, untilTold, WATCHED } from './witnesses.ts';
 
 export const stops: Proof = {
   id: 'R13',
@@ -35,20 +35,23 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
   const counts: Record<string, number> = {};
   const tookMs: number[] = [];
   const broken: string[] = [];
-  const dice = new Map(stores.map(({ name }) => [name, chance.fork()]));
-  for (const [index, store] of stores.entries()) {
-    const all = Math.floor((count + index) / stores.length);
-    for (let done = 0; done < all; ) {
-      const times = Math.min(all - done, STOPS_A_STRETCH);
-      const own = dice.get(store.name) ?? chance;
-      const found = await within((context) => stretch(context, store, times, own));
-      for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
-      tookMs.push(...found.tookMs);
-      broken.push(...found.broken.map((line) => `${store.name}: ${line}`));
-      done += times;
-      say(`${store.name}: ${done} of ${all}, ${found.broken.length} faults`);
-    }
-  }
+  const onAll = stores.map((store, index) => ({
+    store,
+    dice: chance.fork(),
+    all: Math.floor((count + index) / stores.length),
+  }));
+  await Promise.all(
+    onAll.map(async ({ store, dice, all }) => {
+      for (let left = all; left > 0; left -= STOPS_A_STRETCH) {
+        const times = Math.min(left, STOPS_A_STRETCH);
+        const found = await within((context) => stretch(context, store, times, dice));
+        for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
+        tookMs.push(...found.tookMs);
+        broken.push(...found.broken.map((line) => `${store.name}: ${line}`));
+        say(`${store.name}: ${all - left + times} of ${all}, ${found.broken.length} faults`);
+      }
+    }),
+  );
   tookMs.sort((a, b) => a - b);
   const longest = { 'half of them within, ms': tookMs[tookMs.length >> 1] ?? 0, 'the longest, ms': tookMs.at(-1) ?? 0 };
   return { counts: { stops: tookMs.length, ...longest, ...counts }, broken };
@@ -68,8 +71,7 @@ async function stretch(context: Cleanup, store: TestStore, times: number, chance
     const code = await node.stop('SIGTERM');
     const ms = Math.round(performance.now() - begun);
     tookMs.push(ms);
-    if (code !== 0) broken.push(`exit code ${code}`);
-    if (ms > LONGEST_STOP_MS) broken.push(`a stop took ${ms} ms`);
+    broken.push(...wrongWith(code, ms));
   };
 
   for (let time = 0; time < times; time += 1) {
@@ -86,15 +88,10 @@ async function stretch(context: Cleanup, store: TestStore, times: number, chance
   witnesses.through(...nodes);
   await witnesses.stop();
   await untilTold(first.database);
-  for (const node of nodes) {
-    const code = await node.stop('SIGTERM');
-    if (code !== 0) broken.push(`exit code ${code} at the end`);
-  }
-  const { acknowledged, unanswered, refused, others } = witnesses.tally;
+  for (const node of nodes) broken.push(...wrongWith(await node.stop('SIGTERM'), 0));
+  const { acknowledged, unanswered } = witnesses.tally;
   const faults = check(witnesses.ledgers(await readDatabase(first.database, BASE)));
-  if (unanswered > 0) broken.push(`C20 ${unanswered} requests were taken and not answered`);
-  if (refused > 0) broken.push(`C20 ${refused} requests were answered 503`);
-  broken.push(...others.map((one) => `C20 a client was answered ${one}`), ...faults.map(sayFault));
+  broken.push(...unanswerable(witnesses.tally), ...faults.map(sayFault));
   const counts = {
     acknowledged,
     'taken and not answered': unanswered,
@@ -103,4 +100,21 @@ async function stretch(context: Cleanup, store: TestStore, times: number, chance
     ...countFaults(faults),
   };
   return { counts, tookMs, broken };
+}
+
+/** What is wrong with how a service has ended. */
+export function wrongWith(exitCode: number | null, ms: number): string[] {
+  return [
+    ...(exitCode === 0 ? [] : [`exit code ${exitCode}`]),
+    ...(ms <= LONGEST_STOP_MS ? [] : [`a stop took ${ms} ms`]),
+  ];
+}
+
+/** Somebody is always there, or comes back: no request that was taken is without its answer, and none is refused. */
+export function unanswerable({ unanswered, refused, others }: Tally): string[] {
+  return [
+    ...(unanswered === 0 ? [] : [`C20 ${unanswered} requests were taken and not answered`]),
+    ...(refused === 0 ? [] : [`C20 ${refused} requests were answered 503`]),
+    ...others.map((one) => `C20 a client was answered ${one}`),
+  ];
 }

@@ -5,7 +5,7 @@ import type { Crash, Database, Ledgers } from './ledgers.ts';
 import { ask, type Clients, type Door, startClients } from './witnesses/clients.ts';
 import { type Receiver, startReceiver } from './witnesses/receiver.ts';
 
-export type { Door } from './witnesses/clients.ts';
+export { ask, type Door, type Tally } from './witnesses/clients.ts';
 export { readCrash, readDatabase, reading, untilQuiet, untilTold } from './witnesses/database.ts';
 export type { Heard } from './witnesses/receiver.ts';
 
@@ -18,7 +18,7 @@ const WAITS_MS = [1_000, 1_200];
 const HEARS_WITHIN_MS = 800;
 
 /** Clients and a receiver, alive through whatever dies beside them, and their two ledgers. */
-export type Witnesses = Omit<Clients, 'note' | 'calls'> &
+export type Witnesses = Omit<Clients, 'note'> &
   Pick<Receiver, 'heard' | 'whenBusy' | 'recover'> & {
     /** Makes a hook whose target is this path of the receiver; answers its id. */
     subscribe(door: Door, path: string, kind: Kind): Promise<string>;

@@ -15,12 +15,13 @@ import { Followers } from './http/followers.ts';
 import { addHealth, type HealthPorts } from './http/health.ts';
 import { takeJson } from './http/json.ts';
 import { mount } from './http/mount.ts';
+import { networkOf } from './http/network.ts';
 import { mountOpen, type OpenRoute } from './http/open.ts';
 import { parseQuery } from './http/query.ts';
 import type { RateLimits } from './http/rate-limits.ts';
 import type { SessionCookie } from './http/session-cookie.ts';
 import { Shedding } from './http/shedding.ts';
-import { Strangers } from './http/strangers.ts';
+import { Slowdown } from './http/slowdown.ts';
 import { mountSubscribed, type SubscribedRow } from './http/subscribed.ts';
 import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
@@ -32,6 +33,12 @@ import type { Store } from './store/store.ts';
 const LARGEST_BODY = 64 * 1_024;
 const LARGEST_HEADERS = 16 * 1_024;
 const LONGEST_URL = 8 * 1_024;
+
+/** How long a wrong key waits for its answer at the longest. */
+const LONGEST_HELD_MS = 10_000;
+
+/** So many calls of an account that a limit refuses are answered at once; who asks on and on regardless waits up to a second. */
+const REFUSALS: Rate = { count: 20, windowS: 1 };
 
 /** How long callers are waited for, milliseconds: for their headers, for a whole request, for the next one. */
 export const patience = {
@@ -121,7 +128,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
   const underWay = new UnderWay(ports.clock, answerMs, (reply) =>
     answerProblem(reply, noteProblem(reply.request, new Problem('timed_out')), baseUrl()),
   );
-  const strangers = new Strangers(ports.wrongKeys, ports.clock);
+  const strangers = new Slowdown<string>({ clock: ports.clock, rate: ports.wrongKeys, longestMs: LONGEST_HELD_MS });
+  const limited = new Slowdown<number>({ clock: ports.clock, rate: REFUSALS, longestMs: 1_000 });
   // Node would end these without a problem of ours: a tunnel, and an expectation that nobody has to meet (RFC 9110, 10.1.1).
   app.server.on('connect', (_request, socket) => endWith(socket, new Problem('malformed_request'), baseUrl()));
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -142,13 +150,15 @@ export async function createApp(ports: AppPorts): Promise<App> {
     answerProblem(reply, problem, baseUrl());
   }
 
-  /** A wrong key may have to wait for its answer; it is in nobody's way meanwhile. */
+  /** Who shows wrong keys, or does not heed a limit, may have to wait for the refusal; in nobody's way meanwhile. */
   function slowDown(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined) {
-    if (problem?.code !== 'unauthorized' || credentialsIn(request.raw).key === undefined) return undefined;
-    return strangers.hold(request.ip, (end) => {
+    const onWait = (end: () => void) => {
       underWay.leave(reply);
       reply.raw.once('close', end);
-    });
+    };
+    if (problem?.code === 'rate_limited') return limited.hold(request.caller?.accountId ?? 0, onWait);
+    if (problem?.code !== 'unauthorized' || credentialsIn(request.raw).key === undefined) return undefined;
+    return strangers.hold(networkOf(request.ip), onWait);
   }
 
   function tellDenial(request: FastifyRequest, problem: Problem | undefined): void {
@@ -234,6 +244,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
       draining = true;
       followers.stop();
       strangers.stop();
+      limited.stop();
       underWay.forEach((reply) => void reply.header('connection', 'close'));
     },
   };

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../test/harness/fast-check.ts';
 
 /**
  * A value as a caller writes it, and as it is shown then: a text, the pick of a record it refers to, or several users.
@@ -25,17 +25,19 @@ export const nouns = ['client', 'project', 'task', 'subtask', 'event', 'user'] a
 export type Noun = (typeof nouns)[number];
 
 const text = (sent: unknown, shown = String(sent)): Written => ({ as: 'text', sent, shown });
-const texts = (...all: (readonly [unknown, string])[]) => fc.constantFrom(...all.map(([sent, shown]) => text(sent, shown)));
+const texts = (...all: (readonly [unknown, string])[]) =>
+  fc.constantFrom(...all.map(([sent, shown]) => text(sent, shown)));
 const words = ['Bell', 'bell', 'ÄPFEL', 'äpfel', 'b%l_', "O'Neil; --", '予定 😀', 'a"b\\c'];
 
 export const NONE = '0000-00-00 00:00:00';
 export const dayOf = (day: number) => `2027-03-${String(day).padStart(2, '0')}`;
 
 const notATime = fc.constantFrom<unknown>('20260230', '2027-03-01', 'tomorrow', 20270301, '2027-03-01 24:00:00');
-const times = fc.tuple(fc.integer({ min: 1, max: 6 }), fc.constantFrom('', '09:00:00', '10:30:00', '00:00:00')).map(
-  ([day, time]) =>
+const times = fc
+  .tuple(fc.integer({ min: 1, max: 6 }), fc.constantFrom('', '09:00:00', '10:30:00', '00:00:00'))
+  .map(([day, time]) =>
     time === '' ? text(dayOf(day).replaceAll('-', ''), `${dayOf(day)} 00:00:00`) : text(`${dayOf(day)} ${time}`),
-);
+  );
 
 const flags = texts([0, '0'], [1, '1'], ['0', '0'], ['1', '1'], [false, '0'], [true, '1']);
 const name: Spec = {
@@ -81,7 +83,11 @@ const email: Spec = {
   good: texts(['', ''], ['a@b.test', 'a@b.test']),
   bad: fc.constantFrom<unknown>('nobody', 5, null),
 };
-const currency: Spec = { initial: '', good: texts(['', ''], ['CHF', 'CHF']), bad: fc.constantFrom<unknown>('francs', 5) };
+const currency: Spec = {
+  initial: '',
+  good: texts(['', ''], ['CHF', 'CHF']),
+  bad: fc.constantFrom<unknown>('francs', 5),
+};
 const refersTo = (noun: Noun, needed = false): Spec => ({
   initial: '0',
   good: fc.nat(11).map((pick): Written => ({ as: 'reference', noun, pick, needed })),
@@ -103,13 +109,13 @@ export const fields: Readonly<Record<Noun, Readonly<Record<string, Spec>>>> = {
   client: {
     client_name: name,
     email,
-    ...{ tel: line(64), fax: line(64), mobile: line(64), website: line(), address: line(), city: line() },
+    ...{ tel: line(64), fax: line(64), mobile: line(64), website: line(2_048), address: line(1_000), city: line() },
     ...{ state: line(), postcode: line(32), country: line(), notes: prose, background: prose, active },
     user_id: refersTo('user'),
   },
   project: {
     project_name: name,
-    ...{ uri: line(), description: prose, color: line(32), tags, notes: prose },
+    ...{ uri: line(2_048), description: prose, color: line(32), tags, notes: prose },
     ...{ start_date: timeOrNone, due_date: timeOrNone, ongoing: flag, client_id: refersTo('client'), currency },
     ...{ hourly_rate: decimal, fixed_price: flag, price: decimal, public: flag, active, important: flag },
     ...{ closed: flag, archived: flag, progress: whole(100), user_id: refersTo('user'), users },
@@ -151,7 +157,11 @@ const oneIn = (times: number, rare: fc.Arbitrary<Written>, usual: fc.Arbitrary<W
   fc.oneof({ arbitrary: usual, weight: times - 1 }, { arbitrary: rare, weight: 1 });
 
 const written = ([field, { good, bad }]: [string, Spec]) =>
-  oneIn(30, bad.map((sent): Written => ({ as: 'bad', sent })), good).map((value) => [field, value] as const);
+  oneIn(
+    30,
+    bad.map((sent): Written => ({ as: 'bad', sent })),
+    good,
+  ).map((value) => [field, value] as const);
 
 /** What is given of a noun: a few fields of it, mostly good. */
 export function entriesOf(noun: Noun, doing: 'create' | 'change'): fc.Arbitrary<Entries> {

@@ -56,11 +56,23 @@ const hookKinds = ['event', 'client', 'project', 'task', 'subtask'].map((noun) =
 export const kinds = [...hookKinds, 'completed_task', 'completed_subtask'];
 
 export const nounOfKind = (kind: string) => kind.split('_')[1] as Noun;
-const areas = { client: 'clients', project: 'projects', task: 'tasks', subtask: 'tasks', event: 'events', user: 'users' };
+const areas = {
+  client: 'clients',
+  project: 'projects',
+  task: 'tasks',
+  subtask: 'tasks',
+  event: 'events',
+  user: 'users',
+};
 export const permissionOf = (noun: Noun, doing: 'read' | 'write') => `${areas[noun]}:${doing}`;
 export const collectionOf = (noun: Noun) => `${noun}s`;
 
 export const moment = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+
+/** A call that was answered with success, and what it was answered. */
+type Kept = { readonly call: string; readonly json: unknown; readonly at: number };
+
+const KEPT_MS = 24 * 3_600_000;
 
 /** What a target does with what it is told. */
 export type Manner = 200 | 401 | 500;
@@ -68,10 +80,27 @@ export type Manner = 200 | 401 | 500;
 export class World {
   readonly accounts: Account[] = [];
   readonly keys: Key[] = [];
-  readonly manners = new Map<string, Manner>();
+  /** What every target of this world has in its address. */
+  readonly mark: string;
+  readonly #manners = new Map<string, Manner>();
   readonly waitsMs: readonly number[] = [60_000, 7_200_000];
-  now = 0;
+  now: number;
   #turn = 0;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(mark: string, now: number) {
+    this.mark = mark;
+    this.now = now;
+  }
+
+  /** From now on a target does as it is told here; until then it takes everything. */
+  behave(target: string, manner: Manner): void {
+    this.#manners.set(target, manner);
+  }
+
+  mannerOf(target: string): Manner {
+    return this.#manners.get(target) ?? 200;
+  }
 
   get time(): string {
     return moment(this.now);
@@ -139,7 +168,14 @@ export class World {
     };
   }
 
-  add(account: Account, noun: Noun, id: string, shown: Record<string, string>, users: readonly string[], parent: string) {
+  add(
+    account: Account,
+    noun: Noun,
+    id: string,
+    shown: Record<string, string>,
+    users: readonly string[],
+    parent: string,
+  ) {
     const record: Recorded = { id, noun, shown, users, parent };
     account.records.set(`${noun} ${id}`, record);
     return record;
@@ -150,6 +186,28 @@ export class World {
     account.gone.push(record);
   }
 
+  isKnown(noun: Noun, id: string): boolean {
+    return this.accounts.some(
+      (account) =>
+        this.find(account, noun, id) !== undefined || account.gone.some((one) => one.noun === noun && one.id === id),
+    );
+  }
+
+  // ——— calls that were made under an Idempotency-Key (X4), by key and word
+
+  keep(name: string, kept: Omit<Kept, 'at'>): void {
+    this.#kept.set(name, { ...kept, at: this.now });
+  }
+
+  keptAnswer(name: string): Kept | undefined {
+    const kept = this.#kept.get(name);
+    return kept === undefined || kept.at <= this.now - KEPT_MS ? undefined : kept;
+  }
+
+  keptNames(): string[] {
+    return [...this.#kept.keys()].filter((name) => this.keptAnswer(name) !== undefined);
+  }
+
   // ——— what happens, and who is told (C14, C20)
 
   happen(account: Account, facts: readonly (readonly [kind: string, record: Recorded, userId: string])[]): void {
@@ -157,8 +215,7 @@ export class World {
     for (const [kind, { noun, id }, userId] of facts) {
       const one = { kind, noun, id, userId, at: this.time, turn: this.#turn };
       account.feed.push(one);
-      for (const hook of account.hooks)
-        if (hook.ended === undefined && concerns(hook, one)) hook.owed.push(one);
+      for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.owed.push(one);
     }
   }
 
@@ -176,14 +233,17 @@ export class World {
     return this.accounts.some(({ hooks }) => hooks.some((hook) => hook.ended === undefined && hook.target === target));
   }
 
-  /** What targets make of what is due at this moment (C17, C18): all of a burst is one failure. */
-  settle(): void {
+  /** What targets make of what is due at this moment (C17, C18): all of a burst is one failure. Says whether any was. */
+  settle(): boolean {
+    let told = false;
     for (const account of this.accounts) {
       for (const hook of account.hooks) {
         const isDue = hook.ended === undefined && hook.owed.length > 0 && (hook.dueAt ?? 0) <= this.now;
-        if (isDue) this.#tell(account, hook, this.manners.get(hook.target) ?? 200);
+        if (isDue) this.#tell(account, hook, this.mannerOf(hook.target));
+        told ||= isDue;
       }
     }
+    return told;
   }
 
   #tell(account: Account, hook: Hook, manner: Manner): void {

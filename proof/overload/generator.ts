@@ -23,7 +23,8 @@ export type Answered = {
   readonly unanswered: number;
   /** Requests that were due while every connection waited for an answer: not even sent. */
   readonly unsent: number;
-  /** Of answers 2xx, in milliseconds. */
+  /** How long each 2xx took, in milliseconds, and what is the middle of it, and the end. */
+  readonly times: readonly number[];
   readonly p50: number;
   readonly p99: number;
   /** 2xx a second. */
@@ -93,8 +94,13 @@ class Line {
   }
 }
 
-/** Asks as it is told, and counts. */
-export async function generate({ origin, requests, rate, forMs, connections }: Order): Promise<Answered> {
+/**
+ * Asks as it is told, and counts.
+ *
+ * @param ready called when every connection is open: what is measured begins here
+ */
+export async function generate(order: Order, ready: () => void = () => undefined): Promise<Answered> {
+  const { origin, requests, rate, forMs, connections } = order;
   const { hostname, port } = new URL(origin);
   const byStatus: Record<string, number> = {};
   const made: string[] = [];
@@ -128,7 +134,6 @@ export async function generate({ origin, requests, rate, forMs, connections }: O
       },
     });
     lines.push(line);
-    // Every connection is open before it begins: what is measured is requests.
     line.ask('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
   }
   const whenIdle = async (withinMs: number) => {
@@ -136,6 +141,7 @@ export async function generate({ origin, requests, rate, forMs, connections }: O
     while (idle.length < lines.length && performance.now() < giveUpAt) await tick();
   };
   await whenIdle(LAST_MS);
+  ready();
   begun = performance.now();
   if (rate === undefined) for (const line of idle.splice(0)) free(line);
   let due = 0;
@@ -153,13 +159,13 @@ export async function generate({ origin, requests, rate, forMs, connections }: O
   for (const line of lines) line.end();
   times.sort((a, b) => a - b);
   const at = (share: number) => Math.round((times[Math.floor(times.length * share)] ?? 0) * 10) / 10;
-  return { byStatus, withoutRetryAfter, made, unanswered, unsent, p50: at(0.5), p99: at(0.99), perSecond };
+  return { byStatus, withoutRetryAfter, made, unanswered, unsent, times, p50: at(0.5), p99: at(0.99), perSecond };
 }
 
 const tick = () => new Promise<void>((resolve) => setTimeout(resolve, TICK_MS));
 
 if (import.meta.main) {
   process.once('message', (order: Order) => {
-    void generate(order).then((answered) => process.send?.(answered));
+    void generate(order, () => process.send?.('ready')).then((answered) => process.send?.(answered));
   });
 }

@@ -38,8 +38,8 @@ type Hook = {
 
 type Key = { readonly who: Person; readonly id: string; readonly key: string; revoked: boolean };
 
-/** A call of the ledger while nobody knows yet what came of it. */
-type Open = { -readonly [name in keyof Call]: Call[name] };
+/** A call of the ledger before it is made. */
+type Intent = Call extends infer One ? (One extends Call ? Omit<One, 'askedAt' | 'answeredAt'> : never) : never;
 
 const nouns = {
   event: { kind: 'new_event', parent: undefined },
@@ -51,7 +51,20 @@ const nouns = {
 
 type Noun = keyof typeof nouns;
 
-const kinds: readonly Kind[] = [...Object.values(nouns).map(({ kind }) => kind), 'completed_task', 'completed_subtask'];
+/** The likelier, the oftener they stand here. */
+const likely: readonly Noun[] = [
+  'event',
+  'event',
+  'event',
+  'event',
+  'client',
+  'client',
+  'project',
+  'task',
+  'task',
+  'subtask',
+];
+const kinds: readonly Kind[] = [...likely.map((noun) => nouns[noun].kind), 'completed_task', 'completed_subtask'];
 
 /** People and programs that ask for all sorts of things, and write down what they were answered. */
 export class Clients {
@@ -114,6 +127,11 @@ export class Clients {
     [3, () => this.#reachOver()],
   ];
 
+  /** Subscribes a few targets, so that there is somebody to be told from the beginning. */
+  begin(): void {
+    for (let count = 4 + this.#chance.below(5); count > 0; count -= 1) this.#subscribe();
+  }
+
   /** Fetches what an arrival tells of, as its account's owner would; `then` when that is through. */
   fetch(arrival: Arrival & { fetched?: number }): void {
     const hook = this.#hooks.find(({ path }) => path === arrival.path);
@@ -134,7 +152,7 @@ export class Clients {
   #ask(
     who: Pick<Person, 'domain' | 'key'>,
     request: Request,
-    calls: Open[],
+    calls: readonly Call[],
     done: (answer: Answer) => void,
     undone?: () => void,
   ) {
@@ -149,17 +167,18 @@ export class Clients {
         return;
       }
       const answeredAt = this.#time.moment();
-      for (const call of calls) call.answeredAt ??= answeredAt;
+      for (const call of calls) Object.assign(call, { answeredAt: call.answeredAt ?? answeredAt });
       done(answer);
     });
   }
 
-  #open<T extends Record<string, unknown>>(call: T): Open {
-    return { ...call, askedAt: this.#time.moment(), answeredAt: undefined } as unknown as Open;
+  #open(intent: Intent): Call {
+    return { ...intent, askedAt: this.#time.moment(), answeredAt: undefined };
   }
 
   #someone(): Person {
-    return this.#chance.one(this.#people);
+    // Most of it happens to a few.
+    return this.#chance.one(this.#people.slice(0, this.#chance.below(3) === 0 ? undefined : 2));
   }
 
   /** One of these, if there is any. */
@@ -169,7 +188,7 @@ export class Clients {
 
   #create(): void {
     const who = this.#someone();
-    const noun = this.#chance.one(Object.keys(nouns) as Noun[]);
+    const noun = this.#chance.one(likely);
     const { kind, parent } = nouns[noun];
     this.#count += 1;
     const word = `${who.domain} ${this.#count}`;
@@ -182,12 +201,9 @@ export class Clients {
     const once = this.#chance.below(3) === 0 ? { once: `once-${this.#count}` } : {};
     const url = `/v2/${noun}s${above === undefined ? '' : `/${above.url.split('/').at(-1)}`}`;
     const request: Request = { method: 'POST', url, body: { [`${noun}_name`]: word, ...dates }, ...once };
-    const call = this.#open({ did: 'occur', kind, userId: who.userId, record: undefined, word }) as Open & {
-      record?: string;
-    };
+    const call = this.#open({ did: 'occur', kind, userId: who.userId, record: undefined, word });
     let made: Made | undefined;
     const put = () => {
-      this.#refused.delete(word);
       this.#ask(
         who,
         request,
@@ -197,11 +213,12 @@ export class Clients {
           if (made !== undefined && made.url !== address)
             this.wrong.push(`${word} was made once, and is ${made.url} and ${address}`);
           if (made !== undefined) return;
-          call.record = this.#baseUrl + address;
+          Object.assign(call, { record: this.#baseUrl + address });
           made = { noun, url: address, who, word, isParent: false, isOver: false };
           this.#made.push(made);
         },
-        () => void (made === undefined && this.#refused.add(word)),
+        // One that is made once may have been made before it was refused.
+        () => void ('once' in once || this.#refused.add(word)),
       );
     };
     put();
@@ -265,7 +282,7 @@ export class Clients {
     if (hook === undefined) return;
     const body = { target_url: `${hook.target}#again`, event: 'new_event' };
     this.#put(this.#someone(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
-      if (status < 300) this.wrong.push(`${hook.target} was taken twice`);
+      if (status < 300 && !this.#mayHaveEnded(hook.path)) this.wrong.push(`${hook.target} was taken twice`);
     });
   }
 

@@ -79,9 +79,8 @@ export class Disk {
   }
 
   /** Somebody else has the database for so long. */
-  keepBusy(forMs: number, point: FaultPoint): void {
+  keepBusy(forMs: number): void {
     this.#busyUntil = this.#time.clockOf().monotonic() + forMs;
-    this.#faults.arm(point);
   }
 
   /** What a query counts, in the file as it is. */

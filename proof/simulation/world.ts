@@ -90,7 +90,9 @@ class World {
   }
 
   async run(): Promise<Outcome> {
-    const steps = 60 + this.#chance.below(80);
+    const steps = 80 + this.#chance.below(80);
+    await this.#untilUp();
+    this.#clients.begin();
     for (let step = 0; step < steps; step += 1) {
       await this.#untilUp();
       await this.#step();
@@ -140,20 +142,21 @@ class World {
 
   async #step(): Promise<void> {
     const drawn = this.#chance.below(100);
-    if (drawn < 45) this.#request();
+    if (drawn < 40) for (let count = 1 + this.#chance.below(3); count > 0; count -= 1) this.#request();
     else if (drawn < 80) this.#answer();
-    else if (drawn < 91) this.#goOn();
-    else if (drawn < 97) this.#mischief();
+    else if (drawn < 93) this.#goOn();
+    else if (drawn < 98) this.#mischief();
     else await this.#misfortune();
   }
 
   #request(): void {
     const all = this.#clients.does.reduce((sum, [weight]) => sum + weight, 0);
     let drawn = this.#chance.below(all);
-    for (const [weight, does] of this.#clients.does) {
-      if (drawn < weight) return does();
+    const chosen = this.#clients.does.find(([weight]) => {
       drawn -= weight;
-    }
+      return drawn < 0;
+    });
+    chosen?.[1]();
   }
 
   #awaiting(): Parked[] {
@@ -181,9 +184,12 @@ class World {
     const port = this.#chance.one(['disk', 'resolver', 'attempt', 'clock'] as const);
     const point = this.#chance.one(pointsOf(port));
     this.#note(`to come: ${point}`);
-    if (point === 'database busy for a moment') return this.#disk.keepBusy(10 + this.#chance.below(5_000), point);
-    if (point === 'database busy for too long') return this.#disk.keepBusy(11_000 + this.#chance.below(9_000), point);
-    if (port !== 'clock') return this.#faults.arm(point);
+    if (point === 'database busy for a moment') this.#disk.keepBusy(10 + this.#chance.below(5_000));
+    if (point === 'database busy for too long') this.#disk.keepBusy(11_000 + this.#chance.below(9_000));
+    if (port !== 'clock') {
+      this.#faults.arm(point);
+      return;
+    }
     this.#faults.hit(point);
     const byMs = 1 + this.#chance.below(3_600_000);
     this.#time.jump(point === 'clock jumps forward' ? byMs : -byMs);

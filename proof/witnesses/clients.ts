@@ -156,9 +156,10 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
     calls,
     tally,
     through(...next) {
+      // Whoever waits already goes on waiting for the same.
+      if (next.length === 0 && doors.length > 0) opened = Promise.withResolvers();
+      if (next.length > 0) opened.resolve();
       doors = next;
-      if (next.length === 0) opened = Promise.withResolvers();
-      else opened.resolve();
     },
     async untilAcknowledged(more, withinMs = 15_000) {
       const wanted = tally.acknowledged + more;

@@ -364,8 +364,11 @@ function meter(socket: Socket, tooMuch: () => void): void {
     return begun.startsWith(start.slice(0, begun.length)) && start !== `${begun}01`;
   };
   const dropInterim = () => {
-    for (let end = held.indexOf(HEAD_END); isInterim() && end >= 0; end = held.indexOf(HEAD_END))
+    let end = held.indexOf(HEAD_END);
+    while (isInterim() && end >= 0 && end < LARGEST_HEAD_BYTES) {
       held = held.subarray(end + HEAD_END.length);
+      end = held.indexOf(HEAD_END);
+    }
     isFinal = !isInterim() || held.length >= LARGEST_HEAD_BYTES;
   };
   socket.read = (): Buffer | null => {

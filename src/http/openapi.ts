@@ -171,10 +171,22 @@ function operationId(row: Route): string {
 
 const etag = { schema: TAGS, description: 'The strong tag of the record as it is answered.' };
 
+const rateLimit = {
+  RateLimit: {
+    schema: { type: 'string', examples: ['"key-reads";r=42;t=3'] },
+    description: 'For each limit that counts the call: how many are left, and in how many seconds all of them are.',
+  },
+  'RateLimit-Policy': {
+    schema: { type: 'string', examples: ['"key-reads";q=100;w=1'] },
+    description: 'The limits that count the call: how many, in how many seconds.',
+  },
+};
+
 function success(row: Route, rows: readonly Route[]): Record<string, unknown> {
   const headers = {
     ...(row.status === 201 ? { Location: { schema: { type: 'string', format: 'uri' } } } : {}),
     ...(isTagged(row, rows) ? { ETag: etag } : {}),
+    ...(row.problems.includes('rate_limited') ? rateLimit : {}),
     ...(row.method === 'POST'
       ? {
           'Idempotency-Replayed': {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { openingOf } from '../../test/harness/database.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
+import { Problem } from '../problems.ts';
 import type { OpenOptions } from './location.ts';
 import { migrate, migrations } from './migrate.ts';
 import { openStore } from './open.ts';
@@ -84,6 +85,20 @@ test('what is no database, or no file, is refused in one line', async (t) => {
     await assert.rejects(open(path), isFault(/cannot be opened/));
   }
   assert.ok(!existsSync(join(folder, 'folder.db', 'carillon.db')));
+});
+
+test('what the disk does not give is storage_unavailable to whoever reads, and no fault of the service', async (t) => {
+  const path = newPath(t);
+  const store = await open(path);
+  t.after(() => store.close());
+  const disk = new DatabaseSync(path);
+  disk.exec('pragma wal_checkpoint(truncate)');
+  disk.close();
+  truncateSync(path, 4_096);
+  await assert.rejects(
+    store.read.selectFrom('events').selectAll().execute(),
+    (error) => error instanceof Problem && error.code === 'storage_unavailable',
+  );
 });
 
 test('two that open a new file at the same moment both find it whole', async (t) => {

@@ -1,6 +1,7 @@
 import { mutationsDocument } from '../mutations.ts';
 import { conformanceDocument } from './conformance.ts';
 import { decisionsDocument } from './decisions.ts';
+import { licencesDocument } from './licences.ts';
 import { llmsDocument } from './llms.ts';
 import { platformsDocument } from './platforms.ts';
 import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
@@ -20,6 +21,7 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/reference/audit.md', text: auditDocument() },
     { path: 'docs/reference/fields.md', text: fieldsDocument(routes) },
     { path: 'docs/reference/kinds.md', text: kindsDocument(routes) },
+    { path: 'docs/reference/licences.md', text: licencesDocument() },
     { path: 'docs/reference/options.md', text: optionsDocument() },
     { path: 'docs/reference/problems.md', text: problemsDocument() },
     { path: 'docs/reference/routes.md', text: routesDocument(routes) },

@@ -1,6 +1,6 @@
 import { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { createServer, Socket } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -65,7 +65,8 @@ export async function startPostgres(
     onError: (line) => void said.push(String(line)),
   });
   try {
-    await server.initialise();
+    // Files that are there already, a backup's for one, are gone on with.
+    if (!existsSync(join(folder, 'PG_VERSION'))) await server.initialise();
     await server.start();
   } catch (error) {
     throw new Error(`PostgreSQL did not start: ${said.slice(-5).join('')}`, { cause: error });

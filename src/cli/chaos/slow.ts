@@ -16,7 +16,7 @@ export const slow: readonly Behaviour[] = rows({
     async act(visit) {
       visit.socket.pause();
       // Only who reads notices that the sender has left; by then it will have.
-      await visit.wait(4 * visit.deadlineMs);
+      await visit.wait(1.5 * visit.deadlineMs);
     },
   },
   'slow-in-time': {

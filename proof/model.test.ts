@@ -1,0 +1,4 @@
+import { model } from './model.ts';
+import { quick } from './quick.ts';
+
+quick(model);

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { shared } from '../test/harness/stores.ts';
+import { lossesOf, nodes, tooSlow } from './nodes.ts';
+import { quick } from './quick.ts';
+
+if (shared.length > 0) quick(nodes);
+
+test('nodes are lost in every way, and lanes that wait for too long are named', () => {
+  assert.deepEqual(lossesOf(5).toSorted(), ['cut off', 'killed', 'killed', 'killed', 'stands still']);
+  const waited = (killed: number, still: number) =>
+    tooSlow(new Map([['killed', [1_200, killed]] as const, ['stands still', [still]] as const]));
+  assert.deepEqual(waited(2_000, 15_000), []);
+  assert.equal(waited(2_001, 15_000).length, 1);
+  assert.equal(waited(1_300, 15_001).length, 1);
+});

@@ -1,0 +1,280 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Store } from '../src/store/store.ts';
+import { type Cleanup, within } from '../test/harness/cleanup.ts';
+import { openAt } from '../test/harness/database.ts';
+import { eventually } from '../test/harness/eventually.ts';
+import { nodesOn, ownersOf, processBeside } from '../test/harness/nodes.ts';
+import type { ServiceProcess } from '../test/harness/process.ts';
+import { type DatabaseProxy, startProxy } from '../test/harness/proxy.ts';
+import { shared, type TestStore } from '../test/harness/stores.ts';
+import { chanceFrom, type SeededChance } from './chance.ts';
+import { check, countFaults, sayFault } from './ledgers.ts';
+import type { Figure, Proof, Run } from './proof.ts';
+import {
+  BASE,
+  type Heard,
+  readCrash,
+  readDatabase,
+  startWitnesses,
+  untilQuiet,
+  untilTold,
+  WATCHED,
+  type Witnesses,
+} from './witnesses.ts';
+
+export const nodes: Proof = {
+  id: 'R7',
+  name: 'nodes',
+  title:
+    'C13 C18 C20 of two nodes on one PostgreSQL one is killed, stands still or is cut off, under load, while hooks are deleted',
+  promise:
+    'the other takes its lanes up, of a killed one within 2 s, else within 15 s at p99; nothing is lost, and nothing comes after a DELETE',
+  unit: 'nodes lost',
+  quick: 5,
+  long: 200,
+  lacks: () => (shared.length === 0 ? 'TEST_STORES leaves PostgreSQL out' : undefined),
+  prove,
+};
+
+/** What becomes of a node, how long its lanes may wait for the other, and how often it is done beside the others. */
+const LOSSES = {
+  killed: { limitMs: 2_000, often: 2 },
+  'stands still': { limitMs: 15_000, often: 1 },
+  'cut off': { limitMs: 15_000, often: 1 },
+} as const;
+
+type Loss = keyof typeof LOSSES;
+
+/** So many pairs of nodes side by side: most of a round is waiting. */
+const PAIRS = 3;
+
+/** So many losses, then a new database and new nodes. */
+const LOSSES_A_PAIR = 20;
+
+const HOOKS = 6;
+
+/** So many of those that a node has are deleted at the moment of its loss, and one at least is not. */
+const DELETED = 2;
+
+/** A node that cannot reach the database may go on with what it has for so long, and no longer. */
+const FRESH_MS = 1_000;
+
+/** What cannot have been taken up by then is broken, and not waited for. */
+const LONGEST_TAKING_UP_MS = 25_000;
+
+type Round = { readonly counts: Record<string, number>; readonly tookMs: readonly number[]; readonly broken: string[] };
+
+/** A node, and the way that it alone has to the database. */
+type Way = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
+
+/** Two nodes on a database, the older one first. */
+type Pair = { readonly address: string; readonly store: Store; start(): Promise<Way>; nodes: Way[] };
+
+async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
+  const [store] = stores.filter((one) => shared.includes(one));
+  if (store === undefined) throw new Error('two nodes need a database that they can share');
+  const chance = chanceFrom(seed);
+  const losses = lossesOf(count);
+  const counts: Record<string, number> = {};
+  const broken: string[] = [];
+  const tookMs = new Map<Loss, number[]>();
+  let done = 0;
+  await Promise.all(
+    Array.from({ length: PAIRS }, async () => {
+      const dice = chance.fork();
+      while (losses.length > 0 && broken.length === 0) {
+        await within(async (context) => {
+          const pair = await startPair(context, store);
+          for (let round = 0; round < LOSSES_A_PAIR; round += 1) {
+            const loss = losses.shift();
+            if (loss === undefined) return;
+            const found = await within((own) => lose(own, pair, { loss, round, dice }));
+            for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
+            tookMs.set(loss, [...(tookMs.get(loss) ?? []), ...found.tookMs]);
+            broken.push(...found.broken.map((line) => `${loss}: ${line}`));
+            done += 1;
+            say(
+              `${done} of ${count}: ${loss}, lanes taken up after ${saySpan(found.tookMs)}, ${found.broken.length} faults`,
+            );
+          }
+        });
+      }
+    }),
+  );
+  return { counts: { ...figuresOf(tookMs), ...counts }, broken: [...broken, ...tooSlow(tookMs)] };
+}
+
+/** The long ones first, so that none of them is waited for alone. */
+export function lossesOf(count: number): Loss[] {
+  const mix = (Object.keys(LOSSES) as Loss[]).flatMap((loss) => Array<Loss>(LOSSES[loss].often).fill(loss));
+  const all = Array.from({ length: count }, (_, index) => mix[index % mix.length] ?? 'killed');
+  return all.sort((a, b) => LOSSES[b].limitMs - LOSSES[a].limitMs);
+}
+
+async function startPair(context: Cleanup, store: TestStore): Promise<Pair> {
+  const first = await store.serviceProcess(context, WATCHED);
+  const address = first.database;
+  let started = 0;
+  const start = async (): Promise<Way> => {
+    started += 1;
+    const name = `node-${started}`;
+    const proxy = await startProxy(context, address);
+    const CARILLON_DATABASE = `${proxy.database}?application_name=${name}`;
+    return { name, proxy, service: await processBeside(context, first, { ...WATCHED, CARILLON_DATABASE }) };
+  };
+  const both = [await start(), await start()];
+  // It has made the account; the two are to be alone.
+  await first.stop('SIGTERM');
+  return { address, store: await openAt(context, address, { as: 'command' }), start, nodes: both };
+}
+
+type Losing = { readonly loss: Loss; readonly round: number; readonly dice: SeededChance };
+
+/** One loss, under the eyes of witnesses of its own. */
+async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing): Promise<Round> {
+  const [older] = pair.nodes;
+  if (older === undefined) throw new Error('there is no node');
+  const witnesses = await startWitnesses(context, { chance: dice, writers: 3, restMs: 40, words: `r${round}w` });
+  const hooks = new Map<string, string>();
+  for (let index = 0; index < HOOKS; index += 1) {
+    const path = `/${round}-${index}`;
+    hooks.set(path, await witnesses.subscribe(older.service, path, 'new_event'));
+  }
+  // Whoever an event is made at takes up the lanes that it is owed to.
+  witnesses.through(older.service);
+  const { victim, other, lanes } = await choose(pair, hooks);
+  witnesses.through(victim.service, other.service);
+  await wait(100 + dice.below(300));
+  await witnesses.untilAcknowledged(5);
+  await witnesses.whenBusy();
+
+  const doomed = [...lanes].slice(1).slice(0, DELETED);
+  const ending = doomed.map(async (path, index) => {
+    // One of them a little before the loss or after it, the other right after it.
+    if (index > 0) await wait(dice.below(40));
+    return witnesses.unsubscribe(other.service, path, hooks.get(path) ?? '');
+  });
+  const lostAt = await strike(loss, victim, witnesses, other);
+  const isLost = (path: string) => lanes.has(path);
+  await witnesses.crashed(async () => {
+    await untilQuiet(pair.address, victim.name);
+    return readCrash(pair.address, isLost);
+  });
+  const kept = [...lanes].filter((path) => !doomed.includes(path));
+  const firstBy = (path: string) => firstAttempt(witnesses.heard, { path, from: other.service.baseUrl, since: lostAt });
+  const taken = () => kept.map(firstBy).filter((at) => at !== undefined);
+  await eventually(taken, (all) => all.length === kept.length, LONGEST_TAKING_UP_MS).catch(() => undefined);
+  const tookMs = taken().map((at) => Math.round(at - lostAt));
+  const endedAt = await Promise.all(ending);
+  const awake = await recover(loss, victim, pair);
+  witnesses.recover();
+  witnesses.through(other.service);
+  await witnesses.stop();
+  await untilTold(pair.address);
+
+  const faults = check(witnesses.ledgers(await readDatabase(pair.address, BASE)));
+  for (const [path, id] of hooks) if (!doomed.includes(path)) await witnesses.unsubscribe(other.service, path, id);
+  const late = witnesses.heard.filter(
+    (one) => one.from === victim.service.baseUrl && one.at > awake && lanes.has(one.path),
+  );
+  const broken = [
+    ...faults.map(sayFault),
+    ...late.map((one) => `C20 begun by a node whose lane it was no more: ${one.path} ${one.deliveryId}`),
+    ...witnesses.tally.others.map((one) => `C20 a client was answered ${one}`),
+    ...(tookMs.length === kept.length ? [] : [`C20 ${kept.length - tookMs.length} lanes were not taken up`]),
+  ];
+  const { acknowledged, unanswered } = witnesses.tally;
+  const counts = {
+    'lanes taken up': tookMs.length,
+    'deleted at that moment': endedAt.length,
+    acknowledged,
+    'cut off before the answer': unanswered,
+    told: witnesses.heard.length,
+    ...countFaults(faults),
+  };
+  return { counts, tookMs, broken };
+}
+
+/** The node that has more of these lanes, once all of them are somebody's, and which it has. */
+async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<string, string>) {
+  const ids = [...hooks.values()];
+  const owners = await eventually(
+    () => ownersOf(store),
+    (now) => ids.every((id) => (now.get(id) ?? 0) !== 0),
+  );
+  const held = (await nodesOn(store)).map((node) => [...hooks].filter(([, id]) => owners.get(id) === node));
+  const [ofOlder = [], ofYounger = []] = held;
+  const [victim, other] = ofOlder.length >= ofYounger.length ? both : both.toReversed();
+  const lanes = ofOlder.length >= ofYounger.length ? ofOlder : ofYounger;
+  if (victim === undefined || other === undefined) throw new Error('there are not two nodes');
+  return { victim, other, lanes: new Set(lanes.map(([path]) => path)) };
+}
+
+/** Does it; answers since when the node is lost. */
+async function strike(loss: Loss, { service, proxy }: Way, witnesses: Witnesses, other: Way): Promise<number> {
+  if (loss === 'cut off') {
+    // In the midst of a transaction, whose locks the database would keep for as long as the node is silent.
+    await proxy.silenceAfter('for no key update');
+    const at = performance.now();
+    witnesses.through(other.service);
+    await wait(FRESH_MS + 100);
+    return at;
+  }
+  service.process.kill(loss === 'killed' ? 'SIGKILL' : 'SIGSTOP');
+  const at = performance.now();
+  witnesses.through(other.service);
+  return at;
+}
+
+/** Two nodes again; answers from when on the one that was lost may begin nothing on what it had. */
+async function recover(loss: Loss, victim: Way, pair: Pair): Promise<number> {
+  const awake = performance.now();
+  if (loss === 'killed') {
+    pair.nodes = [...pair.nodes.filter((one) => one !== victim), await pair.start()];
+    return awake;
+  }
+  if (loss === 'stands still') victim.service.process.kill('SIGCONT');
+  else victim.proxy.mend();
+  await eventually(
+    () => nodesOn(pair.store),
+    (now) => now.length === 2,
+    15_000,
+  );
+  // It has come back as the younger one.
+  pair.nodes = [...pair.nodes.filter((one) => one !== victim), victim];
+  return awake;
+}
+
+type Wanted = { readonly path: string; readonly from: string; readonly since: number };
+
+function firstAttempt(heard: readonly Heard[], { path, from, since }: Wanted): number | undefined {
+  return heard.find((one) => one.path === path && one.from === from && one.at > since)?.at;
+}
+
+const percentile = (sorted: readonly number[], share: number) =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+
+function saySpan(tookMs: readonly number[]): string {
+  return `${Math.min(...tookMs)} to ${Math.max(...tookMs)} ms`;
+}
+
+function figuresOf(tookMs: ReadonlyMap<Loss, readonly number[]>): Record<string, string> {
+  return Object.fromEntries(
+    [...tookMs].map(([loss, all]) => {
+      const sorted = all.toSorted((a, b) => a - b);
+      const [p50, p99] = [percentile(sorted, 0.5), percentile(sorted, 0.99)];
+      return [`${loss}: a lane goes on after, ms`, `p50 ${p50}, p99 ${p99}, max ${sorted.at(-1)}`];
+    }),
+  );
+}
+
+/** Those losses whose lanes waited for too long. */
+export function tooSlow(tookMs: ReadonlyMap<Loss, readonly number[]>): string[] {
+  return [...tookMs].flatMap(([loss, all]) => {
+    const p99 = percentile(
+      all.toSorted((a, b) => a - b),
+      0.99,
+    );
+    return p99 <= LOSSES[loss].limitMs ? [] : [`C20 ${loss}: lanes waited for ${p99} ms at p99`];
+  });
+}

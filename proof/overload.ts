@@ -1,0 +1,170 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { openAt } from '../test/harness/database.ts';
+import { storedEvents } from '../test/harness/load.ts';
+import type { ServiceProcess } from '../test/harness/process.ts';
+import type { TestStore } from '../test/harness/stores.ts';
+import type { Answered, Order } from './overload/generator.ts';
+import { type Ran, runGenerator } from './overload/load.ts';
+import { besideNoise } from './overload/neighbours.ts';
+import type { Figure, Proof, Run } from './proof.ts';
+
+/** How many times as much is asked as can be answered. */
+const TIMES = 4;
+
+/** What has to be left of the best; the quick form shares the machine with other tests, which ask the most of it, too. */
+const LEAST_GOODPUT = { long: 0.8, quick: 0.5 };
+
+/** How soon everything is as before, once the load is gone. */
+const LONGEST_RECOVERY_MS = 5_000;
+
+/** By how much the slowest calls of others may be slower beside a noisy account. */
+const MOST_NOISE = 1.2;
+
+/** With so many connections the service is as busy as it gets, and no busier. */
+const PEAK_CONNECTIONS = 64;
+
+/** More than may be under way, so that what is too much is refused and does not wait in line before the service. */
+const CONNECTIONS = 2_000;
+
+/** What a list answers: a month of a busy account. */
+const EVENTS_OF_A_MONTH = 250;
+
+export const overload: Proof = {
+  id: 'R12',
+  name: 'overload',
+  title: 'four times as much is asked over real sockets as the service can answer: creations, and lists of a month',
+  promise:
+    'at least 80 % of the best goes on, the rest is 503 with Retry-After, nothing acknowledged is lost, and all is as before within 5 s',
+  unit: 'seconds of overload, all databases together',
+  quick: 10,
+  long: 120,
+  prove,
+};
+
+async function prove(run: Run): Promise<Figure> {
+  const counts: Record<string, number | string> = {};
+  const broken: string[] = [];
+  for (const store of run.stores) {
+    const seen = await overloadOn(store, run);
+    for (const [what, counted] of Object.entries(shown(seen))) counts[`${store.name}: ${what}`] = counted;
+    const least = run.count < overload.long ? LEAST_GOODPUT.quick : LEAST_GOODPUT.long;
+    broken.push(...judge(seen, least).map((line) => `${store.name}: ${line}`));
+    // A hundredth of the calls is a figure only where there are many.
+    if (run.count < overload.long) continue;
+    const noise = await besideNoise(store, run.context, run.count / 4);
+    counts[`${store.name}: p99 of the others, ms`] = `${noise.aloneMs}; beside a noisy account ${noise.besideMs}`;
+    counts[`${store.name}: that is`] = `${Math.round(noise.ratio * 100)} %`;
+    if (!(noise.ratio <= MOST_NOISE))
+      broken.push(`${store.name}: others wait ${noise.ratio} times as long beside a noisy account`);
+  }
+  return { counts, broken };
+}
+
+/** What was seen of one service. */
+export type Seen = {
+  readonly peak: Ran;
+  readonly over: Ran & { readonly asked: number };
+  /** Until a call took no longer than before, milliseconds. */
+  readonly recoveredMs: number;
+  /** Acknowledged, in all phases, and not in the database. */
+  readonly lost: readonly string[];
+};
+
+async function overloadOn(store: TestStore, { count, context, stores, say }: Run): Promise<Seen> {
+  const forMs = (count / stores.length) * 1_000;
+  const service = await store.serviceProcess(context);
+  await fill(service);
+  const load = { origin: service.baseUrl, requests: requestsOf(service) };
+  const run = (order: Omit<Order, 'origin' | 'requests'>) => runGenerator(context, { ...load, ...order }, service);
+  const closed = { connections: PEAK_CONNECTIONS };
+  const warm = await run({ ...closed, forMs: 1_000 });
+  const before = await run({ connections: 2, forMs: 500 });
+  const peak = await run({ ...closed, forMs: Math.max(2_000, forMs / 4) });
+  say(`${store.name}: ${peak.answered.perSecond}/s at best`);
+  const rate = peak.answered.perSecond * TIMES;
+  const over = { ...(await run({ connections: CONNECTIONS, forMs, rate })), asked: Math.round((rate * forMs) / 1_000) };
+  const began = performance.now();
+  const after: Ran[] = [];
+  while (performance.now() - began < 2 * LONGEST_RECOVERY_MS) {
+    after.push(await run({ connections: 2, forMs: 300 }));
+    if ((after.at(-1)?.answered.p50 ?? 0) <= 2 * before.answered.p50) break;
+    await wait(50);
+  }
+  const recoveredMs = Math.round(performance.now() - began);
+  await service.stop('SIGTERM');
+  const database = await openAt(context, service.database, { as: 'command' });
+  const stored = await storedEvents(database);
+  await database.close();
+  const made = [warm, before, peak, over, ...after].flatMap(({ answered }) => answered.made);
+  return { peak, over, recoveredMs, lost: made.filter((address) => !stored.has(new URL(address).pathname)) };
+}
+
+/** What does not hold of what was seen. */
+export function judge({ peak, over, recoveredMs, lost }: Seen, least = LEAST_GOODPUT.long): string[] {
+  const { byStatus, withoutRetryAfter, unanswered } = over.answered;
+  const others = Object.keys(byStatus).filter((status) => !['200', '201', '503'].includes(status));
+  const left = goodput(over) / goodput(peak);
+  const broken: string[] = [];
+  if (!(left >= least)) broken.push(`${percent(left)} of the best goes on`);
+  if (!(asksAsMuch(over) >= 0.9)) broken.push(`only ${percent(asksAsMuch(over))} of four times as much was asked`);
+  if (!byStatus[503]) broken.push('nothing was refused');
+  if (others.length > 0) broken.push(`answered ${others.join(', ')}`);
+  if (withoutRetryAfter > 0) broken.push(`${withoutRetryAfter} refusals without Retry-After`);
+  if (unanswered > 0) broken.push(`${unanswered} requests without an answer`);
+  if (recoveredMs > LONGEST_RECOVERY_MS) broken.push(`as before only after ${recoveredMs} ms`);
+  if (peak.answered.made.length === 0) broken.push('nothing was acknowledged');
+  for (const address of lost.slice(0, 20)) broken.push(`acknowledged and lost: ${address}`);
+  return broken;
+}
+
+function shown(seen: Seen): Record<string, number | string> {
+  const { peak, over, recoveredMs, lost } = seen;
+  const { byStatus, p99 } = over.answered;
+  return {
+    'answered at best, a second': peak.answered.perSecond,
+    asked: over.asked,
+    'answered 2xx': good(over.answered),
+    'refused with 503 and Retry-After': (byStatus[503] ?? 0) - over.answered.withoutRetryAfter,
+    'goodput, of the best': `${percent(goodput(over) / goodput(peak))} for each second of processor, ${percent(over.answered.perSecond / peak.answered.perSecond)} by the clock`,
+    'p99 of what was answered, ms': p99,
+    acknowledged: over.answered.made.length + peak.answered.made.length,
+    'acknowledged and lost': lost.length,
+    'as before after, ms': recoveredMs,
+  };
+}
+
+function good({ byStatus }: Answered): number {
+  return (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
+}
+
+/** For each second that the service had a processor: what others do on this machine is not its doing. */
+function goodput({ answered, processorMs: used }: Ran): number {
+  return (good(answered) * 1_000) / used;
+}
+
+function asksAsMuch({ answered, asked }: Seen['over']): number {
+  return (asked - answered.unsent) / asked;
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
+/** A month with events, so that every list answers the same. */
+async function fill({ carillon }: ServiceProcess): Promise<void> {
+  const event = { event_name: 'Of June', start_date: '20260601', due_date: '20260602' };
+  for (let made = 0; made < EVENTS_OF_A_MONTH; made += 50) {
+    await Promise.all(Array.from({ length: 50 }, () => carillon.events.create(event)));
+  }
+}
+
+/** A creation and a list, in turn, as they stand on the wire. */
+export function requestsOf({ headers }: Pick<ServiceProcess, 'headers'>): readonly string[] {
+  const known = ['host: carillon.test', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
+  const body = JSON.stringify({ event_name: 'Tick', start_date: '20270101', due_date: '20270101' });
+  const typed = ['content-type: application/json', `content-length: ${body.length}`];
+  return [
+    `${['POST /v2/events HTTP/1.1', ...known, ...typed].join('\r\n')}\r\n\r\n${body}`,
+    `${['GET /v2/events?start_from=20260601&start_to=20260630 HTTP/1.1', ...known].join('\r\n')}\r\n\r\n`,
+  ];
+}

@@ -1,0 +1,51 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
+import type { ServiceProcess } from '../../test/harness/process.ts';
+import type { Answered, Order } from './generator.ts';
+
+const generator = fileURLToPath(new URL('generator.ts', import.meta.url));
+
+/** What came of an order, and how long the service had a processor meanwhile. */
+export type Ran = { readonly answered: Answered; readonly processorMs: number };
+
+/** Lets a process of its own ask, so that whoever asks takes no time from whoever answers. */
+export async function runGenerator(
+  context: Cleanup,
+  order: Order,
+  service: Pick<ServiceProcess, 'process'>,
+): Promise<Ran> {
+  const child = fork(generator);
+  atEnd(context, () => child.kill('SIGKILL'));
+  child.send(order);
+  await heard(child);
+  const before = processorMsOf(service.process);
+  const answered = (await heard(child)) as Answered;
+  const used = processorMsOf(service.process) - before;
+  child.disconnect();
+  return { answered, processorMs: used };
+}
+
+async function heard(child: ChildProcess): Promise<unknown> {
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the load generator ended with ${code}`);
+  });
+  ended.catch(() => undefined);
+  const [message] = (await Promise.race([once(child, 'message'), ended])) as [unknown];
+  return message;
+}
+
+/** A hundredth of a second, in which Linux counts. */
+const TICK_MS = 10;
+
+/** How long a process has had a processor; where the system does not say, how long the clock has run. */
+function processorMsOf({ pid }: Pick<ChildProcess, 'pid'>): number {
+  const file = `/proc/${pid}/stat`;
+  if (!existsSync(file)) return performance.now();
+  // Behind the name, which may hold anything: `utime` and `stime` are the 12th and 13th.
+  const [, rest = ''] = /\) (.*)$/s.exec(readFileSync(file, 'utf8')) ?? [];
+  const fields = rest.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}

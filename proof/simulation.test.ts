@@ -1,0 +1,4 @@
+import { quick } from './quick.ts';
+import { simulation } from './simulation.ts';
+
+quick(simulation);

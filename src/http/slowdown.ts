@@ -1,0 +1,57 @@
+import type { Clock } from '../clock.ts';
+import type { Rate } from '../durations.ts';
+import { Buckets } from './buckets.ts';
+
+/** Those that wait at once, at the most; more are answered at once, since each of them costs memory. */
+const MOST_WAITING = 1_000;
+
+export type SlowdownPorts = {
+  readonly clock: Clock;
+  /** How many refusals are answered at once, and at what pace those beyond; undefined: nobody waits. */
+  readonly rate: Rate | undefined;
+  /** The longest that one waits: less than callers wait for an answer. */
+  readonly longestMs: number;
+};
+
+/**
+ * Slows down whoever comes again and again although they are refused: so many are answered at once, and those beyond
+ * wait. Only what is refused in any case ever waits.
+ */
+export class Slowdown<K> {
+  readonly #ports: SlowdownPorts;
+  readonly #buckets: Buckets<K> | undefined;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(ports: SlowdownPorts) {
+    this.#ports = ports;
+    this.#buckets = ports.rate === undefined ? undefined : new Buckets(ports.rate, ports.clock);
+  }
+
+  /**
+   * Resolves when a refusal is to be answered; undefined: now.
+   *
+   * @param onWait given what ends the waiting, to be called when nobody waits for the answer any more
+   */
+  hold(name: K, onWait: (end: () => void) => void): Promise<void> | undefined {
+    const { clock, longestMs } = this.#ports;
+    if (this.#buckets === undefined) return undefined;
+    const { waitMs } = this.#buckets.level(name);
+    this.#buckets.take(name, longestMs);
+    if (waitMs === 0 || this.#waiting.size >= MOST_WAITING) return undefined;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = clock.after(Math.min(waitMs, longestMs), () => end());
+    const end = () => {
+      cancel();
+      this.#waiting.delete(end);
+      resolve();
+    };
+    this.#waiting.add(end);
+    onWait(end);
+    return promise;
+  }
+
+  /** Nobody waits any more. */
+  stop(): void {
+    for (const end of this.#waiting) end();
+  }
+}

@@ -1,0 +1,20 @@
+import { code, derivedFrom, document, table } from './markdown.ts';
+import { type Shipped, shipped } from './shipped.ts';
+
+const says: Readonly<Record<Shipped['part'], string>> = {
+  service: 'service',
+  runtime: 'Node itself, for one platform; left out of container images',
+  console: 'built into the pages of the console',
+};
+
+/** What is shipped, by whom it may be used. */
+export function licencesDocument(): string {
+  const all = shipped();
+  const rows = all.map(({ name, version, license, part }) => [code(name), version, license ?? 'none said', says[part]]);
+  return document(
+    derivedFrom('package-lock.json'),
+    '# Packages and their licences',
+    'Everything that runs where the service is installed, or in a browser that opens its console. What only tests and builds need is not shipped. None of it runs anything when it is installed; `npm run sbom` writes the same list for programs, as CycloneDX.',
+    table(['Package', 'Version', 'Licence', 'Part'], rows),
+  );
+}

@@ -1,0 +1,49 @@
+import { type ExecFileSyncOptionsWithStringEncoding, execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { shipped } from './documents/shipped.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+type Bom = {
+  serialNumber?: string;
+  metadata: { timestamp?: string; component: { name: string } };
+  components: { 'bom-ref': string }[];
+  dependencies: { ref: string; dependsOn: string[] }[];
+};
+
+/**
+ * The software bill of materials, as CycloneDX: what is shipped, by npm's own account of it. The same lockfile gives the
+ * same bytes: without a number and a moment of its own, and named after the package and not after the folder.
+ */
+export function billOfMaterials(): string {
+  const words = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
+  const options: ExecFileSyncOptionsWithStringEncoding = {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  };
+  const { serialNumber: _number, ...bom }: Bom = JSON.parse(execFileSync('npm', words, options));
+  const { timestamp: _moment, ...metadata } = bom.metadata;
+  const { name, version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+  const refs = new Set([`${name}@${version}`, ...shipped().map((one) => `${one.name}@${one.version}`)]);
+  const text = JSON.stringify(
+    {
+      ...bom,
+      metadata: { ...metadata, component: { ...metadata.component, name } },
+      components: bom.components.filter((one) => refs.has(one['bom-ref'])),
+      dependencies: bom.dependencies
+        .filter(({ ref }) => refs.has(ref))
+        .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => refs.has(one)) })),
+    },
+    undefined,
+    2,
+  );
+  return `${text}\n`;
+}
+
+if (import.meta.main) {
+  mkdirSync(`${root}build`, { recursive: true });
+  writeFileSync(`${root}build/carillon.cdx.json`, billOfMaterials());
+  process.stdout.write('written: build/carillon.cdx.json\n');
+}
