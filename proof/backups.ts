@@ -10,9 +10,9 @@ import { temporaryFolder } from '../test/harness/service.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import { copyWhileRunning } from './backups/base-backup.ts';
 import { type Backup, owedIn, whatIsMissing } from './backups/wholeness.ts';
-import { chanceFrom, type SeededChance } from './chance.ts';
 import { type Call, check, countFaults, sayFault } from './ledgers.ts';
-import type { Figure, Proof, Run } from './proof.ts';
+import type { Proof } from './proof.ts';
+import { inStretches, type Part, type Stretch } from './stretches.ts';
 import { ask, BASE, type Door, readDatabase, startWitnesses, untilTold, WATCHED, type Witnesses } from './witnesses.ts';
 
 export const backups: Proof = {
@@ -25,7 +25,7 @@ export const backups: Proof = {
   unit: 'backups restored',
   quick: 3,
   long: 100,
-  prove,
+  prove: (run) => inStretches(run, { most: BACKUPS_A_STRETCH, onPostgres: 0.3 }, stretch),
 };
 
 /** So many backups of one service, before it is stopped and they are restored. */
@@ -33,34 +33,6 @@ const BACKUPS_A_STRETCH = 10;
 
 /** What there is at least before the first of them, so that none is over in no time. */
 const RECORDS_BEFORE = 150;
-
-type Found = { readonly counts: Record<string, number>; readonly broken: string[] };
-
-async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
-  const chance = chanceFrom(seed);
-  const counts: Record<string, number> = { 'backups restored': 0 };
-  const broken: string[] = [];
-  const shares = stores.map(({ name }) => (stores.length === 1 ? count : share(name, count)));
-  const onAll = stores.map((store, index) => ({ store, dice: chance.fork(), all: shares[index] ?? 0 }));
-  await Promise.all(
-    onAll.map(async ({ store, dice, all }) => {
-      for (let left = all; left > 0; left -= BACKUPS_A_STRETCH) {
-        const times = Math.min(left, BACKUPS_A_STRETCH);
-        const found = await within((context) => stretch(context, store, times, dice));
-        for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
-        broken.push(...found.broken.map((line) => `${store.name}: ${line}`));
-        say(`${store.name}: ${all - left + times} of ${all}, ${found.broken.length} faults`);
-      }
-    }),
-  );
-  return { counts, broken };
-}
-
-/** Most of them by the command that is ours. */
-function share(name: TestStore['name'], count: number): number {
-  const onPostgres = Math.ceil(count * 0.3);
-  return name === 'PostgreSQL' ? onPostgres : count - onPostgres;
-}
 
 /** A place that backups are made at, and how one is made there and brought back. */
 type Place = {
@@ -115,7 +87,7 @@ function onPostgres(context: Cleanup, server: PostgresServer): Place {
 }
 
 /** Backups under load, the end of the service that they are of, and then one restore after the other. */
-async function stretch(context: Cleanup, store: TestStore, times: number, chance: SeededChance): Promise<Found> {
+async function stretch({ context, store, times, chance }: Stretch): Promise<Part> {
   const place = await placeOn(context, store);
   const service = await startServiceProcess(context, place.address, WATCHED);
   const witnesses = await startWitnesses(context, { chance });
@@ -179,7 +151,7 @@ type Coming = {
 };
 
 /** Restores one, looks at it, starts a service on it, and waits for all that it owes; then makes something new. */
-async function comeBack(context: Cleanup, coming: Coming): Promise<Found> {
+async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
   const { place, one, number, witnesses } = coming;
   const address = await place.restore(context, one.backup, number);
   const database = await readDatabase(address, BASE);

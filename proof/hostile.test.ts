@@ -21,17 +21,16 @@ test('R9 notices an attempt that comes to something else, or too late', () => {
 });
 
 test('R9 notices a redirect that is followed, a connection that stays open, and memory that grows', () => {
-  const asked = { method: 'POST', path: '/hang?round=0' };
-  assert.deepEqual(judgeVisit(hang, { behaviour: 'hang', asked, ms: 3_010 }), []);
-  assert.deepEqual(judgeVisit(hang, { behaviour: 'hang', asked: { method: 'GET', path: '/200?followed' }, ms: 1 }), [
-    'hang: asked for GET /200?followed',
-  ]);
-  assert.deepEqual(judgeVisit(hang, { behaviour: 'hang', asked, ms: 4_100 }), [
-    'hang: the connection was open for 4100 ms',
-  ]);
+  const visit = { behaviour: 'hang', asked: { method: 'POST', path: '/hang?round=0' }, ms: 3_010, bytesWritten: 0 };
+  const followed = { method: 'GET', path: '/200?followed' };
+  assert.deepEqual(judgeVisit(hang, visit), []);
+  assert.deepEqual(judgeVisit(hang, { ...visit, asked: followed }), ['hang: asked for GET /200?followed']);
+  assert.deepEqual(judgeVisit(hang, { ...visit, ms: 5_100 }), ['hang: the connection was open for 5100 ms']);
+  assert.deepEqual(judgeVisit(hang, { ...visit, bytesWritten: 2 ** 30 }), ['hang: 1073741824 bytes were taken']);
   const flat = Array.from({ length: 9 }, () => ({ liveMiB: 60, residentMiB: 200 }));
-  assert.deepEqual(judgeMemory(flat), []);
-  assert.deepEqual(judgeMemory([...flat, { liveMiB: 77, residentMiB: 300 }]), [
+  assert.deepEqual(judgeMemory(flat, 210), []);
+  assert.deepEqual(judgeMemory(flat, 500), ['300 MiB were held for a moment']);
+  assert.deepEqual(judgeMemory([...flat, { liveMiB: 77, residentMiB: 300 }], 300), [
     'the memory in use grew by 17.0 MiB',
     'the resident memory grew by 100.0 MiB',
   ]);

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
 import { type Behaviour, verdictOn } from '../src/cli/chaos/behaviour.ts';
@@ -18,6 +19,10 @@ const AT_ONCE_MS = 250;
 const NOISE_MIB = 16;
 const NOISE_RESIDENT_MIB = 64;
 const NOISE_TIMERS = 10;
+/** What the buffers of two systems hold, and a sender that stops reading leaves in them. */
+const MOST_WRITTEN_BYTES = 16 * 2 ** 20;
+/** While it goes on, beyond what is held before. */
+const MOST_AT_ONCE_MIB = 256;
 
 /** Rounds before memory is measured: code is compiled, pools are filled. */
 const WARM_UP = 3;
@@ -53,7 +58,7 @@ export function judge(behaviour: Behaviour, attempted: Attempted): readonly stri
 
 /** What is wrong with a connection, as the receiver has seen it. One that reads nothing notices its end late. */
 export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
-  const { asked, ms } = visit;
+  const { asked, ms, bytesWritten } = visit;
   const path = asked?.path ?? '';
   const isAsked = asked === null || path === '' || (asked.method === 'POST' && path.startsWith(`/${slug}?round=`));
   return [
@@ -61,18 +66,21 @@ export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[]
     ...(ms <= DEADLINE_MS + GRACE_MS || slug === 'hang-unread'
       ? []
       : [`${slug}: the connection was open for ${ms} ms`]),
+    ...(bytesWritten <= MOST_WRITTEN_BYTES ? [] : [`${slug}: ${bytesWritten} bytes were taken`]),
   ];
 }
 
 /** What is wrong with the memory: what is held at the end of each round, in order. */
-export function judgeMemory(rounds: readonly Held[]): readonly string[] {
+export function judgeMemory(rounds: readonly Held[], peakMiB: number): readonly string[] {
   const [first, last] = [rounds[Math.min(WARM_UP, rounds.length - 1)], rounds.at(-1)];
   if (first === undefined || last === undefined) return ['no memory was measured'];
+  const above = peakMiB - (rounds[0]?.residentMiB ?? 0);
   const grown = last.liveMiB - first.liveMiB;
   const resident = last.residentMiB - first.residentMiB;
   return [
     ...(grown <= NOISE_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
     ...(resident <= NOISE_RESIDENT_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
+    ...(above <= MOST_AT_ONCE_MIB ? [] : [`${above.toFixed(0)} MiB were held for a moment`]),
   ];
 }
 
@@ -116,8 +124,10 @@ async function prove(run: Run): Promise<Figure> {
     5 * DEADLINE_MS,
   ).catch(() => broken.push(`${openSockets()} connections stay open; ${visits} of ${count * all.length} were seen`));
   if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers stay behind`);
-  broken.push(...judgeMemory(memory));
+  if (visits > count * all.length) broken.push(`${visits} connections for ${count * all.length} attempts`);
+  broken.push(...judgeMemory(memory, peak()));
   const lateMs = scenes.flatMap((scene) => scene.lateMs).sort((a, b) => a - b);
+  if (lateMs.at(-1) === Number.POSITIVE_INFINITY) broken.push('the healthy target was not told');
   if (at(lateMs, 0.5) > AT_ONCE_MS)
     broken.push(`the healthy target was told after ${at(lateMs, 0.5)} ms at the median`);
   return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), lateMs) }, broken };
@@ -178,12 +188,17 @@ async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round
   attempts.clear();
   await events.create({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
   const giveUpAt = performance.now() + DEADLINE_MS + 4 * GRACE_MS;
-  while (attempts.size < all.length && performance.now() < giveUpAt) {
+  const isOver = () => attempts.size >= all.length || performance.now() > giveUpAt;
+  while (!isOver()) {
     const arriving = healthy.next();
     const askedAt = performance.now();
     await clients.create({ client_name: 'Bell' });
-    lateMs.push((await arriving) - askedAt);
+    const arrivedAt = await Promise.race([arriving, wait(DEADLINE_MS + GRACE_MS, undefined, { ref: false })]);
+    lateMs.push((arrivedAt ?? Number.POSITIVE_INFINITY) - askedAt);
+    // One that has failed is not told again as soon as this.
+    if (arrivedAt === undefined) break;
   }
+  while (!isOver()) await wait(20);
   const broken = subscribed.flatMap(({ behaviour, id }) => {
     const attempted = attempts.get(id);
     return attempted === undefined ? [`${behaviour.slug}: no attempt has ended`] : judge(behaviour, attempted);

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Started, spawnService, startProcess } from '../demo/started.ts';
-import { atEnd, type Cleanup, within } from '../test/harness/cleanup.ts';
+import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
 import { freePort, type PostgresServer, startPostgres } from '../test/harness/postgres.ts';
 import type { TestStore } from '../test/harness/stores.ts';
-import { chanceFrom, type SeededChance } from './chance.ts';
+import type { SeededChance } from './chance.ts';
 import { type Crash, check, countFaults, type Fault, sayFault } from './ledgers.ts';
-import type { Figure, Proof, Run } from './proof.ts';
+import type { Proof } from './proof.ts';
+import { inStretches, type Part, type Stretch } from './stretches.ts';
 import {
   BASE,
   type Door,
@@ -29,14 +30,11 @@ export const kills: Proof = {
   unit: 'kills with something owed',
   quick: 20,
   long: 1_000,
-  prove,
+  prove: (run) => inStretches(run, { most: KILLS_A_STRETCH, onPostgres: 0.3 }, stretch),
 };
 
 /** So many kills, then a new database: what is compared stays small. */
 const KILLS_A_STRETCH = 50;
-
-/** Of so many kills, those on each database. */
-const SHARES = { SQLite: 0.7, PostgreSQL: 0.3 } as const;
 
 /** How long a service lives at least and, if something was written by then, at most. On PostgreSQL a start waits for the lanes of the dead. */
 const LIVES_MS = { SQLite: [40, 300], PostgreSQL: [1_200, 1_800] } as const;
@@ -69,33 +67,6 @@ const CALLED: Readonly<Record<Struck, string>> = {
 
 type Counts = Record<string, number>;
 
-async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
-  const chance = chanceFrom(seed);
-  const counts: Counts = {};
-  const broken: string[] = [];
-  const shareOf = ({ name }: TestStore) => (stores.length === 1 ? 1 : SHARES[name]);
-  const onAll = stores.map((store) => ({ store, dice: chance.fork(), left: Math.round(count * shareOf(store)) }));
-  await Promise.all(
-    onAll.map(async ({ store, dice, left: all }) => {
-      for (let left = all; left > 0; left -= KILLS_A_STRETCH) {
-        const cycles = Math.min(left, KILLS_A_STRETCH);
-        const found = await within((context) => stretch({ context, store, dice, cycles }));
-        for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
-        broken.push(...found.broken.map((line) => `${store.name}: ${line}`));
-        say(`${store.name}: ${all - left + cycles} of ${all}, ${found.broken.length} faults`);
-      }
-    }),
-  );
-  return { counts, broken };
-}
-
-type Stretch = {
-  readonly context: Cleanup;
-  readonly store: TestStore;
-  readonly dice: SeededChance;
-  readonly cycles: number;
-};
-
 /** A service on a database of its own, and everything that is done to both. */
 type Stage = {
   readonly address: string;
@@ -106,15 +77,15 @@ type Stage = {
   service: Started;
 };
 
-async function stretch({ context, store, dice, cycles }: Stretch): Promise<{ counts: Counts; broken: string[] }> {
-  const stage = await setUp(context, store, dice);
+async function stretch({ context, store, times, chance }: Stretch): Promise<Part> {
+  const stage = await setUp(context, store, chance);
   const counts: Counts = { 'kills with something owed': 0 };
   const crashes: Crash[] = [];
   const strikes = STRIKES[store.name];
-  for (let tried = 0; (counts['kills with something owed'] ?? 0) < cycles; tried += 1) {
-    if (tried >= cycles * 2) throw new Error('too many kills found nothing owed');
+  for (let tried = 0; (counts['kills with something owed'] ?? 0) < times; tried += 1) {
+    if (tried >= times * 2) throw new Error('too many kills found nothing owed');
     const struck = strikes[tried % strikes.length] ?? 'service';
-    const left = await strike(stage, struck, LIVES_MS[store.name], dice);
+    const left = await strike(stage, struck, LIVES_MS[store.name], chance);
     crashes.push(...left);
     if (left[0]?.owed.size === 0) continue;
     for (const what of ['kills with something owed', CALLED[struck]]) counts[what] = (counts[what] ?? 0) + 1;
@@ -188,11 +159,7 @@ function afterCrash({ witnesses, address }: Stage): Promise<Crash> {
 }
 
 /** Lets everything be told, stops, and lays the ledgers side by side. */
-async function compare(
-  stage: Stage,
-  crashes: readonly Crash[],
-  counts: Counts,
-): Promise<{ counts: Counts; broken: string[] }> {
+async function compare(stage: Stage, crashes: readonly Crash[], counts: Counts): Promise<Part> {
   const { witnesses, address, service } = stage;
   witnesses.recover();
   witnesses.through(stage.door);

@@ -7,12 +7,8 @@ import { check, countFaults, type Fault, sayFault } from './ledgers.ts';
 import { lookAt } from './soundness.ts';
 import { BASE, type Door, readCrash, readDatabase, startWitnesses, WATCHED, type Witnesses } from './witnesses.ts';
 
-/** What is told of what: two hooks of one kind, so that one telling can be lost without the other. */
-const hooks = [
-  ['/events', 'new_event'],
-  ['/events-too', 'new_event'],
-  ['/clients', 'new_client'],
-] as const;
+/** What hooks are told of: two of the same, so that one telling can be lost without the other. */
+const told = ['new_event', 'new_event', 'new_client'] as const;
 
 /** How long what is owed at the end may take to be told. */
 const LONGEST_DRAIN_MS = 30_000;
@@ -52,7 +48,10 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
   const failedStarts: string[] = [];
   const unsound: string[] = [];
   let service: Started | undefined;
+  let headers: Door['headers'] | undefined;
   let door: Door | undefined;
+  const untold = [...told];
+  let asked = 0;
   const kill = () => void service?.process.kill('SIGKILL');
   process.on('exit', kill);
   atEnd(context, () => {
@@ -60,11 +59,14 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
     kill();
   });
 
-  /** The first one that is there to be called has hooks; whoever died before it could say its key is asked for another. */
+  /** Makes the hooks at the first one that lives for so long; whoever died before it said its key is asked for another. */
   async function doorOf({ baseUrl, domain, key }: Started): Promise<Door> {
-    if (door !== undefined) return { ...door, baseUrl };
-    const headers = domain === undefined || key === undefined ? await anotherKey(database) : { domain, key };
-    for (const [path, kind] of hooks) await witnesses.subscribe({ baseUrl, headers }, path, kind);
+    headers ??= domain === undefined || key === undefined ? await anotherKey(database) : { domain, key };
+    for (let [kind] = untold; kind !== undefined; [kind] = untold) {
+      asked += 1;
+      await witnesses.subscribe({ baseUrl, headers }, `/hook${asked}`, kind);
+      untold.shift();
+    }
     return { baseUrl, headers };
   }
 
@@ -87,15 +89,21 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
     witnesses,
     async begin(meant) {
       const surroundings = { CARILLON_DATABASE: database, CARILLON_PORT: '0', ...WATCHED, ...environment };
+      const begun = await startProcess({ ...surroundings, ...meant?.environment }, undefined, meant?.runBy).catch(
+        (error: unknown) => {
+          if (meant === undefined) failedStarts.push(String(error));
+          throw error;
+        },
+      );
+      service = begun;
       try {
-        service = await startProcess({ ...surroundings, ...meant?.environment }, undefined, meant?.runBy);
+        door = await doorOf(begun);
       } catch (error) {
-        if (meant === undefined) failedStarts.push(String(error));
+        await begun.stop('SIGKILL');
         throw error;
       }
-      door = await doorOf(service);
       witnesses.through(door);
-      return service;
+      return begun;
     },
     async died(when) {
       witnesses.through();

@@ -4,7 +4,7 @@ import { steadyChance, testClock } from '../test/harness/clock.ts';
 import { fc } from '../test/harness/fast-check.ts';
 import type { Person } from '../test/harness/service.ts';
 import type { TestStore } from '../test/harness/stores.ts';
-import { everyCommand } from './model/commands.ts';
+import { begin, everyCommand } from './model/commands.ts';
 import { nouns } from './model/fields.ts';
 import { addressOf, listDeliveries, listHooks, readFeed } from './model/hooks.ts';
 import { type Asked, listed } from './model/lists.ts';
@@ -16,7 +16,8 @@ import type { Figure, Proof, Run } from './proof.ts';
 export const model: Proof = {
   id: 'M1',
   name: 'model',
-  title: 'random calls against a plain model of the contract: records, lists, feed, hooks and what they are told',
+  title:
+    'C7 C8 C14 C25 C27 C33 C34 random calls against a plain model of the contract: records, lists, feed, hooks and what they are told',
   promise: 'every answer is the one of the model, whole; every hook is told exactly what the model owes it',
   unit: 'runs of up to 60 calls on each store',
   quick: 40,
@@ -28,7 +29,7 @@ const LONGEST_RUN = 60;
 
 async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
   const broken: string[] = [];
-  let calls = 0;
+  let [calls, told] = [0, 0];
   for (const store of stores) {
     const place = await Place.of(store, context);
     const property = fc.asyncProperty(
@@ -41,11 +42,15 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
     );
     const path = process.env.RUN === undefined ? {} : { path: process.env.RUN };
     const found = await fc.check(property, { numRuns: count, seed, ...path, endOnFailure: false });
-    console.log((globalThis as any).S, (globalThis as any).T); calls += place.calls;
+    calls += place.calls;
+    told += place.told;
     say(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
     if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
   }
-  return { counts: { 'runs on each store': count, calls, 'answers that differ': broken.length }, broken };
+  return {
+    counts: { 'runs on each store': count, calls, 'notifications told': told, 'answers that differ': broken.length },
+    broken,
+  };
 }
 
 /** What went wrong, after which calls, and how to do it again. */
@@ -77,6 +82,7 @@ const NARROW = [
 /** One service, on which one world after the other has accounts of its own. */
 class Place {
   calls = 0;
+  told = 0;
   readonly #real: Real;
   #worlds = 0;
 
@@ -93,10 +99,11 @@ class Place {
 
   async run(commands: Iterable<fc.AsyncCommand<World, Real>>): Promise<void> {
     const real = this.#real;
-    const n0 = performance.now(); const world = await this.#newWorld(); { const e = (((globalThis as any).S ??= {}).neww ??= [0,0,0]); e[0]++; e[1] += performance.now() - n0; }
+    const world = await this.#newWorld();
     real.targets.world = world;
+    await begin(world, real);
     await fc.asyncModelRun(() => ({ model: world, real }), commands);
-    const h0 = performance.now(); await this.#holdsWhole(world); const e = (((globalThis as any).S ??= {}).whole ??= [0,0,0]); e[0]++; e[1] += performance.now() - h0;
+    await this.#holdsWhole(world);
     this.calls += [...commands].length;
   }
 
@@ -150,6 +157,9 @@ class Place {
         assert.deepEqual(json.data, shown);
       }
     }
+    this.told += [...real.targets.told]
+      .filter(([target]) => target.includes(world.mark))
+      .flatMap(([, all]) => all).length;
     const hooks = world.accounts.flatMap((account) => account.hooks);
     for (const target of new Set(hooks.map((hook) => hook.target))) {
       const told = hooks.filter((hook) => hook.target === target).flatMap((hook) => hook.told);

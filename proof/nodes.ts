@@ -10,6 +10,7 @@ import { shared, type TestStore } from '../test/harness/stores.ts';
 import { chanceFrom, type SeededChance } from './chance.ts';
 import { check, countFaults, sayFault } from './ledgers.ts';
 import type { Figure, Proof, Run } from './proof.ts';
+import { sideBySide } from './stretches.ts';
 import {
   BASE,
   type Heard,
@@ -79,7 +80,7 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
   const broken: string[] = [];
   const tookMs = new Map<Loss, number[]>();
   let done = 0;
-  await Promise.all(
+  await sideBySide(
     Array.from({ length: PAIRS }, async () => {
       const dice = chance.fork();
       while (losses.length > 0 && broken.length === 0) {

@@ -1,13 +1,33 @@
 import { backups } from './backups.ts';
 import { fuzz } from './fuzz.ts';
+import { hostile } from './hostile.ts';
+import { injection } from './injection.ts';
 import { khal } from './khal.ts';
 import { kills } from './kills.ts';
+import { model } from './model.ts';
 import { nodes } from './nodes.ts';
 import { overload } from './overload.ts';
 import { power } from './power.ts';
 import type { Proof } from './proof.ts';
 import { simulation } from './simulation.ts';
+import { ssrf } from './ssrf.ts';
 import { stops } from './stops.ts';
+import { tenants } from './tenants.ts';
 
 /** Every proof, in the order of its row. */
-export const proofs: readonly Proof[] = [kills, power, simulation, nodes, fuzz, overload, stops, backups, khal];
+export const proofs: readonly Proof[] = [
+  kills,
+  power,
+  injection,
+  simulation,
+  nodes,
+  ssrf,
+  hostile,
+  tenants,
+  fuzz,
+  overload,
+  stops,
+  backups,
+  model,
+  khal,
+];

@@ -1,11 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Cleanup, within } from '../test/harness/cleanup.ts';
 import { processBeside } from '../test/harness/nodes.ts';
 import type { ServiceProcess } from '../test/harness/process.ts';
-import type { TestStore } from '../test/harness/stores.ts';
-import { chanceFrom, type SeededChance } from './chance.ts';
-import { check, countFaults, sayFault } from './ledgers.ts';
+import { type Call, check, countFaults, type Database, sayFault } from './ledgers.ts';
 import type { Figure, Proof, Run } from './proof.ts';
+import { inStretches, type Part, type Stretch } from './stretches.ts';
 import { BASE, readDatabase, startWitnesses, type Tally, untilTold, WATCHED } from './witnesses.ts';
 
 export const stops: Proof = {
@@ -24,50 +22,37 @@ const STOPS_A_STRETCH = 40;
 
 const LONGEST_STOP_MS = 10_000;
 
+/**
+ * A connection that nothing came on for a while after a stop began is closed; a request that is sent at that very moment was
+ * never taken, and no server can answer it. Before this, none is closed.
+ */
+const KEPT_AT_LEAST_MS = 150;
+
 /** How many nodes there are: so many as can share a database, so that somebody always answers. */
 const NODES = { SQLite: 1, PostgreSQL: 2 } as const;
 
-/** What one stretch comes to. */
-type Found = { readonly counts: Record<string, number>; readonly tookMs: readonly number[]; readonly broken: string[] };
-
-async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
-  const chance = chanceFrom(seed);
-  const counts: Record<string, number> = {};
+async function prove(run: Run): Promise<Figure> {
   const tookMs: number[] = [];
-  const broken: string[] = [];
-  const onAll = stores.map((store, index) => ({
-    store,
-    dice: chance.fork(),
-    all: Math.floor((count + index) / stores.length),
-  }));
-  await Promise.all(
-    onAll.map(async ({ store, dice, all }) => {
-      for (let left = all; left > 0; left -= STOPS_A_STRETCH) {
-        const times = Math.min(left, STOPS_A_STRETCH);
-        const found = await within((context) => stretch(context, store, times, dice));
-        for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
-        tookMs.push(...found.tookMs);
-        broken.push(...found.broken.map((line) => `${store.name}: ${line}`));
-        say(`${store.name}: ${all - left + times} of ${all}, ${found.broken.length} faults`);
-      }
-    }),
+  const { counts, broken } = await inStretches(run, { most: STOPS_A_STRETCH, onPostgres: 0.5 }, (some) =>
+    stretch(some, tookMs),
   );
   tookMs.sort((a, b) => a - b);
   const longest = { 'half of them within, ms': tookMs[tookMs.length >> 1] ?? 0, 'the longest, ms': tookMs.at(-1) ?? 0 };
   return { counts: { stops: tookMs.length, ...longest, ...counts }, broken };
 }
 
-async function stretch(context: Cleanup, store: TestStore, times: number, chance: SeededChance): Promise<Found> {
+async function stretch({ context, store, times, chance }: Stretch, tookMs: number[]): Promise<Part> {
   const first = await store.serviceProcess(context, WATCHED);
   const nodes: ServiceProcess[] = [first];
   while (nodes.length < NODES[store.name]) nodes.push(await processBeside(context, first, WATCHED));
   const witnesses = await startWitnesses(context, { chance });
   for (const path of ['/events', '/events-too']) await witnesses.subscribe(first, path, 'new_event');
   await witnesses.subscribe(first, '/clients', 'new_client');
-  const tookMs: number[] = [];
   const broken: string[] = [];
+  const stoppedAt: number[] = [];
   const stop = async (node: ServiceProcess) => {
     const begun = performance.now();
+    stoppedAt.push(begun);
     const code = await node.stop('SIGTERM');
     const ms = Math.round(performance.now() - begun);
     tookMs.push(ms);
@@ -89,17 +74,20 @@ async function stretch(context: Cleanup, store: TestStore, times: number, chance
   await witnesses.stop();
   await untilTold(first.database);
   for (const node of nodes) broken.push(...wrongWith(await node.stop('SIGTERM'), 0));
-  const { acknowledged, unanswered } = witnesses.tally;
-  const faults = check(witnesses.ledgers(await readDatabase(first.database, BASE)));
-  broken.push(...unanswerable(witnesses.tally), ...faults.map(sayFault));
+  const { acknowledged, unanswered, onKept } = witnesses.tally;
+  const database = await readDatabase(first.database, BASE);
+  const faults = check(witnesses.ledgers(database));
+  const tooLate = onKept.filter((call) => wasTooLate(call, stoppedAt, database)).length;
+  broken.push(...wrongAnswers({ ...witnesses.tally, unanswered: unanswered - tooLate }), ...faults.map(sayFault));
   const counts = {
     acknowledged,
-    'taken and not answered': unanswered,
+    'taken and not answered': unanswered - tooLate,
+    'sent as an idle connection was closed': tooLate,
     told: witnesses.heard.length,
     'failures of the receiver': witnesses.heard.filter(({ answer }) => answer !== 200).length,
     ...countFaults(faults),
   };
-  return { counts, tookMs, broken };
+  return { counts, broken };
 }
 
 /** What is wrong with how a service has ended. */
@@ -111,10 +99,18 @@ export function wrongWith(exitCode: number | null, ms: number): string[] {
 }
 
 /** Somebody is always there, or comes back: no request that was taken is without its answer, and none is refused. */
-export function unanswerable({ unanswered, refused, others }: Tally): string[] {
+export function wrongAnswers({ unanswered, refused, others }: Omit<Tally, 'onKept'>): string[] {
   return [
     ...(unanswered === 0 ? [] : [`C20 ${unanswered} requests were taken and not answered`]),
     ...(refused === 0 ? [] : [`C20 ${refused} requests were answered 503`]),
     ...others.map((one) => `C20 a client was answered ${one}`),
   ];
+}
+
+/** Sent when its connection was about to be closed, and nothing has come of it. */
+export function wasTooLate(call: Call, stoppedAt: readonly number[], { records }: Pick<Database, 'records'>): boolean {
+  const begun = stoppedAt.findLast((at) => at <= call.askedAt) ?? Number.POSITIVE_INFINITY;
+  if (call.askedAt < begun + KEPT_AT_LEAST_MS || call.askedAt > begun + LONGEST_STOP_MS) return false;
+  if (call.did === 'delete') return records.has(call.record);
+  return call.did === 'occur' && ![...records.values()].includes(call.word);
 }

@@ -1,5 +1,6 @@
 import { permissionsOf } from '../src/access.ts';
-import type { Answer, TestService } from '../test/harness/service.ts';
+import { judgeBy } from '../test/harness/openapi.ts';
+import type { Answer, Json, TestService } from '../test/harness/service.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import { startTarget, type Target } from '../test/harness/target.ts';
 import type { Figure, Proof, Run } from './proof.ts';
@@ -17,7 +18,7 @@ import { changes, missing, rowsOf } from './tenants/snapshot.ts';
 export const tenants: Proof = {
   id: 'R10',
   name: 'tenants',
-  title: 'every place that an id can stand in, asked by everybody whose it is not',
+  title: 'C1 C2 C3 C13 every place that an id can stand in, asked by everybody whose it is not',
   promise: 'answered byte for byte as what was never issued; nothing of others is read, changed or told',
   unit: 'whole matrices on each store',
   quick: 1,
@@ -57,19 +58,22 @@ class Matrix {
   readonly #others: readonly string[];
   readonly #target: Target;
   readonly #filled = new Set<string>();
+  readonly #documented: ReturnType<typeof judgeBy>;
 
-  private constructor(carillon: TestService, mounted: readonly string[], target: Target) {
+  private constructor(carillon: TestService, mounted: readonly string[], target: Target, document: Json) {
     const { operations, others } = sorted(mounted);
     this.#carillon = carillon;
     this.#operations = operations;
     this.#others = others;
     this.#target = target;
+    this.#documented = judgeBy(document);
   }
 
   static async of(store: TestStore, context: Run['context']): Promise<Matrix> {
     const target = await startTarget(context);
-    const { started, mounted } = await mountedBy(() => store.testService(context));
-    return new Matrix(started, mounted, target);
+    const { started, mounted } = await mountedBy(() => store.testService(context, { options: { wrongKeys: 'off' } }));
+    const { json } = await started.call(undefined, 'GET', '/openapi.json');
+    return new Matrix(started, mounted, target, json);
   }
 
   async fill(): Promise<void> {
@@ -209,11 +213,23 @@ class Matrix {
   async #ask(operation: Operation, caller: Caller, request: Request): Promise<Answer> {
     this.#count('answers', 1);
     const answered = send(this.#carillon, operation, caller, request);
-    if (request.headers.accept === undefined) return answered;
+    if (request.headers.accept === undefined) return this.#held(operation, await answered);
     const late = Promise.withResolvers<Answer>();
     const opened = { status: 0, headers: new Headers(), text: 'a stream', json: undefined };
     const giveUp = setTimeout(() => late.resolve(opened), LONGEST_ANSWER_MS);
     return Promise.race([answered, late.promise]).finally(() => clearTimeout(giveUp));
+  }
+
+  /** Every answer of the first door is as the document says. */
+  #held({ door, method, row }: Operation, answer: Answer): Answer {
+    const { status, headers, json: body } = answer;
+    const contentType = headers.get('content-type');
+    const fault =
+      door !== '/v2' || method === 'HEAD' || status === 304
+        ? undefined
+        : this.#documented({ method, path: `/v2${row.path}`, status, contentType, body });
+    if (fault !== undefined) this.broken.push(`${method} ${row.path} is not as the document says: ${fault}`);
+    return answer;
   }
 
   #judge(operation: Operation, { says: who }: Caller, says: string, fault: string | undefined): void {

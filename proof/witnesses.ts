@@ -73,6 +73,8 @@ export async function startWitnesses(context: Cleanup, options: WitnessOptions):
       origins.add(door.baseUrl);
       const askedAt = performance.now();
       const reply = await ask(door, ['POST', '/v2/hooks'], { target_url: receiver.at(path), event: kind });
+      // Whether there is one now, only the database knows.
+      if (reply === 'nothing') clients.note({ did: 'subscribe', path, askedAt, answeredAt: undefined });
       if (typeof reply === 'string' || reply.status !== 201) throw new Error(`no hook: ${JSON.stringify(reply)}`);
       clients.note({ did: 'subscribe', path, askedAt, answeredAt: performance.now() });
       return String(reply.data.id);

@@ -201,6 +201,11 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
       bytes: requestText(['GET /v2/user HTTP/1.1', ...last]) + hidden,
       statuses: [200],
     },
+    {
+      what: 'a request, and then none',
+      bytes: `${requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials])}nonsense\r\n\r\n${hidden}`,
+      statuses: [200, 400],
+    },
     { what: 'empty lines first', bytes: `\r\n\r\n${requestText(['GET /v2/user HTTP/1.1', ...last])}`, statuses: [200] },
     { what: 'HTTP/1.0', bytes: requestText(['GET /v2/user HTTP/1.0', ...credentials]), statuses: [200] },
     {

@@ -16,6 +16,7 @@ export type Visit = {
   readonly behaviour: string | null;
   readonly asked: { readonly method: string; readonly path: string } | null;
   readonly ms: number;
+  readonly bytesWritten: number;
 };
 
 export type Hostile = Behaviour & {

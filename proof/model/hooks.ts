@@ -26,11 +26,12 @@ function presented(hook: Hook): Record<string, string> {
   };
 }
 
-/** A hook by a number: one of the account, another account's, or none. */
-function pickHook(world: World, key: Key, pick: number): { id: string; hook: Hook | undefined } {
+/** A hook by a number: mostly one of those that are looked for, else another one of the account, of the other one, or none. */
+function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => boolean) {
   const { hooks } = key.account;
   const foreign = world.accounts.find((one) => one !== key.account)?.hooks.slice(0, 1) ?? [];
-  const ids = [...hooks, ...hooks, ...hooks, ...foreign].map(({ id }) => id);
+  const wanted = hooks.filter(looked);
+  const ids = [...wanted, ...wanted, ...wanted, ...hooks, ...foreign].map(({ id }) => id);
   const id = [...ids, '9007199254740990'][pick % (ids.length + 1)] ?? '';
   return { id, hook: hooks.find((one) => one.id === id) };
 }
@@ -60,7 +61,7 @@ export async function subscribe(
 
 /** C13. */
 export async function unsubscribe(world: World, real: Real, key: Key, pick: number): Promise<void> {
-  const { id, hook } = pickHook(world, key, pick);
+  const { id, hook } = pickHook(world, key, pick, ({ ended }) => ended === undefined);
   const answer = await real.call(key, 'DELETE', `/hooks/${id}`);
   const away = turnedAway(world, key, 'hooks:write');
   if (away !== undefined) return real.refused(answer, away);
@@ -73,7 +74,7 @@ export async function unsubscribe(world: World, real: Real, key: Key, pick: numb
 
 /** X1. */
 export async function restore(world: World, real: Real, key: Key, pick: number): Promise<void> {
-  const { id, hook } = pickHook(world, key, pick);
+  const { id, hook } = pickHook(world, key, pick, ({ ended, userId }) => ended !== undefined && userId === key.userId);
   const answer = await real.call(key, 'POST', `/hooks/${id}/restore`);
   const away = turnedAway(world, key, 'hooks:write');
   if (away !== undefined) return real.refused(answer, away);

@@ -46,7 +46,7 @@ export class Real {
   }
 
   call(key: Key, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-    return this.carillon.call(key, method, `/v2${path}`, body, headers).then((a) => { const g = globalThis as any; g.T ??= {}; const n = `${method} ${path.split(/[/?]/)[1]} ${a.status}`; g.T[n] = (g.T[n] ?? 0) + 1; return a; });
+    return this.carillon.call(key, method, `/v2${path}`, body, headers);
   }
 
   /** C6: a refusal, whole. */

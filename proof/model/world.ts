@@ -140,7 +140,7 @@ export class World {
       ...(foreign === undefined ? [] : this.all(foreign, noun).slice(0, 1)),
     ].map(({ id }) => id);
     const own = this.all(account, noun).map(({ id }) => id);
-    const ids = [...own, ...own, ...own, ...others, '9007199254740990'];
+    const ids = [...own, ...own, ...own, ...own, ...others, '9007199254740990'];
     return ids[pick % ids.length] ?? '';
   }
 
@@ -231,6 +231,12 @@ export class World {
 
   isTaken(target: string): boolean {
     return this.accounts.some(({ hooks }) => hooks.some((hook) => hook.ended === undefined && hook.target === target));
+  }
+
+  /** When something falls due by itself next, if that is before the end. */
+  nextDue(end: number): number {
+    const due = this.accounts.flatMap(({ hooks }) => hooks.map(({ dueAt }) => dueAt ?? end));
+    return Math.min(end, ...due);
   }
 
   /** What targets make of what is due at this moment (C17, C18): all of a burst is one failure. Says whether any was. */

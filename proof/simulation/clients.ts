@@ -304,11 +304,14 @@ export class Clients {
     const calls = mayEnd ? [this.#open({ did: 'unsubscribe', path: hook.path })] : [];
     this.#ask(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
       if (!mayEnd) this.wrong.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
+      // Somebody who did not mean it: what was in flight then is answered when the hook lives again.
+      if (this.#chance.below(2) === 0) return;
+      this.#network.hold(hook.path);
+      this.#restore(hook);
     });
   }
 
-  #restore(): void {
-    const hook = this.#known();
+  #restore(hook = this.#known()): void {
     if (hook === undefined || hook.isRestoring) return;
     const url = `/v2/hooks/${hook.id}`;
     hook.isRestoring = true;
@@ -319,6 +322,7 @@ export class Clients {
       const call = this.#open({ did: 'restore', path: hook.path });
       const over = () => {
         hook.isRestoring = false;
+        this.#network.release(hook.path);
       };
       this.#ask(hook.who, { method: 'POST', url: `${url}/restore` }, [call], over, over);
     });

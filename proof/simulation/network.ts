@@ -24,6 +24,9 @@ type Doing = (typeof temperaments)[keyof typeof temperaments][number];
 
 const RETRY_AFTER_S = [0, 1, 30, 600, 3_600, 26 * 3_600];
 
+/** What comes too late to change anything. */
+const LATE: readonly Doing[] = [200, 401, 500, 'refused'];
+
 /** Our own shortages, as an attempt reports them. */
 const shortages: readonly (readonly [FaultPoint, Fault])[] = [
   ['no file handle', 'no_file_handle'],
@@ -45,6 +48,9 @@ export type Parked = {
   readonly order: Order;
   /** It is never answered. */
   hangs: boolean;
+  /** Its hook has ended meanwhile: it is answered when the hook lives again. */
+  isHeld: boolean;
+  isLate: boolean;
   readonly finish: (outcome: Outcome, answer?: Partial<Arrival>) => void;
 };
 
@@ -132,7 +138,9 @@ export class Network {
   /** A target does with a notification what it is like to do. */
   answer(parked: Parked): void {
     const path = parked.arrival.path;
-    const does = this.isKind ? 200 : this.#chance.one(this.#temperaments.get(path) ?? temperaments.healthy);
+    if (parked.isLate) this.#faults.hit('target answers after the hook has ended');
+    const usual = parked.isLate ? LATE : this.#temperaments.get(path);
+    const does = this.isKind ? 200 : this.#chance.one(usual ?? temperaments.healthy);
     parked.hangs = does === 'hangs';
     if (does === 'hangs') return;
     if (typeof does === 'string') {
@@ -143,6 +151,19 @@ export class Network {
     const retryAfterMs = does === 429 ? this.#chance.one(RETRY_AFTER_S) * 1_000 : undefined;
     const told = retryAfterMs === undefined ? {} : { retryAfterMs };
     parked.finish({ kind: 'answered', status: does, ms: 1, ...told }, { answer: does, ...told });
+  }
+
+  /** The hook at a path has ended: what is in flight to it is not answered before it lives again. */
+  hold(path: string): void {
+    for (const one of this.parked) if (one.arrival.path === path) one.isHeld = true;
+  }
+
+  release(path: string): void {
+    for (const one of this.parked) {
+      if (one.arrival.path !== path || !one.isHeld) continue;
+      one.isHeld = false;
+      one.isLate = true;
+    }
   }
 
   /** Whatever was in flight in this life stays unanswered: what comes now, comes to nobody. */
@@ -180,7 +201,7 @@ export class Network {
       this.#faults.hit('target hangs past the deadline');
       finish({ kind: 'failed', cause: 'timeout', ms: order.deadlineMs });
     });
-    const parked: Parked = { life, order, arrival, hangs: false, finish };
+    const parked: Parked = { life, order, arrival, hangs: false, isHeld: false, isLate: false, finish };
     order.signal.addEventListener('abort', onAbort);
     this.parked.push(parked);
   }

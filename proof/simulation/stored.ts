@@ -81,6 +81,8 @@ export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
     endedReason: row.date_ended === null ? null : String(row.ended_reason),
     address: `${baseUrl}/v2/hooks/${row.hook_id}`,
   }));
+  const live = hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path);
+  wrong.push(...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`));
   const occurrences = [...facts.values()].flat().filter(({ kind }) => kinds[kind as Kind].hooks);
   const [owed] = rowsOf(database, OWED);
   return { records, occurrences, hooks, owed: Number(owed?.owed), facts, wrong };

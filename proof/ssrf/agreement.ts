@@ -27,18 +27,16 @@ export async function agree(
   many: number,
 ): Promise<Figure> {
   const broken: string[] = [];
-  let compared = 0;
   const addresses = [...edges(), ...anywhere(chance, many)];
   for (const address of addresses) {
     const [text, expected] = [spelled(address), reachable(address)];
     for (const [how, judge] of Object.entries(judges)) {
-      compared += 1;
       if ((await judge(text)) !== expected) {
         broken.push(`${text} ${how}: the oracle ${expected ? 'allows' : 'forbids'} it, the guard does not`);
       }
     }
   }
-  return { counts: { 'addresses compared with the oracle': addresses.length, 'in all': compared }, broken };
+  return { counts: { 'addresses compared with the oracle': addresses.length }, broken };
 }
 
 /** The embedding law as a property: it shrinks what breaks it. */

@@ -4,7 +4,6 @@ import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
 import type { Kind } from '../../src/sdk/index.ts';
 import { openStore } from '../../src/store/open.ts';
-import type { Store } from '../../src/store/store.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { startNameServer } from '../../test/harness/nameserver.ts';
 import { type ServiceProcess, startServiceProcess } from '../../test/harness/process.ts';
@@ -12,14 +11,13 @@ import { chanceFrom } from '../chance.ts';
 import { addressesOf, forbiddenForms, hostOf, isMalformed, portOf, publicForms } from './forms.ts';
 import { dial, type Everywhere, listenEverywhere } from './listeners.ts';
 import { bits, isDeaf } from './oracle.ts';
+import { outcomesOf, stillOwed, writeHooks } from './rows.ts';
 import { hostileReplies, isSayable, turningNames } from './turning.ts';
 
 /** Where the service listens, which is loopback; its base URL is not, so that loopback is no target. */
 const PORT = '7070';
 /** How often each name that turns is told of something. */
 const TURNS = 20;
-/** After the last of them is told, or ended: at most a few seconds on a machine that is busy with nothing else. */
-const LONGEST_TELLING_MS = 60_000;
 const REDIRECTS = [301, 302, 303, 307, 308];
 const REDIRECTED_TO = ['127.0.0.1', '169.254.169.254', '[::1]', '10.0.0.1', 'localhost'];
 
@@ -62,7 +60,7 @@ context.after(() => store.close());
 
 say('subscribing');
 await refusedAtSubscribing(service);
-const past = await writtenPastTheCheck(store);
+const past = await writeHooks(store, forms);
 const open = await subscribed(service, publicForms.map(marked), 'new_event');
 const redirected = await subscribed(service, redirects(), 'new_event');
 const turning = await subscribed(
@@ -73,11 +71,11 @@ const turning = await subscribed(
 
 say('telling');
 await service.carillon.events.create({ event_name: 'A bell', start_date: '20270301', due_date: '20270301' });
-await untilQuiet(store);
+await untilQuiet();
 const asked = names.asked.length;
 for (let turn = 0; turn < TURNS && broken.length === 0; turn += 1) {
   await service.carillon.clients.create({ client_name: `Client ${turn}` });
-  await untilQuiet(store);
+  await untilQuiet();
 }
 
 const outcomes = await outcomesOf(store);
@@ -141,23 +139,6 @@ async function refusedAtSubscribing({ baseUrl, headers }: ServiceProcess): Promi
   counts['forms refused at subscribing'] = refused;
 }
 
-/** The same forms as hooks, by hand: what the guard of the delivery alone has to hold. */
-async function writtenPastTheCheck({ write }: Store): Promise<number[]> {
-  return write(async ({ queries }) => {
-    const { account_id, user_id } = await queries
-      .selectFrom('users')
-      .select(['account_id', 'user_id'])
-      .executeTakeFirstOrThrow();
-    const none = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
-    const rows = forms.map((target) => ({
-      ...{ account_id, user_id, kind: 'new_event', target, date_created: Date.now() },
-      ...none,
-    }));
-    const made = await queries.insertInto('hooks').values(rows).returning('hook_id').execute();
-    return made.map(({ hook_id }) => hook_id);
-  });
-}
-
 async function subscribed({ carillon }: ServiceProcess, targets: readonly string[], event: Kind): Promise<number[]> {
   const made: number[] = [];
   for (const target_url of targets) {
@@ -190,25 +171,9 @@ function redirects(): string[] {
   );
 }
 
-/** Until no hook that lives is owed anything; one that is owed for ever was dialled at where no connection can be made to. */
-async function untilQuiet({ read }: Store): Promise<void> {
-  const owed = () =>
-    read
-      .selectFrom('owed')
-      .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
-      .where('hooks.date_ended', 'is', null)
-      .select('owed.delivery_id')
-      .execute();
-  const left = await eventually(owed, (rows) => rows.length === 0, LONGEST_TELLING_MS).catch(owed);
-  if (left.length > 0) broken.push(`${left.length} deliveries came to no end`);
-}
-
-async function outcomesOf({ read }: Store): Promise<Map<number, string[]>> {
-  const found = new Map<number, string[]>();
-  for (const { hook_id, outcome } of await read.selectFrom('attempts').select(['hook_id', 'outcome']).execute()) {
-    found.set(hook_id, [...(found.get(hook_id) ?? []), outcome]);
-  }
-  return found;
+async function untilQuiet(): Promise<void> {
+  const left = await stillOwed(store);
+  if (left > 0) broken.push(`${left} deliveries came to no end`);
 }
 
 /** How many attempts these hooks had; each must have had so many at least, and no outcome but these. */

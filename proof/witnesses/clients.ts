@@ -10,8 +10,12 @@ const LONGEST_ANSWER_MS = 30_000;
 /** A way into the service: where it listens, and with what somebody calls. */
 export type Door = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
 
-/** What a client heard: an answer; nothing, so that only the database knows; or nobody took its connection. */
-export type Reply = { readonly status: number; readonly data: Record<string, string> } | 'nothing' | 'not taken';
+/**
+ * What a client heard: an answer; nothing, so that only the database knows; nothing, on a connection that was kept from
+ * before and may have ended while the request was on its way; or nobody took its connection.
+ */
+export type Reply = { readonly status: number; readonly data: Record<string, string> } | Silence | 'not taken';
+type Silence = 'nothing' | 'nothing on a kept connection';
 
 /** One request, on a connection that is kept where there is an agent for it. */
 export function ask(
@@ -25,7 +29,10 @@ export function ask(
     const sent = request(`${baseUrl}${path}`, { method, headers: { ...headers, ...json }, agent: agent ?? false });
     sent.setTimeout(LONGEST_ANSWER_MS, () => sent.destroy());
     sent.on('response', (response) => void read(response).then(resolve, () => resolve('nothing')));
-    sent.on('error', (error) => resolve('code' in error && error.code === 'ECONNREFUSED' ? 'not taken' : 'nothing'));
+    sent.on('error', (error) => {
+      if ('code' in error && error.code === 'ECONNREFUSED') resolve('not taken');
+      else resolve(sent.reusedSocket ? 'nothing on a kept connection' : 'nothing');
+    });
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
@@ -42,6 +49,8 @@ export type Tally = {
   acknowledged: number;
   /** The connection was taken, and broke before the answer. */
   unanswered: number;
+  /** Those of them whose connection had been kept from before. */
+  readonly onKept: Call[];
   /** 503: the service said that it cannot. */
   refused: number;
   /** Any other answer that should not be. */
@@ -77,7 +86,7 @@ type Wish = {
  */
 export function startClients(context: Cleanup, { chance, writers, restMs, userId, words, at }: ClientOptions): Clients {
   const calls: Call[] = [];
-  const tally: Tally = { acknowledged: 0, unanswered: 0, refused: 0, others: [] };
+  const tally: Tally = { acknowledged: 0, unanswered: 0, onKept: [], refused: 0, others: [] };
   let doors: readonly Door[] = [];
   let opened = Promise.withResolvers<void>();
   let stopped = false;
@@ -95,10 +104,11 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
         await rest(2);
         continue;
       }
-      own.answered(reply, (data) => {
-        const answeredAt = data === undefined ? undefined : performance.now();
-        calls.push(entry({ askedAt, answeredAt }, data ?? {}));
-      });
+      const data = own.answered(reply);
+      const answeredAt = data === undefined ? undefined : performance.now();
+      const call = entry({ askedAt, answeredAt }, data ?? {});
+      calls.push(call);
+      if (reply === 'nothing on a kept connection') tally.onKept.push(call);
       return;
     }
   }
@@ -110,14 +120,14 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
     const own: Own = {
       agent,
       turn: number,
-      answered(reply, record) {
-        if (reply === 'nothing') tally.unanswered += 1;
+      answered(reply) {
+        if (typeof reply === 'string') tally.unanswered += 1;
         else if (reply.status === 200 || reply.status === 201) {
           tally.acknowledged += 1;
-          return record(reply.data);
+          return reply.data;
         } else if (reply.status === 503) tally.refused += 1;
         else tally.others.push(`${reply.status} ${JSON.stringify(reply.data)}`);
-        record(undefined);
+        return undefined;
       },
     };
     for (let count = 0; !stopped; count += 1) {
@@ -176,8 +186,8 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
 type Own = {
   readonly agent: Agent;
   turn: number;
-  /** Counts a reply, and has it written down: with what it said, or undefined where only the database knows. */
-  answered(reply: Exclude<Reply, 'not taken'>, record: (data: Record<string, string> | undefined) => void): void;
+  /** Counts a reply; answers what it said, or undefined where only the database knows what was done. */
+  answered(reply: Exclude<Reply, 'not taken'>): Record<string, string> | undefined;
 };
 
 export type ClientOptions = {

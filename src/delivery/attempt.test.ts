@@ -8,7 +8,6 @@ import { text as readAll } from 'node:stream/consumers';
 import { afterEach, type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
-import { gzipSync } from 'node:zlib';
 import { forbiddenTargets, names } from '../../test/corpus/targets.ts';
 import { certificate, privateKey } from '../../test/harness/tls.ts';
 import { type Clock, systemClock } from '../clock.ts';
@@ -173,41 +172,13 @@ test('C15 a body of more than ASCII is sent as UTF-8, with its length in bytes',
   assert.match(hook.received(), /content-length: 21\r\n\r\n\{"resource_url":"Ã¼"\}$/);
 });
 
-test('C17 each status is the answer, whatever it is', async (t) => {
-  for (const status of [200, 201, 204, 301, 304, 400, 401, 410, 429, 500, 599, 600, 999]) {
-    const hook = await target(t, answer(`HTTP/1.1 ${status} Word\r\nContent-Length: 0\r\n\r\n`));
-    assert.deepEqual(essence(await attempt(hook.url)), answered(status));
-  }
-});
-
-test('C17 an answer without a reason, in HTTP/1.0, or in single bytes is one too', async (t) => {
-  for (const head of ['HTTP/1.1 200\r\n\r\n', 'HTTP/1.0 200 OK\r\n\r\n']) {
-    const hook = await target(t, answer(head));
-    assert.deepEqual(essence(await attempt(hook.url)), answered(200));
-  }
-  const hook = await target(t, (socket) => {
-    socket.setNoDelay(true);
-    whenAsked(socket, async () => {
-      for (const byte of OK) {
-        socket.write(byte);
-        await nextTurn();
-      }
-    });
-  });
-  assert.deepEqual(essence(await attempt(hook.url)), answered(200));
-});
-
-test('C17 an answer before the request was read counts', async (t) => {
-  const hook = await target(t, (socket) => void socket.once('data', () => socket.end('HTTP/1.1 401 No\r\n\r\n')));
-  assert.deepEqual(essence(await attempt(hook.url)), answered(401));
-});
-
 test('C17 interim answers are passed over, 100 among them', async (t) => {
   const interim = [
     'HTTP/1.1 100 Continue\r\n\r\n',
     'HTTP/1.1 100 Continue\r\nX-Note: a\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n',
     'HTTP/1.1 102 Processing\r\n\r\n',
     'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n',
+    'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n',
   ];
   for (const text of interim) {
     const together = await target(t, answer(text + OK));
@@ -222,52 +193,6 @@ test('C17 interim answers are passed over, 100 among them', async (t) => {
       });
     });
     assert.deepEqual(essence(await attempt(apart.url)), answered(200), text);
-  }
-});
-
-test('C17 an answer that is none is a failure', async (t) => {
-  const garbage = [
-    'hello\r\n\r\n',
-    'HTTP/1.1 abc OK\r\n\r\n',
-    'HTTP/9.9.9 200 OK\r\n\r\n',
-    'HTTP/1.1 20 OK\r\n\r\n',
-    'ICY 200 OK\r\n\r\n',
-    '\u0000\u0000\u0000\u0000\u0000\u0000\u0000\u0000\u0000',
-    '\u0016\u0003\u0001\u0002\u0000',
-    'HTTP/1.1 200 OK\r\nBad Header: x\r\n\r\n',
-    'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
-    'HTTP/1.1 101 Switching Protocols\r\n\r\n',
-    `HTTP/1.1 200 OK\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`,
-    `HTTP/1.1 200 OK\r\n${'X-Many: a\r\n'.repeat(5_000)}\r\n`,
-    `HTTP/1.1 100 Continue\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n${OK}`,
-  ];
-  for (const text of garbage) {
-    const hook = await target(t, answer(text));
-    assert.deepEqual(essence(await attempt(hook.url)), failed('protocol'), JSON.stringify(text.slice(0, 60)));
-    assert.equal(hook.connections(), 1);
-  }
-});
-
-test('C17 what is said before it was asked is a failure, and nobody is asked twice', async (t) => {
-  const hook = await target(t, (socket) => void socket.write('220 mail.example ESMTP\r\n'));
-  assert.deepEqual(essence(await attempt(hook.url)), failed('protocol'));
-  assert.equal(hook.connections(), 1);
-});
-
-test('C17 a connection that ends or is reset without an answer is a failure', async (t) => {
-  const endings: [string, (socket: Socket) => void][] = [
-    ['ended when accepted', (socket) => socket.end()],
-    ['reset when accepted', (socket) => void socket.resetAndDestroy()],
-    ['ended when asked', (socket) => whenAsked(socket, () => socket.end())],
-    ['reset when asked', (socket) => whenAsked(socket, () => void socket.resetAndDestroy())],
-    ['ended in the head', (socket) => whenAsked(socket, () => socket.end('HTTP/1.1 200 OK\r\nContent-'))],
-    ['ended after 100', (socket) => whenAsked(socket, () => socket.end('HTTP/1.1 100 Continue\r\n\r\n'))],
-    ['ended in 100', (socket) => whenAsked(socket, () => socket.end('HTTP/1.1 100 Cont'))],
-  ];
-  for (const [what, behave] of endings) {
-    const hook = await target(t, behave);
-    assert.deepEqual(essence(await attempt(hook.url)), failed('reset'), what);
-    assert.equal(hook.connections(), 1, what);
   }
 });
 
@@ -288,35 +213,23 @@ async function closedPort(): Promise<{ port: number }> {
   return { port };
 }
 
-test('C21 a target that takes the connection and says nothing costs the deadline', async (t) => {
-  const hook = await target(t, () => {});
-  assert.deepEqual(essence(await attempt(hook.url, { deadlineMs: SHORT_MS })), failed('timeout'));
-  assert.ok(hook.received().endsWith(BODY));
-});
-
-test('C21 drops of a head, and interim answers without end, end with the deadline', async (t) => {
-  const drip = await target(t, (socket) =>
-    whenAsked(socket, async () => {
-      socket.write('HTTP/1.1 200 OK\r\nX-Slow: ');
-      for (let bytes = 0; bytes < 1_000 && !socket.destroyed; bytes += 1) {
-        socket.write('a');
-        await nextTurn();
-      }
-    }),
-  );
-  assert.deepEqual(essence(await attempt(drip.url, { deadlineMs: SHORT_MS })), failed('timeout'));
-
-  for (const head of ['HTTP/1.1 102 Processing\r\n\r\n', 'HTTP/1.1 100 Continue\r\n\r\n']) {
+test('C21 C22 what never comes to an answer is cut off long before the deadline, however fast it comes', async (t) => {
+  const floods = ['HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', '\r\n'];
+  for (const text of floods) {
+    const part = text.repeat(100);
+    let written = 0;
     const flood = await target(t, (socket) =>
       whenAsked(socket, () => {
         const pour = () => {
-          while (!socket.destroyed && socket.write(head.repeat(50)));
+          while (!socket.destroyed && socket.write(part)) written += part.length;
         };
         socket.on('drain', pour);
         pour();
       }),
     );
-    assert.deepEqual(essence(await attempt(flood.url, { deadlineMs: SHORT_MS })), failed('timeout'), head);
+    assert.deepEqual(essence(await attempt(flood.url)), failed('protocol'), text);
+    await until(() => openSockets().length === 0, 'the connection was not cut');
+    assert.ok(written < 16_000_000, `${written} bytes were written`);
   }
 });
 
@@ -331,56 +244,6 @@ test('C21 the status stands while the body hangs, and the connection is cut a mo
   assert.deepEqual(essence(await attempt(hook.url)), answered(200));
   assert.equal(closed, false);
   await until(() => closed, 'the connection was not cut');
-});
-
-test('C21 the status stands while the body never ends, and the connection is cut', async (t) => {
-  for (const framing of ['', 'Content-Length: 1000000000\r\n', 'Transfer-Encoding: chunked\r\n']) {
-    let closed = false;
-    let written = 0;
-    const part = framing.startsWith('Transfer') ? `400\r\n${'a'.repeat(1_024)}\r\n` : 'a'.repeat(1_024);
-    const hook = await target(t, (socket) => {
-      socket.on('close', () => {
-        closed = true;
-      });
-      whenAsked(socket, () => {
-        socket.write(`HTTP/1.1 200 OK\r\n${framing}\r\n`);
-        const pour = () => {
-          while (!socket.destroyed && socket.write(part)) written += part.length;
-        };
-        socket.on('drain', pour);
-        pour();
-      });
-    });
-    // No time is left for time to cut it: what cuts it is the count.
-    assert.deepEqual(essence(await attempt(hook.url)), answered(200), framing);
-    await until(() => closed, 'the connection was not cut');
-    assert.ok(written < 50_000_000, `${written} bytes were written`);
-  }
-});
-
-test('C21 a body that breaks changes nothing', async (t) => {
-  const breaks: [string, (socket: Socket) => void][] = [
-    ['short', (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345')],
-    ['bad chunk', (socket) => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n')],
-    ['bytes too many', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n12345')],
-    ['a body at 204', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 401 No\r\n\r\n')],
-  ];
-  for (const [what, behave] of breaks) {
-    const hook = await target(t, (socket) => whenAsked(socket, () => behave(socket)));
-    assert.deepEqual(essence(await attempt(hook.url)), answered(200), what);
-  }
-});
-
-test('C21 nothing is unpacked', async (t) => {
-  const bomb = gzipSync(Buffer.alloc(50_000_000));
-  const hook = await target(
-    t,
-    answer(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`, bomb),
-  );
-  const before = process.memoryUsage().arrayBuffers;
-  assert.deepEqual(essence(await attempt(hook.url)), answered(200));
-  assert.ok(process.memoryUsage().arrayBuffers - before < 10_000_000);
-  assert.doesNotMatch(hook.received(), /accept-encoding/i);
 });
 
 test('C15 a redirect is an answer, and is not followed', async (t) => {
@@ -483,34 +346,6 @@ test('C17 every spelling of a forbidden address is refused at delivery', async (
     assert.deepEqual(essence(await attempt(place, { guard })), failed('forbidden'), place);
   }
   assert.equal(dials(), 0);
-});
-
-test('C17 a name is resolved once: what it answers a second time is never seen', async (t) => {
-  const wanted = await target(t, answer(OK));
-  const answers = [['127.0.0.1'], ['127.0.0.2']];
-  let asked = 0;
-  const resolve: Resolve = async () => {
-    const addresses = answers[asked] ?? [];
-    asked += 1;
-    return { addresses };
-  };
-  assert.deepEqual(
-    essence(await attempt(`http://rebinding.example:${wanted.port}/`, { guard: guardWith(resolve) })),
-    answered(200),
-  );
-  assert.deepEqual([asked, wanted.connections()], [1, 1]);
-});
-
-test('C17 a name that turns from public to loopback is refused when it has turned', async (t) => {
-  const hook = await target(t, answer(OK));
-  const answers = [['8.8.8.8'], ['127.0.0.1']];
-  const resolve: Resolve = async () => ({ addresses: answers.shift() ?? [] });
-  const guard = createGuard({ resolve, allow: [], loopbackAllowed: false });
-  const url = `http://rebinding.example:${hook.port}/`;
-  const subscribed = await guard.judge(new URL(url));
-  assert.ok('allowed' in subscribed && subscribed.allowed);
-  assert.deepEqual(essence(await attempt(url, { guard })), failed('forbidden'));
-  assert.equal(hook.connections(), 0);
 });
 
 test('the next address of a name is tried when one is refused, and one that works is enough', async (t) => {
@@ -767,39 +602,11 @@ test('C17 the server name is sent for names, never for addresses', async (t) => 
   assert.deepEqual(asked, ['target.test']);
 });
 
-test('C17 C21 a TLS handshake that fails, breaks or hangs is a failure', async (t) => {
-  const plain = await target(t, (socket) => void socket.once('data', () => socket.write('HTTP/1.1 400 Bad\r\n\r\n')));
-  assert.deepEqual(essence(await attempt(`https://127.0.0.1:${plain.port}/`)), failed('tls'));
-  const ending = await target(t, (socket) => void socket.once('data', () => socket.end()));
-  assert.deepEqual(essence(await attempt(`https://127.0.0.1:${ending.port}/`)), failed('reset'));
-  const resetting = await target(t, (socket) => void socket.once('data', () => socket.resetAndDestroy()));
-  assert.deepEqual(essence(await attempt(`https://127.0.0.1:${resetting.port}/`)), failed('reset'));
+test('C19 a stop within a TLS handshake', async (t) => {
   const hanging = await target(t, () => {});
-  const url = `https://127.0.0.1:${hanging.port}/`;
-  assert.deepEqual(essence(await attempt(url, { deadlineMs: SHORT_MS })), failed('timeout'));
   const stop = new AbortController();
-  const flight = attempt(url, { signal: stop.signal });
-  await until(() => hanging.connections() === 2, 'nobody came');
+  const flight = attempt(`https://127.0.0.1:${hanging.port}/`, { signal: stop.signal });
+  await until(() => hanging.connections() === 1, 'nobody came');
   stop.abort();
   assert.deepEqual(essence(await flight), ours('stopped'));
-});
-
-test('C22 many attempts at once keep apart', async (t) => {
-  const good = await target(t, answer(OK));
-  const silent = await target(t, () => {});
-  const bad = await target(t, answer('garbage\r\n\r\n'));
-  const outcomes = await Promise.all(
-    Array.from({ length: 60 }, (_, index) =>
-      index % 3 === 0 ? attempt(good.url) : attempt(index % 3 === 1 ? silent.url : bad.url, { deadlineMs: 2_000 }),
-    ),
-  );
-  const tally = Map.groupBy(outcomes, (outcome) => JSON.stringify(essence(outcome)));
-  assert.deepEqual(
-    [...tally].map(([what, each]) => [what, each.length]),
-    [
-      [JSON.stringify(answered(200)), 20],
-      [JSON.stringify(failed('timeout')), 20],
-      [JSON.stringify(failed('protocol')), 20],
-    ],
-  );
 });

@@ -1,52 +1,56 @@
+type Share<L> = { inFlight: number; readonly waiting: Set<L>; readonly called: Set<L> };
+
 /**
  * How many attempts each holder has in flight, and which lanes wait because their holder has its share: so that what is
  * one account's (C22), or goes to one host, leaves slots to the others, and no more than the share goes out at once.
  */
 export class Shares<L, K> {
-  readonly #most: number;
   readonly #holderOf: (lane: L) => K;
-  readonly #inFlight = new Map<K, number>();
-  readonly #waiting = new Map<K, Set<L>>();
+  readonly #most: number;
+  readonly #shares = new Map<K, Share<L>>();
 
   /** @param most the most attempts of one holder */
   constructor(holderOf: (lane: L) => K, most: number) {
-    this.#most = most;
     this.#holderOf = holderOf;
+    this.#most = most;
   }
 
   /** Whether one more of a lane may begin; if not, the lane is kept until it may. */
   admits(lane: L): boolean {
-    const holder = this.#holderOf(lane);
-    if (this.#hasRoom(holder)) return true;
-    const waiting = this.#waiting.get(holder) ?? new Set();
-    this.#waiting.set(holder, waiting.add(lane));
+    const share = this.#shareOf(lane);
+    share.called.delete(lane);
+    // Room that another lane was called for is not free.
+    if (share.inFlight + share.called.size < this.#most) return true;
+    share.waiting.add(lane);
     return false;
   }
 
   take(lane: L): void {
-    const holder = this.#holderOf(lane);
-    this.#inFlight.set(holder, (this.#inFlight.get(holder) ?? 0) + 1);
+    this.#shareOf(lane).inFlight += 1;
   }
 
   giveBack(lane: L): void {
-    const holder = this.#holderOf(lane);
-    const left = (this.#inFlight.get(holder) ?? 0) - 1;
-    if (left > 0) this.#inFlight.set(holder, left);
-    else this.#inFlight.delete(holder);
+    this.#shareOf(lane).inFlight -= 1;
   }
 
-  /** One lane that has waited beside this one and need not any more. */
+  /** One lane that has waited beside this one and need not any more; this one has no use for the room that it had. */
   nextWaiting(beside: L): L | undefined {
-    const holder = this.#holderOf(beside);
-    const waiting = this.#waiting.get(holder);
-    if (waiting === undefined || !this.#hasRoom(holder)) return undefined;
-    const [lane] = waiting;
-    if (lane !== undefined) waiting.delete(lane);
-    if (waiting.size === 0) this.#waiting.delete(holder);
+    const share = this.#shareOf(beside);
+    share.called.delete(beside);
+    const [lane] = share.inFlight + share.called.size < this.#most ? share.waiting : [];
+    if (lane !== undefined) {
+      share.waiting.delete(lane);
+      share.called.add(lane);
+    } else if (share.inFlight + share.called.size + share.waiting.size === 0) {
+      this.#shares.delete(this.#holderOf(beside));
+    }
     return lane;
   }
 
-  #hasRoom(holder: K): boolean {
-    return (this.#inFlight.get(holder) ?? 0) < this.#most;
+  #shareOf(lane: L): Share<L> {
+    const holder = this.#holderOf(lane);
+    const share = this.#shares.get(holder) ?? { inFlight: 0, waiting: new Set(), called: new Set() };
+    this.#shares.set(holder, share);
+    return share;
   }
 }

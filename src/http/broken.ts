@@ -63,7 +63,7 @@ export function endWith(socket: Duplex, problem: Problem, baseUrl: string, chall
   );
 }
 
-const REQUEST_LINE = /^[\w!#$%&'*+.^`|~-]+ (\/\S*) HTTP\/1\.[01]$/;
+const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]+) (\/\S*) HTTP\/1\.[01]$/;
 
 /**
  * C4: a method that Node has never heard of is an unknown one like any other, if all else is as it should be: 404, and
@@ -76,8 +76,9 @@ async function judgeUnknownMethod(
   if (!(error.rawPacket instanceof Uint8Array)) return undefined;
   const [head = ''] = Buffer.from(error.rawPacket).toString('latin1').split('\r\n\r\n', 1);
   const [line = '', ...fields] = head.split('\r\n');
-  const [, path] = REQUEST_LINE.exec(line) ?? [];
-  if (path === undefined) return undefined;
+  const [, method = '', path] = REQUEST_LINE.exec(line) ?? [];
+  // Where the method is one that Node knows, it stumbled over what came behind it.
+  if (path === undefined || methods.has(method)) return undefined;
   const door = doors.find(({ prefix }) => path.startsWith(prefix));
   const rawHeaders = fields.flatMap((field) => {
     const colon = field.indexOf(':');

@@ -8,76 +8,28 @@ for (const { test, testService } of stores) {
   const owner = await carillon.account('acme.test');
   const credentials = [`key: ${owner.key}`, `domain: ${owner.domain}`];
 
-  const CLIENT = '{"client_name":"Smuggled"}';
+  const CLIENT = '{"client_name":"Expected"}';
   const LENGTH = `content-length: ${CLIENT.length}`;
-  const CHUNK = `${CLIENT.length.toString(16)}\r\n${CLIENT}\r\n0\r\n\r\n`;
-
-  /** What a smuggler hides behind a request that is read in two ways. */
-  const HIDDEN = requestText(['DELETE /v2/clients/1 HTTP/1.1', 'host: x', ...credentials]);
-
-  const post = (lines: readonly string[], body: string) =>
-    requestText(['POST /v2/clients HTTP/1.1', 'host: x', ...credentials, ...lines], body) + HIDDEN;
-  const get = (...lines: string[]) => requestText(['GET /v2/user HTTP/1.1', ...lines, ...credentials]) + HIDDEN;
-
-  const before = await owner.carillon.clients.list();
-
-  /** What no honest client sends, and what two readers of HTTP might read in two ways. */
-  const malformed: Readonly<Record<string, string>> = {
-    'a length and chunks': post([LENGTH, 'transfer-encoding: chunked'], CHUNK),
-    'chunks and a length': post(['transfer-encoding: chunked', 'content-length: 4'], CHUNK),
-    'two lengths': post([LENGTH, 'content-length: 4'], CLIENT),
-    'the same length twice': post([LENGTH, LENGTH], CLIENT),
-    'a list of lengths': post([`${LENGTH}, ${CLIENT.length}`], CLIENT),
-    'a length with a sign': post([`content-length: +${CLIENT.length}`], CLIENT),
-    'a length in hexadecimal': post(['content-length: 0x1a'], CLIENT),
-    'a negative length': post(['content-length: -1'], CLIENT),
-    'a length that is none': post(['content-length: many'], CLIENT),
-    'a chunk whose size is none': post(['transfer-encoding: chunked'], `zz\r\n${CLIENT}\r\n0\r\n\r\n`),
-    'a chunk longer than its size': post(['transfer-encoding: chunked'], `2\r\n${CLIENT}\r\n0\r\n\r\n`),
-    'chunks with bare line feeds': post(['transfer-encoding: chunked'], CHUNK.replaceAll('\r\n', '\n')),
-    'a line feed in a chunk extension': post(['transfer-encoding: chunked'], CHUNK.replace('\r\n', ';a\nb\r\n')),
-    'two transfer codings': post(['transfer-encoding: chunked', 'transfer-encoding: identity'], CHUNK),
-    'a transfer coding that only looks like chunked': post(['transfer-encoding: xchunked'], CHUNK),
-    'a transfer coding around chunked': post(['transfer-encoding: gzip, chunked'], CHUNK),
-    'a transfer coding behind chunked': post(['transfer-encoding: chunked, identity'], CHUNK),
-    'a space before the colon': post(['transfer-encoding : chunked', LENGTH], CLIENT),
-    'two hosts': get('host: x', 'host: y'),
-    'the same host twice': get('host: x', 'HOST: x'),
-    'no host': get(),
-    'a folded header': get('host: x', 'x: a', ' b'),
-    'bare line feeds': get('host: x').replaceAll('\r\n', '\n'),
-    'bare carriage returns': get('host: x').replaceAll('\r\n', '\r'),
-    'NUL in a header': get('host: x', 'x: a\0b'),
-    'a space in the name of a header': get('host: x', 'x y: z'),
-    'a header without a colon': get('host: x', 'xyz'),
-    'HTTP/0.9': 'GET /v2/user\r\n\r\n',
-    'HTTP/1.2': requestText(['GET /v2/user HTTP/1.2', 'host: x', ...credentials]),
-    'HTTP/2.0 in words': requestText(['GET /v2/user HTTP/2.0', 'host: x', ...credentials]),
-    'the beginning of HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-    'the beginning of TLS': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
-    'a space in the address': requestText(['GET /v2/us er HTTP/1.1', 'host: x', ...credentials]),
-    'bytes that are no address': requestText(['GET /v2/\xff\xfe HTTP/1.1', 'host: x', ...credentials]),
-    'a tunnel': requestText(['CONNECT elsewhere.example:443 HTTP/1.1', 'host: elsewhere.example:443', ...credentials]),
-    'no HTTP at all': 'hello there\r\n\r\n',
-  };
-
-  for (const [what, bytes] of Object.entries(malformed)) {
-    test(`C6 ${what}: 400, the connection ends, and nothing behind it is answered`, async () => {
-      const { text, statuses, closed } = await converse(carillon.baseUrl, bytes);
-      assert.deepEqual(statuses, [400]);
-      assert.equal(closed, true);
-      assert.match(text, /\r\ncontent-type: application\/problem\+json(; charset=utf-8)?\r\n/i);
-      assert.equal(JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).code, 'malformed_request');
-    });
-  }
-
-  test('C6 nothing of all that was done', async () => {
-    const now = await owner.carillon.clients.list();
-    assert.deepEqual(now, before);
-  });
-
   const once = (first: string, lines: readonly string[] = credentials, body = '') =>
     converse(carillon.baseUrl, requestText([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...lines], body));
+
+  // What is no HTTP, or can be read in two ways, is a corpus of its own: `proof/fuzz/corpus.ts`.
+
+  test('C6 what is hidden behind a request that can be read in two ways is not done, and what came before it is answered', async () => {
+    const { client_id } = await owner.carillon.clients.create({ client_name: 'Kept' });
+    const hidden = requestText([`DELETE /v2/clients/${client_id} HTTP/1.1`, 'host: x', ...credentials]);
+    const user = requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]);
+    const twoHosts = requestText(['GET /v2/user HTTP/1.1', 'host: x', 'host: y', ...credentials]);
+    for (const [bytes, statuses] of [
+      [twoHosts + hidden, [400]],
+      [user + twoHosts + hidden, [200, 400]],
+      [`${user}nonsense\r\n\r\n${hidden}`, [200, 400]],
+    ] as const) {
+      const conversation = await converse(carillon.baseUrl, bytes);
+      assert.deepEqual([conversation.statuses, conversation.closed], [statuses, true]);
+    }
+    assert.equal((await carillon.call(owner, 'GET', `/v2/clients/${client_id}`)).status, 200);
+  });
 
   test('C4 a method that is unknown, to us or to all the world: 404 with a key, 401 without', async () => {
     for (const method of ['PATCH', 'PROPFIND', 'PURGE', 'QUERY', 'TRACE', 'OPTIONS', 'RING', 'get', 'X-Y_Z']) {
@@ -94,7 +46,7 @@ for (const { test, testService } of stores) {
 
   test('C4 what is not there is 404 before its body is looked at', async () => {
     const lines = [...credentials, 'content-type: text/plain', 'content-length: 3'];
-    for (const first of ['POST /v2/nowhere', 'PUT /v2/clients', 'QUERY /v2/clients'])
+    for (const first of ['POST /v2/nowhere', 'PUT /v2/clients', 'QUERY /v2/clients', 'PUT /v2/clients/1e3'])
       assert.deepEqual((await once(first, lines, 'abc')).statuses, [404], first);
   });
 

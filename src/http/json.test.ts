@@ -37,6 +37,9 @@ for (const { test, testService } of stores) {
     assert.equal((await raw(`PUT ${path} HTTP/1.1`, [length], sent)).status, 200);
     const chunked = `${sent.length.toString(16)}\r\n${sent}\r\n0\r\n\r\n`;
     assert.equal((await raw('POST /v2/clients HTTP/1.1', ['transfer-encoding: chunked'], chunked)).status, 201);
+    // An empty one names none.
+    for (const empty of ['content-type:', 'content-type: \t'])
+      assert.equal((await raw('POST /v2/clients HTTP/1.1', [length, empty], sent)).status, 201);
     const broken = await raw('POST /v2/clients HTTP/1.1', ['content-length: 1'], '{');
     assert.deepEqual([broken.status, JSON.parse(broken.body).code], [400, 'malformed_body']);
   });
@@ -61,6 +64,7 @@ for (const { test, testService } of stores) {
     ]) {
       assert.equal((await post(sent, { 'content-type': type })).status, 201, type);
     }
+    assert.equal((await post(sent, { 'content-encoding': 'Identity' })).status, 201);
   });
 
   test('C4 an unsupported media type is 415, and writes nothing', async () => {
@@ -80,6 +84,10 @@ for (const { test, testService } of stores) {
     ]) {
       const { status, json } = await post(sent, { 'content-type': type });
       assert.deepEqual([status, json.code], [415, 'unsupported_media_type'], type);
+    }
+    for (const coding of ['gzip', 'br', 'identity, gzip', 'x']) {
+      const { status, json } = await post(sent, { 'content-encoding': coding });
+      assert.deepEqual([status, json.code], [415, 'unsupported_media_type'], coding);
     }
     assert.equal(await everythingWritten(carillon), before);
   });

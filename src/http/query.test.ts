@@ -50,6 +50,15 @@ for (const { test, testService } of stores) {
     }
   });
 
+  test('C4 C6 what is not UTF-8 in a query is refused by name, and passed over where nobody asks for it', async () => {
+    for (const text of ['%ff', '%', '%zz', 'a%c3%28', '%ed%a0%80', '%c0%af']) {
+      const { status, json } = await get(`/v2/clients?client_name=${text}&%ff=1&x=${text}`);
+      assert.equal(status, 400, text);
+      assert.deepEqual(json.errors, [{ field: 'client_name', message: 'must be UTF-8, percent-encoded' }]);
+    }
+    assert.equal((await get('/v2/clients?%ff=1&x=%ff&client%5Fname=a+%62')).status, 200);
+  });
+
   test('C5 an id in a query is a string of digits below 2^53', async () => {
     assert.equal((await get('/v2/events?project_id=9007199254740991')).status, 200);
     for (const id of ['9007199254740992', '99999999999999999999', '-1', '1.0', '1e3', '01', '0x1', '１', 'a', '']) {

@@ -61,18 +61,19 @@ export class RateLimits {
   take(caller: Counted, budget: Budget, reply: FastifyReply): void {
     const own = this.#limits.filter((limit) => limit.budget === budget && limit.of(caller) !== 0);
     if (own.length === 0) return;
-    const levels = own.map((limit) => limit.buckets.level(limit.of(caller)));
-    const longestMs = Math.max(...levels.map(({ waitMs }) => waitMs));
-    const isRefused = longestMs > 0;
-    const shown = own.map((limit, index) => {
-      const { left = 0, fullMs = 0, waitMs = 0 } = levels[index] ?? {};
-      if (!isRefused) limit.buckets.take(limit.of(caller));
-      else if (waitMs > 0) this.#onRefused(limit.name);
-      return `"${limit.name}";r=${isRefused ? left : left - 1};t=${Math.ceil(fullMs / 1_000)}`;
+    const waits = own.map((limit) => limit.buckets.level(limit.of(caller)).waitMs);
+    const longestMs = Math.max(...waits);
+    for (const [index, limit] of own.entries()) {
+      if (longestMs === 0) limit.buckets.take(limit.of(caller));
+      else if (waits[index] !== 0) this.#onRefused(limit.name);
+    }
+    const shown = own.map((limit) => {
+      const { left, fullMs } = limit.buckets.level(limit.of(caller));
+      return `"${limit.name}";r=${left};t=${Math.ceil(fullMs / 1_000)}`;
     });
     reply.header('ratelimit-policy', own.map(({ policy }) => policy).join(', '));
     reply.header('ratelimit', shown.join(', '));
-    if (isRefused) throw new Problem('rate_limited', { retryAfterS: Math.ceil(longestMs / 1_000) });
+    if (longestMs > 0) throw new Problem('rate_limited', { retryAfterS: Math.ceil(longestMs / 1_000) });
   }
 }
 

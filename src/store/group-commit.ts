@@ -1,7 +1,14 @@
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 import { NewsInTheMaking, trail } from './news.ts';
-import { SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_IOERR, type SqliteConnection, sqliteCode } from './sqlite-connection.ts';
+import {
+  asProblem,
+  SQLITE_BUSY,
+  SQLITE_CORRUPT,
+  SQLITE_IOERR,
+  type SqliteConnection,
+  sqliteCode,
+} from './sqlite-connection.ts';
 import type { News, Tx } from './store.ts';
 
 /** How long a write waits for another process (a command of ours) to let go of the database. */
@@ -186,12 +193,4 @@ export class GroupCommit {
     }
     for (const waiting of group) waiting.reject(asProblem(error));
   }
-}
-
-/** What SQLite could not do is `storage_unavailable` to a caller; anything else keeps its own meaning. */
-function asProblem(error: unknown): unknown {
-  const code = sqliteCode(error);
-  // 19 is a violated constraint: a fault of ours, not of the storage.
-  if (code === undefined || code === 19 || code === 1) return error;
-  return new Problem('storage_unavailable', { cause: error });
 }

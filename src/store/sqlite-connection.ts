@@ -1,5 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { Kysely, type SqliteDatabase, SqliteDialect } from 'kysely';
+import { Problem } from '../problems.ts';
 import { runDirectly } from './prepared.ts';
 import type { Tables } from './tables.ts';
 
@@ -20,17 +21,30 @@ export function sqliteCode(error: unknown): number | undefined {
   return error.errcode & 0xff;
 }
 
+/** What SQLite could not do is `storage_unavailable` to a caller; anything else keeps its own meaning. */
+export function asProblem(error: unknown): unknown {
+  const code = sqliteCode(error);
+  // 19 is a violated constraint: a fault of ours, not of the storage.
+  if (code === undefined || code === 19 || code === 1) return error;
+  return new Problem('storage_unavailable', { cause: error });
+}
+
+type Failed = (error: unknown) => unknown;
+
 /** One connection to an SQLite file: prepared statements kept by their text, and queries over it. */
 export class SqliteConnection {
   readonly database: DatabaseSync;
   readonly queries: Kysely<Tables>;
   readonly #statements = new Map<string, Prepared>();
+  readonly #failed: Failed;
 
   /**
-   * @param options `patient`: waits inside SQLite for others; for a command that has nothing else to do
+   * @param options `patient`: waits inside SQLite for others; for a command that has nothing else to do. `failed` hears of
+   *   every error before whoever reads does, and answers what they get
    * @param sqlite stands in for SQLite itself
    */
-  constructor(path: string, options: { readOnly: boolean; patient?: true }, sqlite = DatabaseSync) {
+  constructor(path: string, options: { readOnly: boolean; patient?: true; failed?: Failed }, sqlite = DatabaseSync) {
+    this.#failed = options.failed ?? ((error) => error);
     // Busy timeout 0: waiting inside SQLite would stop the event loop; the store waits on a timer instead.
     this.database = new sqlite(path, {
       readOnly: options.readOnly,
@@ -60,7 +74,7 @@ export class SqliteConnection {
       this.#statements.set(sql, known);
       return known;
     }
-    const prepared = new Prepared(this.database.prepare(sql));
+    const prepared = this.#prepare(sql);
     this.#statements.set(sql, prepared);
     if (this.#statements.size > CACHED_STATEMENTS) {
       for (const oldest of this.#statements.keys()) {
@@ -70,20 +84,34 @@ export class SqliteConnection {
     }
     return prepared;
   }
+
+  #prepare(sql: string): Prepared {
+    try {
+      return new Prepared(this.database.prepare(sql), this.#failed);
+    } catch (error) {
+      throw this.#failed(error);
+    }
+  }
 }
 
 /** A prepared statement in the shape that Kysely drives. */
 class Prepared {
   readonly reader: boolean;
   readonly #statement: StatementSync;
+  readonly #failed: Failed;
 
-  constructor(statement: StatementSync) {
+  constructor(statement: StatementSync, failed: Failed) {
     this.#statement = statement;
+    this.#failed = failed;
     this.reader = statement.columns().length > 0;
   }
 
   all(parameters: readonly unknown[]): unknown[] {
-    return this.#statement.all(...(parameters as SQLInputValue[]));
+    try {
+      return this.#statement.all(...(parameters as SQLInputValue[]));
+    } catch (error) {
+      throw this.#failed(error);
+    }
   }
 
   run(parameters: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint } {

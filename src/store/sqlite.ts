@@ -6,7 +6,7 @@ import type { Location, OpenOptions } from './location.ts';
 import { type Dialect, migrate, migrations } from './migrate.ts';
 import { Listeners } from './news.ts';
 import { dropInBites } from './ranges.ts';
-import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
+import { asProblem, SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
 import { asFault, makeFile, takeLock } from './sqlite-file.ts';
 import { sequences } from './sqlite-sequences.ts';
 import { type Queries, type Store, StoreFault } from './store.ts';
@@ -47,7 +47,7 @@ export async function openStore(options: Options): Promise<Store> {
     const newest = migrations(dialect).length;
     await whenNotBusy(() => keepOldVersion(connection.database, { ...options, path, newest }));
     await whenNotBusy(() => prepareFile(connection, options));
-    const reader = new SqliteConnection(path, { readOnly: true }, options.sqlite);
+    const reader = new SqliteConnection(path, { readOnly: true, failed: asProblem }, options.sqlite);
     return createStore(connection, reader, lock, options);
   } catch (error) {
     writer?.close();

@@ -1,4 +1,5 @@
 import { mutationsDocument } from '../mutations.ts';
+import { behavioursDocument } from './behaviours.ts';
 import { conformanceDocument } from './conformance.ts';
 import { decisionsDocument } from './decisions.ts';
 import { licencesDocument } from './licences.ts';
@@ -19,6 +20,7 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/decisions/README.md', text: decisionsDocument() },
     { path: 'docs/mutations.md', text: mutationsDocument() },
     { path: 'docs/reference/audit.md', text: auditDocument() },
+    { path: 'docs/reference/behaviours.md', text: behavioursDocument() },
     { path: 'docs/reference/fields.md', text: fieldsDocument(routes) },
     { path: 'docs/reference/kinds.md', text: kindsDocument(routes) },
     { path: 'docs/reference/licences.md', text: licencesDocument() },

@@ -1,19 +1,19 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { compare, type Verdict } from '../../demo/ledgers.ts';
+import { type Arrival, type Call, type Crash, check, type Fault } from '../../proof/ledgers.ts';
+import { BASE, readDatabase } from '../../proof/witnesses.ts';
 import { type Carillon, CarillonError } from '../../src/sdk/index.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
+import { owedNow } from './nodes.ts';
 import type { Target } from './target.ts';
-
-const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
 /** Clients that create one event after the other, and what came of it. */
 export type Load = {
-  /** Where the events are that were answered with 201: paths, as `/v2/events/12`. */
+  /** What was asked for. */
+  readonly calls: readonly Call[];
+  /** Where the events are that were answered with 201. */
   readonly acknowledged: ReadonlySet<string>;
-  /** When each was, in monotonic milliseconds. */
-  readonly at: ReadonlyMap<string, number>;
   /** What was not. */
   readonly failures: readonly CarillonError[];
   /** From now on through these. */
@@ -30,8 +30,8 @@ export type Load = {
  * @param everyMs the rest between two events of one writer
  */
 export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers: number, everyMs = 5): Load {
+  const calls: Call[] = [];
   const acknowledged = new Set<string>();
-  const at = new Map<string, number>();
   const failures: CarillonError[] = [];
   let present = nodes;
   let stopped = false;
@@ -39,25 +39,26 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
   let busy = 0;
   let idle = Promise.withResolvers<void>();
 
-  async function writeOne(count: number): Promise<void> {
-    const node = present[count % present.length];
-    if (node === undefined) return;
+  async function writeOne(word: string, node: Carillon): Promise<void> {
+    const call = { did: 'occur', kind: 'new_event', userId: '1', word, askedAt: performance.now() } as const;
     try {
-      const { event_id } = await node.events.create(event);
+      const { event_id } = await node.events.create({ event_name: word, start_date: '20270101', due_date: '20270101' });
+      calls.push({ ...call, answeredAt: performance.now(), record: `${BASE}/v2/events/${event_id}` });
       acknowledged.add(`/v2/events/${event_id}`);
-      at.set(`/v2/events/${event_id}`, performance.now());
     } catch (error) {
       if (!(error instanceof CarillonError)) throw error;
       failures.push(error);
+      calls.push({ ...call, answeredAt: undefined, record: undefined });
     }
   }
 
   async function write(first: number): Promise<void> {
     for (let count = first; !stopped; count += 1) {
       await open.promise;
-      if (stopped) return;
+      const node = present[count % present.length];
+      if (stopped || node === undefined) return;
       busy += 1;
-      await writeOne(count).finally(() => {
+      await writeOne(`Tick ${first}.${count}`, node).finally(() => {
         busy -= 1;
         if (busy === 0) idle.resolve();
       });
@@ -72,8 +73,8 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
   };
   atEnd(context, stop);
   return {
+    calls,
     acknowledged,
-    at,
     failures,
     through: (...next) => {
       present = next;
@@ -94,38 +95,28 @@ export async function storedEvents({ read }: Pick<Store, 'read'>): Promise<Set<s
   return new Set(rows.map((row) => `/v2/events/${row.event_id}`));
 }
 
-/** A path of the target, and the first and the last event that its hook is owed, by id. */
-export type Owed = { readonly path: string; readonly first: number; last: number };
-
-/** What clients, receiver and database know of the same events. */
-export async function compareLedgers(
-  store: Pick<Store, 'read'>,
-  { acknowledged }: Pick<Load, 'acknowledged'>,
-  { received }: Pick<Target, 'received'>,
-  hooks: readonly Owed[],
-): Promise<Verdict> {
-  const arrived = new Map(hooks.map(({ path }) => [path, new Map<string, number>()]));
-  for (const { path, resourceUrl } of received) {
-    const told = arrived.get(path);
-    const address = new URL(resourceUrl).pathname;
-    told?.set(address, (told.get(address) ?? 0) + 1);
-  }
-  const spans = new Map(hooks.map((hook) => [hook.path, hook]));
-  const concerns = (path: string, address: string) => {
-    const { first = 0, last = -1 } = spans.get(path) ?? {};
-    const id = Number(address.split('/').at(-1));
-    return id >= first && id <= last;
-  };
-  return compare({ acknowledged, arrived, stored: await storedEvents(store), concerns });
+/** The end of a node, for the ledgers: what is owed at this moment may be told once more. */
+export async function crashNow(store: Pick<Store, 'read'>): Promise<Crash> {
+  return { at: performance.now(), owed: await owedNow(store), fates: new Map() };
 }
 
-/** The newest event, by id. */
-export async function newestEvent({ read }: Pick<Store, 'read'>): Promise<number> {
-  const { newest } = await read
-    .selectFrom('events')
-    .select(({ fn }) => fn.max('event_id').as('newest'))
-    .executeTakeFirstOrThrow();
-  return newest ?? 0;
+/** What clients, receiver and database disagree about, a line each; every hook of these paths was there from the beginning. */
+export async function compareLedgers(
+  database: string,
+  { calls }: Pick<Load, 'calls'>,
+  { received }: Pick<Target, 'received'>,
+  { paths, crashes = [] }: { readonly paths: readonly string[]; readonly crashes?: readonly Crash[] },
+): Promise<readonly Fault[]> {
+  const subscribed = paths.map((path): Call => ({ did: 'subscribe', path, askedAt: 0, answeredAt: 0 }));
+  const arrivals = received
+    .filter(({ path }) => paths.includes(path))
+    .map(({ path, deliveryId, body, at }): Arrival => {
+      const named = body.replace(/"http:\/\/[^/"]+\//, `"${BASE}/`);
+      return { path, deliveryId, body: named, at, answeredAt: at, answer: 200 };
+    });
+  const held = await readDatabase(database, BASE);
+  const hooks = held.hooks.filter(({ path }) => paths.includes(path));
+  return check({ calls: [...subscribed, ...calls], arrivals, database: { ...held, hooks }, crashes });
 }
 
 /** The deliveries that arrived more than once. */

@@ -72,12 +72,15 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
       (owed) => owed.size === 0,
       10_000,
     );
-    const hook = { path: '/', first: 0, last: Number.POSITIVE_INFINITY };
-    const { lost, untold, phantom, repeated } = await compareLedgers(store, load, target, [hook]);
-    assert.deepEqual({ lost, untold, phantom }, { lost: [], untold: [], phantom: [] });
+    const faults = await compareLedgers(database, load, target, { paths: ['/'] });
+    // Whoever cannot reach the database for long loses its lanes, and what was in flight on them is told again.
+    const { again = [], other = [] } = Object.groupBy(faults, ({ what }) =>
+      what === 'told again for no reason' ? 'again' : 'other',
+    );
+    assert.deepEqual(other, []);
     assert.equal((await node.carillon.hooks.get(id)).state, 'live');
     t.diagnostic(
-      `${ended} connections ended, ${inTransaction} of them at work; ${load.acknowledged.size} events, ${load.failures.length} answered 503, ${repeated} told twice`,
+      `${ended} connections ended, ${inTransaction} of them at work; ${load.acknowledged.size} events, ${load.failures.length} answered 503, ${again.length} told twice`,
     );
     assert.equal(await node.stop('SIGTERM'), 0);
   });

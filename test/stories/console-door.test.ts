@@ -1,17 +1,14 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { idNames, type Route } from '../../src/http/route.ts';
+import type { Route } from '../../src/http/route.ts';
 import { eventually } from '../harness/eventually.ts';
 import { furnish } from '../harness/furnished.ts';
 import { everythingWritten } from '../harness/ledger.ts';
 import { rawRequest } from '../harness/raw.ts';
 import { consoleRows, publicRows } from '../harness/rows.ts';
-import { browserHeaders } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
-/** No id of any noun: none of them counts so far. */
-const NEVER_ISSUED = '9007199254740991';
 const HOME = { 'sec-fetch-site': 'same-origin' };
 
 for (const { test, testService } of stores) {
@@ -19,7 +16,6 @@ for (const { test, testService } of stores) {
   const owner = await carillon.account('acme.test');
   const own = await carillon.signIn(owner);
   const stranger = await carillon.signIn(await carillon.account('other.test'));
-  const every = [...publicRows, ...consoleRows];
   const target = await startTarget({ after });
   let hooks = 0;
   const ids = await furnish(owner, carillon, () => {
@@ -36,67 +32,6 @@ for (const { test, testService } of stores) {
     row.path.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name));
 
   const bodyFor = (row: Route) => (row.method === 'GET' ? undefined : {});
-
-  test('C1 behind the second door stand the same rows and those of the console; nobody passes without a session', async () => {
-    assert.ok(consoleRows.length >= 6);
-    const before = await everythingWritten(carillon);
-    const bodies = new Set<string>();
-    const cases: Record<string, Record<string, string>> = {
-      nothing: HOME,
-      'a key': { ...HOME, ...owner.headers },
-      'an unknown token': browserHeaders(carillon.baseUrl, 'x'.repeat(43)),
-      'an empty token': browserHeaders(carillon.baseUrl, ''),
-      'a key as token': browserHeaders(carillon.baseUrl, owner.key),
-      'the cookie twice': { ...HOME, cookie: `${own.headers.cookie}; ${own.headers.cookie}` },
-      'the cookie of another port': { ...HOME, cookie: `carillon_1=${own.token}` },
-      'the cookie of https': { ...HOME, cookie: `__Host-carillon=${own.token}` },
-    };
-    for (const [what, headers] of Object.entries(cases)) {
-      for (const row of every) {
-        const path = `/console/api${pathOf(row, () => '1')}`;
-        const { status, text, json, headers: said } = await carillon.call({ headers }, row.method, path, bodyFor(row));
-        assert.deepEqual([status, json.code], [401, 'signed_out'], `${what}: ${row.method} ${path}`);
-        assert.equal(said.get('www-authenticate'), 'Session realm="carillon"');
-        bodies.add(text);
-      }
-    }
-    assert.equal(bodies.size, 1, 'byte for byte the same');
-    assert.equal(await everythingWritten(carillon), before);
-    const denied = carillon.logged.filter(({ event }) => event === 'audit.denials_failed');
-    assert.deepEqual(denied, []);
-  });
-
-  test('C3 with the session of another account, what is there is answered as what never was', async () => {
-    let places = 0;
-    for (const row of every.filter(({ path }) => idNames(path).length > 0)) {
-      const ask = (idOf: (name: string) => string) =>
-        carillon.call(stranger, row.method, `/console/api${pathOf(row, idOf)}`, bodyFor(row));
-      const known = (name: string) => (ids as Readonly<Record<string, string>>)[name];
-      if (idNames(row.path).some((name) => known(name) === undefined)) continue;
-      const [theirs, nobodys] = [await ask((name) => known(name) ?? ''), await ask(() => NEVER_ISSUED)];
-      const where = `${row.method} ${row.path}`;
-      assert.deepEqual([theirs.status, theirs.text], [nobodys.status, nobodys.text], where);
-      // A row that wants a body says so first, of either.
-      if (theirs.status !== 400) assert.deepEqual([theirs.status, theirs.json.code], [404, 'not_found'], where);
-      places += 1;
-    }
-    assert.ok(places >= 20, `${places} places`);
-    assert.equal((await owner.carillon.events.get(ids.event_id)).event_id, ids.event_id);
-  });
-
-  test('C3 a session and a link of another account can neither be ended nor taken back', async () => {
-    const { id } = await own.console.invitations.create({ user_id: ids.user_id });
-    const [mine] = (await own.console.sessions.list()).data;
-    for (const path of [`/sessions/${mine?.id}`, `/invitations/${id}`]) {
-      const theirs = await carillon.call(stranger, 'DELETE', `/console/api${path}`);
-      assert.deepEqual([theirs.status, theirs.json.code], [404, 'not_found'], path);
-    }
-    assert.equal((await own.console.invitations.list()).paging.total_records, 1);
-    const invited = await carillon.call(stranger, 'POST', '/console/api/invitations', { user_id: ids.user_id });
-    assert.deepEqual([invited.status, invited.json.code], [404, 'not_found']);
-    assert.deepEqual((await stranger.console.sessions.list({ user_id: owner.userId })).data, []);
-    assert.deepEqual((await stranger.console.invitations.list({ user_id: ids.user_id })).data, []);
-  });
 
   test('C1 a session opens the rows as the user whose it is, keys and their headers aside', async () => {
     const user = await own.console.user.get();

@@ -147,4 +147,56 @@ for (const { test, testService } of stores) {
     targets.letGo(SHARE);
     assert.equal(new Set(targets.begun).size, SHARE + 10);
   });
+
+  test('C22 all accounts together have no more in flight to one host than its share, each hook in its turn, and other hosts do not notice', async (t) => {
+    const targets = hangingTargets();
+    const carillon = await testService(t, {
+      options: { maxAttemptsPerHost: '10' },
+      ports: { attempt: targets.attempt },
+    });
+    const people: Person[] = [];
+    for (const name of ['a', 'b', 'c', 'd']) {
+      const one = await carillon.account(`${name}.test`);
+      people.push(one);
+      // One host, whatever stands behind it.
+      await subscribe(carillon, { ...one, domain: `hostile.test/${name}` }, 20);
+    }
+    const healthy = await carillon.account('healthy.test');
+    await subscribe(carillon, healthy, 1);
+
+    for (const one of people) await one.carillon.events.create(event);
+    await eventually(
+      () => targets.hanging.size,
+      (size) => size >= 10,
+    );
+    await healthy.carillon.events.create(event);
+    await eventually(
+      () => targets.begun.includes('http://healthy.test/0'),
+      (told) => told,
+    );
+    assert.equal(targets.hanging.size, 10, 'its share, and no more');
+    // A second one for each: whoever has had a turn comes behind those that wait for theirs.
+    for (const one of people) await one.carillon.events.create(event);
+    await eventually(
+      () => {
+        targets.letGo(5);
+        return new Set(targets.begun).size;
+      },
+      (hooks) => hooks === 81,
+      20_000,
+    );
+    const hostile = targets.begun.filter((target) => target.includes('hostile'));
+    // The ten that began first were in line once more before the others came.
+    assert.equal(new Set(hostile.slice(0, 90)).size, 80, 'each hook once before any has its third turn');
+    await eventually(
+      () => {
+        targets.letGo(10);
+        return targets.begun.length;
+      },
+      (length) => length === 161,
+      20_000,
+    );
+    targets.letGo(10);
+    assert.equal(targets.most, 10);
+  });
 }

@@ -17,6 +17,7 @@ const STAGES: readonly Stage[] = [
   { name: 'mid-status-line', where: 'in the middle of the status line', said: 'HTTP/1.1 2', sees: 'reset' },
   { name: 'after-status-line', where: 'behind the status line', said: 'HTTP/1.1 200 OK\r\n', sees: 'reset' },
   { name: 'mid-head', where: 'in the middle of a header', said: 'HTTP/1.1 200 OK\r\nContent-Le', sees: 'reset' },
+  { name: 'mid-100', where: 'in the middle of a `100 Continue`', said: 'HTTP/1.1 100 Cont', sees: 'reset' },
   { name: 'after-100', where: 'behind a `100 Continue`', said: 'HTTP/1.1 100 Continue\r\n\r\n', sees: 'reset' },
   { name: 'after-head', where: 'behind the head of a 200', said: head('200 OK', 'Content-Length: 10'), sees: 200 },
   {

@@ -104,6 +104,11 @@ export const heads: readonly Behaviour[] = rows({
     401,
     `HTTP/1.1 100 Continue\r\n\r\n${bare('401 Unauthorized')}`,
   ),
+  'interim-huge': says(
+    'Says a `100 Continue` with a head of 20 KB, then 200.',
+    'protocol',
+    `HTTP/1.1 100 Continue\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n${OK}`,
+  ),
   'interim-199': says(
     'Says `199`, an interim answer that nobody knows, then 200.',
     200,

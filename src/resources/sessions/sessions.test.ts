@@ -4,7 +4,8 @@ import { testClock } from '../../../test/harness/clock.ts';
 import { eventually } from '../../../test/harness/eventually.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { dropSessions } from './actions.ts';
+import type { CarillonError } from '../../sdk/index.ts';
+import { dropSessions, MOST_SESSIONS } from './actions.ts';
 import { browserOf } from './agent.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -31,6 +32,22 @@ test('a browser is told in words by what it says of itself', () => {
 
 for (const store of stores) {
   const carillon = await store.testService({ after });
+
+  store.test('a user is signed in in fifty browsers at the most: the one that came first is signed out', async (t) => {
+    const several = await store.testService(t);
+    const owner = await several.account('acme.test');
+    const [first, second] = [await several.signIn(owner), await several.signIn(owner)];
+    const other = await several.signIn(await several.user(owner, 'member'));
+    for (let count = 2; count < MOST_SESSIONS; count += 1) await several.signIn(owner);
+    assert.equal((await first.console.user.get()).user_id, owner.userId);
+    const newest = await several.signIn(owner);
+    await eventually(
+      () => first.console.user.get().catch((error: CarillonError) => error.code),
+      (answer) => answer === 'signed_out',
+    );
+    for (const one of [second, other, newest]) assert.equal((await one.console.user.get()).user_id, one.userId);
+    assert.equal((await newest.console.sessions.list()).paging.total_records, MOST_SESSIONS);
+  });
 
   store.test('sessions are listed: your own, and for admins those of another user', async () => {
     const owner = await carillon.account('listed.test');

@@ -1,0 +1,31 @@
+import { scan } from './canary/canaries.ts';
+import { walk } from './canary/walk.ts';
+import type { Figure, Proof, Run } from './proof.ts';
+
+/** R15: secrets stand where they are needed again, and nowhere else. */
+export const canary: Proof = {
+  id: 'R15',
+  name: 'canary',
+  title: 'every kind of secret is used, well and badly, and then looked for in all that was said and written',
+  promise:
+    'no key, token or password anywhere, no whole target in a log; hashes, and what is signed by, in the database',
+  unit: 'walks on every database',
+  quick: 1,
+  long: 1,
+  prove,
+};
+
+async function prove({ stores, context, say }: Run): Promise<Figure> {
+  const broken: string[] = [];
+  let [secrets, places, bytes] = [0, 0, 0];
+  for (const store of stores) {
+    const house = await walk(store, context);
+    const all = house.places();
+    secrets += house.canaries.length;
+    places += all.length;
+    bytes += all.reduce((sum, place) => sum + place.bytes.length, 0);
+    for (const place of all) say(`${store.name}: ${place.name}, ${place.bytes.length} octets`);
+    broken.push(...scan(house.canaries, all).map((line) => `${store.name}: ${line}`));
+  }
+  return { counts: { secrets, 'places looked through': places, octets: bytes }, broken };
+}

@@ -1,0 +1,323 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { startProcess } from '../../demo/started.ts';
+import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import type { Store } from '../../src/store/store.ts';
+import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
+import { converse, requestText } from '../../test/harness/conversation.ts';
+import { bytesOf, openAt } from '../../test/harness/database.ts';
+import { eventually } from '../../test/harness/eventually.ts';
+import { startMailBox } from '../../test/harness/mail.ts';
+import type { TestStore } from '../../test/harness/stores.ts';
+import { startTarget, type Target } from '../../test/harness/target.ts';
+import { databaseOf, House } from './house.ts';
+
+/** What holds a target and what signs, since both are needed again (decision 90). */
+const KEPT = ['the database', 'the backup', 'the export', 'the database of the import'];
+
+/** What mail servers of the tests let in. */
+const MAIL_PASSWORD = 'pass:word/#1';
+
+type Caller = Readonly<Record<string, string>>;
+
+/** Goes through everything that has to do with a secret, well and badly, and answers all that was said and written. */
+export async function walk(store: TestStore, context: Cleanup): Promise<House> {
+  const house = new House(context);
+  const database = await databaseOf(store, context, house);
+  const [target, box] = [await startTarget(context), await startMailBox(context)];
+  house.keep('the password of the mail server', MAIL_PASSWORD);
+  const environment = {
+    ...house.environment,
+    CARILLON_DATABASE: database,
+    CARILLON_LOG_LEVEL: 'debug',
+    CARILLON_PORT: '0',
+    CARILLON_RETRY_WAITS: '20ms,20ms',
+    CARILLON_METRICS_TOKEN: house.secret('the token of the metrics'),
+    CARILLON_SMTP_URL: `smtp://carillon:${encodeURIComponent(MAIL_PASSWORD)}@127.0.0.1:${box.port}?tls=off`,
+    CARILLON_MAIL_FROM: 'carillon@acme.test',
+  };
+  Object.assign(house.environment, environment);
+  const service = await startProcess(environment);
+  const { baseUrl, domain = '', key = '', process: child } = service;
+  atEnd(context, () => child.kill('SIGKILL'));
+  child.stderr?.on('data', (text: string) => house.said('the log', text));
+  child.stdout?.on('data', (text: string) => house.said('what the service says later', text));
+  house.keep('the first key', key);
+
+  const ask = asking(house, baseUrl);
+  const owner = { key, domain };
+  await useKeys(house, ask, owner, environment);
+  const beside = await openAt(context, database, { as: 'command' });
+  await useTargets(house, ask, owner, target, baseUrl, beside);
+  await signIn(house, ask, domain);
+  await subscribe(house, ask, owner);
+  await sendNonsense(house, ask, owner, baseUrl, environment);
+  house.said('the list of processes', readFileSync(`/proc/${child.pid}/cmdline`, 'latin1'));
+  await useCommands(house, store, context, environment);
+  await eventually(
+    () => box.seen.filter(({ headers }) => /hook/i.test(headers.get('subject') ?? '')).length,
+    (count) => count > 0,
+    20_000,
+  );
+  for (const mail of box.seen) house.said('mails', mail.raw + mail.text + mail.html);
+  house.said('the database', (await bytesOf(database)).toString('latin1'));
+  await breakTheStore(house, store, beside, ask, owner, target);
+  await service.stop('SIGTERM');
+  return house;
+}
+
+type Ask = (
+  who: Caller | undefined,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers?: Caller,
+) => Promise<{ status: number; headers: Headers; text: string }>;
+
+/** Refusals and failures are looked through; what is answered well may hold what it was asked for. */
+function asking(house: House, baseUrl: string): Ask {
+  return async (who, method, path, body, headers = {}) => {
+    const sent = typeof body === 'string' ? body : JSON.stringify(body);
+    const answer = await fetch(baseUrl + path, {
+      method,
+      headers: { 'content-type': 'application/json', ...who, ...headers },
+      ...(body === undefined ? {} : { body: sent }),
+    });
+    const text = await answer.text();
+    if (answer.status >= 400) house.said('refusals', `${text}\n${JSON.stringify([...answer.headers])}\n`);
+    return { status: answer.status, headers: answer.headers, text };
+  };
+}
+
+async function useKeys(house: House, ask: Ask, owner: Caller, environment: Caller): Promise<void> {
+  const issued = JSON.parse((await ask(owner, 'POST', '/v2/keys', { label: 'canary' })).text).data;
+  house.keep('an issued key', issued.key);
+  await ask(
+    owner,
+    'POST',
+    '/v2/keys',
+    { label: 'twice' },
+    { 'idempotency-key': house.secret('a word', ['the database']) },
+  );
+  await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
+  await ask(owner, 'DELETE', `/v2/keys/${issued.id}`);
+  await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
+  const wrong = `carillon_${house.secret('a wrong key')}`;
+  await ask({ ...owner, key: wrong }, 'GET', '/v2/user');
+  await ask({ key: owner.key ?? '', domain: 'other.test' }, 'GET', '/v2/user');
+  // What a command issues is printed this once, and to nobody else.
+  const { carillon } = await import('../../test/harness/command.ts');
+  const printed = await carillon(
+    ['keys', 'create', '--domain', owner.domain ?? '', '--email', 'owner@carillon.localhost', '--json'],
+    { environment },
+  );
+  const key = /carillon_[\w-]{43}/.exec(printed.stdout)?.[0];
+  house.keep('a key that a command issued', key ?? '');
+}
+
+async function useTargets(
+  house: House,
+  ask: Ask,
+  owner: Caller,
+  target: Target,
+  baseUrl: string,
+  beside: Store,
+): Promise<void> {
+  const carillon = new Carillon({
+    baseUrl,
+    auth: apiKey({ domain: owner.domain ?? '', key: owner.key ?? '' }),
+    retries: 0,
+  });
+  const secretAt = (what: string, origin = target.url) =>
+    `${origin}/${house.secret(`the path of ${what}`, KEPT)}?t=${house.secret(`the query of ${what}`, KEPT)}`;
+  const [well, failing, refusing] = [
+    secretAt('a target'),
+    secretAt('a failing target'),
+    secretAt('a target that answers 401'),
+  ];
+  const nowhere = secretAt('a target that refuses', 'http://127.0.0.1:9');
+  target.answers((response, { path }) => {
+    const status = failing.endsWith(path) ? 500 : 401;
+    response.writeHead(well.endsWith(path) ? 200 : status, { 'x-echo': path }).end(path);
+  });
+  for (const url of [well, failing, refusing, nowhere])
+    await carillon.hooks.create({ target_url: url, event: 'new_client' });
+  const hooks = (await carillon.hooks.list()).data;
+  for (const { id } of hooks) {
+    house.keep('a signing secret', (await carillon.hooks.createSecret(id)).secret, KEPT);
+    house.keep('a signing secret after another', (await carillon.hooks.createSecret(id)).secret, KEPT);
+  }
+  await carillon.clients.create({ client_name: 'Bells' });
+  await eventually(
+    () => carillon.hooks.list(),
+    ({ data }) => data.filter(({ state }) => state === 'ended').length === 3,
+    20_000,
+  );
+  // What owners are told is gathered for half a minute, which has passed now.
+  for (const aged of ['update notices set noted_at = noted_at - 60000', 'update mails set due_at = due_at - 60000'])
+    await beside.write(({ queries }) => sql.raw(aged).execute(queries));
+  for (const { id } of hooks) {
+    await ask(owner, 'POST', `/v2/hooks/${id}/test`);
+    await ask(owner, 'GET', `/v2/deliveries?hook_id=${id}`);
+  }
+  // What is refused is kept nowhere.
+  const forbidden = `http://169.254.169.254/${house.secret('the path of a forbidden target')}`;
+  for (const body of [
+    { target_url: well, event: 'new_client' },
+    { target_url: well, event: 'no_kind' },
+    { target_url: forbidden, event: 'new_client' },
+    { target_url: `http://user:${house.secret('a password in a target')}@127.0.0.1/`, event: 'new_client' },
+    `{"target_url":"${target.url}/${house.secret('the path of a malformed body')}"`,
+  ])
+    await ask(owner, 'POST', '/v2/hooks', body);
+  await ask(owner, 'POST', `/v2/hooks/1/secret`, { overlap: house.secret('a secret as a number') });
+}
+
+async function signIn(house: House, ask: Ask, domain: string): Promise<void> {
+  const home = { 'sec-fetch-site': 'same-origin' };
+  const { stdout } = await (await import('../../test/harness/command.ts')).carillon(
+    ['users', 'invite', '--domain', domain, '--email', 'owner@carillon.localhost'],
+    { environment: { ...house.environment, CARILLON_BASE_URL: 'http://127.0.0.1:8080' } },
+  );
+  const token = /#\/welcome\/([\w-]+)/.exec(stdout)?.[1] ?? '';
+  house.keep('the token of a link', token);
+  const passphrase = house.secret('a passphrase');
+  const wrong = house.secret('a wrong passphrase');
+  const email = 'owner@carillon.localhost';
+  const welcomed = await ask(home, 'POST', '/console/welcome', { token, passphrase });
+  const cookies = [welcomed];
+  await ask(home, 'POST', '/console/welcome', { token, passphrase });
+  await ask(home, 'POST', '/console/invitation', { token });
+  await ask(home, 'POST', '/console/session', { domain, email, passphrase: wrong });
+  await ask(home, 'POST', '/console/session', { domain, email: passphrase, passphrase });
+  cookies.push(await ask(home, 'POST', '/console/session', { domain, email, passphrase }));
+  for (const { headers } of cookies) {
+    const cookie = headers.get('set-cookie')?.split(';')[0] ?? '';
+    house.keep('the token of a session', cookie.slice(cookie.indexOf('=') + 1));
+    await ask({ ...home, cookie }, 'GET', '/console/api/user');
+    await ask({ ...home, cookie }, 'POST', '/console/api/passphrase', { current: wrong, passphrase: wrong });
+    await ask({ cookie }, 'POST', '/console/api/clients', { client_name: 'x' });
+    await ask({ ...home, cookie: `${cookie}x` }, 'GET', '/console/api/user');
+  }
+}
+
+async function subscribe(house: House, ask: Ask, owner: Caller): Promise<void> {
+  const made = JSON.parse((await ask(owner, 'POST', '/v2/calendars', { label: 'canary' })).text).data;
+  const token = /\/calendar\/([\w-]{43})\.ics$/.exec(made.url)?.[1] ?? '';
+  house.keep('the token of a calendar', token);
+  await ask(undefined, 'GET', `/calendar/${token}.ics`);
+  await ask(undefined, 'GET', `/calendar/${token}.json`);
+  await ask(owner, 'GET', `/v2/calendars/${made.id}`);
+  await ask(owner, 'DELETE', `/v2/calendars/${made.id}`);
+  await ask(undefined, 'GET', `/calendar/${token}.ics`);
+}
+
+/** Secrets where nobody should put them. */
+async function sendNonsense(
+  house: House,
+  ask: Ask,
+  owner: Caller,
+  baseUrl: string,
+  environment: Caller,
+): Promise<void> {
+  const { key = '', domain = '' } = owner;
+  const token = environment.CARILLON_METRICS_TOKEN ?? '';
+  await ask(owner, 'GET', `/v2/${key}`);
+  await ask(owner, 'GET', `/v2/clients/${key}`);
+  await ask(owner, 'GET', `/v2/events?project_id=${key}&from=${key}`);
+  await ask(owner, 'POST', '/v2/clients', { client_name: 7, email: key });
+  await ask(owner, 'POST', '/v2/clients', `{"client_name":"${key}`);
+  await ask(owner, 'POST', '/v2/clients', key, { 'content-type': `text/${key}` });
+  await ask(owner, 'GET', '/v2/clients/1', undefined, { 'if-match': key });
+  await ask({ authorization: `Bearer ${key}` }, 'GET', '/v2/user');
+  await ask({ domain: key, key: domain }, 'GET', '/v2/user');
+  await ask(owner, key.slice(0, 8).toUpperCase().replace('_', 'X'), '/v2/user');
+  house.said('metrics', (await ask({ authorization: `Bearer ${token}` }, 'GET', '/metrics')).text);
+  await ask({ authorization: `Bearer ${token}x` }, 'GET', '/metrics');
+  await ask(undefined, 'GET', `/metrics?token=${token}`);
+  for (const lines of [
+    [`GET /v2/user?key=${key} HTTP/1.1`, 'host: x', `key ${key}`],
+    [`GET /v2/user HTTP/1.1`, 'host: x', `key: ${key}`, `key: ${key}`, `domain: ${domain}`],
+    [`${key} / HTTP/1.1`, 'host: x'],
+    [`GET /${key} HTTP/7.7`, `key: ${key}`],
+    ['POST /v2/hooks HTTP/1.1', 'host: x', `key: ${key}`, `domain: ${domain}`, 'content-length: x'],
+  ])
+    house.said('refusals', (await converse(baseUrl, requestText(lines, key))).text);
+}
+
+async function useCommands(house: House, store: TestStore, context: Cleanup, environment: Caller): Promise<void> {
+  const [copy, file] = [join(house.folder, 'backup'), join(house.folder, 'export')];
+  await house.run(['export', '--to', file]);
+  house.said('the export', readFileSync(file, 'latin1'));
+  await house.run(['backup', '--to', copy]);
+  if (existsSync(copy)) house.said('the backup', readFileSync(copy, 'latin1'));
+  const other = await store.database(context);
+  await house.run(['import', '--from', file], { CARILLON_DATABASE: other });
+  house.said('the database of the import', (await bytesOf(other)).toString('latin1'));
+  // Brought in once more it is refused.
+  await house.run(['import', '--from', file], { CARILLON_DATABASE: other });
+  await house.run(['audit']);
+  await house.run(['audit', '--json']);
+  await house.run(['keys', 'list', '--domain', 'carillon.localhost', '--json']);
+  await house.run(['doctor', '--offline'], { CARILLON_PORT: '0' });
+  await house.run(['doctor', '--offline', '--json'], { CARILLON_PORT: '0' });
+  const wrongLogin = environment.CARILLON_SMTP_URL?.replace('carillon:', 'nobody:') ?? '';
+  await house.run(['doctor', '--mail-to', 'owner@acme.test']);
+  await house.run(['doctor', '--mail-to', 'owner@acme.test'], { CARILLON_SMTP_URL: wrongLogin });
+  for (const command of ['', 'serve', 'doctor', 'listen', 'import', 'keys'])
+    await house.run([...command.split(' ').filter(Boolean), '--help']);
+  // A start that is refused says why, and no more.
+  await house.run(['serve'], {
+    CARILLON_PORT: 'none',
+    CARILLON_SMTP_URL: environment.CARILLON_SMTP_URL?.replace('smtp:', 'imap:') ?? '',
+  });
+  await house.run(['serve'], { CARILLON_METRICS_TOKEN: house.secret('a token with a fault').slice(0, 15) });
+  const lost = `postgres://carillon:${house.secret('the password of a database that is not there')}@127.0.0.1:9/none`;
+  await house.run(['serve'], { CARILLON_DATABASE: lost });
+  await house.run(['doctor', '--offline'], { CARILLON_DATABASE: lost });
+  await house.run(['clients', 'list'], {
+    CARILLON_SERVICE: 'http://127.0.0.1:9',
+    CARILLON_KEY: house.secret('a key in the environment'),
+    CARILLON_DOMAIN: 'acme.test',
+  });
+}
+
+/** From here on every write of these fails, in the words of the database: what it says of the row must not be passed on. */
+async function breakTheStore(
+  house: House,
+  store: TestStore,
+  beside: Store,
+  ask: Ask,
+  owner: Caller,
+  target: Target,
+): Promise<void> {
+  for (const table of ['hooks', 'targets', 'api_keys', 'calendars', 'sessions', 'clients', 'idempotency']) {
+    const statement =
+      store.name === 'SQLite'
+        ? `create trigger broken_${table} before insert on ${table} begin select raise(abort, 'broken'); end`
+        : `alter table ${table} add constraint broken_${table} check (account_id < 0) not valid`;
+    await beside.write(({ queries }) => sql.raw(statement).execute(queries));
+  }
+  const failures = [
+    await ask(owner, 'POST', '/v2/hooks', {
+      target_url: `${target.url}/${house.secret('the path of a target that could not be kept')}`,
+      event: 'new_event',
+    }),
+    await ask(owner, 'POST', '/v2/keys', { label: house.secret('a label that could not be kept') }),
+    await ask(owner, 'POST', '/v2/calendars', {}),
+    await ask(
+      owner,
+      'POST',
+      '/v2/clients',
+      { client_name: 'x', notes: house.secret('a note that could not be kept') },
+      { 'idempotency-key': house.secret('a word that could not be kept') },
+    ),
+  ];
+  for (const { status } of failures) if (status < 500) throw new Error(`the store is not broken: ${status}`);
+  await beside.write(({ queries }) => sql.raw('alter table hooks rename column target to gone').execute(queries));
+  await ask(owner, 'GET', '/v2/hooks');
+  await ask(owner, 'POST', '/v2/events', { event_name: 'x', start_date: '20270101', due_date: '20270101' });
+  await beside.write(({ queries }) => sql.raw('alter table api_keys rename column key_hash to gone').execute(queries));
+  await ask({ ...owner, key: `carillon_${house.secret('a key that could not be looked up')}` }, 'GET', '/v2/user');
+}

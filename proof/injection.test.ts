@@ -1,0 +1,4 @@
+import { injection } from './injection.ts';
+import { quick } from './quick.ts';
+
+quick(injection);

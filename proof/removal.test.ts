@@ -1,0 +1,4 @@
+import { quick } from './quick.ts';
+import { removal } from './removal.ts';
+
+quick(removal);

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import type { Attempt, Outcome } from '../../src/delivery/attempt.ts';
+import { eventually } from '../harness/eventually.ts';
+import { stores } from '../harness/stores.ts';
+
+for (const { test, testService } of stores) {
+  const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+
+  test('of the hooks that --max-hooks-per-account allows each account has so many, also when all are made at once', async (t) => {
+    const carillon = await testService(t, { options: { maxHooks: '3' } });
+    const owner = await carillon.account('acme.test');
+    const hook = (number: number, who = owner) =>
+      carillon.call(who, 'POST', '/v2/hooks', {
+        target_url: `http://127.0.0.1:9/${who.domain}/${number}`,
+        event: 'new_event',
+      });
+    const answers = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((number) => hook(number)));
+    const made = answers.filter(({ status }) => status === 201).map(({ json }) => json.id);
+    const refused = answers.filter(({ status }) => status === 409).map(({ json }) => json.code);
+    assert.deepEqual([made.length, refused], [3, Array(5).fill('too_many_hooks')]);
+    const other = await carillon.account('other.test');
+    assert.equal((await hook(1, other)).status, 201, 'another account has its own');
+
+    assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${made[0]}`)).status, 200);
+    assert.equal((await hook(9)).status, 201, 'an ended one is not counted');
+    const restored = await carillon.call(owner, 'POST', `/v2/hooks/${made[0]}/restore`);
+    assert.deepEqual([restored.status, restored.json.code], [409, 'too_many_hooks']);
+    assert.equal((await carillon.call(owner, 'GET', `/v2/hooks/${made[0]}`)).json.data.state, 'ended', 'and stays so');
+  });
+
+  test('while more is owed to an account than --max-owed-per-account, what would add to it is refused; nothing is dropped, and it passes', async (t) => {
+    const outcomes: ((outcome: Outcome) => void)[] = [];
+    let hangs = true;
+    const told: Outcome = { kind: 'answered', status: 200, ms: 1 };
+    const heard: string[] = [];
+    const attempt: Attempt = ({ body, signal }) => {
+      const { promise, resolve } = Promise.withResolvers<Outcome>();
+      signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 }));
+      const end = (outcome: Outcome) => {
+        heard.push(body);
+        resolve(outcome);
+      };
+      if (hangs) outcomes.push(end);
+      else end(told);
+      return promise;
+    };
+    const carillon = await testService(t, { options: { maxOwed: '3' }, ports: { attempt } });
+    const owner = await carillon.account('acme.test');
+    const member = await carillon.user(owner, 'member');
+    const other = await carillon.account('other.test');
+    const create = (who = owner) => carillon.call(who, 'POST', '/v2/events', event);
+    const hook = async (who: typeof owner) =>
+      (await who.carillon.hooks.create({ target_url: `http://127.0.0.1:9/${who.domain}`, event: 'new_event' })).id;
+    const hookId = await hook(owner);
+    await hook(other);
+    let made = 0;
+    const refused = await eventually(create, ({ status }) => {
+      if (status === 201) made += 1;
+      return status !== 201;
+    });
+    assert.deepEqual(
+      [refused.status, refused.json.code, refused.headers.get('retry-after')],
+      [429, 'too_much_owed', '10'],
+    );
+    const count = async (table: 'events' | 'owed' | 'occurrences') =>
+      (await carillon.store.read.selectFrom(table).select('account_id').execute()).length;
+    assert.ok(made > 3);
+    assert.deepEqual(
+      [await count('events'), await count('owed'), await count('occurrences')],
+      [made, made, made],
+      'whole or not at all',
+    );
+
+    // What is owed to nobody, a read, and another account go on.
+    assert.equal((await create(member)).status, 201);
+    assert.equal((await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'ACME' })).status, 201);
+    assert.equal((await carillon.call(owner, 'GET', '/v2/events')).status, 200);
+    assert.equal((await create(other)).status, 201);
+
+    // An ended hook is owed nothing meanwhile, and would be owed what it missed.
+    assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${hookId}`)).status, 200);
+    await eventually(
+      () => create(),
+      ({ status }) => status === 201,
+    );
+    await eventually(
+      () => carillon.call(owner, 'POST', `/v2/hooks/${hookId}/restore`),
+      ({ status }) => status === 200,
+    );
+    const full = await eventually(
+      () => create(),
+      ({ status }) => status === 429,
+    );
+    assert.equal(full.json.code, 'too_much_owed');
+    hangs = false;
+    for (const end of outcomes.splice(0)) end(told);
+    await eventually(
+      () => create(),
+      ({ status }) => status === 201,
+    );
+    const ofOwner = async () => {
+      const { data } = await owner.carillon.events.list({ limit: 1_000 });
+      const own = data.filter(({ user_id }) => user_id === owner.userId);
+      return own.map(({ event_id }) => `${carillon.baseUrl}/v2/events/${event_id}`);
+    };
+    const due = await ofOwner();
+    await eventually(
+      () => new Set(heard.map((body) => JSON.parse(body).resource_url)),
+      (told) => due.every((address) => told.has(address)),
+    );
+  });
+}
