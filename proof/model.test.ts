@@ -42,6 +42,6 @@ for (const [says, falsify] of Object.entries(lies)) {
     const run = { count: 60, seed: 1, stores: [lying(falsify)], context: t, say: () => undefined };
     const { broken } = await model.prove(run);
     assert.equal(broken.length, 1);
-    assert.match(broken[0] ?? '', /\nafter [^]+\nagain: RUN=[\d:]+ REPLAY=\S+ npm run prove -- model --seed 1$/);
+    assert.match(broken[0] ?? '', /\nafter [\s\S]+\nagain: RUN=[\d:]+ REPLAY=\S+ npm run prove -- model --seed 1$/);
   });
 }

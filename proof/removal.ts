@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, get } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startProcess } from '../demo/started.ts';
@@ -143,7 +143,7 @@ async function startReceiver(context: Cleanup, chance: SeededChance) {
   const server = createServer(async (request, response) => {
     const at = connectedAt.get(request.socket) ?? performance.now();
     if (request.method === 'GET') {
-      response.end(String(at));
+      response.end();
       return;
     }
     const arrival = {
@@ -184,7 +184,9 @@ async function startReceiver(context: Cleanup, chance: SeededChance) {
     close,
     /** Resolves when whoever had connected by now is known of, with that moment: whom a kill since then cut off ends with it. */
     async caughtUp(killedAt: number) {
-      const at = Number(await (await fetch(url)).text());
+      // Connections are taken in the order in which they were made.
+      await new Promise((resolve, reject) => get(url, { agent: false }, resolve).on('error', reject));
+      const at = performance.now();
       for (const one of arrivals) {
         const isCut = one.answer === undefined && !one.isReset && (one.answeredAt ?? 0) >= killedAt;
         if (isCut && (one.answeredAt ?? 0) <= at) one.answeredAt = at + 1e-3;

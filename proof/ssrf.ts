@@ -17,7 +17,7 @@ export const ssrf: Proof = {
   id: 'R8',
   name: 'ssrf',
   title:
-    'targets that lead where they must not, in every spelling, by every name, and a second opinion on every address',
+    'C11 C17 targets that lead where they must not, in every spelling, by every name, and a second opinion on every address',
   promise:
     'no connection to a forbidden address, every public form delivered, and the guard agrees with the registries',
   unit: 'forbidden forms',

@@ -65,6 +65,8 @@ export function explain(error: unknown): string {
   if (error.code === 'sign_in_refused') return 'These do not belong together. Check the email and the passphrase.';
   if (error.code === 'too_many_tries')
     return `Too many wrong tries from here. Wait ${span(error.retryAfterS ?? 60)}, then try again.`;
+  if (error.code === 'rate_limited')
+    return `This account calls more often than its operator allows. Wait ${span(error.retryAfterS ?? 1)}, then try again.`;
   if (error.code === 'connection') return 'The service cannot be reached. Check that it runs, and try again.';
   if (error.code === 'timeout') return 'The service took too long. Try again; what was sent may have been done.';
   if (error.code === 'not_found') return 'There is nothing here: it was deleted, or it is not yours to see.';

@@ -5,6 +5,7 @@ import { startProcess } from '../../demo/started.ts';
 import { apiKey, Carillon } from '../../src/sdk/index.ts';
 import type { Store } from '../../src/store/store.ts';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
+import { carillon, carillonJson } from '../../test/harness/command.ts';
 import { converse, requestText } from '../../test/harness/conversation.ts';
 import { bytesOf, openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
@@ -39,11 +40,14 @@ export async function walk(store: TestStore, context: Cleanup): Promise<House> {
   };
   Object.assign(house.environment, environment);
   const service = await startProcess(environment);
-  const { baseUrl, domain = '', key = '', process: child } = service;
+  const { baseUrl, process: child } = service;
   atEnd(context, () => child.kill('SIGKILL'));
   child.stderr?.on('data', (text: string) => house.said('the log', text));
   child.stdout?.on('data', (text: string) => house.said('what the service says later', text));
-  house.keep('the first key', key);
+  house.keep('the key of the first start', service.key ?? '');
+  const account = ['accounts', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test'];
+  const { domain, key } = await carillonJson(account, { environment });
+  house.keep("an owner's first key", key);
 
   const ask = asking(house, baseUrl);
   const owner = { key, domain };
@@ -55,6 +59,7 @@ export async function walk(store: TestStore, context: Cleanup): Promise<House> {
   await sendNonsense(house, ask, owner, baseUrl, environment);
   house.said('the list of processes', readFileSync(`/proc/${child.pid}/cmdline`, 'latin1'));
   await useCommands(house, store, context, environment);
+  if (process.env.DBG) { for (const t of ['notices','mails']) console.log(t, (await sql.raw(`select * from ${t}`).execute(beside.read)).rows.map((r) => JSON.stringify(r)), Date.now()); console.log(house.places().find(({name}) => name === 'the log')?.bytes.toString().split('\n').filter((l) => /mail/.test(l)).slice(0, 5)); }
   await eventually(
     () => box.seen.filter(({ headers }) => /hook/i.test(headers.get('subject') ?? '')).length,
     (count) => count > 0,
@@ -107,9 +112,8 @@ async function useKeys(house: House, ask: Ask, owner: Caller, environment: Calle
   await ask({ ...owner, key: wrong }, 'GET', '/v2/user');
   await ask({ key: owner.key ?? '', domain: 'other.test' }, 'GET', '/v2/user');
   // What a command issues is printed this once, and to nobody else.
-  const { carillon } = await import('../../test/harness/command.ts');
   const printed = await carillon(
-    ['keys', 'create', '--domain', owner.domain ?? '', '--email', 'owner@carillon.localhost', '--json'],
+    ['keys', 'create', '--domain', owner.domain ?? '', '--email', 'owner@acme.test', '--json'],
     { environment },
   );
   const key = /carillon_[\w-]{43}/.exec(printed.stdout)?.[0];
@@ -124,7 +128,7 @@ async function useTargets(
   baseUrl: string,
   beside: Store,
 ): Promise<void> {
-  const carillon = new Carillon({
+  const own = new Carillon({
     baseUrl,
     auth: apiKey({ domain: owner.domain ?? '', key: owner.key ?? '' }),
     retries: 0,
@@ -142,15 +146,16 @@ async function useTargets(
     response.writeHead(well.endsWith(path) ? 200 : status, { 'x-echo': path }).end(path);
   });
   for (const url of [well, failing, refusing, nowhere])
-    await carillon.hooks.create({ target_url: url, event: 'new_client' });
-  const hooks = (await carillon.hooks.list()).data;
+    await own.hooks.create({ target_url: url, event: 'new_client' });
+  const hooks = (await own.hooks.list()).data;
   for (const { id } of hooks) {
-    house.keep('a signing secret', (await carillon.hooks.createSecret(id)).secret, KEPT);
-    house.keep('a signing secret after another', (await carillon.hooks.createSecret(id)).secret, KEPT);
+    house.keep('a signing secret', (await own.hooks.createSecret(id)).secret, KEPT);
+    house.keep('a signing secret after another', (await own.hooks.createSecret(id)).secret, KEPT);
   }
-  await carillon.clients.create({ client_name: 'Bells' });
+  await own.clients.create({ client_name: 'Bells' });
+  if (process.env.DBG) { for (const t of ['notices','mails']) console.log(t, (await sql.raw(`select * from ${t}`).execute(beside.read)).rows.map((r) => JSON.stringify(r)), Date.now()); console.log(house.places().find(({name}) => name === 'the log')?.bytes.toString().split('\n').filter((l) => /mail/.test(l)).slice(0, 5)); }
   await eventually(
-    () => carillon.hooks.list(),
+    () => own.hooks.list(),
     ({ data }) => data.filter(({ state }) => state === 'ended').length === 3,
     20_000,
   );
@@ -176,15 +181,14 @@ async function useTargets(
 
 async function signIn(house: House, ask: Ask, domain: string): Promise<void> {
   const home = { 'sec-fetch-site': 'same-origin' };
-  const { stdout } = await (await import('../../test/harness/command.ts')).carillon(
-    ['users', 'invite', '--domain', domain, '--email', 'owner@carillon.localhost'],
-    { environment: { ...house.environment, CARILLON_BASE_URL: 'http://127.0.0.1:8080' } },
-  );
+  const { stdout } = await carillon(['users', 'invite', '--domain', domain, '--email', 'owner@acme.test'], {
+    environment: { ...house.environment, CARILLON_BASE_URL: 'http://127.0.0.1:8080' },
+  });
   const token = /#\/welcome\/([\w-]+)/.exec(stdout)?.[1] ?? '';
   house.keep('the token of a link', token);
   const passphrase = house.secret('a passphrase');
   const wrong = house.secret('a wrong passphrase');
-  const email = 'owner@carillon.localhost';
+  const email = 'owner@acme.test';
   const welcomed = await ask(home, 'POST', '/console/welcome', { token, passphrase });
   const cookies = [welcomed];
   await ask(home, 'POST', '/console/welcome', { token, passphrase });
@@ -259,7 +263,7 @@ async function useCommands(house: House, store: TestStore, context: Cleanup, env
   await house.run(['import', '--from', file], { CARILLON_DATABASE: other });
   await house.run(['audit']);
   await house.run(['audit', '--json']);
-  await house.run(['keys', 'list', '--domain', 'carillon.localhost', '--json']);
+  await house.run(['keys', 'list', '--domain', 'acme.test', '--json']);
   await house.run(['doctor', '--offline'], { CARILLON_PORT: '0' });
   await house.run(['doctor', '--offline', '--json'], { CARILLON_PORT: '0' });
   const wrongLogin = environment.CARILLON_SMTP_URL?.replace('carillon:', 'nobody:') ?? '';

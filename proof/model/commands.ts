@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { fc } from '../../test/harness/fast-check.ts';
-import { type Entries, entriesOf, type Noun } from './fields.ts';
+import { type Entries, entriesOf, fields, type Noun } from './fields.ts';
 import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } from './hooks.ts';
 import { askedOf, contradictions, listed } from './lists.ts';
 import { type Real, type Refused, refusal } from './real.ts';
@@ -142,6 +142,8 @@ const completions: readonly Entries[] = [
   [['completed', { as: 'text', sent: false, shown: '0' }]],
   [['resume', { as: 'text', sent: '1', shown: '1' }]],
 ];
+
+const assignments = fields.task.users?.good.map((written): Entries => [['users', written]]) ?? fc.constant<Entries>([]);
 
 function change(noun: Noun, entries = entriesOf(noun, 'change')) {
   const args = { pick: picks, entries, condition: conditions };
@@ -312,5 +314,6 @@ export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, Real>>[] = [
   step('hooks', { pick: fc.nat(5) }, (world, real, { pick }, key) => listHooks(world, real, key, pick)),
   step('deliveries', {}, (world, real, _given, key) => listDeliveries(world, real, key)),
   ...twice(twice([...(['task', 'subtask'] as const)].map((noun) => change(noun, fc.constantFrom(...completions))))),
+  ...(['project', 'task', 'subtask', 'subtask'] as const).map((noun) => change(noun, assignments)),
   ...[again, again, wait, wait, behave, behave, feed],
 ];

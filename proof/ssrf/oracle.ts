@@ -90,9 +90,12 @@ export function reachable(address: Bits): boolean {
   return itself && carried.every((value) => registered({ family: 4, value }));
 }
 
+/** What this machine dials: of a mapped address, the IPv4 inside. */
+export const reached = ({ value }: Bits): bigint => (value >> 32n === 0xffffn ? value & 0xffffffffn : value);
+
 /** No connection can be made to it, whoever listens: multicast, and the broadcast to all. */
-export function isDeaf({ family, value }: Bits): boolean {
-  const ipv4 = family === 4 || value >> 32n === 0xffffn ? value & 0xffffffffn : undefined;
-  if (ipv4 === undefined) return value >> 120n === 0xffn;
-  return ipv4 >> 28n === 0xen || ipv4 === 0xffffffffn;
+export function isDeaf(address: Bits): boolean {
+  const value = reached(address);
+  if (value >> 32n !== 0n) return value >> 120n === 0xffn;
+  return value >> 28n === 0xen || value === 0xffffffffn;
 }

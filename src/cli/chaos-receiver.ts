@@ -72,6 +72,7 @@ async function receive(flags: Flags): Promise<void> {
     ? behaviours.map((one) => ({ one, script: { next: () => one } }))
     : [{ one: undefined, script: steps === undefined ? undefined : play(steps, chanceFrom(seed)) }];
   const receivers: Receiver[] = [];
+  stopOnSignals(receivers);
   for (const [index, { one, script }] of scripts.entries()) {
     const receiver = await startReceiver(setup, port === 0 ? 0 : port + index, script).catch((error: Error) => {
       throw new Refusal([`--port: ${error.message}`]);
@@ -80,7 +81,6 @@ async function receive(flags: Flags): Promise<void> {
     const url = `${one === undefined ? 'http' : schemeOf(one)}://${bracketed(flags.host)}:${receiver.port}/${one?.slug ?? ''}`;
     print(flags, { listening: url, behaviour: one?.slug ?? flags.script ?? null, seed });
   }
-  stopOnSignals(receivers);
 }
 
 function setupOf(flags: Flags, seed: number): Setup {

@@ -129,9 +129,12 @@ function explain(error: CarillonError, { service, domain, from }: Connection): s
     case 'invalid_input':
       return error.errors.map(({ field, message }) => `${flagOf(field)} ${message}.`);
     default:
-      return [`${error.message} (${error.status} ${error.code})`];
+      return [`${error.message} (${error.status} ${error.code}${again(error)})`];
   }
 }
+
+/** When the same may be tried again, where the service says so. */
+const again = ({ retryAfterS }: CarillonError) => (retryAfterS === undefined ? '' : `; again in ${retryAfterS} s`);
 
 /** What OpenSSL says ends its lines itself. */
 const inOneLine = (text: string) => text.trim().replace(/\s+/g, ' ');

@@ -58,12 +58,14 @@ export const partOf = (says: string, name: string): Filter<string> => ({
   where: (part) => sql<SqlBool>`instr(fold(${column(name)}), fold(${part})) > 0`,
 });
 
-/** Records of a noun that a user is assigned to. */
+/** Records of a noun that a user is assigned to; whoever was deleted is assigned to none, as they are shown. */
 export const assignedFilter = (says: string, noun: string, table: string, key: string): Filter<number> => ({
   ...idParameter(says),
   where: (userId) =>
-    sql<SqlBool>`exists (select 1 from assignments where assignments.account_id = ${column(`${table}.account_id`)}
-      and assignments.noun = ${noun} and assignments.record_id = ${column(`${table}.${key}`)} and assignments.user_id = ${userId})`,
+    sql<SqlBool>`exists (select 1 from assignments inner join users on users.user_id = assignments.user_id
+      where assignments.account_id = ${column(`${table}.account_id`)} and assignments.noun = ${noun}
+      and assignments.record_id = ${column(`${table}.${key}`)} and assignments.user_id = ${userId}
+      and users.date_deleted is null)`,
 });
 
 /** One of the tags of a comma list. */

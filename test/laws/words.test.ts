@@ -32,6 +32,7 @@ const TURN = 'a turn of the event loop, not a span of time: it gathers the write
 const TOGETHER = 'a turn of the event loop, not a span of time: it gathers the news of one moment';
 const MEASURED = 'what a commit took, for the metrics';
 const BETWEEN = 'a turn of the event loop, not a span of time: other calls are heard between two readers';
+const ACCEPTED = 'a turn of the event loop, not a span of time: one connection is accepted in each';
 const LOOKS = 'a turn of the event loop, not a span of time: other calls are heard between two looks';
 
 const TIME_AND_CHANCE: readonly Exception[] = [
@@ -49,6 +50,7 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/store/postgres-news.ts', word: 'setImmediate(', because: TOGETHER },
   { path: 'src/store/postgres-writes.ts', word: 'performance.now', because: MEASURED },
   { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
+  { path: 'src/http/admission.ts', word: 'setImmediate(', because: ACCEPTED },
   { path: 'src/resources/tally.ts', word: 'setImmediate(', because: LOOKS },
   { path: 'src/service.ts', word: 'setTimeout(', because: 'a stop has to end although a simulated clock stands still' },
   { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },

@@ -44,7 +44,8 @@ const bomb = (
   sees: 200,
   async act(visit) {
     visit.write(head('200 OK', `Content-Encoding: ${encoding}`));
-    await visit.pour(await content(), times);
+    const bytes = await Promise.race([content(), visit.left]);
+    if (bytes !== undefined) await visit.pour(bytes, times);
     visit.end();
   },
 });

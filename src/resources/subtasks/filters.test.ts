@@ -56,6 +56,20 @@ for (const { test, testService } of stores) {
     });
   }
 
+  test('C32 whoever was deleted is assigned to nothing: not as it is shown, and not as it is found', async () => {
+    const gone = await carillon.user(owner, 'member');
+    const assigned = { subtask_name: 'g', users: [gone.userId, owner.userId] };
+    const { subtask_id } = await owner.carillon.subtasks.create(hang.task_id, assigned);
+    assert.equal((await owner.carillon.subtasks.list({ user_id: gone.userId })).paging.total_records, 1);
+    await owner.carillon.users.delete(gone.userId);
+    const { users } = await owner.carillon.subtasks.get(subtask_id);
+    assert.deepEqual(
+      users.map(({ user_id }) => user_id),
+      [owner.userId],
+    );
+    assert.equal((await owner.carillon.subtasks.list({ user_id: gone.userId })).paging.total_records, 0);
+  });
+
   test('C32 a filter that is none is refused by name', async () => {
     for (const [name, value] of [
       ['task_id', ''],
