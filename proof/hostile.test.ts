@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { behaviourOf, behaviours } from '../src/cli/chaos/behaviours.ts';
-import { hostile, judge, judgeMemory, judgeVisit } from './hostile.ts';
+import { hostile, judge, judgeHealthy, judgeMemory, judgeVisit } from './hostile.ts';
 import { quick } from './quick.ts';
 
 quick(hostile);
@@ -11,8 +11,8 @@ const last = behaviourOf('401') ?? assert.fail();
 
 test('R9 notices an attempt that comes to something else, or too late', () => {
   assert.ok(behaviours.length >= 60);
-  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 3_010 }), []);
-  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 4_001 }), ['hang: ended after 4001 ms']);
+  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 4_010 }), []);
+  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 5_001 }), ['hang: ended after 5001 ms']);
   assert.deepEqual(judge(hang, { outcome: '200', verdict: 'delivered', ms: 10 }), [
     'hang: seen as 200, not timeout',
     'hang: delivered, not wait',
@@ -20,12 +20,21 @@ test('R9 notices an attempt that comes to something else, or too late', () => {
   assert.deepEqual(judge(last, { outcome: '401', verdict: 'wait', ms: 10 }), ['401: wait, not ended']);
 });
 
+test('R9 notices a healthy target that waits', () => {
+  assert.deepEqual(judgeHealthy([3, 3, 4], [3, 4, 900]), []);
+  assert.deepEqual(judgeHealthy([3, 3, 4], [3, 251, 900]), [
+    'the healthy target was told after 251 ms at the median, not 250',
+  ]);
+  assert.deepEqual(judgeHealthy([40, 50, 60], [3, 300, 900]), []);
+  assert.deepEqual(judgeHealthy([3], [3, Number.POSITIVE_INFINITY]), ['the healthy target was not told']);
+});
+
 test('R9 notices a redirect that is followed, a connection that stays open, and memory that grows', () => {
-  const visit = { behaviour: 'hang', asked: { method: 'POST', path: '/hang?round=0' }, ms: 3_010, bytesWritten: 0 };
+  const visit = { behaviour: 'hang', asked: { method: 'POST', path: '/hang?round=0' }, ms: 4_010, bytesWritten: 0 };
   const followed = { method: 'GET', path: '/200?followed' };
   assert.deepEqual(judgeVisit(hang, visit), []);
   assert.deepEqual(judgeVisit(hang, { ...visit, asked: followed }), ['hang: asked for GET /200?followed']);
-  assert.deepEqual(judgeVisit(hang, { ...visit, ms: 5_100 }), ['hang: the connection was open for 5100 ms']);
+  assert.deepEqual(judgeVisit(hang, { ...visit, ms: 6_100 }), ['hang: the connection was open for 6100 ms']);
   assert.deepEqual(judgeVisit(hang, { ...visit, bytesWritten: 2 ** 30 }), ['hang: 1073741824 bytes were taken']);
   const flat = Array.from({ length: 9 }, () => ({ liveMiB: 60, residentMiB: 200 }));
   assert.deepEqual(judgeMemory(flat, 210), []);

@@ -11,14 +11,18 @@ import { type Hostile, startHostile, type Visit } from './hostile/receivers.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 
 /** Long enough for a busy machine to begin all of them in time, which come at once. */
-const DEADLINE_MS = 3_000;
+const DEADLINE_MS = 4_000;
 const GRACE_MS = 1_000;
-/** For the healthy target at the median, on a machine that begins hundreds of attempts beside it. */
+/** For the healthy target at the median, or so many times what it took before, where the machine is busy anyway. */
 const AT_ONCE_MS = 250;
+const TIMES_SLOWER = 10;
+/** Told to the healthy target before: what has never told anybody anything compiles first. */
+const CALM = 30;
 /** Noise of one process: what is compiled, pooled and cached. */
 const NOISE_MIB = 16;
 const NOISE_RESIDENT_MIB = 64;
-const NOISE_TIMERS = 10;
+/** One left by every attempt would be hundreds a round; pools have some of their own. */
+const NOISE_TIMERS = 64;
 /** What the buffers of two systems hold, and a sender that stops reading leaves in them. */
 const MOST_WRITTEN_BYTES = 16 * 2 ** 20;
 /** While it goes on, beyond what is held before. */
@@ -92,6 +96,8 @@ type Scene = {
   readonly owner: Person;
   readonly attempts: Map<string, Attempted>;
   readonly healthy: Healthy;
+  /** From the request to the arrival at the healthy target, before and meanwhile. */
+  readonly calmMs: readonly number[];
   readonly lateMs: number[];
 };
 
@@ -129,11 +135,19 @@ async function prove(run: Run): Promise<Figure> {
   if (timers() > timersBefore + NOISE_TIMERS) broken.push(`${timers() - timersBefore} timers stay behind`);
   if (visits > count * all.length) broken.push(`${visits} connections for ${count * all.length} attempts`);
   broken.push(...judgeMemory(memory, peak()));
-  const lateMs = scenes.flatMap((scene) => scene.lateMs).sort((a, b) => a - b);
-  if (lateMs.at(-1) === Number.POSITIVE_INFINITY) broken.push('the healthy target was not told');
-  if (at(lateMs, 0.5) > AT_ONCE_MS)
-    broken.push(`the healthy target was told after ${at(lateMs, 0.5)} ms at the median`);
-  return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), lateMs) }, broken };
+  const sorted = (all: readonly number[]) => [...all].sort((a, b) => a - b);
+  const lateMs = sorted(scenes.flatMap((scene) => scene.lateMs));
+  const calmMs = sorted(scenes.flatMap((scene) => scene.calmMs));
+  broken.push(...judgeHealthy(calmMs, lateMs));
+  return { counts: { ...countsOf(all, count, visits), ...figures(memory, peak(), calmMs, lateMs) }, broken };
+}
+
+/** What is wrong with what the healthy target was told; both sorted. */
+export function judgeHealthy(calmMs: readonly number[], lateMs: readonly number[]): readonly string[] {
+  if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target was not told'];
+  const most = Math.max(AT_ONCE_MS, TIMES_SLOWER * at(calmMs, 0.5));
+  const median = at(lateMs, 0.5);
+  return median <= most ? [] : [`the healthy target was told after ${median} ms at the median, not ${most}`];
 }
 
 /** In whole milliseconds; of sorted ones. */
@@ -144,13 +158,16 @@ function countsOf(all: readonly Hostile[], rounds: number, visits: number) {
   return { behaviours: all.length, attempts: rounds * all.length, 'connections that receivers saw': visits };
 }
 
-function figures(memory: readonly Held[], peakMiB: number, lateMs: readonly number[]) {
+function figures(memory: readonly Held[], peakMiB: number, calmMs: readonly number[], lateMs: readonly number[]) {
   const warm = memory[Math.min(WARM_UP, memory.length - 1)];
   const last = memory.at(-1);
   return {
     'memory in use, first and last (MiB)': `${warm?.liveMiB.toFixed(1)} → ${last?.liveMiB.toFixed(1)}`,
     'resident, first, last and at most (MiB)': `${warm?.residentMiB.toFixed(0)} → ${last?.residentMiB.toFixed(0)}, ${peakMiB.toFixed(0)}`,
-    'told to the healthy target meanwhile': lateMs.length,
+    'told to the healthy target before, request to arrival, median and p95 (ms)': [0.5, 0.95]
+      .map((share) => at(calmMs, share))
+      .join(', '),
+    'told to it meanwhile': lateMs.length,
     'of these, request to arrival, median, p95 and longest (ms)': [0.5, 0.95, 1]
       .map((share) => at(lateMs, share))
       .join(', '),
@@ -176,12 +193,23 @@ async function sceneOn({ context }: Run, store: Run['stores'][number], all: read
   const owner = await service.account('acme.test');
   const healthy = await startHealthy(context);
   await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_client' });
-  return { all, owner, attempts, healthy, lateMs: [] };
+  const calmMs: number[] = [];
+  for (let told = 0; told < CALM; told += 1) calmMs.push(await tellHealthy(owner, healthy));
+  return { all, owner, attempts, healthy, calmMs, lateMs: [] };
+}
+
+/** Milliseconds from the request to the arrival of what it is told; infinite when that does not come. */
+async function tellHealthy({ carillon }: Person, healthy: Healthy): Promise<number> {
+  const arriving = healthy.next();
+  const askedAt = performance.now();
+  await carillon.clients.create({ client_name: 'Bell' });
+  const arrivedAt = await Promise.race([arriving, wait(DEADLINE_MS + GRACE_MS, undefined, { ref: false })]);
+  return (arrivedAt ?? Number.POSITIVE_INFINITY) - askedAt;
 }
 
 /** Each of them is told of one event, once; meanwhile the healthy one is told of clients, one after the other. */
 async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round: number): Promise<readonly string[]> {
-  const { hooks, events, clients } = owner.carillon;
+  const { hooks, events } = owner.carillon;
   const subscribed = await Promise.all(
     all.map(async (behaviour) => {
       const { id } = await hooks.create({ target_url: `${behaviour.url}?round=${round}`, event: 'new_event' });
@@ -193,13 +221,10 @@ async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round
   const giveUpAt = performance.now() + DEADLINE_MS + 4 * GRACE_MS;
   const isOver = () => attempts.size >= all.length || performance.now() > giveUpAt;
   while (!isOver()) {
-    const arriving = healthy.next();
-    const askedAt = performance.now();
-    await clients.create({ client_name: 'Bell' });
-    const arrivedAt = await Promise.race([arriving, wait(DEADLINE_MS + GRACE_MS, undefined, { ref: false })]);
-    lateMs.push((arrivedAt ?? Number.POSITIVE_INFINITY) - askedAt);
+    const tookMs = await tellHealthy(owner, healthy);
+    lateMs.push(tookMs);
     // One that has failed is not told again as soon as this.
-    if (arrivedAt === undefined) break;
+    if (tookMs === Number.POSITIVE_INFINITY) break;
   }
   while (!isOver()) await wait(20);
   const broken = subscribed.flatMap(({ behaviour, id }) => {

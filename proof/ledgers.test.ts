@@ -164,3 +164,60 @@ test('a failure that went down with a crash counts when it comes again, however 
   assert.deepEqual(found({ ...change, ...over(2) }), []);
   assert.deepEqual(found({ ...change, ...over(1) }), ['removed, or not, against the count']);
 });
+
+test('a hook is told alone while it fails, to eight at once while it does not, and not later than its wait can be', () => {
+  const wrong = 'removed, or not, against the count';
+  const retried = failing(1, 12);
+  const beside = [retried, told(1, 100, { answeredAt: 130 }), told(2, 110, { answeredAt: 131 })];
+  assert.deepEqual(found({ arrivals: beside }), [wrong], 'two while it fails');
+  const many = (count: number) => ({
+    calls: [subscribed, ...Array.from({ length: count }, (_, id) => made(id, 10))],
+    arrivals: Array.from({ length: count }, (_, id) => told(id, 20 + id / 100, { answeredAt: 30 })),
+    database: {
+      ...agreed.database,
+      records: new Map(Array.from({ length: count }, (_, id) => [at(id), `w${id}`])),
+      occurrences: Array.from({ length: count }, (_, id) => fact(id)),
+    },
+  });
+  assert.deepEqual(found(many(8)), []);
+  assert.deepEqual(found(many(9)), [wrong]);
+  const late = [retried, told(1, 90), told(2, 92)];
+  assert.deepEqual(found({ arrivals: late, calmFrom: 0 }), [wrong], 'more than a tenth later');
+  assert.deepEqual(found({ arrivals: late, calmFrom: 50 }), [], 'while something could keep it');
+  const patient = [failing(1, 12, 429), told(1, 88.5), told(2, 92)].map((one) => ({ ...one, retryAfterMs: 75 }));
+  assert.deepEqual(found({ arrivals: patient, calmFrom: 0 }), []);
+  const hurried = [{ ...failing(1, 12, 429), retryAfterMs: 100 }, told(1, 90), told(2, 92)];
+  assert.deepEqual(found({ arrivals: hurried }), [wrong], 'before the target asked for it');
+  const wallOf = (moment: number) => (moment > 50 ? moment - 3_600 : moment);
+  assert.deepEqual(found({ arrivals: [retried, told(1, 3_700), told(2, 3_702)], wallOf }), []);
+  assert.deepEqual(found({ arrivals: late, wallOf }), [wrong], 'the clock was set back, and the wait is by the clock');
+});
+
+test('a restored hook begins anew, and what comes late from before changes nothing', () => {
+  const wrong = 'removed, or not, against the count';
+  const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
+  const again: Call = { did: 'restore', path: '/a', askedAt: 25, answeredAt: 26 };
+  const calls = [...agreed.calls, ended, again];
+  const late = told(2, 15, { answer: 401, answeredAt: 30 });
+  const arrivals = [told(1, 12), late, told(2, 40)];
+  assert.deepEqual(found({ calls, arrivals }), []);
+  const fenced = { calls, arrivals, database: withHook({ endedReason: 'answered_401' }) };
+  assert.deepEqual(found(fenced), [wrong], 'the late answer ended it');
+  const three = [failing(2, 40), failing(2, 200), failing(2, 8_000)];
+  const removed = { calls, arrivals: [told(1, 12), ...three], database: withHook({ endedReason: 'three_failures' }) };
+  assert.deepEqual(found(removed), []);
+  assert.deepEqual(found({ ...removed, arrivals: [told(1, 12), ...three.slice(1)] }), [wrong], 'at two');
+});
+
+test('what somebody asked for counts no failure and waits for none, and nobody is told of a test unasked', () => {
+  const own = 'http://127.0.0.1/v2/hooks/1';
+  const database = withHook({ address: own } as Partial<typeof hook>);
+  const asked: Call = { did: 'test', path: '/a', askedAt: 30, answeredAt: 31 };
+  const test = told(9, 32, { answer: 500, body: JSON.stringify({ resource_url: own }) });
+  const arrivals = [failing(1, 12), test, told(1, 100), told(2, 102)];
+  assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals }), []);
+  assert.ok(found({ database, arrivals }).includes('told to somebody else'));
+  const once: Call = { did: 'redeliver', deliveryId: '1', askedAt: 30, answeredAt: 31 };
+  const more = [...agreed.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
+  assert.deepEqual(found({ calls: [...agreed.calls, once], arrivals: more }), []);
+});

@@ -8,9 +8,10 @@ if (shared.length > 0) quick(nodes);
 
 test('nodes are lost in every way, and lanes that wait for too long are named', () => {
   assert.deepEqual(lossesOf(5).toSorted(), ['cut off', 'killed', 'killed', 'killed', 'stands still']);
-  const waited = (killed: number, still: number) =>
-    tooSlow(new Map([['killed', [1_200, killed]] as const, ['stands still', [still]] as const]));
+  const waited = (killed: number, still: number, isAlone = true) =>
+    tooSlow(new Map([['killed', [1_200, killed]] as const, ['stands still', [still]] as const]), isAlone);
   assert.deepEqual(waited(2_000, 15_000), []);
   assert.equal(waited(2_001, 15_000).length, 1);
   assert.equal(waited(1_300, 15_001).length, 1);
+  assert.deepEqual([waited(4_000, 1, false).length, waited(4_001, 1, false).length], [0, 1]);
 });

@@ -27,7 +27,7 @@ const PEAK_CONNECTIONS = 64;
 const CONNECTIONS = 2_000;
 
 /** What a list answers: a month of a busy account. */
-const EVENTS_OF_A_MONTH = 250;
+const EVENTS_OF_A_MONTH = 400;
 
 export const overload: Proof = {
   id: 'R12',

@@ -1,4 +1,5 @@
 import { backups } from './backups.ts';
+import { deletion } from './deletion.ts';
 import { fuzz } from './fuzz.ts';
 import { hostile } from './hostile.ts';
 import { injection } from './injection.ts';
@@ -9,6 +10,7 @@ import { nodes } from './nodes.ts';
 import { overload } from './overload.ts';
 import { power } from './power.ts';
 import type { Proof } from './proof.ts';
+import { removal } from './removal.ts';
 import { simulation } from './simulation.ts';
 import { ssrf } from './ssrf.ts';
 import { stops } from './stops.ts';
@@ -20,6 +22,8 @@ export const proofs: readonly Proof[] = [
   power,
   injection,
   simulation,
+  removal,
+  deletion,
   nodes,
   ssrf,
   hostile,

@@ -2,10 +2,19 @@ import { type Logger, pino } from 'pino';
 
 export type Log = Logger;
 
+/** What a database tells of an error beside its message: the row that it refused, and what was asked for. */
+const ROWS = ['detail', 'where', 'hint', 'internalQuery', 'query', 'parameters'];
+
+/** An error as it may stand in a log: without what the rows hold. */
+export function withoutRows(error: Error): Record<string, unknown> {
+  const told = Object.entries(pino.stdSerializers.err(error));
+  return Object.fromEntries(told.filter(([name]) => !ROWS.includes(name)));
+}
+
 /** Where log lines go: one JSON object a line on standard error, so that standard output is for people and programs. */
 export function createLog(level: string): Log {
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: withoutRows } },
     pino.destination({ dest: 2, sync: true }),
   );
 }

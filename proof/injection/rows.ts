@@ -119,7 +119,11 @@ async function starting(stage: Stage, k: number): Promise<boolean> {
   const { lives, row } = stage;
   if (stage.service !== undefined) await ended(stage, 'killed to start anew');
   const injection = injectionAt(stage, k);
-  const service = await lives.begin({ runBy: injectingFromTheStart(injection) }).catch(() => undefined);
+  const runBy = injectingFromTheStart(injection);
+  const service = await lives.begin({ runBy }).catch((error: Error) => {
+    mustBeAnEnd(stage, injection, error.message);
+    return undefined;
+  });
   stage.service = service;
   const happened = service === undefined || timesHappened(injection) > 0;
   if (happened) stage.struck += 1;
@@ -128,6 +132,13 @@ async function starting(stage: Stage, k: number): Promise<boolean> {
   await alive(stage);
   await lives.witnesses.untilAcknowledged(1);
   return happened;
+}
+
+/** It did not come up: since its call failed, and it said so in a line, or since it was killed, and said nothing. */
+function mustBeAnEnd({ row }: Stage, injection: Injection, said: string): void {
+  const isError = row.how.effect !== 'signal=SIGKILL';
+  const isMeant = isError ? timesHappened(injection) > 0 : said === 'The service did not start. ';
+  if (!isMeant || said.includes('\n')) throw new Error(`it ended otherwise than it was made to: ${said}`);
 }
 
 async function working(stage: Stage, k: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { fc } from '../../test/harness/fast-check.ts';
-import { type Entries, entriesOf, fields, type Noun } from './fields.ts';
+import { dayOf, type Entries, entriesOf, fields, type Noun } from './fields.ts';
 import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } from './hooks.ts';
 import { askedOf, contradictions, listed } from './lists.ts';
 import { type Real, type Refused, refusal } from './real.ts';
@@ -229,7 +229,11 @@ function whoseHookEnded(world: World, key: Key): Key {
   return world.keys.find(hasOne) ?? key;
 }
 
-const targetPicks = fc.nat(9);
+const restoring = step('restore', { pick: picks }, (world, real, { pick }, key) =>
+  restore(world, real, pick % 4 === 0 ? key : whoseHookEnded(world, key), pick),
+);
+
+const targetPicks = fc.nat(7);
 /** Time passes; it stops at whatever falls due on the way. */
 const wait = step(
   'wait',
@@ -246,7 +250,7 @@ const wait = step(
 
 const behave = step(
   'behave',
-  { target: targetPicks, manner: fc.constantFrom<Manner>(200, 200, 500, 500, 401) },
+  { target: targetPicks, manner: fc.constantFrom<Manner>(200, 200, 200, 500, 500, 401, 401) },
   async (world, _real, { target, manner }) => world.behave(`http://127.0.0.1:9/${world.mark}/${target}`, manner),
 );
 
@@ -271,21 +275,18 @@ async function readFeed_(
 const records: readonly Noun[] = ['client', 'project', 'task', 'subtask', 'event'];
 const twice = <T>(all: readonly T[]) => [...all, ...all];
 
-/** What every world begins with: one record of each noun in its first account, and hooks of its owner. */
+/** What every world begins with: records of each noun in its first account, at several times, and hooks of its owner. */
 export async function begin(world: World, real: Real): Promise<void> {
   const key = keyOf(world, 0);
-  for (const noun of [...records, 'subtask'] as const) {
-    const named = [`${noun}_name`, { as: 'text', sent: 'First', shown: 'First' }] as const;
-    const dates = ['start_date', 'due_date'].map(
-      (field) => [field, { as: 'text', sent: '20270301', shown: '2027-03-01 00:00:00' }] as const,
-    );
-    await createOne(
-      world,
-      real,
-      noun,
-      { pick: 0, entries: noun === 'event' ? [named, ...dates] : [named], word: 0 },
-      key,
-    );
+  for (const [index, noun] of (
+    ['client', 'project', 'task', 'task', 'subtask', 'subtask', 'event', 'event', 'event'] as const
+  ).entries()) {
+    const named: Entries = [[`${noun}_name`, { as: 'text', sent: 'First', shown: 'First' }]];
+    const time = `${dayOf(1 + (index % 4))} ${index % 2 === 0 ? '10:30:00' : '00:00:00'}`;
+    const dated: Entries = ['start_date', 'due_date'].map((field) => [field, { as: 'text', sent: time, shown: time }]);
+    const assigned: Entries = noun === 'event' ? [] : [['users', { as: 'users', picks: [index % 3] }]];
+    const entries = noun === 'client' ? named : [...named, ...dated, ...assigned];
+    await createOne(world, real, noun, { pick: index, entries, word: 0 }, key);
   }
   for (const kind of kinds.keys()) await subscribe(world, real, key, kind, kind);
 }
@@ -297,7 +298,7 @@ export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, Real>>[] = [
   ...records.map(remove),
   ...records.map(read),
   ...twice(records).map(list),
-  ...[create('user'), change('user'), remove('user'), read('user'), list('user')],
+  ...[create('user'), change('user'), remove('user'), remove('user'), read('user'), list('user')],
   ...twice(
     twice([
       step('subscribe', { kind: fc.nat(6), target: targetPicks }, (world, real, { kind, target }, key) =>
@@ -305,11 +306,9 @@ export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, Real>>[] = [
       ),
     ]),
   ),
-  step('unsubscribe', { pick: picks }, (world, real, { pick }, key) => unsubscribe(world, real, key, pick)),
   ...twice([
-    step('restore', { pick: picks }, (world, real, { pick }, key) =>
-      restore(world, real, pick % 4 === 0 ? key : whoseHookEnded(world, key), pick),
-    ),
+    step('unsubscribe', { pick: picks }, (world, real, { pick }, key) => unsubscribe(world, real, key, pick)),
+    ...twice([restoring]),
   ]),
   step('hooks', { pick: fc.nat(5) }, (world, real, { pick }, key) => listHooks(world, real, key, pick)),
   step('deliveries', {}, (world, real, _given, key) => listDeliveries(world, real, key)),

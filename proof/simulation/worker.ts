@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { parentPort, workerData } from 'node:worker_threads';
+import { Ended } from './disk.ts';
 import { makeTemplate } from './template.ts';
 import { live } from './world.ts';
 
@@ -24,16 +25,24 @@ export type Report = {
 
 const { seeds, twiceEvery, folder }: Task = workerData;
 const template = await makeTemplate();
+/** What nobody caught would have been the end of the process. */
+let uncaught: string[] = [];
+for (const way of ['uncaughtException', 'unhandledRejection'] as const) {
+  process.on(way, (error: unknown) => {
+    if (!(error instanceof Ended)) uncaught.push(`${way}: ${error instanceof Error ? error.stack : error}`);
+  });
+}
 for (const seed of seeds) parentPort?.postMessage(await reportOf(seed));
 
 async function reportOf(seed: number): Promise<Report> {
   const twice = seed % twiceEvery === 0;
+  uncaught = [];
   try {
     const { broken, hits, counts, trace } = await live(seed, template, folder);
     const again = twice ? (await live(seed, template, folder)).trace : trace;
     const differs = trace.findIndex((line, index) => line !== again[index]);
     const other = `another trace the second time, from line ${differs + 1} on: ${trace[differs]} | ${again[differs]}`;
-    const all = digest(trace) === digest(again) ? broken : [...broken, other];
+    const all = [...broken, ...uncaught, ...(digest(trace) === digest(again) ? [] : [other])];
     return { seed, broken: all, hits: [...hits], counts, twice, trace: all.length > 0 ? trace : [] };
   } catch (error) {
     const broken = [`broke off: ${error instanceof Error ? error.stack : error}`];

@@ -233,7 +233,7 @@ class World {
         this.#faults.arm(point);
         return;
       case 'crash during a start':
-        this.#dieOf(point);
+        this.#die('to be started again');
         this.#faults.arm(point);
         return;
       case 'process stands still':

@@ -66,6 +66,8 @@ export type Clients = {
   untilAcknowledged(more: number, withinMs?: number): Promise<void>;
   /** Lets what is under way have its answer, and begins nothing more. */
   stop(): Promise<void>;
+  /** So many events at once, beside all that. */
+  burst(door: Door, count: number): Promise<void>;
   /** Writes down what somebody else asked for. */
   note(call: Call): void;
 };
@@ -151,7 +153,7 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
       if (isKnown && isEvent) events.push(path);
       return { ...times, did: 'occur', kind, userId, record: isKnown ? at(path) : undefined, word };
     };
-    const body = isEvent ? { event_name: word, start_date: '20270101', due_date: '20270102' } : { client_name: word };
+    const body = isEvent ? eventNamed(word) : { client_name: word };
     return { how: ['POST', isEvent ? '/v2/events' : '/v2/clients'], body, entry };
   }
 
@@ -177,10 +179,23 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
         if (performance.now() > giveUpAt) throw new Error(`not ${more} more acknowledged within ${withinMs} ms`);
       }
     },
+    async burst(door, count) {
+      const one = async (number: number) => {
+        const word = `${words}burst.${number}`;
+        const call = { did: 'occur', kind: 'new_event', userId, word, askedAt: performance.now() } as const;
+        const reply = await ask(door, ['POST', '/v2/events'], eventNamed(word));
+        if (reply === 'not taken') return;
+        const record = typeof reply === 'string' ? undefined : at(`/v2/events/${reply.data.event_id}`);
+        calls.push({ ...call, record, answeredAt: record === undefined ? undefined : performance.now() });
+      };
+      await Promise.all(Array.from({ length: count }, (_, number) => one(number)));
+    },
     stop,
     note: (call) => void calls.push(call),
   };
 }
+
+const eventNamed = (word: string) => ({ event_name: word, start_date: '20270101', due_date: '20270102' });
 
 /** What one client has of its own. */
 type Own = {

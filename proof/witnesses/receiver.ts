@@ -30,7 +30,9 @@ export type Receiver = {
   whenBusy(): Promise<void>;
   /** What a crash has left of its failures: from these on it counts again how many more it may answer. */
   survived(at: number, fates: ReadonlyMap<string, Fate>): void;
-  /** From now on nothing fails. */
+  /** Whatever it has not answered yet fails. */
+  failAll(): void;
+  /** From now on nothing fails by chance. */
   recover(): void;
 };
 
@@ -53,13 +55,15 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   const failing = new Map<string, { count: number; at: number }>();
   let crashedAt = Number.NEGATIVE_INFINITY;
   let recovered = false;
-  let answering = 0;
+  /** What it has not answered yet. */
+  const answering = new Set<{ mustFail: boolean }>();
   const busy: (() => void)[] = [];
 
-  function decide(path: string, at: number): 200 | (typeof failures)[number] {
+  function decide(path: string, at: number, mustFail: boolean): 200 | (typeof failures)[number] {
     const before = failing.get(path) ?? { count: 0, at: Number.NEGATIVE_INFINITY };
     const oneIn = before.count > 0 ? FAILS_AGAIN_ONE_IN : FAILS_ONE_IN;
-    if (!recovered && before.count < MOST_FAILURES && chance.below(oneIn) === 0) {
+    const fails = mustFail || (!recovered && chance.below(oneIn) === 0);
+    if (fails && before.count < MOST_FAILURES) {
       failing.set(path, { count: before.count + 1, at: performance.now() });
       return chance.one(failures);
     }
@@ -77,17 +81,18 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     const resourceUrl = String(JSON.parse(body).resource_url);
     const deliveryId = String(request.headers['webhook-id']);
     const arrival = { path: request.url ?? '', deliveryId, at, body, from: new URL(resourceUrl).origin };
-    answering += 1;
+    const one = { mustFail: false };
+    answering.add(one);
     for (const resolve of busy.splice(0)) resolve();
     try {
       const [least, most] = answersAfterMs;
       await wait(least + chance.below(most - least + 1));
       const fetched = chance.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
-      const answer = await give(response, decide(arrival.path, at));
+      const answer = await give(response, decide(arrival.path, at, one.mustFail));
       const answered = { answeredAt: performance.now(), answer };
       heard.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
     } finally {
-      answering -= 1;
+      answering.delete(one);
     }
   }
 
@@ -107,13 +112,16 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     at: (path) => url + path,
     // Connections are taken in the order in which they were made.
     caughtUp: () => connectionTaken(url),
-    whenBusy: () => (answering > 0 ? Promise.resolve() : new Promise<void>((resolve) => busy.push(resolve))),
+    whenBusy: () => (answering.size > 0 ? Promise.resolve() : new Promise<void>((resolve) => busy.push(resolve))),
     survived(at, fates) {
       crashedAt = at;
       for (const [path, fate] of fates) {
         if (fate === 0) failing.delete(path);
         else if (typeof fate === 'number') failing.set(path, { count: fate, at: Number.NEGATIVE_INFINITY });
       }
+    },
+    failAll() {
+      for (const one of answering) one.mustFail = true;
     },
     recover() {
       recovered = true;

@@ -80,6 +80,8 @@ export async function startPostgres(
       // It may have ended by itself.
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
+      // Nothing else may be under way, and this is waited for.
+      child.ref();
       child.kill(signal);
       await exited;
     },
