@@ -96,11 +96,12 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
   witnesses.through(service);
   await witnesses.untilAcknowledged(RECORDS_BEFORE);
   const made: Backup[] = [];
+  const failed: string[] = [];
   for (let number = 0; number < times; number += 1) {
     await wait(chance.below(200));
     const beganAt = performance.now();
-    const backup = await place.make(number);
-    made.push({ backup, beganAt, endedAt: performance.now() });
+    const backup = await place.make(number).catch((error: unknown) => void failed.push(`C20 no backup: ${error}`));
+    if (backup !== undefined) made.push({ backup, beganAt, endedAt: performance.now() });
   }
   witnesses.recover();
   await witnesses.stop();
@@ -109,6 +110,7 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
   const faults = check(witnesses.ledgers(await readDatabase(place.address, BASE)));
   const { tally, calls } = witnesses;
   const broken = [
+    ...failed,
     ...faults.map(sayFault),
     ...tally.others.map((one) => `C20 a client was answered ${one}`),
     ...(code === 0 && tally.unanswered + tally.refused === 0
@@ -153,7 +155,10 @@ type Coming = {
 /** Restores one, looks at it, starts a service on it, and waits for all that it owes; then makes something new. */
 async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
   const { place, one, number, witnesses } = coming;
-  const address = await place.restore(context, one.backup, number);
+  const failed = (error: unknown) => ({ broken: [`C20 no restore: ${error}`] });
+  const restored = await place.restore(context, one.backup, number).catch(failed);
+  if (typeof restored !== 'string') return { counts: {}, ...restored };
+  const address = restored;
   const database = await readDatabase(address, BASE);
   const broken = await whatIsMissing(address, database, witnesses, one);
   const owed = await owedIn(address);

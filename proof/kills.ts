@@ -14,6 +14,7 @@ import {
   type Heard,
   readCrash,
   readDatabase,
+  SETTLES_WITHIN_MS,
   startWitnesses,
   untilQuiet,
   untilTold,
@@ -41,9 +42,6 @@ const LIVES_MS = { SQLite: [40, 300], PostgreSQL: [1_200, 1_800] } as const;
 
 /** Records that clients are answered 201 for before a service is killed. */
 const LEAST_OF_A_LIFE = 5;
-
-/** What was answered so long before a kill has long been written down. */
-const LONGEST_SETTLING_MS = 5_000;
 
 const hooks = [
   ['/events', 'new_event'],
@@ -208,7 +206,7 @@ export function toldAgain(heard: readonly Heard[], crashes: readonly Crash[]) {
       inFlight += 1;
       if (all.some(({ at }) => at > crash.at)) again += 1;
       const isOld = ({ answer, answeredAt = crash.at }: (typeof told)[number]) =>
-        answer === 200 && answeredAt < crash.at - LONGEST_SETTLING_MS;
+        answer === 200 && answeredAt < crash.at - SETTLES_WITHIN_MS;
       if (told.some(isOld)) forgotten.push(`${deliveryId}`);
     }
   }

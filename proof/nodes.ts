@@ -20,7 +20,6 @@ import {
   untilQuiet,
   untilTold,
   WATCHED,
-  type Witnesses,
 } from './witnesses.ts';
 
 export const nodes: Proof = {
@@ -163,18 +162,26 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   await witnesses.whenBusy();
 
   const doomed = [...lanes].slice(1).slice(0, DELETED);
+  const lost = Promise.withResolvers<void>();
   const ending = doomed.map(async (path, index) => {
-    // One of them a little before the loss or after it, the other right after it.
-    if (index > 0) await wait(dice.below(40));
+    // One of them a little before the loss, the other right after it.
+    if (index > 0) await lost.promise;
     return witnesses.unsubscribe(other.service, path, hooks.get(path) ?? '');
   });
-  const lostAt = await strike(loss, victim, witnesses, other);
+  await wait(dice.below(20));
+  const lostAt = await strike(loss, victim, () => {
+    lost.resolve();
+    witnesses.through(other.service);
+    // These failures nobody hears of, or somebody whose lanes they are no more. The deleted ones have more to be told.
+    witnesses.failAll((path) => !doomed.includes(path));
+  });
   const isLost = (path: string) => lanes.has(path);
-  await witnesses.crashed(async () => {
+  const { fates } = await witnesses.crashed(async () => {
     await untilQuiet(pair.address, victim.name);
     return readCrash(pair.address, isLost);
   });
-  const kept = [...lanes].filter((path) => !doomed.includes(path));
+  // Those that wait after a failure go on when that is over.
+  const kept = [...lanes].filter((path) => !doomed.includes(path) && fates.get(path) === 0);
   const firstBy = (path: string) => firstAttempt(witnesses.heard, { path, from: other.service.baseUrl, since: lostAt });
   const taken = () => kept.map(firstBy).filter((at) => at !== undefined);
   await eventually(taken, (all) => all.length === kept.length, LONGEST_TAKING_UP_MS).catch(() => undefined);
@@ -227,21 +234,18 @@ async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<string, s
 }
 
 /** Does it; answers since when the node is lost. */
-async function strike(loss: Loss, { service, proxy }: Way, witnesses: Witnesses, other: Way): Promise<number> {
+async function strike(loss: Loss, { service, proxy }: Way, onLost: () => void): Promise<number> {
   if (loss === 'cut off') {
     // In the midst of a transaction, whose locks the database would keep for as long as the node is silent.
     await proxy.silenceAfter('for no key update');
     const at = performance.now();
-    witnesses.failAll();
-    witnesses.through(other.service);
+    onLost();
     await wait(FRESH_MS + 100);
     return at;
   }
   service.process.kill(loss === 'killed' ? 'SIGKILL' : 'SIGSTOP');
   const at = performance.now();
-  // These failures nobody hears of, or somebody whose lanes they are no more.
-  witnesses.failAll();
-  witnesses.through(other.service);
+  onLost();
   return at;
 }
 

@@ -1,4 +1,5 @@
 import { backups } from './backups.ts';
+import { canary } from './canary.ts';
 import { deletion } from './deletion.ts';
 import { fuzz } from './fuzz.ts';
 import { hostile } from './hostile.ts';

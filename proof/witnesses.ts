@@ -13,9 +13,12 @@ export type { Heard } from './witnesses/receiver.ts';
 export const BASE = 'http://carillon';
 
 /** How a service is started that is watched: its waits are longer than an answer can be on its way. */
-export const WATCHED = { CARILLON_RETRY_WAITS: '1s,1200ms' } as const;
-const WAITS_MS = [1_000, 1_200];
-const HEARS_WITHIN_MS = 800;
+export const WATCHED = { CARILLON_RETRY_WAITS: '2s,2200ms' } as const;
+const WAITS_MS = [2_000, 2_200];
+const HEARS_WITHIN_MS = 1_700;
+
+/** What was answered so long ago is written down, however little of a processor there is. */
+export const SETTLES_WITHIN_MS = 5_000;
 
 /** Clients and a receiver, alive through whatever dies beside them, and their two ledgers. */
 export type Witnesses = Omit<Clients, 'note'> &
@@ -105,6 +108,7 @@ export async function startWitnesses(context: Cleanup, options: WitnessOptions):
       crashes,
       waitsMs: WAITS_MS,
       hearsWithinMs: HEARS_WITHIN_MS,
+      settlesWithinMs: SETTLES_WITHIN_MS,
     }),
   };
 }

@@ -69,6 +69,7 @@ export function makeDisk(context: Cleanup): Disk {
   const mount = () => run('mount', '-t', 'ext4', '-o', 'loop,noatime', image, folder);
   const remove = () => {
     process.off('exit', remove);
+    endWhoIsOn(folder);
     // Lazily: whoever still has a file open there keeps it no longer than until it is closed.
     spawnSync('umount', ['-l', folder]);
     rmSync(place, { recursive: true, force: true });
@@ -118,16 +119,20 @@ export async function losesWhatIsNotFlushed(disk: Disk): Promise<boolean> {
   return held === 'flushed';
 }
 
-/** SIGKILL for every process that has its place on this disk. */
+/** SIGKILL for every process that has its place on this disk, or was started with it in its words or its environment. */
 function endWhoIsOn(folder: string): void {
   for (const pid of readdirSync('/proc').map(Number).filter(Number.isInteger)) {
+    if (pid === process.pid) continue;
     try {
-      if (readlinkSync(`/proc/${pid}/cwd`).startsWith(folder)) process.kill(pid, 'SIGKILL');
+      const known = [readlinkSync(`/proc/${pid}/cwd`), ...['cmdline', 'environ'].map((file) => textOf(pid, file))];
+      if (known.some((text) => text.includes(folder))) process.kill(pid, 'SIGKILL');
     } catch {
       // It has ended meanwhile.
     }
   }
 }
+
+const textOf = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, 'utf8');
 
 function run(command: string, ...args: readonly string[]): void {
   execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' });

@@ -297,7 +297,12 @@ export class Clients {
   }
 
   #unsubscribe(): void {
-    const hook = this.#known();
+    // In the midst of what it is told, mostly.
+    const told = new Set(this.#network.parked.map(({ arrival }) => arrival.path));
+    const busy = this.#hooks.filter(
+      ({ path, id, who }) => told.has(path) && id !== undefined && !this.#gone.includes(who),
+    );
+    const hook = this.#chance.below(4) > 0 ? this.#any(busy) : this.#known();
     if (hook === undefined) return;
     const who = this.#chance.below(4) > 0 ? hook.who : this.#someone();
     const mayEnd = who === hook.who || (who.role === 'owner' && who.domain === hook.who.domain);
@@ -305,7 +310,7 @@ export class Clients {
     this.#ask(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
       if (!mayEnd) this.wrong.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
       // Somebody who did not mean it: what was in flight then is answered when the hook lives again.
-      if (this.#chance.below(2) === 0) return;
+      if (this.#chance.below(3) === 0) return;
       this.#network.hold(hook.path);
       this.#restore(hook);
     });

@@ -30,8 +30,8 @@ export type Receiver = {
   whenBusy(): Promise<void>;
   /** What a crash has left of its failures: from these on it counts again how many more it may answer. */
   survived(at: number, fates: ReadonlyMap<string, Fate>): void;
-  /** Whatever it has not answered yet fails. */
-  failAll(): void;
+  /** Whatever it has not answered yet on these paths fails. */
+  failAll(isMeant: (path: string) => boolean): void;
   /** From now on nothing fails by chance. */
   recover(): void;
 };
@@ -56,7 +56,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   let crashedAt = Number.NEGATIVE_INFINITY;
   let recovered = false;
   /** What it has not answered yet. */
-  const answering = new Set<{ mustFail: boolean }>();
+  const answering = new Set<{ path: string; mustFail: boolean }>();
   const busy: (() => void)[] = [];
 
   function decide(path: string, at: number, mustFail: boolean): 200 | (typeof failures)[number] {
@@ -81,7 +81,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     const resourceUrl = String(JSON.parse(body).resource_url);
     const deliveryId = String(request.headers['webhook-id']);
     const arrival = { path: request.url ?? '', deliveryId, at, body, from: new URL(resourceUrl).origin };
-    const one = { mustFail: false };
+    const one = { path: arrival.path, mustFail: false };
     answering.add(one);
     for (const resolve of busy.splice(0)) resolve();
     try {
@@ -120,8 +120,8 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
         else if (typeof fate === 'number') failing.set(path, { count: fate, at: Number.NEGATIVE_INFINITY });
       }
     },
-    failAll() {
-      for (const one of answering) one.mustFail = true;
+    failAll(isMeant) {
+      for (const one of answering) if (isMeant(one.path)) one.mustFail = true;
     },
     recover() {
       recovered = true;
