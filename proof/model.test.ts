@@ -23,16 +23,6 @@ const lies: Record<string, (answer: Answer, path: string) => Answer> = {
     path.startsWith('/v2/subtasks?') && answer.status === 200
       ? { ...answer, json: { ...answer.json, data: answer.json.data.toReversed() } }
       : answer,
-  'an occurrence that the feed leaves out': (answer, path) =>
-    path.startsWith('/v2/notifications') && answer.status === 200
-      ? {
-          ...answer,
-          json: {
-            ...answer.json,
-            data: answer.json.data.filter(({ kind }: { kind: string }) => kind !== 'changed_task'),
-          },
-        }
-      : answer,
   'a refusal under another code': (answer) =>
     answer.status === 412 ? { ...answer, json: { ...answer.json, code: 'not_found' } } : answer,
 };

@@ -41,6 +41,7 @@ const LOSSES = {
   killed: { limitMs: 2_000, often: 2 },
   'stands still': { limitMs: 15_000, often: 1 },
   'cut off': { limitMs: 15_000, often: 1 },
+  'cut off in a transaction': { limitMs: 15_000, often: 1 },
 } as const;
 
 type Loss = keyof typeof LOSSES;
@@ -49,7 +50,7 @@ type Loss = keyof typeof LOSSES;
 const LIMIT_BESIDE_OTHERS_MS = 4_000;
 
 /** What there is to be told at the moment of the loss: more than is in flight, so that a node could begin more. */
-const BACKLOG = 40;
+const BACKLOG = 60;
 
 /** So many pairs of nodes side by side: most of a round is waiting. */
 const PAIRS = 3;
@@ -145,7 +146,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
     writers: 3,
     restMs: 40,
     words: `r${round}w`,
-    answersAfterMs: [20, 60],
+    answersAfterMs: [80, 160],
   });
   const hooks = new Map<string, string>();
   for (let index = 0; index < HOOKS; index += 1) {
@@ -235,9 +236,10 @@ async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<string, s
 
 /** Does it; answers since when the node is lost. */
 async function strike(loss: Loss, { service, proxy }: Way, onLost: () => void): Promise<number> {
-  if (loss === 'cut off') {
-    // In the midst of a transaction, whose locks the database would keep for as long as the node is silent.
-    await proxy.silenceAfter('for no key update');
+  if (loss !== 'killed' && loss !== 'stands still') {
+    // Whose locks the database would keep for as long as the node is silent.
+    if (loss === 'cut off in a transaction') await proxy.silenceAfter('for no key update');
+    else proxy.silence();
     const at = performance.now();
     onLost();
     await wait(FRESH_MS + 100);

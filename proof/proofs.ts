@@ -33,6 +33,7 @@ export const proofs: readonly Proof[] = [
   overload,
   stops,
   backups,
+  canary,
   model,
   khal,
 ];

@@ -124,7 +124,7 @@ class Matrix {
       const request = theirs.requestFor(operation.row);
       const asked: (readonly [string, Request])[] = [['nothing', request]];
       for (const place of placesOf(operation))
-        for (const id of [...idsFor(operation, place, theirs), NEVER_ISSUED])
+        for (const id of [...idsFor(operation, place, theirs).slice(0, 1), NEVER_ISSUED])
           asked.push([place.says, place.put(request, id)]);
       const each = callers.map(async (caller) => {
         for (const [says, one] of asked)

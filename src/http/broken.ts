@@ -1,21 +1,27 @@
-import { type IncomingMessage, METHODS } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../problems.ts';
 import { problemBody } from './answers.ts';
 import { type Door, KEY_CHALLENGE, turnedAway } from './door.ts';
 
-/** What Node could not read: its word for why, and the bytes it was reading. */
-export type BrokenRequest = Error & { readonly code?: string | undefined; readonly rawPacket?: unknown };
+/** What Node could not read: its word for why, the bytes it was reading, and how far it came. */
+export type BrokenRequest = Error & {
+  readonly code?: string | undefined;
+  readonly rawPacket?: unknown;
+  readonly bytesParsed?: number;
+};
 
-/** Node reads methods of other protocols, too, and does not say that it was another. */
-const methods: ReadonlySet<string> = new Set(METHODS);
+/** Methods of RTSP: Node reads them, and does not say that it was another protocol. */
+const OF_RTSP = new Set(
+  'DESCRIBE ANNOUNCE SETUP PLAY PAUSE TEARDOWN REDIRECT RECORD FLUSH GET_PARAMETER SET_PARAMETER'.split(' '),
+);
 
 /** What no host has in it (RFC 9112, 3.2): a space, a path, a user, anything beyond ASCII. */
 const NO_HOST = /[^\x21-\x7e]|[/\\@?#"<>`{}|^]/;
 
 /** What Node lets pass and a reader before or behind us might understand otherwise; undefined if there is nothing. */
 export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: IncomingMessage): string | undefined {
-  if (method === undefined || !methods.has(method)) return 'This is not HTTP/1.1.';
+  if (method === undefined || OF_RTSP.has(method)) return 'This is not HTTP/1.1.';
   let [hosts, types] = [0, 0];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase();
@@ -77,8 +83,8 @@ async function judgeUnknownMethod(
   const [head = ''] = Buffer.from(error.rawPacket).toString('latin1').split('\r\n\r\n', 1);
   const [line = '', ...fields] = head.split('\r\n');
   const [, method = '', path] = REQUEST_LINE.exec(line) ?? [];
-  // Where the method is one that Node knows, it stumbled over what came behind it.
-  if (path === undefined || methods.has(method)) return undefined;
+  // Beyond the first method it stumbled over what came behind this request.
+  if (path === undefined || (error.bytesParsed ?? 0) > method.length) return undefined;
   const door = doors.find(({ prefix }) => path.startsWith(prefix));
   const rawHeaders = fields.flatMap((field) => {
     const colon = field.indexOf(':');
