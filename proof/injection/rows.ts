@@ -150,12 +150,13 @@ async function working(stage: Stage, k: number): Promise<boolean> {
   const [enough, giveUpAt] = [tally.acknowledged + ENOUGH, performance.now() + LONGEST_LIFE_MS];
   const isOver = () => hasEnded(service) || timesHappened(injection) >= row.how.inARow || tally.acknowledged > enough;
   while (!isOver() && performance.now() < giveUpAt) await wait(POLL_MS);
+  // It has seen an error, and goes on, or ends by itself. It is let go of when that is known: not in the middle of its end.
+  const goesOn = lives.witnesses.untilAcknowledged(GOES_ON);
+  if (!hasEnded(service)) await Promise.race([goesOn, once(service.process, 'exit')]);
+  goesOn.catch(() => undefined);
   await release();
   const happened = service.process.signalCode === 'SIGKILL' || timesHappened(injection) > 0;
   if (happened) stage.struck += 1;
-  // It has seen an error, and goes on, or ends by itself.
-  if (!hasEnded(service))
-    await Promise.race([lives.witnesses.untilAcknowledged(GOES_ON), once(service.process, 'exit')]);
   if (!hasEnded(service)) {
     stage.outlived += Number(happened);
     return happened;

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
+const LONGEST_LETTING_GO_MS = 3_000;
+
 /** What becomes of a system call of the service on its files. */
 export type Injection = {
   readonly call: string;
@@ -57,9 +59,11 @@ export async function inject(service: ChildProcess, injection: Injection): Promi
   await Promise.race([attached, ended]);
   if (!/ attached/.test(said)) throw new Error(`strace does not watch the service: ${said.trim()}`);
   return async () => {
-    // Not SIGKILL: it takes its hands off first.
+    // Not SIGKILL at first: it takes its hands off. It never does that of a service that is just ending.
     strace.kill('SIGINT');
+    const giveUp = setTimeout(() => strace.kill('SIGKILL'), LONGEST_LETTING_GO_MS);
     await ended;
+    clearTimeout(giveUp);
   };
 }
 
