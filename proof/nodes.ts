@@ -189,7 +189,6 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   const tookMs = taken().map((at) => Math.round(at - lostAt));
   const endedAt = await Promise.all(ending);
   const awake = await recover(loss, victim, pair);
-  console.log('HOLDdebug', loss, endedAt.map((at) => Math.round(at - lostAt)), doomed.map((path) => witnesses.heard.filter((one) => one.path === path).map((one) => `${one.from === victim.service.baseUrl ? 'v' : 'o'}${Math.round(one.at - lostAt)}`).slice(-14).join(' ')));
   witnesses.recover();
   witnesses.through(other.service);
   await witnesses.stop();
