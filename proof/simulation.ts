@@ -70,7 +70,8 @@ async function prove({ count, seed, context, say }: Run): Promise<Figure> {
 
 function work(workerData: Task, hear: (report: Report) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./simulation/worker.ts', import.meta.url), { workerData });
+    // Without what the tests preload into their files: it would keep the worker from ending.
+    const worker = new Worker(new URL('./simulation/worker.ts', import.meta.url), { workerData, execArgv: [] });
     worker.on('message', hear);
     worker.on('error', reject);
     worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
