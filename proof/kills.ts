@@ -5,7 +5,8 @@ import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
 import { freePort, type PostgresServer, startPostgres } from '../test/harness/postgres.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import type { SeededChance } from './chance.ts';
-import { type Crash, check, countFaults, type Fault, sayFault } from './ledgers.ts';
+import { check, countFaults, type Fault, sayFault } from './check.ts';
+import type { Crash } from './ledgers.ts';
 import type { Proof } from './proof.ts';
 import { inStretches, type Part, type Stretch } from './stretches.ts';
 import {

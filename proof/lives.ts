@@ -3,7 +3,7 @@ import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
 import { carillonJson } from '../test/harness/command.ts';
 import { eventually } from '../test/harness/eventually.ts';
 import type { SeededChance } from './chance.ts';
-import { check, countFaults, type Fault, sayFault } from './ledgers.ts';
+import { check, countFaults, type Fault, sayFault } from './check.ts';
 import { lookAt } from './soundness.ts';
 import { BASE, type Door, readCrash, readDatabase, startWitnesses, WATCHED, type Witnesses } from './witnesses.ts';
 

@@ -8,7 +8,7 @@ import type { ServiceProcess } from '../test/harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../test/harness/proxy.ts';
 import { shared, type TestStore } from '../test/harness/stores.ts';
 import { chanceFrom, type SeededChance } from './chance.ts';
-import { check, countFaults, sayFault } from './ledgers.ts';
+import { check, countFaults, sayFault } from './check.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 import { sideBySide } from './stretches.ts';
 import {

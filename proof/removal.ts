@@ -7,7 +7,8 @@ import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
 import { freePort } from '../test/harness/postgres.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import { chanceFrom, type SeededChance } from './chance.ts';
-import { type Arrival, type Call, type Crash, check, type Ledgers, sayFault } from './ledgers.ts';
+import { check, sayFault } from './check.ts';
+import type { Arrival, Call, Crash, Ledgers } from './ledgers.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 import { readCrash, readDatabase, untilQuiet, untilTold } from './witnesses.ts';
 

@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { processBeside } from '../test/harness/nodes.ts';
 import type { ServiceProcess } from '../test/harness/process.ts';
-import { type Call, check, countFaults, type Database, sayFault } from './ledgers.ts';
+import { check, countFaults, sayFault } from './check.ts';
+import type { Call, Database } from './ledgers.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 import { inStretches, type Part, type Stretch } from './stretches.ts';
 import { BASE, readDatabase, startWitnesses, type Tally, untilTold, WATCHED } from './witnesses.ts';

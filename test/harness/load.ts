@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Arrival, type Call, type Crash, check, type Fault } from '../../proof/ledgers.ts';
+import { check, type Fault } from '../../proof/check.ts';
+import type { Arrival, Call, Crash } from '../../proof/ledgers.ts';
 import { BASE, readDatabase } from '../../proof/witnesses.ts';
 import { type Carillon, CarillonError } from '../../src/sdk/index.ts';
 import type { Store } from '../../src/store/store.ts';

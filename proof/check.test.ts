@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Arrival, type Call, type Crash, check, type Ledgers } from './ledgers.ts';
+import { check } from './check.ts';
+import type { Arrival, Call, Crash, Ledgers } from './ledgers.ts';
 
 const at = (id: number) => `http://127.0.0.1/v2/events/${id}`;
 const made = (id: number, askedAt: number, more: Partial<Call> = {}): Call =>

@@ -1,0 +1,178 @@
+import { type Arrival, about, type Call, type Database, endOf, isOfTest, type Ledgers, recordIn } from './ledgers.ts';
+import { wronglyRemoved } from './reckoning.ts';
+
+/** Something that should not be, and the promise that it breaks. */
+export type Fault = { readonly clause: string; readonly what: keyof typeof rules; readonly says: string };
+
+/** What cannot be, in any run of the service whatever. */
+const rules = {
+  'acknowledged and lost': ['C20', lost],
+  'owed and not told': ['C20', untold],
+  'still owed at the end': ['C20', leftOwed],
+  'told and not there': ['C16', phantom],
+  'told before it could be fetched': ['C16', notFetchable],
+  'told to somebody else': ['C14', misdirected],
+  'told in other words': ['C15', malformed],
+  'told again for no reason': ['C20', repeated],
+  'told after the end': ['C13', afterTheEnd],
+  'removed, or not, against the count': ['C17', wronglyRemoved],
+} as const;
+
+/** Lays the ledgers side by side. No fault is the promise kept. */
+export function check(ledgers: Ledgers): readonly Fault[] {
+  return (Object.keys(rules) as (keyof typeof rules)[]).flatMap((what) => {
+    const [clause, find] = rules[what];
+    return find(ledgers).map((says): Fault => ({ clause, what, says }));
+  });
+}
+
+/** How many faults of each kind there are; every kind is named, also those without any. */
+export function countFaults(faults: readonly Fault[]): Record<string, number> {
+  return Object.fromEntries(Object.keys(rules).map((what) => [what, faults.filter((one) => one.what === what).length]));
+}
+
+export const sayFault = ({ clause, what, says }: Fault): string => `${clause} ${what}: ${says}`;
+
+type Occurring = Extract<Call, { did: 'occur' }>;
+type Occurrence = Database['occurrences'][number];
+
+const occurring = (calls: readonly Call[]) => calls.filter((call): call is Occurring => call.did === 'occur');
+
+/** Those records that somebody asked to be deleted. */
+function deletedIn(calls: readonly Call[]): ReadonlySet<string> {
+  return new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
+}
+
+/** The call that made something occur: by the record, or by the word in it where the answer never came. */
+function causes({ calls, database }: Ledgers): (occurrence: Occurrence) => Occurring | undefined {
+  const byRecord = new Map(occurring(calls).map((call) => [`${call.kind} ${call.record}`, call]));
+  const byWord = new Map(occurring(calls).map((call) => [`${call.kind} ${call.word}`, call]));
+  return ({ kind, record }) =>
+    byRecord.get(`${kind} ${record}`) ?? byWord.get(`${kind} ${database.records.get(record) ?? ''}`);
+}
+
+/**
+ * A record that was acknowledged is there, or was deleted; one whose deletion was acknowledged is not. If two were told
+ * that the same one is theirs, it was lost to the first, and its number given out again.
+ */
+function lost({ calls, database }: Ledgers): string[] {
+  const deleted = deletedIn(calls);
+  const told = new Set(database.occurrences.map(({ kind, record }) => `${kind} ${record}`));
+  const gone = calls.flatMap((call) => (call.did === 'delete' && call.answeredAt !== undefined ? [call.record] : []));
+  const acknowledged = occurring(calls).filter((one) => one.answeredAt !== undefined && one.record !== undefined);
+  const made = acknowledged.filter(({ kind }) => kind.startsWith('new_')).map(({ record = '' }) => record);
+  const again = [...Map.groupBy(made, (record) => record)].flatMap(([, all]) => all.slice(1));
+  const missing = acknowledged
+    .filter(
+      ({ kind, record = '' }) =>
+        !told.has(`${kind} ${record}`) || !(database.records.has(record) || deleted.has(record)),
+    )
+    .map(({ kind, record }) => `${kind} ${record}`);
+  return [
+    ...missing,
+    ...again.map((record) => `${record}, which another one has`),
+    ...gone.filter((record) => database.records.has(record)).map((record) => `deleted ${record}`),
+  ];
+}
+
+/** Every hook that lives has heard, with a 200, of all that its user caused since it was there. */
+function untold(ledgers: Ledgers): string[] {
+  const { calls, arrivals, database } = ledgers;
+  const causeOf = causes(ledgers);
+  const heard = new Set(arrivals.filter((one) => one.answer === 200).map((one) => `${one.path} ${recordIn(one.body)}`));
+  return database.hooks
+    .filter(({ endedReason }) => endedReason === null)
+    .flatMap((hook) => {
+      const [{ answeredAt: since = Number.POSITIVE_INFINITY } = {}] = about(calls, 'subscribe', hook.path);
+      return database.occurrences
+        .filter(({ kind, userId }) => kind === hook.kind && userId === hook.userId)
+        .filter((occurrence) => (causeOf(occurrence)?.askedAt ?? -1) >= since)
+        .filter(({ record }) => !heard.has(`${hook.path} ${record}`))
+        .map(({ record }) => `${hook.path} ${record}`);
+    });
+}
+
+function leftOwed({ database }: Ledgers): string[] {
+  return database.owed === 0 ? [] : [`${database.owed} deliveries`];
+}
+
+function phantom({ calls, arrivals, database }: Ledgers): string[] {
+  const deleted = deletedIn(calls);
+  const hooks = new Set(database.hooks.map(({ address }) => address));
+  const there = (record: string) => database.records.has(record) || deleted.has(record) || hooks.has(record);
+  return arrivals.filter(({ body }) => !there(recordIn(body))).map(({ path, body }) => `${path} ${body}`);
+}
+
+function notFetchable({ calls, arrivals }: Ledgers): string[] {
+  const deleted = deletedIn(calls);
+  return arrivals
+    .filter(({ fetched = 200, body }) => fetched !== 200 && !(fetched === 404 && deleted.has(recordIn(body))))
+    .map(({ path, body, fetched }) => `${path} ${body}: ${fetched}`);
+}
+
+/** Each arrival is of an occurrence of its hook's kind and user, and not of one that was over before the hook was asked for. */
+function misdirected(ledgers: Ledgers): string[] {
+  const { calls, arrivals, database } = ledgers;
+  const causeOf = causes(ledgers);
+  const facts = new Map(database.occurrences.map((one) => [`${one.kind} ${one.record}`, one]));
+  const hooks = new Map(database.hooks.map((hook) => [hook.path, hook]));
+  const addresses = new Set(database.hooks.map(({ address }) => address));
+  return arrivals
+    .filter(({ path, body }) => {
+      const hook = hooks.get(path);
+      const fact = facts.get(`${hook?.kind} ${recordIn(body)}`);
+      if (isOfTest(ledgers, path, body)) return false;
+      // What is nowhere is a phantom, and counted there.
+      if (fact === undefined) return database.records.has(recordIn(body)) || addresses.has(recordIn(body));
+      const [{ askedAt: since = Number.POSITIVE_INFINITY } = {}] = about(calls, 'subscribe', path);
+      const { answeredAt = Number.POSITIVE_INFINITY } = causeOf(fact) ?? {};
+      return fact.userId !== hook?.userId || answeredAt < since;
+    })
+    .map(({ path, body }) => `${path} ${body}`);
+}
+
+function malformed({ arrivals }: Ledgers): string[] {
+  return arrivals
+    .filter(({ body, deliveryId }) => recordIn(body) === '' || !/^\d+$/.test(deliveryId))
+    .map(({ path, deliveryId, body }) => `${path} ${deliveryId} ${body}`);
+}
+
+/**
+ * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it owed, or
+ * because somebody asks for it: for this delivery (X3), or for all that was undelivered when its hook ended (X1).
+ */
+function repeated({ calls, arrivals, crashes, settlesWithinMs = 0 }: Ledgers): string[] {
+  const asks = Map.groupBy(
+    calls.flatMap((call) => (call.did === 'redeliver' ? [call] : [])),
+    ({ deliveryId }) => deliveryId,
+  );
+  const excuses = (earlier: Arrival, later: Arrival) =>
+    crashes.some(({ at, owed }) => earlier.at <= at && at <= later.at && owed.has(earlier.deliveryId)) ||
+    (asks.get(later.deliveryId) ?? []).some(({ askedAt }) => askedAt <= later.at) ||
+    about(calls, 'restore', later.path).some(
+      ({ askedAt }) => earlier.at <= askedAt && askedAt <= later.at && askedAt <= endOf(earlier) + settlesWithinMs,
+    );
+  const found: string[] = [];
+  for (const same of Map.groupBy(arrivals, (one) => `${one.path} ${one.deliveryId}`).values()) {
+    const inOrder = same.toSorted((a, b) => a.at - b.at);
+    for (const [index, later] of inOrder.entries()) {
+      const earlier = inOrder[index - 1];
+      if (earlier === undefined) continue;
+      const failed = earlier.answer !== 200 && (earlier.answeredAt ?? Number.NEGATIVE_INFINITY) <= later.at;
+      if (!failed && !excuses(earlier, later)) found.push(`${later.path} ${later.deliveryId} at ${later.at}`);
+    }
+  }
+  return found;
+}
+
+/** From the answer to its DELETE on, nothing begins, until somebody asks for the hook again. */
+function afterTheEnd({ calls, arrivals }: Ledgers): string[] {
+  return arrivals
+    .filter(({ path, at }) => {
+      const ends = about(calls, 'unsubscribe', path).map(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt);
+      const ended = Math.max(Number.NEGATIVE_INFINITY, ...ends.filter((end) => end < at));
+      const again = [...about(calls, 'restore', path), ...about(calls, 'subscribe', path)];
+      return ended > Number.NEGATIVE_INFINITY && !again.some(({ askedAt }) => askedAt >= ended && askedAt <= at);
+    })
+    .map(({ path, at }) => `${path} at ${at}`);
+}

@@ -1,0 +1,207 @@
+import {
+  type Arrival,
+  about,
+  type Crash,
+  endOf,
+  type Fate,
+  isOfTest,
+  type Ledgers,
+  type StoredHook,
+} from './ledgers.ts';
+
+const FAILURES_THAT_END = 3;
+
+const LONGEST_SETTLING_MS = 2_000;
+
+/** What a hook may have in flight: while it is healthy, and while it fails (C22). */
+const MOST_IN_FLIGHT = { healthy: 8, failing: 1 };
+
+/** The most that a wait is lengthened by at random, and the longest that an answer can ask for (C18). */
+const LONGEST_PART = 0.1;
+const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
+
+/**
+ * The rules of C17 to C19 worked out once more, from what its receiver saw alone. What a crash may have kept from being
+ * written down leaves two fates open, until the database of that moment says which it was.
+ */
+export function wronglyRemoved(ledgers: Ledgers): string[] {
+  const asks = Map.groupBy(ledgers.calls, (call) => ('path' in call ? call.path : ''));
+  const arrivals = Map.groupBy(ledgers.arrivals, ({ path }) => path);
+  return ledgers.database.hooks.flatMap((hook) => {
+    const own = { ...ledgers, calls: asks.get(hook.path) ?? [], arrivals: arrivals.get(hook.path) ?? [] };
+    const redeliveries = ledgers.calls.filter(({ did }) => did === 'redeliver');
+    return new Reckoning({ ...own, calls: [...own.calls, ...redeliveries] }, hook).run();
+  });
+}
+
+/** What happens to a hook, in the order in which it does. */
+type Step = { readonly at: number } & (
+  | { readonly begins: Arrival }
+  | { readonly ends: Arrival }
+  | { readonly crash: Crash }
+  | { readonly ending: true }
+  | { readonly restored: boolean }
+);
+
+class Reckoning {
+  readonly #ledgers: Ledgers;
+  readonly #hook: StoredHook;
+  readonly #found: string[] = [];
+  /** The ends of whoever tells this hook. */
+  readonly #crashes: readonly Crash[];
+  /** Undefined from when somebody has asked for its end until the database, or a restore, says where it stands. */
+  #fates: ReadonlySet<Fate> | undefined = new Set([0]);
+  /** Those of this life of the hook, and of the process. */
+  readonly #inFlight = new Set<Arrival>();
+  #failedAt = Number.NEGATIVE_INFINITY;
+  /** When it may be told again, and when it has to be at the latest, by the clock on the wall. */
+  #dueAt = Number.NEGATIVE_INFINITY;
+  #latest = Number.POSITIVE_INFINITY;
+
+  constructor(ledgers: Ledgers, hook: StoredHook) {
+    this.#ledgers = ledgers;
+    this.#hook = hook;
+    this.#crashes = ledgers.crashes.filter(({ fates }) => fates.has(hook.path));
+  }
+
+  run(): string[] {
+    for (const step of this.#steps()) {
+      if ('begins' in step) this.#begin(step.begins);
+      else if ('ends' in step) this.#end(step.ends);
+      else if ('crash' in step) this.#pass(step.crash);
+      else if ('ending' in step) this.#fates = undefined;
+      else this.#restore(step.restored);
+    }
+    const { endedReason } = this.#hook;
+    const fits = (fate: Fate) => (typeof fate === 'number' ? endedReason === null : fate === endedReason);
+    const byHand = endedReason === 'deleted' || endedReason === 'user_deleted';
+    if (!byHand && this.#fates !== undefined && ![...this.#fates].some(fits)) {
+      this.#say(`is ${endedReason ?? 'live'} at the end, and may be at ${[...this.#fates].join(' or ')}`);
+    }
+    return this.#found;
+  }
+
+  #steps(): Step[] {
+    const { calls, arrivals } = this.#ledgers;
+    const asked = (did: 'unsubscribe' | 'restore') => about(calls, did, this.#hook.path);
+    const steps: Step[] = [
+      ...arrivals.map((one) => ({ at: began(one), begins: one })),
+      ...arrivals.map((one) => ({ at: endOf(one), ends: one })),
+      ...this.#crashes.map((crash) => ({ at: crash.at, crash })),
+      ...asked('unsubscribe').map(({ askedAt }) => ({ at: askedAt, ending: true }) as const),
+      ...asked('restore').map(({ askedAt, answeredAt }) => ({ at: askedAt, restored: answeredAt !== undefined })),
+    ];
+    return steps.sort((a, b) => a.at - b.at);
+  }
+
+  #say(what: string): void {
+    this.#found.push(`${this.#hook.path} ${what}`);
+  }
+
+  #begin(one: Arrival): void {
+    this.#inFlight.add(one);
+    // Begun before the failure was known: part of the same burst (C18).
+    if (this.#fates === undefined || this.#isOfBurst(one)) return;
+    const at = began(one);
+    if ([...this.#fates].every((fate) => typeof fate !== 'number')) this.#say(`told at ${at}, removed`);
+    const [failures] = this.#fates;
+    if (this.#fates.size > 1 || typeof failures !== 'number') return;
+    const wall = this.#wallOf(at);
+    if (failures > 0 && !this.#mayBeAsked(one)) {
+      if (wall < this.#dueAt) this.#say(`told at ${at}, in a wait`);
+      if (wall > this.#latest) this.#say(`told at ${at}, later than a wait can be`);
+      this.#latest = Number.POSITIVE_INFINITY;
+    }
+    const most = failures > 0 ? MOST_IN_FLIGHT.failing : MOST_IN_FLIGHT.healthy;
+    const { hearsWithinMs = 0 } = this.#ledgers;
+    if (hearsWithinMs === 0 && this.#inFlight.size > most) {
+      this.#say(`has ${this.#inFlight.size} in flight at ${at}, after ${failures} failures`);
+    }
+  }
+
+  #end(one: Arrival): void {
+    // Our own end cut it off, and that is no failure of theirs (C19); or it is from before the hook ended, and lived again.
+    if (!this.#inFlight.delete(one) || this.#fates === undefined) return;
+    const asked = this.#mayBeAsked(one);
+    if (asked && !isOfTest(this.#ledgers, one.path, one.body) && this.#wasCrashed(one)) {
+      this.#fates = undefined;
+      return;
+    }
+    const sameBurst = this.#isOfBurst(one);
+    const changesNothing = one.answer !== 401 && (one.answer === 200 ? sameBurst && !asked : sameBurst || asked);
+    const { settlesWithinMs = LONGEST_SETTLING_MS } = this.#ledgers;
+    const before = [...this.#fates];
+    const verdicts = before.map((fate) => (changesNothing ? fate : after(fate, one.answer)));
+    const isInDoubt = this.#crashes.some(({ at }) => endOf(one) <= at && at < endOf(one) + settlesWithinMs);
+    this.#fates = new Set(isInDoubt ? [...verdicts, ...before] : verdicts);
+    if (changesNothing) return;
+    if (one.answer === 200) this.#dueAt = Number.NEGATIVE_INFINITY;
+    else this.#wait(one, verdicts[0]);
+  }
+
+  #wait(one: Arrival, fate: Fate | undefined): void {
+    const { waitsMs, calmFrom = Number.POSITIVE_INFINITY } = this.#ledgers;
+    this.#failedAt = endOf(one);
+    const waitMs = typeof fate === 'number' ? waitsMs?.[fate - 1] : undefined;
+    if (waitMs === undefined) return;
+    const askedMs = Math.min(one.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
+    const wall = this.#wallOf(endOf(one));
+    // A clock on the wall shows whole milliseconds.
+    this.#dueAt = wall + Math.max(waitMs, askedMs) - 1;
+    const longestMs = Math.max(waitMs * (1 + LONGEST_PART), askedMs) + 1;
+    this.#latest = endOf(one) >= calmFrom ? wall + longestMs : Number.POSITIVE_INFINITY;
+  }
+
+  #pass({ at, fates }: Crash): void {
+    const fate = fates.get(this.#hook.path);
+    if (fate === undefined) return;
+    this.#inFlight.clear();
+    // A failure that went down with a crash counts when it comes again, however soon that is.
+    this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#latest = Number.POSITIVE_INFINITY;
+    if (this.#fates !== undefined && !this.#fates.has(fate)) {
+      this.#say(`is at ${fate} after a crash at ${at}, and may be at ${[...this.#fates].join(' or ')}`);
+    }
+    if (this.#fates?.size !== 1) this.#dueAt = Number.NEGATIVE_INFINITY;
+    this.#fates = new Set([fate]);
+  }
+
+  #restore(isCertain: boolean): void {
+    this.#inFlight.clear();
+    this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#dueAt = Number.NEGATIVE_INFINITY;
+    if (isCertain) this.#fates = new Set([0]);
+    else if (this.#fates !== undefined) this.#fates = new Set([...this.#fates, 0]);
+  }
+
+  #isOfBurst(one: Arrival): boolean {
+    return began(one) < this.#failedAt + (this.#ledgers.hearsWithinMs ?? 0);
+  }
+
+  /** An attempt that somebody asked for counts no failure, and waits for none (X1, X3). */
+  #mayBeAsked(one: Arrival): boolean {
+    const { calls } = this.#ledgers;
+    const isOnce = calls.some(
+      (call) => call.did === 'redeliver' && call.deliveryId === one.deliveryId && call.askedAt <= one.at,
+    );
+    return isOnce || isOfTest(this.#ledgers, one.path, one.body);
+  }
+
+  /** After a crash, what was asked for cannot be told from what was left owed. */
+  #wasCrashed({ deliveryId, at }: Arrival): boolean {
+    return this.#ledgers.crashes.some((crash) => crash.at <= at && crash.owed.has(deliveryId));
+  }
+
+  #wallOf(moment: number): number {
+    return this.#ledgers.wallOf?.(moment) ?? moment;
+  }
+}
+
+const began = ({ began, at }: Arrival): number => began ?? at;
+
+function after(fate: Fate, answer: number | undefined): Fate {
+  if (typeof fate !== 'number') return fate;
+  if (answer === 401) return 'answered_401';
+  if (answer === 200) return 0;
+  return fate + 1 === FAILURES_THAT_END ? 'three_failures' : fate + 1;
+}
