@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { axeFindings } from '../harness/axe.ts';
 import { consoleOf, openConsole, type Window } from '../harness/browser.ts';
-import { type Example, startExample } from './example.ts';
+import { type Example, NOW, startExample } from './example.ts';
 import { screenNames, shown, visit } from './pages.ts';
 
 /** Both colour schemes and both widths; that one depends on the other has not been seen, and all four take twice as long. */
@@ -69,6 +69,7 @@ test('axe finds nothing on any screen of an account in use, in light and dark, w
   for (const [name, window] of looks) {
     await t.test(name, { timeout }, async (t) => {
       const page = await openConsole(t, example.service, { as: example.owner, ...window });
+      await page.clock.setFixedTime(NOW);
       await shown(page);
       const found: string[] = [];
       for (const path of [...screenNames, ...(await inDepth(example))]) {
