@@ -4,6 +4,10 @@ import { fileURLToPath } from 'node:url';
 
 const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
+/** Whatever takes longer than this will never be over: it is ended. */
+const LONGEST_START_MS = 60_000;
+const LONGEST_STOP_MS = 30_000;
+
 /** A service in a process of its own, started as a newcomer starts it. */
 export type Started = {
   readonly process: ChildProcess;
@@ -11,7 +15,7 @@ export type Started = {
   /** Printed at the first start of a database alone. */
   readonly domain: string | undefined;
   readonly key: string | undefined;
-  /** Ends it and waits for that; answers its exit code, null after SIGKILL. */
+  /** Ends it and waits for that; answers its exit code, null after SIGKILL, and where it did not end by itself. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 };
 
@@ -41,7 +45,9 @@ export async function startProcess(
     key: said.get('key'),
     async stop(signal) {
       child.kill(signal);
+      const giveUp = setTimeout(() => child.kill('SIGKILL'), LONGEST_STOP_MS);
       const [code] = await exited;
+      clearTimeout(giveUp);
       return code;
     },
   };
@@ -67,7 +73,12 @@ async function greetingOf(child: ChildProcess, exited: Promise<unknown>): Promis
     errors += text;
   });
   child.stdout?.setEncoding('utf8');
+  const giveUp = setTimeout(() => {
+    errors += `It did not say where it is within ${LONGEST_START_MS} ms. `;
+    child.kill('SIGKILL');
+  }, LONGEST_START_MS);
   const first = await Promise.race([child.stdout === null ? undefined : once(child.stdout, 'data'), exited]);
+  clearTimeout(giveUp);
   const greeting = Array.isArray(first) ? String(first[0]) : '';
   if (!greeting.includes('console: ')) throw new Error(`The service did not start. ${errors.trim()}`);
   return greeting;

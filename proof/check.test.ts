@@ -49,6 +49,7 @@ const agreed: Ledgers = {
   },
   crashes: [],
   waitsMs: [60, 7_200],
+  settlesWithinMs: 50,
 };
 const found = (change: Partial<Ledgers>): string[] => check({ ...agreed, ...change }).map(({ what }) => what);
 const failing = (id: number, moment: number, answer: number | undefined = 500) => told(id, moment, { answer });

@@ -1,4 +1,14 @@
-import { type Arrival, about, type Call, type Database, endOf, isOfTest, type Ledgers, recordIn } from './ledgers.ts';
+import {
+  type Arrival,
+  about,
+  type Call,
+  type Database,
+  endOf,
+  isOfTest,
+  type Ledgers,
+  recordIn,
+  writtenBy,
+} from './ledgers.ts';
 import { wronglyRemoved } from './reckoning.ts';
 
 /** Something that should not be, and the promise that it breaks. */
@@ -14,6 +24,7 @@ const rules = {
   'told to somebody else': ['C14', misdirected],
   'told in other words': ['C15', malformed],
   'told again for no reason': ['C20', repeated],
+  'asked for and not told': ['X3', unheeded],
   'told after the end': ['C13', afterTheEnd],
   'removed, or not, against the count': ['C17', wronglyRemoved],
 } as const;
@@ -110,18 +121,25 @@ function notFetchable({ calls, arrivals }: Ledgers): string[] {
     .map(({ path, body, fetched }) => `${path} ${body}: ${fetched}`);
 }
 
-/** Each arrival is of an occurrence of its hook's kind and user, and not of one that was over before the hook was asked for. */
+/**
+ * What occurs is of whoever caused it; each arrival is of an occurrence of its hook's kind and user, and not of one that was
+ * over before the hook was asked for.
+ */
 function misdirected(ledgers: Ledgers): string[] {
   const { calls, arrivals, database } = ledgers;
   const causeOf = causes(ledgers);
   const facts = new Map(database.occurrences.map((one) => [`${one.kind} ${one.record}`, one]));
   const hooks = new Map(database.hooks.map((hook) => [hook.path, hook]));
   const addresses = new Set(database.hooks.map(({ address }) => address));
-  return arrivals
-    .filter(({ path, body }) => {
+  const ofAnother = database.occurrences
+    .filter((fact) => (causeOf(fact)?.userId ?? fact.userId) !== fact.userId)
+    .map(({ kind, record, userId }) => `${kind} ${record} is of ${userId}`);
+  const misled = arrivals
+    .filter((one) => {
+      const { path, body } = one;
       const hook = hooks.get(path);
       const fact = facts.get(`${hook?.kind} ${recordIn(body)}`);
-      if (isOfTest(ledgers, path, body)) return false;
+      if (isOfTest(ledgers, one)) return false;
       // What is nowhere is a phantom, and counted there.
       if (fact === undefined) return database.records.has(recordIn(body)) || addresses.has(recordIn(body));
       const [{ askedAt: since = Number.POSITIVE_INFINITY } = {}] = about(calls, 'subscribe', path);
@@ -129,6 +147,7 @@ function misdirected(ledgers: Ledgers): string[] {
       return fact.userId !== hook?.userId || answeredAt < since;
     })
     .map(({ path, body }) => `${path} ${body}`);
+  return [...ofAnother, ...misled];
 }
 
 function malformed({ arrivals }: Ledgers): string[] {
@@ -138,31 +157,53 @@ function malformed({ arrivals }: Ledgers): string[] {
 }
 
 /**
- * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it owed, or
- * because somebody asks for it: for this delivery (X3), or for all that was undelivered when its hook ended (X1).
+ * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it owed and
+ * kept that answer from being written down, or because somebody asks for it: once for this delivery (X3), or for all that
+ * was undelivered when its hook ended (X1). A test that failed does not come again either.
  */
-function repeated({ calls, arrivals, crashes, settlesWithinMs = 0 }: Ledgers): string[] {
-  const asks = Map.groupBy(
+function repeated(ledgers: Ledgers): string[] {
+  const { calls, arrivals, crashes } = ledgers;
+  const redeliveries = Map.groupBy(
     calls.flatMap((call) => (call.did === 'redeliver' ? [call] : [])),
     ({ deliveryId }) => deliveryId,
   );
-  const excuses = (earlier: Arrival, later: Arrival) =>
-    crashes.some(({ at, owed }) => earlier.at <= at && at <= later.at && owed.has(earlier.deliveryId)) ||
-    (asks.get(later.deliveryId) ?? []).some(({ askedAt }) => askedAt <= later.at) ||
-    about(calls, 'restore', later.path).some(
-      ({ askedAt }) => earlier.at <= askedAt && askedAt <= later.at && askedAt <= endOf(earlier) + settlesWithinMs,
-    );
+  const isBetween = (earlier: Arrival, moment: number, later: Arrival) =>
+    earlier.at <= moment && moment <= Math.min(later.at, writtenBy(ledgers, earlier));
   const found: string[] = [];
   for (const same of Map.groupBy(arrivals, (one) => `${one.path} ${one.deliveryId}`).values()) {
     const inOrder = same.toSorted((a, b) => a.at - b.at);
+    const asks = (redeliveries.get(inOrder[0]?.deliveryId ?? '') ?? []).map(({ askedAt }) => askedAt);
     for (const [index, later] of inOrder.entries()) {
-      const earlier = inOrder[index - 1];
-      if (earlier === undefined) continue;
-      const failed = earlier.answer !== 200 && (earlier.answeredAt ?? Number.NEGATIVE_INFINITY) <= later.at;
-      if (!failed && !excuses(earlier, later)) found.push(`${later.path} ${later.deliveryId} at ${later.at}`);
+      const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
+      const told = inOrder.slice(0, index).findLast((one) => isOver(one) || isOfTest(ledgers, one));
+      if (told === undefined) continue;
+      const isLost = crashes.some(({ at, owed }) => isBetween(told, at, later) && owed.has(told.deliveryId));
+      const isRestored = about(calls, 'restore', later.path).some(({ askedAt }) => isBetween(told, askedAt, later));
+      if (isLost || isRestored) continue;
+      const ask = asks.findIndex((askedAt) => askedAt <= later.at);
+      if (ask < 0) found.push(`${later.path} ${later.deliveryId} at ${later.at}`);
+      // What a crash has cut off was asked for all the same.
+      else if (!crashes.some(({ at }) => later.at <= at && at <= writtenBy(ledgers, later))) asks.splice(ask, 1);
     }
   }
   return found;
+}
+
+/** What was asked for is told once more, if its hook lives on (X1, X3). */
+function unheeded({ calls, arrivals, database }: Ledgers): string[] {
+  const told = Map.groupBy(arrivals, ({ deliveryId }) => deliveryId);
+  const live = new Set(database.hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path));
+  const livesOn = (path: string, askedAt: number) =>
+    live.has(path) && !about(calls, 'restore', path).some((call) => call.askedAt >= askedAt);
+  return calls
+    .flatMap((call) => (call.did === 'redeliver' || call.did === 'test' ? [call] : []))
+    .filter(({ answeredAt, askedAt, deliveryId = '', ...call }) => {
+      const all = told.get(deliveryId) ?? [];
+      const path = 'path' in call ? call.path : (all[0]?.path ?? '');
+      if (answeredAt === undefined || deliveryId === '' || !livesOn(path, askedAt)) return false;
+      return !all.some((one) => endOf(one) >= askedAt);
+    })
+    .map(({ did, deliveryId, askedAt }) => `${did} ${deliveryId} at ${askedAt}`);
 }
 
 /** From the answer to its DELETE on, nothing begins, until somebody asks for the hook again. */

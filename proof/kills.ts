@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Started, spawnService, startProcess } from '../demo/started.ts';
 import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
-import { freePort, type PostgresServer, startPostgres } from '../test/harness/postgres.ts';
+import { type PostgresServer, startPostgres } from '../test/harness/postgres.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import type { SeededChance } from './chance.ts';
 import { check, countFaults, type Fault, sayFault } from './check.ts';
@@ -44,6 +44,9 @@ const LIVES_MS = { SQLite: [40, 300], PostgreSQL: [1_200, 1_800] } as const;
 /** Records that clients are answered 201 for before a service is killed. */
 const LEAST_OF_A_LIFE = 5;
 
+/** What a hook may have had told that is not written down: as many as may wait for that, beside those in flight (C22). */
+const MOST_IN_FLIGHT = 32 + 8;
+
 const hooks = [
   ['/events', 'new_event'],
   ['/events-too', 'new_event'],
@@ -72,7 +75,7 @@ type Stage = {
   readonly environment: Readonly<Record<string, string>>;
   readonly server: PostgresServer | undefined;
   readonly witnesses: Witnesses;
-  readonly door: Door;
+  readonly headers: Door['headers'];
   service: Started;
 };
 
@@ -97,23 +100,18 @@ async function setUp(context: Cleanup, store: TestStore, chance: SeededChance): 
   const server = store.name === 'PostgreSQL' ? await startPostgres() : undefined;
   if (server !== undefined) atEnd(context, server.stop);
   const address = server?.address ?? (await store.database(context));
-  const port = await freePort();
-  const environment = { CARILLON_DATABASE: address, CARILLON_PORT: String(port), ...WATCHED };
+  const environment = { CARILLON_DATABASE: address, CARILLON_PORT: '0', ...WATCHED };
   const service = await startProcess(environment);
-  const { baseUrl, domain = '', key = '' } = service;
-  const door = { baseUrl, headers: { domain, key } };
-  const stage: Stage = {
-    address,
-    environment,
-    server,
-    door,
-    service,
-    witnesses: await startWitnesses(context, { chance }),
-  };
+  const { domain = '', key = '' } = service;
+  const headers = { domain, key };
+  const witnesses = await startWitnesses(context, { chance });
+  const stage: Stage = { address, environment, server, headers, service, witnesses };
   atEnd(context, () => stage.service.process.kill('SIGKILL'));
-  for (const [path, kind] of hooks) await stage.witnesses.subscribe(door, path, kind);
+  for (const [path, kind] of hooks) await witnesses.subscribe(doorOf(stage), path, kind);
   return stage;
 }
+
+const doorOf = ({ service: { baseUrl }, headers }: Stage): Door => ({ baseUrl, headers });
 
 /** One life and its end: what each death of a service has left; none where it went on without its database. */
 async function strike(
@@ -124,9 +122,10 @@ async function strike(
 ): Promise<readonly Crash[]> {
   const { witnesses, server, environment } = stage;
   const [least, most] = lifeMs;
-  witnesses.through(stage.door);
+  witnesses.through(doorOf(stage));
   await wait(least + dice.below(most - least));
   await witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
+  // Struck in this very moment: what is not answered is owed, also where nobody can look at what is left.
   await witnesses.whenBusy();
   if (struck === 'database' || struck === 'shutdown') {
     await server?.crash(struck === 'database' ? 'SIGKILL' : 'SIGQUIT');
@@ -161,19 +160,20 @@ function afterCrash({ witnesses, address }: Stage): Promise<Crash> {
 async function compare(stage: Stage, crashes: readonly Crash[], counts: Counts): Promise<Part> {
   const { witnesses, address, service } = stage;
   witnesses.recover();
-  witnesses.through(stage.door);
+  witnesses.through(doorOf(stage));
   await witnesses.stop();
   await untilTold(address);
   const exitCode = await service.stop('SIGTERM');
   const database = await readDatabase(address, BASE);
   const faults: readonly Fault[] = check(witnesses.ledgers(database));
   const removed = database.hooks.filter(({ endedReason }) => endedReason !== null);
-  const { again, inFlight, forgotten } = toldAgain(witnesses.heard, crashes);
+  const { again, inFlight, forgotten, tooMany } = toldAgain(witnesses.heard, crashes);
   const { acknowledged, unanswered, refused, others } = witnesses.tally;
   const broken = [
     ...faults.map(sayFault),
     ...removed.map(({ path, endedReason }) => `C19 a hook is removed: ${path} ${endedReason}`),
     ...forgotten.map((one) => `C20 answered long before a kill, and not written down: ${one}`),
+    ...tooMany.map((one) => `C20 more was told and not written down than can be in flight: ${one}`),
     ...others.map((one) => `C20 a client was answered ${one}`),
     ...(exitCode === 0 ? [] : [`exit code ${exitCode} after SIGTERM`]),
   ];
@@ -195,21 +195,26 @@ async function compare(stage: Stage, crashes: readonly Crash[], counts: Counts):
 export function toldAgain(heard: readonly Heard[], crashes: readonly Crash[]) {
   const byDelivery = Map.groupBy(heard, (one) => one.deliveryId);
   const forgotten: string[] = [];
+  const tooMany: string[] = [];
   let [inFlight, again] = [0, 0];
   for (const [index, crash] of crashes.entries()) {
     const since = crashes[index - 1]?.at ?? Number.NEGATIVE_INFINITY;
+    const ofHook = new Map<string, number>();
     for (const deliveryId of crash.owed) {
       const all = byDelivery.get(deliveryId) ?? [];
       const told = all
         .filter(({ at }) => since < at && at <= crash.at)
         .filter(({ answer }) => answer === 200 || answer === undefined);
-      if (told.length === 0) continue;
+      const [first] = told;
+      if (first === undefined) continue;
       inFlight += 1;
+      ofHook.set(first.path, (ofHook.get(first.path) ?? 0) + 1);
       if (all.some(({ at }) => at > crash.at)) again += 1;
       const isOld = ({ answer, answeredAt = crash.at }: (typeof told)[number]) =>
         answer === 200 && answeredAt < crash.at - SETTLES_WITHIN_MS;
       if (told.some(isOld)) forgotten.push(`${deliveryId}`);
     }
+    for (const [path, most] of ofHook) if (most > MOST_IN_FLIGHT) tooMany.push(`${path}, ${most}`);
   }
-  return { inFlight, again, forgotten };
+  return { inFlight, again, forgotten, tooMany };
 }

@@ -15,8 +15,8 @@ export type Ledgers = {
   readonly waitsMs?: readonly number[];
   /** How long an answer takes at most until the service knows of it; 0 where one clock drives both. */
   readonly hearsWithinMs?: number;
-  /** How long what a service knows may take at most to be written down. */
-  readonly settlesWithinMs?: number;
+  /** How long what a service knows may take at most to be written down; it may depend on when it came to know. */
+  readonly settlesWithinMs?: number | ((since: number) => number);
   /** What the clock on the wall, by which waits are measured, showed at a moment; where somebody sets it. */
   readonly wallOf?: (moment: number) => number;
   /** From here on nothing keeps a wait from ending when it should. */
@@ -38,7 +38,9 @@ export type Call = {
       readonly word: string;
     }
   | { readonly did: 'delete'; readonly record: string }
-  | { readonly did: 'subscribe' | 'unsubscribe' | 'restore' | 'test'; readonly path: string }
+  | { readonly did: 'subscribe' | 'unsubscribe' | 'restore'; readonly path: string }
+  /** By which id it is told, where that was answered. */
+  | { readonly did: 'test'; readonly path: string; readonly deliveryId?: string }
   /** Of what had been told. */
   | { readonly did: 'redeliver'; readonly deliveryId: string }
 );
@@ -103,9 +105,15 @@ export const about = (calls: readonly Call[], did: 'subscribe' | 'unsubscribe' |
 /** When an attempt was over, as far as its receiver knows. */
 export const endOf = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;
 
+/** By when at the latest it is written down what came of an attempt: what ends before may not know of it. */
+export function writtenBy({ settlesWithinMs = 0 }: Pick<Ledgers, 'settlesWithinMs'>, one: Arrival): number {
+  const end = endOf(one);
+  return end + (typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end));
+}
+
 /** A test tells the hook of itself, and was asked for (X1). */
-export function isOfTest({ calls, database }: Ledgers, path: string, body: string): boolean {
+export function isOfTest({ calls, database }: Ledgers, { path, body, at: moment }: Arrival): boolean {
   const record = recordIn(body);
   const isOwn = record !== '' && database.hooks.some((hook) => hook.path === path && hook.address === record);
-  return isOwn && about(calls, 'test', path).length > 0;
+  return isOwn && about(calls, 'test', path).some(({ askedAt }) => askedAt <= moment);
 }

@@ -52,6 +52,9 @@ const LIMIT_BESIDE_OTHERS_MS = 4_000;
 /** What there is to be told at the moment of the loss: more than is in flight, so that a node could begin more. */
 const BACKLOG = 60;
 
+/** How long it takes until every lane is somebody's, or there are two nodes again. */
+const LONGEST_SETTLING_DOWN_MS = 15_000;
+
 /** So many pairs of nodes side by side: most of a round is waiting. */
 const PAIRS = 3;
 
@@ -159,8 +162,11 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   witnesses.through(victim.service, other.service);
   await wait(100 + dice.below(300));
   await witnesses.untilAcknowledged(5);
+  // All of it is there before more is looked for: so a node that is cut off has it at hand, on every lane.
+  const release = witnesses.hold();
   await witnesses.burst(victim.service, BACKLOG);
-  await witnesses.whenBusy();
+  await release();
+  await witnesses.whenBusy([...lanes]);
 
   const doomed = [...lanes].slice(1).slice(0, DELETED);
   const lost = Promise.withResolvers<void>();
@@ -225,6 +231,7 @@ async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<string, s
   const owners = await eventually(
     () => ownersOf(store),
     (now) => ids.every((id) => (now.get(id) ?? 0) !== 0),
+    LONGEST_SETTLING_DOWN_MS,
   );
   const held = (await nodesOn(store)).map((node) => [...hooks].filter(([, id]) => owners.get(id) === node));
   const [ofOlder = [], ofYounger = []] = held;
@@ -263,7 +270,7 @@ async function recover(loss: Loss, victim: Way, pair: Pair): Promise<number> {
   await eventually(
     () => nodesOn(pair.store),
     (now) => now.length === 2,
-    15_000,
+    LONGEST_SETTLING_DOWN_MS,
   );
   // It has come back as the younger one.
   pair.nodes = [...pair.nodes.filter((one) => one !== victim), victim];

@@ -7,11 +7,10 @@ import {
   isOfTest,
   type Ledgers,
   type StoredHook,
+  writtenBy,
 } from './ledgers.ts';
 
 const FAILURES_THAT_END = 3;
-
-const LONGEST_SETTLING_MS = 2_000;
 
 /** What a hook may have in flight: while it is healthy, and while it fails (C22). */
 const MOST_IN_FLIGHT = { healthy: 8, failing: 1 };
@@ -54,6 +53,10 @@ class Reckoning {
   /** Those of this life of the hook, and of the process. */
   readonly #inFlight = new Set<Arrival>();
   #failedAt = Number.NEGATIVE_INFINITY;
+  /** The delivery that failed, and is tried again before any other; undefined where it is not known. */
+  #retried: string | undefined;
+  /** How many it can have earned to have in flight. */
+  #earned = 1;
   /** When it may be told again, and when it has to be at the latest, by the clock on the wall. */
   #dueAt = Number.NEGATIVE_INFINITY;
   #latest = Number.POSITIVE_INFINITY;
@@ -107,12 +110,17 @@ class Reckoning {
     const [failures] = this.#fates;
     if (this.#fates.size > 1 || typeof failures !== 'number') return;
     const wall = this.#wallOf(at);
-    if (failures > 0 && !this.#mayBeAsked(one)) {
+    const isAsked = this.#mayBeAsked(one);
+    if (failures > 0 && !isAsked) {
+      if (this.#retried !== undefined && this.#retried !== one.deliveryId) {
+        this.#say(`told ${one.deliveryId} at ${at}, while ${this.#retried} is to be tried again`);
+      }
       if (wall < this.#dueAt) this.#say(`told at ${at}, in a wait`);
       if (wall > this.#latest) this.#say(`told at ${at}, later than a wait can be`);
       this.#latest = Number.POSITIVE_INFINITY;
     }
-    const most = failures > 0 ? MOST_IN_FLIGHT.failing : MOST_IN_FLIGHT.healthy;
+    const healthy = isAsked ? MOST_IN_FLIGHT.healthy : this.#earned;
+    const most = failures > 0 ? MOST_IN_FLIGHT.failing : healthy;
     const { hearsWithinMs = 0 } = this.#ledgers;
     if (hearsWithinMs === 0 && this.#inFlight.size > most) {
       this.#say(`has ${this.#inFlight.size} in flight at ${at}, after ${failures} failures`);
@@ -123,25 +131,28 @@ class Reckoning {
     // Our own end cut it off, and that is no failure of theirs (C19); or it is from before the hook ended, and lived again.
     if (!this.#inFlight.delete(one) || this.#fates === undefined) return;
     const asked = this.#mayBeAsked(one);
-    if (asked && !isOfTest(this.#ledgers, one.path, one.body) && this.#wasCrashed(one)) {
+    if (asked && !isOfTest(this.#ledgers, one) && this.#wasCrashed(one)) {
       this.#fates = undefined;
       return;
     }
     const sameBurst = this.#isOfBurst(one);
     const changesNothing = one.answer !== 401 && (one.answer === 200 ? sameBurst && !asked : sameBurst || asked);
-    const { settlesWithinMs = LONGEST_SETTLING_MS } = this.#ledgers;
     const before = [...this.#fates];
     const verdicts = before.map((fate) => (changesNothing ? fate : after(fate, one.answer)));
-    const isInDoubt = this.#crashes.some(({ at }) => endOf(one) <= at && at < endOf(one) + settlesWithinMs);
+    const isInDoubt = this.#crashes.some(({ at }) => endOf(one) <= at && at <= writtenBy(this.#ledgers, one));
     this.#fates = new Set(isInDoubt ? [...verdicts, ...before] : verdicts);
     if (changesNothing) return;
-    if (one.answer === 200) this.#dueAt = Number.NEGATIVE_INFINITY;
-    else this.#wait(one, verdicts[0]);
+    if (one.answer === 200) {
+      this.#dueAt = Number.NEGATIVE_INFINITY;
+      if (!asked) this.#earned = Math.min(this.#earned + 1, MOST_IN_FLIGHT.healthy);
+    } else this.#wait(one, verdicts[0]);
   }
 
   #wait(one: Arrival, fate: Fate | undefined): void {
     const { waitsMs, calmFrom = Number.POSITIVE_INFINITY } = this.#ledgers;
     this.#failedAt = endOf(one);
+    this.#retried = one.deliveryId;
+    this.#earned = 1;
     const waitMs = typeof fate === 'number' ? waitsMs?.[fate - 1] : undefined;
     if (waitMs === undefined) return;
     const askedMs = Math.min(one.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
@@ -162,7 +173,11 @@ class Reckoning {
     if (this.#fates !== undefined && !this.#fates.has(fate)) {
       this.#say(`is at ${fate} after a crash at ${at}, and may be at ${[...this.#fates].join(' or ')}`);
     }
-    if (this.#fates?.size !== 1) this.#dueAt = Number.NEGATIVE_INFINITY;
+    this.#earned = 1;
+    if (this.#fates?.size !== 1) {
+      this.#dueAt = Number.NEGATIVE_INFINITY;
+      this.#retried = undefined;
+    }
     this.#fates = new Set([fate]);
   }
 
@@ -170,6 +185,8 @@ class Reckoning {
     this.#inFlight.clear();
     this.#failedAt = Number.NEGATIVE_INFINITY;
     this.#dueAt = Number.NEGATIVE_INFINITY;
+    this.#earned = 1;
+    this.#retried = undefined;
     if (isCertain) this.#fates = new Set([0]);
     else if (this.#fates !== undefined) this.#fates = new Set([...this.#fates, 0]);
   }
@@ -184,7 +201,7 @@ class Reckoning {
     const isOnce = calls.some(
       (call) => call.did === 'redeliver' && call.deliveryId === one.deliveryId && call.askedAt <= one.at,
     );
-    return isOnce || isOfTest(this.#ledgers, one.path, one.body);
+    return isOnce || isOfTest(this.#ledgers, one);
   }
 
   /** After a crash, what was asked for cannot be told from what was left owed. */

@@ -40,7 +40,8 @@ export async function inStretches(
     onAll.map(async ({ store, dice, all }) => {
       for (let left = all; left > 0; left -= most) {
         const times = Math.min(left, most);
-        const part = await within((context) => work({ context, store, times, chance: dice }));
+        // What breaks off does not hold, and what came before it stays counted.
+        const part = await within((context) => work({ context, store, times, chance: dice })).catch(brokeOff);
         for (const [what, number] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + number;
         broken.push(...part.broken.map((line) => `${store.name}: ${line}`));
         say(`${store.name}: ${all - left + times} of ${all}, ${part.broken.length} faults`);
@@ -48,6 +49,11 @@ export async function inStretches(
     }),
   );
   return { counts, broken };
+}
+
+/** What comes of some of the work that could not be done to its end. */
+export function brokeOff(error: unknown): Part {
+  return { counts: {}, broken: [`broke off: ${error instanceof Error ? error.stack : error}`.replaceAll('\n', ' ')] };
 }
 
 /** Waits for all of them, also when one breaks off: nothing goes on behind the back of whoever asked. */

@@ -22,7 +22,7 @@ export const SETTLES_WITHIN_MS = 5_000;
 
 /** Clients and a receiver, alive through whatever dies beside them, and their two ledgers. */
 export type Witnesses = Omit<Clients, 'note'> &
-  Pick<Receiver, 'heard' | 'whenBusy' | 'failAll' | 'recover'> & {
+  Pick<Receiver, 'heard' | 'whenBusy' | 'hold' | 'failAll' | 'recover'> & {
     /** Makes a hook whose target is this path of the receiver; answers its id. */
     subscribe(door: Door, path: string, kind: Kind): Promise<string>;
     /** Deletes one; resolves with the moment of its 200, which nothing may come after. */

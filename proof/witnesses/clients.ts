@@ -1,4 +1,5 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { setTimeout as rest } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import type { SeededChance } from '../chance.ts';
@@ -6,6 +7,9 @@ import type { Call } from '../ledgers.ts';
 
 /** What has not answered by then does not answer: a process that stands still, for one. */
 const LONGEST_ANSWER_MS = 30_000;
+
+/** A service that acknowledges nothing for so long does not work. */
+const LONGEST_SILENCE_MS = 30_000;
 
 /** A way into the service: where it listens, and with what somebody calls. */
 export type Door = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
@@ -38,10 +42,15 @@ export function ask(
 }
 
 async function read(response: IncomingMessage): Promise<Reply> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of response) chunks.push(chunk as Buffer);
-  const json = JSON.parse(Buffer.concat(chunks).toString());
-  return { status: response.statusCode ?? 0, data: json.data ?? json };
+  const body = await text(response);
+  const status = response.statusCode ?? 0;
+  try {
+    const json = JSON.parse(body);
+    return { status, data: json.data ?? json };
+  } catch {
+    // It is an answer all the same: what it says is missed where it is looked for.
+    return { status, data: { body } };
+  }
 }
 
 /** How many of a client's requests came to what, beside those that its ledger names. */
@@ -93,6 +102,17 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
   let opened = Promise.withResolvers<void>();
   let stopped = false;
 
+  /** Counts a reply; answers what it said, or undefined where only the database knows what was done. */
+  function answered(reply: Exclude<Reply, 'not taken'>): Record<string, string> | undefined {
+    if (typeof reply === 'string') tally.unanswered += 1;
+    else if (reply.status === 200 || reply.status === 201) {
+      tally.acknowledged += 1;
+      return reply.data;
+    } else if (reply.status === 503) tally.refused += 1;
+    else tally.others.push(`${reply.status} ${JSON.stringify(reply.data)}`);
+    return undefined;
+  }
+
   /** Tries until somebody takes it; what nobody took was never asked for. */
   async function make({ how, body, entry }: Wish, own: Own): Promise<void> {
     while (!stopped) {
@@ -106,7 +126,7 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
         await rest(2);
         continue;
       }
-      const data = own.answered(reply);
+      const data = answered(reply);
       const answeredAt = data === undefined ? undefined : performance.now();
       const call = entry({ askedAt, answeredAt }, data ?? {});
       calls.push(call);
@@ -119,19 +139,7 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
     const dice = chance.fork();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const events: string[] = [];
-    const own: Own = {
-      agent,
-      turn: number,
-      answered(reply) {
-        if (typeof reply === 'string') tally.unanswered += 1;
-        else if (reply.status === 200 || reply.status === 201) {
-          tally.acknowledged += 1;
-          return reply.data;
-        } else if (reply.status === 503) tally.refused += 1;
-        else tally.others.push(`${reply.status} ${JSON.stringify(reply.data)}`);
-        return undefined;
-      },
-    };
+    const own: Own = { agent, turn: number };
     for (let count = 0; !stopped; count += 1) {
       await make(wishOf(dice, `${words}${number}.${count}`, events), own);
       await rest(dice.below(restMs + 1));
@@ -173,7 +181,7 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
       if (next.length > 0) opened.resolve();
       doors = next;
     },
-    async untilAcknowledged(more, withinMs = 15_000) {
+    async untilAcknowledged(more, withinMs = LONGEST_SILENCE_MS) {
       const wanted = tally.acknowledged + more;
       for (const giveUpAt = performance.now() + withinMs; tally.acknowledged < wanted; await rest(2)) {
         if (performance.now() > giveUpAt) throw new Error(`not ${more} more acknowledged within ${withinMs} ms`);
@@ -185,8 +193,9 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
         const call = { did: 'occur', kind: 'new_event', userId, word, askedAt: performance.now() } as const;
         const reply = await ask(door, ['POST', '/v2/events'], eventNamed(word));
         if (reply === 'not taken') return;
-        const record = typeof reply === 'string' ? undefined : at(`/v2/events/${reply.data.event_id}`);
-        calls.push({ ...call, record, answeredAt: record === undefined ? undefined : performance.now() });
+        const data = answered(reply);
+        const known = data && { record: at(`/v2/events/${data.event_id}`), answeredAt: performance.now() };
+        calls.push({ ...call, record: undefined, answeredAt: undefined, ...known });
       };
       await Promise.all(Array.from({ length: count }, (_, number) => one(number)));
     },
@@ -198,12 +207,7 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
 const eventNamed = (word: string) => ({ event_name: word, start_date: '20270101', due_date: '20270102' });
 
 /** What one client has of its own. */
-type Own = {
-  readonly agent: Agent;
-  turn: number;
-  /** Counts a reply; answers what it said, or undefined where only the database knows what was done. */
-  answered(reply: Exclude<Reply, 'not taken'>): Record<string, string> | undefined;
-};
+type Own = { readonly agent: Agent; turn: number };
 
 export type ClientOptions = {
   readonly chance: SeededChance;

@@ -12,6 +12,9 @@ const MOST_FAILURES = 2;
 const FAILS_ONE_IN = 60;
 const FAILS_AGAIN_ONE_IN = 3;
 
+/** Who is told nothing for so long is not told any more. */
+const LONGEST_SILENCE_MS = 30_000;
+
 /** One record in so many is fetched before it is answered. */
 const FETCHES_ONE_IN = 4;
 
@@ -26,8 +29,10 @@ export type Receiver = {
   at(path: string): string;
   /** Resolves when whoever had connected by now is known of, with that moment. */
   caughtUp(): Promise<number>;
-  /** Resolves while it has a notification that it has not answered, at once or as soon as one is there. */
-  whenBusy(): Promise<void>;
+  /** Resolves while it has a notification that it has not answered: on any path, or on each of these where it did not fail. */
+  whenBusy(paths?: readonly string[]): Promise<void>;
+  /** From now on nothing is answered, until this is called: then all of it is; resolves when that is done. */
+  hold(): () => Promise<void>;
   /** What a crash has left of its failures: from these on it counts again how many more it may answer. */
   survived(at: number, fates: ReadonlyMap<string, Fate>): void;
   /** Whatever it has not answered yet on these paths fails. */
@@ -56,8 +61,8 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   let crashedAt = Number.NEGATIVE_INFINITY;
   let recovered = false;
   /** What it has not answered yet. */
-  const answering = new Set<{ path: string; mustFail: boolean }>();
-  const busy: (() => void)[] = [];
+  const answering = new Set<{ path: string; mustFail: boolean; done: Promise<void> }>();
+  let held = Promise.resolve();
 
   function decide(path: string, at: number, mustFail: boolean): 200 | (typeof failures)[number] {
     const before = failing.get(path) ?? { count: 0, at: Number.NEGATIVE_INFINITY };
@@ -81,18 +86,20 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     const resourceUrl = String(JSON.parse(body).resource_url);
     const deliveryId = String(request.headers['webhook-id']);
     const arrival = { path: request.url ?? '', deliveryId, at, body, from: new URL(resourceUrl).origin };
-    const one = { path: arrival.path, mustFail: false };
+    const over = Promise.withResolvers<void>();
+    const one = { path: arrival.path, mustFail: false, done: over.promise };
     answering.add(one);
-    for (const resolve of busy.splice(0)) resolve();
     try {
       const [least, most] = answersAfterMs;
       await wait(least + chance.below(most - least + 1));
+      await held;
       const fetched = chance.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
       const answer = await give(response, decide(arrival.path, at, one.mustFail));
       const answered = { answeredAt: performance.now(), answer };
       heard.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
     } finally {
       answering.delete(one);
+      over.resolve();
     }
   }
 
@@ -112,7 +119,21 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     at: (path) => url + path,
     // Connections are taken in the order in which they were made.
     caughtUp: () => connectionTaken(url),
-    whenBusy: () => (answering.size > 0 ? Promise.resolve() : new Promise<void>((resolve) => busy.push(resolve))),
+    async whenBusy(paths) {
+      const isBusyOn = (path: string) => failing.has(path) || [...answering].some((one) => one.path === path);
+      const isBusy = () => (paths === undefined ? answering.size > 0 : paths.every(isBusyOn));
+      for (const giveUpAt = performance.now() + LONGEST_SILENCE_MS; !isBusy(); await wait(1)) {
+        if (performance.now() > giveUpAt) throw new Error(`nobody is told anything within ${LONGEST_SILENCE_MS} ms`);
+      }
+    },
+    hold() {
+      const release = Promise.withResolvers<void>();
+      held = release.promise;
+      return async () => {
+        release.resolve();
+        await Promise.all([...answering].map(({ done }) => done));
+      };
+    },
     survived(at, fates) {
       crashedAt = at;
       for (const [path, fate] of fates) {

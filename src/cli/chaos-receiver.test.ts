@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
@@ -60,8 +61,10 @@ test('a script is played step by step and begins again, or goes on with its last
     ['200,,503', /an empty step/],
     ['200*0', /200\*0 is no step/],
     ['200*,503', /only the last step/],
-    ['hangs', /no behaviour hangs/],
-    ['drip', /no behaviour drip; there is drip-in-time, drip-head/],
+    ['200|', /200\| is no step/],
+    ['Hangs', /no behaviour Hangs; there is hang/],
+    ['tls-expird', /no behaviour tls-expird; there is tls-expired/],
+    ['drip', /no behaviour drip; there is drip-head, drip-body/],
     ['199', /no behaviour 199/],
   ];
   for (const [text, fault] of faults) {
@@ -101,6 +104,48 @@ test('the path says what happens, each address has its own place in its script, 
   );
   assert.equal(asked.headers['content-length'], '7');
   assert.ok(bytesRead > 50 && tls === false);
+});
+
+test('what begins before a path is said is not named by one, and what is for https is not done in plain', async (t) => {
+  const { url } = await receiver(t, '--script', 'tls-expired');
+  assert.match(url, /^https:/);
+  const faults: readonly (readonly [string, string])[] = [
+    [url.replace('https:', 'http:'), 'tls-expired is for https'],
+    ...(await receiver(t).then((open): [string, string][] => [
+      [`${open.url}tls-expired`, 'tls-expired begins before a path is said: name it with --script, or use --each'],
+      [`${open.url}200,smtp`, 'smtp begins before a path is said: name it with --script, or use --each'],
+      [`${open.url}tls-ok`, 'tls-ok is for https'],
+      [`${open.url}hangs`, 'there is no behaviour hangs; there is hang'],
+    ])),
+  ];
+  for (const [address, fault] of faults) {
+    const answer = await post(address);
+    assert.equal(answer.status, 404);
+    assert.ok((await answer.text()).startsWith(fault), address);
+  }
+});
+
+test('whoever follows a redirect comes to a success, whatever the port does, and is seen', async (t) => {
+  const { url, lines } = await receiver(t, '--script', 'redirect-307');
+  assert.equal((await fetch(url, { method: 'POST', body: '{}' })).status, 200);
+  const told = [await nextOf(lines), await nextOf(lines)];
+  assert.deepEqual(
+    told.map(({ behaviour, asked }) => [behaviour, asked.path]),
+    [
+      ['redirect-307', '/'],
+      ['200', '/200?followed'],
+    ],
+  );
+});
+
+test('a port that is taken ends it, also behind others that were free', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  t.after(() => taken.close());
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const { code, faults } = await carillon(['chaos-receiver', '--each', '--port', String(port - 3)]);
+  assert.deepEqual([code, faults.length], [1, 1]);
+  assert.match(faults[0] ?? '', /^--port: .*EADDRINUSE/);
 });
 
 test('a script for the whole port is played whatever the path, and Ctrl-C ends it well', async (t) => {

@@ -37,6 +37,8 @@ export function addChaosReceiver(program: Command): void {
     .description(
       'A receiver that misbehaves as it is told, to try any sender of webhooks with: http://127.0.0.1:8181/hang never answers, http://127.0.0.1:8181/503*2,200 answers 503 twice, then 200. Every port speaks plain HTTP and TLS.',
     )
+    // Two hundred names would hide all the rest; completion has them.
+    .configureHelp({ optionDescription: ({ description, defaultValue }) => withDefault(description, defaultValue) })
     .addOption(script.conflicts('each'))
     .option('--each', 'Give every behaviour a port of its own, from --port on; prints them.')
     .option('--list', 'Show all behaviours, and what a sender has to make of each.')
@@ -60,6 +62,8 @@ export function addChaosReceiver(program: Command): void {
     });
 }
 
+const withDefault = (says: string, value: unknown) => (value === undefined ? says : `${says} (default: ${value})`);
+
 async function receive(flags: Flags): Promise<void> {
   const seed = readSeed(flags.seed);
   const steps = flags.script === undefined ? undefined : parseScript(flags.script);
@@ -69,16 +73,17 @@ async function receive(flags: Flags): Promise<void> {
   const port = readPort(flags.port, flags.each ? behaviours.length : 1);
   if (flags.caFile !== undefined) writeCertificate(flags.caFile, setup.authority.certificate);
   const scripts = flags.each
-    ? behaviours.map((one) => ({ one, script: { next: () => one } }))
-    : [{ one: undefined, script: steps === undefined ? undefined : play(steps, chanceFrom(seed)) }];
+    ? behaviours.map((one) => ({ one, among: [one], script: { next: () => one } }))
+    : [{ one: undefined, among: steps?.flatMap((step) => step.among), script: steps && play(steps, chanceFrom(seed)) }];
   const receivers: Receiver[] = [];
   stopOnSignals(receivers);
-  for (const [index, { one, script }] of scripts.entries()) {
-    const receiver = await startReceiver(setup, port === 0 ? 0 : port + index, script).catch((error: Error) => {
+  for (const [index, { one, among, script }] of scripts.entries()) {
+    const receiver = await startReceiver(setup, port === 0 ? 0 : port + index, script).catch(async (error: Error) => {
+      await Promise.all(receivers.map((one) => one.close()));
       throw new Refusal([`--port: ${error.message}`]);
     });
     receivers.push(receiver);
-    const url = `${one === undefined ? 'http' : schemeOf(one)}://${bracketed(flags.host)}:${receiver.port}/${one?.slug ?? ''}`;
+    const url = `${schemeOf(among)}://${bracketed(flags.host)}:${receiver.port}/${one?.slug ?? ''}`;
     print(flags, { listening: url, behaviour: one?.slug ?? flags.script ?? null, seed });
   }
 }

@@ -24,7 +24,7 @@ export type AdmissionPorts = {
 export class Admission {
   readonly #ports: AdmissionPorts;
   readonly #waiting: [IncomingMessage, ServerResponse][] = [];
-  #turnEndsAt: number | undefined;
+  #turnEndsAt = 0;
   #isBeginning = false;
 
   constructor(ports: AdmissionPorts) {
@@ -37,30 +37,27 @@ export class Admission {
       return;
     }
     this.#waiting.push([request, response]);
-    if (this.#isBeginning) return;
-    this.#isBeginning = true;
-    this.#goOn();
+    if (!this.#isBeginning) this.#goOn();
   };
 
   readonly #goOn = (): void => {
-    const now = this.#ports.clock.monotonic();
-    if (this.#turnEndsAt === undefined) {
-      this.#turnEndsAt = now + TURN_MS;
-      setImmediate(this.#endTurn);
+    this.#isBeginning = this.#waiting.length > 0;
+    if (!this.#isBeginning) return;
+    if (this.#ports.clock.monotonic() >= this.#turnEndsAt) {
+      setImmediate(this.#goOnInNextTurn);
+      return;
     }
-    const next = now < this.#turnEndsAt ? this.#waiting.shift() : undefined;
-    this.#isBeginning = next !== undefined;
-    if (next === undefined) return;
+    const next = this.#waiting.shift();
     // Whoever went away meanwhile is not waited for.
-    if (!next[1].destroyed) this.#ports.begin(...next);
+    if (next !== undefined && !next[1].destroyed) this.#ports.begin(...next);
     // Once everything that this one set going has run, so that the time it takes is seen.
-    queueMicrotask(() => process.nextTick(this.#goOn));
+    queueMicrotask(this.#goOnLast);
   };
 
-  readonly #endTurn = (): void => {
-    this.#turnEndsAt = undefined;
-    if (this.#waiting.length === 0 || this.#isBeginning) return;
-    this.#isBeginning = true;
+  readonly #goOnLast = (): void => process.nextTick(this.#goOn);
+
+  readonly #goOnInNextTurn = (): void => {
+    this.#turnEndsAt = this.#ports.clock.monotonic() + TURN_MS;
     this.#goOn();
   };
 }

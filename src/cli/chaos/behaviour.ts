@@ -40,6 +40,10 @@ export function head(status: string | number, ...headers: readonly string[]): st
   return `${[`HTTP/1.1 ${status}`, ...headers, 'Connection: close'].join('\r\n')}\r\n\r\n`;
 }
 
+/** A whole answer with a line of text. */
+export const told = (status: string | number, text: string): string =>
+  `${head(status, 'Content-Type: text/plain; charset=utf-8', `Content-Length: ${Buffer.byteLength(text) + 1}`)}${Buffer.from(text).toString('latin1')}\n`;
+
 /** A whole answer without a body. */
 export const bare = (status: string | number, ...headers: readonly string[]): string =>
   head(status, 'Content-Length: 0', ...headers);

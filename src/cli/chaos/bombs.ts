@@ -39,8 +39,9 @@ const bomb = (
   content: () => Promise<Buffer>,
   times: number,
   size: string,
+  packed = '',
 ): Omit<Behaviour, 'slug'> => ({
-  says: `Answers 200 and \`Content-Encoding: ${encoding}\`: a body that unpacks to ${size} of zeros.`,
+  says: `Answers 200 and \`Content-Encoding: ${encoding}\`: a body that unpacks to ${size} of zeros${packed}.`,
   sees: 200,
   async act(visit) {
     visit.write(head('200 OK', `Content-Encoding: ${encoding}`));
@@ -53,8 +54,8 @@ const bomb = (
 /** Little on the wire, much in memory. */
 export const bombs: readonly Behaviour[] = rows({
   'bomb-gzip': bomb('gzip', gzipped, 160, '10 GiB'),
-  'bomb-gzip-twice': bomb('gzip, gzip', gzippedTwice, 1, '10 GiB, packed twice into less than 100 KiB'),
+  'bomb-gzip-twice': bomb('gzip, gzip', gzippedTwice, 1, '10 GiB', ', packed twice into less than 100 KiB'),
   'bomb-deflate': bomb('deflate', deflated, 1, '64 MiB'),
-  'bomb-br': bomb('br', brotlied, 1, '64 MiB, from a few hundred bytes'),
+  'bomb-br': bomb('br', brotlied, 1, '64 MiB', ', from a few hundred bytes'),
   'bomb-zstd': bomb('zstd', zstandard, 160, '10 GiB'),
 });

@@ -1,9 +1,11 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createSecureContext, type SecureContextOptions, TLSSocket } from 'node:tls';
-import { type Behaviour, bare } from './behaviour.ts';
+import { type Behaviour, told } from './behaviour.ts';
+import { behaviourOf, behaviours } from './behaviours.ts';
 import type { Authority } from './certificates.ts';
 import { chanceFrom } from './chance.ts';
 import { good } from './handshakes.ts';
+import { FOLLOWED } from './redirects.ts';
 import { type Asked, RequestReader } from './request.ts';
 import { parseScript, play, type Script } from './script.ts';
 import { type Surroundings, Visit } from './visit.ts';
@@ -20,7 +22,7 @@ export type Visited = {
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly ms: number;
-  /** What kept the handshake from being completed, in the words of TLS. */
+  /** What kept the handshake from being completed, in the words of TLS, or why nothing could be done. */
   readonly fault: string | undefined;
 };
 
@@ -70,7 +72,7 @@ export async function startReceiver(setup: Setup, port: number, script?: Script)
 
 type Choice = {
   readonly known: Behaviour | undefined;
-  readonly scriptAt: (path: string) => Script | undefined;
+  readonly scriptAt: (path: string) => Script | { readonly fault: string };
   readonly secure: (socket: Socket, behaviour: Behaviour | undefined) => Promise<TLSSocket>;
 };
 
@@ -109,7 +111,7 @@ class Reception {
 
   /** Closed by the sender, if it does that; what is destroyed before might never arrive there. */
   async end(): Promise<void> {
-    if (this.#fault === undefined) await this.#visit.wait(this.#setup.deadlineMs);
+    await this.#visit.wait(this.#setup.deadlineMs);
     this.#visit.socket.destroy();
     this.#raw.destroy();
     this.#setup.visited({ ...this.#origin, ...this.#account() });
@@ -131,6 +133,7 @@ class Reception {
       return true;
     } catch (error) {
       this.#fault = error instanceof Error ? error.message : String(error);
+      this.#raw.destroy();
       return false;
     }
   }
@@ -139,7 +142,7 @@ class Reception {
     const reader = new RequestReader(this.#visit.socket);
     const { left } = this.#visit;
     if (await reader.has('head', left)) {
-      this.#behaviour ??= this.#choice.scriptAt(reader.asked.path)?.next();
+      this.#choose(reader.asked.path);
       const at = this.#behaviour?.at ?? 'asked';
       if (reader.expectsContinue && at !== 'head') this.#visit.write('HTTP/1.1 100 Continue\r\n\r\n');
       if (at === 'asked' || at === 'body') await reader.has(at, left);
@@ -148,9 +151,25 @@ class Reception {
     if (!this.#visit.isGone) await this.#act();
   }
 
+  /** What the path has a say in. */
+  #choose(path: string): void {
+    if (path === FOLLOWED) this.#behaviour = behaviourOf('200');
+    if (this.#behaviour === undefined) {
+      const script = this.#choice.scriptAt(path);
+      if ('fault' in script) this.#fault = script.fault;
+      else this.#behaviour = script.next();
+    }
+    if (this.#behaviour?.tls !== undefined && !this.#isSecure) this.#fault = `${this.#behaviour.slug} is for https`;
+  }
+
+  get #isSecure(): boolean {
+    return this.#visit.socket !== this.#raw;
+  }
+
   async #act(): Promise<void> {
     const visit = this.#visit;
-    if (this.#behaviour === undefined) return visit.end(bare('404 Not Found', 'X-Reason: no such behaviour'));
+    if (this.#fault !== undefined) return visit.end(told('404 Not Found', this.#fault));
+    if (this.#behaviour === undefined) return;
     visit.socket.resume();
     await this.#behaviour.act(visit);
     visit.socket.resume();
@@ -159,7 +178,7 @@ class Reception {
   #account() {
     return {
       behaviour: this.#behaviour,
-      tls: this.#visit.socket !== this.#raw,
+      tls: this.#isSecure,
       asked: this.#visit.asked,
       bytesRead: this.#raw.bytesRead,
       bytesWritten: this.#raw.bytesWritten,
@@ -169,16 +188,24 @@ class Reception {
   }
 }
 
+/** Whether it begins before a request has said anything: a path comes too late for it. */
+const isEarly = ({ at, tls }: Behaviour) =>
+  at === 'connected' || at === 'greeted' || (tls !== undefined && tls !== good);
+
 /** A path is a script: `/503*2,200/anything`. Each address has its own place in it. */
-function scriptsByPath({ seed }: Setup): (path: string) => Script | undefined {
+function scriptsByPath({ seed }: Setup): Choice['scriptAt'] {
+  const inTime = behaviours.filter((one) => !isEarly(one));
   const scripts = new Map<string, Script>();
   const chance = chanceFrom(seed);
   return (path) => {
     const known = scripts.get(path);
     if (known !== undefined) return known;
     const [, first = ''] = decoded(path).split(/[/?]/);
-    const steps = parseScript(first);
-    if ('fault' in steps) return undefined;
+    const steps = parseScript(first, inTime);
+    if ('fault' in steps) return steps;
+    const early = steps.flatMap(({ among }) => among).find(isEarly);
+    if (early !== undefined)
+      return { fault: `${early.slug} begins before a path is said: name it with --script, or use --each` };
     const script = play(steps, chance.fork());
     const [oldest] = scripts.keys();
     if (scripts.size >= MOST_PATHS && oldest !== undefined) scripts.delete(oldest);

@@ -7,8 +7,11 @@ const redirect = (says: string, code: number, where: string | ((visit: Visit) =>
   act: (visit) => visit.end(bare(`${code} Elsewhere`, `Location: ${typeof where === 'string' ? where : where(visit)}`)),
 });
 
-/** The same receiver, where it would answer 200: who follows is seen there. */
-const onward = ({ asked }: Visit) => `http://${asked?.headers.host ?? 'localhost'}/200?followed`;
+/** Answered 200 whatever the script: whoever follows is seen there, and comes to a success that it should not. */
+export const FOLLOWED = '/200?followed';
+
+/** The same receiver. */
+const onward = ({ asked }: Visit) => `http://${asked?.headers.host ?? 'localhost'}${FOLLOWED}`;
 
 export const redirects: readonly Behaviour[] = rows({
   ...Object.fromEntries(

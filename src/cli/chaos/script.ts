@@ -15,14 +15,15 @@ const MOST_TIMES = 1_000_000;
  * Reads `503*2,200`: commas between steps, `*2` for twice, `*` for ever after, `200|503|hang` for one of these by chance,
  * `random` for any. Behind its last step a script begins again.
  */
-export function parseScript(text: string): readonly Step[] | { readonly fault: string } {
+export function parseScript(text: string, all = behaviours): readonly Step[] | { readonly fault: string } {
   const steps: Step[] = [];
   for (const part of text.split(',').map((one) => one.trim())) {
     const [, names = '', star, count = ''] = /^([^*]*)(\*(\d*))?$/.exec(part) ?? [];
     const times = star === undefined ? 1 : count === '' ? Number.POSITIVE_INFINITY : Number(count);
-    if (names === '' || times === 0 || (times > MOST_TIMES && Number.isFinite(times)))
+    const slugs = names.split('|').map((one) => one.trim());
+    if (slugs.includes('') || times === 0 || (times > MOST_TIMES && Number.isFinite(times)))
       return { fault: `${part === '' ? 'an empty step' : part} is no step such as 503, 503*2, 200|503 or hang*` };
-    const among = names.split('|').flatMap((slug) => (slug === ANY ? behaviours : (behaviourOf(slug) ?? slug)));
+    const among = slugs.flatMap((slug) => (slug === ANY ? all : (behaviourOf(slug) ?? slug)));
     const unknown = among.find((one) => typeof one === 'string');
     if (unknown !== undefined) return { fault: `there is no behaviour ${unknown}${suggestion(unknown)}` };
     steps.push({ among: among.filter((one) => typeof one !== 'string'), times });
@@ -33,9 +34,20 @@ export function parseScript(text: string): readonly Step[] | { readonly fault: s
 
 /** Those whose names have most in common with what was written. */
 function suggestion(wrong: string): string {
-  const word = wrong.split('-')[0] ?? '';
-  const near = behaviours.filter(({ slug }) => word.length > 1 && slug.includes(word)).map(({ slug }) => slug);
-  return near.length === 0 ? '' : `; there is ${near.slice(0, 8).join(', ')}`;
+  const near = behaviours
+    .map(({ slug }) => ({ slug, likeness: likeness(slug, wrong.toLowerCase()) }))
+    .filter(({ likeness }) => likeness > 0.4)
+    .sort((one, other) => other.likeness - one.likeness);
+  const named = near.slice(0, 5).map(({ slug }) => slug);
+  return named.length === 0 ? '' : `; there is ${named.join(', ')}`;
+}
+
+/** The share of pairs of neighbouring letters that both have, from 0 to 1 (Dice). */
+function likeness(one: string, other: string): number {
+  const [mine, theirs] = [one, other].map((text) => new Set([...text].slice(1).map((sign, at) => text[at] + sign)));
+  if (mine === undefined || theirs === undefined) return 0;
+  const shared = [...mine].filter((pair) => theirs.has(pair));
+  return (2 * shared.length) / Math.max(1, mine.size + theirs.size);
 }
 
 /** Plays the steps, over and over. */

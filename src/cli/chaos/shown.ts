@@ -9,7 +9,7 @@ export function visitedLine({ at, behaviour, asked, bytesRead, bytesWritten, ms,
   const what = asked === undefined || asked.method === '' ? '(no request)' : `${asked.method} ${asked.path}`;
   const over = tls ? ' over TLS' : '';
   const why = fault === undefined ? '' : `; ${fault}`;
-  const name = behaviour?.slug ?? '404: no such behaviour';
+  const name = behaviour?.slug ?? '-';
   return printable(`${time}  ${name}  ${what}${over}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${why}`);
 }
 
@@ -24,18 +24,16 @@ export function visitedJson({ behaviour, at, asked, ...rest }: Visited): string 
   });
 }
 
-/** Where one behaviour is, when each has a port of its own. */
-export const schemeOf = ({ tls }: Pick<Behaviour, 'tls'>): string => (tls === undefined ? 'http' : 'https');
-
-/** A word for a status that is none: why there is none. */
-export const seenWord = ({ sees }: Pick<Behaviour, 'sees'>): string => String(sees);
+/** How a port is spoken to that does these, or what its paths say. */
+export const schemeOf = (among: readonly Behaviour[] = []): string =>
+  among.length > 0 && among.every(({ tls }) => tls !== undefined) ? 'https' : 'http';
 
 export function listedLines(): readonly string[] {
   const width = Math.max(...Object.values(groups).flatMap((all) => all.map(({ slug }) => slug.length)));
   return Object.entries(groups).flatMap(([title, all]) => [
     `${title}:`,
     ...all.map(
-      (one) => `  ${one.slug.padEnd(width)}  ${verdictOn(one).padEnd(9)}  ${seenWord(one).padEnd(8)}  ${one.says}`,
+      (one) => `  ${one.slug.padEnd(width)}  ${verdictOn(one).padEnd(9)}  ${String(one.sees).padEnd(8)}  ${one.says}`,
     ),
     '',
   ]);
@@ -47,9 +45,9 @@ export function listedJson(): string {
       slug: one.slug,
       group,
       says: one.says,
-      sees: seenWord(one),
+      sees: String(one.sees),
       comes_to: verdictOn(one),
-      scheme: schemeOf(one),
+      scheme: schemeOf([one]),
     })),
   );
   return JSON.stringify(rows);

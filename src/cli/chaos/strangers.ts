@@ -57,7 +57,7 @@ export const strangers: readonly Behaviour[] = rows({
     sees: 'protocol',
     at: 'greeted',
     async act(visit) {
-      visit.socket.on('data', (chunk: Buffer) => void visit.write(chunk));
+      visit.socket.pipe(visit.socket);
       await visit.left;
     },
   },
