@@ -53,6 +53,12 @@ export async function startProcess(
   };
 }
 
+/** They end with this process, however it ends, if it can still say so. */
+const living = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+});
+
 /** Begins to start one, without waiting for anything. */
 export function spawnService(
   environment: Readonly<Record<string, string>>,
@@ -60,10 +66,13 @@ export function spawnService(
   runBy: readonly string[] = [],
 ): ChildProcess {
   const [command = process.execPath, ...words] = [...runBy, process.execPath, main, 'serve'];
-  return spawn(command, words, {
+  const child = spawn(command, words, {
     env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
     stdio: ['ignore', 'pipe', logTo ?? 'pipe'],
   });
+  living.add(child);
+  child.once('exit', () => living.delete(child));
+  return child;
 }
 
 /** The greeting is one short write, so it arrives whole. */

@@ -104,6 +104,7 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
     const backup = await place.make(number).catch((error: unknown) => void failed.push(`C20 no backup: ${error}`));
     if (backup !== undefined) made.push({ backup, beganAt, endedAt: performance.now() });
   }
+  const { next: cursor } = await feedAt(service);
   witnesses.recover();
   await witnesses.stop();
   await untilTold(place.address);
@@ -131,7 +132,7 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
   const issued = eventsIn(calls);
   const { headers } = service;
   for (const [number, one] of made.entries()) {
-    const found = await within((own) => comeBack(own, { place, one, number, witnesses, headers, issued }));
+    const found = await within((own) => comeBack(own, { place, one, number, witnesses, headers, issued, cursor }));
     for (const [what, count] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + count;
     broken.push(...found.broken.map((line) => `backup ${number + 1} of ${times}: ${line}`));
   }
@@ -151,11 +152,13 @@ type Coming = {
   readonly headers: Door['headers'];
   /** The ids of all events that there have ever been. */
   readonly issued: number[];
+  /** From before the restore. */
+  readonly cursor: string;
 };
 
 /** Restores one, looks at it, starts a service on it, and waits for all that it owes; then makes something new. */
 async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
-  const { place, one, number, witnesses } = coming;
+  const { place, one, number, witnesses, headers, cursor } = coming;
   const failed = (error: unknown) => ({ broken: [`C20 no restore: ${error}`] });
   const restored = await place.restore(context, one.backup, number).catch(failed);
   if (typeof restored !== 'string') return { counts: {}, ...restored };
@@ -174,7 +177,15 @@ async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
   broken.push(...untold.map((deliveryId) => `C20 owed in the backup and not told: ${deliveryId}`));
   const tooMuch = [...told].filter((deliveryId) => !owed.includes(deliveryId));
   broken.push(...tooMuch.map((deliveryId) => `C20 told and not owed in the backup: ${deliveryId}`));
+  const door = { baseUrl: service.baseUrl, headers };
+  // What is kept from before is not shown: nobody could say where in it they are.
+  const empty = await feedAt(door);
   broken.push(...(await makeAnew({ ...coming, address, baseUrl: service.baseUrl })));
+  const [old, since] = await Promise.all([feedAt(door, cursor), feedAt(door, empty.next)]);
+  if (empty.data.length > 0) broken.push(`X2 the feed shows ${empty.data.length} entries from before the restore`);
+  if (old.status !== 410) broken.push(`X2 a cursor from before the restore is answered ${old.status}`);
+  if (since.data.length !== 1)
+    broken.push(`X2 the feed has ${since.data.length} entries of what was made since, not one`);
   const code = await service.stop('SIGTERM');
   if (code !== 0) broken.push(`exit code ${code}`);
   const counts = {
@@ -184,6 +195,14 @@ async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
     'owed in them and told after the start': owed.length - untold.length,
   };
   return { counts, broken };
+}
+
+/** X2: a page of the feed, behind a cursor or from its beginning. */
+async function feedAt({ baseUrl, headers }: Door, after?: string) {
+  const query = after === undefined ? '' : `?after=${after}`;
+  const answer = await fetch(`${baseUrl}/v2/notifications${query}`, { headers });
+  const { data = [], next = '' } = (await answer.json()) as { data?: unknown[]; next?: string };
+  return { status: answer.status, data, next };
 }
 
 /** C5: what is made after a restore has ids that nothing ever had, before the restore or in another one. */

@@ -104,6 +104,9 @@ test('what is told is there, can be fetched, is for this hook and in these words
   const heard = told(1, 12, { path: '/b', deliveryId: '9' });
   const wrong = { database: another, calls: [...agreed.calls, there], arrivals: [...agreed.arrivals, heard] };
   assert.deepEqual(found(wrong), ['told to somebody else']);
+  const ofAnother = { ...agreed.database, occurrences: [fact(1), { ...fact(2), userId: '2' }] };
+  const mistaken = { database: ofAnother, arrivals: [told(1, 12)] };
+  assert.deepEqual(found(mistaken), ['told to somebody else'], 'it is taken for what another user caused');
   const more = told(2, 22, { body: `{"resource_url":"${at(2)}","kind":"new_event"}` });
   assert.ok(found({ arrivals: [told(1, 12), more] }).includes('told in other words'));
 });
@@ -114,6 +117,11 @@ test('a delivery comes again after a failure, or over a crash that left it owed,
   assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, [])] }), [
     'told again for no reason',
   ]);
+  assert.deepEqual(
+    found({ arrivals: [...agreed.arrivals, told(2, 90)], crashes: [crash(85, ['2'])] }),
+    ['told again for no reason'],
+    'what was answered so long before the crash is written down',
+  );
   const both = [told(1, 12), told(2, 22, { answeredAt: 40 }), told(2, 30, { answeredAt: 41 })];
   assert.deepEqual(found({ arrivals: both }), ['told again for no reason'], 'two at once');
 });
@@ -144,8 +152,19 @@ test('a hook is removed at its third failure in a row or its first 401, and at n
     [wrong],
     'wait',
   );
-  const burst = [failing(1, 100), told(2, 100.5, { answer: 500, answeredAt: 130 }), told(1, 200), told(2, 202)];
-  assert.deepEqual(found({ arrivals: burst }), [], 'what was in flight at a failure is the same failure');
+  const earned = told(3, 90);
+  const burst = [earned, failing(1, 100), told(2, 100.5, { answer: 500, answeredAt: 130 }), told(1, 200), told(2, 202)];
+  const ofThree = {
+    calls: [...agreed.calls, made(3, 10)],
+    database: {
+      ...agreed.database,
+      records: new Map([...agreed.database.records, [at(3), 'w3']]),
+      occurrences: [...agreed.database.occurrences, fact(3)],
+    },
+  };
+  assert.deepEqual(found({ ...ofThree, arrivals: burst }), [], 'what was in flight at a failure is the same failure');
+  const other = [failing(1, 12), told(2, 100), told(1, 102)];
+  assert.deepEqual(found({ arrivals: other }), [wrong], 'another one is tried after the wait');
 });
 
 test('what our own crash cut off is no failure', () => {
@@ -171,18 +190,21 @@ test('a hook is told alone while it fails, to eight at once while it does not, a
   const wrong = 'removed, or not, against the count';
   const retried = failing(1, 12);
   const beside = [retried, told(1, 100, { answeredAt: 130 }), told(2, 110, { answeredAt: 131 })];
-  assert.deepEqual(found({ arrivals: beside }), [wrong], 'two while it fails');
-  const many = (count: number) => ({
-    calls: [subscribed, ...Array.from({ length: count }, (_, id) => made(id, 10))],
-    arrivals: Array.from({ length: count }, (_, id) => told(id, 20 + id / 100, { answeredAt: 30 })),
+  assert.deepEqual(found({ arrivals: beside }), [wrong, wrong], 'two while it fails, and the second is another one');
+  const many = (before: number, atOnce: number) => ({
+    calls: [subscribed, ...Array.from({ length: before + atOnce }, (_, id) => made(id, 10))],
+    arrivals: Array.from({ length: before + atOnce }, (_, id) =>
+      id < before ? told(id, 20 + id, { answeredAt: 20.5 + id }) : told(id, 60 + id / 100, { answeredAt: 70 }),
+    ),
     database: {
       ...agreed.database,
-      records: new Map(Array.from({ length: count }, (_, id) => [at(id), `w${id}`])),
-      occurrences: Array.from({ length: count }, (_, id) => fact(id)),
+      records: new Map(Array.from({ length: before + atOnce }, (_, id) => [at(id), `w${id}`])),
+      occurrences: Array.from({ length: before + atOnce }, (_, id) => fact(id)),
     },
   });
-  assert.deepEqual(found(many(8)), []);
-  assert.deepEqual(found(many(9)), [wrong]);
+  assert.deepEqual(found(many(7, 8)), []);
+  assert.deepEqual(found(many(9, 9)), [wrong]);
+  assert.deepEqual(found(many(2, 4)), [wrong], 'more than its 200s have earned');
   const late = [retried, told(1, 90), told(2, 92)];
   assert.deepEqual(found({ arrivals: late, calmFrom: 0 }), [wrong], 'more than a tenth later');
   assert.deepEqual(found({ arrivals: late, calmFrom: 50 }), [], 'while something could keep it');
@@ -221,5 +243,15 @@ test('what somebody asked for counts no failure and waits for none, and nobody i
   assert.ok(found({ database, arrivals }).includes('told to somebody else'));
   const once: Call = { did: 'redeliver', deliveryId: '1', askedAt: 30, answeredAt: 31 };
   const more = [...agreed.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
-  assert.deepEqual(found({ calls: [...agreed.calls, once], arrivals: more }), []);
+  assert.deepEqual(found({ calls: [...agreed.calls, once, once, once], arrivals: more }), []);
+  const again = 'told again for no reason';
+  assert.deepEqual(found({ calls: [...agreed.calls, once, once], arrivals: more }), [again], 'an ask is one attempt');
+  const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };
+  assert.deepEqual(found(cut), [], 'and is made again when a crash has cut it off');
+  assert.deepEqual(found({ calls: [...agreed.calls, once] }), ['asked for and not told']);
+  const tests = [...arrivals.slice(0, 2), { ...test, at: 50, answeredAt: 51 }, ...arrivals.slice(2)];
+  assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals: tests }), [again], 'a failed test');
+  const heard = { ...asked, deliveryId: '9' } as Call;
+  assert.deepEqual(found({ database, calls: [...agreed.calls, heard], arrivals }), []);
+  assert.deepEqual(found({ database, calls: [...agreed.calls, heard] }), ['asked for and not told']);
 });

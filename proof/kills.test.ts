@@ -24,6 +24,10 @@ test('what a life had told and its end found owed may come again; what was answe
   assert.deepEqual(toldAgain([heard('4', 10)], [crash(10_000, '4')]).forgotten, ['4']);
   assert.deepEqual(toldAgain([heard('4', 10)], [crash(20), crash(10_000, '4')]).forgotten, none, 'of an earlier life');
   const ids = Array.from({ length: 41 }, (_, index) => String(index));
-  const many = (owed: readonly string[]) => toldAgain(ids.map((id) => heard(id, 9_990)), [crash(10_000, ...owed)]).tooMany;
+  const many = (owed: readonly string[]) =>
+    toldAgain(
+      ids.map((id) => heard(id, 9_990)),
+      [crash(10_000, ...owed)],
+    ).tooMany;
   assert.deepEqual([many(ids.slice(1)), many(ids)], [none, ['/events, 41']]);
 });

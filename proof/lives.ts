@@ -52,12 +52,7 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
   let door: Door | undefined;
   const untold = [...told];
   let asked = 0;
-  const kill = () => void service?.process.kill('SIGKILL');
-  process.on('exit', kill);
-  atEnd(context, () => {
-    process.off('exit', kill);
-    kill();
-  });
+  atEnd(context, () => service?.process.kill('SIGKILL'));
 
   /** Makes the hooks at the first one that lives for so long; whoever died before it said its key is asked for another. */
   async function doorOf({ baseUrl, domain, key }: Started): Promise<Door> {

@@ -7,7 +7,7 @@ import type { TestStore } from '../test/harness/stores.ts';
 import { begin, everyCommand } from './model/commands.ts';
 import { nouns } from './model/fields.ts';
 import { addressOf, listDeliveries, listHooks, readFeed } from './model/hooks.ts';
-import { type Asked, listed } from './model/lists.ts';
+import { type Asked, listed, orders } from './model/lists.ts';
 import { Real, Targets } from './model/real.ts';
 import { type Account, collectionOf, World } from './model/world.ts';
 import type { Figure, Proof, Run } from './proof.ts';
@@ -152,9 +152,13 @@ class Place {
       if (key === undefined) continue;
       await readFeed(world, real, key, { scope: 'account', limit: 1_000, kindPick: undefined });
       for (const noun of nouns) {
-        const { json } = await real.call(key, 'GET', `/${collectionOf(noun)}`);
-        const shown = listed(world, account, noun, everything).records.map((record) => world.present(account, record));
-        assert.deepEqual(json.data, shown);
+        for (const order of [undefined, ...Object.keys(orders[noun])]) {
+          const asked = order === undefined ? '' : `?order=${order}`;
+          const { json } = await real.call(key, 'GET', `/${collectionOf(noun)}${asked}`);
+          const { records } = listed(world, account, noun, { ...everything, order });
+          const paging = { offset: 0, limit: 1_000, total_records: records.length };
+          assert.deepEqual(json, { paging, data: records.map((record) => world.present(account, record)) }, asked);
+        }
       }
     }
     this.told += [...real.targets.told]

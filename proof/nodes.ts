@@ -1,25 +1,22 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Store } from '../src/store/store.ts';
 import { type Cleanup, within } from '../test/harness/cleanup.ts';
-import { openAt } from '../test/harness/database.ts';
 import { eventually } from '../test/harness/eventually.ts';
-import { nodesOn, ownersOf, processBeside } from '../test/harness/nodes.ts';
-import type { ServiceProcess } from '../test/harness/process.ts';
-import { type DatabaseProxy, startProxy } from '../test/harness/proxy.ts';
-import { shared, type TestStore } from '../test/harness/stores.ts';
+import { nodesOn } from '../test/harness/nodes.ts';
+import { shared } from '../test/harness/stores.ts';
 import { chanceFrom, type SeededChance } from './chance.ts';
 import { check, countFaults, sayFault } from './check.ts';
+import { choose, LONGEST_SETTLING_DOWN_MS, type Pair, startPair, type Way } from './nodes/pair.ts';
 import type { Figure, Proof, Run } from './proof.ts';
-import { sideBySide } from './stretches.ts';
+import { brokeOff, sideBySide } from './stretches.ts';
 import {
   BASE,
   type Heard,
   readCrash,
   readDatabase,
   startWitnesses,
+  untilBetweenTransactions,
   untilQuiet,
   untilTold,
-  WATCHED,
 } from './witnesses.ts';
 
 export const nodes: Proof = {
@@ -52,11 +49,11 @@ const LIMIT_BESIDE_OTHERS_MS = 4_000;
 /** What there is to be told at the moment of the loss: more than is in flight, so that a node could begin more. */
 const BACKLOG = 60;
 
-/** How long it takes until every lane is somebody's, or there are two nodes again. */
-const LONGEST_SETTLING_DOWN_MS = 15_000;
+/** What a node that is cut off has in flight is answered then: by that time a hook of its lanes could be deleted, unheard. */
+const ANSWERED_AFTER_MS = 300;
 
 /** So many pairs of nodes side by side: most of a round is waiting. */
-const PAIRS = 3;
+const PAIRS = 4;
 
 /** So many losses, then a new database and new nodes. */
 const LOSSES_A_PAIR = 20;
@@ -73,12 +70,6 @@ const FRESH_MS = 1_000;
 const LONGEST_TAKING_UP_MS = 25_000;
 
 type Round = { readonly counts: Record<string, number>; readonly tookMs: readonly number[]; readonly broken: string[] };
-
-/** A node, and the way that it alone has to the database. */
-type Way = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
-
-/** Two nodes on a database, the older one first. */
-type Pair = { readonly address: string; readonly store: Store; start(): Promise<Way>; nodes: Way[] };
 
 async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
   const [store] = stores.filter((one) => shared.includes(one));
@@ -107,7 +98,7 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
               `${done} of ${count}: ${loss}, lanes taken up after ${saySpan(found.tookMs)}, ${found.broken.length} faults`,
             );
           }
-        });
+        }).catch((error: unknown) => void broken.push(...brokeOff(error).broken));
       }
     }),
   );
@@ -119,23 +110,6 @@ export function lossesOf(count: number): Loss[] {
   const mix = (Object.keys(LOSSES) as Loss[]).flatMap((loss) => Array<Loss>(LOSSES[loss].often).fill(loss));
   const all = Array.from({ length: count }, (_, index) => mix[index % mix.length] ?? 'killed');
   return all.sort((a, b) => LOSSES[b].limitMs - LOSSES[a].limitMs);
-}
-
-async function startPair(context: Cleanup, store: TestStore): Promise<Pair> {
-  const first = await store.serviceProcess(context, WATCHED);
-  const address = first.database;
-  let started = 0;
-  const start = async (): Promise<Way> => {
-    started += 1;
-    const name = `node-${started}`;
-    const proxy = await startProxy(context, address);
-    const CARILLON_DATABASE = `${proxy.database}?application_name=${name}`;
-    return { name, proxy, service: await processBeside(context, first, { ...WATCHED, CARILLON_DATABASE }) };
-  };
-  const both = [await start(), await start()];
-  // It has made the account; the two are to be alone.
-  await first.stop('SIGTERM');
-  return { address, store: await openAt(context, address, { as: 'command' }), start, nodes: both };
 }
 
 type Losing = { readonly loss: Loss; readonly round: number; readonly dice: SeededChance };
@@ -167,6 +141,13 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   await witnesses.burst(victim.service, BACKLOG);
   await release();
   await witnesses.whenBusy([...lanes]);
+  let answer = () => Promise.resolve();
+  if (loss === 'cut off') {
+    // A row that it had locked would keep a hook from being deleted, and hide that nobody waits for its word.
+    answer = witnesses.hold();
+    witnesses.through(other.service);
+    await untilBetweenTransactions(pair.address, victim.name);
+  }
 
   const doomed = [...lanes].slice(1).slice(0, DELETED);
   const lost = Promise.withResolvers<void>();
@@ -181,6 +162,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
     witnesses.through(other.service);
     // These failures nobody hears of, or somebody whose lanes they are no more. The deleted ones have more to be told.
     witnesses.failAll((path) => !doomed.includes(path));
+    void wait(ANSWERED_AFTER_MS).then(answer);
   });
   const isLost = (path: string) => lanes.has(path);
   const { fates } = await witnesses.crashed(async () => {
@@ -223,22 +205,6 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
     ...countFaults(faults),
   };
   return { counts, tookMs, broken };
-}
-
-/** The node that has more of these lanes, once all of them are somebody's, and which it has. */
-async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<string, string>) {
-  const ids = [...hooks.values()];
-  const owners = await eventually(
-    () => ownersOf(store),
-    (now) => ids.every((id) => (now.get(id) ?? 0) !== 0),
-    LONGEST_SETTLING_DOWN_MS,
-  );
-  const held = (await nodesOn(store)).map((node) => [...hooks].filter(([, id]) => owners.get(id) === node));
-  const [ofOlder = [], ofYounger = []] = held;
-  const [victim, other] = ofOlder.length >= ofYounger.length ? both : both.toReversed();
-  const lanes = ofOlder.length >= ofYounger.length ? ofOlder : ofYounger;
-  if (victim === undefined || other === undefined) throw new Error('there are not two nodes');
-  return { victim, other, lanes: new Set(lanes.map(([path]) => path)) };
 }
 
 /** Does it; answers since when the node is lost. */

@@ -1,6 +1,6 @@
 import { permissionsOf } from '../src/access.ts';
 import { judgeBy } from '../test/harness/openapi.ts';
-import type { Answer, Json, TestService } from '../test/harness/service.ts';
+import type { Answer, Json, Person, TestService } from '../test/harness/service.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import { startTarget, type Target } from '../test/harness/target.ts';
 import type { Figure, Proof, Run } from './proof.ts';
@@ -11,7 +11,7 @@ import { openCells } from './tenants/open.ts';
 import { mountedBy, nameOf, type Operation, passedOver, placesOf, type Request, sorted } from './tenants/operations.ts';
 import { ofAnother } from './tenants/ownership.ts';
 import { conditionPairs, idPairs, idsFor, NEVER_ISSUED, oncePairs, type Pair, wordPairs } from './tenants/pairs.ts';
-import { seenBy, toldOf } from './tenants/seen.ts';
+import { bystander, seenBy, toldOf } from './tenants/seen.ts';
 import { changes, missing, rowsOf } from './tenants/snapshot.ts';
 
 /** Every operation, every place of it that an id can stand in, every kind of caller whose it is not. */
@@ -29,13 +29,15 @@ export const tenants: Proof = {
 async function prove({ count, stores, context, say }: Run): Promise<Figure> {
   const broken: string[] = [];
   const counts: Record<string, number> = {};
-  for (const store of stores) {
-    for (let turn = 0; turn < count; turn += 1) {
-      const matrix = await Matrix.of(store, context);
-      await matrix.fill();
-      broken.push(...matrix.broken.map((line) => `${store.name}: ${line}`));
+  for (let turn = 0; turn < count; turn += 1) {
+    // Begun one after the other, since each hears what is mounted meanwhile.
+    const matrices: (readonly [TestStore, Matrix])[] = [];
+    for (const store of stores) matrices.push([store, await Matrix.of(store, context)]);
+    await Promise.all(matrices.map(([, matrix]) => matrix.fill()));
+    for (const [{ name }, matrix] of matrices) {
+      broken.push(...matrix.broken.map((line) => `${name}: ${line}`));
       for (const [what, number] of matrix.counted) counts[what] = (counts[what] ?? 0) + number;
-      say(`${store.name}: ${matrix.counted.get('cells')} cells`);
+      say(`${name}: ${matrix.counted.get('cells')} cells`);
     }
   }
   return { counts: { ...counts, leaks: broken.length }, broken };
@@ -77,11 +79,16 @@ class Matrix {
   }
 
   async fill(): Promise<void> {
-    const furnish = (mark: string, busy = 0) => furnishHouse(this.#carillon, this.#target, { mark, busy });
-    const theirs = await furnish('zqtheirs', CURSORS_AHEAD);
-    const [ours, common] = [await furnish('zqours'), await furnish('zqcommon')];
-    const strangers = await strangersTo(this.#carillon, theirs, ours);
-    const narrow = await narrowed(this.#carillon, theirs);
+    const carillon = this.#carillon;
+    const furnish = (mark: string, more: Omit<Parameters<typeof furnishHouse>[2], 'mark'> = {}) =>
+      furnishHouse(carillon, this.#target, { mark, ...more });
+    const bystanders = [await bystander(carillon, await carillon.account('zqalone.test'), true)];
+    const addMember = async (owner: Person) =>
+      void bystanders.push(await bystander(carillon, await carillon.user(owner, 'member'), false));
+    const theirs = await furnish('zqtheirs', { busy: CURSORS_AHEAD });
+    const [ours, common] = [await furnish('zqours'), await furnish('zqcommon', { first: addMember })];
+    const strangers = await strangersTo(carillon, theirs, ours);
+    const narrow = await narrowed(carillon, theirs);
 
     await this.#unchanged(theirs, [], () => this.#otherAccount(ours, theirs));
     // What an account's own keys were refused, and links that were replaced, its audit log has to say.
@@ -95,7 +102,8 @@ class Matrix {
     });
     await this.#otherUser(common);
     this.#judgeWhole(theirs);
-    this.broken.push(...(await seenBy(this.#carillon, ours, theirs.mark)));
+    for (const different of bystanders) this.broken.push(...(await different()));
+    this.broken.push(...(await seenBy(carillon, ours, theirs.mark)));
     this.broken.push(...(await toldOf([theirs, ours, common], this.#target.received)));
   }
 
@@ -122,10 +130,13 @@ class Matrix {
       const callers = strangers[operation.door] ?? [];
       const wanted = await this.#carillon.call(callers[0], method, `${operation.door}/nowhere`);
       const request = theirs.requestFor(operation.row);
-      const asked: (readonly [string, Request])[] = [['nothing', request]];
-      for (const place of placesOf(operation))
-        for (const id of [...idsFor(operation, place, theirs).slice(0, 1), NEVER_ISSUED])
-          asked.push([place.says, place.put(request, id)]);
+      const places = placesOf(operation);
+      // What stands in it anyway is theirs; then what was never issued, in every place at once.
+      const asked: (readonly [string, Request])[] = [['what stands in it', request]];
+      for (const place of places.filter(({ where, says }) => where !== 'path' && !says.endsWith(': [id]')))
+        asked.push([place.says, place.put(request, idsFor(operation, place, theirs)[0] ?? '')]);
+      if (places.length > 0)
+        asked.push(['never issued', places.reduce((one, place) => place.put(one, NEVER_ISSUED), request)]);
       const each = callers.map(async (caller) => {
         for (const [says, one] of asked)
           this.#judge(operation, caller, says, hidden(await this.#ask(operation, caller, one), wanted));

@@ -6,7 +6,14 @@ import { ask, type Clients, type Door, startClients } from './witnesses/clients.
 import { type Receiver, startReceiver } from './witnesses/receiver.ts';
 
 export { ask, type Door, type Tally } from './witnesses/clients.ts';
-export { readCrash, readDatabase, reading, untilQuiet, untilTold } from './witnesses/database.ts';
+export {
+  readCrash,
+  readDatabase,
+  reading,
+  untilBetweenTransactions,
+  untilQuiet,
+  untilTold,
+} from './witnesses/database.ts';
 export type { Heard } from './witnesses/receiver.ts';
 
 /** What every record's address begins with in the ledgers, at whichever node it was made or is told of. */

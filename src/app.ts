@@ -158,7 +158,9 @@ export async function createApp(ports: AppPorts): Promise<App> {
     };
     if (problem?.code === 'rate_limited') return limited.hold(request.caller?.accountId ?? 0, onWait);
     if (problem?.code !== 'unauthorized' || credentialsIn(request.raw).key === undefined) return undefined;
-    return strangers.hold(networkOf(request.ip), onWait);
+    const held = strangers.hold(networkOf(request.ip), onWait);
+    if (held !== undefined) connections.holdBack(reply.raw);
+    return held;
   }
 
   function tellDenial(request: FastifyRequest, problem: Problem | undefined): void {
@@ -229,7 +231,9 @@ export async function createApp(ports: AppPorts): Promise<App> {
   // Before the framework: whoever is shed costs next to nothing.
   const [begin] = app.server.listeners('request') as RequestListener[];
   if (begin === undefined) throw new Error('the framework takes no requests');
-  const shedding = new Shedding({ log, clock: ports.clock, baseUrl, onShed: () => ports.metrics.shed.inc() });
+  const onShed = () => ports.metrics.shed.inc();
+  const shedding = new Shedding({ log, clock: ports.clock, baseUrl, onShed, isDraining: () => draining });
+  app.server.once('close', () => shedding.say());
   const admission = new Admission({
     clock: ports.clock,
     begin,

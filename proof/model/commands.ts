@@ -279,7 +279,7 @@ const twice = <T>(all: readonly T[]) => [...all, ...all];
 export async function begin(world: World, real: Real): Promise<void> {
   const key = keyOf(world, 0);
   for (const [index, noun] of (
-    ['client', 'project', 'task', 'task', 'subtask', 'subtask', 'event', 'event', 'event'] as const
+    ['client', 'project', 'task', 'task', 'subtask', 'subtask', 'event', 'event', 'event', 'client', 'project'] as const
   ).entries()) {
     const named: Entries = [[`${noun}_name`, { as: 'text', sent: 'First', shown: 'First' }]];
     const time = `${dayOf(1 + (index % 4))} ${index % 2 === 0 ? '10:30:00' : '00:00:00'}`;

@@ -149,28 +149,36 @@ const turned =
   (a, b) =>
     order(b, a);
 
-/** C30. Beside them every list is by id, and events by their start (C7). */
-const orders: Readonly<Record<string, Order>> = {
-  projectname: then(
-    by(({ shown }) => (shown.project_name ?? '').toLowerCase()),
+const name = (field: string) => by(({ shown }) => (shown[field] ?? '').toLowerCase());
+const progress = turned(
+  then(
+    by(({ shown }) => Number(shown.progress)),
     id,
   ),
-  duedate: then(
-    by(({ shown }) => shown.due_date ?? ''),
+);
+const latest = turned(
+  then(
+    by(({ shown }) => shown.date_created ?? ''),
     id,
   ),
-  progress: turned(
-    then(
-      by(({ shown }) => Number(shown.progress)),
+);
+const dueDate = by(({ shown }) => shown.due_date ?? '');
+
+/** C30, and what the other lists can be ordered by. Else every list is by id, and events by their start (C7). */
+export const orders: Readonly<Record<Noun, Readonly<Record<string, Order>>>> = {
+  client: { clientname: then(name('client_name'), id), latest },
+  project: { projectname: then(name('project_name'), id), duedate: then(dueDate, id), progress, latest },
+  task: {
+    taskname: then(name('task_name'), id),
+    // What is not due comes last.
+    duedate: then(
+      by(({ shown }) => Number(shown.due_date === NONE)),
+      dueDate,
       id,
     ),
-  ),
-  latest: turned(
-    then(
-      by(({ shown }) => shown.date_created ?? ''),
-      id,
-    ),
-  ),
+    ...{ progress, latest },
+  },
+  ...{ subtask: {}, event: {}, user: {} },
 };
 const usual = (noun: Noun) =>
   noun === 'event'
@@ -192,10 +200,9 @@ export function askedOf(noun: Noun): fc.Arbitrary<Asked> {
   const names = Object.keys(filters[noun]);
   const some =
     names.length === 0 ? fc.constant([]) : fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(11)), { maxLength: 2 });
-  const ordered = fc.constantFrom(undefined, ...Object.keys(orders));
   return fc.record({
     filters: some,
-    order: noun === 'project' ? ordered : fc.constant(undefined),
+    order: fc.constantFrom(undefined, ...Object.keys(orders[noun])),
     limit: fc.constantFrom(undefined, undefined, 1, 2, 3, 1000, 5000, 0),
     offset: fc.constantFrom(undefined, undefined, 0, 1, 2, 50, -1),
   });
@@ -213,5 +220,5 @@ export function listed(world: World, account: Account, noun: Noun, { filters: wa
   }
   const records = world.all(account, noun).filter((record) => kept.every((keeps) => keeps(record)));
   if (order !== undefined) query.order = order;
-  return { query, records: records.sort(orders[order ?? ''] ?? usual(noun)) };
+  return { query, records: records.sort(orders[noun][order ?? ''] ?? usual(noun)) };
 }

@@ -296,8 +296,10 @@ export function given(world: World, account: Account, entries: Entries): Given {
       body[field] = written.sent;
       bad.push(field);
     } else if (written.as === 'users') {
-      users = [...new Set(written.picks.map((pick) => world.pick(account, 'user', pick)))];
-      body[field] = users.map((id, index) => (index % 2 === 0 ? id : Number(id)));
+      const named = written.picks.map((pick) => world.pick(account, 'user', pick));
+      body[field] = named.map((id, index) => (index % 2 === 0 ? id : Number(id)));
+      // Whoever is named twice is assigned once.
+      users = [...new Set(named)];
       refers.push(...users.map((id) => ['user', id] as const));
     } else {
       const [sent, text] = written.as === 'text' ? [written.sent, written.shown] : referred(world, account, written);

@@ -21,6 +21,9 @@ import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 /** In memory where there is such a thing: what a cut takes away is lost above the image, and not in it. */
 const PLACE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
+/** The folder of a disk, in its place. */
+const MOUNTED = 'mounted';
+
 /** Room enough for every record of a long run; a file with holes, so that only what is written takes any. */
 const IMAGE_BYTES = 2 ** 31;
 
@@ -52,6 +55,7 @@ export function disksLack(): string | undefined {
   );
   if (missing.length > 0) return `${missing.join(', ')} is not installed`;
   try {
+    takeAwayWhatIsLeft();
     const endings: (() => unknown)[] = [];
     makeDisk({ after: (close) => void endings.push(close) });
     for (const close of endings) close();
@@ -63,16 +67,13 @@ export function disksLack(): string | undefined {
 
 /** Makes an ext4 disk in a file and mounts it; taken away when the run ends, however it ends. */
 export function makeDisk(context: Cleanup): Disk {
-  const place = mkdtempSync(join(PLACE, 'carillon-disk-'));
+  const place = mkdtempSync(join(PLACE, `carillon-disk-${process.pid}-`));
   const image = join(place, 'image');
-  const folder = join(place, 'mounted');
+  const folder = join(place, MOUNTED);
   const mount = () => run('mount', '-t', 'ext4', '-o', 'loop,noatime', image, folder);
   const remove = () => {
     process.off('exit', remove);
-    endWhoIsOn(folder);
-    // Lazily: whoever still has a file open there keeps it no longer than until it is closed.
-    spawnSync('umount', ['-l', folder]);
-    rmSync(place, { recursive: true, force: true });
+    takeAway(place);
   };
   process.on('exit', remove);
   atEnd(context, remove);
@@ -99,6 +100,22 @@ export function makeDisk(context: Cleanup): Disk {
       mount();
     },
   };
+}
+
+function takeAway(place: string): void {
+  const folder = join(place, MOUNTED);
+  endWhoIsOn(folder);
+  // Lazily: whoever still has a file open there keeps it no longer than until it is closed.
+  spawnSync('umount', ['-l', folder]);
+  rmSync(place, { recursive: true, force: true });
+}
+
+/** Takes away what a run has left that was killed itself. */
+function takeAwayWhatIsLeft(): void {
+  for (const name of readdirSync(PLACE)) {
+    const [, pid] = /^carillon-disk-(\d+)-/.exec(name) ?? [];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) takeAway(join(PLACE, name));
+  }
 }
 
 /** Whether a cut does what is said of it: what was flushed is there afterwards, and what was only written is not. */

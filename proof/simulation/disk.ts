@@ -21,6 +21,8 @@ export class Disk {
   readonly #chance: SeededChance;
   readonly #time: Time;
   readonly #onCrash: (why: string) => void;
+  /** Called whenever something could not be written. */
+  readonly #onTrouble: () => void;
   #connections: DatabaseSync[] = [];
   #counting: DatabaseSync | undefined;
   #lives = 0;
@@ -36,12 +38,14 @@ export class Disk {
     chance: SeededChance;
     time: Time;
     onCrash: (why: string) => void;
+    onTrouble: () => void;
   }) {
     this.#folder = ports.folder;
     this.#faults = ports.faults;
     this.#chance = ports.chance;
     this.#time = ports.time;
     this.#onCrash = ports.onCrash;
+    this.#onTrouble = ports.onTrouble;
     mkdirSync(this.#folderOf(0), { recursive: true });
   }
 
@@ -113,7 +117,7 @@ export class Disk {
           const value = (...values: unknown[]) => {
             if (life.isDead) throw new Ended();
             const go = () => Reflect.apply(plain, statement, values);
-            if (this.#isReader) return disk.#read(go);
+            if (this.#isReader) return disk.#read(sql, go);
             return disk.#write(this, sql, go);
           };
           Object.defineProperty(statement, verb, { value });
@@ -123,12 +127,22 @@ export class Disk {
     };
   }
 
-  #read<T>(go: () => T): T {
+  #read<T>(sql: string, go: () => T): T {
     if (this.#faults.takes('read fails')) throw failure(NO_MEMORY);
+    if (/from "(owed|asks)"/.test(sql) && this.#faults.takes('read of what is owed fails')) throw failure(NO_MEMORY);
     return go();
   }
 
   #write<T>(database: DatabaseSync, sql: string, go: () => T): T {
+    try {
+      return this.#writeOrFail(database, sql, go);
+    } catch (error) {
+      this.#onTrouble();
+      throw error;
+    }
+  }
+
+  #writeOrFail<T>(database: DatabaseSync, sql: string, go: () => T): T {
     if (sql === 'begin immediate') {
       if (this.#time.clockOf().monotonic() < this.#busyUntil) {
         for (const point of BUSY_POINTS) this.#faults.takes(point);

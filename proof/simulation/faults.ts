@@ -20,6 +20,7 @@ export const faultPoints = {
   'disk full at a commit': 'disk',
   'I/O error at a commit': 'disk',
   'read fails': 'disk',
+  'read of what is owed fails': 'disk',
   'resolver late': 'resolver',
   'resolver too late': 'resolver',
   'resolver silent': 'resolver',
@@ -61,6 +62,11 @@ export class Faults {
     if (!this.#armed.delete(point)) return false;
     this.hit(point);
     return true;
+  }
+
+  /** How often something could not be read. */
+  get unread(): number {
+    return (this.hits.get('read fails') ?? 0) + (this.hits.get('read of what is owed fails') ?? 0);
   }
 
   hit(point: FaultPoint): void {

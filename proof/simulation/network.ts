@@ -18,6 +18,7 @@ const temperaments = {
   flaky: [...Array<200>(6).fill(200), 500, 204, 302, 410, 429, 429, 'refused', 'reset', 'hangs', 'hangs'],
   dead: [500, 404, 503, 429, 'refused', 'tls', 'hangs', 200],
   locked: [200, 200, 401],
+  closing: [200, 200, 200, 200, 500, 'hangs', 401],
 } as const;
 
 type Doing = (typeof temperaments)[keyof typeof temperaments][number];
@@ -66,10 +67,14 @@ export class Network {
   isKind = false;
   /** Called before an attempt does anything. */
   onOrder: () => void = () => undefined;
+  /** Called with everything that arrives. */
+  onArrival: (arrival: Arrival) => void = () => undefined;
   readonly #time: Time;
   readonly #faults: Faults;
   readonly #chance: SeededChance;
   readonly #temperaments = new Map<string, readonly Doing[]>();
+  /** Arrivals that were cut off by a stop; they end with it. */
+  readonly #cut: Parked['arrival'][] = [];
 
   constructor(ports: { time: Time; faults: Faults; chance: SeededChance }) {
     this.#time = ports.time;
@@ -168,7 +173,8 @@ export class Network {
 
   /** Whatever was in flight in this life stays unanswered: what comes now, comes to nobody. */
   end(life: Life): void {
-    for (const one of this.parked) if (one.life === life) one.arrival.answeredAt = this.#time.moment();
+    const open = this.parked.filter((one) => one.life === life).map(({ arrival }) => arrival);
+    for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.moment();
     this.parked = this.parked.filter((one) => one.life !== life);
   }
 
@@ -193,7 +199,7 @@ export class Network {
     // Nobody waits for the answer any more: the service has cut it off at its own stop.
     const onAbort = () => {
       if (life.isDead) return;
-      this.cut.push(arrival);
+      this.#cut.push(arrival);
       leave();
       resolve({ kind: 'ours', fault: 'stopped', ms: 1 });
     };
@@ -206,9 +212,6 @@ export class Network {
     this.parked.push(parked);
   }
 
-  /** Arrivals that were cut off by a stop; they end with it. */
-  readonly cut: Parked['arrival'][] = [];
-
   #unreached(order: Order, began: number, cause: Cause): Outcome {
     this.#arrive(order, began).answeredAt = this.#time.moment();
     return { kind: 'failed', cause, ms: 0 };
@@ -219,6 +222,7 @@ export class Network {
     const at = this.#time.moment();
     const arrival = { path, deliveryId, body, began, at, answeredAt: undefined, answer: undefined };
     this.arrivals.push(arrival);
+    this.onArrival(arrival);
     return arrival;
   }
 }

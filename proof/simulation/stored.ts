@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Kind, kinds, nouns, resourceUrl } from '../../src/delivery/kinds.ts';
+import { faultWords } from '../../src/delivery/policy.ts';
 import type { Database, Fate } from '../ledgers.ts';
 
 type Row = Record<string, string | number | null>;
@@ -7,8 +8,25 @@ type Row = Record<string, string | number | null>;
 const rowsOf = (database: DatabaseSync, sql: string): Row[] => database.prepare(sql).all() as Row[];
 const pathOf = (target: unknown) => new URL(String(target)).pathname;
 
-export const OWED = `select count(*) as owed from owed join hooks on hooks.hook_id = owed.hook_id
-  where hooks.date_ended is null`;
+/** What is still to be told to hooks that live: what is owed, and what somebody asked for. */
+export const TO_TELL = `select (select count(*) from owed join hooks using (hook_id) where date_ended is null)
+  + (select count(*) from asks join hooks using (hook_id) where date_ended is null) as owed`;
+
+/** What no database holds, whatever has happened: each of these finds nothing. */
+const never = {
+  'live without its target': `select hook_id from hooks where date_ended is null
+    and hook_id not in (select hook_id from targets)`,
+  'ended, and has its target': `select hook_id from hooks join targets using (hook_id) where date_ended is not null`,
+  'ended, and asked for something': `select hook_id from hooks join asks using (hook_id) where date_ended is not null`,
+  'owed, and told': 'select delivery_id from owed join settled using (delivery_id)',
+  // Nobody reopens anything here.
+  'occurred twice': `select kind, record_id from occurrences where kind like 'new_%' or kind like 'completed_%'
+    group by kind, record_id having count(*) > 1`,
+  'task complete, and no occurrence': `select task_id from tasks where completed = 1 and task_id not in
+    (select record_id from occurrences where kind = 'completed_task')`,
+  'subtask complete, and no occurrence': `select subtask_id from subtasks where completed = 1 and subtask_id not in
+    (select record_id from occurrences where kind = 'completed_subtask')`,
+};
 
 /** What a database says of each hook: its failures, or why it was removed; nothing of those that somebody deleted. */
 export function fatesIn(database: DatabaseSync): ReadonlyMap<string, Fate> {
@@ -34,6 +52,8 @@ export type Fact = { readonly kind: string; readonly record: string; readonly us
 /** All that a database holds in the end; what is wrong with it by itself, a line each. */
 export type Stored = Database & {
   readonly facts: ReadonlyMap<string, readonly Fact[]>;
+  /** How many attempts of each delivery are written down that were none of our own faults. */
+  readonly attempts: ReadonlyMap<string, number>;
   readonly wrong: readonly string[];
 };
 
@@ -49,6 +69,9 @@ export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
   const wrong = rowsOf(database, 'pragma integrity_check')
     .map((row) => String(row.integrity_check))
     .filter((line) => line !== 'ok');
+  for (const [what, sql] of Object.entries(never)) {
+    wrong.push(...rowsOf(database, sql).map((row) => `${Object.values(row).join(' ')} is ${what}`));
+  }
   const records = new Map<string, string>();
   for (const [noun, column] of Object.entries(words)) {
     const { collection } = nouns[noun as keyof typeof words];
@@ -84,6 +107,12 @@ export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
   const live = hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path);
   wrong.push(...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`));
   const occurrences = [...facts.values()].flat().filter(({ kind }) => kinds[kind as Kind].hooks);
-  const [owed] = rowsOf(database, OWED);
-  return { records, occurrences, hooks, owed: Number(owed?.owed), facts, wrong };
+  const [owed] = rowsOf(database, TO_TELL);
+  const made = rowsOf(
+    database,
+    `select delivery_id, count(*) as count from attempts
+      where outcome not in (${faultWords.map((word) => `'${word}'`).join()}) group by delivery_id`,
+  );
+  const attempts = new Map(made.map((row) => [String(row.delivery_id), Number(row.count)]));
+  return { records, occurrences, hooks, owed: Number(owed?.owed), facts, attempts, wrong };
 }

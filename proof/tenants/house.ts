@@ -29,14 +29,16 @@ const consoleAlone = doors['/console/api'].filter((row) => !doors['/v2'].include
 /**
  * @param mark what stands in every text, and nowhere else
  * @param busy how many changes it has had beside that
+ * @param first done while there is nothing yet but its owner
  */
 export async function furnishHouse(
   carillon: TestService,
   target: Target,
-  { mark, busy = 0 }: { mark: string; busy?: number },
+  { mark, busy = 0, first }: { mark: string; busy?: number; first?: (owner: Person) => Promise<void> },
 ): Promise<House> {
   const domain = `${mark}.test`;
   const owner = await carillon.account(domain);
+  await first?.(owner);
   const session = await carillon.signIn(owner);
   const ids: Record<string, string[]> = { user_id: [owner.userId] };
   const add = (name: string, ...more: string[]) => {
@@ -168,9 +170,11 @@ const values: Readonly<Record<string, (text: () => string, target: Target) => un
   event: () => 'new_event',
   passphrase: (text) => `a long passphrase of ${text()}`,
   current: (text) => text(),
-  ics: (text) =>
-    `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${text()}\nDTSTART:20270301T090000\nSUMMARY:${text()}\nEND:VEVENT\nEND:VCALENDAR\n`,
+  ics: (text) => `BEGIN:VCALENDAR\n${entryOf(text)}${entryOf(text)}END:VCALENDAR\n`,
 };
+
+const entryOf = (text: () => string) =>
+  `BEGIN:VEVENT\nUID:${text()}\nDTSTART:20270301T090000\nSUMMARY:${text()}\nEND:VEVENT\n`;
 
 function bodyFor(
   row: Route,

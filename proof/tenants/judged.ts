@@ -9,7 +9,10 @@ export function bytesOf({ status, headers, text }: Pick<Answer, 'status' | 'head
   return JSON.stringify([status, told, text]);
 }
 
-/** An answer without what is new each time: its status, its headers by name, the names in its body, and its code. */
+/** What is the same in two answers to the same request, of whatever is new in each: the code, and what came of a file. */
+const told = ['code', 'created', 'changed', 'unchanged', 'deleted'];
+
+/** An answer without what is new each time: its status, its headers by name, the names in its body, and what is told. */
 export function outlineOf({ status, headers, json }: Pick<Answer, 'status' | 'headers' | 'json'>): string {
   return JSON.stringify([status, [...headers.keys()].sort(), outline(json, '')]);
 }
@@ -18,7 +21,7 @@ function outline(value: unknown, name: string): unknown {
   if (Array.isArray(value)) return value.map((item) => outline(item, ''));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, outline(inner, key)]));
-  return name === 'code' ? value : typeof value;
+  return told.includes(name) ? value : typeof value;
 }
 
 /** What is wrong with an answer by which somebody asks for what is not theirs; undefined when nothing is. */

@@ -73,9 +73,9 @@ const words: Readonly<Record<string, (written: string, theirs: House, operation:
   // What one operation has taken, another one cannot take any more.
   email: (_written, { emails }, { door, method }) =>
     (emails[(door === '/v2' ? 0 : 2) + (method === 'POST' ? 0 : 1)] ?? '').toUpperCase(),
-  ics: (written, theirs) => {
-    const [uid = ''] = /UID:.*/.exec(asked(theirs, 'ics') ?? '') ?? [];
-    return written.replace(/UID:.*/, uid);
+  ics: (written, theirs, { door }) => {
+    const uids = asked(theirs, 'ics')?.match(/UID:.*/g) ?? [];
+    return written.replace(/UID:.*/, uids[door === '/v2' ? 0 : 1] ?? '');
   },
   target_url: (_written, theirs) => asked(theirs, 'target_url') ?? '',
 };

@@ -1,21 +1,24 @@
-import { idNames } from '../../src/http/route.ts';
-import type { TestService } from '../../test/harness/service.ts';
+import { idNames, type Route } from '../../src/http/route.ts';
+import type { Answer, Person, SignedIn, TestService } from '../../test/harness/service.ts';
 import type { Notification } from '../../test/harness/target.ts';
 import type { House } from './house.ts';
 import { markIn } from './judged.ts';
 import { doors } from './operations.ts';
 
+/** Every list and every sum that somebody signed in can ask for, by how it is asked for. */
+async function listsOf(carillon: TestService, session: SignedIn): Promise<(readonly [path: string, answer: Answer])[]> {
+  const rows = doors['/console/api'].filter(({ method, path }) => method === 'GET' && idNames(path).length === 0);
+  const asked = ({ path, parameters }: Route) => ('scope' in parameters ? [path, `${path}?scope=account`] : [path]);
+  const read = async (path: string) => [path, await carillon.call(session, 'GET', `/console/api${path}`)] as const;
+  return Promise.all(rows.flatMap(asked).map(read));
+}
+
 /** What a house can read in all: its lists, its feed and stream, its calendar. None of it may bear the other's mark. */
 export async function seenBy(carillon: TestService, house: House, otherMark: string): Promise<string[]> {
-  const broken: string[] = [];
-  const lists = doors['/console/api'].filter(({ method, path }) => method === 'GET' && idNames(path).length === 0);
-  const queries = (names: readonly string[]) => ['', ...(names.includes('scope') ? ['?scope=account'] : [])];
-  for (const { path, parameters } of lists) {
-    for (const query of queries(Object.keys(parameters))) {
-      const answer = await carillon.call(house.session, 'GET', `/console/api${path}${query}`);
-      if (markIn(otherMark, answer)) broken.push(`GET ${path}${query} shows ${answer.text}`);
-    }
-  }
+  const lists = await listsOf(carillon, house.session);
+  const broken = lists
+    .filter(([, answer]) => markIn(otherMark, answer))
+    .map(([path, { text }]) => `GET ${path} shows ${text}`);
   for (const text of [await streamed(carillon, house), await (await fetch(house.calendars.live)).text()])
     if (text.includes(otherMark)) broken.push(`the stream or the calendar shows ${text}`);
   return broken;
@@ -36,6 +39,38 @@ async function streamed({ baseUrl }: TestService, { owner }: House): Promise<str
   }
   over.abort();
   return text;
+}
+
+/** What every user of an account reads of it (C2), and how far its feed has come. */
+const common = /^\/(clients|projects|tasks|subtasks|events|users|company)$|"next":"\d+"/;
+
+const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
+
+/**
+ * Somebody who has nothing: whatever others do, what they read stays as it is, every number of it, but for moments. Reads
+ * it now, and answers what has become different when it is asked.
+ *
+ * @param isAlone whether nobody else is in their account
+ */
+export async function bystander(
+  carillon: TestService,
+  person: Person,
+  isAlone: boolean,
+): Promise<() => Promise<string[]>> {
+  const session = await carillon.signIn(person);
+  const { url } = await person.carillon.calendars.create({ label: 'Empty', scope: 'own' });
+  const read = async () => {
+    const lists = (await listsOf(carillon, session)).filter(([path]) => isAlone || !common.test(path));
+    const texts = lists.map(([path, { text }]) => [path, isAlone ? text : text.replace(common, '')] as const);
+    const entries = (await (await fetch(url)).text()).match(/BEGIN:VEVENT.*END:VEVENT/s)?.[0] ?? 'empty';
+    const all = [...texts, ['the calendar', entries] as const];
+    return new Map(all.map(([what, text]) => [what, text.replaceAll(MOMENT, '')]));
+  };
+  const before = await read();
+  return async () => {
+    const after = [...(await read())].filter(([what, text]) => text !== before.get(what));
+    return after.map(([what, text]) => `${what} was ${before.get(what)} for somebody who has nothing, and is ${text}`);
+  };
 }
 
 /** What receivers heard that is of another account than theirs: what a hook was told has to stand in its account's feed. */

@@ -94,9 +94,18 @@ export async function untilTold(address: string): Promise<void> {
 export async function untilQuiet(address: string, name?: string): Promise<void> {
   if (address.startsWith('sqlite:')) return;
   const whose = name === undefined ? "application_name <> 'witness'" : `application_name = '${name}'`;
+  await untilNone(address, `${whose} and state = 'active'`);
+}
+
+/** Resolves when a process that lives, of this `application_name`, has no transaction under way in its PostgreSQL. */
+export function untilBetweenTransactions(address: string, name: string): Promise<void> {
+  return untilNone(address, `application_name = '${name}' and state <> 'idle'`);
+}
+
+async function untilNone(address: string, which: string): Promise<void> {
   for (const giveUpAt = performance.now() + LONGEST_AFTERMATH_MS; performance.now() < giveUpAt; await wait(5)) {
     const sql = `select count(*) as count from pg_stat_activity
-      where datname = current_database() and backend_type = 'client backend' and state = 'active' and ${whose}`;
+      where datname = current_database() and backend_type = 'client backend' and ${which}`;
     const [row] = await reading(address, (query) => query(sql));
     if (Number(row?.count) === 0) return;
   }

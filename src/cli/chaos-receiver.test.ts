@@ -64,7 +64,7 @@ test('a script is played step by step and begins again, or goes on with its last
     ['200|', /200\| is no step/],
     ['Hangs', /no behaviour Hangs; there is hang/],
     ['tls-expird', /no behaviour tls-expird; there is tls-expired/],
-    ['drip', /no behaviour drip; there is drip-head, drip-body/],
+    ['drip', /no behaviour drip; there is tls-drip, drip-head/],
     ['199', /no behaviour 199/],
   ];
   for (const [text, fault] of faults) {

@@ -213,6 +213,13 @@ async function closedPort(): Promise<{ port: number }> {
   return { port };
 }
 
+test('C17 a status line that only begins like an interim answer is a failure, and at once', async (t) => {
+  for (const status of ['1', '10', '1000', '1a0', '10\n0']) {
+    const hook = await target(t, answer(`HTTP/1.1 ${status} OK\r\nContent-Length: 0\r\n\r\n`));
+    assert.deepEqual(essence(await attempt(hook.url, { deadlineMs: 2_000 })), failed('protocol'), status);
+  }
+});
+
 test('C21 C22 what never comes to an answer is cut off long before the deadline, however fast it comes', async (t) => {
   const floods = ['HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', '\r\n'];
   for (const text of floods) {

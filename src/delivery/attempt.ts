@@ -58,6 +58,9 @@ const LARGEST_ANSWER_BYTES = 64 * 1_024;
 /** undici reads a part to its end, and that slowly, although it has found its head to be too large. */
 const PART_BYTES = 1_024;
 const HEAD_END = '\r\n\r\n';
+/** The start of an interim answer, and one that stands for as much of it as is not here yet. */
+const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
+const CONTINUED = 'HTTP/1.1 100 ';
 const LONGEST_BODY_MS = 1_000;
 const LONGEST_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
 
@@ -345,7 +348,6 @@ function causeOf(error: unknown, code: string): Cause | undefined {
  * counts, such as interim answers, would be read as fast as it comes, and leave no time for any other target (C22).
  */
 function meter(socket: Socket, tooMuch: () => void): void {
-  const begun = 'HTTP/1.1 1';
   const read = socket.read;
   let held: Buffer = Buffer.alloc(0);
   let bytes = 0;
@@ -360,8 +362,8 @@ function meter(socket: Socket, tooMuch: () => void): void {
     return true;
   };
   const isInterim = () => {
-    const start = held.toString('latin1', 0, begun.length + 2);
-    return begun.startsWith(start.slice(0, begun.length)) && start !== `${begun}01`;
+    const start = held.toString('latin1', 0, CONTINUED.length);
+    return INTERIM.test(start + CONTINUED.slice(start.length));
   };
   const dropInterim = () => {
     let end = held.indexOf(HEAD_END);

@@ -7,14 +7,24 @@ import { problemBody, RETRY_AFTER_S } from './answers.ts';
 /** How often it is said in the log, while it goes on. */
 const SAY_EVERY_MS = 1_000;
 
+export type SheddingPorts = {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly baseUrl: () => string;
+  readonly onShed: () => void;
+  /** Whether answers end their connections. */
+  readonly isDraining: () => boolean;
+};
+
 /** Answers 503 to whoever there is no room for, with no more than it takes: one answer for all, one log line a second. */
 export class Shedding {
-  readonly #ports: { log: Log; clock: Clock; baseUrl: () => string; onShed: () => void };
+  readonly #ports: SheddingPorts;
   #unsaid = 0;
+  #cancel: (() => void) | undefined;
   #body = '';
   #bodyFor = '';
 
-  constructor(ports: { log: Log; clock: Clock; baseUrl: () => string; onShed: () => void }) {
+  constructor(ports: SheddingPorts) {
     this.#ports = ports;
   }
 
@@ -26,12 +36,21 @@ export class Shedding {
       'content-type': 'application/problem+json',
       'content-length': body.length,
       'retry-after': String(RETRY_AFTER_S),
+      ...(this.#ports.isDraining() ? { connection: 'close' } : {}),
     });
     response.end(body);
     this.#ports.onShed();
-    if (this.#unsaid === 0) this.#ports.clock.after(SAY_EVERY_MS, () => this.#say());
     this.#unsaid += 1;
+    this.#cancel ??= this.#ports.clock.after(SAY_EVERY_MS, () => this.say());
   };
+
+  /** Says what was not said yet, and leaves no timer behind. */
+  say(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    if (this.#unsaid > 0) this.#ports.log.warn({ event: 'requests.shed', count: this.#unsaid });
+    this.#unsaid = 0;
+  }
 
   #answer(): string {
     const baseUrl = this.#ports.baseUrl();
@@ -41,10 +60,5 @@ export class Shedding {
       this.#body = JSON.stringify(problemBody(new Problem('overloaded'), baseUrl));
     }
     return this.#body;
-  }
-
-  #say(): void {
-    this.#ports.log.warn({ event: 'requests.shed', count: this.#unsaid });
-    this.#unsaid = 0;
   }
 }

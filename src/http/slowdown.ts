@@ -21,6 +21,7 @@ export class Slowdown<K> {
   readonly #ports: SlowdownPorts;
   readonly #buckets: Buckets<K> | undefined;
   readonly #waiting = new Set<() => void>();
+  #isStopped = false;
 
   constructor(ports: SlowdownPorts) {
     this.#ports = ports;
@@ -37,7 +38,7 @@ export class Slowdown<K> {
     if (this.#buckets === undefined) return undefined;
     const { waitMs } = this.#buckets.level(name);
     this.#buckets.take(name, longestMs);
-    if (waitMs === 0 || this.#waiting.size >= MOST_WAITING) return undefined;
+    if (this.#isStopped || waitMs === 0 || this.#waiting.size >= MOST_WAITING) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancel = clock.after(Math.min(waitMs, longestMs), () => end());
     const end = () => {
@@ -50,8 +51,9 @@ export class Slowdown<K> {
     return promise;
   }
 
-  /** Nobody waits any more. */
+  /** Nobody waits any more, nor will. */
   stop(): void {
+    this.#isStopped = true;
     for (const end of this.#waiting) end();
   }
 }

@@ -107,9 +107,8 @@ export class Visit {
   async drip(bytes: string, withinMs?: number): Promise<void> {
     const everyMs = withinMs === undefined ? this.paceMs : withinMs / bytes.length;
     const beganAt = this.clock.monotonic();
-    for (const [index, byte] of [...bytes].entries()) {
-      if (this.#gone) return;
-      this.write(byte);
+    for (let index = 0; index < bytes.length && !this.#gone; index += 1) {
+      this.write(bytes.charAt(index));
       await this.wait(beganAt + (index + 1) * everyMs - this.clock.monotonic());
     }
   }

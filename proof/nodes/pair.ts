@@ -1,0 +1,49 @@
+import type { Store } from '../../src/store/store.ts';
+import type { Cleanup } from '../../test/harness/cleanup.ts';
+import { openAt } from '../../test/harness/database.ts';
+import { eventually } from '../../test/harness/eventually.ts';
+import { nodesOn, ownersOf, processBeside } from '../../test/harness/nodes.ts';
+import { type ServiceProcess, startServiceProcess } from '../../test/harness/process.ts';
+import { type DatabaseProxy, startProxy } from '../../test/harness/proxy.ts';
+import type { TestStore } from '../../test/harness/stores.ts';
+import { WATCHED } from '../witnesses.ts';
+
+/** How long it takes until every lane is somebody's, or there are two nodes again. */
+export const LONGEST_SETTLING_DOWN_MS = 15_000;
+
+/** A node, and the way that it alone has to the database. */
+export type Way = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
+
+/** Two nodes on a database, the older one first. */
+export type Pair = { readonly address: string; readonly store: Store; start(): Promise<Way>; nodes: Way[] };
+
+export async function startPair(context: Cleanup, store: TestStore): Promise<Pair> {
+  const address = await store.database(context);
+  let started = 0;
+  const start = async (process: (database: string) => Promise<ServiceProcess>): Promise<Way> => {
+    started += 1;
+    const name = `node-${started}`;
+    const proxy = await startProxy(context, address);
+    return { name, proxy, service: await process(`${proxy.database}?application_name=${name}`) };
+  };
+  const first = await start((database) => startServiceProcess(context, database, WATCHED));
+  const another = () => start((database) => processBeside(context, { ...first.service, database }, WATCHED));
+  const nodes = [first, await another()];
+  return { address, store: await openAt(context, address, { as: 'command' }), start: another, nodes };
+}
+
+/** The node that has more of these lanes, once all of them are somebody's, and which it has. */
+export async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<string, string>) {
+  const ids = [...hooks.values()];
+  const owners = await eventually(
+    () => ownersOf(store),
+    (now) => ids.every((id) => (now.get(id) ?? 0) !== 0),
+    LONGEST_SETTLING_DOWN_MS,
+  );
+  const held = (await nodesOn(store)).map((node) => [...hooks].filter(([, id]) => owners.get(id) === node));
+  const [ofOlder = [], ofYounger = []] = held;
+  const [victim, other] = ofOlder.length >= ofYounger.length ? both : both.toReversed();
+  const lanes = ofOlder.length >= ofYounger.length ? ofOlder : ofYounger;
+  if (victim === undefined || other === undefined) throw new Error('there are not two nodes');
+  return { victim, other, lanes: new Set(lanes.map(([path]) => path)) };
+}
