@@ -104,7 +104,8 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
     const backup = await place.make(number).catch((error: unknown) => void failed.push(`C20 no backup: ${error}`));
     if (backup !== undefined) made.push({ backup, beganAt, endedAt: performance.now() });
   }
-  const { next: cursor } = await feedAt(service);
+  // Behind the first entry: what follows it is in every backup.
+  const { next: cursor } = await feedAt(service, '?limit=1');
   witnesses.recover();
   await witnesses.stop();
   await untilTold(place.address);
@@ -181,7 +182,7 @@ async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
   // What is kept from before is not shown: nobody could say where in it they are.
   const empty = await feedAt(door);
   broken.push(...(await makeAnew({ ...coming, address, baseUrl: service.baseUrl })));
-  const [old, since] = await Promise.all([feedAt(door, cursor), feedAt(door, empty.next)]);
+  const [old, since] = await Promise.all([feedAt(door, `?after=${cursor}`), feedAt(door, `?after=${empty.next}`)]);
   if (empty.data.length > 0) broken.push(`X2 the feed shows ${empty.data.length} entries from before the restore`);
   if (old.status !== 410) broken.push(`X2 a cursor from before the restore is answered ${old.status}`);
   if (since.data.length !== 1)
@@ -197,9 +198,8 @@ async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
   return { counts, broken };
 }
 
-/** X2: a page of the feed, behind a cursor or from its beginning. */
-async function feedAt({ baseUrl, headers }: Door, after?: string) {
-  const query = after === undefined ? '' : `?after=${after}`;
+/** X2: a page of the feed. */
+async function feedAt({ baseUrl, headers }: Door, query = '') {
   const answer = await fetch(`${baseUrl}/v2/notifications${query}`, { headers });
   const { data = [], next = '' } = (await answer.json()) as { data?: unknown[]; next?: string };
   return { status: answer.status, data, next };

@@ -228,6 +228,12 @@ test('a restored hook begins anew, and what comes late from before changes nothi
   const fenced = { calls, arrivals, database: withHook({ endedReason: 'answered_401' }) };
   assert.deepEqual(found(fenced), [wrong], 'the late answer ended it');
   const three = [failing(2, 40), failing(2, 200), failing(2, 8_000)];
+  const long = { ...again, askedAt: 100, answeredAt: 101 } as Call;
+  assert.deepEqual(
+    found({ calls: [...agreed.calls, ended, long], arrivals: [told(1, 12), told(2, 19), told(2, 120)] }),
+    ['told again for no reason'],
+    'what was told so long before is not owed any more',
+  );
   const removed = { calls, arrivals: [told(1, 12), ...three], database: withHook({ endedReason: 'three_failures' }) };
   assert.deepEqual(found(removed), []);
   assert.deepEqual(found({ ...removed, arrivals: [told(1, 12), ...three.slice(1)] }), [wrong], 'at two');

@@ -16,10 +16,13 @@ const problem = {
   properties: { code: { type: 'string' }, status: {}, errors: {} },
 };
 const failure = (says: string) => ({ description: says, content: { 'application/problem+json': { schema: problem } } });
+const tagged = { etag: '"a"', location: 'http://127.0.0.1/v2/bells/1' };
 const record = { type: 'object', required: ['id'], properties: { id: { type: 'string' } } };
 const document = {
+  servers: [{ url: 'http://127.0.0.1' }],
   paths: {
     '/v2/bells/{bell_id}': {
+      get: { responses: { 200: { description: 'It is.', content: { 'application/json': { schema: record } } } } },
       put: {
         parameters: [{ name: 'bell_id', in: 'path', required: true, schema: { type: 'string' } }],
         requestBody: {
@@ -27,6 +30,11 @@ const document = {
         },
         responses: {
           200: { description: 'It is.', content: { 'application/json': { schema: record } } },
+          201: {
+            description: 'It is new.',
+            headers: { ETag: {}, Location: {}, Link: {} },
+            content: { 'application/json': { schema: record } },
+          },
           400: failure('invalid_input: Some fields.'),
           401: failure('unauthorized: Nobody.'),
         },
@@ -35,8 +43,9 @@ const document = {
   },
 };
 
-const operations = operationsIn(document);
-const judge = judgeOf(document, operations);
+const [reading, ...operations] = operationsIn(document);
+if (reading === undefined) throw new Error('there is one to read');
+const judge = judgeOf(document, [reading, ...operations]);
 
 function draft(given: Partial<Draft> = {}): Draft {
   const [operation] = operations;
@@ -69,6 +78,11 @@ test('R11 an answer as the document has it is in order, and every other is named
   wrong('names no field', 400, { ...named, errors: [] });
   wrong('names account_id', 400, { ...named, errors: [{ field: 'account_id' }] });
   wrong('without a challenge', 401, { code: 'unauthorized', status: 401 });
+  wrong('with the header x-powered-by', 200, { id: '1' }, { 'x-powered-by': 'us' });
+  wrong('without the header etag', 201, { id: '1' }, { location: 'http://127.0.0.1/v2/bells/1' });
+  wrong('with the link nonsense', 201, { id: '1' }, { ...tagged, link: 'nonsense' });
+  wrong('a Location that leads there', 201, { id: '1' }, { ...tagged, location: 'http://elsewhere.test/v2/bells/1' });
+  wrong('^in order$', 201, { id: '1' }, tagged);
   wrong('tells too much', 400, { ...named, code: 'SQLITE_CONSTRAINT: constraint failed' });
 });
 
@@ -78,6 +92,9 @@ test('R11 what should not have been taken, and what leads elsewhere, is named', 
   assert.match(judge(draft({ faults: ['a stranger'] }), ok) ?? '', /a stranger is answered 200/);
   assert.match(judge(draft({ ids: ['1e3'] }), ok) ?? '', /is answered 200/);
   assert.match(judge(draft({ method: 'PATCH' }), ok) ?? '', /PATCH .* is answered 200/);
+  const head = (status: number) => judge({ ...draft({ method: 'HEAD' }), operation: reading }, reply(status, ''));
+  assert.match(head(418) ?? '', /HEAD is answered 418/);
+  assert.equal(head(200), undefined);
 });
 
 test('R11 a case of the corpus that is answered more often, otherwise or without an end is named', () => {

@@ -22,10 +22,14 @@ type Part = { readonly counts: Readonly<Record<string, number>>; readonly broken
 async function prove(run: Run): Promise<Figure> {
   const counts: Record<string, number> = {};
   const broken: string[] = [];
-  for (const store of run.stores) {
+  const share = Math.ceil(run.count / run.stores.length);
+  // Each waits for another service: side by side they take half the time.
+  const each = run.stores.map(async (store) => {
     const written = await corpora(store, run);
-    const left = Math.ceil(run.count / run.stores.length) - written.requests;
-    for (const part of [written, await generated(store, Math.max(left, 1_000), run)]) {
+    return { store, parts: [written, await generated(store, Math.max(share - written.requests, 1_000), run)] };
+  });
+  for (const { store, parts } of await Promise.all(each)) {
+    for (const part of parts) {
       for (const [what, count] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + count;
       broken.push(...part.broken.map((line) => `${store.name}: ${line}`));
     }

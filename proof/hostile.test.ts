@@ -39,6 +39,10 @@ test('R9 notices a redirect that is followed, a connection that stays open, and 
   const flat = Array.from({ length: 9 }, () => ({ liveMiB: 60, residentMiB: 200 }));
   assert.deepEqual(judgeMemory(flat, 210), []);
   assert.deepEqual(judgeMemory(flat, 500), ['300 MiB were held for a moment']);
+  const [once = assert.fail()] = flat;
+  assert.deepEqual(judgeMemory([once, { liveMiB: 120, residentMiB: 240 }], 240), [
+    'the memory in use grew by 60.0 MiB',
+  ]);
   assert.deepEqual(judgeMemory([...flat, { liveMiB: 77, residentMiB: 300 }], 300), [
     'the memory in use grew by 17.0 MiB',
     'the resident memory grew by 100.0 MiB',

@@ -13,23 +13,26 @@ import type { Figure, Proof, Run } from './proof.ts';
 /** Long enough for a busy machine to begin all of them in time, which come at once. */
 const DEADLINE_MS = 4_000;
 const GRACE_MS = 1_000;
-/** For the healthy target at the median, or so many times what it took before, where the machine is busy anyway. */
+/** For the healthy target at the median, or so many times what it took before at p95, where the machine is busy anyway. */
 const AT_ONCE_MS = 250;
 const TIMES_SLOWER = 10;
+/** What has not come by now never will: all of them begin at once, and on a slow machine that takes a while. */
+const NEVER_MS = 40_000;
 /** Told to the healthy target before: what has never told anybody anything compiles first. */
 const CALM = 30;
 /** Noise of one process: what is compiled, pooled and cached. */
 const NOISE_MIB = 16;
 const NOISE_RESIDENT_MIB = 64;
-/** One left by every attempt would be hundreds a round; pools have some of their own. */
+/** One left by every attempt would be hundreds a round; each idle connection to PostgreSQL has one of its own. */
 const NOISE_TIMERS = 64;
 /** What the buffers of two systems hold, and a sender that stops reading leaves in them. */
 const MOST_WRITTEN_BYTES = 16 * 2 ** 20;
 /** While it goes on, beyond what is held before. */
 const MOST_AT_ONCE_MIB = 256;
 
-/** Rounds before memory is measured: code is compiled, pools are filled. */
+/** Rounds before memory is measured: code is compiled, pools are filled. In fewer rounds that is noise as well. */
 const WARM_UP = 3;
+const TIMES_NOISIER = 3;
 
 export const hostile: Proof = {
   id: 'R9',
@@ -79,14 +82,15 @@ export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[]
 
 /** What is wrong with the memory: what is held at the end of each round, in order. */
 export function judgeMemory(rounds: readonly Held[], peakMiB: number): readonly string[] {
-  const [first, last] = [rounds[Math.min(WARM_UP, rounds.length - 1)], rounds.at(-1)];
+  const [first, last] = [rounds[Math.min(WARM_UP, rounds.length - 2)], rounds.at(-1)];
   if (first === undefined || last === undefined) return ['no memory was measured'];
   const above = peakMiB - (rounds[0]?.residentMiB ?? 0);
+  const times = rounds.length > WARM_UP + 1 ? 1 : TIMES_NOISIER;
   const grown = last.liveMiB - first.liveMiB;
   const resident = last.residentMiB - first.residentMiB;
   return [
-    ...(grown <= NOISE_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
-    ...(resident <= NOISE_RESIDENT_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
+    ...(grown <= times * NOISE_MIB ? [] : [`the memory in use grew by ${grown.toFixed(1)} MiB`]),
+    ...(resident <= times * NOISE_RESIDENT_MIB ? [] : [`the resident memory grew by ${resident.toFixed(1)} MiB`]),
     ...(above <= MOST_AT_ONCE_MIB ? [] : [`${above.toFixed(0)} MiB were held for a moment`]),
   ];
 }
@@ -145,7 +149,7 @@ async function prove(run: Run): Promise<Figure> {
 /** What is wrong with what the healthy target was told; both sorted. */
 export function judgeHealthy(calmMs: readonly number[], lateMs: readonly number[]): readonly string[] {
   if (lateMs.at(-1) === Number.POSITIVE_INFINITY) return ['the healthy target was not told'];
-  const most = Math.max(AT_ONCE_MS, TIMES_SLOWER * at(calmMs, 0.5));
+  const most = Math.max(AT_ONCE_MS, TIMES_SLOWER * at(calmMs, 0.95));
   const median = at(lateMs, 0.5);
   return median <= most ? [] : [`the healthy target was told after ${median} ms at the median, not ${most}`];
 }
@@ -159,7 +163,7 @@ function countsOf(all: readonly Hostile[], rounds: number, visits: number) {
 }
 
 function figures(memory: readonly Held[], peakMiB: number, calmMs: readonly number[], lateMs: readonly number[]) {
-  const warm = memory[Math.min(WARM_UP, memory.length - 1)];
+  const warm = memory[Math.min(WARM_UP, memory.length - 2)];
   const last = memory.at(-1);
   return {
     'memory in use, first and last (MiB)': `${warm?.liveMiB.toFixed(1)} → ${last?.liveMiB.toFixed(1)}`,
@@ -203,7 +207,7 @@ async function tellHealthy({ carillon }: Person, healthy: Healthy): Promise<numb
   const arriving = healthy.next();
   const askedAt = performance.now();
   await carillon.clients.create({ client_name: 'Bell' });
-  const arrivedAt = await Promise.race([arriving, wait(DEADLINE_MS + GRACE_MS, undefined, { ref: false })]);
+  const arrivedAt = await Promise.race([arriving, wait(NEVER_MS, undefined, { ref: false })]);
   return (arrivedAt ?? Number.POSITIVE_INFINITY) - askedAt;
 }
 
@@ -218,7 +222,7 @@ async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round
   );
   attempts.clear();
   await events.create({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
-  const giveUpAt = performance.now() + DEADLINE_MS + 4 * GRACE_MS;
+  const giveUpAt = performance.now() + NEVER_MS;
   const isOver = () => attempts.size >= all.length || performance.now() > giveUpAt;
   while (!isOver()) {
     const tookMs = await tellHealthy(owner, healthy);

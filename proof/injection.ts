@@ -9,6 +9,9 @@ import type { Figure, Proof, Run } from './proof.ts';
 /** In the quick form the service kills itself at its commits, which takes no tool; beyond it, strace does more. */
 const QUICK = 20;
 
+/** A kind that stands in the table, of a phase, and of which there was none to strike at. */
+const NEVER = 'kinds of call that never came';
+
 export const injection: Proof = {
   id: 'R3',
   name: 'injection',
@@ -37,9 +40,13 @@ async function prove({ count, seed, say }: Run): Promise<Figure> {
   const left = rows(count).map((row) => ({ row, dice: chance.fork() }));
   const work = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      const faults = broken.length;
-      for (const found of await through(next.row, next.dice)) take(found);
-      say(`${sayRow(next.row)}: ${broken.length - faults} faults; ${left.length} kinds left`);
+      const { row, dice } = next;
+      const all = await through(row, dice);
+      for (const found of all) take(found);
+      const struck = all.reduce((sum, { counts: own }) => sum + (own[row.how.called] ?? 0), 0);
+      const faults = all.flatMap((found) => found.broken).length;
+      counts[NEVER] = (counts[NEVER] ?? 0) + Number(struck === 0);
+      say(`${sayRow(row)}: ${struck} places, ${faults} faults; ${left.length} kinds left`);
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));

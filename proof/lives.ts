@@ -10,6 +10,12 @@ import { BASE, type Door, readCrash, readDatabase, startWitnesses, WATCHED, type
 /** What hooks are told of: two of the same, so that one telling can be lost without the other. */
 const told = ['new_event', 'new_event', 'new_client'] as const;
 
+/** What a start rejects with that was killed, whether it had said where it is by then or not. */
+export const KILLED = 'The service did not start. ';
+
+/** Whoever was killed as hooks were made at it has ended by then. */
+const LONGEST_DYING_MS = 1_000;
+
 /** How long what is owed at the end may take to be told. */
 const LONGEST_DRAIN_MS = 30_000;
 
@@ -94,6 +100,9 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
       try {
         door = await doorOf(begun);
       } catch (error) {
+        const { process } = begun;
+        await eventually(() => process.signalCode, Boolean, LONGEST_DYING_MS).catch(() => undefined);
+        if (process.signalCode === 'SIGKILL') throw new Error(KILLED);
         await begun.stop('SIGKILL');
         throw error;
       }

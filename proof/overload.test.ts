@@ -32,6 +32,7 @@ test('R12 a service that gives in, keeps silent, loses or stays slow does not pa
   assert.deepEqual(judge(kept), []);
   const wrong: Record<string, Seen> = {
     '77 % of the best goes on': over({}, 1_300),
+    '39 % of the best by the clock': over({ perSecond: 390 }),
     'nothing was refused': over({ byStatus: { 200: 500, 201: 500 } }),
     'answered 500': over({ byStatus: { ...kept.over.answered.byStatus, 500: 1 } }),
     '7 refusals without Retry-After': over({ withoutRetryAfter: 7 }),

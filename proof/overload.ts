@@ -104,8 +104,11 @@ export function judge({ peak, over, recoveredMs, lost }: Seen, least = LEAST_GOO
   const { byStatus, withoutRetryAfter, unanswered } = over.answered;
   const others = Object.keys(byStatus).filter((status) => !['200', '201', '503'].includes(status));
   const left = goodput(over) / goodput(peak);
+  const byClock = over.answered.perSecond / peak.answered.perSecond;
   const broken: string[] = [];
   if (!(left >= least)) broken.push(`${percent(left)} of the best goes on`);
+  // Nor may it wait with its hands in its lap. Whoever asks has its part of the machine, which the best was not measured beside.
+  if (!(byClock >= least / 2)) broken.push(`${percent(byClock)} of the best by the clock`);
   if (!(asksAsMuch(over) >= 0.9)) broken.push(`only ${percent(asksAsMuch(over))} of four times as much was asked`);
   if (!byStatus[503]) broken.push('nothing was refused');
   if (others.length > 0) broken.push(`answered ${others.join(', ')}`);

@@ -9,6 +9,7 @@ import { kills } from './kills.ts';
 import { model } from './model.ts';
 import { nodes } from './nodes.ts';
 import { overload } from './overload.ts';
+import { plantedBugs } from './planted.ts';
 import { power } from './power.ts';
 import type { Proof } from './proof.ts';
 import { removal } from './removal.ts';
@@ -23,6 +24,7 @@ export const proofs: readonly Proof[] = [
   power,
   injection,
   simulation,
+  plantedBugs,
   removal,
   deletion,
   nodes,

@@ -111,8 +111,10 @@ class Reckoning {
     if (this.#fates.size > 1 || typeof failures !== 'number') return;
     const wall = this.#wallOf(at);
     const isAsked = this.#mayBeAsked(one);
+    const { hearsWithinMs = 0 } = this.#ledgers;
     if (failures > 0 && !isAsked) {
-      if (this.#retried !== undefined && this.#retried !== one.deliveryId) {
+      // Of two that fail at once, the one that was answered first need not be the one that is heard of first.
+      if (hearsWithinMs === 0 && this.#retried !== undefined && this.#retried !== one.deliveryId) {
         this.#say(`told ${one.deliveryId} at ${at}, while ${this.#retried} is to be tried again`);
       }
       if (wall < this.#dueAt) this.#say(`told at ${at}, in a wait`);
@@ -121,7 +123,6 @@ class Reckoning {
     }
     const healthy = isAsked ? MOST_IN_FLIGHT.healthy : this.#earned;
     const most = failures > 0 ? MOST_IN_FLIGHT.failing : healthy;
-    const { hearsWithinMs = 0 } = this.#ledgers;
     if (hearsWithinMs === 0 && this.#inFlight.size > most) {
       this.#say(`has ${this.#inFlight.size} in flight at ${at}, after ${failures} failures`);
     }

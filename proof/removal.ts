@@ -45,7 +45,7 @@ const SETTLES_WITHIN_MS = 10_000;
 
 /** What a target does, attempt by attempt: the likelier, the oftener it stands here. */
 const doings = [...Array<200>(7).fill(200), 401, 204, 302, 410, 500, 503, 'reset'] as const;
-const LONGEST_SCRIPT = 10;
+const LONGEST_SCRIPT = 7;
 const LONGEST_ANSWER_MS = 12;
 
 async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {

@@ -151,16 +151,19 @@ export async function createApp(ports: AppPorts): Promise<App> {
   }
 
   /** Who shows wrong keys, or does not heed a limit, may have to wait for the refusal; in nobody's way meanwhile. */
-  function slowDown(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined) {
+  async function slowDown(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
     const onWait = (end: () => void) => {
       underWay.leave(reply);
       reply.raw.once('close', end);
     };
-    if (problem?.code === 'rate_limited') return limited.hold(request.caller?.accountId ?? 0, onWait);
-    if (problem?.code !== 'unauthorized' || credentialsIn(request.raw).key === undefined) return undefined;
-    const held = strangers.hold(networkOf(request.ip), onWait);
-    if (held !== undefined) connections.holdBack(reply.raw);
-    return held;
+    if (problem?.code === 'rate_limited') await limited.hold(request.caller?.accountId ?? 0, onWait);
+    if (problem?.code === 'unauthorized' && credentialsIn(request.raw).key !== undefined) {
+      const held = strangers.hold(networkOf(request.ip), onWait);
+      if (held !== undefined) connections.holdBack(reply.raw);
+      await held;
+    }
+    // A stop that came meanwhile did not find it under way.
+    if (draining) reply.header('connection', 'close');
   }
 
   function tellDenial(request: FastifyRequest, problem: Problem | undefined): void {

@@ -2,8 +2,11 @@ import { type Logger, pino } from 'pino';
 
 export type Log = Logger;
 
-/** What a database tells of an error beside its message: the row that it refused, and what was asked for. */
-const ROWS = ['detail', 'where', 'hint', 'internalQuery', 'query', 'parameters'];
+/**
+ * What an error holds beside its message of what was worked on: the row that a database refused, what it was asked for,
+ * and the address that is none.
+ */
+const ROWS = ['detail', 'where', 'hint', 'internalQuery', 'query', 'parameters', 'input', 'base'];
 
 /** An error as it may stand in a log: without what the rows hold. */
 export function withoutRows(error: Error): Record<string, unknown> {

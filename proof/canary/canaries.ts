@@ -4,12 +4,25 @@ export type Place = { readonly name: string; readonly bytes: Buffer };
 /** A secret, by what it is, and the places that are meant to hold it. */
 export type Canary = { readonly what: string; readonly text: string; readonly standsIn: readonly string[] };
 
-/** The ways in which a secret could stand somewhere: as it is, and as what handles text would write it. */
+/** Of a long one, a part gives as much away. */
+const LONG = 40;
+const PART = 20;
+
+/** The ways in which a secret could stand somewhere: as it is, in part, and as what handles text would write it. */
 function formsOf(text: string): string[] {
-  const bytes = Buffer.from(text);
-  return [
-    ...new Set([text, encodeURIComponent(text), bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex')]),
-  ];
+  const hex = Buffer.from(text).toString('hex');
+  const parts = text.length < LONG ? [] : [text.slice(0, PART), text.slice(-PART)];
+  const written = [encodeURIComponent(text), JSON.stringify(text).slice(1, -1), hex, hex.toUpperCase()];
+  return [...new Set([text, ...parts, ...written, ...inBase64(text, 'base64'), ...inBase64(text, 'base64url')])];
+}
+
+/** Three bytes become four signs, so that it depends on what stands before how a text is written; edges are left out. */
+function inBase64(text: string, encoding: 'base64' | 'base64url'): string[] {
+  return [0, 1, 2].map((before) => {
+    const whole = Buffer.from(' '.repeat(before) + text);
+    const written = whole.subarray(0, whole.length - (whole.length % 3)).toString(encoding);
+    return before === 0 ? written : written.slice(4);
+  });
 }
 
 /** Every secret found where it is not meant to be, a line each; and those that are not found where they are. */

@@ -34,7 +34,8 @@ export class House {
   /** A secret that the service has made. */
   keep(what: string, text: string, standsIn: readonly string[] = []): void {
     if (text.length < 12) throw new Error(`there is no ${what}: ${JSON.stringify(text)}`);
-    this.canaries.push({ what, text, standsIn });
+    // What all keys begin with is no secret, and whoever has the rest has the key.
+    this.canaries.push({ what, text: text.replace(/^carillon_/, ''), standsIn });
   }
 
   /** What was said or written somewhere, to be looked through. */
@@ -51,12 +52,15 @@ export class House {
   }
 
   places(): Place[] {
-    const temporary = readdirSync(join(this.folder, 'tmp'), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
+    const all = readdirSync(this.folder, { recursive: true, withFileTypes: true });
+    const kept = all.filter((entry) => entry.isFile() && entry.parentPath !== this.folder);
     return [
       ...[...this.#places].map(([name, text]) => ({ name, bytes: Buffer.from(text) })),
-      { name: 'temporary files', bytes: Buffer.concat(temporary) },
+      { name: 'the names of files', bytes: Buffer.from(all.map(({ name }) => name).join('\n')) },
+      {
+        name: 'temporary files',
+        bytes: Buffer.concat(kept.map((entry) => readFileSync(join(entry.parentPath, entry.name)))),
+      },
     ];
   }
 }

@@ -1,4 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { startProcess } from '../../demo/started.ts';
@@ -12,18 +14,20 @@ import { eventually } from '../../test/harness/eventually.ts';
 import { startMailBox } from '../../test/harness/mail.ts';
 import type { TestStore } from '../../test/harness/stores.ts';
 import { startTarget, type Target } from '../../test/harness/target.ts';
+import { type Caller, useCommands } from './commands.ts';
 import { databaseOf, House } from './house.ts';
 
 /** What holds a target and what signs, since both are needed again (decision 90). */
 const KEPT = ['the database', 'the backup', 'the export', 'the database of the import'];
 
+/** A caller may read the targets that are theirs. */
+const TARGETS = [...KEPT, 'answers'];
+
 /** What mail servers of the tests let in. */
 const MAIL_PASSWORD = 'pass:word/#1';
 
-type Caller = Readonly<Record<string, string>>;
-
 /** Goes through everything that has to do with a secret, well and badly, and answers all that was said and written. */
-export async function walk(store: TestStore, context: Cleanup): Promise<House> {
+export async function walk(store: TestStore, context: Cleanup, isFirst: boolean): Promise<House> {
   const house = new House(context);
   const database = await databaseOf(store, context, house);
   const [target, box] = [await startTarget(context), await startMailBox(context)];
@@ -39,10 +43,12 @@ export async function walk(store: TestStore, context: Cleanup): Promise<House> {
     CARILLON_MAIL_FROM: 'carillon@acme.test',
   };
   Object.assign(house.environment, environment);
-  const service = await startProcess(environment);
+  const logFile = join(house.folder, 'log');
+  const log = openSync(logFile, 'w');
+  const service = await startProcess({ ...environment, ...crashing(house) }, log);
+  closeSync(log);
   const { baseUrl, process: child } = service;
   atEnd(context, () => child.kill('SIGKILL'));
-  child.stderr?.on('data', (text: string) => house.said('the log', text));
   child.stdout?.on('data', (text: string) => house.said('what the service says later', text));
   house.keep('the key of the first start', service.key ?? '');
   const account = ['accounts', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test'];
@@ -58,7 +64,7 @@ export async function walk(store: TestStore, context: Cleanup): Promise<House> {
   await subscribe(house, ask, owner);
   await sendNonsense(house, ask, owner, baseUrl, environment);
   house.said('the list of processes', readFileSync(`/proc/${child.pid}/cmdline`, 'latin1'));
-  await useCommands(house, store, context, environment);
+  await useCommands(house, store, context, environment, isFirst);
   await eventually(
     () => box.seen.filter(({ headers }) => /hook/i.test(headers.get('subject') ?? '')).length,
     (count) => count > 0,
@@ -67,8 +73,20 @@ export async function walk(store: TestStore, context: Cleanup): Promise<House> {
   for (const mail of box.seen) house.said('mails', mail.raw + mail.text + mail.html);
   house.said('the database', (await bytesOf(database)).toString('latin1'));
   await breakTheStore(house, store, beside, ask, owner, target);
-  await service.stop('SIGTERM');
+  child.kill('SIGUSR2');
+  const [code] = await once(child, 'exit');
+  house.said('the log', readFileSync(logFile, 'latin1'));
+  if (code !== 1) throw new Error(`it did not end of an error: ${code}`);
   return house;
+}
+
+/** Makes a service end of an error that holds secrets, as those of databases and addresses do. */
+function crashing(house: House): Caller {
+  const error = { detail: house.secret('the row of an error'), input: house.secret('the address of an error') };
+  const file = join(house.folder, 'crash.js');
+  const thrown = `Object.assign(new Error('broken'), ${JSON.stringify(error)})`;
+  writeFileSync(file, `process.on('SIGUSR2', () => {\n  const error = ${thrown};\n  throw error;\n})`);
+  return { NODE_OPTIONS: `--import=${file}` };
 }
 
 type Ask = (
@@ -79,7 +97,10 @@ type Ask = (
   headers?: Caller,
 ) => Promise<{ status: number; headers: Headers; text: string }>;
 
-/** Refusals and failures are looked through; what is answered well may hold what it was asked for. */
+/** What is made to be shown this once. */
+const SHOWN = /^POST \/v2\/(keys|calendars)$/;
+
+/** All answers are looked through but those that show a secret. */
 function asking(house: House, baseUrl: string): Ask {
   return async (who, method, path, body, headers = {}) => {
     const sent = typeof body === 'string' ? body : JSON.stringify(body);
@@ -90,6 +111,7 @@ function asking(house: House, baseUrl: string): Ask {
     });
     const text = await answer.text();
     if (answer.status >= 400) house.said('refusals', `${text}\n${JSON.stringify([...answer.headers])}\n`);
+    else if (answer.headers.has('idempotent-replayed') || !SHOWN.test(`${method} ${path}`)) house.said('answers', text);
     return { status: answer.status, headers: answer.headers, text };
   };
 }
@@ -97,7 +119,10 @@ function asking(house: House, baseUrl: string): Ask {
 async function useKeys(house: House, ask: Ask, owner: Caller, environment: Caller): Promise<void> {
   const issued = JSON.parse((await ask(owner, 'POST', '/v2/keys', { label: 'canary' })).text).data;
   house.keep('an issued key', issued.key);
-  await ask(owner, 'POST', '/v2/keys', { label: 'twice' }, { 'idempotency-key': house.secret('a word', KEPT) });
+  const word = { 'idempotency-key': house.secret('a word', KEPT) };
+  const twice = () => ask(owner, 'POST', '/v2/keys', { label: 'twice' }, word);
+  house.keep('a key that is asked for twice', JSON.parse((await twice()).text).data.key);
+  house.said('answers', (await twice()).text);
   await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
   await ask(owner, 'DELETE', `/v2/keys/${issued.id}`);
   await ask({ ...owner, key: issued.key }, 'GET', '/v2/user');
@@ -127,7 +152,7 @@ async function useTargets(
     retries: 0,
   });
   const secretAt = (what: string, origin = target.url) =>
-    `${origin}/${house.secret(`the path of ${what}`, KEPT)}?t=${house.secret(`the query of ${what}`, KEPT)}`;
+    `${origin}/${house.secret(`the path of ${what}`, TARGETS)}?t=${house.secret(`the query of ${what}`, TARGETS)}`;
   const [well, failing, refusing] = [
     secretAt('a target'),
     secretAt('a failing target'),
@@ -159,6 +184,9 @@ async function useTargets(
     await ask(owner, 'POST', `/v2/hooks/${id}/test`);
     await ask(owner, 'GET', `/v2/deliveries?hook_id=${id}`);
   }
+  for (const path of ['/v2/hooks', `/v2/hooks/${hooks[0]?.id}`, '/v2/keys', '/v2/users', '/v2/notifications'])
+    await ask(owner, 'GET', path);
+  for (const path of ['/openapi.json', '/docs', '/readyz', '/']) await ask(undefined, 'GET', path);
   // What is refused is kept nowhere.
   const forbidden = `http://169.254.169.254/${house.secret('the path of a forbidden target')}`;
   for (const body of [
@@ -180,6 +208,9 @@ async function signIn(house: House, ask: Ask, domain: string): Promise<void> {
   const token = /#\/welcome\/([\w-]+)/.exec(stdout)?.[1] ?? '';
   house.keep('the token of a link', token);
   const passphrase = house.secret('a passphrase');
+  // Whoever reads such a hash tries all words that there are.
+  for (const fast of ['md5', 'sha1', 'sha256'])
+    house.keep(`the ${fast} of a passphrase`, createHash(fast).update(passphrase).digest('hex'));
   const wrong = house.secret('a wrong passphrase');
   const email = 'owner@acme.test';
   const welcomed = await ask(home, 'POST', '/console/welcome', { token, passphrase });
@@ -241,50 +272,6 @@ async function sendNonsense(
     ['POST /v2/hooks HTTP/1.1', 'host: x', `key: ${key}`, `domain: ${domain}`, 'content-length: x'],
   ])
     house.said('refusals', (await converse(baseUrl, requestText(lines, key))).text);
-}
-
-async function useCommands(house: House, store: TestStore, context: Cleanup, environment: Caller): Promise<void> {
-  const [copy, file] = [join(house.folder, 'backup'), join(house.folder, 'export')];
-  await house.run(['export', '--to', file]);
-  house.said('the export', readFileSync(file, 'latin1'));
-  await house.run(['backup', '--to', copy]);
-  if (existsSync(copy)) house.said('the backup', readFileSync(copy, 'latin1'));
-  const other = await store.database(context);
-  await house.run(['import', '--from', file], { CARILLON_DATABASE: other });
-  house.said('the database of the import', (await bytesOf(other)).toString('latin1'));
-  const wrongLogin = environment.CARILLON_SMTP_URL?.replace('carillon:', 'nobody:') ?? '';
-  const noMailServer = environment.CARILLON_SMTP_URL?.replace('smtp:', 'imap:') ?? '';
-  const lost = `postgres://carillon:${house.secret('the password of a database that is not there')}@127.0.0.1:9/none`;
-  const elsewhere = { CARILLON_SERVICE: 'http://127.0.0.1:19', CARILLON_DOMAIN: 'acme.test' };
-  const commands: readonly (readonly [string, Caller?])[] = [
-    // Brought in once more it is refused.
-    [`import --from ${file}`, { CARILLON_DATABASE: other }],
-    ['audit'],
-    ['audit --json'],
-    ['keys list --domain acme.test --json'],
-    ['doctor --offline'],
-    ['doctor --offline --json'],
-    ['doctor --mail-to owner@acme.test'],
-    ['doctor --mail-to owner@acme.test', { CARILLON_SMTP_URL: wrongLogin }],
-    ['doctor --offline', { CARILLON_DATABASE: lost }],
-    ['serve --help'],
-    ['doctor --help'],
-    ['listen --help'],
-    // A start that is refused says why, and no more.
-    ['serve', { CARILLON_PORT: 'none', CARILLON_SMTP_URL: noMailServer }],
-    ['serve', { CARILLON_METRICS_TOKEN: house.secret('a token with a fault').slice(0, 15) }],
-    ['serve', { CARILLON_DATABASE: lost }],
-    ['clients list', { ...elsewhere, CARILLON_KEY: house.secret('a key in the environment') }],
-  ];
-  const waiting = [...commands];
-  const lane = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const [words, more] = next;
-      const { code } = await house.run(words.split(' '), more);
-      if (code === null) throw new Error(`carillon ${words} did not end by itself`);
-    }
-  };
-  await Promise.all([lane(), lane(), lane()]);
 }
 
 /** From here on every write of these fails, in the words of the database: what it says of the row must not be passed on. */

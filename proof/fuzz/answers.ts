@@ -100,7 +100,9 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   const share = Math.ceil(count / LANES);
   await Promise.all(Array.from({ length: LANES }, () => lane(chance.fork(), share)));
   for (const [name, { good, taken }] of tally) {
-    if (good >= 20 && taken < good * FLOOR) broken.push(`${name} took ${taken} of ${good} good requests`);
+    // Of few requests chance may take more than its share, but not all.
+    const least = Math.max(1, good * FLOOR - 3 * Math.sqrt(good * FLOOR));
+    if (good >= 20 && taken < least) broken.push(`${name} took ${taken} of ${good} good requests`);
   }
   if (child.exitCode !== null) broken.push(`the service ended with ${child.exitCode}`);
   const ended = await service.stop('SIGTERM');

@@ -12,6 +12,12 @@ const LEAK =
 /** What is answered where the document has nothing: another path, another method, an address that is too long. */
 const ELSEWHERE = new Set([400, 401, 404, 414]);
 
+/** What any answer may have in its head; the rest is told of, answer by answer, by the document. */
+const HEADERS = new Set([
+  ...['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
+  ...['x-request-id', 'www-authenticate'],
+]);
+
 /** Says what is wrong with an answer; undefined when nothing is. */
 export type Judge = (draft: Draft, reply: Reply) => string | undefined;
 
@@ -32,11 +38,15 @@ export function judgeOf(document: Json, operations: readonly Operation[]): Judge
     if (status >= 500 || status < 200) return `${status} ${text}`;
     const operation = meant(draft);
     if (operation === undefined && !ELSEWHERE.has(status)) return `${method} ${addressOf(draft)} is answered ${status}`;
-    if (method === 'HEAD') return body.length > 0 ? 'HEAD is answered with a body' : undefined;
+    const inHead = headFault(operation?.responses[status]?.headers ?? {}, headers);
+    if (inHead !== undefined) return `${method} ${addressOf(draft)} is answered ${status} ${inHead}`;
+    // They have no body to be judged by.
+    if (method === 'HEAD' || status === 304) {
+      const isKnown = operation === undefined || operation.responses[status] !== undefined;
+      return isKnown && body.length === 0 ? undefined : `${method} is answered ${status}, ${body.length} octets`;
+    }
     const contentType = headers.get('content-type') ?? null;
     const json = jsonIn(text);
-    if (operation !== undefined && status === 304)
-      return operation.responses[304] === undefined || body.length > 0 ? '304 is not documented' : undefined;
     if (operation !== undefined) {
       const parsed = contentType?.startsWith('text/event-stream') ? text : json;
       const fault = schemaFault({ method, path: operation.path, status, contentType, body: parsed });
@@ -44,9 +54,26 @@ export function judgeOf(document: Json, operations: readonly Operation[]): Judge
     }
     if (status >= 400) return LEAK.test(text) ? `it tells too much: ${text}` : problemFault(operation, json, headers);
     if (faults.includes('a stranger')) return `a stranger is answered ${status}`;
-    if (status === 201 && !URL.canParse(headers.get('location') ?? '')) return '201 without a Location';
+    if (status === 201 && !leadsTo(headers.get('location'), document)) return '201 without a Location that leads there';
     return operation === undefined ? undefined : takes(operation, draft);
   };
+}
+
+/** What stands in the head that the document does not tell of, or does not although it does; a link is there or not. */
+function headFault(told: Json, headers: Reply['headers']): string | undefined {
+  const names = Object.keys(told).map((name) => name.toLowerCase());
+  const extra = [...headers.keys()].find((name) => !HEADERS.has(name) && !names.includes(name));
+  if (extra !== undefined) return `with the header ${extra}`;
+  const missing = ['etag', 'location'].find((name) => names.includes(name) && !headers.has(name));
+  if (missing !== undefined) return `without the header ${missing}`;
+  const link = headers.get('link');
+  return link === undefined || /^<http[^<>"\s]+>; rel="next"$/.test(link) ? undefined : `with the link ${link}`;
+}
+
+/** Whether it is an address of what the document tells of. */
+function leadsTo(location: string | undefined, document: Json): boolean {
+  const [{ url = '' } = {}]: { url?: string }[] = document.servers ?? [];
+  return location?.startsWith(`${url}/v2/`) === true;
 }
 
 /** Whether the document tells of this problem, and all that comes with it is there. */

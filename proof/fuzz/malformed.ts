@@ -28,6 +28,8 @@ export async function sendMalformed(
     ...one,
     bytes: one.bytes.replaceAll('/v2/clients/1 ', `/v2/clients/${id} `),
   }));
+  const made = async () => (await ask('GET', '/v2/clients?client_name=Corpus&limit=1')).json.paging.total_records;
+  const before = await made();
   const broken: string[] = [];
   const waiting = [...cases];
   const lane = async () => {
@@ -40,6 +42,8 @@ export async function sendMalformed(
   const now = await ask('GET', `/v2/clients/${id}`);
   if (now.status !== 200 || now.json.data.client_name !== 'Kept')
     broken.push('a request that was hidden in another was done');
+  const [more, taken] = [(await made()) - before, cases.filter(({ statuses }) => statuses.includes(201)).length];
+  if (more !== taken) broken.push(`${more} clients were made by ${taken} requests`);
   return { sent: cases.length, broken };
 }
 

@@ -2,7 +2,7 @@ import { within } from '../../test/harness/cleanup.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import type { SeededChance } from '../chance.ts';
-import { type Found, startLives } from '../lives.ts';
+import { type Found, KILLED, startLives } from '../lives.ts';
 
 const dying = new URL('dying.ts', import.meta.url).href;
 
@@ -20,7 +20,10 @@ export function killedAtCommits(count: number, chance: SeededChance): Promise<Fo
         const DIES = `${chance.one(['before', 'after'])} ${commit}`;
         const environment = { NODE_OPTIONS: `--import=${dying}`, DIES };
         // Its first commits are made before it is ready: then it does not come up.
-        const service = await lives.begin({ environment }).catch(() => undefined);
+        const service = await lives.begin({ environment }).catch((error: Error) => {
+          if (error.message !== KILLED) throw error;
+          return undefined;
+        });
         if (service !== undefined) await eventually(() => service.process.signalCode, Boolean, LONGEST_LIFE_MS);
         killed += 1;
         await lives.died(`killed ${DIES} commits`);

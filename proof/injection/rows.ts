@@ -5,7 +5,7 @@ import type { Started } from '../../demo/started.ts';
 import { within } from '../../test/harness/cleanup.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import type { SeededChance } from '../chance.ts';
-import { type Found, type Lives, startLives } from '../lives.ts';
+import { type Found, KILLED, type Lives, startLives } from '../lives.ts';
 import { filesOf, type Injection, inject, injectingFromTheStart, timesHappened } from './strace.ts';
 
 /** What of a life the calls are counted in. */
@@ -137,7 +137,7 @@ async function starting(stage: Stage, k: number): Promise<boolean> {
 /** It did not come up: since its call failed, and it said so in a line, or since it was killed, and said nothing. */
 function mustBeAnEnd({ row }: Stage, injection: Injection, said: string): void {
   const isError = row.how.effect !== 'signal=SIGKILL';
-  const isMeant = isError ? timesHappened(injection) > 0 : said === 'The service did not start. ';
+  const isMeant = isError ? timesHappened(injection) > 0 : said === KILLED;
   if (!isMeant || said.includes('\n')) throw new Error(`it ended otherwise than it was made to: ${said}`);
 }
 
@@ -152,8 +152,11 @@ async function working(stage: Stage, k: number): Promise<boolean> {
   while (!isOver() && performance.now() < giveUpAt) await wait(POLL_MS);
   // It has seen an error, and goes on, or ends by itself. It is let go of when that is known: not in the middle of its end.
   const goesOn = lives.witnesses.untilAcknowledged(GOES_ON);
-  if (!hasEnded(service)) await Promise.race([goesOn, once(service.process, 'exit')]);
-  goesOn.catch(() => undefined);
+  const known = new AbortController();
+  const ends = once(service.process, 'exit', { signal: known.signal });
+  for (const one of [goesOn, ends]) one.catch(() => undefined);
+  if (!hasEnded(service)) await Promise.race([goesOn, ends]);
+  known.abort();
   await release();
   const happened = service.process.signalCode === 'SIGKILL' || timesHappened(injection) > 0;
   if (happened) stage.struck += 1;

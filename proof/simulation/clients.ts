@@ -24,7 +24,7 @@ export class Clients {
     this.#hooks = hooks;
     this.#does = [
       [30, records.create],
-      [1, records.flood],
+      [2, records.flood],
       [8, records.complete],
       [4, records.change],
       [5, records.delete],

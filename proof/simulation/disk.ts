@@ -153,7 +153,10 @@ export class Disk {
     }
     if (sql === 'commit') return this.#commit(database, go);
     if (!/^(insert|update|delete)/.test(sql)) return go();
-    if (sql.startsWith('insert into "attempts"')) this.#isSettling = true;
+    if (sql.startsWith('insert into "attempts"')) {
+      this.#isSettling = true;
+      if (this.#faults.takes('disk full at a settlement')) throw failure(FULL);
+    }
     if (this.#faults.takes('disk full at a statement')) throw failure(FULL);
     if (this.#faults.takes('disk full, and the transaction is gone')) {
       database.exec('rollback');

@@ -18,6 +18,7 @@ export const faultPoints = {
   'disk full at a statement': 'disk',
   'disk full, and the transaction is gone': 'disk',
   'disk full at a commit': 'disk',
+  'disk full at a settlement': 'disk',
   'I/O error at a commit': 'disk',
   'read fails': 'disk',
   'read of what is owed fails': 'disk',

@@ -229,7 +229,7 @@ class World {
       if (this.#awaiting().length > 0) {
         this.#answered += 1;
         // A wait is by the clock on the wall, and ends when that says so.
-        if (this.#answered === 10) { const by = -this.#chance.below(3_600_000); this.#time.jump(by); this.#note(`JUMP ${by}`); }
+        if (this.#answered === 10) this.#time.jump(-this.#chance.below(3_600_000));
         this.#network.isKind = this.#answered > ANSWERS_UNTIL_KIND;
         this.#answer();
       } else if (this.#host.pending + this.#network.parked.length + this.#disk.count(TO_TELL) > 0) await goOn();

@@ -12,7 +12,7 @@ const everyTable: readonly AccountTable[] = [...tables, ...leftBehind];
 
 /** Every row of an account, a line each. Left out is what changes by looking, or by time. */
 export async function rowsOf(
-  { store }: TestService,
+  { store }: Pick<TestService, 'store'>,
   domain: string,
   but: readonly string[] = [],
 ): Promise<Set<string>> {

@@ -36,6 +36,12 @@ export function addServeOptions(command: Command): Command {
 async function start(config: Config): Promise<Service> {
   // Loaded only now: help, a wrong option and the other commands need not wait for all of it.
   const { StartFault, startService } = await import('../service.ts');
+  const { createLog } = await import('../log.ts');
+  // Node would print the whole error, with the row or the address that it is about.
+  process.on('uncaughtException', (error) => {
+    createLog(config.logLevel).fatal({ event: 'fatal', err: error });
+    process.exit(1);
+  });
   return startService(config).catch((error: unknown) => {
     throw error instanceof StartFault ? new Refusal([error.message]) : error;
   });

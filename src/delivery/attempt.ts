@@ -56,7 +56,7 @@ const LARGEST_BODY_BYTES = 16 * 1_024;
 /** All that is read of a connection, whatever it is. */
 const LARGEST_ANSWER_BYTES = 64 * 1_024;
 /** undici reads a part to its end, and that slowly, although it has found its head to be too large. */
-const PART_BYTES = 1_024;
+const PART_BYTES = 2_048;
 const HEAD_END = '\r\n\r\n';
 /** The start of an interim answer, and one that stands for as much of it as is not here yet. */
 const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;

@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 const BELIEVED_MS = 1_000;
 const SHARE_OF_TIME = 100;
 
-/** Accounts that are remembered at the most. */
+/** Accounts that are remembered at the most; then the one that was longest not looked at is forgotten. */
 const MOST_KEPT = 10_000;
 
 export type BacklogPorts = {
@@ -55,7 +55,9 @@ export class Backlog {
   }
 
   #keep(accountId: number, known: { isFull: boolean; goodUntil: number }): void {
-    if (this.#known.size >= MOST_KEPT && !this.#known.has(accountId)) this.#known.clear();
+    this.#known.delete(accountId);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size >= MOST_KEPT && oldest !== undefined) this.#known.delete(oldest);
     this.#known.set(accountId, known);
   }
 }

@@ -76,8 +76,7 @@ export class Engine {
   readonly #unknown = new Set<number>();
   /** Lanes that may be able to begin an attempt. */
   readonly #ready = new Set<Lane>();
-  readonly #accounts = new Shares((lane: Lane) => lane.accountId, MOST_OF_ONE_ACCOUNT);
-  readonly #hosts: Shares<Lane, string>;
+  readonly #shares: Shares<Lane>;
   /** How often everything was lost, to know what was taken up before and what after. */
   #losses = 0;
   /** Hooks that have ended while lanes are being taken up: what comes back of them is old. */
@@ -96,7 +95,7 @@ export class Engine {
 
   constructor(ports: EnginePorts) {
     this.#ports = ports;
-    this.#hosts = new Shares((lane: Lane) => lane.host, ports.mostToOneHost);
+    this.#shares = new Shares({ account: MOST_OF_ONE_ACCOUNT, host: ports.mostToOneHost });
   }
 
   /** Begins: everything that was owed when the service last stopped is owed still (C20). */
@@ -303,10 +302,7 @@ export class Engine {
         if (this.#inFlight >= MOST_IN_FLIGHT) break;
         // To the end of the line, so that every lane gets its turn when slots are few.
         this.#ready.delete(lane);
-        if (!this.#accounts.admits(lane) || !this.#hosts.admits(lane)) {
-          this.#passOn(lane);
-          continue;
-        }
+        if (!this.#shares.admits(lane)) continue;
         // One moment for both: a wait that ends between them would leave the lane without a turn and without a timer.
         const now = this.#ports.clock.now();
         if (this.#beginOn(lane, now)) this.#ready.add(lane);
@@ -380,12 +376,9 @@ export class Engine {
     this.#passOn(lane);
   }
 
-  /** Where there is room that this lane has no use for, or has just left, one that has waited gets its turn. */
+  /** Where there is room that this lane has no use for, or has just left, whoever has waited for it gets a turn. */
   #passOn(lane: Lane): void {
-    for (const shares of [this.#accounts, this.#hosts]) {
-      const next = shares.nextWaiting(lane);
-      if (next !== undefined) this.#ready.add(next);
-    }
+    for (const next of this.#shares.call(lane)) this.#ready.add(next);
   }
 
   /** Begins one attempt of the lane if it may; answers whether it may be able to begin another. */
@@ -443,8 +436,7 @@ export class Engine {
     const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = lane.begin(row, clock.now());
     this.#inFlight += 1;
-    this.#accounts.take(lane);
-    this.#hosts.take(lane);
+    this.#shares.take(lane);
     const deliveryId = String(row.deliveryId);
     const body = JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) });
     const order = {
@@ -473,8 +465,7 @@ export class Engine {
 
   #finish(lane: Lane, flight: AttemptInFlight, outcome: Outcome): void {
     this.#inFlight -= 1;
-    this.#accounts.giveBack(lane);
-    this.#hosts.giveBack(lane);
+    this.#shares.giveBack(lane);
     this.#passOn(lane);
     const verdict = judge({
       outcome,

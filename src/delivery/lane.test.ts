@@ -275,6 +275,17 @@ test('C19 faults of ours that come together are one: the lane pauses once, and n
   assert.equal(drive.lane.waitMs(drive.now), 2_000, 'the next one is another');
 });
 
+test('C19 a clock that is set back does not make the pause after a fault of ours longer, nor takes the next one away', () => {
+  const drive = new Drive({}, 1);
+  drive.now = 3_600_000;
+  drive.finish(drive.beginOne(), OURS);
+  drive.now = 1_000;
+  assert.ok(drive.lane.waitMs(drive.now) <= 0);
+  drive.finish(drive.beginOne(), OURS);
+  assert.ok(drive.lane.waitMs(drive.now) > 0);
+  assert.ok(drive.lane.waitMs(drive.now) <= 60_000);
+});
+
 test('C19 what was stopped before it went out pauses nothing, however many there were, and nothing is lost', () => {
   const { drive, flights } = fourInFlight();
   for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).delivery, 'owed');

@@ -164,12 +164,12 @@ export class Lane {
 
   /** How long nothing may begin on this lane, milliseconds; 0 or less: now. */
   waitMs(now: number): number {
-    return Math.max(this.#dueAt ?? 0, this.#pausedUntil) - now;
+    return Math.max((this.#dueAt ?? 0) - now, this.#pauseMs(now));
   }
 
   /** How long until something may begin that waits; what was asked for waits for no retry (X1). */
   wakeMs(now: number): number {
-    return this.#asked.length > 0 ? this.#pausedUntil - now : this.waitMs(now);
+    return this.#asked.length > 0 ? this.#pauseMs(now) : this.waitMs(now);
   }
 
   /** Whether one more of what is owed may begin. */
@@ -206,7 +206,7 @@ export class Lane {
 
   /** What was asked for and may begin now: beside what is in flight, but on a failing lane alone (C22). */
   nextAsked(now: number): OwedRow | undefined {
-    if (this.#ended || this.secretsAreOld || now < this.#pausedUntil) return undefined;
+    if (this.#ended || this.secretsAreOld || this.#pauseMs(now) > 0) return undefined;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : WIDEST_WINDOW) ? this.#take(this.#asked) : undefined;
   }
 
@@ -350,11 +350,17 @@ export class Lane {
   }
 
   #pause(flight: AttemptInFlight, now: number, waitMs: number): void {
-    if (!this.#isOfLastFault(flight)) {
+    const isSetBack = now < this.#faultedAt;
+    if (isSetBack || !this.#isOfLastFault(flight)) {
       this.#ownFaults += 1;
       this.#faultedAt = now;
     }
-    this.#pausedUntil = Math.max(this.#pausedUntil, now + waitMs);
+    this.#pausedUntil = Math.max(isSetBack ? 0 : this.#pausedUntil, now + waitMs);
+  }
+
+  /** How long the pause after a fault of our own goes on; not at all where the clock has been set back behind the fault. */
+  #pauseMs(now: number): number {
+    return now < this.#faultedAt ? 0 : this.#pausedUntil - now;
   }
 
   #fail(row: OwedRow, failures: number, dueAt: number): void {

@@ -30,8 +30,12 @@ export async function revive(write: AccountWrite, hookId: number, endedPosition:
   announceOwed([hookId]);
 }
 
-/** Owes a hook one notification of itself (X1); answers the delivery's id. */
+/**
+ * Owes a hook one notification of itself (X1); answers the delivery's id. An account that is owed too much may still try
+ * whether a target answers again, once at a time.
+ */
 export async function askForTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
+  if (!write.mayOwe && (await isOwedATest(write, hook.hookId))) throw tooMuchOwed();
   const { delivery_id } = await write
     .insertInto('owed', {
       user_id: hook.userId,
@@ -45,6 +49,16 @@ export async function askForTest(write: AccountWrite, hook: { hookId: number; us
     .executeTakeFirstOrThrow();
   await askFor(write, { deliveryId: delivery_id, hookId: hook.hookId });
   return delivery_id;
+}
+
+async function isOwedATest(write: AccountWrite, hookId: number): Promise<boolean> {
+  const test = write
+    .selectFrom('owed')
+    .select('owed.delivery_id')
+    .where('owed.hook_id', '=', hookId)
+    .where('owed.position', 'is', null)
+    .limit(1);
+  return (await test.executeTakeFirst()) !== undefined;
 }
 
 /** Asks for one attempt of a delivery, at once, under its id, whatever has become of it (X3). */

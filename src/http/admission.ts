@@ -24,7 +24,7 @@ export type AdmissionPorts = {
 export class Admission {
   readonly #ports: AdmissionPorts;
   readonly #waiting: [IncomingMessage, ServerResponse][] = [];
-  #turnEndsAt = 0;
+  #turnEndsAt: number | undefined;
   #isBeginning = false;
 
   constructor(ports: AdmissionPorts) {
@@ -37,27 +37,30 @@ export class Admission {
       return;
     }
     this.#waiting.push([request, response]);
-    if (!this.#isBeginning) this.#goOn();
+    if (this.#isBeginning) return;
+    this.#isBeginning = true;
+    this.#goOn();
   };
 
   readonly #goOn = (): void => {
-    this.#isBeginning = this.#waiting.length > 0;
-    if (!this.#isBeginning) return;
-    if (this.#ports.clock.monotonic() >= this.#turnEndsAt) {
-      setImmediate(this.#goOnInNextTurn);
-      return;
+    const now = this.#ports.clock.monotonic();
+    if (this.#turnEndsAt === undefined) {
+      this.#turnEndsAt = now + TURN_MS;
+      setImmediate(this.#endTurn);
     }
-    const next = this.#waiting.shift();
+    const next = now < this.#turnEndsAt ? this.#waiting.shift() : undefined;
+    this.#isBeginning = next !== undefined;
+    if (next === undefined) return;
     // Whoever went away meanwhile is not waited for.
-    if (next !== undefined && !next[1].destroyed) this.#ports.begin(...next);
+    if (!next[1].destroyed) this.#ports.begin(...next);
     // Once everything that this one set going has run, so that the time it takes is seen.
-    queueMicrotask(this.#goOnLast);
+    queueMicrotask(() => process.nextTick(this.#goOn));
   };
 
-  readonly #goOnLast = (): void => process.nextTick(this.#goOn);
-
-  readonly #goOnInNextTurn = (): void => {
-    this.#turnEndsAt = this.#ports.clock.monotonic() + TURN_MS;
+  readonly #endTurn = (): void => {
+    this.#turnEndsAt = undefined;
+    if (this.#waiting.length === 0 || this.#isBeginning) return;
+    this.#isBeginning = true;
     this.#goOn();
   };
 }

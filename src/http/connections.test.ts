@@ -88,6 +88,37 @@ test('whoever sends more while the answer to a wrong key is held back is cut off
   // Whoever waits, and asks the next thing once it is answered, is not.
   const patient = await open(t, carillon);
   patient.socket.write(get('/v2/user', wrong));
+  await carillon.call(owner, 'GET', '/v2/user');
   await carillon.stop();
-  assert.match(patient.text, /^HTTP\/1\.1 401 /);
+  assert.match(patient.text, /^HTTP\/1\.1 401 .*\r\nconnection: close\r\n/is);
+});
+
+test('whoever is shed while the service stops has the connection ended, and nothing is logged after the stop', async (t) => {
+  const carillon = await testService(t, { options: { maxRequests: '1' } });
+  const owner = await carillon.account('acme.test');
+  const user = get('/v2/user', owner);
+  // Begun before, so that the stop waits for it.
+  const late = await open(t, carillon);
+  late.socket.write(user.slice(0, -2));
+  const inTheWay = await open(t, carillon);
+  inTheWay.socket.write(get('/v2/clients', owner, 'content-length: 1').replace('GET', 'POST'));
+  await eventually(
+    () => carillon.call(owner, 'GET', '/v2/user'),
+    ({ status }) => status === 503,
+  );
+  const stopping = carillon.stop();
+  await eventually(
+    () => carillon.logged.some(({ event }) => event === 'stopping'),
+    (isSaid) => isSaid,
+  );
+  late.socket.write('\r\n');
+  await eventually(
+    () => late.closed,
+    (closed) => closed,
+  );
+  assert.match(late.text, /^HTTP\/1\.1 503 .*\r\nconnection: close\r\n/is);
+  inTheWay.socket.destroy();
+  await stopping;
+  const events = carillon.logged.map(({ event }) => event);
+  assert.deepEqual([events.filter((event) => event === 'requests.shed').length > 0, events.at(-1)], [true, 'stopped']);
 });

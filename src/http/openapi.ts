@@ -222,6 +222,8 @@ function failures(row: Route): Record<string, unknown> {
     String(status),
     {
       description: codes.map((code) => `${code}: ${problems[code].detail}`).join(' '),
+      // Whoever asks for another representation hears which there is.
+      ...(row.mode === 'read' && codes.includes('precondition_failed') ? { headers: { ETag: etag } } : {}),
       content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
     },
   ]);

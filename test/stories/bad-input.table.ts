@@ -63,7 +63,7 @@ export const values = {
 export type Value = keyof typeof values;
 
 /** What a field takes; of the rest, `unknown` are ids of nothing and answered 404, all others are 400 by name. */
-type Meaning = { readonly takes: readonly Value[]; readonly unknown?: readonly Value[] };
+export type Meaning = { readonly takes: readonly Value[]; readonly unknown?: readonly Value[] };
 
 const anyText = Object.keys(texts) as (keyof typeof texts)[];
 const wholes = ['zero', 'one', 'two', 'seven', 'one as text', 'digits as text'] as const;

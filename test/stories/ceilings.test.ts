@@ -71,6 +71,12 @@ for (const { test, testService } of stores) {
       'whole or not at all',
     );
 
+    // Whether the target answers again may be tried, but not without end.
+    const tried = () => carillon.call(owner, 'POST', `/v2/hooks/${hookId}/test`);
+    assert.equal((await tried()).status, 202);
+    const again = await tried();
+    assert.deepEqual([again.status, again.json.code], [429, 'too_much_owed']);
+
     // What is owed to nobody, a read, and another account go on.
     assert.equal((await create(member)).status, 201);
     assert.equal((await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'ACME' })).status, 201);

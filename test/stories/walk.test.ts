@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
     row: Route,
     who: Person | undefined,
     ids: Readonly<Record<string, string>>,
-    body?: Readonly<Record<string, unknown>>,
+    body?: Readonly<Record<string, unknown>> | string,
     query = '',
   ): Promise<Answer> {
     const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -118,8 +118,8 @@ for (const { test, testService } of stores) {
     assert.deepEqual(documented.sort(), rows.map((row) => `${row.method} /v2${shapeOf(row.path)}`).sort());
   });
 
-  /** A body where a row takes one; it need not be a good one. */
-  const bodyFor = (row: Route) => (row.body === undefined ? undefined : {});
+  /** A body where a row takes one, and a query: neither is looked at before the key is. */
+  const bodyFor = (row: Route) => (row.body === undefined ? undefined : '{');
 
   test('C2 every row that names a permission answers 401 not_permitted to a key without it', async () => {
     const { owner, ids } = await newStage();
@@ -135,7 +135,7 @@ for (const { test, testService } of stores) {
         ['its own', ids],
         ['never issued', neverIssued(row)],
       ] as const) {
-        const answer = await ask(row, without.get(row.permission), on, bodyFor(row));
+        const answer = await ask(row, without.get(row.permission), on, bodyFor(row), '?limit=x');
         assert.equal(answer.status, 401, `${nameOf(row)}, ids ${id}`);
         assert.equal(answer.json.code, 'not_permitted', `${nameOf(row)}, ids ${id}`);
       }
@@ -183,18 +183,6 @@ for (const { test, testService } of stores) {
       assert.deepEqual([...recorded].sort(), [...row.records].sort(), nameOf(row));
       if (row.mode === 'read') assert.deepEqual(row.records, [], nameOf(row));
     }
-  });
-
-  test('C3 an account that has nothing reads nothing of the others', async () => {
-    const lonely = await carillon.account('lonely.test');
-    const lists = rows.filter((row) => 'offset' in row.parameters);
-    for (const row of lists) {
-      const { json } = await ask(row, lonely, {});
-      const own = ['/users', '/keys'].includes(row.path) ? 1 : 0;
-      assert.equal(json.paging.total_records, own, nameOf(row));
-      assert.equal(json.data.length, own, nameOf(row));
-    }
-    assert.equal(lists.length, 10);
   });
 
   test('X6 every row was seen to succeed and to fail, and every answer was as the document says', () => {

@@ -82,7 +82,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,
-      problems: ['hook_ended'],
+      problems: ['hook_ended', ...owed],
       call: (write, caller, ids) => test(write, caller, ids.hook_id, baseUrl()),
     }),
   ];
