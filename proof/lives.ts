@@ -5,7 +5,16 @@ import { eventually } from '../test/harness/eventually.ts';
 import type { SeededChance } from './chance.ts';
 import { check, countFaults, type Fault, sayFault } from './check.ts';
 import { lookAt } from './soundness.ts';
-import { BASE, type Door, readCrash, readDatabase, startWitnesses, WATCHED, type Witnesses } from './witnesses.ts';
+import {
+  BASE,
+  type Door,
+  readCrash,
+  readDatabase,
+  startWitnesses,
+  untilTold,
+  WATCHED,
+  type Witnesses,
+} from './witnesses.ts';
 
 /** What hooks are told of: two of the same, so that one telling can be lost without the other. */
 const told = ['new_event', 'new_event', 'new_client'] as const;
@@ -15,9 +24,6 @@ export const KILLED = 'The service did not start. ';
 
 /** Whoever was killed as hooks were made at it has ended by then. */
 const LONGEST_DYING_MS = 1_000;
-
-/** How long what is owed at the end may take to be told. */
-const LONGEST_DRAIN_MS = 30_000;
 
 /** A service that ends and is started again on one database, over and over, and its witnesses. */
 export type Lives = {
@@ -74,12 +80,7 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
   async function finish(): Promise<readonly Fault[]> {
     witnesses.recover();
     await witnesses.stop();
-    // What is still owed after that the ledgers say.
-    await eventually(
-      () => readCrash(database),
-      ({ owed }) => owed.size === 0,
-      LONGEST_DRAIN_MS,
-    ).catch(() => undefined);
+    await untilTold(database);
     const code = await service?.stop('SIGTERM');
     if (code !== 0) unsound.push(`exit code ${code} after SIGTERM`);
     await lookAt(database, async (found) => void unsound.push(...found));

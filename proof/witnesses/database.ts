@@ -10,8 +10,8 @@ type Query = (sql: string) => Promise<readonly Row[]>;
 /** How long what a dead process had sent may keep its database busy. */
 const LONGEST_AFTERMATH_MS = 10_000;
 
-/** How long what is owed may take to be told, once nothing more is asked for. */
-const LONGEST_DRAIN_MS = 30_000;
+/** Of what is owed some more has to be told within this, once nothing more is asked for. */
+const LONGEST_SILENCE_MS = 30_000;
 
 /** Reads a database as it is at one moment, past the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
 export async function reading<T>(address: string, work: (query: Query) => Promise<T>): Promise<T> {
@@ -77,11 +77,14 @@ export function readCrash(address: string, isOfIt: (path: string) => boolean = (
   });
 }
 
-/** Waits until nothing is owed any more; what takes too long the third ledger then names. */
+/** Waits until nothing is owed any more, or nothing is told any more: what is left the third ledger then names. */
 export async function untilTold(address: string): Promise<void> {
-  for (const giveUpAt = performance.now() + LONGEST_DRAIN_MS; performance.now() < giveUpAt; await wait(20)) {
+  let left = Number.POSITIVE_INFINITY;
+  for (let toldAt = performance.now(); left > 0 && performance.now() < toldAt + LONGEST_SILENCE_MS; await wait(20)) {
     const [row] = await reading(address, (query) => query(OWED));
-    if (Number(row?.count) === 0) return;
+    const now = Number(row?.count);
+    if (now < left) toldAt = performance.now();
+    left = now;
   }
 }
 
