@@ -42,7 +42,16 @@ for (const { test, testService } of stores) {
   type Value = keyof typeof values;
 
   const numbers: Value[] = ['one', 'an id beyond 2^53', 'a day', 'a day that is none'];
-  const notText: Value[] = ['empty', 'blank', 'NUL', 'a lone surrogate', 'broken escapes', 'too long', 'far too long', 'deep brackets'];
+  const notText: Value[] = [
+    'empty',
+    'blank',
+    'NUL',
+    'a lone surrogate',
+    'broken escapes',
+    'too long',
+    'far too long',
+    'deep brackets',
+  ];
 
   /** What a parameter takes, by its meaning, written down by hand from the contract; the rest must be refused. */
   const meanings = {
