@@ -239,6 +239,16 @@ test('a restored hook begins anew, and what comes late from before changes nothi
   assert.deepEqual(found({ ...removed, arrivals: [told(1, 12), ...three.slice(1)] }), [wrong], 'at two');
 });
 
+test('what a late 200 from before the end has told is not tried again, whatever came of it since', () => {
+  const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
+  const again: Call = { did: 'restore', path: '/a', askedAt: 25, answeredAt: 26 };
+  const twice = [told(1, 15, { answeredAt: 30 }), failing(1, 26.5, 429), told(2, 200)];
+  const calls = [...agreed.calls, ended, again];
+  assert.deepEqual(found({ calls, arrivals: twice }), []);
+  const failed = [told(1, 15, { answer: 500, answeredAt: 30 }), ...twice.slice(1), told(1, 210)];
+  assert.deepEqual(found({ calls, arrivals: failed }), ['removed, or not, against the count'], 'it was not told');
+});
+
 test('what somebody asked for counts no failure and waits for none, and nobody is told of a test unasked', () => {
   const own = 'http://127.0.0.1/v2/hooks/1';
   const database = withHook({ address: own } as Partial<typeof hook>);

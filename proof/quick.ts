@@ -3,12 +3,18 @@ import { test } from 'node:test';
 import { chosen } from '../test/harness/stores.ts';
 import type { Proof } from './proof.ts';
 
-/** The quick form of a proof, as a test: as often as its row says, from a seed that is shown, or that `SEED` names. */
+/**
+ * Where the chance of a test run comes from, unless `SEED` says otherwise: always the same, so that a run that is red
+ * says something about the change, and is red again. Other seeds are looked for by `npm run prove`.
+ */
+const SEED = 20_261_121;
+
+/** The quick form of a proof, as a test: as often as its row says. */
 export function quick(proof: Proof): void {
   const { id, name, title, quick: count } = proof;
   if (count === undefined) throw new Error(`${id} has no quick form`);
   test(`${id} ${title}`, async (t) => {
-    const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
+    const seed = Number(process.env.SEED ?? SEED);
     const say = (line: string) => t.diagnostic(line);
     const figure = await proof.prove({ count, seed, stores: chosen, context: t, say });
     for (const [what, counted] of Object.entries(figure.counts)) say(`${what}: ${counted}`);

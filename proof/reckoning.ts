@@ -52,6 +52,8 @@ class Reckoning {
   #fates: ReadonlySet<Fate> | undefined = new Set([0]);
   /** Those of this life of the hook, and of the process. */
   readonly #inFlight = new Set<Arrival>();
+  /** What was told, be it by an attempt from before the hook ended: nobody is to tell it again. */
+  readonly #told = new Set<string>();
   #failedAt = Number.NEGATIVE_INFINITY;
   /** The delivery that failed, and is tried again before any other; undefined where it is not known. */
   #retried: string | undefined;
@@ -114,7 +116,12 @@ class Reckoning {
     const { hearsWithinMs = 0 } = this.#ledgers;
     if (failures > 0 && !isAsked) {
       // Of two that fail at once, the one that was answered first need not be the one that is heard of first.
-      if (hearsWithinMs === 0 && this.#retried !== undefined && this.#retried !== one.deliveryId) {
+      if (
+        hearsWithinMs === 0 &&
+        this.#retried !== undefined &&
+        this.#retried !== one.deliveryId &&
+        !this.#told.has(this.#retried)
+      ) {
         this.#say(`told ${one.deliveryId} at ${at}, while ${this.#retried} is to be tried again`);
       }
       if (wall < this.#dueAt) this.#say(`told at ${at}, in a wait`);
@@ -129,6 +136,7 @@ class Reckoning {
   }
 
   #end(one: Arrival): void {
+    if (one.answer === 200) this.#told.add(one.deliveryId);
     // Our own end cut it off, and that is no failure of theirs (C19); or it is from before the hook ended, and lived again.
     if (!this.#inFlight.delete(one) || this.#fates === undefined) return;
     const asked = this.#mayBeAsked(one);
