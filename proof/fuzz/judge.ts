@@ -12,10 +12,10 @@ const LEAK =
 /** What is answered where the document has nothing: another path, another method, an address that is too long. */
 const ELSEWHERE = new Set([400, 401, 404, 414]);
 
-/** What any answer may have in its head; the rest is told of, answer by answer, by the document. */
+/** What any answer may have in its head, a word to proxies among it; the rest is told of, answer by answer, by the document. */
 const HEADERS = new Set([
   ...['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
-  ...['x-request-id', 'www-authenticate'],
+  ...['x-request-id', 'www-authenticate', 'x-accel-buffering'],
 ]);
 
 /** Says what is wrong with an answer; undefined when nothing is. */
