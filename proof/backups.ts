@@ -14,7 +14,17 @@ import { check, countFaults, sayFault } from './check.ts';
 import type { Call } from './ledgers.ts';
 import type { Proof } from './proof.ts';
 import { inStretches, type Part, type Stretch } from './stretches.ts';
-import { ask, BASE, type Door, readDatabase, startWitnesses, untilTold, WATCHED, type Witnesses } from './witnesses.ts';
+import {
+  ask,
+  BASE,
+  type Door,
+  isAnswer,
+  readDatabase,
+  startWitnesses,
+  untilTold,
+  WATCHED,
+  type Witnesses,
+} from './witnesses.ts';
 
 export const backups: Proof = {
   id: 'R14',
@@ -116,9 +126,9 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
     ...failed,
     ...faults.map(sayFault),
     ...tally.others.map((one) => `C20 a client was answered ${one}`),
-    ...(code === 0 && tally.unanswered + tally.refused === 0
+    ...(code === 0 && tally.unanswered.length + tally.refused === 0
       ? []
-      : [`C20 exit code ${code}, ${tally.unanswered + tally.refused} requests not answered, beside a backup`]),
+      : [`C20 exit code ${code}, ${tally.unanswered.length + tally.refused} requests not answered, beside a backup`]),
   ];
   const counts: Record<string, number> = {
     'backups restored': 0,
@@ -216,7 +226,7 @@ async function makeAnew({
   const event = { event_name: 'After the restore', start_date: '20270101', due_date: '20270102' };
   const deliveries = Math.max(...witnesses.heard.map(({ deliveryId }) => Number(deliveryId)));
   const reply = await ask({ baseUrl, headers }, ['POST', '/v2/events'], event);
-  const eventId = typeof reply === 'string' ? reply : String(reply.data.event_id);
+  const eventId = isAnswer(reply) ? String(reply.data.event_id) : 'none';
   await untilTold(address);
   const told = witnesses.heard.filter(({ body }) => body.endsWith(`/v2/events/${eventId}"}`));
   const broken: string[] = [];

@@ -179,7 +179,7 @@ async function compare(stage: Stage, crashes: readonly Crash[], counts: Counts):
   ];
   const found = {
     acknowledged,
-    'cut off before the answer': unanswered,
+    'cut off before the answer': unanswered.length,
     'answered 503': refused,
     told: witnesses.heard.length,
     'failures of the receiver': witnesses.heard.filter(({ answer }) => answer !== 200).length,

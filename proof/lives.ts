@@ -146,7 +146,7 @@ function counted(
   } = countFaults(faults);
   return {
     acknowledged: tally.acknowledged,
-    'cut off before the answer': tally.unanswered,
+    'cut off before the answer': tally.unanswered.length,
     'answered 503': tally.refused,
     'acknowledged and lost': lost,
     'owed and not told': untold,

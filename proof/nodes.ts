@@ -200,7 +200,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
     'lanes taken up': tookMs.length,
     'deleted at that moment': endedAt.length,
     acknowledged,
-    'cut off before the answer': unanswered,
+    'cut off before the answer': unanswered.length,
     told: witnesses.heard.length,
     ...countFaults(faults),
   };

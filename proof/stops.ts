@@ -76,15 +76,15 @@ async function stretch({ context, store, times, chance }: Stretch, tookMs: numbe
   await witnesses.stop();
   await untilTold(first.database);
   for (const node of nodes) broken.push(...wrongWith(await node.stop('SIGTERM'), 0));
-  const { acknowledged, unanswered, onKept } = witnesses.tally;
+  const { acknowledged, unanswered } = witnesses.tally;
   const database = await readDatabase(first.database, BASE);
   const faults = check(witnesses.ledgers(database));
-  const tooLate = onKept.filter((call) => wasTooLate(call, stoppedAt, database)).length;
-  broken.push(...wrongAnswers({ ...witnesses.tally, unanswered: unanswered - tooLate }), ...faults.map(sayFault));
+  const taken = unanswered.filter(({ call, onKept }) => !(onKept && wasTooLate(call, stoppedAt, database)));
+  broken.push(...wrongAnswers({ ...witnesses.tally, unanswered: taken }), ...faults.map(sayFault));
   const counts = {
     acknowledged,
-    'taken and not answered': unanswered - tooLate,
-    'sent as an idle connection was closed': tooLate,
+    'taken and not answered': taken.length,
+    'sent as an idle connection was closed': unanswered.length - taken.length,
     told: witnesses.heard.length,
     'failures of the receiver': witnesses.heard.filter(({ answer }) => answer !== 200).length,
     ...countFaults(faults),
@@ -101,9 +101,11 @@ export function wrongWith(exitCode: number | null, ms: number): string[] {
 }
 
 /** Somebody is always there, or comes back: no request that was taken is without its answer, and none is refused. */
-export function wrongAnswers({ unanswered, refused, others }: Omit<Tally, 'onKept'>): string[] {
+export function wrongAnswers({ unanswered, refused, others }: Tally): string[] {
   return [
-    ...(unanswered === 0 ? [] : [`C20 ${unanswered} requests were taken and not answered`]),
+    ...unanswered.map(
+      ({ why, onKept }) => `C20 a request was taken and not answered: ${why}${onKept ? ', on a kept connection' : ''}`,
+    ),
     ...(refused === 0 ? [] : [`C20 ${refused} requests were answered 503`]),
     ...others.map((one) => `C20 a client was answered ${one}`),
   ];

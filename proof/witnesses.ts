@@ -2,10 +2,10 @@ import type { Kind } from '../src/delivery/kinds.ts';
 import type { Cleanup } from '../test/harness/cleanup.ts';
 import type { SeededChance } from './chance.ts';
 import type { Crash, Database, Ledgers } from './ledgers.ts';
-import { ask, type Clients, type Door, startClients } from './witnesses/clients.ts';
+import { ask, type Clients, type Door, isAnswer, startClients } from './witnesses/clients.ts';
 import { type Receiver, startReceiver } from './witnesses/receiver.ts';
 
-export { ask, type Door, type Tally } from './witnesses/clients.ts';
+export { ask, type Door, isAnswer, type Tally } from './witnesses/clients.ts';
 export {
   readCrash,
   readDatabase,
@@ -66,7 +66,7 @@ export async function startWitnesses(context: Cleanup, options: WitnessOptions):
       const [door] = doors;
       if (door === undefined) return undefined;
       const reply = await ask(door, ['GET', new URL(resourceUrl).pathname]);
-      return typeof reply === 'string' || reply.status === 503 ? undefined : reply.status;
+      return isAnswer(reply) && reply.status !== 503 ? reply.status : undefined;
     },
   });
   const at = (path: string) => BASE + path;
@@ -84,15 +84,16 @@ export async function startWitnesses(context: Cleanup, options: WitnessOptions):
       const askedAt = performance.now();
       const reply = await ask(door, ['POST', '/v2/hooks'], { target_url: receiver.at(path), event: kind });
       // Whether there is one now, only the database knows.
-      if (reply === 'nothing') clients.note({ did: 'subscribe', path, askedAt, answeredAt: undefined });
-      if (typeof reply === 'string' || reply.status !== 201) throw new Error(`no hook: ${JSON.stringify(reply)}`);
+      if (reply !== 'not taken' && !isAnswer(reply))
+        clients.note({ did: 'subscribe', path, askedAt, answeredAt: undefined });
+      if (!isAnswer(reply) || reply.status !== 201) throw new Error(`no hook: ${JSON.stringify(reply)}`);
       clients.note({ did: 'subscribe', path, askedAt, answeredAt: performance.now() });
       return String(reply.data.id);
     },
     async unsubscribe(door, path, id) {
       const askedAt = performance.now();
       const reply = await ask(door, ['DELETE', `/v2/hooks/${id}`]);
-      if (typeof reply === 'string' || reply.status !== 200) throw new Error(`not ended: ${JSON.stringify(reply)}`);
+      if (!isAnswer(reply) || reply.status !== 200) throw new Error(`not ended: ${JSON.stringify(reply)}`);
       // Who had connected when the answer came, and was not yet looked at, began before it.
       const answeredAt = await receiver.caughtUp();
       clients.note({ did: 'unsubscribe', path, askedAt, answeredAt });

@@ -1,4 +1,3 @@
-import { Server } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { createApp, type Patience } from './app.ts';
 import { Denials, type RefusedSignIn } from './audit/denials.ts';
@@ -16,6 +15,7 @@ import { KEPT_MS, prune, startPruning } from './delivery/prune.ts';
 import { createResolver, type Resolve } from './delivery/resolver.ts';
 import { isTargetTaken } from './delivery/taken.ts';
 import { documents } from './docs/documents.ts';
+import { closeServer } from './http/closing.ts';
 import { consoleDoor, keyDoor } from './http/door.ts';
 import { dropIdempotency } from './http/idempotency.ts';
 import { openapi } from './http/openapi.ts';
@@ -44,13 +44,9 @@ import { version } from './version.ts';
 /** Where the console was built: beside the source, and beside what the package holds. */
 const CONSOLE = fileURLToPath(new URL('../console/dist', import.meta.url));
 
-/** How long a stop waits for what is in flight, all in all: requests; mails, then attempts. */
-const STOP_REQUESTS_MS = 6_000;
+/** How long a stop waits for what else is in flight: mails, then attempts. */
 const STOP_MAILS_MS = 1_000;
 const STOP_ATTEMPTS_MS = 8_000;
-
-/** How long idle connections may still carry a request after a stop began. */
-const DRAIN_MS = 250;
 
 /** What a service takes from outside; a test hands in its own. */
 export type Ports = {
@@ -327,19 +323,6 @@ function reasonFor(error: unknown): string {
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return 'this machine has no such address';
   if (code === 'EACCES') return 'this user may not use that port';
   return error instanceof Error ? error.message : String(error);
-}
-
-/**
- * Leaves nobody unanswered: takes no new connection, answers every request that still comes on an open one and ends
- * that connection with the answer, then closes what is idle.
- */
-async function closeServer(server: HttpServer, beats: Clock): Promise<void> {
-  // Node's http close would cut idle connections at once, together with a request that is just arriving on one.
-  Server.prototype.close.call(server.server);
-  await new Promise<void>((resolve) => beats.after(DRAIN_MS, resolve));
-  const giveUp = beats.after(STOP_REQUESTS_MS, () => server.server.closeAllConnections());
-  await server.close();
-  giveUp();
 }
 
 function endProcess(log: Log): (error: unknown) => void {

@@ -14,12 +14,14 @@ const LONGEST_SILENCE_MS = 30_000;
 /** A way into the service: where it listens, and with what somebody calls. */
 export type Door = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
 
-/**
- * What a client heard: an answer; nothing, so that only the database knows; nothing, on a connection that was kept from
- * before and may have ended while the request was on its way; or nobody took its connection.
- */
-export type Reply = { readonly status: number; readonly data: Record<string, string> } | Silence | 'not taken';
-type Silence = 'nothing' | 'nothing on a kept connection';
+/** What a client heard: an answer; nothing, so that only the database knows; or nobody took its connection. */
+export type Reply = Answer | Silence | 'not taken';
+type Answer = { readonly status: number; readonly data: Record<string, string> };
+
+/** Nothing was heard, and why; a connection that was kept from before may have ended while the request was on its way. */
+export type Silence = { readonly why: string; readonly onKept: boolean };
+
+export const isAnswer = (reply: Reply): reply is Answer => reply !== 'not taken' && 'status' in reply;
 
 /** One request, on a connection that is kept where there is an agent for it. */
 export function ask(
@@ -32,16 +34,16 @@ export function ask(
     const json = body === undefined ? {} : { 'content-type': 'application/json' };
     const sent = request(`${baseUrl}${path}`, { method, headers: { ...headers, ...json }, agent: agent ?? false });
     sent.setTimeout(LONGEST_ANSWER_MS, () => sent.destroy());
-    sent.on('response', (response) => void read(response).then(resolve, () => resolve('nothing')));
+    const silence = (error: Error): Silence => ({ why: error.message, onKept: sent.reusedSocket });
+    sent.on('response', (response) => void read(response).then(resolve, (error) => resolve(silence(error))));
     sent.on('error', (error) => {
-      if ('code' in error && error.code === 'ECONNREFUSED') resolve('not taken');
-      else resolve(sent.reusedSocket ? 'nothing on a kept connection' : 'nothing');
+      resolve('code' in error && error.code === 'ECONNREFUSED' ? 'not taken' : silence(error));
     });
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
-async function read(response: IncomingMessage): Promise<Reply> {
+async function read(response: IncomingMessage): Promise<Answer> {
   const body = await text(response);
   const status = response.statusCode ?? 0;
   try {
@@ -57,9 +59,7 @@ async function read(response: IncomingMessage): Promise<Reply> {
 export type Tally = {
   acknowledged: number;
   /** The connection was taken, and broke before the answer. */
-  unanswered: number;
-  /** Those of them whose connection had been kept from before. */
-  readonly onKept: Call[];
+  readonly unanswered: (Silence & { readonly call: Call })[];
   /** 503: the service said that it cannot. */
   refused: number;
   /** Any other answer that should not be. */
@@ -97,15 +97,15 @@ type Wish = {
  */
 export function startClients(context: Cleanup, { chance, writers, restMs, userId, words, at }: ClientOptions): Clients {
   const calls: Call[] = [];
-  const tally: Tally = { acknowledged: 0, unanswered: 0, onKept: [], refused: 0, others: [] };
+  const tally: Tally = { acknowledged: 0, unanswered: [], refused: 0, others: [] };
   let doors: readonly Door[] = [];
   let opened = Promise.withResolvers<void>();
   let stopped = false;
 
   /** Counts a reply; answers what it said, or undefined where only the database knows what was done. */
   function answered(reply: Exclude<Reply, 'not taken'>): Record<string, string> | undefined {
-    if (typeof reply === 'string') tally.unanswered += 1;
-    else if (reply.status === 200 || reply.status === 201) {
+    if (!isAnswer(reply)) return undefined;
+    if (reply.status === 200 || reply.status === 201) {
       tally.acknowledged += 1;
       return reply.data;
     } else if (reply.status === 503) tally.refused += 1;
@@ -130,7 +130,7 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
       const answeredAt = data === undefined ? undefined : performance.now();
       const call = entry({ askedAt, answeredAt }, data ?? {});
       calls.push(call);
-      if (reply === 'nothing on a kept connection') tally.onKept.push(call);
+      if ('why' in reply) tally.unanswered.push({ ...reply, call });
       return;
     }
   }
@@ -195,7 +195,9 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
         if (reply === 'not taken') return;
         const data = answered(reply);
         const known = data && { record: at(`/v2/events/${data.event_id}`), answeredAt: performance.now() };
-        calls.push({ ...call, record: undefined, answeredAt: undefined, ...known });
+        const noted = { ...call, record: undefined, answeredAt: undefined, ...known };
+        calls.push(noted);
+        if ('why' in reply) tally.unanswered.push({ ...reply, call: noted });
       };
       await Promise.all(Array.from({ length: count }, (_, number) => one(number)));
     },

@@ -50,6 +50,7 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/store/postgres-writes.ts', word: 'performance.now', because: MEASURED },
   { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
   { path: 'src/http/admission.ts', word: 'setImmediate(', because: ACCEPTED },
+  { path: 'src/http/closing.ts', word: 'setImmediate(', because: ACCEPTED },
   { path: 'src/resources/tally.ts', word: 'setImmediate(', because: LOOKS },
   { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },
   { path: 'src/sdk/follow.ts', word: 'setTimeout(', because: 'the SDK stands alone and has no clock' },

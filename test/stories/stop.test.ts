@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { requestText } from '../harness/conversation.ts';
 import { rowsOf } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
 import { temporaryFolder } from '../harness/service.ts';
@@ -33,6 +36,24 @@ for (const { test, serviceProcess } of stores) {
       (await rowsOf(service.database, 'select failures, date_ended from hooks')).map((row) => ({ ...row })),
       Array(3).fill({ failures: 0, date_ended: null }),
     );
+  });
+
+  test('C20 whoever is connected as a stop begins is answered, however many wait to be accepted', async (t) => {
+    const service = await serviceProcess(t);
+    const { hostname, port } = new URL(service.baseUrl);
+    const line = { host: hostname, port: Number(port) };
+    service.process.kill('SIGSTOP');
+    const sockets = Array.from({ length: 100 }, () => connect(line));
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    const answers = sockets.map((socket) => {
+      socket.write(requestText(['GET /healthz HTTP/1.1', 'host: x']));
+      return text(socket).catch((error: Error) => error.message);
+    });
+    const exited = service.stop('SIGTERM');
+    service.process.kill('SIGCONT');
+    const firstLines = (await Promise.all(answers)).map((answer) => answer.split('\r\n')[0]);
+    assert.deepEqual(firstLines, Array(100).fill('HTTP/1.1 200 OK'));
+    assert.equal(await exited, 0);
   });
 
   test('C20 a second signal changes nothing: what is in flight still finishes, exit 0', async (t) => {
