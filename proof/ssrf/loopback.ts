@@ -15,7 +15,10 @@ type Ear = { readonly port: number; hits(host: '127.0.0.1' | '::1'): number };
 async function listen(context: Cleanup): Promise<Ear> {
   const hits = { '127.0.0.1': 0, '::1': 0 };
   const open = async (host: keyof typeof hits, port: number): Promise<Server> => {
-    const server = createServer((_request, response) => void response.end());
+    // Whoever follows is led where they must not be.
+    const server = createServer((request, response) => {
+      response.writeHead(307, { location: `http://[::1]:${request.socket.localPort}/` }).end();
+    });
     server.on('connection', () => {
       hits[host] += 1;
     });
@@ -75,7 +78,8 @@ const TURNS = 20;
 
 /**
  * Names that answer something else each time, by chance: 127.0.0.1, which stands for a public address and is opened for that,
- * ::1, which is forbidden, or both. Delivered is what was good at the one lookup of its attempt, and ::1 is never hit.
+ * ::1, which is forbidden, or both. Delivered is what was good at the one lookup of its attempt, and ::1 is never hit, not
+ * even where every delivery is answered with the way to it.
  */
 export async function rebind(
   context: Cleanup,
