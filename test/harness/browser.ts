@@ -76,6 +76,8 @@ export async function openConsole(t: Cleanup, service: TestService, window: Wind
   context.setDefaultTimeout(10_000);
   const faults = watch(context, service.baseUrl);
   atEnd(t, async () => {
+    // What a page still asks for as it closes is nobody's fault.
+    for (const routed of [context, ...context.pages()]) await routed.unrouteAll({ behavior: 'ignoreErrors' });
     await context.close();
     const unasked = faults.filter((fault) => window.expects?.test(fault) !== true);
     assert.deepEqual(unasked, [], 'nothing goes wrong in the page');
