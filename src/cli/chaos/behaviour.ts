@@ -30,10 +30,31 @@ export function verdictOn({ sees }: Pick<Behaviour, 'sees'>): 'delivered' | 'end
   return sees === 401 ? 'ended' : 'failed';
 }
 
+type Act = Omit<Behaviour, 'slug'>;
+
 /** Rows that are written as their slug and the rest. */
-export function rows(named: Readonly<Record<string, Omit<Behaviour, 'slug'>>>): readonly Behaviour[] {
+export function rows(named: Readonly<Record<string, Act>>): readonly Behaviour[] {
   return Object.entries(named).map(([slug, row]) => ({ slug, ...row }));
 }
+
+/** Says that, and ends the connection. */
+export const answers = (says: string, sees: Seen, text: string, at: Moment = 'asked'): Act => ({
+  says,
+  sees,
+  at,
+  act: (visit) => visit.end(text),
+});
+
+/** Says that, and stays until the sender leaves: an end of ours behind it would be one more thing to tell apart. */
+export const stays = (says: string, sees: Seen, text: string, at: Moment = 'asked'): Act => ({
+  says,
+  sees,
+  at,
+  async act(visit) {
+    visit.write(text);
+    await visit.left;
+  },
+});
 
 /** The start of an answer, with the empty line behind its head; every connection carries one request alone. */
 export function head(status: string | number, ...headers: readonly string[]): string {

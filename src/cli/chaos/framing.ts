@@ -1,20 +1,4 @@
-import { type Behaviour, head, OK, rows } from './behaviour.ts';
-
-const answers = (says: string, sees: Behaviour['sees'], text: string): Omit<Behaviour, 'slug'> => ({
-  says,
-  sees,
-  act: (visit) => visit.end(text),
-});
-
-/** Stays open, so that the sender ends it. */
-const stays = (says: string, sees: Behaviour['sees'], text: string): Omit<Behaviour, 'slug'> => ({
-  says,
-  sees,
-  async act(visit) {
-    visit.write(text);
-    await visit.left;
-  },
-});
+import { answers, type Behaviour, head, OK, rows, stays } from './behaviour.ts';
 
 const chunked = head('200 OK', 'Transfer-Encoding: chunked');
 

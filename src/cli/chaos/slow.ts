@@ -1,4 +1,4 @@
-import { type Behaviour, head, OK, rows } from './behaviour.ts';
+import { type Behaviour, head, OK, rows, stays } from './behaviour.ts';
 
 const SLOW_BODY = head('200 OK', 'Content-Length: 1000000');
 
@@ -83,36 +83,20 @@ export const slow: readonly Behaviour[] = rows({
       }
     },
   },
-  'stall-status-line': {
-    says: 'Says `HTTP/1.1 2` and nothing more.',
-    sees: 'timeout',
-    act: async (visit) => {
-      visit.write('HTTP/1.1 2');
-      await visit.left;
-    },
-  },
-  'stall-head': {
-    says: 'Says a status line and half of a header, and nothing more.',
-    sees: 'timeout',
-    act: async (visit) => {
-      visit.write('HTTP/1.1 200 OK\r\nContent-Le');
-      await visit.left;
-    },
-  },
-  'stall-head-end': {
-    says: 'Says a whole head but for the line end that ends it.',
-    sees: 'timeout',
-    act: async (visit) => {
-      visit.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n');
-      await visit.left;
-    },
-  },
-  'stall-body': {
-    says: 'Answers 200 and half of its body, and nothing more.',
-    sees: 200,
-    act: async (visit) => {
-      visit.write(`${head('200 OK', 'Content-Length: 10')}12345`);
-      await visit.left;
-    },
-  },
+  'stall-status-line': stays('Says `HTTP/1.1 2` and nothing more.', 'timeout', 'HTTP/1.1 2'),
+  'stall-head': stays(
+    'Says a status line and half of a header, and nothing more.',
+    'timeout',
+    'HTTP/1.1 200 OK\r\nContent-Le',
+  ),
+  'stall-head-end': stays(
+    'Says a whole head but for the line end that ends it.',
+    'timeout',
+    'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n',
+  ),
+  'stall-body': stays(
+    'Answers 200 and half of its body, and nothing more.',
+    200,
+    `${head('200 OK', 'Content-Length: 10')}12345`,
+  ),
 });
