@@ -9,7 +9,7 @@ import { answerProblem, problemBody, problemOf } from './http/answers.ts';
 import { credentialsIn } from './http/auth.ts';
 import { answerBroken, endWith } from './http/broken.ts';
 import { Connections } from './http/connections.ts';
-import { allowOrigins } from './http/cors.ts';
+import { allowOrigins, readableBy } from './http/cors.ts';
 import { type Door, turnedAway } from './http/door.ts';
 import { Followers } from './http/followers.ts';
 import { addHealth, type HealthPorts } from './http/health.ts';
@@ -223,7 +223,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
     done();
   });
 
-  allowOrigins(app, ports.corsOrigins);
+  const readable = readableBy(ports.corsOrigins);
+  allowOrigins(app, readable);
   addHealth(app, ports.health);
   const followers = new Followers({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
   const release = (reply: FastifyReply) => underWay.leave(reply);
@@ -235,7 +236,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   const [begin] = app.server.listeners('request') as RequestListener[];
   if (begin === undefined) throw new Error('the framework takes no requests');
   const onShed = () => ports.metrics.shed.inc();
-  const shedding = new Shedding({ log, clock: ports.clock, baseUrl, onShed, isDraining: () => draining });
+  const shedding = new Shedding({ log, clock: ports.clock, baseUrl, onShed, readable, isDraining: () => draining });
   app.server.once('close', () => shedding.say());
   const admission = new Admission({
     clock: ports.clock,

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 const PREFLIGHT = {
@@ -7,22 +8,28 @@ const PREFLIGHT = {
 };
 const EXPOSED = 'link, location, retry-after, etag, idempotency-replayed, ratelimit, ratelimit-policy, x-request-id';
 
-/**
- * Lets pages of these origins call from a browser (X6): their preflights are answered without a key, and answers to
- * them, refusals too, can be read. To all others nothing changes. Cookies are never asked for.
- */
-export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
-  if (origins.length === 0) return;
+/** What an answer says so that a page of another origin may read it, or of which none may. */
+export type Readable = (request: IncomingMessage) => Readonly<Record<string, string>>;
+
+/** The headers of every answer, refusals too, where pages of these origins may call from a browser (X6). */
+export function readableBy(origins: readonly string[]): Readable {
+  if (origins.length === 0) return () => ({});
   const allowed = new Set(origins);
+  // Also where there is none: a cache must not keep one origin's answer for another.
+  const vary = { vary: 'origin' };
+  return ({ headers: { origin } }) =>
+    origin === undefined || !allowed.has(origin)
+      ? vary
+      : { ...vary, 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED };
+}
+
+/** Lets those pages call: their preflights are answered without a key. To all others nothing changes, and cookies are never asked for. */
+export function allowOrigins(app: FastifyInstance, readable: Readable): void {
   app.addHook('onRequest', async (request, reply) => {
-    const { origin } = request.headers;
-    // Also where there is none: a cache must not keep one origin's answer for another.
-    reply.header('vary', 'origin');
-    if (origin === undefined || !allowed.has(origin)) return undefined;
-    reply.header('access-control-allow-origin', origin);
-    if (isPreflight(request)) return reply.code(204).headers(PREFLIGHT).send();
-    reply.header('access-control-expose-headers', EXPOSED);
-    return undefined;
+    const headers = readable(request.raw);
+    reply.headers(headers);
+    const isAllowed = 'access-control-allow-origin' in headers;
+    return isAllowed && isPreflight(request) ? reply.code(204).headers(PREFLIGHT).send() : undefined;
   });
 }
 

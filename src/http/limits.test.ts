@@ -89,13 +89,15 @@ for (const { test, testService } of stores) {
   }
 
   test('beyond --max-requests callers are shed with 503 and Retry-After; probes are not, and it passes', async (t) => {
-    const small = await testService(t, { options: { maxRequests: '1' } });
+    const origin = 'https://app.example';
+    const small = await testService(t, { options: { maxRequests: '1', corsOrigins: origin } });
     const caller = await small.account('acme.test');
     const socket = await held(t, small, caller);
     const shed = await eventually(
-      () => small.call(caller, 'GET', '/v2/user'),
+      () => small.call(caller, 'GET', '/v2/user', undefined, { origin }),
       ({ status }) => status === 503,
     );
+    assert.equal(shed.headers.get('access-control-allow-origin'), origin, 'a page can read that it is to wait');
     assert.equal(shed.json.code, 'overloaded');
     assert.equal(shed.headers.get('retry-after'), '1');
     assert.match(String(shed.headers.get('content-type')), /^application\/problem\+json/);

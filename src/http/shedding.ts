@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { problemBody, RETRY_AFTER_S } from './answers.ts';
+import type { Readable } from './cors.ts';
 
 /** How often it is said in the log, while it goes on. */
 const SAY_EVERY_MS = 1_000;
@@ -12,6 +13,7 @@ export type SheddingPorts = {
   readonly clock: Clock;
   readonly baseUrl: () => string;
   readonly onShed: () => void;
+  readonly readable: Readable;
   /** Whether answers end their connections. */
   readonly isDraining: () => boolean;
 };
@@ -28,7 +30,7 @@ export class Shedding {
     this.#ports = ports;
   }
 
-  readonly shed = (_request: IncomingMessage, response: ServerResponse): void => {
+  readonly shed = (request: IncomingMessage, response: ServerResponse): void => {
     const body = this.#answer();
     // A 5xx may do without (RFC 9110, 6.6.1).
     response.sendDate = false;
@@ -36,6 +38,7 @@ export class Shedding {
       'content-type': 'application/problem+json',
       'content-length': body.length,
       'retry-after': String(RETRY_AFTER_S),
+      ...this.#ports.readable(request),
       ...(this.#ports.isDraining() ? { connection: 'close' } : {}),
     });
     response.end(body);
