@@ -14,6 +14,12 @@ const FULL = 13;
 /** What a call comes to that the end of its process has cut off. */
 export class Ended extends Error {}
 
+/**
+ * What the connections of one life know of it, and what they are; nothing any more once it is over. Node never lets go of a
+ * connection from which its own statements can be reached.
+ */
+type Link = { at: { readonly disk: Disk; readonly life: Life } | undefined; readonly connections: DatabaseSync[] };
+
 /** Real SQLite files, one for each life: what is there when a life ends is what the next one finds. */
 export class Disk {
   readonly #folder: string;
@@ -23,7 +29,7 @@ export class Disk {
   readonly #onCrash: (why: string) => void;
   /** Called whenever something could not be written. */
   readonly #onTrouble: () => void;
-  #connections: DatabaseSync[] = [];
+  #link: Link | undefined;
   #counting: DatabaseSync | undefined;
   #lives = 0;
   #looks = 0;
@@ -62,8 +68,8 @@ export class Disk {
     copy(from, this.path);
     if (this.#keptBytes !== undefined) truncateSync(`${this.path}-wal`, this.#keptBytes);
     this.#keptBytes = undefined;
-    for (const connection of this.#connections) if (connection.isOpen) connection.close();
-    this.#connections = [];
+    for (const connection of this.#link?.connections ?? []) if (connection.isOpen) connection.close();
+    if (this.#link !== undefined) this.#link.at = undefined;
     this.#counting?.close();
     this.#counting = undefined;
     this.calm();
@@ -100,14 +106,18 @@ export class Disk {
 
   /** SQLite as one life has it. */
   sqliteOf(life: Life): typeof DatabaseSync {
-    const disk = this;
+    this.#link = { at: { disk: this, life }, connections: [] };
+    return Disk.#sqliteOf(this.#link);
+  }
+
+  static #sqliteOf(link: Link): typeof DatabaseSync {
     return class extends DatabaseSync {
       readonly #isReader: boolean;
 
       constructor(path: string, options: { readOnly?: boolean } = {}) {
         super(path, options);
         this.#isReader = options.readOnly === true;
-        disk.#connections.push(this);
+        link.connections.push(this);
       }
 
       override prepare(sql: string): StatementSync {
@@ -115,7 +125,8 @@ export class Disk {
         for (const verb of ['all', 'run'] as const) {
           const plain = statement[verb];
           const value = (...values: unknown[]) => {
-            if (life.isDead) throw new Ended();
+            if (link.at === undefined || link.at.life.isDead) throw new Ended();
+            const { disk } = link.at;
             const go = () => Reflect.apply(plain, statement, values);
             if (this.#isReader) return disk.#read(sql, go);
             return disk.#write(this, sql, go);

@@ -55,7 +55,8 @@ export type Parked = {
   readonly finish: (outcome: Outcome, answer?: Partial<Arrival>) => void;
 };
 
-const never = new Promise<never>(() => undefined);
+/** A new one each time: whatever waits for one is held by it. */
+const never = () => new Promise<never>(() => undefined);
 
 /** Names, and what listens behind them: everything outside of the service. */
 export class Network {
@@ -116,15 +117,15 @@ export class Network {
     const clock = this.#time.clockOf(life);
     const guard = createGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
     return async (order) => {
-      if (life.isDead) return never;
+      if (life.isDead) return never();
       const began = this.#time.moment();
       this.onOrder();
-      if (life.isDead) return never;
+      if (life.isDead) return never();
       if (this.#faults.takes('attempt throws')) throw new Error('simulated');
       const shortage = shortages.find(([point]) => this.#faults.takes(point));
       if (shortage !== undefined) return { kind: 'ours', fault: shortage[1], ms: 0 };
       const verdict = await guard.judge(new URL(order.target), 5_000);
-      if (life.isDead) return never;
+      if (life.isDead) return never();
       if (order.signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
       if ('failure' in verdict && verdict.failure === 'resolver_silent') {
         return { kind: 'ours', fault: 'no_resolver', ms: 0 };
