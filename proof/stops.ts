@@ -5,7 +5,7 @@ import { check, countFaults, sayFault } from './check.ts';
 import type { Call, Database } from './ledgers.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 import { inStretches, type Part, type Stretch } from './stretches.ts';
-import { BASE, readDatabase, startWitnesses, type Tally, untilTold, WATCHED } from './witnesses.ts';
+import { BASE, readDatabase, startWitnesses, type Tally, type Unanswered, untilTold, WATCHED } from './witnesses.ts';
 
 export const stops: Proof = {
   id: 'R13',
@@ -76,15 +76,19 @@ async function stretch({ context, store, times, chance }: Stretch, tookMs: numbe
   await witnesses.stop();
   await untilTold(first.database);
   for (const node of nodes) broken.push(...wrongWith(await node.stop('SIGTERM'), 0));
-  const { acknowledged, unanswered } = witnesses.tally;
+  const { acknowledged, unanswered, newcomerAt } = witnesses.tally;
   const database = await readDatabase(first.database, BASE);
   const faults = check(witnesses.ledgers(database));
-  const taken = unanswered.filter(({ call, onKept }) => !(onKept && wasTooLate(call, stoppedAt, database)));
+  const after = { stoppedAt, database, newcomerAt };
+  const tooLate = unanswered.filter((one) => wasTooLate(one, after));
+  const neverAccepted = unanswered.filter((one) => wasNeverAccepted(one, after));
+  const taken = unanswered.filter((one) => !tooLate.includes(one) && !neverAccepted.includes(one));
   broken.push(...wrongAnswers({ ...witnesses.tally, unanswered: taken }), ...faults.map(sayFault));
   const counts = {
     acknowledged,
     'taken and not answered': taken.length,
-    'sent as an idle connection was closed': unanswered.length - taken.length,
+    'sent as an idle connection was closed': tooLate.length,
+    'connected as it stopped to listen': neverAccepted.length,
     told: witnesses.heard.length,
     'failures of the receiver': witnesses.heard.filter(({ answer }) => answer !== 200).length,
     ...countFaults(faults),
@@ -101,7 +105,7 @@ export function wrongWith(exitCode: number | null, ms: number): string[] {
 }
 
 /** Somebody is always there, or comes back: no request that was taken is without its answer, and none is refused. */
-export function wrongAnswers({ unanswered, refused, others }: Tally): string[] {
+export function wrongAnswers({ unanswered, refused, others }: Omit<Tally, 'newcomerAt'>): string[] {
   return [
     ...unanswered.map(
       ({ why, onKept }) => `C20 a request was taken and not answered: ${why}${onKept ? ', on a kept connection' : ''}`,
@@ -111,10 +115,33 @@ export function wrongAnswers({ unanswered, refused, others }: Tally): string[] {
   ];
 }
 
+/** What is known when all is over. */
+type After = Pick<Tally, 'newcomerAt'> & {
+  readonly stoppedAt: readonly number[];
+  readonly database: Pick<Database, 'records'>;
+};
+
 /** Sent when its connection was about to be closed, and nothing has come of it. */
-export function wasTooLate(call: Call, stoppedAt: readonly number[], { records }: Pick<Database, 'records'>): boolean {
-  const begun = stoppedAt.findLast((at) => at <= call.askedAt) ?? Number.POSITIVE_INFINITY;
-  if (call.askedAt < begun + KEPT_AT_LEAST_MS || call.askedAt > begun + LONGEST_STOP_MS) return false;
+export function wasTooLate({ call, onKept }: Unanswered, after: After): boolean {
+  const sinceMs = sinceAStop(call, after);
+  return onKept && sinceMs >= KEPT_AT_LEAST_MS && sinceMs <= LONGEST_STOP_MS && isNowhere(call, after);
+}
+
+/**
+ * Connected between the last look for newcomers and the end of listening, and nothing has come of it: the system resets it, and
+ * no service can help that. They are accepted in turn: whoever was, and was dropped, has been overtaken by nobody but the last.
+ */
+export function wasNeverAccepted({ call, onKept, at }: Unanswered, after: After): boolean {
+  const isBehindAll = call.askedAt > (after.newcomerAt.get(at) ?? 0);
+  return !onKept && isBehindAll && sinceAStop(call, after) <= LONGEST_STOP_MS && isNowhere(call, after);
+}
+
+/** Infinite for what was asked before any stop. */
+function sinceAStop({ askedAt }: Call, { stoppedAt }: After): number {
+  return askedAt - (stoppedAt.findLast((at) => at <= askedAt) ?? Number.NEGATIVE_INFINITY);
+}
+
+function isNowhere(call: Call, { database: { records } }: After): boolean {
   if (call.did === 'delete') return records.has(call.record);
   return call.did === 'occur' && ![...records.values()].includes(call.word);
 }

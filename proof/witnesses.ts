@@ -5,7 +5,7 @@ import type { Crash, Database, Ledgers } from './ledgers.ts';
 import { ask, type Clients, type Door, isAnswer, startClients } from './witnesses/clients.ts';
 import { type Receiver, startReceiver } from './witnesses/receiver.ts';
 
-export { ask, type Door, isAnswer, type Tally } from './witnesses/clients.ts';
+export { ask, type Door, isAnswer, type Tally, type Unanswered } from './witnesses/clients.ts';
 export {
   readCrash,
   readDatabase,

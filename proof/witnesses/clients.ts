@@ -16,10 +16,13 @@ export type Door = { readonly baseUrl: string; readonly headers: Readonly<Record
 
 /** What a client heard: an answer; nothing, so that only the database knows; or nobody took its connection. */
 export type Reply = Answer | Silence | 'not taken';
-type Answer = { readonly status: number; readonly data: Record<string, string> };
+type Answer = { readonly status: number; readonly data: Record<string, string> } & Way;
 
-/** Nothing was heard, and why; a connection that was kept from before may have ended while the request was on its way. */
-export type Silence = { readonly why: string; readonly onKept: boolean };
+/** Nothing was heard, and why. */
+export type Silence = { readonly why: string } & Way;
+
+/** Whether it went over a connection that was kept from before, which may have ended while the request was on its way. */
+type Way = { readonly onKept: boolean };
 
 export const isAnswer = (reply: Reply): reply is Answer => reply !== 'not taken' && 'status' in reply;
 
@@ -35,15 +38,16 @@ export function ask(
     const sent = request(`${baseUrl}${path}`, { method, headers: { ...headers, ...json }, agent: agent ?? false });
     sent.setTimeout(LONGEST_ANSWER_MS, () => sent.destroy());
     const silence = (error: Error): Silence => ({ why: error.message, onKept: sent.reusedSocket });
-    sent.on('response', (response) => void read(response).then(resolve, (error) => resolve(silence(error))));
+    const answered = (answer: Omit<Answer, 'onKept'>) => resolve({ ...answer, onKept: sent.reusedSocket });
+    sent.on('response', (response) => void read(response).then(answered, (error) => resolve(silence(error))));
     sent.on('error', (error) => {
-      resolve('code' in error && error.code === 'ECONNREFUSED' ? 'not taken' : silence(error));
+      resolve('syscall' in error && error.syscall === 'connect' ? 'not taken' : silence(error));
     });
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
-async function read(response: IncomingMessage): Promise<Answer> {
+async function read(response: IncomingMessage): Promise<Omit<Answer, 'onKept'>> {
   const body = await text(response);
   const status = response.statusCode ?? 0;
   try {
@@ -55,11 +59,16 @@ async function read(response: IncomingMessage): Promise<Answer> {
   }
 }
 
+/** A request without an answer, and where it was asked. */
+export type Unanswered = Silence & { readonly call: Call; readonly at: string };
+
 /** How many of a client's requests came to what, beside those that its ledger names. */
 export type Tally = {
   acknowledged: number;
-  /** The connection was taken, and broke before the answer. */
-  readonly unanswered: (Silence & { readonly call: Call })[];
+  /** There was a connection, and it broke before the answer. */
+  readonly unanswered: Unanswered[];
+  /** When the last request was asked that brought its own connection along and was answered, by where. */
+  readonly newcomerAt: Map<string, number>;
   /** 503: the service said that it cannot. */
   refused: number;
   /** Any other answer that should not be. */
@@ -97,7 +106,7 @@ type Wish = {
  */
 export function startClients(context: Cleanup, { chance, writers, restMs, userId, words, at }: ClientOptions): Clients {
   const calls: Call[] = [];
-  const tally: Tally = { acknowledged: 0, unanswered: [], refused: 0, others: [] };
+  const tally: Tally = { acknowledged: 0, unanswered: [], newcomerAt: new Map(), refused: 0, others: [] };
   let doors: readonly Door[] = [];
   let opened = Promise.withResolvers<void>();
   let stopped = false;
@@ -130,7 +139,9 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
       const answeredAt = data === undefined ? undefined : performance.now();
       const call = entry({ askedAt, answeredAt }, data ?? {});
       calls.push(call);
-      if ('why' in reply) tally.unanswered.push({ ...reply, call });
+      if ('why' in reply) tally.unanswered.push({ ...reply, call, at: door.baseUrl });
+      else if (!reply.onKept)
+        tally.newcomerAt.set(door.baseUrl, Math.max(askedAt, tally.newcomerAt.get(door.baseUrl) ?? 0));
       return;
     }
   }
@@ -197,7 +208,7 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
         const known = data && { record: at(`/v2/events/${data.event_id}`), answeredAt: performance.now() };
         const noted = { ...call, record: undefined, answeredAt: undefined, ...known };
         calls.push(noted);
-        if ('why' in reply) tally.unanswered.push({ ...reply, call: noted });
+        if ('why' in reply) tally.unanswered.push({ ...reply, call: noted, at: door.baseUrl });
       };
       await Promise.all(Array.from({ length: count }, (_, number) => one(number)));
     },
