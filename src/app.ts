@@ -156,7 +156,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
       underWay.leave(reply);
       reply.raw.once('close', end);
     };
-    if (problem?.code === 'rate_limited') await limited.hold(request.caller?.accountId ?? 0, onWait);
+    if (problem?.code === 'rate_limited')
+      await limited.hold(request.caller?.accountId ?? request.ownerAccountId ?? 0, onWait);
     if (problem?.code === 'unauthorized' && credentialsIn(request.raw).key !== undefined) {
       const held = strangers.hold(networkOf(request.ip), onWait);
       if (held !== undefined) connections.holdBack(reply.raw);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
+import { testClock } from '../../test/harness/clock.ts';
 import { sqlite } from '../../test/harness/stores.ts';
 
 const { test, testService } = sqlite;
@@ -78,6 +79,28 @@ test('a calendar that is read by its address counts for its account', async () =
   const statuses: number[] = [];
   for (let count = 0; count < 6; count += 1) statuses.push((await fetch(url)).status);
   assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429]);
+});
+
+test('whoever goes on at a limit waits for the refusals beyond twenty a second, also by a calendar; other accounts do not', async (t) => {
+  const clock = testClock();
+  const slow = await testService(t, { ports: { clock }, options: { rateLimitAccountReads: '1/h' } });
+  const [noisy, other] = [await slow.account('noisy.test'), await slow.account('other.test')];
+  const urls: string[] = [];
+  for (const { carillon } of [noisy, other]) urls.push((await carillon.calendars.create({ scope: 'own' })).url);
+  const [noisyUrl = '', otherUrl = ''] = urls;
+  const statusOf = async (url: string) => (await fetch(url)).status;
+  assert.equal(await statusOf(noisyUrl), 200);
+  for (let count = 0; count < 20; count += 1) assert.equal(await statusOf(noisyUrl), 429);
+  let answered = 0;
+  const held = [statusOf(noisyUrl), slow.call(noisy, 'GET', '/v2/user').then(({ status }) => status)].map((one) =>
+    one.finally(() => {
+      answered += 1;
+    }),
+  );
+  assert.deepEqual([await statusOf(otherUrl), await statusOf(otherUrl)], [200, 429], 'nor does its calendar');
+  assert.equal(answered, 0, 'they wait still');
+  await clock.advance(1_000);
+  assert.deepEqual(await Promise.all(held), [429, 429]);
 });
 
 test('429 stands in the document where it can occur, and what was refused in the metrics', async (t) => {

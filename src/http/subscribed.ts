@@ -7,6 +7,13 @@ import type { Queries, Store } from '../store/store.ts';
 import { conditionsOf, judge } from './etag.ts';
 import type { RateLimits } from './rate-limits.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose document is read; undefined where somebody calls. */
+    ownerAccountId?: number;
+  }
+}
+
 /** What an address leads to: the state of it in a word, and its text, a piece at a time. */
 export type Subscribed = {
   readonly accountId: number;
@@ -51,6 +58,7 @@ export function mountSubscribed(app: FastifyInstance, row: SubscribedRow, ports:
     const now = clock.now();
     const found = await row.find(store.read, file, now);
     if (found === undefined) throw notFound();
+    request.ownerAccountId = found.accountId;
     limits.take({ accountId: found.accountId, keyId: 0 }, 'reads', reply);
     reply.headers(HEADERS).header('etag', found.tag);
     const conditions = conditionsOf(request.raw);
