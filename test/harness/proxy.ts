@@ -18,7 +18,7 @@ export type DatabaseProxy = {
   silenceAfter(text: string): Promise<void>;
   /** Every connection breaks, and so does every new one. */
   reset(): void;
-  /** New connections pass again. What was silenced stays silent. */
+  /** New connections pass again. What was silenced stays silent; the database takes it for gone. */
   mend(): void;
   /** Every connection that has passed. */
   readonly passages: readonly Passage[];
@@ -120,6 +120,11 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     },
     mend() {
       way = 'open';
+      for (const pair of pairs) {
+        if (!pair.silent) continue;
+        pair.database.destroy();
+        pairs.delete(pair);
+      }
     },
   };
 }
