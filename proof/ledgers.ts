@@ -13,7 +13,7 @@ export type Ledgers = {
   readonly crashes: readonly Crash[];
   /** How long a hook waits at least after its first and its second failure; what is not given is not looked at. */
   readonly waitsMs?: readonly number[];
-  /** How long an answer takes at most until the service knows of it; 0 where one clock drives both. */
+  /** How long an answer takes at most until the service knows of it, where that is not known of each. */
   readonly hearsWithinMs?: number;
   /** How long what a service knows may take at most to be written down; it may depend on when it came to know. */
   readonly settlesWithinMs?: number | ((since: number) => number);
@@ -56,6 +56,8 @@ export type Arrival = {
   /** When its attempt began, where that is known: before it was there. */
   readonly began?: number;
   readonly answeredAt: number | undefined;
+  /** When whoever told it had heard of that, where it is known. */
+  readonly heardAt?: number;
   /** The status that was answered; undefined for none. */
   readonly answer: number | undefined;
   /** How long the answer asked to be left alone. */
@@ -104,6 +106,10 @@ export const about = (calls: readonly Call[], did: 'subscribe' | 'unsubscribe' |
 
 /** When an attempt was over, as far as its receiver knows. */
 export const endOf = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;
+
+/** When whoever told it knew that, at the latest. */
+export const heardAt = ({ hearsWithinMs = 0 }: Pick<Ledgers, 'hearsWithinMs'>, one: Arrival): number =>
+  one.heardAt ?? endOf(one) + hearsWithinMs;
 
 /** By when at the latest it is written down what came of an attempt: what ends before may not know of it. */
 export function writtenBy({ settlesWithinMs = 0 }: Pick<Ledgers, 'settlesWithinMs'>, one: Arrival): number {

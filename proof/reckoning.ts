@@ -4,6 +4,7 @@ import {
   type Crash,
   endOf,
   type Fate,
+  heardAt,
   isOfTest,
   type Ledgers,
   type StoredHook,
@@ -54,13 +55,14 @@ class Reckoning {
   readonly #inFlight = new Set<Arrival>();
   /** What was told, be it by an attempt from before the hook ended: nobody is to tell it again. */
   readonly #told = new Set<string>();
-  #failedAt = Number.NEGATIVE_INFINITY;
+  #failureHeardAt = Number.NEGATIVE_INFINITY;
   /** The delivery that failed, and is tried again before any other; undefined where it is not known. */
   #retried: string | undefined;
   /** How many it can have earned to have in flight. */
   #earned = 1;
   /** When it may be told again, and when it has to be at the latest, by the clock on the wall. */
   #dueAt = Number.NEGATIVE_INFINITY;
+  #restoredAt = Number.NEGATIVE_INFINITY;
   #latest = Number.POSITIVE_INFINITY;
 
   constructor(ledgers: Ledgers, hook: StoredHook) {
@@ -75,7 +77,7 @@ class Reckoning {
       else if ('ends' in step) this.#end(step.ends);
       else if ('crash' in step) this.#pass(step.crash);
       else if ('ending' in step) this.#fates = undefined;
-      else this.#restore(step.restored);
+      else this.#restore(step.at, step.restored);
     }
     const { endedReason } = this.#hook;
     const fits = (fate: Fate) => (typeof fate === 'number' ? endedReason === null : fate === endedReason);
@@ -144,22 +146,35 @@ class Reckoning {
       this.#fates = undefined;
       return;
     }
-    const sameBurst = this.#isOfBurst(one);
-    const changesNothing = one.answer !== 401 && (one.answer === 200 ? sameBurst && !asked : sameBurst || asked);
+    const weight = this.#weigh(one, asked);
     const before = [...this.#fates];
-    const verdicts = before.map((fate) => (changesNothing ? fate : after(fate, one.answer)));
+    const verdicts = weight === 'none' ? before : before.map((fate) => after(fate, one.answer));
     const isInDoubt = this.#crashes.some(({ at }) => endOf(one) <= at && at <= writtenBy(this.#ledgers, one));
-    this.#fates = new Set(isInDoubt ? [...verdicts, ...before] : verdicts);
-    if (changesNothing) return;
+    this.#fates = new Set(isInDoubt || weight === 'unknown' ? [...verdicts, ...before] : verdicts);
+    if (weight !== 'none') this.#dueAt = Number.NEGATIVE_INFINITY;
     if (one.answer === 200) {
-      this.#dueAt = Number.NEGATIVE_INFINITY;
-      if (!asked) this.#earned = Math.min(this.#earned + 1, MOST_IN_FLIGHT.healthy);
-    } else this.#wait(one, verdicts[0]);
+      // Beside a failure that may have been none, it may have earned something.
+      const mayEarn = weight === 'full' || this.#fates.size > 1;
+      if (mayEarn) this.#earned = Math.min(this.#earned + 1, MOST_IN_FLIGHT.healthy);
+    } else if (weight === 'unknown') this.#failureHeardAt = heardAt(this.#ledgers, one);
+    else if (weight === 'full') this.#wait(one, verdicts[0]);
+  }
+
+  /** Whether an answer counts: one of a burst that has failed does not, nor does a failure of what was asked for (C18, X1, X3). */
+  #weigh(one: Arrival, asked: boolean): 'full' | 'none' | 'unknown' {
+    const sameBurst = this.#isOfBurst(one);
+    if (one.answer === 401) return 'full';
+    if (one.answer === 200) return sameBurst && !asked ? 'none' : 'full';
+    if (sameBurst) return 'none';
+    if (!asked) return 'full';
+    // What is to be tried again anyway, or has come back with its hook, need not be what was asked for.
+    const isTried = this.#retried === one.deliveryId || this.#restoredAt > Number.NEGATIVE_INFINITY;
+    return isTried && !isOfTest(this.#ledgers, one) ? 'unknown' : 'none';
   }
 
   #wait(one: Arrival, fate: Fate | undefined): void {
     const { waitsMs, calmFrom = Number.POSITIVE_INFINITY } = this.#ledgers;
-    this.#failedAt = endOf(one);
+    this.#failureHeardAt = heardAt(this.#ledgers, one);
     this.#retried = one.deliveryId;
     this.#earned = 1;
     const waitMs = typeof fate === 'number' ? waitsMs?.[fate - 1] : undefined;
@@ -177,7 +192,7 @@ class Reckoning {
     if (fate === undefined) return;
     this.#inFlight.clear();
     // A failure that went down with a crash counts when it comes again, however soon that is.
-    this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#failureHeardAt = Number.NEGATIVE_INFINITY;
     this.#latest = Number.POSITIVE_INFINITY;
     if (this.#fates !== undefined && !this.#fates.has(fate)) {
       this.#say(`is at ${fate} after a crash at ${at}, and may be at ${[...this.#fates].join(' or ')}`);
@@ -190,9 +205,10 @@ class Reckoning {
     this.#fates = new Set([fate]);
   }
 
-  #restore(isCertain: boolean): void {
+  #restore(at: number, isCertain: boolean): void {
+    this.#restoredAt = at;
     this.#inFlight.clear();
-    this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#failureHeardAt = Number.NEGATIVE_INFINITY;
     this.#dueAt = Number.NEGATIVE_INFINITY;
     this.#earned = 1;
     this.#retried = undefined;
@@ -201,14 +217,19 @@ class Reckoning {
   }
 
   #isOfBurst(one: Arrival): boolean {
-    return began(one) < this.#failedAt + (this.#ledgers.hearsWithinMs ?? 0);
+    return began(one) < this.#failureHeardAt;
   }
 
   /** An attempt that somebody asked for counts no failure, and waits for none (X1, X3). */
   #mayBeAsked(one: Arrival): boolean {
     const { calls } = this.#ledgers;
     const isOnce = calls.some(
-      (call) => call.did === 'redeliver' && call.deliveryId === one.deliveryId && call.askedAt <= one.at,
+      ({ askedAt, answeredAt = Number.POSITIVE_INFINITY, ...call }) =>
+        call.did === 'redeliver' &&
+        call.deliveryId === one.deliveryId &&
+        askedAt <= one.at &&
+        // What was asked for went with its hook.
+        answeredAt > this.#restoredAt,
     );
     return isOnce || isOfTest(this.#ledgers, one);
   }

@@ -196,6 +196,8 @@ export class Network {
       leave();
       Object.assign(arrival, { answeredAt: this.#time.moment() }, answer);
       resolve(outcome);
+      // Not in between: what goes on already comes first.
+      setImmediate(() => Object.assign(arrival, { heardAt: this.#time.moment() }));
     };
     // Nobody waits for the answer any more: the service has cut it off at its own stop.
     const onAbort = () => {

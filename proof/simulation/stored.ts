@@ -8,9 +8,14 @@ type Row = Record<string, string | number | null>;
 const rowsOf = (database: DatabaseSync, sql: string): Row[] => database.prepare(sql).all() as Row[];
 const pathOf = (target: unknown) => new URL(String(target)).pathname;
 
-/** What is still to be told to hooks that live: what is owed, and what somebody asked for. */
-export const TO_TELL = `select (select count(*) from owed join hooks using (hook_id) where date_ended is null)
+const toTell = (owedTo: string) => `select (select count(*) from owed join hooks using (hook_id) where ${owedTo})
   + (select count(*) from asks join hooks using (hook_id) where date_ended is null) as owed`;
+
+/** What is still to be told to hooks that live: what is owed, and what somebody asked for. */
+export const TO_TELL = toTell('date_ended is null');
+
+/** What of that waits for nothing: its hook has not just failed. */
+export const TO_TELL_AT_ONCE = toTell('date_ended is null and failures = 0');
 
 /** What no database holds, whatever has happened: each of these finds nothing. */
 const never = {
