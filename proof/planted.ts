@@ -59,4 +59,8 @@ async function runProof({ folder }: Copy, args: readonly string[]): Promise<{ fa
   return { faults, output: output + errors };
 }
 
-const shortened = (line: string): string => (line.length > 120 ? `${line.slice(0, 119)}…` : line);
+/** Without the command that repeats it: that is of a source with a mistake in it. */
+function shortened(line: string): string {
+  const says = line.replace(/ \(npm run .*$/, '');
+  return says.length > 120 ? `${says.slice(0, 119)}…` : says;
+}
