@@ -51,7 +51,7 @@ async function prove(run: Run): Promise<Figure> {
     broken.push(...judge(seen, least).map((line) => `${store.name}: ${line}`));
     // A hundredth of the calls is a figure only where there are many.
     if (run.count < overload.long) continue;
-    const noise = await besideNoise(store, run.context, run.count / 4);
+    const noise = await besideNoise(store, run.context, run.count / 2);
     counts[`${store.name}: p99 of the others, ms`] = `${noise.aloneMs}; beside a noisy account ${noise.besideMs}`;
     counts[`${store.name}: that is`] = `${Math.round(noise.ratio * 100)} %`;
     if (!(noise.ratio <= MOST_NOISE))

@@ -1,17 +1,21 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Cleanup } from '../../test/harness/cleanup.ts';
 import { carillon } from '../../test/harness/command.ts';
 import type { TestStore } from '../../test/harness/stores.ts';
 import { requestsOf } from '../overload.ts';
 import { runGenerator } from './load.ts';
 
-/** What an operator would grant an account: far more than one needs, and a part of what the machine can do. */
-const LIMITS = { CARILLON_RATE_LIMIT_ACCOUNT_READS: '100/s', CARILLON_RATE_LIMIT_ACCOUNT_WRITES: '50/s' };
+/** What an operator would grant an account: more than one needs, and little enough that to do it costs the others nothing. */
+const LIMITS = { CARILLON_RATE_LIMIT_ACCOUNT_READS: '20/s', CARILLON_RATE_LIMIT_ACCOUNT_WRITES: '10/s' };
 
 /** The noisy one asks with so many connections, each again as soon as it is answered, whatever it is answered. */
 const NOISY_CONNECTIONS = 32;
 
 /** The others ask so often in all, whatever happens. */
 const OTHERS_A_SECOND = 60;
+
+/** How long it has been noisy when the others are looked at: what it may ask for at once, as anybody, is used up by then. */
+const NOISY_BEFORE_MS = 2_000;
 
 /** Alone and beside in turn, so that what drifts on the machine is in both. */
 const ROUNDS = 5;
@@ -35,13 +39,14 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
     origin,
     requests: requestsOf({ headers: { key, domain } }),
     connections: NOISY_CONNECTIONS,
-    forMs: forMs + 1_000,
+    forMs: NOISY_BEFORE_MS + forMs + 1_000,
   };
   const times: Record<'alone' | 'beside', number[]> = { alone: [], beside: [] };
   await runGenerator(context, { ...others, forMs: 1_000 }, service);
   for (let round = 0; round < ROUNDS; round += 1) {
     times.alone.push(...(await runGenerator(context, others, service)).answered.times);
     const noise = runGenerator(context, noisy, service);
+    await wait(NOISY_BEFORE_MS);
     times.beside.push(...(await runGenerator(context, others, service)).answered.times);
     await noise;
   }
