@@ -25,7 +25,14 @@ const told = (id: number, moment: number, more: Partial<Arrival> = {}): Arrival 
   fetched: 200,
   ...more,
 });
-const subscribed: Call = { did: 'subscribe', path: '/a', askedAt: 0, answeredAt: 1 };
+const subscribed: Call = {
+  did: 'subscribe',
+  path: '/a',
+  kind: 'new_event',
+  userId: '1',
+  askedAt: 0,
+  answeredAt: 1,
+};
 const fact = (id: number) => ({ kind: 'new_event', userId: '1', record: at(id) });
 const hook = { path: '/a', kind: 'new_event', userId: '1', endedReason: null };
 const crash = (moment: number, owed: readonly string[], fate: 0 | 1 | 2 = 0): Crash => ({
@@ -77,9 +84,16 @@ test('what was acknowledged and is not there is lost', () => {
   const without = { database: { ...database, occurrences: [fact(1)] }, arrivals: [told(1, 12)] };
   assert.deepEqual(found(without), ['acknowledged and lost'], 'a record without its occurrence');
   const same = { calls: [...agreed.calls, made(2, 50, { word: 'w3' })] };
-  assert.deepEqual(found(same), ['acknowledged and lost'], 'one that another one has');
+  assert.deepEqual(found(same), ['acknowledged and lost', 'there for no reason'], 'one that another one has');
   const gone: Call = { did: 'delete', record: at(2), askedAt: 30, answeredAt: 31 };
-  assert.deepEqual(found({ database: { ...database, records: one }, calls: [...agreed.calls, gone] }), []);
+  const ended = { ...fact(2), kind: 'deleted_event' };
+  const deleted = { ...database, records: one, occurrences: [...database.occurrences, ended] };
+  assert.deepEqual(found({ database: deleted, calls: [...agreed.calls, gone] }), []);
+  assert.deepEqual(
+    found({ database: { ...database, records: one }, calls: [...agreed.calls, gone] }),
+    ['acknowledged and lost'],
+    'a deletion without its occurrence',
+  );
   assert.deepEqual(found({ calls: [...agreed.calls, gone] }), ['acknowledged and lost'], 'a deletion');
 });
 
@@ -88,7 +102,7 @@ test('what is there is told to every hook that lives, and nothing stays owed', (
   assert.deepEqual(found({ database: { ...agreed.database, owed: 1 } }), ['still owed at the end']);
   const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
   assert.deepEqual(found({ calls: [subscribed, made(1, 10), cutOff], arrivals: [told(1, 12)] }), ['owed and not told']);
-  const late: Call = { did: 'subscribe', path: '/a', askedAt: 15, answeredAt: 16 };
+  const late: Call = { ...subscribed, askedAt: 15, answeredAt: 16 };
   const calls = [late, made(1, 10), made(2, 20)];
   assert.deepEqual(found({ calls, arrivals: [told(2, 22)] }), [], 'what was over before is owed to nobody');
   assert.deepEqual(found({ calls }), ['told to somebody else']);
@@ -100,7 +114,7 @@ test('what is told is there, can be fetched, is for this hook and in these words
     'told before it could be fetched',
   ]);
   const another = { ...agreed.database, hooks: [hook, { ...hook, path: '/b', userId: '2' }] };
-  const there: Call = { ...subscribed, path: '/b' };
+  const there: Call = { ...subscribed, path: '/b', userId: '2' };
   const heard = told(1, 12, { path: '/b', deliveryId: '9' });
   const wrong = { database: another, calls: [...agreed.calls, there], arrivals: [...agreed.arrivals, heard] };
   assert.deepEqual(found(wrong), ['told to somebody else']);
@@ -270,4 +284,98 @@ test('what somebody asked for counts no failure and waits for none, and nobody i
   const heard = { ...asked, deliveryId: '9' } as Call;
   assert.deepEqual(found({ database, calls: [...agreed.calls, heard], arrivals }), []);
   assert.deepEqual(found({ database, calls: [...agreed.calls, heard] }), ['asked for and not told']);
+});
+
+test('whatever is there was asked for, once, and in these words', () => {
+  const stray = 'there for no reason';
+  const { database } = agreed;
+  const more = (id: number, word: string) => ({
+    records: new Map([...database.records, [at(id), word]]),
+    occurrences: [...database.occurrences, fact(id)],
+  });
+  const heard = [...agreed.arrivals, told(3, 32)];
+  const nobody = { ...database, ...more(3, 'w3') };
+  assert.deepEqual(found({ database: nobody, arrivals: heard }), [stray, stray], 'nobody asked for it');
+  const twice = { ...database, ...more(3, 'w2') };
+  assert.deepEqual(found({ database: twice, arrivals: heard }), [stray, stray], 'one call, two records');
+  const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
+  const calls = [subscribed, made(1, 10), cutOff];
+  assert.deepEqual(found({ calls, database: twice, arrivals: heard }), [stray], 'nor if it was not answered');
+  const other = { ...database, records: new Map([...database.records, [at(2), 'another word']]) };
+  assert.deepEqual(found({ database: other }), [stray], 'in other words');
+  const again = { ...database, occurrences: [...database.occurrences, fact(2)] };
+  assert.deepEqual(found({ database: again }), [stray], 'it occurred once');
+  const ended = { ...database, occurrences: [...database.occurrences, { ...fact(2), kind: 'deleted_event' }] };
+  assert.deepEqual(found({ database: ended }), [stray], 'nobody deleted it');
+  const asClient = made(2, 20, { kind: 'new_client', record: undefined, answeredAt: undefined });
+  assert.deepEqual(found({ calls: [subscribed, made(1, 10), asClient] }), [stray, stray], 'as another noun');
+  const changed = { ...database, occurrences: [...database.occurrences, { ...fact(2), kind: 'changed_event' }] };
+  assert.deepEqual(found({ database: changed }), [], 'changes are in no ledger');
+});
+
+test('a subtask that is completed with its task was completed by whoever did that', () => {
+  const [task, subtask] = ['http://127.0.0.1/v2/tasks/1', 'http://127.0.0.1/v2/subtasks/1'];
+  const calls: Call[] = [
+    made(1, 1, { kind: 'new_task', record: task, word: 't' }),
+    made(1, 2, { kind: 'new_subtask', record: subtask, word: 's', above: task }),
+    made(1, 3, { kind: 'completed_task', record: task, word: 't' }),
+  ];
+  const own = (kind: string, record: string, userId = '1') => ({ kind, userId, record });
+  const occurrences = [own('new_task', task), own('new_subtask', subtask), own('completed_task', task)];
+  const plus = (...more: typeof occurrences) => ({
+    calls,
+    arrivals: [],
+    database: {
+      records: new Map([
+        [task, 't'],
+        [subtask, 's'],
+      ]),
+      occurrences: [...occurrences, ...more],
+      hooks: [],
+      owed: 0,
+    },
+  });
+  assert.deepEqual(found(plus(own('completed_subtask', subtask))), []);
+  assert.deepEqual(found(plus(own('completed_subtask', subtask, '2'))), ['told to somebody else']);
+  const alone = plus(own('completed_subtask', subtask));
+  assert.deepEqual(
+    found({ ...alone, calls: calls.slice(0, 2) }),
+    ['there for no reason', 'there for no reason'],
+    'nobody completed either',
+  );
+});
+
+test('a hook is there for whoever asked, and lives or has ended as they were answered', () => {
+  const wrong = 'a hook otherwise than asked';
+  const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 30, answeredAt: 31 };
+  const gone: Call = { ...ended, withUser: true };
+  const back: Call = { did: 'restore', path: '/a', askedAt: 40, answeredAt: 41 };
+  const plus = (...calls: Call[]) => [...agreed.calls, ...calls];
+  const none = { database: { ...agreed.database, hooks: [] } };
+  assert.ok(found(none).includes(wrong), 'it was acknowledged');
+  const unsure: Call = { ...subscribed, path: '/b', answeredAt: undefined };
+  assert.deepEqual(found({ calls: plus(unsure) }), [], 'nobody knows of one that was not answered');
+  const second = { ...hook, path: '/b' };
+  const two = { ...agreed.database, hooks: [hook, second] };
+  assert.deepEqual(found({ database: two, calls: plus(unsure) }), []);
+  assert.deepEqual(found({ database: two }), [wrong], 'nobody asked for it');
+  assert.ok(found({ database: withHook({ kind: 'new_client' }) }).includes(wrong), 'of another kind');
+  assert.ok(found({ database: withHook({ userId: '2' }) }).includes(wrong), 'of another user');
+  const deleted = withHook({ endedReason: 'deleted' });
+  assert.deepEqual(found({ database: deleted, calls: plus(ended) }), []);
+  assert.deepEqual(found({ database: deleted }), [wrong], 'nobody deleted it');
+  assert.deepEqual(found({ database: deleted, calls: plus(gone) }), [wrong], 'nor it by itself');
+  const withUser = withHook({ endedReason: 'user_deleted' });
+  assert.deepEqual(found({ database: withUser, calls: plus(gone) }), []);
+  assert.deepEqual(found({ database: withUser, calls: plus(ended) }), [wrong], 'the user is there');
+  assert.deepEqual(found({ calls: plus(ended) }), [wrong], 'its end was acknowledged');
+  assert.deepEqual(found({ calls: plus(ended, back) }), []);
+  assert.deepEqual(found({ database: deleted, calls: plus(ended, back) }), [wrong], 'its return was acknowledged');
+  const late: Call = { ...ended, answeredAt: 45 };
+  assert.deepEqual(found({ database: deleted, calls: plus(late, back) }), [], 'which of both was last, nobody knows');
+});
+
+test('what occurred once is one delivery to a hook', () => {
+  const anew = told(2, 50, { deliveryId: '7' });
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, anew] }), ['told again for no reason']);
 });

@@ -1,11 +1,14 @@
+import { hooksOtherwise, unasked } from './causes.ts';
 import {
   type Arrival,
   about,
-  type Call,
-  type Database,
+  causes,
+  deletedIn,
   endOf,
+  isEnd,
   isOfTest,
   type Ledgers,
+  occurring,
   recordIn,
   writtenBy,
 } from './ledgers.ts';
@@ -17,6 +20,8 @@ export type Fault = { readonly clause: string; readonly what: keyof typeof rules
 /** What cannot be, in any run of the service whatever. */
 const rules = {
   'acknowledged and lost': ['C20', lost],
+  'there for no reason': ['C20', unasked],
+  'a hook otherwise than asked': ['C12', hooksOtherwise],
   'owed and not told': ['C20', untold],
   'still owed at the end': ['C20', leftOwed],
   'told and not there': ['C16', phantom],
@@ -44,32 +49,15 @@ export function countFaults(faults: readonly Fault[]): Record<string, number> {
 
 export const sayFault = ({ clause, what, says }: Fault): string => `${clause} ${what}: ${says}`;
 
-type Occurring = Extract<Call, { did: 'occur' }>;
-type Occurrence = Database['occurrences'][number];
-
-const occurring = (calls: readonly Call[]) => calls.filter((call): call is Occurring => call.did === 'occur');
-
-/** Those records that somebody asked to be deleted. */
-function deletedIn(calls: readonly Call[]): ReadonlySet<string> {
-  return new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
-}
-
-/** The call that made something occur: by the record, or by the word in it where the answer never came. */
-function causes({ calls, database }: Ledgers): (occurrence: Occurrence) => Occurring | undefined {
-  const byRecord = new Map(occurring(calls).map((call) => [`${call.kind} ${call.record}`, call]));
-  const byWord = new Map(occurring(calls).map((call) => [`${call.kind} ${call.word}`, call]));
-  return ({ kind, record }) =>
-    byRecord.get(`${kind} ${record}`) ?? byWord.get(`${kind} ${database.records.get(record) ?? ''}`);
-}
-
 /**
- * A record that was acknowledged is there, or was deleted; one whose deletion was acknowledged is not. If two were told
+ * A record that was acknowledged is there, or was deleted; one whose deletion was acknowledged is not, and that it was is. If two were told
  * that the same one is theirs, it was lost to the first, and its number given out again.
  */
 function lost({ calls, database }: Ledgers): string[] {
   const deleted = deletedIn(calls);
   const told = new Set(database.occurrences.map(({ kind, record }) => `${kind} ${record}`));
   const gone = calls.flatMap((call) => (call.did === 'delete' && call.answeredAt !== undefined ? [call.record] : []));
+  const ended = new Set(database.occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
   const acknowledged = occurring(calls).filter((one) => one.answeredAt !== undefined && one.record !== undefined);
   const made = acknowledged.filter(({ kind }) => kind.startsWith('new_')).map(({ record = '' }) => record);
   const again = [...Map.groupBy(made, (record) => record)].flatMap(([, all]) => all.slice(1));
@@ -82,7 +70,9 @@ function lost({ calls, database }: Ledgers): string[] {
   return [
     ...missing,
     ...again.map((record) => `${record}, which another one has`),
-    ...gone.filter((record) => database.records.has(record)).map((record) => `deleted ${record}`),
+    ...gone
+      .filter((record) => database.records.has(record) || !ended.has(record))
+      .map((record) => `the deletion of ${record}`),
   ];
 }
 
@@ -169,7 +159,15 @@ function repeated(ledgers: Ledgers): string[] {
   );
   const isBetween = (earlier: Arrival, moment: number, later: Arrival) =>
     earlier.at <= moment && moment <= Math.min(later.at, writtenBy(ledgers, earlier));
-  const found: string[] = [];
+  // What occurred once is one delivery to a hook, however often it is told.
+  const found = [
+    ...Map.groupBy(
+      arrivals.filter((one) => !isOfTest(ledgers, one)),
+      (one) => `${one.path} ${one.body}`,
+    ),
+  ]
+    .filter(([, all]) => new Set(all.map(({ deliveryId }) => deliveryId)).size > 1)
+    .map(([what, all]) => `${what} as ${[...new Set(all.map(({ deliveryId }) => deliveryId))].join(' and ')}`);
   for (const same of Map.groupBy(arrivals, (one) => `${one.path} ${one.deliveryId}`).values()) {
     const inOrder = same.toSorted((a, b) => a.at - b.at);
     const asks = (redeliveries.get(inOrder[0]?.deliveryId ?? '') ?? []).map(({ askedAt }) => askedAt);

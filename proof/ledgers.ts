@@ -36,9 +36,14 @@ export type Call = {
       /** The record, if it is known, and a word in it that stands in no other one. */
       readonly record: string | undefined;
       readonly word: string;
+      /** What it belongs to, and is completed with. */
+      readonly above?: string;
     }
   | { readonly did: 'delete'; readonly record: string }
-  | { readonly did: 'subscribe' | 'unsubscribe' | 'restore'; readonly path: string }
+  | { readonly did: 'subscribe'; readonly path: string; readonly kind: Kind; readonly userId: string }
+  | { readonly did: 'restore'; readonly path: string }
+  /** By itself, or with the user whose hook it is. */
+  | { readonly did: 'unsubscribe'; readonly path: string; readonly withUser?: true }
   /** By which id it is told, where that was answered. */
   | { readonly did: 'test'; readonly path: string; readonly deliveryId?: string }
   /** Of what had been told. */
@@ -101,8 +106,52 @@ export type Fate = number | 'answered_401' | 'three_failures';
 /** The record that a notification names; empty where its body is anything else than that (C15). */
 export const recordIn = (body: string): string => /^\{"resource_url":"([^"\\]+)"\}$/.exec(body)?.[1] ?? '';
 /** What was asked of the hook of a path. */
-export const about = (calls: readonly Call[], did: 'subscribe' | 'unsubscribe' | 'restore' | 'test', path: string) =>
-  calls.filter((call) => call.did === did && call.path === path);
+export function about<Did extends 'subscribe' | 'unsubscribe' | 'restore' | 'test'>(
+  calls: readonly Call[],
+  did: Did,
+  path: string,
+): Extract<Call, { did: Did }>[] {
+  return calls.filter(
+    (call): call is Extract<Call, { did: Did }> => call.did === did && 'path' in call && call.path === path,
+  );
+}
+
+export type Occurring = Extract<Call, { did: 'occur' }>;
+export type Occurrence = Database['occurrences'][number];
+
+export const occurring = (calls: readonly Call[]) => calls.filter((call): call is Occurring => call.did === 'occur');
+
+/** Whether a kind of occurrence is the end of a record. */
+export const isEnd = (kind: string): boolean => kind.startsWith('deleted_');
+
+/** Those records that somebody asked to be deleted. */
+export function deletedIn(calls: readonly Call[]): ReadonlySet<string> {
+  return new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
+}
+
+/**
+ * The call that made something occur: by the record, or by the word in it where the answer never came; of a subtask that was
+ * completed unasked, the completion of its task.
+ */
+export function causes({
+  calls,
+  database,
+}: Pick<Ledgers, 'calls' | 'database'>): (what: Occurrence) => Occurring | undefined {
+  const all = occurring(calls);
+  const byRecord = new Map(
+    all.filter(({ record }) => record !== undefined).map((call) => [`${call.kind} ${call.record}`, call]),
+  );
+  const byWord = new Map(
+    all.filter(({ record }) => record === undefined).map((call) => [`${call.kind} ${call.word}`, call]),
+  );
+  const own = (kind: string, record: string) =>
+    byRecord.get(`${kind} ${record}`) ?? byWord.get(`${kind} ${database.records.get(record) ?? ''}`);
+  return ({ kind, record }) => {
+    const found = own(kind, record);
+    if (found !== undefined || kind !== 'completed_subtask') return found;
+    return byRecord.get(`completed_task ${own('new_subtask', record)?.above}`);
+  };
+}
 
 /** When an attempt was over, as far as its receiver knows. */
 export const endOf = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;

@@ -4,7 +4,9 @@ import { carillonJson } from '../test/harness/command.ts';
 import { eventually } from '../test/harness/eventually.ts';
 import type { SeededChance } from './chance.ts';
 import { check, countFaults, type Fault, sayFault } from './check.ts';
+import type { Crash } from './ledgers.ts';
 import { lookAt } from './soundness.ts';
+import { toldTwice } from './told-twice.ts';
 import {
   BASE,
   type Door,
@@ -59,6 +61,7 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
   const witnesses = await startWitnesses(context, { chance, writers: 4, restMs: 4 });
   const failedStarts: string[] = [];
   const unsound: string[] = [];
+  const crashes: Crash[] = [];
   let service: Started | undefined;
   let headers: Door['headers'] | undefined;
   let door: Door | undefined;
@@ -115,7 +118,7 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
       await lookAt(database, async (found, copy) => {
         unsound.push(...found.map((line) => `${when}: ${line}`));
         // Before there was a hook nobody was told, and there may be no tables yet.
-        if (door !== undefined) await witnesses.crashed(() => readCrash(copy));
+        if (door !== undefined) crashes.push(await witnesses.crashed(() => readCrash(copy)));
       });
     },
     async all(work) {
@@ -128,6 +131,7 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
         broken.push(`broke off: ${error}`);
       }
       broken.push(...faults.map(sayFault), ...unsound.map((line) => `the database: ${line}`));
+      broken.push(...toldTwice(witnesses.heard, crashes).broken);
       broken.push(...witnesses.tally.others.map((one) => `a client was answered ${one}`));
       return { counts: counted(faults, witnesses, { failedStarts, unsound }), broken };
     },

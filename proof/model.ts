@@ -27,9 +27,12 @@ export const model: Proof = {
 
 const LONGEST_RUN = 60;
 
+/** So many calls has a run on average, at the very least. */
+const LEAST_OF_A_RUN = 5;
+
 async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
   const broken: string[] = [];
-  let [calls, told] = [0, 0];
+  let [runs, calls, told] = [0, 0, 0];
   for (const store of stores) {
     const place = await Place.of(store, context);
     const property = fc.asyncProperty(
@@ -42,13 +45,21 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
     );
     const path = process.env.RUN === undefined ? {} : { path: process.env.RUN };
     const found = await fc.check(property, { numRuns: count, seed, ...path, endOnFailure: false });
+    runs += found.numRuns;
     calls += place.calls;
     told += place.told;
     say(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
     if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
+    else if (process.env.RUN === undefined && place.calls < found.numRuns * LEAST_OF_A_RUN)
+      broken.push(`${store.name}: only ${place.calls} calls`);
   }
   return {
-    counts: { 'runs on each store': count, calls, 'notifications told': told, 'answers that differ': broken.length },
+    counts: {
+      'runs, on all stores together': runs,
+      calls,
+      'notifications told': told,
+      'answers that differ': broken.length,
+    },
     broken,
   };
 }

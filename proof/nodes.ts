@@ -184,8 +184,9 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   // What came too late has changed nothing of what the other counts.
   await witnesses.crashed(() => readCrash(pair.address, (path) => hooks.has(path)));
 
-  const faults = check(witnesses.ledgers(await readDatabase(pair.address, BASE)));
+  const faults = check(witnesses.ledgers(await readDatabase(pair.address, BASE), pair.calls));
   for (const [path, id] of hooks) if (!doomed.includes(path)) await witnesses.unsubscribe(other.service, path, id);
+  pair.calls.push(...witnesses.calls);
   const late = witnesses.heard.filter(
     (one) => one.from === victim.service.baseUrl && one.at > awake && lanes.has(one.path),
   );

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answered } from './overload/generator.ts';
-import { judge, overload, type Seen } from './overload.ts';
+import { heardOf, judgeNoise } from './overload/neighbours.ts';
+import { isAsBefore, judge, overload, type Seen } from './overload.ts';
 import { quick } from './quick.ts';
 
 quick(overload);
@@ -32,7 +33,7 @@ test('R12 a service that gives in, keeps silent, loses or stays slow does not pa
   assert.deepEqual(judge(kept), []);
   const wrong: Record<string, Seen> = {
     '77 % of the best goes on': over({}, 1_300),
-    '39 % of the best by the clock': over({ perSecond: 390 }),
+    '59 % of the best by the clock': over({ perSecond: 590 }),
     'nothing was refused': over({ byStatus: { 200: 500, 201: 500 } }),
     'answered 500': over({ byStatus: { ...kept.over.answered.byStatus, 500: 1 } }),
     '7 refusals without Retry-After': over({ withoutRetryAfter: 7 }),
@@ -42,4 +43,40 @@ test('R12 a service that gives in, keeps silent, loses or stays slow does not pa
     'acknowledged and lost: /v2/events/7': { ...kept, lost: ['/v2/events/7'] },
   };
   for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(judge(seen), [line]);
+});
+
+test('R12 all is as before where everything is answered again, as soon as it was, and nothing else', () => {
+  const none = { ...answered, byStatus: {}, perSecond: 0, p50: 0 };
+  assert.ok(isAsBefore(answered, answered));
+  assert.ok(isAsBefore({ ...answered, p50: 2 }, answered));
+  assert.ok(!isAsBefore({ ...answered, p50: 2.1 }, answered));
+  assert.ok(!isAsBefore(none, answered), 'nobody is answered');
+  assert.ok(!isAsBefore({ ...none, byStatus: { 503: 900 } }, answered), 'everybody is refused');
+  assert.ok(!isAsBefore({ ...answered, byStatus: { ...answered.byStatus, 503: 1 } }, answered));
+  assert.ok(!isAsBefore({ ...answered, unanswered: 1 }, answered));
+  assert.ok(!isAsBefore(undefined, answered));
+});
+
+test('R12 a noisy account costs the others nothing, neither answers nor time, and is noisy', () => {
+  const calls = (ms: number) => ({ ...answered, byStatus: { 200: 300, 201: 300 }, times: Array<number>(600).fill(ms) });
+  const noise = (ms: number, more: object = {}) => ({
+    alone: heardOf([calls(2)]),
+    beside: heardOf([{ ...calls(ms), ...more }]),
+    refused: 100,
+    limits: '',
+  });
+  assert.deepEqual(judgeNoise(noise(2.4)), []);
+  assert.deepEqual(judgeNoise(noise(2.5)), ['the others wait 2.5 ms at p99 beside a noisy account, and 2 ms alone']);
+  assert.deepEqual(judgeNoise({ ...noise(2), refused: 0 }), [
+    'the noisy account was not noisy: nothing of it was refused',
+  ]);
+  assert.deepEqual(judgeNoise(noise(2, { byStatus: { 200: 300, 429: 300 } })), [
+    '300 calls of the others were answered 429',
+  ]);
+  assert.deepEqual(judgeNoise(noise(2, { unsent: 7 })), ['7 calls of the others had no answer']);
+  const starved = judgeNoise(noise(2, { times: [] }));
+  assert.deepEqual(starved, [
+    'only 0 calls of the others',
+    'the others wait NaN ms at p99 beside a noisy account, and 2 ms alone',
+  ]);
 });

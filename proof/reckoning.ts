@@ -93,7 +93,7 @@ class Reckoning {
     const asked = (did: 'unsubscribe' | 'restore') => about(calls, did, this.#hook.path);
     const steps: Step[] = [
       ...arrivals.map((one) => ({ at: began(one), begins: one })),
-      ...arrivals.map((one) => ({ at: endOf(one), ends: one })),
+      ...arrivals.map((one) => ({ at: knownAt(one), ends: one })),
       ...this.#crashes.map((crash) => ({ at: crash.at, crash })),
       ...asked('unsubscribe').map(({ askedAt }) => ({ at: askedAt, ending: true }) as const),
       ...asked('restore').map(({ askedAt, answeredAt }) => ({ at: askedAt, restored: answeredAt !== undefined })),
@@ -180,7 +180,7 @@ class Reckoning {
     const waitMs = typeof fate === 'number' ? waitsMs?.[fate - 1] : undefined;
     if (waitMs === undefined) return;
     const askedMs = Math.min(one.retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS);
-    const wall = this.#wallOf(endOf(one));
+    const wall = this.#wallOf(knownAt(one));
     // A clock on the wall shows whole milliseconds.
     this.#dueAt = wall + Math.max(waitMs, askedMs) - 1;
     const longestMs = Math.max(waitMs * (1 + LONGEST_PART), askedMs) + 1;
@@ -243,6 +243,9 @@ class Reckoning {
     return this.#ledgers.wallOf?.(moment) ?? moment;
   }
 }
+
+/** When it counts: as soon as it is heard of, or when it was answered, where nobody knows. */
+const knownAt = (one: Arrival): number => one.heardAt ?? endOf(one);
 
 const began = ({ began, at }: Arrival): number => began ?? at;
 

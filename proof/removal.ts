@@ -103,7 +103,7 @@ async function play(context: Cleanup, store: TestStore, hooks: number, chance: S
     const path = `/${index}`;
     const askedAt = performance.now();
     await carillon.hooks.create({ target_url: receiver.url + path, event: 'new_event' });
-    calls.push({ did: 'subscribe', path, askedAt, answeredAt: performance.now() });
+    calls.push({ did: 'subscribe', path, kind: 'new_event', userId: '1', askedAt, answeredAt: performance.now() });
   });
   await inTurn(EVENTS, async (index) => {
     const askedAt = performance.now();

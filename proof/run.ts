@@ -2,13 +2,15 @@ import { parseArgs } from 'node:util';
 import type { Cleanup } from '../test/harness/cleanup.ts';
 import { globalSetup, globalTeardown } from '../test/harness/once.ts';
 import { chosen } from '../test/harness/stores.ts';
-import type { Proof } from './proof.ts';
+import type { Figure, Proof } from './proof.ts';
 import { proofs } from './proofs.ts';
-import { keep } from './results.ts';
+import { keep, sourceNow } from './results.ts';
 
 // `npm run prove`: the long form of every proof; `npm run prove -- R1 kills --count 50 --seed 7`: of some, or shorter. What
 // a whole long form came to, on all databases, is kept in `proof/results/`, and `docs/reliability.md` is written from that by
 // `npm run docs`.
+const MOST_SHOWN = 50;
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { count: { type: 'string' }, seed: { type: 'string' }, quick: { type: 'boolean', default: false } },
@@ -31,29 +33,46 @@ function numberIn(name: 'count' | 'seed', least: number): number | undefined {
 }
 const seed = numberIn('seed', 0) ?? Date.now() % 2 ** 31;
 const wanted = numberIn('count', 1);
-const isLong = wanted === undefined && !values.quick && process.env.TEST_STORES === undefined;
+// Whole, on all databases, and not what was found once over again.
+const isLong =
+  wanted === undefined &&
+  !values.quick &&
+  ['TEST_STORES', 'RUN', 'REPLAY'].every((name) => process.env[name] === undefined);
+const commit = sourceNow();
+if (isLong && commit === undefined) say('The source is not as committed: what it comes to is said, and not kept.');
 
-/** Runs one, says what came of it, and answers whether it holds. */
+/** Runs one, says what came of it, keeps that of a long form, and answers whether it holds. */
 async function prove(proof: Proof): Promise<boolean> {
   const count = wanted ?? (values.quick ? (proof.quick ?? proof.long) : proof.long);
   say(`${proof.id} ${proof.title}`);
+  const began = performance.now();
+  const keepIt = (came: Figure & { lacks?: string }) => {
+    const seconds = Math.round((performance.now() - began) / 1_000);
+    if (isLong && commit !== undefined) keep(proof, { ...came, count, seed, seconds, commit });
+    return seconds;
+  };
   const lacks = proof.lacks?.();
   if (lacks !== undefined) {
     say(`  not run: ${lacks}`);
+    keepIt({ counts: {}, broken: [], lacks });
     return false;
   }
   say(`  ${count} ${proof.unit}, seed ${seed}`);
   const endings: Parameters<Cleanup['after']>[0][] = [];
   const context: Cleanup = { after: (close) => void endings.push(close) };
-  const began = performance.now();
   try {
     const figure = await proof.prove({ count, seed, stores: chosen, context, say: (line) => say(`  ${line}`) });
-    const seconds = Math.round((performance.now() - began) / 1_000);
     for (const [what, counted] of Object.entries(figure.counts)) say(`  ${what}: ${counted.toLocaleString('en')}`);
-    for (const line of figure.broken.slice(0, 50)) say(`  BROKEN: ${line}`);
+    for (const line of figure.broken.slice(0, MOST_SHOWN)) say(`  BROKEN: ${line}`);
+    if (figure.broken.length > MOST_SHOWN) say(`  and ${figure.broken.length - MOST_SHOWN} more`);
+    const seconds = keepIt(figure);
     say(`  ${figure.broken.length === 0 ? 'holds' : 'DOES NOT HOLD'}, ${seconds} s`);
-    if (isLong) keep(proof, { ...figure, count, seed, seconds });
     return figure.broken.length === 0;
+  } catch (error) {
+    const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    say(`  BROKE OFF: ${said}`);
+    keepIt({ counts: {}, broken: [`broke off: ${said.split('\n', 1)}`] });
+    return false;
   } finally {
     for (const close of endings.reverse()) await close();
   }
@@ -65,11 +84,7 @@ setInterval(() => undefined, 60_000);
 await globalSetup();
 try {
   for (const proof of named.length > 0 ? named : proofs) {
-    held =
-      (await prove(proof).catch((error: unknown) => {
-        say(`  BROKE OFF: ${error instanceof Error ? error.stack : String(error)}`);
-        return false;
-      })) && held;
+    held = (await prove(proof)) && held;
   }
 } finally {
   await globalTeardown();

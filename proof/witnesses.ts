@@ -1,7 +1,7 @@
 import type { Kind } from '../src/delivery/kinds.ts';
 import type { Cleanup } from '../test/harness/cleanup.ts';
 import type { SeededChance } from './chance.ts';
-import type { Crash, Database, Ledgers } from './ledgers.ts';
+import type { Call, Crash, Database, Ledgers } from './ledgers.ts';
 import { ask, type Clients, type Door, isAnswer, startClients } from './witnesses/clients.ts';
 import { type Receiver, startReceiver } from './witnesses/receiver.ts';
 
@@ -36,8 +36,12 @@ export type Witnesses = Omit<Clients, 'note'> &
     unsubscribe(door: Door, path: string, id: string): Promise<number>;
     /** Something that delivers has died, or stands still: what its database holds, read once that holds still. */
     crashed(read: () => Promise<Omit<Crash, 'at'>>): Promise<Crash>;
-    /** The three ledgers, once everything is over. */
-    ledgers(database: Database): Ledgers;
+    /**
+     * The three ledgers, once everything is over.
+     *
+     * @param before what others asked for in the same database, earlier
+     */
+    ledgers(database: Database, before?: readonly Call[]): Ledgers;
   };
 
 export type WitnessOptions = {
@@ -85,9 +89,9 @@ export async function startWitnesses(context: Cleanup, options: WitnessOptions):
       const reply = await ask(door, ['POST', '/v2/hooks'], { target_url: receiver.at(path), event: kind });
       // Whether there is one now, only the database knows.
       if (reply !== 'not taken' && !isAnswer(reply))
-        clients.note({ did: 'subscribe', path, askedAt, answeredAt: undefined });
+        clients.note({ did: 'subscribe', path, kind, userId, askedAt, answeredAt: undefined });
       if (!isAnswer(reply) || reply.status !== 201) throw new Error(`no hook: ${JSON.stringify(reply)}`);
-      clients.note({ did: 'subscribe', path, askedAt, answeredAt: performance.now() });
+      clients.note({ did: 'subscribe', path, kind, userId, askedAt, answeredAt: performance.now() });
       return String(reply.data.id);
     },
     async unsubscribe(door, path, id) {
@@ -106,8 +110,8 @@ export async function startWitnesses(context: Cleanup, options: WitnessOptions):
       receiver.survived(at, crash.fates);
       return crash;
     },
-    ledgers: (database) => ({
-      calls: clients.calls,
+    ledgers: (database, before = []) => ({
+      calls: [...before, ...clients.calls],
       // One record has one name, whichever node tells of it.
       arrivals: receiver.heard.map((one) =>
         origins.has(one.from) ? { ...one, body: one.body.replace(`"${one.from}/`, `"${BASE}/`) } : one,

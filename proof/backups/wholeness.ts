@@ -1,5 +1,5 @@
 import { type Kind, kinds } from '../../src/delivery/kinds.ts';
-import type { Call, Database } from '../ledgers.ts';
+import { type Call, type Database, isEnd } from '../ledgers.ts';
 import { reading, type Witnesses } from '../witnesses.ts';
 
 /** A backup, and between which moments it was made. */
@@ -54,8 +54,6 @@ export function apart({ records, occurrences }: Pick<Database, 'records' | 'occu
     ...[...gone].filter((record) => records.has(record)).map((record) => `C16 a record that is deleted: ${record}`),
   ];
 }
-
-const isEnd = (kind: string) => kind.startsWith('deleted_');
 
 /** What was acknowledged before it began and is not in it; what nobody asked for before it was over, and is. */
 export function notInIt(

@@ -6,6 +6,7 @@ import { nodesOn, ownersOf, processBeside } from '../../test/harness/nodes.ts';
 import { type ServiceProcess, startServiceProcess } from '../../test/harness/process.ts';
 import { type DatabaseProxy, startProxy } from '../../test/harness/proxy.ts';
 import type { TestStore } from '../../test/harness/stores.ts';
+import type { Call } from '../ledgers.ts';
 import { WATCHED } from '../witnesses.ts';
 
 /** How long it takes until every lane is somebody's, or there are two nodes again. */
@@ -15,7 +16,14 @@ export const LONGEST_SETTLING_DOWN_MS = 15_000;
 export type Way = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
 
 /** Two nodes on a database, the older one first. */
-export type Pair = { readonly address: string; readonly store: Store; start(): Promise<Way>; nodes: Way[] };
+export type Pair = {
+  readonly address: string;
+  readonly store: Store;
+  start(): Promise<Way>;
+  nodes: Way[];
+  /** What was asked for in the rounds before this one. */
+  readonly calls: Call[];
+};
 
 export async function startPair(context: Cleanup, store: TestStore): Promise<Pair> {
   const address = await store.database(context);
@@ -29,7 +37,7 @@ export async function startPair(context: Cleanup, store: TestStore): Promise<Pai
   const first = await start((database) => startServiceProcess(context, database, WATCHED));
   const another = () => start((database) => processBeside(context, { ...first.service, database }, WATCHED));
   const nodes = [first, await another()];
-  return { address, store: await openAt(context, address, { as: 'command' }), start: another, nodes };
+  return { address, store: await openAt(context, address, { as: 'command' }), start: another, nodes, calls: [] };
 }
 
 /** The node that has more of these lanes, once all of them are somebody's, and which it has. */

@@ -1,18 +1,27 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Cleanup } from '../../test/harness/cleanup.ts';
-import { carillon } from '../../test/harness/command.ts';
+import { carillonJson } from '../../test/harness/command.ts';
 import type { TestStore } from '../../test/harness/stores.ts';
 import { requestsOf } from '../overload.ts';
+import type { Answered } from './generator.ts';
 import { runGenerator } from './load.ts';
 
 /** What an operator would grant an account: more than one needs, and little enough that to do it costs the others nothing. */
 const LIMITS = { CARILLON_RATE_LIMIT_ACCOUNT_READS: '20/s', CARILLON_RATE_LIMIT_ACCOUNT_WRITES: '10/s' };
+const SAID = 'read 20/s and write 10/s, set by the operator; without limits, who asks the most is answered the most';
 
 /** The noisy one asks with so many connections, each again as soon as it is answered, whatever it is answered. */
 const NOISY_CONNECTIONS = 32;
 
-/** The others ask so often in all, whatever happens. */
-const OTHERS_A_SECOND = 60;
+/** So many others ask so often each, whatever happens, and within their own limits. */
+const OTHERS = 4;
+const OTHERS_A_SECOND = 15;
+
+/** By how much the slowest calls of others may be slower beside a noisy account. */
+const MOST_NOISE = 1.2;
+
+/** How many calls a hundredth of is a figure. */
+const LEAST_CALLS = 500;
 
 /** How long it has been noisy when the others are looked at: what it may ask for at once, as anybody, is used up by then. */
 const NOISY_BEFORE_MS = 2_000;
@@ -20,41 +29,73 @@ const NOISY_BEFORE_MS = 2_000;
 /** Alone and beside in turn, so that what drifts on the machine is in both. */
 const ROUNDS = 5;
 
-export type Noise = { readonly aloneMs: number; readonly besideMs: number; readonly ratio: number };
+/** What came of the calls of the others. */
+type Heard = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
+
+export type Noise = {
+  readonly alone: Heard;
+  readonly beside: Heard;
+  readonly refused: number;
+  readonly limits: string;
+};
 
 /** How long the slowest hundredth of the calls of others takes, without a noisy account and beside it. */
 export async function besideNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
   const service = await store.serviceProcess(context, LIMITS);
-  const made = await carillon(
-    ['accounts', 'create', '--domain', 'noisy.test', '--email', 'owner@noisy.test', '--json'],
-    {
-      environment: { CARILLON_DATABASE: service.database },
-    },
-  );
-  const { key, domain } = JSON.parse(made.stdout) as { key: string; domain: string };
+  const account = async (domain: string): Promise<Record<string, string>> => {
+    const wanted = ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`];
+    const { key } = await carillonJson([...wanted, '--database', service.database]);
+    return { key, domain };
+  };
+  const quiet: Record<string, string>[] = [];
+  for (let one = 1; one <= OTHERS; one += 1) quiet.push(await account(`quiet-${one}.test`));
   const forMs = (seconds * 1_000) / ROUNDS / 2;
   const origin = service.baseUrl;
-  const others = { origin, requests: requestsOf(service), connections: 16, rate: OTHERS_A_SECOND, forMs };
+  const others = {
+    origin,
+    requests: quiet.flatMap((headers) => requestsOf({ headers })),
+    connections: 16,
+    rate: OTHERS * OTHERS_A_SECOND,
+    forMs,
+  };
   const noisy = {
     origin,
-    requests: requestsOf({ headers: { key, domain } }),
+    requests: requestsOf({ headers: await account('noisy.test') }),
     connections: NOISY_CONNECTIONS,
     forMs: NOISY_BEFORE_MS + forMs + 1_000,
   };
-  const times: Record<'alone' | 'beside', number[]> = { alone: [], beside: [] };
+  const heard: Record<'alone' | 'beside', Answered[]> = { alone: [], beside: [] };
+  let refused = 0;
   await runGenerator(context, { ...others, forMs: 1_000 }, service);
   for (let round = 0; round < ROUNDS; round += 1) {
-    times.alone.push(...(await runGenerator(context, others, service)).answered.times);
+    heard.alone.push((await runGenerator(context, others, service)).answered);
     const noise = runGenerator(context, noisy, service);
     await wait(NOISY_BEFORE_MS);
-    times.beside.push(...(await runGenerator(context, others, service)).answered.times);
-    await noise;
+    heard.beside.push((await runGenerator(context, others, service)).answered);
+    refused += (await noise).answered.byStatus[429] ?? 0;
   }
-  const [aloneMs, besideMs] = [p99(times.alone), p99(times.beside)];
-  return { aloneMs, besideMs, ratio: Math.round((besideMs / aloneMs) * 100) / 100 };
+  return { alone: heardOf(heard.alone), beside: heardOf(heard.beside), refused, limits: SAID };
 }
 
-function p99(times: readonly number[]): number {
-  const sorted = times.toSorted((a, b) => a - b);
-  return Math.round((sorted[Math.floor(sorted.length * 0.99)] ?? 0) * 10) / 10;
+export function heardOf(all: readonly Answered[]): Heard {
+  const sorted = all.flatMap(({ times }) => times).sort((a, b) => a - b);
+  const wrong = all.flatMap(({ byStatus, unanswered, unsent }) => [
+    ...Object.entries(byStatus)
+      .filter(([status]) => !['200', '201'].includes(status))
+      .map(([status, count]) => `${count} calls of the others were answered ${status}`),
+    ...(unanswered + unsent > 0 ? [`${unanswered + unsent} calls of the others had no answer`] : []),
+  ]);
+  const p99 = Math.round((sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN) * 10) / 10;
+  return { calls: sorted.length, p99, wrong };
+}
+
+/** What does not hold of how the others fared. */
+export function judgeNoise({ alone, beside, refused }: Noise): string[] {
+  const broken = [...alone.wrong, ...beside.wrong];
+  for (const { calls } of [alone, beside]) if (calls < LEAST_CALLS) broken.push(`only ${calls} calls of the others`);
+  if (refused === 0) broken.push('the noisy account was not noisy: nothing of it was refused');
+  if (!(beside.p99 <= MOST_NOISE * alone.p99)) {
+    broken.push(`the others wait ${beside.p99} ms at p99 beside a noisy account, and ${alone.p99} ms alone`);
+  }
+  return broken;
 }

@@ -45,6 +45,8 @@ export class Desk {
   readonly chance: SeededChance;
   readonly baseUrl: string;
   readonly #time: Time;
+  /** How many requests for the same were not refused: answered that it is done, or not answered. */
+  readonly #mayBeDone = new Map<Call, number>();
 
   constructor({ put, time, chance, network, baseUrl, people }: DeskPorts) {
     this.put = put;
@@ -55,7 +57,10 @@ export class Desk {
     this.people = [...people];
   }
 
-  /** Notes calls and puts the request; `done` where it was answered that it is done, `undone` that it is not. */
+  /**
+   * Notes calls and puts the request; `done` where it was answered that it is done, `undone` that it is not. What was asked for
+   * more than once stays noted unless it was refused each time.
+   */
   ask(
     who: Caller,
     request: Request,
@@ -63,13 +68,16 @@ export class Desk {
     done: (answer: Answer) => void,
     undone?: () => void,
   ): void {
-    for (const call of calls) if (!this.calls.includes(call)) this.calls.push(call);
+    for (const call of calls) {
+      if (!this.calls.includes(call)) this.calls.push(call);
+      this.#mayBeDone.set(call, (this.#mayBeDone.get(call) ?? 0) + 1);
+    }
     this.put(who, request, (answer) => {
       const { status, json } = answer;
       // It may have been done: nobody was told.
       if (status === 500 || json?.code === 'timed_out') return;
       if (status >= 300) {
-        for (const call of calls) if (this.calls.includes(call)) this.calls.splice(this.calls.indexOf(call), 1);
+        for (const call of calls) this.#refused(call);
         undone?.();
         return;
       }
@@ -77,6 +85,12 @@ export class Desk {
       for (const call of calls) Object.assign(call, { answeredAt: call.answeredAt ?? answeredAt });
       done(answer);
     });
+  }
+
+  #refused(call: Call): void {
+    const left = (this.#mayBeDone.get(call) ?? 1) - 1;
+    this.#mayBeDone.set(call, left);
+    if (left === 0) this.calls.splice(this.calls.indexOf(call), 1);
   }
 
   open(intent: Intent): Call {

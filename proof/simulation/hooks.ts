@@ -45,8 +45,9 @@ export class Hooks {
     const target = desk.network.targetAt(path);
     const hook: Hook = { path, who, target, id: undefined, isRestoring: false };
     this.#hooks.push(hook);
-    const body = { target_url: target, event: desk.chance.one(kindsToHear) };
-    const call = desk.open({ did: 'subscribe', path });
+    const kind = desk.chance.one(kindsToHear);
+    const body = { target_url: target, event: kind };
+    const call = desk.open({ did: 'subscribe', path, kind, userId: who.userId });
     desk.ask(who, { method: 'POST', url: '/v2/hooks', body }, [call], ({ json }) => {
       hook.id = String(json.id);
     });

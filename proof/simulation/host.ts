@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { loadConfig } from '../../src/config/load.ts';
+import type { Log } from '../../src/log.ts';
 import { type Ports, type Service, startService } from '../../src/service.ts';
 import type { SeededChance } from '../chance.ts';
 import type { Crash } from '../ledgers.ts';
@@ -19,6 +20,9 @@ export const WAITS = { flag: '20s,5m', ms: [20_000, 300_000] } as const;
 /** What needs no time takes that many turns of the event loop at most: a write and what follows from it. */
 export const TURNS_AN_INSTANT = 12;
 const MOST_ROUNDS = 20_000;
+
+/** pino's number for what is no more than a warning. */
+const WARNING = 40;
 
 /** Longer than an instant: what was answered within the last one of a stop is not in doubt either. */
 const AFTER_A_STOP_MS = 10;
@@ -170,7 +174,7 @@ export class Host {
       clock,
       beats: clock,
       chance: chanceOf(chance),
-      log: pino({ level: 'warn', base: null }, { write: (line: string) => this.#hear(life, line) }),
+      log: this.#logOf(life),
       resolve: network.resolverOf(life),
       attempt: network.attemptOf(life),
       sqlite: disk.sqliteOf(life),
@@ -187,9 +191,30 @@ export class Host {
     };
   }
 
+  /** Of what goes well, only that it has heard of an answer is listened to: the very moment is known by nothing else. */
+  #logOf(life: Life): Log {
+    const isOfUse = (level: number, said: unknown) => level >= WARNING || Object(said).event === 'delivery.attempted';
+    return pino(
+      {
+        level: 'info',
+        base: null,
+        hooks: {
+          logMethod(said, log, level) {
+            if (isOfUse(level, said[0])) log.apply(this, said);
+          },
+        },
+      },
+      { write: (line: string) => this.#hear(life, line) },
+    );
+  }
+
   #hear(life: Life, line: string): void {
     if (life.isDead) return;
-    const { event, err } = JSON.parse(line);
+    const { event, err, delivery_id } = JSON.parse(line);
+    if (event === 'delivery.attempted') {
+      this.#ports.network.isHeard(String(delivery_id));
+      return;
+    }
     this.#ports.note(`logged ${event}${err === undefined ? '' : `: ${err.message}`}`);
     if (event === 'engine.finish_failed') this.wrong.push(`logged ${line}`);
   }

@@ -40,8 +40,12 @@ export class Keys {
     if (who === undefined || owner === undefined) return;
     desk.people.splice(desk.people.indexOf(who), 1);
     desk.gone.push(who);
-    const calls = this.#hooksOf(who).map((path) => desk.open({ did: 'unsubscribe', path }));
-    desk.ask(owner, { method: 'DELETE', url: `/v2/users/${who.userId}` }, calls, () => {
+    const url = `/v2/users/${who.userId}`;
+    const calls = [
+      desk.open({ did: 'delete', record: desk.baseUrl + url }),
+      ...this.#hooksOf(who).map((path) => desk.open({ did: 'unsubscribe', path, withUser: true })),
+    ];
+    desk.ask(owner, { method: 'DELETE', url }, calls, () => {
       this.#keys.push({ who, id: '0', key: who.key, revoked: true });
     });
   };

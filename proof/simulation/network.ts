@@ -74,6 +74,8 @@ export class Network {
   readonly #faults: Faults;
   readonly #chance: SeededChance;
   readonly #temperaments = new Map<string, readonly Doing[]>();
+  /** By delivery: what was answered, and whoever told it does not know of yet. */
+  readonly #unheard = new Map<string, Arrival>();
   /** Arrivals that were cut off by a stop; they end with it. */
   readonly #cut: Parked['arrival'][] = [];
 
@@ -159,6 +161,13 @@ export class Network {
     parked.finish({ kind: 'answered', status: does, ms: 1, ...told }, { answer: does, ...told });
   }
 
+  /** Whoever told a delivery has heard, at this very moment, what came of it. */
+  isHeard(deliveryId: string): void {
+    const arrival = this.#unheard.get(deliveryId);
+    this.#unheard.delete(deliveryId);
+    if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.moment() });
+  }
+
   /** The hook at a path has ended: what is in flight to it is not answered before it lives again. */
   hold(path: string): void {
     for (const one of this.parked) if (one.arrival.path === path) one.isHeld = true;
@@ -177,6 +186,7 @@ export class Network {
     const open = this.parked.filter((one) => one.life === life).map(({ arrival }) => arrival);
     for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.moment();
     this.parked = this.parked.filter((one) => one.life !== life);
+    this.#unheard.clear();
   }
 
   #park(ports: {
@@ -195,9 +205,8 @@ export class Network {
     const finish: Parked['finish'] = (outcome, answer = {}) => {
       leave();
       Object.assign(arrival, { answeredAt: this.#time.moment() }, answer);
+      this.#unheard.set(arrival.deliveryId, arrival);
       resolve(outcome);
-      // Not in between: what goes on already comes first.
-      setImmediate(() => Object.assign(arrival, { heardAt: this.#time.moment() }));
     };
     // Nobody waits for the answer any more: the service has cut it off at its own stop.
     const onAbort = () => {
@@ -216,7 +225,9 @@ export class Network {
   }
 
   #unreached(order: Order, began: number, cause: Cause): Outcome {
-    this.#arrive(order, began).answeredAt = this.#time.moment();
+    const arrival = this.#arrive(order, began);
+    arrival.answeredAt = this.#time.moment();
+    this.#unheard.set(arrival.deliveryId, arrival);
     return { kind: 'failed', cause, ms: 0 };
   }
 

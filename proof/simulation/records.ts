@@ -69,7 +69,8 @@ export class Records {
     const once = desk.chance.below(3) === 0 ? { once: `once-${this.#count}` } : {};
     const url = `/v2/${noun}s${above === undefined ? '' : `/${above.url.split('/').at(-1)}`}`;
     const request: Request = { method: 'POST', url, body: { [`${noun}_name`]: word, ...dates }, ...once };
-    const call = desk.open({ did: 'occur', kind, userId: who.userId, record: undefined, word });
+    const of = above === undefined ? {} : { above: desk.baseUrl + above.url };
+    const call = desk.open({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
     let made: Made | undefined;
     const put = () => {
       const done = (id: string) => {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { type Kind, kinds, nouns, resourceUrl } from '../../src/delivery/kinds.ts';
+import { type Kind, nouns, resourceUrl } from '../../src/delivery/kinds.ts';
 import { faultWords } from '../../src/delivery/policy.ts';
 import type { Database, Fate } from '../ledgers.ts';
 
@@ -111,7 +111,7 @@ export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
   }));
   const live = hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path);
   wrong.push(...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`));
-  const occurrences = [...facts.values()].flat().filter(({ kind }) => kinds[kind as Kind].hooks);
+  const occurrences = [...facts.values()].flat();
   const [owed] = rowsOf(database, TO_TELL);
   const made = rowsOf(
     database,

@@ -1,5 +1,5 @@
 import { check, sayFault } from '../check.ts';
-import type { Crash, Ledgers } from '../ledgers.ts';
+import type { Call, Crash, Ledgers } from '../ledgers.ts';
 import type { Clients } from './clients.ts';
 import type { Network } from './network.ts';
 import type { Fact, Stored } from './stored.ts';
@@ -56,9 +56,10 @@ export function countsOf({ clients, network, stored, crashes }: Over): Record<st
 function ledgersOf({ clients, network, stored, crashes, times }: Over): Ledgers {
   const paths = stored.hooks.map(({ path }) => path);
   const taken = new Set(paths.filter((path, index) => paths.indexOf(path) !== index));
+  const isClear = (call: Call) => !('path' in call && taken.has(call.path));
   return {
     ...times,
-    calls: clients.calls,
+    calls: clients.calls.filter(isClear),
     arrivals: network.arrivals.filter(({ path }) => !taken.has(path)),
     database: { ...stored, hooks: stored.hooks.filter(({ path }) => !taken.has(path)) },
     crashes,

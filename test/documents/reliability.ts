@@ -29,6 +29,7 @@ export function reliabilityDocument(): string {
 
 function verdictOf(result: Result | undefined): string {
   if (result === undefined) return 'not run yet';
+  if (result.lacks !== undefined) return `not run: ${result.lacks}`;
   return result.broken.length === 0 ? 'holds' : `does not hold: ${result.broken.length}`;
 }
 
@@ -39,6 +40,7 @@ function section({ proof, result }: { proof: Proof; result: Result | undefined }
     `${title[0]?.toUpperCase()}${title.slice(1)}. What must show: ${promise}. Again: ${code(`npm run prove -- ${name}`)}`,
   ];
   if (result === undefined) parts.push('The long form has not been run yet.');
+  else if (result.lacks !== undefined) parts.push(`Not run on ${result.machine}: ${result.lacks}.`);
   else {
     const { counts, broken, count, seed, seconds, date, commit, node, machine } = result;
     parts.push(

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { check, type Fault } from '../../proof/check.ts';
-import type { Arrival, Call, Crash } from '../../proof/ledgers.ts';
+import { type Arrival, type Call, type Crash, occurring } from '../../proof/ledgers.ts';
 import { BASE, readDatabase } from '../../proof/witnesses.ts';
 import { type Carillon, CarillonError } from '../../src/sdk/index.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -117,7 +117,10 @@ export async function compareLedgers(
   { received }: Pick<Target, 'received'>,
   { paths, crashes = [] }: { readonly paths: readonly string[]; readonly crashes?: readonly Crash[] },
 ): Promise<readonly Fault[]> {
-  const subscribed = paths.map((path): Call => ({ did: 'subscribe', path, askedAt: 0, answeredAt: 0 }));
+  const [{ userId = '' } = {}] = occurring(calls);
+  const subscribed = paths.map(
+    (path): Call => ({ did: 'subscribe', path, kind: 'new_event', userId, askedAt: 0, answeredAt: 0 }),
+  );
   const arrivals = received
     .filter(({ path }) => paths.includes(path))
     .map(({ path, deliveryId, body, at }): Arrival => {

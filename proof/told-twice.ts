@@ -1,0 +1,52 @@
+import type { Arrival, Crash } from './ledgers.ts';
+import { SETTLES_WITHIN_MS } from './witnesses.ts';
+
+/** What a hook may have had told that is not written down: as many as may wait for that, beside those in flight (C22). */
+const MOST_AT_ONCE = 32 + 8;
+
+/** What its receiver heard more than once, and what may have been heard once more since a process had died. */
+export type ToldTwice = {
+  /** 200s of a delivery beyond its first one. */
+  readonly again: number;
+  /** Told, and not answered yet, when a process had died. */
+  readonly inFlight: number;
+  /** Answered 200 by then, and not written down; how long before, at most, milliseconds. */
+  readonly unwritten: number;
+  readonly unwrittenForMs: number;
+  /** What does not hold, a line each. */
+  readonly broken: readonly string[];
+};
+
+/** Twice is told what was in flight when a process died, or had not been written down; so many of a hook, and no more. */
+export function toldTwice(arrivals: readonly Arrival[], crashes: readonly Crash[]): ToldTwice {
+  const broken: string[] = [];
+  let [inFlight, unwritten, unwrittenForMs] = [0, 0, 0];
+  for (const [index, { at, owed }] of crashes.entries()) {
+    const since = crashes[index - 1]?.at ?? Number.NEGATIVE_INFINITY;
+    const ofHook = new Map<string, Set<string>>();
+    for (const one of arrivals) {
+      if (one.at <= since || one.at > at || !owed.has(one.deliveryId)) continue;
+      const { answeredAt = Number.POSITIVE_INFINITY } = one;
+      if (answeredAt > at) inFlight += 1;
+      else if (one.answer === 200) {
+        unwritten += 1;
+        unwrittenForMs = Math.max(unwrittenForMs, Math.round(at - answeredAt));
+        if (at - answeredAt > SETTLES_WITHIN_MS)
+          broken.push(`answered long before, and not written down: ${one.deliveryId}`);
+      } else continue;
+      ofHook.set(one.path, (ofHook.get(one.path) ?? new Set()).add(one.deliveryId));
+    }
+    for (const [path, all] of ofHook) {
+      if (all.size > MOST_AT_ONCE) broken.push(`more than can be in flight or not written down: ${path}, ${all.size}`);
+    }
+  }
+  const told = Map.groupBy(
+    arrivals.filter(({ answer }) => answer === 200),
+    ({ path, deliveryId }) => `${path} ${deliveryId}`,
+  );
+  const again = [...told.values()].reduce((sum, all) => sum + all.length - 1, 0);
+  if (again > inFlight + unwritten) {
+    broken.push(`${again} were told twice, and ${inFlight + unwritten} were in flight or not written down`);
+  }
+  return { again, inFlight, unwritten, unwrittenForMs, broken: broken.map((line) => `C20 ${line}`) };
+}
