@@ -9,6 +9,9 @@ import type { Figure, Proof, Run } from './proof.ts';
 /** In the quick form the service kills itself at its commits, which takes no tool; beyond it, strace does more. */
 const QUICK = 20;
 
+/** What does not hold is said at once, where it does not: that much of each kind of call. */
+const MOST_SAID = 5;
+
 /** A kind that stands in the table, of a phase, and of which there was none to strike at. */
 const NEVER = 'kinds of call that never came';
 
@@ -47,6 +50,7 @@ async function prove({ count, seed, say }: Run): Promise<Figure> {
       const faults = all.flatMap((found) => found.broken).length;
       counts[NEVER] = (counts[NEVER] ?? 0) + Number(struck === 0);
       say(`${sayRow(row)}: ${struck} places, ${faults} faults; ${left.length} kinds left`);
+      for (const line of all.flatMap((found) => found.broken).slice(0, MOST_SAID)) say(`  ${line}`);
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));

@@ -105,16 +105,19 @@ export type Fate = number | 'answered_401' | 'three_failures';
 
 /** The record that a notification names; empty where its body is anything else than that (C15). */
 export const recordIn = (body: string): string => /^\{"resource_url":"([^"\\]+)"\}$/.exec(body)?.[1] ?? '';
+type OfHook = Extract<Call, { did: 'subscribe' | 'unsubscribe' | 'restore' | 'test' }>;
+
+/** By ledger: looked through for each arrival, it would keep whoever is watched beside waiting. */
+const ofHooks = new WeakMap<readonly Call[], ReadonlyMap<string, readonly OfHook[]>>();
+
 /** What was asked of the hook of a path. */
-export function about<Did extends 'subscribe' | 'unsubscribe' | 'restore' | 'test'>(
-  calls: readonly Call[],
-  did: Did,
-  path: string,
-): Extract<Call, { did: Did }>[] {
-  return calls.filter(
-    (call): call is Extract<Call, { did: Did }> => call.did === did && 'path' in call && call.path === path,
-  );
+export function about<Did extends OfHook['did']>(calls: readonly Call[], did: Did, path: string) {
+  const known = ofHooks.get(calls) ?? Map.groupBy(calls.filter(isOfHook), (call) => `${call.did} ${call.path}`);
+  ofHooks.set(calls, known);
+  return (known.get(`${did} ${path}`) ?? []) as readonly Extract<OfHook, { did: Did }>[];
 }
+
+const isOfHook = (call: Call): call is OfHook => 'path' in call;
 
 export type Occurring = Extract<Call, { did: 'occur' }>;
 export type Occurrence = Database['occurrences'][number];

@@ -28,10 +28,10 @@ async function prove({ count, seed, say }: Run): Promise<Figure> {
     for (const mutation of planted.slice(0, count)) {
       const { says, planted: { proof, count: times } = { proof: '', count: 0 } } = mutation;
       const again = [proof, '--count', String(times), '--seed', String(seed)];
-      if (!sound.has(proof)) {
+      if (!sound.has(again.join())) {
         const { faults, output } = await runProof(copy, again);
         if (faults.length > 0 || !output.includes('  holds')) broken.push(`${proof} does not hold without: ${output}`);
-        sound.add(proof);
+        sound.add(again.join());
       }
       const { faults, output } = await withMutation(mutation, copy, () => runProof(copy, again));
       counts.planted = Number(counts.planted) + 1;

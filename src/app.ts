@@ -10,7 +10,7 @@ import { credentialsIn } from './http/auth.ts';
 import { answerBroken, endWith } from './http/broken.ts';
 import { Connections } from './http/connections.ts';
 import { allowOrigins, readableBy } from './http/cors.ts';
-import { type Door, turnedAway } from './http/door.ts';
+import { type Door, letIn } from './http/door.ts';
 import { Followers } from './http/followers.ts';
 import { addHealth, type HealthPorts } from './http/health.ts';
 import { takeJson } from './http/json.ts';
@@ -76,7 +76,7 @@ export type AppPorts = {
   /** How many wrong keys an address may show before they wait for their answers. */
   readonly wrongKeys: Rate | undefined;
   /** Whether an account is owed so much that nothing may add to it. */
-  readonly isOwedTooMuch: (accountId: number) => boolean;
+  readonly isOwedTooMuch: (accountId: number) => boolean | Promise<boolean>;
   /** Hears of everybody who is refused for who they are. */
   readonly onDenied: (denied: Denied) => void;
   /** Other than the usual, in tests. */
@@ -143,8 +143,15 @@ export async function createApp(ports: AppPorts): Promise<App> {
     const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
     const door = ports.doors.find(({ prefix }) => path.startsWith(prefix));
     request.door = door;
-    const away = door === undefined ? undefined : await turnedAway(door, request.raw);
-    const problem = away ?? problemOf(error) ?? notFound();
+    let problem = problemOf(error) ?? notFound();
+    try {
+      if (door !== undefined) {
+        request.caller = await letIn(door, request.raw);
+        ports.limits.take(request.caller, 'reads', reply);
+      }
+    } catch (refused) {
+      problem = problemOf(refused) ?? new Problem('internal', { cause: refused });
+    }
     tellDenial(request, problem);
     await slowDown(request, reply, problem);
     answerProblem(reply, problem, baseUrl());

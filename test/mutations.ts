@@ -114,6 +114,16 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100 },
   },
   {
+    says: 'a restored hook is owed once more what had occurred last before it ended',
+    file: 'src/delivery/revive.ts',
+    changes: [['first: endedPosition + 1', 'first: endedPosition']],
+    caughtBy: {
+      file: 'test/stories/restoring.test.ts',
+      name: 'X1 a hook can be restored whatever ended it, and ended again',
+    },
+    planted: { proof: 'simulation', count: 100 },
+  },
+  {
     says: 'an attempt counts as a failure until it is known that it was none, and so after a crash',
     file: 'src/delivery/engine.ts',
     changes: [

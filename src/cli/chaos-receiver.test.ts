@@ -197,7 +197,7 @@ test('what it cannot do is said in one line, by the name of the flag', async () 
     [['--deadline', 'soon'], /^--deadline must be a duration/],
     [['--pace', '0s'], /^--pace must be a duration/],
     [['--seed', '-1'], /^--seed must be a whole number/],
-    [['--host', '192.0.2.1', '--port', '0'], /^--port: .*EADDRNOTAVAIL/],
+    [['--host', '192.0.2.1', '--port', '0'], /^--host: .*EADDRNOTAVAIL/],
     [['--ca-file', '/nowhere/ca.pem', '--port', '0'], /^--ca-file: .*ENOENT/],
     [['--script', '200', '--each'], /cannot be used with/],
   ];

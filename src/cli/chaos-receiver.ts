@@ -80,7 +80,7 @@ async function receive(flags: Flags): Promise<void> {
   for (const [index, { one, among, script }] of scripts.entries()) {
     const receiver = await startReceiver(setup, port === 0 ? 0 : port + index, script).catch(async (error: Error) => {
       await Promise.all(receivers.map((one) => one.close()));
-      throw new Refusal([`--port: ${error.message}`]);
+      throw new Refusal([`${isOfHost(error) ? '--host' : '--port'}: ${error.message}`]);
     });
     receivers.push(receiver);
     const url = `${schemeOf(among)}://${bracketed(flags.host)}:${receiver.port}/${one?.slug ?? ''}`;
@@ -110,6 +110,11 @@ function print({ json, each }: Flags, listening: Listening): void {
     ? `${url}`
     : `Listening at ${url}${behaviour === null ? '<behaviour>' : ` and doing ${behaviour}`}, seed ${seed}. Ctrl-C ends it.`;
   process.stdout.write(`${json ? JSON.stringify(listening) : says}\n`);
+}
+
+/** Whether nobody can listen there, at whatever port. */
+function isOfHost(error: Error): boolean {
+  return 'code' in error && ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'].includes(String(error.code));
 }
 
 const bracketed = (host: string) => (host.includes(':') ? `[${host}]` : host);

@@ -19,46 +19,47 @@ export type BacklogPorts = {
 };
 
 /**
- * Which accounts are owed too much. Asked by every write, and so it answers at once with what was so a moment ago, and
- * looks again when that is old: an account may get beyond its limit by what it writes within a second or two.
+ * Which accounts are owed too much. Asked by every write: it answers at once with what was so a moment ago, and where that
+ * is old, or nothing is known, when it has looked. So an account may get beyond its limit by what it writes within a
+ * second, or in a hundred times as long as a look takes, where there is that much to count.
  */
 export class Backlog {
   readonly #ports: BacklogPorts;
-  readonly #known = new Map<number, { isFull: boolean; goodUntil: number }>();
+  readonly #known = new Map<number, { readonly isFull: boolean | Promise<boolean>; readonly goodUntil: number }>();
 
   constructor(ports: BacklogPorts) {
     this.#ports = ports;
   }
 
-  isFull(accountId: number): boolean {
+  isFull(accountId: number): boolean | Promise<boolean> {
     const { most, clock } = this.#ports;
     if (most === undefined) return false;
-    const known = this.#known.get(accountId) ?? { isFull: false, goodUntil: 0 };
-    if (clock.monotonic() >= known.goodUntil) {
-      // One look at a time.
-      this.#keep(accountId, { ...known, goodUntil: Number.POSITIVE_INFINITY });
-      void this.#look(accountId, most);
-    }
-    return known.isFull;
+    const known = this.#known.get(accountId);
+    if (known !== undefined && clock.monotonic() < known.goodUntil) return known.isFull;
+    // One look at a time: whoever asks meanwhile waits for the same one.
+    const looking = this.#look(accountId, most);
+    this.#keep(accountId, looking, Number.POSITIVE_INFINITY);
+    return looking;
   }
 
-  async #look(accountId: number, most: number): Promise<void> {
+  async #look(accountId: number, most: number): Promise<boolean> {
     const { store, clock, log } = this.#ports;
     const began = clock.monotonic();
-    const known = this.#known.get(accountId)?.isFull ?? false;
+    // Where nobody can look, nobody is refused for that.
     const isFull = await isOwedMoreThan(store, accountId, most).catch((err: unknown) => {
       log.error({ event: 'backlog.look_failed', err });
-      return known;
+      return false;
     });
     const now = clock.monotonic();
-    this.#keep(accountId, { isFull, goodUntil: now + Math.max(BELIEVED_MS, (now - began) * SHARE_OF_TIME) });
+    this.#keep(accountId, isFull, now + Math.max(BELIEVED_MS, (now - began) * SHARE_OF_TIME));
+    return isFull;
   }
 
-  #keep(accountId: number, known: { isFull: boolean; goodUntil: number }): void {
+  #keep(accountId: number, isFull: boolean | Promise<boolean>, goodUntil: number): void {
     this.#known.delete(accountId);
     const [oldest] = this.#known.keys();
     if (this.#known.size >= MOST_KEPT && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(accountId, known);
+    this.#known.set(accountId, { isFull, goodUntil });
   }
 }
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../problems.ts';
-import { problemBody } from './answers.ts';
-import { type Door, KEY_CHALLENGE, turnedAway } from './door.ts';
+import { problemBody, problemOf } from './answers.ts';
+import { type Door, KEY_CHALLENGE, letIn } from './door.ts';
 
 /** What Node could not read: its word for why, the bytes it was reading, and how far it came. */
 export type BrokenRequest = Error & {
@@ -90,8 +90,11 @@ async function judgeUnknownMethod(
     const colon = field.indexOf(':');
     return [field.slice(0, colon), field.slice(colon + 1).trim()];
   });
-  const away = door === undefined ? undefined : await turnedAway(door, { rawHeaders, method: '' });
-  return { problem: away ?? notFound(), challenge: door?.challenge };
+  const problem = await (door === undefined ? undefined : letIn(door, { rawHeaders, method: '' }))?.then(
+    () => undefined,
+    (refused: unknown) => problemOf(refused) ?? new Problem('internal'),
+  );
+  return { problem: problem ?? notFound(), challenge: door?.challenge };
 }
 
 function brokenCode(code: string | undefined): ProblemCode {

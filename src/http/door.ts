@@ -78,9 +78,11 @@ export function consoleDoor(
   };
 }
 
-/** Why a request does not get past a door; undefined if it does. */
-export async function turnedAway(door: Door, request: Knock): Promise<Problem | undefined> {
+/** Who comes to a door, known by what they show; throws the problem that they are turned away with. */
+export async function letIn(door: Door, request: Knock): Promise<Caller> {
   const refused = door.refuse(request);
-  if (refused !== undefined) return refused;
-  return (await door.callerOf(request)) === undefined ? new Problem(door.stranger) : undefined;
+  if (refused !== undefined) throw refused;
+  const caller = await door.callerOf(request);
+  if (caller === undefined) throw new Problem(door.stranger);
+  return caller;
 }

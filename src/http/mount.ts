@@ -5,7 +5,7 @@ import { notFound, Problem } from '../problems.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { demand } from './auth.ts';
-import type { Door } from './door.ts';
+import { type Door, letIn } from './door.ts';
 import {
   type Conditions,
   conditionsOf,
@@ -47,7 +47,7 @@ export type MountPorts = {
   readonly followers: Followers;
   readonly limits: Pick<RateLimits, 'take'>;
   /** Whether an account is owed so much that nothing may add to it. */
-  readonly isOwedTooMuch: (accountId: number) => boolean;
+  readonly isOwedTooMuch: (accountId: number) => boolean | Promise<boolean>;
   /** A request waits from here on: it keeps nobody else out. */
   readonly release: (reply: FastifyReply) => void;
   /** Hears of what went wrong on our side when it is too late for an answer. */
@@ -79,10 +79,7 @@ export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void
       scope.addHook('onRequest', async (request, reply) => {
         request.door = door;
         reply.headers(door.headers);
-        const refused = door.refuse(request.raw);
-        if (refused !== undefined) throw refused;
-        request.caller = await door.callerOf(request.raw);
-        if (request.caller === undefined) throw new Problem(door.stranger);
+        request.caller = await letIn(door, request.raw);
         // Known by now, and nothing done yet: what is refused costs next to nothing, and is counted for nobody else.
         ports.limits.take(request.caller, request.routeOptions.config.budget ?? 'reads', reply);
         // C4: whatever else may be wrong with it, what is not there is not there.
@@ -165,8 +162,7 @@ function followPorts(
     clock: ports.clock,
     viewOf: (caller) => viewOf(caller, ports),
     async again() {
-      const caller = await door.callerOf(request.raw);
-      if (caller === undefined) throw new Problem(door.stranger);
+      const caller = await letIn(door, request.raw);
       demand(caller, row.permission);
       return caller;
     },
@@ -209,7 +205,7 @@ async function write(
   const { store, clock } = ports;
   const found = await row.prepare?.(caller, input, viewOf(caller, ports));
   const { accountId } = caller;
-  const mayOwe = !ports.isOwedTooMuch(accountId);
+  const mayOwe = !(await ports.isOwedTooMuch(accountId));
   const work = async (tx: Tx) => {
     const write = new AccountWrite(tx, accountId, clock.now(), row.holding, { ...caller, source });
     write.mayOwe = mayOwe;
@@ -244,16 +240,18 @@ async function inSteps(
 ): Promise<Answer> {
   const { store, clock } = ports;
   const { accountId } = caller;
-  const inOne = <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) =>
-    store.write(
+  const inOne = async <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) => {
+    const mayOwe = !(await ports.isOwedTooMuch(accountId));
+    return store.write(
       async (tx) => {
         const write = new AccountWrite(tx, accountId, clock.now(), 'alone', { ...caller, source });
-        write.mayOwe = !ports.isOwedTooMuch(accountId);
+        write.mayOwe = mayOwe;
         if (!(await door.confirm(tx, caller))) throw new Problem(door.stranger);
         return work(write, tx);
       },
       { accountId, how: 'alone' },
     );
+  };
   const answer = await row.run({ view: viewOf(caller, ports), write: inOne }, caller, input);
   if (once === undefined) return answer;
   return inOne((write, tx) =>

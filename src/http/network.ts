@@ -2,7 +2,8 @@ import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** Where somebody comes from, as far as it tells people apart: of IPv6 the /64, which one machine has to itself. */
-export function networkOf(source: string): string {
+export function networkOf(forwarded: string): string {
+  const source = withoutPort(forwarded);
   if (!isIPv6(source)) return source;
   const address = ipaddr.IPv6.parse(source);
   if (address.isIPv4MappedAddress()) return address.toIPv4Address().toString();
@@ -10,4 +11,10 @@ export function networkOf(source: string): string {
     .slice(0, 4)
     .map((part) => part.toString(16))
     .join(':');
+}
+
+/** Some proxies write from which port somebody came, which is another one each time. */
+function withoutPort(source: string): string {
+  const [, inBrackets, plain] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(source) ?? [];
+  return inBrackets ?? plain ?? source;
 }

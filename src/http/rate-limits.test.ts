@@ -130,3 +130,12 @@ test('429 stands in the document where it can occur, and what was refused in the
   for (const limit of ['key-reads', 'key-writes', 'account-reads'])
     assert.match(text, new RegExp(`carillon_limited_total\\{limit="${limit}"\\} [1-9]`));
 });
+
+test('an address that nobody can read is a call like any other', async () => {
+  const owner = await limited.account('unreadable.test');
+  const statuses: number[] = [];
+  for (const path of ['/v2/%zz', '/v2/%zz', '/v2/user', '/v2/%zz']) {
+    statuses.push((await limited.call(owner, 'GET', path)).status);
+  }
+  assert.deepEqual(statuses, [404, 404, 200, 429]);
+});

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Attempt, Outcome } from '../../src/delivery/attempt.ts';
+import { testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
 import { stores } from '../harness/stores.ts';
 
@@ -114,5 +115,28 @@ for (const { test, testService } of stores) {
       () => new Set(heard.map((body) => JSON.parse(body).resource_url)),
       (told) => due.every((address) => told.has(address)),
     );
+  });
+
+  test('what was owed once is forgotten when it is not owed any more, however long nobody asked', async (t) => {
+    const clock = testClock();
+    // Nobody answers before all is over.
+    const over = Promise.withResolvers<Outcome>();
+    const attempt: Attempt = () => over.promise;
+    const carillon = await testService(t, { options: { maxOwed: '3' }, ports: { attempt, clock } });
+    const owner = await carillon.account('acme.test');
+    const create = async () => (await carillon.call(owner, 'POST', '/v2/events', event)).status;
+    const hook = () => owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
+    const { id } = await hook();
+    const statuses: number[] = [];
+    for (let call = 0; call < 6; call += 1) {
+      await clock.advance(60_000);
+      statuses.push(await create());
+    }
+    assert.deepEqual(statuses, [201, 201, 201, 201, 429, 429], 'it has looked before it answers');
+    await owner.carillon.hooks.delete(id);
+    await hook();
+    await clock.advance(60_000);
+    assert.equal(await create(), 201);
+    over.resolve({ kind: 'answered', status: 200, ms: 1 });
   });
 }
