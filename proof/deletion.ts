@@ -28,6 +28,9 @@ const AT_ONCE = 24;
 /** How many of the hooks of a user who is deleted. */
 const HOOKS_OF_A_USER = 3;
 
+/** Of what the races are about there has to be something. */
+const IN_FLIGHT = 'in flight at the end of their hook';
+
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
 /** An end: of which hooks, and from which moment on nothing may begin. */
@@ -69,6 +72,7 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
     }
     say(`${where}: ${races} races`);
   }
+  if (!counts[IN_FLIGHT]) broken.push('nothing was in flight when a hook ended: that shows nothing');
   return { counts, broken };
 }
 
@@ -138,7 +142,7 @@ async function race(context: Cleanup, arena: Arena, races: number, chance: Seede
       races: ended.length,
       'events while they ran': created,
       notifications: target.received.length,
-      'in flight at the end of their hook': inFlight,
+      [IN_FLIGHT]: inFlight,
     },
     broken: [...broken, ...taken.map(() => 'a node that lived was given up')],
   };
