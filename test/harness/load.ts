@@ -94,6 +94,26 @@ export function startLoad(context: Cleanup, nodes: readonly Carillon[], writers:
   };
 }
 
+/** Creates so many by hand, beside what any load does, and answers what a ledger says of it. */
+export async function createNoted(
+  { user, events, clients }: Carillon,
+  kind: 'new_event' | 'new_client',
+  words: readonly string[],
+): Promise<Call[]> {
+  const { user_id: userId } = await user.get();
+  const dates = { start_date: '20270101', due_date: '20270102' };
+  return Promise.all(
+    words.map(async (word): Promise<Call> => {
+      const askedAt = performance.now();
+      const path =
+        kind === 'new_event'
+          ? `/v2/events/${(await events.create({ event_name: word, ...dates })).event_id}`
+          : `/v2/clients/${(await clients.create({ client_name: word })).client_id}`;
+      return { did: 'occur', kind, userId, word, record: BASE + path, askedAt, answeredAt: performance.now() };
+    }),
+  );
+}
+
 /** The paths of all events that are in the database. */
 export async function storedEvents({ read }: Pick<Store, 'read'>): Promise<Set<string>> {
   const rows = await read.selectFrom('events').select('event_id').execute();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
-import { compareLedgers, repeatedIn, startLoad } from '../harness/load.ts';
+import { compareLedgers, createNoted, repeatedIn, startLoad } from '../harness/load.ts';
 import { nodesOn, owedNow, ownersOf, personAt, timesLogged } from '../harness/nodes.ts';
 import { startProxy } from '../harness/proxy.ts';
 import { shared } from '../harness/stores.ts';
@@ -14,7 +14,6 @@ for (const { test, testService, database: newDatabase } of shared) {
 
   /** Longer than this after its last beat no attempt begins. */
   const FRESH_MS = 1_000;
-  const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
 
   test('C13 C20 a node whose way to the database breaks and is refused begins nothing any more; the other goes on, and it comes back', async (t) => {
     const database = await newDatabase(t);
@@ -30,7 +29,7 @@ for (const { test, testService, database: newDatabase } of shared) {
     for (const path of paths) {
       ids.push((await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' })).id);
     }
-    await there.carillon.events.create(event);
+    const beside = await createNoted(there.carillon, 'new_event', ['First']);
     const [lost] = await nodesOn(store);
     await eventually(
       () => ownersOf(store),
@@ -39,12 +38,13 @@ for (const { test, testService, database: newDatabase } of shared) {
     // Only now, so that nobody else can have taken them up.
     const stays = await testService(t, { database, options, ports: { attempt: near.attempt } });
     const owner = personAt(stays, there);
-    await Promise.all(Array.from({ length: BACKLOG }, () => there.carillon.events.create(event)));
+    const backlog = Array.from({ length: BACKLOG }, (_, index) => `Backlog ${index}`);
+    beside.push(...(await createNoted(there.carillon, 'new_event', backlog)));
 
     // What waits for its second attempt needs nothing of the database when its time has come.
     const fails = await startTarget(t, 500, 200);
     await there.carillon.hooks.create({ target_url: fails.at('/fails'), event: 'new_client' });
-    await there.carillon.clients.create({ client_name: 'Second chance' });
+    beside.push(...(await createNoted(there.carillon, 'new_client', ['Second chance'])));
     await fails.arrived(1);
 
     proxy.reset();
@@ -91,7 +91,7 @@ for (const { test, testService, database: newDatabase } of shared) {
         round += 1;
         const path = `/again-${round}`;
         const { id } = await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_client' });
-        await there.carillon.clients.create({ client_name: 'Back' });
+        beside.push(...(await createNoted(there.carillon, 'new_client', [`Back ${round}`])));
         const begun = (node: typeof far) => node.traceOf(path).begun.length;
         await eventually(
           () => begun(far) + begun(near),
@@ -113,7 +113,8 @@ for (const { test, testService, database: newDatabase } of shared) {
     assert.deepEqual(late, [], 'nothing goes to the hook after the 200 of its DELETE');
     // What it could not write down any more may be told twice.
     const crashes = [{ at: cutAt + FRESH_MS, owed: inFlight, fates: new Map() }];
-    assert.deepEqual(await compareLedgers(database, load, target, { paths: paths.slice(1), crashes }), []);
+    const asked = { calls: [...beside, ...load.calls] };
+    assert.deepEqual(await compareLedgers(database, asked, target, { paths: paths.slice(1), crashes }), []);
     assert.deepEqual(load.failures, []);
     t.diagnostic(
       `the lanes went on after ${Math.round(tookMs)} ms, DELETE answered after ${Math.round(deletedAt - cutAt)} ms; back ${Math.round(backMs)} ms after the way was mended; ${repeatedIn(target).length} told twice`,

@@ -76,6 +76,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     assert.equal((await old.carillon.events.get(some?.event_id ?? '')).event_name, some?.event_name);
     assert.equal((await old.carillon.events.update(some?.event_id ?? '', { event_name: 'Tock' })).event_name, 'Tock');
     assert.equal((await newer.carillon.events.get(some?.event_id ?? '')).event_name, 'Tock');
+    await newer.carillon.events.update(some?.event_id ?? '', { event_name: some?.event_name ?? '' });
     assert.equal((await old.carillon.hooks.list()).data.length, HOOKS);
     load.through(newer.carillon);
     assert.equal(await old.stop('SIGTERM'), 0);
