@@ -1,37 +1,20 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { arch, cpus, platform, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { type Surroundings, surroundings } from '../test/harness/figures.ts';
 import type { Figure, Proof } from './proof.ts';
 
 /** What the long form of a proof came to, where, and on which source. */
-export type Result = Figure & {
-  readonly count: number;
-  readonly seed: number;
-  readonly seconds: number;
-  /** Why it could not be run there. */
-  readonly lacks?: string;
-  /** The day, `2026-11-20`. */
-  readonly date: string;
-  readonly commit: string;
-  readonly node: string;
-  readonly machine: string;
-};
+export type Result = Figure &
+  Surroundings & {
+    readonly count: number;
+    readonly seed: number;
+    readonly seconds: number;
+    /** Why it could not be run there. */
+    readonly lacks?: string;
+  };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const fileOf = ({ id }: Pick<Proof, 'id'>) => `${root}proof/results/${id}.json`;
-
-/** The commit that the source is of; undefined where it is not as committed, or nothing is known of commits. */
-export function sourceNow(): string | undefined {
-  const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
-  try {
-    const isChanged =
-      git('status', '--porcelain', '--', 'src', 'demo', 'test', 'proof/*.ts', 'package*.json').length > 0;
-    return isChanged ? undefined : git('rev-parse', '--short=12', 'HEAD');
-  } catch {
-    return undefined;
-  }
-}
 
 /** Writes down what a long form came to, in place of what it came to before; that it cannot be run here replaces nothing. */
 export function keep(
@@ -40,12 +23,7 @@ export function keep(
 ): void {
   const before = resultOf(proof);
   if (ran.lacks !== undefined && before !== undefined && before.lacks === undefined) return;
-  const result: Result = {
-    ...ran,
-    date: new Date().toISOString().slice(0, 10),
-    node: process.version,
-    machine: `${cpus().length} × ${cpus()[0]?.model.trim() ?? 'processor'}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${platform()} ${arch()}`,
-  };
+  const result: Result = { ...ran, ...surroundings(ran.commit) };
   writeFileSync(fileOf(proof), `${JSON.stringify(result, undefined, 2)}\n`);
 }
 

@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util';
 import type { Cleanup } from '../test/harness/cleanup.ts';
+import { sourceNow } from '../test/harness/figures.ts';
 import { globalSetup, globalTeardown } from '../test/harness/once.ts';
 import { chosen } from '../test/harness/stores.ts';
 import type { Figure, Proof } from './proof.ts';
 import { proofs } from './proofs.ts';
-import { keep, sourceNow } from './results.ts';
+import { keep } from './results.ts';
 
 // `npm run prove`: the long form of every proof; `npm run prove -- R1 kills --count 50 --seed 7`: of some, or shorter. What
 // a whole long form came to, on all databases, is kept in `proof/results/`, and `docs/reliability.md` is written from that by
