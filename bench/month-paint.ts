@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Started, startProcess } from '../demo/started.ts';
-import { systemClock } from '../src/clock.ts';
-import { Inserter } from '../src/transfer/insert.ts';
 import { startBrowser } from '../test/harness/chromium.ts';
-import { openAt } from '../test/harness/database.ts';
+import { DAY_MS, dayOf, fillWithEvents } from './events.ts';
 import { keepResults, latencies } from './measured.ts';
 import { signIn } from './signed-in.ts';
 
@@ -23,56 +21,6 @@ const accounts = [
   { events: 1_000, years: 5 },
   { events: 1_000_000, years: 50 },
 ];
-const PROJECTS = 24;
-const ROWS_A_WRITE = 5_000;
-const DAY_MS = 86_400_000;
-
-/** The same numbers in every run. */
-function chance(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-const dayOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
-
-/** An event as people have them: most take a day or a few hours, some a week, a few a season. */
-function eventRow(event_id: number, years: number, next: () => number) {
-  const startMs = Date.now() + (next() - 0.5) * years * 365.25 * DAY_MS;
-  const start = dayOf(startMs);
-  const kind = next();
-  const days = kind < 0.4 ? 0 : kind < 0.7 ? 0 : kind < 0.98 ? 1 + Math.floor(next() * 6) : Math.floor(next() * 90);
-  const hour = 8 + Math.floor(next() * 10);
-  const clock = (at: number) => `${String(at).padStart(2, '0')}:00:00`;
-  const isTimed = kind < 0.4;
-  return {
-    event_id,
-    account_id: 1,
-    event_name: `Release of version ${event_id}`,
-    start_date: `${start} ${isTimed ? clock(hour) : '00:00:00'}`,
-    due_date: `${dayOf(startMs + days * DAY_MS)} ${isTimed ? clock(hour + 1) : '00:00:00'}`,
-    project_id: Math.floor(next() * (PROJECTS + 1)),
-    date_created: systemClock.now(),
-    date_modified: null,
-    user_id: 1,
-  };
-}
-
-async function fill(database: string, { events, years }: (typeof accounts)[number]): Promise<void> {
-  const closing: (() => unknown)[] = [];
-  const store = await openAt({ after: (close: () => unknown) => void closing.push(close) }, database);
-  const inserter = new Inserter();
-  const next = chance(1);
-  for (let begin = 1; begin <= events; begin += ROWS_A_WRITE) {
-    const count = Math.min(ROWS_A_WRITE, events - begin + 1);
-    const rows = Array.from({ length: count }, (_, index) => eventRow(begin + index, years, next));
-    await store.write((tx) => inserter.insert(tx.queries, 'events', rows));
-  }
-  for (const close of closing.reverse()) await close();
-}
-
 async function measure(page: Page, act: () => Promise<unknown>): Promise<[number, number]> {
   await page.evaluate('begin()');
   await act();
@@ -99,7 +47,7 @@ for (const account of accounts) {
   const first = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0' });
   const domain = first.domain ?? '';
   await first.stop('SIGTERM');
-  await fill(database, account);
+  await fillWithEvents(database, account);
   const service = await startProcess({ CARILLON_DATABASE: database, CARILLON_PORT: '0' });
   const headers = { domain, key: first.key ?? '' };
   const { page, close } = await opened(service, { database, domain, key: headers.key });

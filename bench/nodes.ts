@@ -8,7 +8,9 @@ import { createAccount, type NewAccount } from '../src/resources/accounts/action
 import { systemChance } from '../src/secrets.ts';
 import { openAt } from '../test/harness/database.ts';
 import { newPostgresDatabase, startPostgres } from '../test/harness/postgres.ts';
-import { type Call, callsPerSecond } from './closed-loop.ts';
+import { createEvent } from './load/calls.ts';
+import { callsPerSecond } from './load/closed-loop.ts';
+import { wired } from './load/connection.ts';
 import { keepResults, median, rounded } from './measured.ts';
 
 // How many events per second one, two and four services create on one PostgreSQL, each call with its key and on disk
@@ -35,11 +37,6 @@ for (let turn = 1; turn <= ACCOUNTS; turn += 1) {
   accounts.push(await store.write((tx) => createAccount(tx, account, systemClock.now(), systemChance)));
 }
 
-function callOf({ domain, key }: NewAccount): Call {
-  const body = JSON.stringify({ event_name: 'Release', start_date: '20270101', due_date: '20270102' });
-  return { path: '/v2/events', headers: { 'content-type': 'application/json', domain, key }, body, status: 201 };
-}
-
 /** Each service gets its part of the connections, and of the accounts. */
 async function services(count: number): Promise<number> {
   const options = { CARILLON_DATABASE: database, CARILLON_PORT: '0', CARILLON_LOG_LEVEL: 'info' };
@@ -47,9 +44,12 @@ async function services(count: number): Promise<number> {
   const share = CONNECTIONS / count;
   const ask = async (forMs: number) => {
     const rates = started.map(({ baseUrl }, index) => {
-      const [first, ...more] = accounts.slice(index * share, (index + 1) * share).map(callOf);
+      const calls = accounts
+        .slice(index * share, (index + 1) * share)
+        .map((account) => wired(baseUrl, createEvent(account)));
+      const [first, ...more] = calls;
       if (first === undefined) throw new Error('no account is left');
-      return callsPerSecond(baseUrl, [first, ...more], share, forMs);
+      return callsPerSecond(baseUrl, [first, ...more], { connections: share, forMs });
     });
     return (await Promise.all(rates)).reduce((total, one) => total + one, 0);
   };

@@ -1,6 +1,16 @@
-// `npm run bench` measures creating events; `npm run bench -- scale`, another one by its name.
-const benches: Readonly<Record<string, () => Promise<unknown>>> = {
-  'create-event': () => import('./create-event.ts'),
+import { parseArgs } from 'node:util';
+import { within } from '../test/harness/cleanup.ts';
+import { sourceNow, surroundings } from '../test/harness/figures.ts';
+import type { Bench } from './bench.ts';
+import { benches } from './benches.ts';
+import { judge } from './judged.ts';
+import { rounded } from './measured.ts';
+import { flushMs, keep, resultOf } from './results.ts';
+import { Stage } from './stage.ts';
+
+// `npm run bench`: the whole table of performance; `npm run bench -- P5 create`: some rows; `--quick`: whether a change has
+// made something worse, in a minute; `npm run bench -- scale`: a study by its name, and what stands behind that is for it.
+const studies: Readonly<Record<string, () => Promise<unknown>>> = {
   'first-paint': () => import('./first-paint.ts'),
   growth: () => import('./growth.ts'),
   'month-paint': () => import('./month-paint.ts'),
@@ -10,14 +20,64 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   transfer: () => import('./transfer.ts'),
 };
 
-const [, , name = 'create-event'] = process.argv;
-const bench = benches[name];
-if (bench === undefined) {
-  process.stderr.write(`${name} is no bench; there are: ${Object.keys(benches).join(', ')}.\n`);
-  process.exit(1);
-}
-// What is behind the name is for the bench.
-process.argv.splice(2, 1);
-await bench();
+const LONG = { rounds: 5, roundMs: 5_000 };
+const QUICK = { rounds: 3, roundMs: 1_000 };
+/** Those whose ratio to their floor says the most in the least time. */
+const QUICK_ROWS = ['P1', 'P3'];
+/** What is worse than this, of what was kept, is said to be worse. */
+const WORSE = 0.9;
 
-export {};
+const say = (line = '') => void process.stdout.write(`${line}\n`);
+const study = studies[process.argv[2] ?? ''];
+if (study === undefined) await runTable();
+else {
+  process.argv.splice(2, 1);
+  await study();
+}
+
+async function runTable(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { quick: { type: 'boolean', default: false }, rounds: { type: 'string' } },
+  });
+  const wanted = positionals.length === 0 && values.quick ? QUICK_ROWS : positionals;
+  const named = wanted.map((word) => benches.find(({ id, name }) => id === word || name === word) ?? unknown(word));
+  const commit = sourceNow();
+  const how = {
+    ...(values.quick ? QUICK : LONG),
+    ...(values.rounds === undefined ? {} : { rounds: Number(values.rounds) }),
+  };
+  if (commit === undefined && !values.quick)
+    say('The source is not as committed: what it comes to is said, and not kept.');
+  for (const bench of named.length > 0 ? named : benches) await run(bench, how, values.quick ? undefined : commit);
+  process.exit(0);
+}
+
+function unknown(word: string): never {
+  const rows = benches.map(({ id, name }) => `${id} ${name}`);
+  say(`${word} is no row and no study. There is ${[...rows, ...Object.keys(studies)].join(', ')}.`);
+  return process.exit(1);
+}
+
+async function run(bench: Bench, how: typeof LONG, commit: string | undefined): Promise<void> {
+  say(`${bench.id} ${bench.title}`);
+  const fsyncMs = rounded(flushMs()) ?? Number.NaN;
+  const begun = performance.now();
+  const measured = await within((context) =>
+    bench.measure({ stage: new Stage(context), ...how, say: (line) => say(`  ${line}`) }),
+  );
+  const seconds = Math.round((performance.now() - begun) / 1_000);
+  const before = resultOf(bench);
+  for (const { claim, median, least, most, holds } of judge(measured)) {
+    const kept = before && judge(before).find((one) => one.claim.says === claim.says);
+    const isWorse =
+      kept !== undefined && claim.to !== undefined && median < kept.median * WORSE && claim.atLeast !== undefined;
+    const was = kept === undefined ? '' : `; kept: ${rounded(kept.median)}${isWorse ? ', WORSE' : ''}`;
+    const limit = claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`;
+    say(
+      `  ${claim.says}: ${rounded(median)} (${rounded(least)} to ${rounded(most)}), ${limit}: ${holds ? 'holds' : 'DOES NOT HOLD'}${was}`,
+    );
+  }
+  say(`  ${seconds} s; a flush takes ${fsyncMs} ms`);
+  if (commit !== undefined) keep(bench, { ...measured, ...how, seconds, fsyncMs, ...surroundings(commit) });
+}

@@ -1,0 +1,41 @@
+import type { Stage } from './stage.ts';
+
+/** What one contender came to in each round, in one unit. */
+export type Series = { readonly name: string; readonly unit: string; readonly rounds: readonly number[] };
+
+/** What has to show, of a series as it is, or of how it compares with another one round by round; the median counts. */
+export type Claim = {
+  readonly says: string;
+  readonly of: string;
+  /** Beside this one, measured in the same rounds. */
+  readonly to?: string;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+};
+
+/** What a row came to. */
+export type Measured = {
+  readonly series: readonly Series[];
+  readonly claims: readonly Claim[];
+  /** Whatever else was seen, in words of its own. */
+  readonly beside?: Readonly<Record<string, number | string>>;
+};
+
+/** How long and how often is measured. */
+export type Run = {
+  readonly stage: Stage;
+  readonly rounds: number;
+  readonly roundMs: number;
+  readonly say: (line: string) => void;
+};
+
+/** A row of the table of performance. */
+export type Bench = {
+  /** `P1`; and the word by which it is run. */
+  readonly id: string;
+  readonly name: string;
+  readonly title: string;
+  /** What it must show, as it is read. */
+  readonly target: string;
+  measure(run: Run): Promise<Measured>;
+};

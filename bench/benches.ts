@@ -1,0 +1,22 @@
+import type { Bench } from './bench.ts';
+import { arrive } from './rows/arrive.ts';
+import { create, createHooked } from './rows/create.ts';
+import { deliver } from './rows/deliver.ts';
+import { fetchOne } from './rows/fetch.ts';
+import { isolate } from './rows/isolate.ts';
+import { list } from './rows/list.ts';
+import { pending } from './rows/pending.ts';
+import { start } from './rows/start.ts';
+
+/** The rows of the table of performance, in its order. */
+export const benches: readonly Bench[] = [
+  create,
+  createHooked,
+  fetchOne,
+  list,
+  deliver,
+  arrive,
+  isolate,
+  pending,
+  start,
+];

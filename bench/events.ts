@@ -1,0 +1,74 @@
+import { systemClock } from '../src/clock.ts';
+import { Inserter } from '../src/transfer/insert.ts';
+import { within } from '../test/harness/cleanup.ts';
+import { openAt } from '../test/harness/database.ts';
+
+const PROJECTS = 24;
+const ROWS_A_WRITE = 5_000;
+export const DAY_MS = 86_400_000;
+
+/** The same numbers in every run. */
+function chance(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+export const dayOf = (atMs: number) => new Date(atMs).toISOString().slice(0, 10);
+
+/** An event as people have them: most take a day or a few hours, some a week, a few a season. */
+function eventRow(event_id: number, years: number, next: () => number) {
+  const startMs = Date.now() + (next() - 0.5) * years * 365.25 * DAY_MS;
+  const start = dayOf(startMs);
+  const kind = next();
+  const days = kind < 0.7 ? 0 : kind < 0.98 ? 1 + Math.floor(next() * 6) : Math.floor(next() * 90);
+  const hour = 8 + Math.floor(next() * 10);
+  const clock = (at: number) => `${String(at).padStart(2, '0')}:00:00`;
+  const isTimed = kind < 0.4;
+  return {
+    event_id,
+    account_id: 1,
+    event_name: `Release of version ${event_id}`,
+    start_date: `${start} ${isTimed ? clock(hour) : '00:00:00'}`,
+    due_date: `${dayOf(startMs + days * DAY_MS)} ${isTimed ? clock(hour + 1) : '00:00:00'}`,
+    project_id: Math.floor(next() * (PROJECTS + 1)),
+    date_created: systemClock.now(),
+    date_modified: null,
+    user_id: 1,
+  };
+}
+
+/** What a filled account has, around today. */
+export type Filled = {
+  /** The first and the last day of a month, as a query takes them, and how many events begin in it. */
+  readonly from: string;
+  readonly to: string;
+  readonly inMonth: number;
+};
+
+/** Fills the first account of a database that no service has open, evenly over so many years around today. */
+export function fillWithEvents(
+  database: string,
+  { events, years }: { readonly events: number; readonly years: number },
+): Promise<Filled> {
+  const now = new Date();
+  const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)).toISOString().slice(0, 10);
+  const last = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 0)).toISOString().slice(0, 10);
+  let inMonth = 0;
+  return within(async (context) => {
+    const store = await openAt(context, database);
+    const inserter = new Inserter();
+    const next = chance(1);
+    for (let begin = 1; begin <= events; begin += ROWS_A_WRITE) {
+      const count = Math.min(ROWS_A_WRITE, events - begin + 1);
+      const rows = Array.from({ length: count }, (_, index) => eventRow(begin + index, years, next));
+      inMonth += rows.filter(
+        (row) => row.start_date.slice(0, 10) >= first && row.start_date.slice(0, 10) <= last,
+      ).length;
+      await store.write((tx) => inserter.insert(tx.queries, 'events', rows));
+    }
+    return { from: first.replaceAll('-', ''), to: last.replaceAll('-', ''), inMonth };
+  });
+}

@@ -1,0 +1,45 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { DatabaseSync } from 'node:sqlite';
+import { sayWhere } from './where.ts';
+
+// F2 on SQLite: node:http, one prepared insert, and as many of them in one commit as came in meanwhile. Nobody is asked
+// who they are, nothing is checked, nobody is told. On disk before it is answered, like ours.
+const [, , path = ''] = process.argv;
+const database = new DatabaseSync(path);
+database.exec('pragma journal_mode = wal');
+database.exec('pragma synchronous = full');
+database.exec('pragma wal_autocheckpoint = 4000');
+database.exec('create table if not exists events (event_id integer primary key, name text, start text, due text)');
+const insert = database.prepare('insert into events (name, start, due) values (?, ?, ?)');
+const begin = database.prepare('begin immediate');
+const commit = database.prepare('commit');
+
+type Event = { readonly event_name: string; readonly start_date: string; readonly due_date: string };
+
+let waiting: [Event, ServerResponse][] = [];
+
+function write(): void {
+  const group = waiting;
+  waiting = [];
+  begin.run();
+  const answers = group.map(([event, response]) => {
+    const { lastInsertRowid } = insert.run(event.event_name, event.start_date, event.due_date);
+    return { response, text: JSON.stringify({ data: { event_id: String(lastInsertRowid), ...event } }) };
+  });
+  commit.run();
+  for (const { response, text } of answers) {
+    response
+      .writeHead(201, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+      .end(text);
+  }
+}
+
+const server = createServer((request, response) => {
+  const parts: Buffer[] = [];
+  request.on('data', (part: Buffer) => void parts.push(part));
+  request.on('end', () => {
+    waiting.push([JSON.parse(String(Buffer.concat(parts))), response]);
+    if (waiting.length === 1) setImmediate(write);
+  });
+});
+server.listen(0, '127.0.0.1', () => sayWhere(server));

@@ -1,0 +1,51 @@
+import { createServer } from 'node:http';
+import { sayWhere } from './floors/where.ts';
+import { moment } from './measured.ts';
+
+/** What is said to this process. */
+export type Demand = { readonly is: 'report' };
+
+/** What was notified since it was asked before: how often on each path, and when of which record. */
+export type Report = {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly arrivals: readonly (readonly [path: string, record: string, at: number])[];
+};
+
+// Somebody who is notified, by path: /ok… and /count… answer 200 at once, /hang… never answers, /drip… a byte a second, /slow/50…
+// after so many milliseconds. When each notification arrived is written down first; of /count… how many did is enough.
+let counts: Record<string, number> = {};
+let arrivals: [string, string, number][] = [];
+
+const server = createServer((request, response) => {
+  const at = moment();
+  const path = request.url ?? '';
+  let body = '';
+  request.setEncoding('latin1');
+  request.on('data', (text: string) => {
+    body += text;
+  });
+  request.on('end', () => {
+    counts[path] = (counts[path] ?? 0) + 1;
+    if (!path.startsWith('/count'))
+      arrivals.push([path, body.slice(body.lastIndexOf('/') + 1, body.lastIndexOf('"')), at]);
+    if (path.startsWith('/hang')) return;
+    if (path.startsWith('/drip')) {
+      const drip = setInterval(() => request.socket.write('H'), 1_000);
+      request.socket.once('close', () => clearInterval(drip));
+      return;
+    }
+    const [, afterMs] = /^\/slow\/(\d+)/.exec(path) ?? [];
+    const answer = () => response.writeHead(200, { 'content-length': 0 }).end();
+    if (afterMs === undefined) answer();
+    else setTimeout(answer, Number(afterMs));
+  });
+  request.on('error', () => undefined);
+});
+server.keepAliveTimeout = 60_000;
+process.on('message', () => {
+  process.send?.({ counts, arrivals } satisfies Report);
+  counts = {};
+  arrivals = [];
+});
+process.on('disconnect', () => process.exit(0));
+server.listen(0, '127.0.0.1', () => sayWhere(server));

@@ -1,0 +1,59 @@
+import {
+  existsSync,
+  fdatasyncSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Surroundings } from '../test/harness/figures.ts';
+import type { Bench, Measured } from './bench.ts';
+import { quantile } from './measured.ts';
+
+/** What a row came to, where, and on which source. */
+export type Result = Measured &
+  Surroundings & {
+    readonly rounds: number;
+    readonly roundMs: number;
+    readonly seconds: number;
+    /** How long a flush of 4 KiB to the disk took at that time, median, milliseconds. */
+    readonly fsyncMs: number;
+  };
+
+const FLUSHES = 200;
+
+const fileOf = ({ id }: Pick<Bench, 'id'>) => fileURLToPath(new URL(`./results/${id}.json`, import.meta.url));
+
+export function keep(bench: Pick<Bench, 'id'>, result: Result): void {
+  writeFileSync(fileOf(bench), `${JSON.stringify(result, undefined, 2)}\n`);
+}
+
+/** What is kept of a row; undefined when it has never been measured. */
+export function resultOf(bench: Pick<Bench, 'id'>): Result | undefined {
+  const file = fileOf(bench);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+}
+
+/** How long the disk below temporary files takes to flush 4 KiB, median, milliseconds. */
+export function flushMs(): number {
+  const folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
+  try {
+    const file = openSync(join(folder, 'flushed'), 'w');
+    const page = Buffer.alloc(4_096, 1);
+    const times: number[] = [];
+    for (let count = 0; count < FLUSHES; count += 1) {
+      const begun = performance.now();
+      writeSync(file, page);
+      fdatasyncSync(file);
+      times.push(performance.now() - begun);
+    }
+    return quantile(times, 0.5);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,41 @@
+import type { Series } from './bench.ts';
+import { rounded } from './measured.ts';
+
+/** One that is measured beside others: a floor, a peer, or ours. */
+export type Contender = {
+  readonly name: string;
+  /** What one round of it comes to, by what is measured: `/s`, `ms at p95`. */
+  measure(): Promise<Readonly<Record<string, number>>>;
+};
+
+/**
+ * Measures all of them in every round, each time in another order, so that none is always first, and what the machine
+ * does beside falls on all alike.
+ */
+export async function inRounds(
+  contenders: readonly Contender[],
+  rounds: number,
+  say: (line: string) => void,
+): Promise<Series[]> {
+  const series = new Map<string, { name: string; unit: string; rounds: number[] }>();
+  for (let round = 0; round < rounds; round += 1) {
+    const turn = round % contenders.length;
+    for (const contender of [...contenders.slice(turn), ...contenders.slice(0, turn)]) {
+      const measured = await contender.measure();
+      for (const [unit, value] of Object.entries(measured)) {
+        const name = seriesOf(contender.name, unit);
+        const known = series.get(name) ?? { name, unit, rounds: [] };
+        known.rounds.push(value);
+        series.set(name, known);
+      }
+      const said = Object.entries(measured).map(([unit, value]) => `${rounded(value)} ${unit}`);
+      say(`round ${round + 1}: ${contender.name}: ${said.join(', ')}`);
+    }
+  }
+  return [...series.values()];
+}
+
+/** The name of what one contender came to in one unit. */
+export function seriesOf(contender: string, unit: string): string {
+  return `${contender}, ${unit}`;
+}

@@ -1,0 +1,126 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Account, makeAccounts } from '../accounts.ts';
+import type { Bench, Claim, Measured, Run } from '../bench.ts';
+import { busy } from '../load/busy.ts';
+import { createBare, createEvent, subscribe } from '../load/calls.ts';
+import { ask } from '../load/connection.ts';
+import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { type Database, databases, type Stage } from '../stage.ts';
+
+/** As many as there are connections: on PostgreSQL, the writes of one account wait for each other. */
+const ACCOUNTS = 64;
+
+/** A first attempt that is refused has come back by then, and its hook waits. */
+const REFUSED_MS = 500;
+
+const floorOf = (database: Database) => `F2 on ${database}`;
+
+async function floor(stage: Stage, database: Database, roundMs: number): Promise<Contender> {
+  const { url, process } =
+    database === 'SQLite'
+      ? await stage.program('./floors/durable.ts', stage.newFile())
+      : await stage.program('./floors/durable-postgres.ts', await stage.newDatabase(database));
+  return busy(floorOf(database), { url, pid: process.pid }, [createBare], roundMs);
+}
+
+/** A service whose accounts are called in turn; each with a hook, if there is a target for it. */
+async function ours(
+  { stage, roundMs }: Run,
+  database: Database,
+  { name, accounts, target }: { name: string; accounts: number; target?: (turn: number) => string },
+): Promise<Contender> {
+  const where = await stage.newDatabase(database);
+  const [first, ...others] = await makeAccounts(where, accounts);
+  if (first === undefined) throw new Error('there are accounts');
+  const { baseUrl, process } = await stage.service(where, { CARILLON_RETRY_WAITS: '2h,2h' });
+  if (target !== undefined) {
+    const hooked = async (account: Account, turn: number) => {
+      await ask(baseUrl, subscribe(account, target(turn)));
+      await ask(baseUrl, createEvent(account));
+    };
+    await Promise.all([first, ...others].map(hooked));
+    await wait(REFUSED_MS);
+  }
+  return busy(name, { url: baseUrl, pid: process.pid }, [createEvent(first), ...others.map(createEvent)], roundMs);
+}
+
+async function measured(
+  run: Run,
+  of: (database: Database) => Promise<Contender[]>,
+  claims: (database: Database) => Claim[],
+): Promise<Measured> {
+  const contenders: Contender[] = [];
+  for (const database of databases) {
+    contenders.push(await floor(run.stage, database, run.roundMs), ...(await of(database)));
+  }
+  // Once without being counted: code is compiled, caches are filled.
+  await inRounds(contenders, 1, () => undefined);
+  return { series: await inRounds(contenders, run.rounds, run.say), claims: databases.flatMap(claims) };
+}
+
+const PLAIN = 'POST /v2/events';
+const OF_MANY = `${PLAIN}, ${ACCOUNTS} accounts`;
+
+export const create: Bench = {
+  id: 'P1',
+  name: 'create',
+  title: 'events created over 64 connections, each with its key, on disk before its 201, no hook',
+  target:
+    'at least 0.60 of F2: node:http, one prepared insert, group commit, nobody asked who they are, nothing checked',
+  measure: (run) =>
+    measured(
+      run,
+      async (database) => [
+        await ours(run, database, { name: `${PLAIN} on ${database}`, accounts: 1 }),
+        ...(database === 'PostgreSQL'
+          ? [await ours(run, database, { name: `${OF_MANY} on ${database}`, accounts: ACCOUNTS })]
+          : []),
+      ],
+      (database) => [
+        {
+          says: `on ${database}`,
+          of: seriesOf(`${database === 'PostgreSQL' ? OF_MANY : PLAIN} on ${database}`, '/s'),
+          to: seriesOf(floorOf(database), '/s'),
+          atLeast: 0.6,
+        },
+      ],
+    ),
+};
+
+const WAITING = 'with a hook that waits for its next try';
+const TOLD = 'with a hook that is told as it goes';
+
+export const createHooked: Bench = {
+  id: 'P2',
+  name: 'create-hooked',
+  title: 'the same, where each event is owed to a hook',
+  target: 'at least 0.50 of F2, in which nothing is owed to anybody',
+  async measure(run) {
+    const receiver = await run.stage.receiver();
+    const accounts = (database: Database) => (database === 'PostgreSQL' ? ACCOUNTS : 1);
+    return measured(
+      run,
+      async (database) => [
+        await ours(run, database, {
+          name: `${WAITING}, on ${database}`,
+          accounts: accounts(database),
+          // Nobody listens at port 9 of this machine.
+          target: (turn) => `http://127.0.0.1:9/${turn}`,
+        }),
+        await ours(run, database, {
+          name: `${TOLD}, on ${database}`,
+          accounts: accounts(database),
+          target: (turn) => `${receiver.url}/count/${database}/${turn}`,
+        }),
+      ],
+      (database) => [
+        {
+          says: `on ${database}, ${WAITING}`,
+          of: seriesOf(`${WAITING}, on ${database}`, '/s'),
+          to: seriesOf(floorOf(database), '/s'),
+          atLeast: 0.5,
+        },
+      ],
+    );
+  },
+};

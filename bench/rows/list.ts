@@ -1,0 +1,79 @@
+import { makeAccounts } from '../accounts.ts';
+import type { Bench, Claim } from '../bench.ts';
+import { fillWithEvents } from '../events.ts';
+import { listEvents } from '../load/calls.ts';
+import { Connection, wired } from '../load/connection.ts';
+import { quantile } from '../measured.ts';
+import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { type Database, databases, type Stage } from '../stage.ts';
+
+/** How many events, spread over so many years: a month of it holds more than a page in either. */
+const sizes = [
+  { events: 1_000, years: 0.5 },
+  { events: 1_000_000, years: 50 },
+] as const;
+
+type Size = (typeof sizes)[number];
+
+const LIST = 'a month, page of 100';
+const DEEP = 'a month, page of 100, the last';
+const WHOLE = 'everything, page of 100';
+
+const nameOf = (what: string, { events }: Size, database: Database) =>
+  `${what}, of ${events.toLocaleString('en')} on ${database}`;
+
+async function ours(stage: Stage, database: Database, size: Size, roundMs: number): Promise<Contender[]> {
+  const where = await stage.newDatabase(database);
+  const [account] = await makeAccounts(where, 1);
+  if (account === undefined) throw new Error('there is an account');
+  const { from, to, inMonth } = await fillWithEvents(where, size);
+  const { baseUrl } = await stage.service(where);
+  const month = `start_from=${from}&start_to=${to}&limit=100`;
+  const lists = [
+    { what: LIST, query: month, total: inMonth },
+    { what: DEEP, query: `${month}&offset=${Math.max(0, inMonth - 100)}`, total: inMonth },
+    { what: WHOLE, query: 'limit=100', total: size.events },
+  ];
+  return lists.map(({ what, query, total }) => ({
+    name: nameOf(what, size, database),
+    async measure() {
+      const connection = await Connection.open(baseUrl);
+      const call = wired(baseUrl, listEvents(account, query));
+      const times: number[] = [];
+      for (const begun = performance.now(); performance.now() - begun < roundMs; ) {
+        const asked = performance.now();
+        const { paging } = JSON.parse(await connection.ask(call));
+        times.push(performance.now() - asked);
+        if (paging.total_records !== total) throw new Error(`${what}: ${paging.total_records} in all, not ${total}`);
+      }
+      connection.close();
+      return { 'ms at p50': quantile(times, 0.5), 'ms at p99': quantile(times, 0.99) };
+    },
+  }));
+}
+
+export const list: Bench = {
+  id: 'P4',
+  name: 'list',
+  title: 'a page of 100 events of a month, with how many there are, in an account of 1,000 and in one of a million',
+  target: 'at most 3 times as long in the account of a million; the number is exact',
+  async measure({ stage, rounds, roundMs, say }) {
+    const contenders: Contender[] = [];
+    for (const database of databases) {
+      for (const size of sizes) contenders.push(...(await ours(stage, database, size, roundMs)));
+    }
+    await inRounds(contenders, 1, () => undefined);
+    const [small, large] = sizes;
+    const claims = databases.flatMap((database) =>
+      [LIST, DEEP, WHOLE].map(
+        (what): Claim => ({
+          says: `${what}, on ${database}`,
+          of: seriesOf(nameOf(what, large, database), 'ms at p50'),
+          to: seriesOf(nameOf(what, small, database), 'ms at p50'),
+          atMost: 3,
+        }),
+      ),
+    );
+    return { series: await inRounds(contenders, rounds, say), claims };
+  },
+};

@@ -1,0 +1,136 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { within } from '../../test/harness/cleanup.ts';
+import { openAt } from '../../test/harness/database.ts';
+import { type Account, makeAccounts } from '../accounts.ts';
+import type { Bench, Claim } from '../bench.ts';
+import { createEvent, fetchEvent, subscribe } from '../load/calls.ts';
+import { ask, wired } from '../load/connection.ts';
+import { atRate } from '../load/open-loop.ts';
+import { quantile } from '../measured.ts';
+import { memoryMib } from '../processor.ts';
+import type { Receiver } from '../receiver.ts';
+import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { type Database, databases, type Stage } from '../stage.ts';
+
+/** How much is owed, and to how many hooks, none of whose targets ever answers in time. */
+const OWED = 1_000_000;
+const HOOKS = 1_000;
+const PER_SECOND = 100;
+
+const nameOf = (owed: number, database: Database) => `${owed.toLocaleString('en')} owed, on ${database}`;
+
+/** What a busy service is owed to others, put there at once: as commits would have. */
+function owe(database: string): Promise<void> {
+  return within(async (context) => {
+    const store = await openAt(context, database);
+    const numbers =
+      store.sessions === undefined
+        ? sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${OWED / HOOKS}) select n from numbers`
+        : sql`select n from generate_series(1, ${OWED / HOOKS}::int) as n`;
+    await store.write(async ({ queries }) => {
+      await sql`insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
+        select hooks.account_id, hooks.user_id, hooks.hook_id, 1000000 + n, 'new_client', n, 0
+        from hooks, (${numbers}) as numbered where hooks.kind = 'new_client'`.execute(queries);
+    });
+  });
+}
+
+async function hooksOf(baseUrl: string, account: Account, receiver: Receiver, database: Database): Promise<void> {
+  for (let hook = 0; hook < HOOKS; hook += 1) {
+    const call = subscribe(account, `${receiver.url}/hang/${database}/${hook}`);
+    await ask(baseUrl, { ...call, body: String(call.body).replace('new_event', 'new_client') });
+  }
+}
+
+/** A service, quiet or with very much to tell: how it answers, what it weighs, and how soon it tells after a start. */
+async function ours(
+  stage: Stage,
+  receiver: Receiver,
+  database: Database,
+  owed: number,
+  roundMs: number,
+): Promise<Contender> {
+  const where = await stage.newDatabase(database);
+  const [account, other] = await makeAccounts(where, 2);
+  if (account === undefined || other === undefined) throw new Error('there are accounts');
+  const first = await stage.service(where);
+  await ask(first.baseUrl, subscribe(other, `${receiver.url}/ok/${database}/${owed}`));
+  const { event_id: id } = JSON.parse(await ask(first.baseUrl, createEvent(account))).data;
+  if (owed > 0) await hooksOf(first.baseUrl, account, receiver, database);
+  await first.stop('SIGTERM');
+  if (owed > 0) await owe(where);
+  return {
+    name: nameOf(owed, database),
+    async measure() {
+      const begun = performance.now();
+      const service = await stage.service(where);
+      await receiver.report();
+      // Of another account, and so of another hook: it is told beside all that.
+      await ask(service.baseUrl, createEvent(other));
+      for (;;) {
+        const { counts } = await receiver.report();
+        if (counts[`/ok/${database}/${owed}`]) break;
+        await wait(5);
+      }
+      const toldMs = performance.now() - begun;
+      await wait(2_000);
+      const before = memoryMib(service.process.pid);
+      const calls = [
+        wired(service.baseUrl, createEvent(other)),
+        wired(service.baseUrl, fetchEvent(account, id)),
+      ] as const;
+      const asked = await atRate(service.baseUrl, (turn) => calls[turn % 2] ?? calls[0], {
+        perSecond: PER_SECOND,
+        forMs: roundMs,
+      });
+      const grown = memoryMib(service.process.pid) - before;
+      await service.stop('SIGKILL');
+      const times = asked.map(({ sentAt, answeredAt }) => answeredAt - sentAt);
+      return {
+        'ms at p50': quantile(times, 0.5),
+        'ms at p99': quantile(times, 0.99),
+        'ms from the start to the first one told': toldMs,
+        'MiB more at the end of a round': grown,
+        'MiB in all': before + grown,
+      };
+    },
+  };
+}
+
+export const pending: Bench = {
+  id: 'P9',
+  name: 'pending',
+  title: 'calls, memory and a start while a million notifications are owed to a thousand hooks that do not answer',
+  target:
+    'calls at p99 at most twice as long as with nothing owed; memory flat; the first one told within 3 s of a start',
+  async measure({ stage, rounds, roundMs, say }) {
+    const receiver = await stage.receiver();
+    const contenders: Contender[] = [];
+    for (const database of databases) {
+      for (const owed of [0, OWED]) contenders.push(await ours(stage, receiver, database, owed, roundMs));
+    }
+    const claims = databases.flatMap((database): Claim[] => {
+      const full = nameOf(OWED, database);
+      return [
+        {
+          says: `calls on ${database}, p99`,
+          of: seriesOf(full, 'ms at p99'),
+          to: seriesOf(nameOf(0, database), 'ms at p99'),
+          atMost: 2,
+        },
+        {
+          says: `told after a start on ${database}, ms`,
+          of: seriesOf(full, 'ms from the start to the first one told'),
+          atMost: 3_000,
+        },
+        {
+          says: `grown in a round on ${database}, MiB`,
+          of: seriesOf(full, 'MiB more at the end of a round'),
+          atMost: 16,
+        },
+      ];
+    });
+    return { series: await inRounds(contenders, rounds, say), claims };
+  },
+};

@@ -1,0 +1,58 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Bench, Claim } from '../bench.ts';
+import { memoryMib, processorSeconds } from '../processor.ts';
+import { type Contender, inRounds, seriesOf } from '../rounds.ts';
+import { type Database, databases, type Stage } from '../stage.ts';
+
+/** What is idle is looked at for so long, once it has calmed down. */
+const CALM_MS = 3_000;
+const IDLE_MS = 10_000;
+
+const nameOf = (database: Database) => `a service on ${database}`;
+
+/** A second start: what a first one has to make is made. */
+async function ours(stage: Stage, database: Database): Promise<Contender> {
+  const where = await stage.newDatabase(database);
+  await (await stage.service(where)).stop('SIGTERM');
+  return {
+    name: nameOf(database),
+    async measure() {
+      const begun = performance.now();
+      const { baseUrl, process, stop } = await stage.service(where);
+      const said = performance.now() - begun;
+      const answer = await fetch(`${baseUrl}/readyz`);
+      const ready = performance.now() - begun;
+      if (answer.status !== 200) throw new Error(`/readyz answers ${answer.status}`);
+      await answer.body?.cancel();
+      await wait(CALM_MS);
+      const before = processorSeconds(process.pid);
+      await wait(IDLE_MS);
+      const idle = ((processorSeconds(process.pid) - before) * 1_000) / IDLE_MS;
+      const memory = memoryMib(process.pid);
+      await stop('SIGTERM');
+      return {
+        'ms to where it is': said,
+        'ms to ready': ready,
+        'MiB when idle': memory,
+        '% of a processor when idle': idle * 100,
+      };
+    },
+  };
+}
+
+export const start: Bench = {
+  id: 'P10',
+  name: 'start',
+  title: 'a start until /readyz answers 200, and what a service needs that nobody asks for anything',
+  target: 'ready within 1 s; at most 120 MiB; as good as no processor',
+  async measure({ stage, rounds, say }) {
+    const contenders: Contender[] = [];
+    for (const database of databases) contenders.push(await ours(stage, database));
+    const claims = databases.flatMap((database): Claim[] => [
+      { says: `ready, ms, on ${database}`, of: seriesOf(nameOf(database), 'ms to ready'), atMost: 1_000 },
+      { says: `memory, MiB, on ${database}`, of: seriesOf(nameOf(database), 'MiB when idle'), atMost: 120 },
+      { says: `processor, %, on ${database}`, of: seriesOf(nameOf(database), '% of a processor when idle'), atMost: 1 },
+    ]);
+    return { series: await inRounds(contenders, rounds, say), claims };
+  },
+};
