@@ -1,7 +1,15 @@
 import type { Stage } from './stage.ts';
 
+/** Whose a figure is: the least that could do the same, somebody else's who does it, or this service's. */
+export type Side = 'floor' | 'peer' | 'ours';
+
 /** What one contender came to in each round, in one unit. */
-export type Series = { readonly name: string; readonly unit: string; readonly rounds: readonly number[] };
+export type Series = {
+  readonly name: string;
+  readonly side: Side;
+  readonly unit: string;
+  readonly rounds: readonly number[];
+};
 
 /** What has to show, of a series as it is, or of how it compares with another one round by round; the median counts. */
 export type Claim = {

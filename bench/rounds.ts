@@ -1,9 +1,10 @@
-import type { Series } from './bench.ts';
+import type { Series, Side } from './bench.ts';
 import { rounded } from './measured.ts';
 
 /** One that is measured beside others: a floor, a peer, or ours. */
 export type Contender = {
   readonly name: string;
+  readonly side?: Side;
   /** What one round of it comes to, by what is measured: `/s`, `ms at p95`. */
   measure(): Promise<Readonly<Record<string, number>>>;
 };
@@ -17,14 +18,14 @@ export async function inRounds(
   rounds: number,
   say: (line: string) => void,
 ): Promise<Series[]> {
-  const series = new Map<string, { name: string; unit: string; rounds: number[] }>();
+  const series = new Map<string, Series & { rounds: number[] }>();
   for (let round = 0; round < rounds; round += 1) {
     const turn = round % contenders.length;
     for (const contender of [...contenders.slice(turn), ...contenders.slice(0, turn)]) {
       const measured = await contender.measure();
       for (const [unit, value] of Object.entries(measured)) {
         const name = seriesOf(contender.name, unit);
-        const known = series.get(name) ?? { name, unit, rounds: [] };
+        const known = series.get(name) ?? { name, side: contender.side ?? 'ours', unit, rounds: [] };
         known.rounds.push(value);
         series.set(name, known);
       }

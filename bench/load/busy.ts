@@ -1,3 +1,4 @@
+import type { Side } from '../bench.ts';
 import { processorSeconds } from '../processor.ts';
 import type { Contender } from '../rounds.ts';
 import { callsPerSecond } from './closed-loop.ts';
@@ -11,11 +12,13 @@ export function busy(
   { url, pid }: { readonly url: string; readonly pid: number | undefined },
   calls: readonly [Call, ...Call[]],
   roundMs: number,
+  side: Side = 'ours',
 ): Contender {
   const [first, ...others] = calls;
   const bytes = [wired(url, first), ...others.map((call) => wired(url, call))] as const;
   return {
     name,
+    side,
     async measure() {
       const before = processorSeconds(pid);
       const perSecond = await callsPerSecond(url, bytes, { connections: CONNECTIONS, forMs: roundMs });

@@ -20,7 +20,7 @@ async function floor(stage: Stage, database: Database, roundMs: number): Promise
     database === 'SQLite'
       ? await stage.program('./floors/durable.ts', stage.newFile())
       : await stage.program('./floors/durable-postgres.ts', await stage.newDatabase(database));
-  return busy(floorOf(database), { url, pid: process.pid }, [createBare], roundMs);
+  return busy(floorOf(database), { url, pid: process.pid }, [createBare], roundMs, 'floor');
 }
 
 /** A service whose accounts are called in turn; each with a hook, if there is a target for it. */

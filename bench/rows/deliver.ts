@@ -28,6 +28,7 @@ async function floor(stage: Stage, receiver: Receiver, roundMs: number): Promise
   const { process } = await stage.program('./floors/posting.ts');
   return {
     name: FLOOR,
+    side: 'floor',
     async measure() {
       const before = processorSeconds(process.pid);
       const answered = once(process, 'message');

@@ -19,7 +19,9 @@ export const fetchOne: Bench = {
   target: 'at least 0.60 of F1: a bare Fastify that answers a fixed body',
   async measure({ stage, rounds, roundMs, say }) {
     const floor = await stage.program('./floors/bare.ts');
-    const contenders: Contender[] = [busy(FLOOR, { url: floor.url, pid: floor.process.pid }, [fetchBare], roundMs)];
+    const contenders: Contender[] = [
+      busy(FLOOR, { url: floor.url, pid: floor.process.pid }, [fetchBare], roundMs, 'floor'),
+    ];
     for (const database of databases) {
       const where = await stage.newDatabase(database);
       const [account] = await makeAccounts(where, 1);

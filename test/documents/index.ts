@@ -4,6 +4,7 @@ import { conformanceDocument } from './conformance.ts';
 import { decisionsDocument } from './decisions.ts';
 import { licencesDocument } from './licences.ts';
 import { llmsDocument } from './llms.ts';
+import { performanceDocuments } from './performance.ts';
 import { platformsDocument } from './platforms.ts';
 import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
 import { reliabilityDocument } from './reliability.ts';
@@ -27,6 +28,7 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/reference/options.md', text: optionsDocument() },
     { path: 'docs/reference/problems.md', text: problemsDocument() },
     { path: 'docs/reference/routes.md', text: routesDocument(routes) },
+    ...performanceDocuments(),
     { path: 'docs/reliability.md', text: reliabilityDocument() },
     { path: 'integrations/n8n/nodes/parts/service.json', text: platformsDocument(routes) },
     { path: 'llms.txt', text: llmsDocument() },

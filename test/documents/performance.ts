@@ -1,0 +1,84 @@
+import type { Bench, Side } from '../../bench/bench.ts';
+import { benches } from '../../bench/benches.ts';
+import { type Judged, judge } from '../../bench/judged.ts';
+import { quantile } from '../../bench/measured.ts';
+import { type Result, resultOf } from '../../bench/results.ts';
+import { chart, shortly } from './chart.ts';
+import type { Derived } from './index.ts';
+import { code, derivedFrom, document, table } from './markdown.ts';
+
+const colours: Readonly<Record<Side, string>> = { floor: '#b8b8b8', peer: '#e0a458', ours: '#3f6fb5' };
+
+/** What is measured, beside what, and whether it is what it has to be; and a picture of each row. */
+export function performanceDocuments(): Derived[] {
+  const rows = benches.map((bench) => ({ bench, result: resultOf(bench) }));
+  const text = document(
+    '# Performance, beside its floors',
+    derivedFrom('bench/benches.ts', 'bench/results/'),
+    'How close is this service to what the machine can do at all? Each figure stands beside a floor that was measured in the same run: the least that could do the same. What counts is the ratio, round by round; the medians of the rounds are shown, and from where to where they lay. Durability is full everywhere: what is answered is on the disk. Callers, receivers, the service and the database share one machine.',
+    `${code('npm run bench')} measures all of it anew, ${code('npm run bench -- P1')} one row, and ${code('npm run bench -- --quick')} says in a minute whether a change made something worse.`,
+    table(
+      ['Row', 'What is measured', 'What must show', 'What shows'],
+      rows.map(({ bench, result }) => [
+        `[${bench.id}](#${bench.id.toLowerCase()})`,
+        bench.title,
+        bench.target,
+        result === undefined ? 'not measured yet' : verdictOf(judge(result)),
+      ]),
+    ),
+    ...rows.map(({ bench, result }) => section(bench, result)),
+  );
+  return [
+    { path: 'docs/performance.md', text },
+    ...rows.flatMap(({ bench, result }) => (result === undefined ? [] : pictures(bench, result))),
+  ];
+}
+
+function verdictOf(all: readonly Judged[]): string {
+  const missed = all.filter(({ holds }) => !holds);
+  return missed.length === 0 ? 'holds' : `${all.length - missed.length} of ${all.length} hold`;
+}
+
+function section({ id, title, target }: Bench, result: Result | undefined): string {
+  const head = [`## ${id}`, `${title[0]?.toUpperCase()}${title.slice(1)}. What must show: ${target}.`];
+  if (result === undefined) return [...head, 'Not measured yet.'].join('\n\n');
+  const { rounds, roundMs, seconds, fsyncMs, commit, node, machine, date } = result;
+  const judged = table(
+    ['What', 'Figure', 'From', 'To', 'Must be', ''],
+    judge(result).map(({ claim, median, least, most, holds }) => [
+      claim.says,
+      shortly(median),
+      shortly(least),
+      shortly(most),
+      claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`,
+      holds ? 'holds' : '**missed**',
+    ]),
+  );
+  const said = Object.entries(result.beside ?? {}).map(([what, value]) => `${what}: ${value}.`);
+  return [
+    ...head,
+    judged,
+    ...units(result).map((unit) => `![${id}, ${unit}](performance/${fileOf(id, unit)})`),
+    ...(said.length === 0 ? [] : [said.join(' ')]),
+    `${rounds} rounds of ${roundMs / 1_000} s in ${seconds} s; a flush took ${fsyncMs} ms; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
+  ].join('\n\n');
+}
+
+const units = ({ series }: Result): string[] => [...new Set(series.map(({ unit }) => unit))];
+
+const fileOf = (id: string, unit: string) => `${id}-${unit.replace(/[^\w%]+/g, '-').replace(/^-|-$/g, '')}.svg`;
+
+function pictures({ id }: Bench, result: Result): Derived[] {
+  return units(result).map((unit) => {
+    const bars = result.series
+      .filter((one) => one.unit === unit)
+      .map(({ name, side, rounds }) => ({
+        name: name.slice(0, -unit.length - 2),
+        colour: colours[side],
+        median: quantile(rounds, 0.5),
+        least: Math.min(...rounds),
+        most: Math.max(...rounds),
+      }));
+    return { path: `docs/performance/${fileOf(id, unit)}`, text: chart(id, unit, bars) };
+  });
+}
