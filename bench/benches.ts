@@ -7,6 +7,7 @@ import { isolate } from './rows/isolate.ts';
 import { list } from './rows/list.ts';
 import { pending } from './rows/pending.ts';
 import { start } from './rows/start.ts';
+import { statements } from './rows/statements.ts';
 
 /** The rows of the table of performance, in its order. */
 export const benches: readonly Bench[] = [
@@ -17,6 +18,7 @@ export const benches: readonly Bench[] = [
   deliver,
   arrive,
   isolate,
+  statements,
   pending,
   start,
 ];
