@@ -121,9 +121,10 @@ export async function storedEvents({ read }: Pick<Store, 'read'>): Promise<Set<s
 }
 
 /** The end of a node, for the ledgers: what is owed at this moment may be told once more. */
-export async function crashNow(store: Pick<Store, 'read'>): Promise<Crash> {
+export async function crashNow(store: Pick<Store, 'read'>, target: Pick<Target, 'caughtUp'>): Promise<Crash> {
   const owed = await owedNow(store);
-  // Behind that, since what was on its way when it ended is heard meanwhile.
+  // What was on its way when it ended is heard before.
+  await target.caughtUp();
   return { at: performance.now(), owed, fates: new Map() };
 }
 

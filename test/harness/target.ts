@@ -6,6 +6,9 @@ import { atEnd } from './cleanup.ts';
 /** What has not arrived by then does not come any more. */
 const LONGEST_ARRIVAL_MS = 10_000;
 
+/** What is asked for here is no notification. */
+const CAUGHT_UP = '/-/caught-up';
+
 /** One notification as it arrived. */
 export type Notification = {
   readonly path: string;
@@ -32,6 +35,8 @@ export type Target = {
   answers(...replies: Reply[]): void;
   /** Resolves when so many notifications have arrived in all. */
   arrived(count: number): Promise<readonly Notification[]>;
+  /** Resolves when everything that had been sent by now has arrived. */
+  caughtUp(): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -42,6 +47,7 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
   let waiting: { count: number; resolve: (all: readonly Notification[]) => void }[] = [];
 
   const server = createServer((request, response) => {
+    if (request.url === CAUGHT_UP) return void response.end();
     const chunks: Buffer[] = [];
     request.on('error', () => undefined);
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -93,6 +99,10 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
           },
         });
       });
+    },
+    async caughtUp() {
+      // Connections are taken in the order in which they were made.
+      await fetch(url + CAUGHT_UP, { headers: { connection: 'close' } }).then((response) => response.text());
     },
     close,
   };

@@ -38,7 +38,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     await wait(500);
 
     const crashes: Crash[] = [];
-    const note = async () => void crashes.push(await crashNow(store));
+    const note = async () => void crashes.push(await crashNow(store, target));
     // Whoever calls goes elsewhere first: what is refused by a process that is gone is no matter of this.
     load.through(stays.carillon);
     await load.pause();
