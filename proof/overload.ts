@@ -52,7 +52,7 @@ async function prove(run: Run): Promise<Figure> {
     broken.push(...judge(seen, least).map((line) => `${store.name}: ${line}`));
     // A hundredth of the calls is a figure only where there are many.
     if (run.count < overload.long) continue;
-    const noise = await besideNoise(store, run.context, run.count / 2);
+    const noise = await besideNoise(store, run.context, run.count);
     counts[`${store.name}: where each account may`] = noise.limits;
     counts[`${store.name}: p99 of the others, ms`] = `${noise.alone.p99}; beside a noisy account ${noise.beside.p99}`;
     counts[`${store.name}: that is`] = percent(noise.beside.p99 / noise.alone.p99);

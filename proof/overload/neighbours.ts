@@ -14,20 +14,20 @@ const SAID = 'read 20/s and write 10/s, set by the operator; without limits, who
 const NOISY_CONNECTIONS = 32;
 
 /** So many others ask so often each, whatever happens, and within their own limits. */
-const OTHERS = 4;
+const OTHERS = 8;
 const OTHERS_A_SECOND = 15;
 
 /** By how much the slowest calls of others may be slower beside a noisy account. */
 const MOST_NOISE = 1.2;
 
 /** How many calls a hundredth of is a figure. */
-const LEAST_CALLS = 500;
+const LEAST_CALLS = 5_000;
 
 /** How long it has been noisy when the others are looked at: what it may ask for at once, as anybody, is used up by then. */
 const NOISY_BEFORE_MS = 2_000;
 
 /** Alone and beside in turn, so that what drifts on the machine is in both. */
-const ROUNDS = 5;
+const ROUNDS = 10;
 
 /** What came of the calls of the others. */
 type Heard = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
@@ -54,7 +54,7 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
   const others = {
     origin,
     requests: quiet.flatMap((headers) => requestsOf({ headers })),
-    connections: 16,
+    connections: 2 * OTHERS,
     rate: OTHERS * OTHERS_A_SECOND,
     forMs,
   };
