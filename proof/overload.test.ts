@@ -58,7 +58,11 @@ test('R12 all is as before where everything is answered again, as soon as it was
 });
 
 test('R12 a noisy account costs the others nothing, neither answers nor time, and is noisy', () => {
-  const calls = (ms: number) => ({ ...answered, byStatus: { 200: 300, 201: 300 }, times: Array<number>(600).fill(ms) });
+  const calls = (ms: number) => ({
+    ...answered,
+    byStatus: { 200: 3_000, 201: 3_000 },
+    times: Array<number>(6_000).fill(ms),
+  });
   const noise = (ms: number, more: object = {}) => ({
     alone: heardOf([calls(2)]),
     beside: heardOf([{ ...calls(ms), ...more }]),
@@ -70,7 +74,7 @@ test('R12 a noisy account costs the others nothing, neither answers nor time, an
   assert.deepEqual(judgeNoise({ ...noise(2), refused: 0 }), [
     'the noisy account was not noisy: nothing of it was refused',
   ]);
-  assert.deepEqual(judgeNoise(noise(2, { byStatus: { 200: 300, 429: 300 } })), [
+  assert.deepEqual(judgeNoise(noise(2, { byStatus: { 200: 5_700, 429: 300 } })), [
     '300 calls of the others were answered 429',
   ]);
   assert.deepEqual(judgeNoise(noise(2, { unsent: 7 })), ['7 calls of the others had no answer']);
