@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Started, spawnService, startProcess } from '../demo/started.ts';
 import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
+import { freePort } from '../test/harness/port.ts';
 import { type PostgresServer, startPostgres } from '../test/harness/postgres.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import type { SeededChance } from './chance.ts';
@@ -143,10 +144,13 @@ async function strike(
   if (struck === 'both') await server?.restart();
   const crashes = [await afterCrash(stage)];
   if (struck === 'starting') {
-    const child = spawnService(environment);
+    const port = String(await freePort());
+    witnesses.expect(`http://127.0.0.1:${port}`);
+    const child = spawnService({ ...environment, CARILLON_PORT: port });
+    const exited = once(child, 'exit');
     await wait(dice.below(500));
     child.kill('SIGKILL');
-    await once(child, 'exit');
+    await exited;
     crashes.push(await afterCrash(stage));
   }
   stage.service = await startProcess(environment);

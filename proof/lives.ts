@@ -2,6 +2,7 @@ import { type Started, startProcess as startOurs } from '../demo/started.ts';
 import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
 import { carillonJson } from '../test/harness/command.ts';
 import { eventually } from '../test/harness/eventually.ts';
+import { freePort } from '../test/harness/port.ts';
 import type { SeededChance } from './chance.ts';
 import { check, countFaults, type Fault, sayFault } from './check.ts';
 import type { Crash } from './ledgers.ts';
@@ -93,7 +94,9 @@ export async function startLives(context: Cleanup, options: LivesOptions): Promi
   return {
     witnesses,
     async begin(meant) {
-      const surroundings = { CARILLON_DATABASE: database, CARILLON_PORT: '0', ...WATCHED, ...environment };
+      const port = String(await freePort());
+      witnesses.expect(`http://127.0.0.1:${port}`);
+      const surroundings = { CARILLON_DATABASE: database, CARILLON_PORT: port, ...WATCHED, ...environment };
       const begun = await startProcess({ ...surroundings, ...meant?.environment }, undefined, meant?.runBy).catch(
         (error: unknown) => {
           if (meant === undefined) failedStarts.push(String(error));

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { startProcess } from '../demo/started.ts';
 import { apiKey, Carillon } from '../src/sdk/index.ts';
 import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
-import { freePort } from '../test/harness/postgres.ts';
+import { freePort } from '../test/harness/port.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import { chanceFrom, type SeededChance } from './chance.ts';
 import { check, sayFault } from './check.ts';

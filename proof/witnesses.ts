@@ -30,6 +30,8 @@ export const SETTLES_WITHIN_MS = 5_000;
 /** Clients and a receiver, alive through whatever dies beside them, and their two ledgers. */
 export type Witnesses = Omit<Clients, 'note'> &
   Pick<Receiver, 'heard' | 'whenBusy' | 'hold' | 'failAll' | 'recover'> & {
+    /** Whoever starts here may tell of records before anybody calls it, and die before anybody does. */
+    expect(origin: string): void;
     /** Makes a hook whose target is this path of the receiver; answers its id. */
     subscribe(door: Door, path: string, kind: Kind): Promise<string>;
     /** Deletes one; resolves with the moment of its 200, which nothing may come after. */
@@ -83,6 +85,7 @@ export async function startWitnesses(context: Cleanup, options: WitnessOptions):
       for (const { baseUrl } of next) origins.add(baseUrl);
       clients.through(...next);
     },
+    expect: (origin) => void origins.add(origin),
     async subscribe(door, path, kind) {
       origins.add(door.baseUrl);
       const askedAt = performance.now();

@@ -1,7 +1,7 @@
 import { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync } from 'node:fs';
-import { createServer, Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { openStore } from '../../src/store/open.ts';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
 import { openingOf } from './database.ts';
+import { freePort } from './port.ts';
 
 /** Where tests find a PostgreSQL; set by whoever started one for all of them, or by hand for another one. */
 const ADDRESS = 'TEST_DATABASE_URL';
@@ -171,14 +172,4 @@ async function onServer(address: string, statement: string): Promise<void> {
   } finally {
     await client.end();
   }
-}
-
-/** A port on which nothing listens at this moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (typeof address !== 'object' || address === null) throw new Error('no port is free');
-  return address.port;
 }

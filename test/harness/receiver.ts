@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { atEnd, type Cleanup } from './cleanup.ts';
+import { freePort } from './port.ts';
 import type { Person } from './service.ts';
 
 const guide = readFileSync(new URL('../../docs/receiving.md', import.meta.url), 'utf8');
@@ -57,13 +57,4 @@ export async function receiverProcess(
       return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : [];
     },
   };
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { follow, isSent } from '../harness/dockerfile.ts';
-import { freePort } from '../harness/postgres.ts';
+import { freePort } from '../harness/port.ts';
 import { temporaryFolder } from '../harness/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { eventually } from '../harness/eventually.ts';
-import { freePort } from '../harness/postgres.ts';
+import { freePort } from '../harness/port.ts';
 import { temporaryFolder } from '../harness/service.ts';
 import { sqlite } from '../harness/stores.ts';
 

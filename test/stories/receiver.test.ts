@@ -5,7 +5,8 @@ import { createReceiver, memoryState, type ReceiverOptions } from '../../src/sdk
 import { tendHooks } from '../../src/sdk/receive/own-hooks.ts';
 import { atEnd } from '../harness/cleanup.ts';
 import { eventually } from '../harness/eventually.ts';
-import { freePort, receiverProcess } from '../harness/receiver.ts';
+import { freePort } from '../harness/port.ts';
+import { receiverProcess } from '../harness/receiver.ts';
 import { type Person, temporaryFolder } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
 
