@@ -6,6 +6,8 @@ import { fetchOne } from './rows/fetch.ts';
 import { isolate } from './rows/isolate.ts';
 import { list } from './rows/list.ts';
 import { pending } from './rows/pending.ts';
+import { processes } from './rows/processes.ts';
+import { sideBySide } from './rows/side-by-side.ts';
 import { start } from './rows/start.ts';
 import { statements } from './rows/statements.ts';
 
@@ -21,4 +23,6 @@ export const benches: readonly Bench[] = [
   statements,
   pending,
   start,
+  processes,
+  sideBySide,
 ];

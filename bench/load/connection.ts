@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 
 /** What is asked, and the status that it has to be answered with. */
 export type Call = {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'MKCOL' | 'REPORT';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;

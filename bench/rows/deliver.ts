@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { setTimeout as wait } from 'node:timers/promises';
 import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
 import { createEvent, subscribe } from '../load/calls.ts';
 import { ask, Connection, wired } from '../load/connection.ts';
+import { asFastAsTold, toldPerSecond, WRITERS } from '../load/telling.ts';
 import { processorSeconds } from '../processor.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
@@ -14,11 +14,6 @@ const POSTING_CONNECTIONS = 64;
 
 /** Hooks that are all told of each event. */
 const HOOKS = [1, 1_000] as const;
-
-/** No more is committed while so much is still to be told: the rate that lasts is the one at which the backlog is flat. */
-const MOST_BEHIND = 2_000;
-const LOOK_MS = 20;
-const WRITERS = 8;
 
 const FLOOR = 'F3';
 const nameOf = (hooks: number, database: Database) =>
@@ -41,12 +36,7 @@ async function floor(stage: Stage, receiver: Receiver, roundMs: number): Promise
   };
 }
 
-async function arrived(receiver: Receiver): Promise<number> {
-  const { counts } = await receiver.report();
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
-}
-
-/** Commits as fast as it is told, and counts what has arrived: with so many hooks on each event. */
+/** Commits as fast as it is told, with so many hooks on each event, and counts what has arrived. */
 async function ours(stage: Stage, receiver: Receiver, database: Database, hooks: number, roundMs: number) {
   const where = await stage.newDatabase(database);
   const [account] = await makeAccounts(where, 1);
@@ -57,36 +47,16 @@ async function ours(stage: Stage, receiver: Receiver, database: Database, hooks:
   const contender: Contender = {
     name: nameOf(hooks, database),
     async measure() {
+      const connections = await Promise.all(Array.from({ length: WRITERS }, () => Connection.open(baseUrl)));
+      const write = async (writer: number) => {
+        await connections[writer]?.ask(call);
+        return hooks;
+      };
       const before = processorSeconds(process.pid);
-      const begun = performance.now();
-      let owed = 0;
-      let told = 0;
-      const isOver = () => performance.now() - begun > roundMs;
-      const writers = Array.from({ length: WRITERS }, async () => {
-        const connection = await Connection.open(baseUrl);
-        while (!isOver()) {
-          if (owed - told > MOST_BEHIND) await wait(LOOK_MS);
-          else {
-            owed += hooks;
-            await connection.ask(call);
-          }
-        }
-        connection.close();
-      });
-      while (!isOver()) {
-        await wait(LOOK_MS);
-        told += await arrived(receiver);
-      }
-      const perSecond = told / ((performance.now() - begun) / 1_000);
+      const { perSecond, told } = await toldPerSecond(receiver, roundMs, asFastAsTold(write));
       const seconds = processorSeconds(process.pid) - before;
-      const each = (seconds * 1e6) / told;
-      await Promise.all(writers);
-      // What is left over is told before anybody else is measured.
-      while (told < owed) {
-        await wait(LOOK_MS);
-        told += await arrived(receiver);
-      }
-      return { '/s': perSecond, 'µs of processor each': each };
+      for (const connection of connections) connection.close();
+      return { '/s': perSecond, 'µs of processor each': (seconds * 1e6) / told };
     },
   };
   return contender;

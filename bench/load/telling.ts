@@ -1,0 +1,65 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Receiver } from '../receiver.ts';
+
+const LOOK_MS = 20;
+
+/** No more is committed while so much is still to be told: the rate that lasts is the one at which the backlog is flat. */
+export const MOST_BEHIND = 2_000;
+
+/** Writers of whoever is measured, all processes together. */
+export const WRITERS = 8;
+
+/** What is still to be told is waited for so long. */
+const LONGEST_REST_MS = 60_000;
+
+/** How many were owed and told so far. */
+export type Tally = { owed: number; told: number };
+
+/** Begins to commit, and goes on until it is over; resolves when nothing more is committed. */
+export type Committing = (tally: Tally, isOver: () => boolean) => Promise<void>;
+
+/** How many were told each second while `commit` went on for so long, and in all, once everything owed has been told. */
+export async function toldPerSecond(
+  receiver: Receiver,
+  forMs: number,
+  commit: Committing,
+): Promise<{ readonly perSecond: number; readonly told: number }> {
+  const tally: Tally = { owed: 0, told: 0 };
+  const count = async () => {
+    await wait(LOOK_MS);
+    tally.told += arrivedIn(await receiver.report());
+  };
+  await receiver.report();
+  const begun = performance.now();
+  const isOver = () => performance.now() - begun > forMs;
+  const committing = commit(tally, isOver);
+  while (!isOver()) await count();
+  const perSecond = tally.told / ((performance.now() - begun) / 1_000);
+  await committing;
+  // What is left over is told before anybody else is measured.
+  for (const giveUpAt = performance.now() + LONGEST_REST_MS; tally.told < tally.owed; await count()) {
+    if (performance.now() > giveUpAt) throw new Error(`of ${tally.owed} owed, ${tally.told} were told`);
+  }
+  return { perSecond, told: tally.told };
+}
+
+/**
+ * Writers that commit as fast as it is told.
+ *
+ * @param write one commit of a writer; answers how many it has made owed
+ */
+export function asFastAsTold(write: (writer: number) => Promise<number>): Committing {
+  return async (tally, isOver) => {
+    const keepWriting = async (_: unknown, writer: number) => {
+      while (!isOver()) {
+        if (tally.owed - tally.told > MOST_BEHIND) await wait(LOOK_MS);
+        else tally.owed += await write(writer);
+      }
+    };
+    await Promise.all(Array.from({ length: WRITERS }, keepWriting));
+  };
+}
+
+function arrivedIn({ counts }: Awaited<ReturnType<Receiver['report']>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}

@@ -1,0 +1,13 @@
+import { createPostgresBackend, Queue, Worker } from 'bullmq';
+
+/** Its own backend for PostgreSQL. */
+export async function open({ address, post, atOnce }) {
+  const options = { connection: { connectionString: address, max: 20, migrate: true } };
+  const queue = new Queue('tell', options, createPostgresBackend);
+  const worker = new Worker('tell', post, { ...options, concurrency: atOnce }, createPostgresBackend);
+  worker.on('error', (error) => {
+    throw error;
+  });
+  await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()]);
+  return { add: () => queue.add('tell', {}, { removeOnComplete: true }) };
+}

@@ -1,0 +1,20 @@
+import { Logger, makeWorkerUtils, run } from 'graphile-worker';
+
+const logger = new Logger(() => () => undefined);
+
+/** As its page on performance advises: a local queue, and completions in batches. */
+export async function open({ address: connectionString, post, atOnce }) {
+  const utils = await makeWorkerUtils({ connectionString, maxPoolSize: 20, logger });
+  await utils.migrate();
+  const worker = {
+    connectionString,
+    maxPoolSize: 20,
+    concurrentJobs: atOnce,
+    localQueue: { size: 4 * atOnce },
+    completeJobBatchDelay: 0,
+    failJobBatchDelay: 0,
+    logger,
+  };
+  await run({ preset: { worker }, taskList: { tell: post } });
+  return { add: () => utils.addJob('tell', {}) };
+}
