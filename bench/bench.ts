@@ -21,10 +21,23 @@ export type Claim = {
   readonly atMost?: number;
 };
 
+/** How one thing goes with another, over several series: latency against load, cost against size. */
+export type Curve = {
+  readonly title: string;
+  /** What grows, and in what it is counted. */
+  readonly along: string;
+  readonly unit: string;
+  readonly lines: readonly {
+    readonly name: string;
+    readonly points: readonly (readonly [at: number, series: string])[];
+  }[];
+};
+
 /** What a row came to. */
 export type Measured = {
   readonly series: readonly Series[];
   readonly claims: readonly Claim[];
+  readonly curves?: readonly Curve[];
   /** Whatever else was seen, in words of its own. */
   readonly beside?: Readonly<Record<string, number | string>>;
 };

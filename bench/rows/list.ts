@@ -1,5 +1,5 @@
 import { makeAccounts } from '../accounts.ts';
-import type { Bench, Claim } from '../bench.ts';
+import type { Bench, Claim, Curve } from '../bench.ts';
 import { fillWithEvents } from '../events.ts';
 import { listEvents } from '../load/calls.ts';
 import { Connection, wired } from '../load/connection.ts';
@@ -7,11 +7,14 @@ import { quantile } from '../measured.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { type Database, databases, type Stage } from '../stage.ts';
 
-/** How many events, spread over so many years: a month of it holds more than a page in either. */
+/** How many events, spread over so many years: a month holds more than a page in all of them. */
 const sizes = [
   { events: 1_000, years: 0.5 },
+  { events: 10_000, years: 5 },
+  { events: 100_000, years: 50 },
   { events: 1_000_000, years: 50 },
 ] as const;
+const [SMALL, LARGE] = [sizes[0], sizes[3]];
 
 type Size = (typeof sizes)[number];
 
@@ -63,17 +66,27 @@ export const list: Bench = {
       for (const size of sizes) contenders.push(...(await ours(stage, database, size, roundMs)));
     }
     await inRounds(contenders, 1, () => undefined);
-    const [small, large] = sizes;
     const claims = databases.flatMap((database) =>
       [LIST, DEEP, WHOLE].map(
         (what): Claim => ({
           says: `${what}, on ${database}`,
-          of: seriesOf(nameOf(what, large, database), 'ms at p50'),
-          to: seriesOf(nameOf(what, small, database), 'ms at p50'),
+          of: seriesOf(nameOf(what, LARGE, database), 'ms at p50'),
+          to: seriesOf(nameOf(what, SMALL, database), 'ms at p50'),
           atMost: 3,
         }),
       ),
     );
-    return { series: await inRounds(contenders, rounds, say), claims };
+    const curves = databases.map(
+      (database): Curve => ({
+        title: `P4, cost against size, on ${database}`,
+        along: 'events in the account',
+        unit: 'ms at p50',
+        lines: [LIST, DEEP, WHOLE].map((what) => ({
+          name: what,
+          points: sizes.map((size) => [size.events, seriesOf(nameOf(what, size, database), 'ms at p50')] as const),
+        })),
+      }),
+    );
+    return { series: await inRounds(contenders, rounds, say), claims, curves };
   },
 };

@@ -38,6 +38,48 @@ export function chart(title: string, unit: string, bars: readonly Bar[]): string
   ].join('\n');
 }
 
+/** One line: what grows, and what becomes of it. */
+export type Line = { readonly name: string; readonly points: readonly (readonly [at: number, value: number])[] };
+
+const strokes = ['#3f6fb5', '#e0a458', '#5a9367', '#8d5a97'];
+const PLOT = { left: 60, right: 250, top: HEAD + 14, height: 220 };
+
+/** Lines over what grows: each step along is ten times as much, upwards it is as it is, from zero. */
+export function curve(
+  title: string,
+  { along, unit }: { readonly along: string; readonly unit: string },
+  lines: readonly Line[],
+): string {
+  const places = [...new Set(lines.flatMap(({ points }) => points.map(([at]) => at)))];
+  const largest = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)));
+  const [first, last] = [Math.log(Math.min(...places)), Math.log(Math.max(...places))];
+  const room = WIDTH - PLOT.left - PLOT.right;
+  const bottom = PLOT.top + PLOT.height;
+  const x = (at: number) => (PLOT.left + (room * (Math.log(at) - first)) / (last - first || 1)).toFixed(1);
+  const y = (value: number) => (bottom - (PLOT.height * value) / largest).toFixed(1);
+  const drawn = lines.map(({ name, points }, index) => {
+    const colour = strokes[index % strokes.length];
+    const [, end = 0] = points.at(-1) ?? [];
+    return [
+      `<path d="M${points.map(([at, value]) => `${x(at)} ${y(value)}`).join('L')}" fill="none" stroke="${colour}" stroke-width="2"/>`,
+      ...points.map(([at, value]) => `<circle cx="${x(at)}" cy="${y(value)}" r="3" fill="${colour}"/>`),
+      `<text x="${WIDTH - PLOT.right + 12}" y="${PLOT.top + 16 + index * 20}" fill="${colour}">${escaped(name)}: ${shortly(end)}</text>`,
+    ].join('');
+  });
+  const height = bottom + 44;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="system-ui, sans-serif" font-size="13">`,
+    `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
+    `<text x="8" y="22" font-weight="600">${escaped(title)}</text><text x="${WIDTH - 8}" y="22" text-anchor="end">${escaped(unit)}</text>`,
+    `<path d="M${PLOT.left} ${PLOT.top}V${bottom}H${PLOT.left + room}" fill="none" stroke="#888"/>`,
+    `<text x="${PLOT.left - 6}" y="${PLOT.top + 4}" text-anchor="end">${shortly(largest)}</text><text x="${PLOT.left - 6}" y="${bottom}" text-anchor="end">0</text>`,
+    ...places.map((at) => `<text x="${x(at)}" y="${bottom + 18}" text-anchor="middle">${shortly(at)}</text>`),
+    `<text x="${PLOT.left + room}" y="${bottom + 36}" text-anchor="end">${escaped(along)}</text>`,
+    ...drawn,
+    '</svg>\n',
+  ].join('\n');
+}
+
 /** Three digits are as many as any of this is worth. */
 export function shortly(value: number): string {
   return Number(value.toPrecision(3)).toLocaleString('en');

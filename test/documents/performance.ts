@@ -3,7 +3,7 @@ import { benches } from '../../bench/benches.ts';
 import { type Judged, judge } from '../../bench/judged.ts';
 import { quantile } from '../../bench/measured.ts';
 import { type Result, resultOf } from '../../bench/results.ts';
-import { chart, shortly } from './chart.ts';
+import { chart, curve, shortly } from './chart.ts';
 import type { Derived } from './index.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
@@ -58,7 +58,8 @@ function section({ id, title, target }: Bench, result: Result | undefined): stri
   return [
     ...head,
     judged,
-    ...units(result).map((unit) => `![${id}, ${unit}](performance/${fileOf(id, unit)})`),
+    ...(result.curves ?? []).map(({ title }) => `![${title}](performance/${fileOf(title)})`),
+    ...units(result).map((unit) => `![${id}, ${unit}](performance/${fileOf(`${id}-${unit}`)})`),
     ...(said.length === 0 ? [] : [said.join(' ')]),
     `${rounds} rounds of ${roundMs / 1_000} s in ${seconds} s; a flush took ${fsyncMs} ms; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
   ].join('\n\n');
@@ -66,9 +67,24 @@ function section({ id, title, target }: Bench, result: Result | undefined): stri
 
 const units = ({ series }: Result): string[] => [...new Set(series.map(({ unit }) => unit))];
 
-const fileOf = (id: string, unit: string) => `${id}-${unit.replace(/[^\w%]+/g, '-').replace(/^-|-$/g, '')}.svg`;
+const fileOf = (title: string) => `${title.replace(/[^\w%]+/g, '-').replace(/^-|-$/g, '')}.svg`;
 
-function pictures({ id }: Bench, result: Result): Derived[] {
+function pictures(bench: Bench, result: Result): Derived[] {
+  return [...bars(bench, result), ...curves(result)];
+}
+
+function curves({ curves = [], series }: Result): Derived[] {
+  const middle = (name: string) => quantile(series.find((one) => one.name === name)?.rounds ?? [], 0.5);
+  return curves.map(({ title, along, unit, lines }) => {
+    const drawn = lines.map(({ name, points }) => ({
+      name,
+      points: points.map(([at, of]) => [at, middle(of)] as const),
+    }));
+    return { path: `docs/performance/${fileOf(title)}`, text: curve(title, { along, unit }, drawn) };
+  });
+}
+
+function bars({ id }: Bench, result: Result): Derived[] {
   return units(result).map((unit) => {
     const bars = result.series
       .filter((one) => one.unit === unit)
@@ -79,6 +95,6 @@ function pictures({ id }: Bench, result: Result): Derived[] {
         least: Math.min(...rounds),
         most: Math.max(...rounds),
       }));
-    return { path: `docs/performance/${fileOf(id, unit)}`, text: chart(id, unit, bars) };
+    return { path: `docs/performance/${fileOf(`${id}-${unit}`)}`, text: chart(id, unit, bars) };
   });
 }
