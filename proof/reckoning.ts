@@ -56,6 +56,8 @@ class Reckoning {
   /** What was told, be it by an attempt from before the hook ended: nobody is to tell it again. */
   readonly #told = new Set<string>();
   #failureHeardAt = Number.NEGATIVE_INFINITY;
+  /** It may have been none. */
+  #isFailureInDoubt = false;
   /** The delivery that failed, and is tried again before any other; undefined where it is not known. */
   #retried: string | undefined;
   /** How many it can have earned to have in flight. */
@@ -154,10 +156,12 @@ class Reckoning {
     if (weight !== 'none') this.#dueAt = Number.NEGATIVE_INFINITY;
     if (one.answer === 200) {
       // Beside a failure that may have been none, it may have earned something.
-      const mayEarn = weight === 'full' || this.#fates.size > 1;
+      const mayEarn = weight === 'full' || this.#fates.size > 1 || this.#isFailureInDoubt;
       if (mayEarn) this.#earned = Math.min(this.#earned + 1, MOST_IN_FLIGHT.healthy);
-    } else if (weight === 'unknown') this.#failureHeardAt = heardAt(this.#ledgers, one);
-    else if (weight === 'full') this.#wait(one, verdicts[0]);
+    } else if (weight === 'unknown') {
+      this.#failureHeardAt = heardAt(this.#ledgers, one);
+      this.#isFailureInDoubt = true;
+    } else if (weight === 'full') this.#wait(one, verdicts[0]);
   }
 
   /** Whether an answer counts: one of a burst that has failed does not, nor does a failure of what was asked for (C18, X1, X3). */
@@ -175,6 +179,7 @@ class Reckoning {
   #wait(one: Arrival, fate: Fate | undefined): void {
     const { waitsMs, calmFrom = Number.POSITIVE_INFINITY } = this.#ledgers;
     this.#failureHeardAt = heardAt(this.#ledgers, one);
+    this.#isFailureInDoubt = false;
     this.#retried = one.deliveryId;
     this.#earned = 1;
     const waitMs = typeof fate === 'number' ? waitsMs?.[fate - 1] : undefined;
@@ -193,6 +198,7 @@ class Reckoning {
     this.#inFlight.clear();
     // A failure that went down with a crash counts when it comes again, however soon that is.
     this.#failureHeardAt = Number.NEGATIVE_INFINITY;
+    this.#isFailureInDoubt = false;
     this.#latest = Number.POSITIVE_INFINITY;
     if (this.#fates !== undefined && !this.#fates.has(fate)) {
       this.#say(`is at ${fate} after a crash at ${at}, and may be at ${[...this.#fates].join(' or ')}`);
@@ -209,6 +215,7 @@ class Reckoning {
     this.#restoredAt = at;
     this.#inFlight.clear();
     this.#failureHeardAt = Number.NEGATIVE_INFINITY;
+    this.#isFailureInDoubt = false;
     this.#dueAt = Number.NEGATIVE_INFINITY;
     this.#earned = 1;
     this.#retried = undefined;

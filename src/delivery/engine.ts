@@ -90,6 +90,8 @@ export class Engine {
   #settling: Settlement[] = [];
   #settler: Promise<void> | undefined;
   #stopping = false;
+  /** A stop waits for nothing more. */
+  #isCut = false;
   #cancelPoll: () => void = () => undefined;
   #whenIdle: (() => void)[] = [];
 
@@ -113,16 +115,18 @@ export class Engine {
   /** Begins nothing new, lets what is in flight finish for `graceMs`, ends the rest, and writes everything down. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
+    this.#isCut = graceMs === 0;
     this.#cancelPoll();
-    const cut = this.#ports.clock.after(graceMs, () => {
+    const cancelCut = this.#ports.clock.after(graceMs, () => {
+      this.#isCut = true;
       for (const lane of this.#lanes.values()) lane.abortAll();
     });
     this.#ports.claims.standDown();
     await this.#handOver();
     if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
-    cut();
     for (const lane of this.#lanes.values()) lane.forget();
     await this.#settler;
+    cancelCut();
     await this.#ports.claims.stop();
   }
 
@@ -553,8 +557,8 @@ export class Engine {
         if (this.#stopping) await this.#handOver();
       } catch (error) {
         this.#ports.log.error({ event: 'engine.settle_failed', err: error, settlements: this.#settling.length });
-        // At a stop the rest stays owed: it is told again rather than lost.
-        if (this.#stopping) break;
+        // What cannot be written by the end of a stop stays owed: it is told again rather than lost.
+        if (this.#isCut) break;
         await new Promise<void>((resolve) => this.#ports.clock.after(SETTLE_AGAIN_MS, resolve));
       }
     }

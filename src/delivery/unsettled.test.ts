@@ -61,6 +61,7 @@ for (const { test, database } of stores) {
       write.insertRow('hooks', { ...columns, user_id, kind: 'new_event', target: 'http://target.test/' }),
     );
     return {
+      engine,
       clock,
       store,
       state,
@@ -97,6 +98,33 @@ for (const { test, database } of stores) {
       },
     };
   }
+
+  test('C20 what cannot be written down as a stop begins is tried again for as long as the stop has', async (t) => {
+    const { engine, clock, state, toldBy, occur, written } = await engineWithOneHook(t);
+    state.writable = false;
+    await occur(1);
+    await toldBy(1);
+    const stopped = engine.stop(8_000);
+    await clock.advance(2_000);
+    assert.ok(state.refused > 2, 'it is tried again');
+    state.writable = true;
+    await clock.advance(1_000);
+    await stopped;
+    const { owed, delivered } = await written();
+    assert.deepEqual({ owed, delivered }, { owed: 0, delivered: 1 });
+  });
+
+  test('C20 a stop ends in time where nothing can be written, and what was told stays owed', async (t) => {
+    const { engine, clock, state, toldBy, occur, written } = await engineWithOneHook(t);
+    state.writable = false;
+    await occur(1);
+    await toldBy(1);
+    const stopped = engine.stop(8_000);
+    await clock.advance(9_000);
+    await stopped;
+    const { owed, delivered } = await written();
+    assert.deepEqual({ owed, delivered }, { owed: 1, delivered: 0 });
+  });
 
   test('X3 C18 a redelivery asked for before the first attempt could be written down is made once, and counts nothing', async (t) => {
     const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
