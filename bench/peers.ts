@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Cleanup } from '../test/harness/cleanup.ts';
 import { type Program, startProgram } from './programs.ts';
@@ -35,11 +35,17 @@ function install(peer: Peer): void {
   const cwd = folderOf(peer);
   if (existsSync(`${cwd}node_modules`)) return;
   const run = (command: string, ...words: string[]) => execFileSync(command, words, { cwd, stdio: 'ignore' });
-  if (peers[peer] === 'npm') run('npm', 'ci', '--ignore-scripts');
-  else {
-    // Where nothing of ours looks: packages of Python, too.
-    run('python3', '-m', 'venv', 'node_modules');
-    run('node_modules/bin/pip', 'install', '--only-binary', ':all:', '--requirement', 'requirements.txt');
+  try {
+    if (peers[peer] === 'npm') run('npm', 'ci', '--ignore-scripts');
+    else {
+      // Where nothing of ours looks: packages of Python, too.
+      run('python3', '-m', 'venv', 'node_modules');
+      run('node_modules/bin/pip', 'install', '--only-binary', ':all:', '--requirement', 'requirements.txt');
+    }
+  } catch (cause) {
+    // Half of it would be taken for all of it.
+    rmSync(`${cwd}node_modules`, { recursive: true, force: true });
+    throw new Error(`${nameOf(peer)} cannot be installed in ${cwd}`, { cause });
   }
 }
 

@@ -28,7 +28,6 @@ const KEPT = { connections: CONNECTIONS, keeps: true };
 type Found = Pick<Served, 'url' | 'pid'>;
 
 const NAME = 'Release';
-const json = { 'content-type': 'application/json' };
 
 export function ours(name: string, found: Found, account: Account): Served {
   const { domain, key } = account;
@@ -37,13 +36,7 @@ export function ours(name: string, found: Found, account: Account): Served {
     side: 'ours',
     ...found,
     over: KEPT,
-    create: (_, day) => ({
-      method: 'POST',
-      path: '/v2/events',
-      headers: { ...json, domain, key },
-      body: JSON.stringify({ event_name: NAME, start_date: day, due_date: day }),
-      status: 201,
-    }),
+    create: (_, day) => posted('/v2/events', eventOf(day), { domain, key }),
     fetch: (created) => fetchEvent(account, JSON.parse(created).data.event_id),
     list: ({ first, last }) => listEvents(account, `start_from=${first}&start_to=${last}&limit=100`),
     listed: (body) => JSON.parse(body).data.length,
@@ -57,13 +50,7 @@ export function soulCli(name: string, found: Found): Served {
     side: 'peer',
     ...found,
     over: KEPT,
-    create: (_, day) => ({
-      method: 'POST',
-      path: rows,
-      headers: json,
-      body: JSON.stringify({ fields: { event_name: NAME, start_date: day, due_date: day } }),
-      status: 201,
-    }),
+    create: (_, day) => posted(rows, { fields: eventOf(day) }),
     fetch: (created) => read(`${rows}/${JSON.parse(created).data.lastInsertRowid}`),
     list: ({ first, last }) => read(`${rows}?_limit=100&_filters=start_date__gte:${first},start_date__lte:${last}`),
     listed: (body) => JSON.parse(body).data.length,
@@ -78,13 +65,7 @@ export function parseServer(name: string, found: Found): Served {
     side: 'peer',
     ...found,
     over: KEPT,
-    create: (_, day) => ({
-      method: 'POST',
-      path: events,
-      headers: { ...json, ...known },
-      body: JSON.stringify({ event_name: NAME, start_date: day, due_date: day }),
-      status: 201,
-    }),
+    create: (_, day) => posted(events, eventOf(day), known),
     fetch: (created) => read(`${events}/${JSON.parse(created).objectId}`, known),
     list({ first, last }) {
       const where = encodeURIComponent(JSON.stringify({ start_date: { $gte: first, $lte: last } }));
@@ -133,6 +114,13 @@ export function radicaleFolders(folder: string): Call[] {
     status: 201,
   });
   return [asked(parent, ''), asked(folder, '<C:calendar/>')];
+}
+
+const eventOf = (day: string) => ({ event_name: NAME, start_date: day, due_date: day });
+
+function posted(path: string, body: object, headers: Readonly<Record<string, string>> = {}): Call {
+  const json = { 'content-type': 'application/json' };
+  return { method: 'POST', path, headers: { ...json, ...headers }, body: JSON.stringify(body), status: 201 };
 }
 
 function read(path: string, headers: Readonly<Record<string, string>> = {}): Call {

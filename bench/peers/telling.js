@@ -7,7 +7,6 @@ const [, , peer = '', address = '', target = '', most = ''] = process.argv;
 
 /** Posts at once, of one process. */
 const AT_ONCE = 64;
-const WRITERS = 8;
 
 const { origin, pathname: path } = new URL(target);
 const pool = new Pool(origin, { connections: AT_ONCE, pipelining: 1 });
@@ -25,7 +24,7 @@ async function post() {
 const { open } = await import(`./${peer}/queue.js`);
 const queue = await open({ address, post, atOnce: AT_ONCE });
 
-process.on('message', async ({ forMs, writers = WRITERS }) => {
+process.on('message', async ({ forMs, writers }) => {
   const begun = performance.now();
   const before = told;
   let added = 0;

@@ -1,3 +1,5 @@
+import { rounded } from '../../bench/measured.ts';
+
 /** One bar: its middle, and from where to where it lay from round to round. */
 export type Bar = {
   readonly name: string;
@@ -80,9 +82,9 @@ export function curve(
   ].join('\n');
 }
 
-/** Three digits are as many as any of this is worth. */
+/** A figure as it is read. */
 export function shortly(value: number): string {
-  return Number(value.toPrecision(3)).toLocaleString('en');
+  return (rounded(value) ?? Number.NaN).toLocaleString('en');
 }
 
 function escaped(text: string): string {
