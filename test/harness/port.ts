@@ -4,10 +4,16 @@ import { createServer } from 'node:net';
 /** Below those that systems give to whoever connects: what is free here stays so until somebody listens. */
 const [LOWEST, HIGHEST] = [10_000, 32_000];
 
-/** A port on which nothing listens at this moment, and which no connection takes meanwhile. */
+let next = randomInt(LOWEST, HIGHEST);
+
+/**
+ * A port on which nothing listens at this moment, and which no connection takes meanwhile. Nobody else in this process is
+ * given the same one before all others were: whoever it was given to may not listen yet.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(LOWEST, HIGHEST);
+    const port = next;
+    next = port + 1 < HIGHEST ? port + 1 : LOWEST;
     if (await isFree(port)) return port;
   }
 }
