@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import type { Locator, Page } from 'playwright-core';
+import type { Locator, Page, Request } from 'playwright-core';
 import type { CalendarEvent } from '../../src/sdk/events.ts';
 import { Inserter } from '../../src/transfer/insert.ts';
 import { type Console, consoleOf } from '../harness/browser.ts';
@@ -631,10 +631,24 @@ test('what began long before and is not over is shown, too', async (t) => {
 
 test('the next month is there before it is asked for', async (t) => {
   const { page } = await april(t, { prepare: makes(['Next', '20270520', '20270520']) });
-  const isMay = (url: string) => url.includes('start_from=20270426');
-  const came = page.waitForResponse((response) => isMay(response.url()));
+  const isMay = (url: string) => url.includes('20270426');
+  const underWay = new Set<Request>();
+  let came = 0;
+  page.on('framenavigated', () => {
+    underWay.clear();
+    came = 0;
+  });
+  page.on('request', (request) => isMay(request.url()) && underWay.add(request));
+  page.on('requestfinished', (request) => {
+    if (underWay.delete(request)) came += 1;
+  });
   await page.reload();
-  await (await came).finished();
+  await eventually(
+    () => ({ underWay: underWay.size, came }),
+    (now) => now.underWay === 0 && now.came >= 2,
+  );
+  // What has come is kept by now.
+  await page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))');
   const asked: string[] = [];
   page.on('request', (request) => asked.push(request.url()));
   await page.getByRole('button', { name: 'Next month' }).click();
