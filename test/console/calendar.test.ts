@@ -164,7 +164,11 @@ test('one line makes an event, and says while it is written what was understood'
   await holds(one, 'Release v27: 2027-04-20 00:00:00 – 2027-04-24 00:00:00');
   const event = await eventNamed(one, 'Release v27');
   assert.equal((await one.owner.carillon.projects.get(event.project_id)).project_name, 'Node 27');
-  assert.equal(await page.getByLabel('Add an event in one line').inputValue(), '', 'ready for the next');
+  // Ready for the next.
+  await eventually(
+    () => page.getByLabel('Add an event in one line').inputValue(),
+    (text) => text === '',
+  );
   await page.keyboard.type('Party 2 Jul 2027 18:00-23:00');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'July 2027' }).waitFor();
