@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
+/** What was asked for was answered with another status than it should. */
+export class Refused extends Error {}
+
 /** What is asked, and the status that it has to be answered with. */
 export type Call = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'MKCOL' | 'REPORT';
@@ -46,7 +49,7 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Answers the body; rejects where the status is another one: what fails fast is no throughput. */
+  /** Answers the body; rejects with `Refused` where the status is another one: what fails fast is no throughput. */
   ask({ bytes, status }: Wired): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#status = status;
@@ -72,7 +75,7 @@ export class Connection {
     const body = this.#held.slice(head + 4);
     this.#held = '';
     if (status === this.#status) this.#answered?.(body);
-    else this.#broken(new Error(`answered ${status}, not ${this.#status}: ${body.slice(0, 500)}`));
+    else this.#broken(new Refused(`answered ${status}, not ${this.#status}: ${body.slice(0, 500)}`));
   }
 }
 

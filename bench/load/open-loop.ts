@@ -1,16 +1,19 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { moment } from '../measured.ts';
-import { Connection, type Wired } from './connection.ts';
+import { Connection, Refused, type Wired } from './connection.ts';
 
 /** Asks that were still unanswered when the last one had been due for so long are given up, and say so. */
-const LONGEST_ANSWER_MS = 30_000;
+export const LONGEST_ANSWER_MS = 30_000;
 
-/** What became of one ask: when it was due, when it was sent, when its answer was there, milliseconds; and that answer. */
+/**
+ * What became of one ask: when it was due, when it was sent, when its answer was there, milliseconds; and that answer.
+ * One that was refused has none, and counts as if it had waited for as long as anybody does.
+ */
 export type Asked = {
   readonly dueAt: number;
   readonly sentAt: number;
   readonly answeredAt: number;
-  readonly body: string;
+  readonly body: string | undefined;
 };
 
 /**
@@ -32,9 +35,12 @@ export async function atRate(
       all.push(connection);
     }
     const sentAt = moment();
-    const body = await connection.ask(next(turn));
+    const body = await connection.ask(next(turn)).catch((error: unknown) => {
+      if (error instanceof Refused) return undefined;
+      throw error;
+    });
     free.push(connection);
-    return { dueAt, sentAt, answeredAt: moment(), body };
+    return { dueAt, sentAt, answeredAt: body === undefined ? sentAt + LONGEST_ANSWER_MS : moment(), body };
   };
   const begun = moment();
   const count = Math.round((perSecond * forMs) / 1_000);
@@ -42,7 +48,10 @@ export async function atRate(
     const dueAt = begun + (turn * 1_000) / perSecond;
     const restMs = dueAt - moment();
     if (restMs > 0.5) await wait(restMs);
-    asked.push(ask(turn, dueAt));
+    const one = ask(turn, dueAt);
+    // That it failed is heard when all have been asked.
+    one.catch(() => undefined);
+    asked.push(one);
   }
   const giveUp = AbortSignal.timeout(LONGEST_ANSWER_MS);
   const gaveUp = new Promise<never>((_, reject) => {

@@ -3,7 +3,7 @@ import { makeAccounts } from '../accounts.ts';
 import type { Bench, Claim, Curve } from '../bench.ts';
 import { createEvent, subscribe } from '../load/calls.ts';
 import { ask, wired } from '../load/connection.ts';
-import { atRate } from '../load/open-loop.ts';
+import { atRate, LONGEST_ANSWER_MS } from '../load/open-loop.ts';
 import { quantile } from '../measured.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
@@ -18,14 +18,12 @@ const rates = [
   { perSecond: 1_500, p95: undefined, p99: undefined },
 ] as const;
 
-const LONGEST_ARRIVAL_MS = 30_000;
-
 const nameOf = (perSecond: number, database: Database) => `${perSecond.toLocaleString('en')}/s on ${database}`;
 
 /** When each record was heard of at a path; waits until so many were. */
 export async function arrivalsOf(receiver: Receiver, path: string, count: number): Promise<Map<string, number>> {
   const heard = new Map<string, number>();
-  for (const giveUpAt = performance.now() + LONGEST_ARRIVAL_MS; heard.size < count; await wait(10)) {
+  for (const giveUpAt = performance.now() + LONGEST_ANSWER_MS; heard.size < count; await wait(10)) {
     const { arrivals } = await receiver.report();
     for (const [at, record, when] of arrivals) if (at === path && !heard.has(record)) heard.set(record, when);
     if (performance.now() > giveUpAt) throw new Error(`of ${count}, ${heard.size} arrived at ${path}`);
@@ -47,8 +45,9 @@ async function ours(stage: Stage, receiver: Receiver, database: Database, roundM
     async measure() {
       await receiver.report();
       const asked = await atRate(baseUrl, () => call, { perSecond, forMs: roundMs });
-      const heard = await arrivalsOf(receiver, path, asked.length);
-      const sent = asked.map(({ sentAt, body }) => (heard.get(JSON.parse(body).data.event_id) ?? Number.NaN) - sentAt);
+      const heard = await arrivalsOf(receiver, path, asked.filter(({ body }) => body !== undefined).length);
+      const arrivedAt = (body: string) => heard.get(JSON.parse(body).data.event_id) ?? Number.NaN;
+      const sent = asked.map(({ sentAt, answeredAt, body }) => (body ? arrivedAt(body) : answeredAt) - sentAt);
       const late = asked.map(({ dueAt, sentAt }) => sentAt - dueAt);
       return {
         'ms at p50': quantile(sent, 0.5),
@@ -59,6 +58,7 @@ async function ours(stage: Stage, receiver: Receiver, database: Database, roundM
           0.95,
         ),
         'ms at p99 that the asking was late': quantile(late, 0.99),
+        '% refused': (100 * asked.filter(({ body }) => body === undefined).length) / asked.length,
       };
     },
   }));

@@ -64,7 +64,11 @@ async function healthyWaits(
     perSecond: EVENTS_A_SECOND,
     forMs: run.roundMs,
   });
-  const sentAt = new Map(asked.map((one) => [String(JSON.parse(one.body).data.event_id), one.sentAt]));
+  const idOf = (body: string | undefined) => {
+    if (body === undefined) throw new Error('refused at this rate, nothing can be said of those who wait');
+    return String(JSON.parse(body).data.event_id);
+  };
+  const sentAt = new Map(asked.map((one) => [idOf(one.body), one.sentAt]));
   const waits: number[] = [];
   for (const wanted = (asked.length * healthy) / ACCOUNTS; waits.length < wanted; await wait(20)) {
     const { arrivals } = await receiver.report();
