@@ -11,6 +11,7 @@ import { Stage } from './stage.ts';
 // `npm run bench`: the whole table of performance; `npm run bench -- P5 create`: some rows; `--quick`: whether a change has
 // made something worse, in a minute; `npm run bench -- scale`: a study by its name, and what stands behind that is for it.
 const studies: Readonly<Record<string, () => Promise<unknown>>> = {
+  against: () => import('./against.ts'),
   'first-paint': () => import('./first-paint.ts'),
   growth: () => import('./growth.ts'),
   'month-paint': () => import('./month-paint.ts'),

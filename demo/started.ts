@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+/** The folder that this source stands in. */
+const here = fileURLToPath(new URL('..', import.meta.url));
 
 /** Whatever takes longer than this will never be over: it is ended. */
 const LONGEST_START_MS = 60_000;
@@ -25,13 +27,15 @@ export type Started = {
  *
  * @param logTo an open file that its log lines go to; left out, they are read and dropped
  * @param runBy what stands before its command: a program that runs it as its own process, and watches
+ * @param source the folder of another source than this one
  */
 export async function startProcess(
   environment: Readonly<Record<string, string>>,
   logTo?: number,
   runBy: readonly string[] = [],
+  source?: string,
 ): Promise<Started> {
-  const child = spawnService(environment, logTo, runBy);
+  const child = spawnService(environment, logTo, runBy, source);
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const greeting = await greetingOf(child, exited);
   const said = new Map(
@@ -64,7 +68,9 @@ export function spawnService(
   environment: Readonly<Record<string, string>>,
   logTo?: number,
   runBy: readonly string[] = [],
+  source = here,
 ): ChildProcess {
+  const main = join(source, 'src/main.ts');
   const [command = process.execPath, ...words] = [...runBy, process.execPath, main, 'serve'];
   const child = spawn(command, words, {
     env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
