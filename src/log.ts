@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { standardError } from './log-lines.ts';
 
 export type Log = Logger;
 
@@ -18,7 +19,7 @@ export function withoutRows(error: Error): Record<string, unknown> {
 export function createLog(level: string): Log {
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: withoutRows } },
-    pino.destination({ dest: 2, sync: true }),
+    standardError(),
   );
 }
 
