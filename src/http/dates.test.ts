@@ -74,6 +74,10 @@ for (const { test, testService } of stores) {
     assert.equal(showMoment(null), NEVER);
     assert.equal(showMoment(0), '1970-01-01 00:00:00');
     assert.equal(showMoment(Date.parse('2027-03-28T01:30:59.999Z')), '2027-03-28 01:30:59');
+    // As the standard library has it, on more days than are kept, before the epoch too.
+    for (let atMs = Date.parse('1968-01-01T00:00:00Z'); atMs < Date.parse('2030-01-01T00:00:00Z'); atMs += 47_654_321) {
+      assert.equal(showMoment(atMs), new Date(atMs).toISOString().slice(0, 19).replace('T', ' '));
+    }
   });
 
   test('C26 due is before start on an earlier day, or at an earlier time that was given', () => {

@@ -32,9 +32,31 @@ function daysIn(year: number, month: number): number {
   return [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
+const DAY_MS = 86_400_000;
+
+/** Days that were shown, by their number since the epoch: most records of a list are of few. */
+const shownDays = new Map<number, string>();
+const MOST_DAYS = 1_000;
+
+function showDay(day: number): string {
+  let text = shownDays.get(day);
+  if (text === undefined) {
+    text = new Date(day * DAY_MS).toISOString().slice(0, 10);
+    if (shownDays.size >= MOST_DAYS) shownDays.clear();
+    shownDays.set(day, text);
+  }
+  return text;
+}
+
+const twoDigits = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
+
 /** A moment (milliseconds since the epoch) as `YYYY-MM-DD HH:MM:SS` in UTC; null reads as no date. */
 export function showMoment(atMs: number | null): string {
-  return atMs === null ? NO_DATE : new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
+  if (atMs === null) return NO_DATE;
+  const day = Math.floor(atMs / DAY_MS);
+  const second = Math.floor((atMs - day * DAY_MS) / 1_000);
+  const minute = Math.floor(second / 60);
+  return `${showDay(day)} ${twoDigits[Math.floor(minute / 60)]}:${twoDigits[minute % 60]}:${twoDigits[second % 60]}`;
 }
 
 /** The first millisecond of a day (`YYYY-MM-DD`) in UTC. */
@@ -44,7 +66,7 @@ export function dayBeginsAt(day: string): number {
 
 /** The last millisecond of a day (`YYYY-MM-DD`) in UTC. */
 export function dayEndsAt(day: string): number {
-  return dayBeginsAt(day) + 86_400_000 - 1;
+  return dayBeginsAt(day) + DAY_MS - 1;
 }
 
 /**
