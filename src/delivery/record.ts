@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
 import { prepared } from '../store/prepared.ts';
+import type { AtCommit, Tx } from '../store/store.ts';
 import { type Kind, kinds } from './kinds.ts';
 import { mustOweNothing, owe } from './owe.ts';
 
@@ -48,29 +49,40 @@ const oweToHooks = prepared((queries, { accountId, count, now }: Place) => {
   return owe(queries, { accountId, first, now });
 });
 
+/** What one write records. */
+type Recorded = { readonly accountId: number; readonly now: number; readonly facts: readonly Fact[] };
+
 /**
  * Records what happened, as the last thing of a transaction: each fact becomes the occurrence at the account's next
  * position, and one owed row for every live hook that it is owed to (C14, C20). Either all of it is committed with
- * the change itself, or nothing. It is sent together with the commit: the account's row is locked for no longer than
- * the commit takes.
+ * the change itself, or nothing. It is sent together with the commit, once for all writes that it carries: the account's
+ * row is locked for no longer than the commit takes.
  */
 export function record(write: AccountWrite, facts: readonly Fact[]): void {
   if (facts.length === 0) return;
   const tx = AccountWrite.transactionOf(write);
-  const { accountId } = write;
-  const place: Place = { accountId, count: facts.length, now: write.now };
+  const { accountId, now } = write;
+  if (!write.mayOwe) tx.onlyIf(mustOweNothing(tx.queries, accountId, facts));
+  tx.atCommit(recordAll, { accountId, now, facts });
+  tx.announceHappened(accountId);
+}
+
+/** Account by account, always in the same order, so that transactions wait for each other and not for ever. */
+const recordAll: AtCommit<Recorded> = async (tx, all) => {
+  const byAccount = [...Map.groupBy(all, ({ accountId }) => accountId)].sort(([one], [other]) => one - other);
+  await Promise.all(byAccount.map(([accountId, recorded]) => recordIn(tx, accountId, recorded)));
+};
+
+async function recordIn(tx: Tx, accountId: number, recorded: readonly Recorded[]): Promise<void> {
+  const facts = recorded.flatMap((one) => one.facts);
+  const place: Place = { accountId, count: facts.length, now: Math.max(...recorded.map(({ now }) => now)) };
   const taken = takePositions(tx.queries, place);
   const inserted = facts.map((fact, index) =>
     insertOccurrence(tx.queries, { ...fact, accountId, back: facts.length - 1 - index }),
   );
   // Kinds that no hook can name are owed to nobody.
   const told = facts.some((fact) => kinds[fact.kind].hooks) ? oweToHooks(tx.queries, place) : Promise.resolve([]);
-  if (!write.mayOwe) tx.onlyIf(mustOweNothing(tx.queries, accountId, facts));
-  tx.withCommit(
-    Promise.all([taken, told, ...inserted]).then(([positions, owed]) => {
-      if (positions.length === 0) throw new Error(`account ${accountId} has no position`);
-      tx.announceOwed(owed.map((row) => row.hook_id));
-    }),
-  );
-  tx.announceHappened(accountId);
+  const [positions, owed] = await Promise.all([taken, told, ...inserted]);
+  if (positions.length === 0) throw new Error(`account ${accountId} has no position`);
+  tx.announceOwed(owed.map((row) => row.hook_id));
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
+import { LeftForCommit } from './at-commit.ts';
 import { NewsInTheMaking, trail } from './news.ts';
 import {
   asProblem,
@@ -31,7 +32,15 @@ type Waiting = {
 };
 
 /** A write of the group that has run: what to tell its caller once the commit is durable, or why it was undone. */
-type Done = { waiting: Waiting; news: News } & ({ value: unknown } | { error: unknown });
+type Done = { waiting: Waiting } & ({ value: unknown } | { error: unknown });
+
+/** What the writes of a group come to together, as far as they are not undone. */
+class Group {
+  readonly news = new NewsInTheMaking();
+  readonly left = new LeftForCommit();
+  /** A write of this group has changed who may do what. */
+  accessInDoubt = false;
+}
 
 /**
  * The one writer of an SQLite file. Writes that wait at the same moment run one after another in one transaction, each
@@ -100,68 +109,76 @@ export class GroupCommit {
     } while (quiet < QUIET_TURNS && this.#waiting.length < LARGEST_GROUP);
   }
 
-  async #commit(group: readonly Waiting[]): Promise<void> {
+  async #commit(writes: readonly Waiting[]): Promise<void> {
     const begun = performance.now();
     const done: Done[] = [];
-    const doubt = { access: false };
+    const group = new Group();
     try {
       await this.#begin();
       const stalled = setImmediate(() => {
         this.#onFatal(new Error('a write awaited something other than its queries'));
       });
       try {
-        for (const waiting of group) done.push(await this.#runOne(waiting, doubt));
+        for (const waiting of writes) done.push(await this.#runOne(waiting, group));
+        await group.left.act(this.#tx(group, group, []));
       } finally {
         clearImmediate(stalled);
       }
       this.#connection.exec('commit');
     } catch (error) {
-      this.#abandon(group, error);
+      this.#abandon(writes, error);
       return;
     }
-    this.#onGroup(group.length, (performance.now() - begun) / 1_000);
-    const told = done.map((one) => ('value' in one ? this.#onCommitted(one.news) : undefined));
-    for (const [index, one] of done.entries()) {
+    this.#onGroup(writes.length, (performance.now() - begun) / 1_000);
+    const telling = done.some((one) => 'value' in one) ? this.#onCommitted(group.news) : undefined;
+    for (const one of done) {
       const { resolve, reject } = one.waiting;
-      const telling = told[index];
       if ('error' in one) reject(one.error);
       else if (telling === undefined) resolve(one.value);
       else telling.then(() => resolve(one.value), reject);
     }
   }
 
-  async #runOne(waiting: Waiting, doubt: { access: boolean }): Promise<Done> {
-    const making = new NewsInTheMaking();
-    const trailing: Promise<unknown>[] = [];
-    const tx: Tx = {
-      queries: this.#connection.queries,
-      ...making.announcements,
+  /** @param own what this write alone comes to: it is the group's when the write is not undone */
+  #tx(group: Group, { news, left }: Pick<Group, 'news' | 'left'>, trailing: Promise<unknown>[]): Tx {
+    const { queries } = this.#connection;
+    return {
+      queries,
+      ...news.announcements,
       announceAccess: () => {
-        making.access = true;
-        doubt.access = true;
+        news.access = true;
+        group.accessInDoubt = true;
       },
       // One write at a time: it is alone in any case.
       hold: () => undefined,
       tryHold: async () => true,
       lock: (query) => query,
-      withCommit: (query) => trail(trailing, this.#connection.queries, query),
-      onlyIf: (condition) => trail(trailing, this.#connection.queries, condition),
+      withCommit: (query) => trail(trailing, queries, query),
+      onlyIf: (condition) => trail(trailing, queries, condition),
+      atCommit: (act, item) => left.add(act, item),
       get accessInDoubt() {
-        return doubt.access;
+        return group.accessInDoubt;
       },
     };
+  }
+
+  async #runOne(waiting: Waiting, group: Group): Promise<Done> {
+    const own = { news: new NewsInTheMaking(), left: new LeftForCommit() };
+    const trailing: Promise<unknown>[] = [];
     this.#connection.exec('savepoint one');
     try {
-      const value = await waiting.work(tx);
+      const value = await waiting.work(this.#tx(group, own, trailing));
       await Promise.all(trailing);
       this.#connection.exec('release one');
-      return { waiting, news: making, value };
+      group.news.add(own.news);
+      group.left.addAll(own.left);
+      return { waiting, value };
     } catch (error) {
       // A full disk and its like may end the whole transaction, and every member of the group with it.
       if (!this.#connection.database.isTransaction || sqliteCode(error) === SQLITE_CORRUPT) throw error;
       this.#connection.exec('rollback to one');
       this.#connection.exec('release one');
-      return { waiting, news: making, error: asProblem(error) };
+      return { waiting, error: asProblem(error) };
     }
   }
 
@@ -178,7 +195,7 @@ export class GroupCommit {
     }
   }
 
-  #abandon(group: readonly Waiting[], error: unknown): void {
+  #abandon(writes: readonly Waiting[], error: unknown): void {
     const code = sqliteCode(error);
     if (code === SQLITE_IOERR || code === SQLITE_CORRUPT) {
       // Whether the group is durable is undecided: answering either way could be a lie.
@@ -191,6 +208,6 @@ export class GroupCommit {
       this.#onFatal(second);
       return;
     }
-    for (const waiting of group) waiting.reject(asProblem(error));
+    for (const waiting of writes) waiting.reject(asProblem(error));
   }
 }

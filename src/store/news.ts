@@ -16,6 +16,16 @@ export class NewsInTheMaking implements News {
     this.from = from;
   }
 
+  /** The news of one more write of the same commit. */
+  add(news: News): void {
+    addAll(this.owed, news.owed);
+    addAll(this.asked, news.asked);
+    for (const [hookId, reason] of news.ended) this.ended.set(hookId, reason);
+    addAll(this.changed, news.changed);
+    addAll(this.happened, news.happened);
+    this.access ||= news.access;
+  }
+
   /** What a transaction says to it. */
   readonly announcements: Pick<
     Tx,

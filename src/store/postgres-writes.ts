@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { Problem } from '../problems.ts';
+import { LeftForCommit } from './at-commit.ts';
 import { NewsInTheMaking, trail } from './news.ts';
 import { asProblem, type Extras, isConnectionLost, isTimeout, queriesOver, sqlStateOf } from './postgres-connection.ts';
 import type { Pool } from './postgres-pool.ts';
@@ -134,6 +135,7 @@ async function transact<T>(carrier: Carrier, work: (tx: Tx) => Promise<T>): Prom
   const news = new NewsInTheMaking();
   const trailing: Promise<unknown>[] = [carrier.begin()];
   const conditions: Promise<unknown>[] = [];
+  const left = new LeftForCommit();
   const tx: Tx = {
     queries: carrier.queries,
     ...news.announcements,
@@ -150,6 +152,7 @@ async function transact<T>(carrier: Carrier, work: (tx: Tx) => Promise<T>): Prom
     lock: (query) => query.forNoKeyUpdate() as typeof query,
     withCommit: (query) => trail(trailing, carrier.queries, query),
     onlyIf: (condition) => trail(conditions, carrier.queries, condition),
+    atCommit: (act, item) => left.add(act, item),
     // Another node may have changed it since it was read.
     accessInDoubt: true,
   };
@@ -162,8 +165,9 @@ async function transact<T>(carrier: Carrier, work: (tx: Tx) => Promise<T>): Prom
     const reason = carrier.failure ?? error;
     return { error: reason, again: isPassing(reason) };
   }
+  const acting = left.act(tx);
   const committing = carrier.send('commit');
-  const ended = await Promise.allSettled([committing, ...trailing]);
+  const ended = await Promise.allSettled([committing, acting, ...trailing]);
   const broken = ended.find((one) => one.status === 'rejected');
   if (broken !== undefined) {
     const reason = carrier.failure ?? broken.reason;

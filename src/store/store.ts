@@ -48,9 +48,17 @@ export type Tx = {
   withCommit(query: Compilable<unknown> | Promise<unknown>): void;
   /** Commits only if this resolves, which it waits for; else all of it is undone. */
   onlyIf(condition: Promise<void>): void;
+  /** Leaves something for what is done once for all writes of this commit, when each of them has run. */
+  atCommit<Item>(act: AtCommit<Item>, item: Item): void;
   /** What is remembered of who may do what is not to be relied on: it may have changed since, or in this very commit. */
   readonly accessInDoubt: boolean;
 };
+
+/**
+ * Done once for all writes of a commit, as the last thing before it: with what each has left for it, in their order. It
+ * sends all that it asks before it waits for anything.
+ */
+export type AtCommit<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 
 /** A query whose rows can be kept from others. */
 export type Lockable = { forNoKeyUpdate(): unknown };
