@@ -156,6 +156,8 @@ export class GroupCommit {
       withCommit: (query) => trail(trailing, queries, query),
       onlyIf: (condition) => trail(trailing, queries, condition),
       atCommit: (act, item) => left.add(act, item),
+      // What another one has changed since is seen at once.
+      askOnce: (_about, ask) => ask(),
       get accessInDoubt() {
         return group.accessInDoubt;
       },

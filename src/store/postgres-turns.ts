@@ -1,36 +1,40 @@
 import { Problem } from '../problems.ts';
 import type { Holding } from './store.ts';
 
-type Begun = { all: number; alone: number; readonly waiting: { readonly how: Holding; readonly begin: () => void }[] };
+type Begun = {
+  readonly under: Record<Holding, number>;
+  readonly waiting: { readonly how: Holding; readonly begin: () => void }[];
+};
 
 /**
- * Lets writes of one account wait for each other here, where that costs a few bytes, and not in the database, where each
- * holds a connection meanwhile: of those that are alone one goes at a time, and never all connections are one account's.
+ * Lets writes of one account wait for each other here, where that costs a few bytes, and not in the database, where they
+ * hold a connection meanwhile, or up others beside them: none begins beside one that is alone, and one account has never
+ * all places of a transaction that carries many.
  */
 export class Turns {
-  readonly #most: number;
+  readonly #mostBeside: number;
   readonly #mostWaiting: number;
   readonly #accounts = new Map<number, Begun>();
   #waiting = 0;
 
-  /** @param most transactions of one account at once */
-  constructor(most: number, mostWaiting: number) {
-    this.#most = most;
+  /** @param mostBeside writes of one account at once */
+  constructor(mostBeside: number, mostWaiting: number) {
+    this.#mostBeside = mostBeside;
     this.#mostWaiting = mostWaiting;
   }
 
   /** Runs `work` when it is its turn, in the order in which it came. */
   async run<T>(accountId: number, how: Holding, work: () => Promise<T>): Promise<T> {
-    const account = this.#accounts.get(accountId) ?? { all: 0, alone: 0, waiting: [] };
+    const account = this.#accounts.get(accountId) ?? { under: { alone: 0, beside: 0 }, waiting: [] };
     this.#accounts.set(accountId, account);
     if (account.waiting.length > 0 || !this.#hasRoom(account, how)) await this.#wait(account, how);
-    else this.#count(account, how, 1);
+    else account.under[how] += 1;
     try {
       return await work();
     } finally {
-      this.#count(account, how, -1);
+      account.under[how] -= 1;
       this.#beginNext(account);
-      if (account.all === 0) this.#accounts.delete(accountId);
+      if (account.under.alone + account.under.beside === 0) this.#accounts.delete(accountId);
     }
   }
 
@@ -48,17 +52,13 @@ export class Turns {
     ) {
       account.waiting.shift();
       this.#waiting -= 1;
-      this.#count(account, next.how, 1);
+      account.under[next.how] += 1;
       next.begin();
     }
   }
 
-  #hasRoom({ all, alone }: Begun, how: Holding): boolean {
-    return all < this.#most && (how === 'beside' || alone === 0);
-  }
-
-  #count(account: Begun, how: Holding, by: 1 | -1): void {
-    account.all += by;
-    if (how === 'alone') account.alone += by;
+  /** One that is alone waits in the database for those beside it that have begun. */
+  #hasRoom({ under }: Begun, how: Holding): boolean {
+    return under.alone === 0 && (how === 'alone' || under.beside < this.#mostBeside);
   }
 }

@@ -50,6 +50,8 @@ export type Tx = {
   onlyIf(condition: Promise<void>): void;
   /** Leaves something for what is done once for all writes of this commit, when each of them has run. */
   atCommit<Item>(act: AtCommit<Item>, item: Item): void;
+  /** Asks once for all writes of this commit what each would ask; about the same thing, the answer is the same. */
+  askOnce<T>(about: object, ask: () => Promise<T>): Promise<T>;
   /** What is remembered of who may do what is not to be relied on: it may have changed since, or in this very commit. */
   readonly accessInDoubt: boolean;
 };

@@ -105,7 +105,7 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
   async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
     const { keyId, role, expiresAt } = caller;
     if (!tx.accessInDoubt && known.of(caller) !== undefined) return !hasEnded(expiresAt);
-    const [row] = await findLive(tx.queries, { keyId, role });
+    const [row] = await tx.askOnce(caller, () => findLive(tx.queries, { keyId, role }));
     // The same permissions are the same set.
     return row !== undefined && !hasEnded(row.expires_at) && grantedTo(role, row.permissions) === caller.permissions;
   }

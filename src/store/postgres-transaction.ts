@@ -1,0 +1,265 @@
+import type pg from 'pg';
+import { Problem } from '../problems.ts';
+import { LeftForCommit } from './at-commit.ts';
+import { NewsInTheMaking, trail } from './news.ts';
+import { type Extras, isConnectionLost, isTimeout, queriesOver, sqlStateOf } from './postgres-connection.ts';
+import type { Holding, News, Queries, Tx } from './store.ts';
+
+/**
+ * What becomes true by doing it again: a conflict or a deadlock with another transaction, a row that another one has
+ * just made or taken away (asked again, it is found or not), a plan that a migration has made stale.
+ */
+const AGAIN = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
+
+/** Keeps an account's locks apart from those of others who may use the same database. */
+const ACCOUNT_LOCKS = 0x43_41_52_49;
+
+/** How long a service waits for an answer, and the database for a service, milliseconds. */
+export type Limits = {
+  readonly answerMs: number;
+  /**
+   * A process that stands still in the middle of a transaction keeps what it has locked from everybody: the database
+   * ends that sooner than the others give up the process itself.
+   */
+  readonly stillMs: number;
+};
+
+/** A write: what it does in a transaction, as often as that has to be made again. */
+export type Work = (tx: Tx) => Promise<unknown>;
+
+/** Where one of the writes of a transaction asks: whether it has changed anything is seen by what it sends. */
+type Place = { readonly queries: Queries; hasChanged: boolean };
+
+/** One connection, while it carries a transaction: what failed first on it is what went wrong. */
+export class Carrier {
+  readonly client: pg.PoolClient;
+  readonly queries: Queries;
+  readonly #extras: Extras;
+  readonly #limits: Limits | undefined;
+  readonly #places: Place[] = [];
+  failure: unknown;
+  /** Whose query it was that failed first; undefined where it was the transaction's own. */
+  failedPlace: Place | undefined;
+
+  constructor(client: pg.PoolClient, extras: Extras, limits: Limits | undefined) {
+    this.client = client;
+    this.#extras = extras;
+    this.#limits = limits;
+    this.queries = queriesOver(client, extras, (error) => this.#fail(error), limits?.answerMs);
+    // Heard by nobody else while it is out of the pool: it fails what is under way, and not the process.
+    client.on('error', (error) => this.#fail(error));
+  }
+
+  /** Begins a transaction of so many writes; answers where each of them asks. */
+  begin(writes: number): { begun: Promise<unknown>; places: readonly Place[] } {
+    this.failure = undefined;
+    this.failedPlace = undefined;
+    while (this.#places.length < writes) this.#places.push(this.#newPlace());
+    const places = this.#places.slice(0, writes);
+    for (const place of places) place.hasChanged = false;
+    const still = this.#limits && `; set local idle_in_transaction_session_timeout = ${this.#limits.stillMs}`;
+    return { begun: this.send(`begin${still ?? ''}`), places };
+  }
+
+  /** Sends a statement of our own without waiting for its answer. */
+  send(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
+    const limit = this.#limits === undefined ? {} : { query_timeout: this.#limits.answerMs };
+    const sent = this.client.query({ text, values: [...values], ...limit }).catch((error: unknown) => {
+      throw this.#fail(error);
+    });
+    sent.catch(() => undefined);
+    return sent;
+  }
+
+  #newPlace(): Place {
+    const client = {
+      query: (query: pg.QueryConfig) => {
+        if (!query.text.startsWith('select')) place.hasChanged = true;
+        return this.client.query(query);
+      },
+    };
+    const failed = (error: unknown) => this.#fail(error, place);
+    const queries = queriesOver(client, this.#extras, failed, this.#limits?.answerMs);
+    const place: Place = { queries, hasChanged: false };
+    return place;
+  }
+
+  #fail(error: unknown, place?: Place): unknown {
+    if (this.failure === undefined) {
+      this.failure = error;
+      this.failedPlace = place;
+    }
+    return error;
+  }
+}
+
+/**
+ * What has come of one write: what it answers; or why it failed, and whether it may succeed when it is made once more,
+ * `alone` in a transaction or `beside` others.
+ */
+export type End = { readonly value: unknown } | { readonly error: unknown; readonly again?: Holding | undefined };
+
+/** What has come of a transaction: the news of its commit, if it was committed, and of each of its writes. */
+export type Ended = { readonly news?: News; readonly ends: readonly End[] };
+
+/** One write, as one of those that a transaction carries. */
+class Carried {
+  readonly news = new NewsInTheMaking();
+  readonly left = new LeftForCommit();
+  readonly conditions: Promise<unknown>[] = [];
+  /** Whether the accounts that it changes are kept from whoever wants one alone. */
+  readonly holds: Promise<boolean>[] = [];
+  readonly place: Place;
+
+  constructor(place: Place) {
+    this.place = place;
+  }
+
+  async run(work: Work, tx: Tx): Promise<unknown> {
+    const value = await work(tx);
+    if (this.conditions.length > 0) await Promise.all(this.conditions);
+    return value;
+  }
+}
+
+/**
+ * One transaction, of one write or of several at the same time: no query waits for those of the others, the beginning
+ * travels with the first ones, and what can be left to the end with the commit. Where one of several fails, and what it
+ * has changed would be committed with the others, all are undone.
+ */
+export async function transact(carrier: Carrier, works: readonly Work[]): Promise<Ended> {
+  const { begun, places } = carrier.begin(works.length);
+  const common = new Common(carrier, works.length);
+  common.trailing.push(begun);
+  const carried = places.map((place) => new Carried(place));
+  const running = works.map((work, index) => {
+    const one = carried[index] as Carried;
+    return one.run(work, common.txOf(one));
+  });
+  const ran = await Promise.allSettled(running);
+  const held = await Promise.all(carried.map(async ({ holds }) => !(await Promise.all(holds)).includes(false))).catch(
+    () => [],
+  );
+  const mayCommit = carried.every(({ place }, index) => {
+    return held[index] === true && (ran[index]?.status === 'fulfilled' || !place.hasChanged);
+  });
+  if (carrier.failure !== undefined || !mayCommit || ran.every(({ status }) => status === 'rejected')) {
+    await carrier.send('rollback').catch(() => undefined);
+    return { ends: carried.length === 1 ? [undoneAlone(carrier, ran)] : undone(carrier, carried, ran, held) };
+  }
+
+  const all = new Carried({ queries: carrier.queries, hasChanged: true });
+  for (const [index, { news, left }] of carried.entries()) {
+    if (ran[index]?.status === 'rejected') continue;
+    all.news.add(news);
+    all.left.addAll(left);
+  }
+  const acting = all.left.act(common.txOf(all));
+  const committing = carrier.send('commit');
+  const ended = await Promise.allSettled([committing, acting, ...common.trailing]);
+  const broken = ended.find((one) => one.status === 'rejected');
+  if (broken === undefined && (await committing).command === 'COMMIT') return { news: all.news, ends: ran.map(endOf) };
+  const error = carrier.failure ?? broken?.reason;
+  // Once the commit is on its way, a lost connection leaves its outcome unknown: it must not be done again.
+  const again = isPassing(error) && !isConnectionLost(error) ? 'alone' : undefined;
+  return { ends: ran.map((one) => (one.status === 'rejected' ? endOf(one) : { error, again })) };
+}
+
+/** What the writes of one transaction have in common. */
+class Common {
+  /** Sent, and not waited for before the commit. */
+  readonly trailing: Promise<unknown>[] = [];
+  readonly #carrier: Carrier;
+  readonly #writes: number;
+  readonly #held = new Map<string, Promise<boolean>>();
+  readonly #asked = new Map<object, Promise<unknown>>();
+  readonly #names = new Set<string>();
+
+  constructor(carrier: Carrier, writes: number) {
+    this.#carrier = carrier;
+    this.#writes = writes;
+  }
+
+  txOf({ news, left, conditions, holds, place: { queries } }: Carried): Tx {
+    return {
+      queries,
+      ...news.announcements,
+      hold: (accountId, how) => void holds.push(this.#hold(accountId, how)),
+      tryHold: (name) => this.#tryHold(name),
+      lock: (query) => query.forNoKeyUpdate() as typeof query,
+      withCommit: (query) => trail(this.trailing, queries, query),
+      onlyIf: (condition) => trail(conditions, queries, condition),
+      atCommit: (act, item) => left.add(act, item),
+      askOnce: (about, ask) => this.#askOnce(about, ask),
+      // Another node may have changed it since it was read.
+      accessInDoubt: true,
+    };
+  }
+
+  /** Waits for others as long as it takes; but of several writes none waits for the account of another one. */
+  #hold(accountId: number, how: Holding): Promise<boolean> {
+    const name = `${accountId} ${how}`;
+    const shared = how === 'beside' ? '_shared' : '';
+    // The key is 32 bits wide: beyond them, accounts may wait for each other without need.
+    const key = [ACCOUNT_LOCKS, accountId % 2 ** 31];
+    if (this.#writes === 1) {
+      this.trailing.push(this.#carrier.send(`select pg_advisory_xact_lock${shared}($1, $2)`, key));
+      return Promise.resolve(true);
+    }
+    const held =
+      this.#held.get(name) ??
+      this.#carrier.send(`select pg_try_advisory_xact_lock${shared}($1, $2) as held`, key).then(isHeld);
+    held.catch(() => undefined);
+    this.#held.set(name, held);
+    return held;
+  }
+
+  async #tryHold(name: string): Promise<boolean> {
+    // To the database, all of them are one.
+    if (this.#names.has(name)) return false;
+    this.#names.add(name);
+    return isHeld(
+      await this.#carrier.send('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as held', [name]),
+    );
+  }
+
+  #askOnce<T>(about: object, ask: () => Promise<T>): Promise<T> {
+    const known = (this.#asked.get(about) as Promise<T> | undefined) ?? ask();
+    this.#asked.set(about, known);
+    return known;
+  }
+}
+
+const isHeld = ({ rows }: pg.QueryResult): boolean => rows[0]?.held === true;
+
+function endOf(ran: PromiseSettledResult<unknown>): End {
+  return ran.status === 'fulfilled' ? { value: ran.value } : { error: ran.reason };
+}
+
+/** What becomes of the one write of a transaction that was rolled back. */
+function undoneAlone({ failure }: Carrier, [ran]: readonly PromiseSettledResult<unknown>[]): End {
+  const error = failure ?? (ran?.status === 'rejected' ? ran.reason : undefined);
+  return { error, again: isPassing(error) ? 'alone' : undefined };
+}
+
+/** What becomes of several: those that nothing was wrong with are made again beside others. */
+function undone(
+  { failure, failedPlace }: Carrier,
+  carried: readonly Carried[],
+  ran: readonly PromiseSettledResult<unknown>[],
+  held: readonly boolean[],
+): End[] {
+  return carried.map(({ place }, index) => {
+    const one = ran[index];
+    // Where a query has failed, those behind it have for that reason alone.
+    if (failure === undefined && one?.status === 'rejected') return { error: one.reason };
+    const isInTheWay = failure === undefined ? held[index] !== true : [undefined, place].includes(failedPlace);
+    return { error: failure, again: isInTheWay ? 'alone' : 'beside' };
+  });
+}
+
+/** Whether the same work may well succeed at once. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof Problem || isTimeout(error)) return false;
+  return AGAIN.includes(sqlStateOf(error) ?? '') || isConnectionLost(error);
+}
