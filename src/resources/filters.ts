@@ -13,7 +13,12 @@ import { invalidInput } from '../problems.ts';
 
 /** A filter of a list: a query parameter, and the condition it stands for. One row serves validation, query and docs. */
 export type Filter<T = unknown> = Parameter<T> & {
-  where(value: T): Expression<SqlBool>;
+  /** What the condition compares with, for a value; left out: the value itself. */
+  bind?(value: T): unknown;
+  /** The condition. It hands on what is bound, and looks at it only where it `chooses`. */
+  where(bound: unknown): Expression<SqlBool>;
+  /** Another value is another condition: there are few of them. */
+  readonly chooses?: true;
   /** Another spelling of the same filter; both with different values are refused (C25). */
   readonly alias?: string;
 };
@@ -31,25 +36,29 @@ export const idFilter = (says: string, name: string): Filter<number> => ({
 /** A calendar time on this day or later. */
 export const fromDay = (says: string, name: string): Filter<string> => ({
   ...dayParameter(says),
-  where: (day) => sql<SqlBool>`${column(name)} >= ${`${day} 00:00:00`}`,
+  bind: (day) => `${day} 00:00:00`,
+  where: (time) => sql<SqlBool>`${column(name)} >= ${time}`,
 });
 
 /** A calendar time on this day or earlier: the whole day belongs to it. */
 export const toDay = (says: string, name: string): Filter<string> => ({
   ...dayParameter(says),
-  where: (day) => sql<SqlBool>`${column(name)} <= ${`${day} 23:59:59`}`,
+  bind: (day) => `${day} 23:59:59`,
+  where: (time) => sql<SqlBool>`${column(name)} <= ${time}`,
 });
 
 /** A moment on this day (UTC) or later. */
 export const sinceDay = (says: string, name: string): Filter<string> => ({
   ...dayParameter(says),
-  where: (day) => sql<SqlBool>`${column(name)} >= ${dayBeginsAt(day)}`,
+  bind: dayBeginsAt,
+  where: (moment) => sql<SqlBool>`${column(name)} >= ${moment}`,
 });
 
 /** A moment on this day (UTC) or earlier: the whole day belongs to it. */
 export const untilDay = (says: string, name: string): Filter<string> => ({
   ...dayParameter(says),
-  where: (day) => sql<SqlBool>`${column(name)} <= ${dayEndsAt(day)}`,
+  bind: dayEndsAt,
+  where: (moment) => sql<SqlBool>`${column(name)} <= ${moment}`,
 });
 
 /** A part of a text, in any case. */
@@ -71,12 +80,13 @@ export const assignedFilter = (says: string, noun: string, table: string, key: s
 /** One of the tags of a comma list. */
 export const tagIn = (says: string, name: string): Filter<string> => ({
   ...textParameter(says),
-  where: (tag) => sql<SqlBool>`instr(${`,`} || ${column(name)} || ${`,`}, ${`,${tag},`}) > 0`,
+  bind: (tag) => `,${tag},`,
+  where: (listed) => sql<SqlBool>`instr(',' || ${column(name)} || ',', ${listed}) > 0`,
 });
 
 /** One of a few words, each with its condition. */
 export function wordFilter<W extends string>(says: string, words: Readonly<Record<W, Expression<SqlBool>>>): Filter<W> {
-  return { ...wordParameter(says, Object.keys(words) as W[]), where: (word) => words[word] };
+  return { ...wordParameter(says, Object.keys(words) as W[]), chooses: true, where: (word) => words[word as W] };
 }
 
 /** A condition in plain SQL, for the words of a status filter. */
@@ -91,20 +101,33 @@ export function spelled<N extends string, A extends string, T>(
   return { [name]: filter, [alias]: { ...filter, alias: name } } as Record<N | A, Filter<T>>;
 }
 
-/** The conditions of the filters that were given; all of them hold together (AND). */
-export function conditionsOf<F extends Filters>(filters: F, given: Given<F & Parameters>): Expression<SqlBool>[] {
+/** Refuses two spellings of one filter that are not the same. */
+export function mustAgree<F extends Filters>(filters: F, given: Given<F & Parameters>): void {
   const values: Readonly<Record<string, unknown>> = given;
-  const conditions: Expression<SqlBool>[] = [];
   for (const name of Object.keys(values)) {
-    const filter = filters[name];
-    if (filter === undefined) continue;
-    const { alias } = filter;
-    if (alias !== undefined && values[alias] !== undefined && values[alias] !== values[name]) {
-      throw invalidInput(
-        [name, alias].map((field) => ({ field, message: `${alias} and ${name} are one filter: must be the same` })),
-      );
-    }
-    conditions.push(filter.where(values[name]));
+    const alias = filters[name]?.alias;
+    if (alias === undefined || values[alias] === undefined || values[alias] === values[name]) continue;
+    throw invalidInput(
+      [name, alias].map((field) => ({ field, message: `${alias} and ${name} are one filter: must be the same` })),
+    );
   }
-  return conditions;
+}
+
+/** A filter that was given, and what its condition compares with. */
+export type Bound = { readonly name: string; readonly filter: Filter; readonly bound: unknown };
+
+/** The filters that were given; all of them hold together (AND). */
+export function boundIn<F extends Filters>(filters: F, given: Given<F & Parameters>): Bound[] {
+  mustAgree(filters, given);
+  return Object.entries(given).flatMap(([name, value]) => {
+    const filter = filters[name];
+    return filter === undefined
+      ? []
+      : [{ name, filter, bound: filter.bind === undefined ? value : filter.bind(value) }];
+  });
+}
+
+/** The conditions of the filters that were given. */
+export function conditionsOf<F extends Filters>(filters: F, given: Given<F & Parameters>): Expression<SqlBool>[] {
+  return boundIn(filters, given).map(({ filter, bound }) => filter.where(bound));
 }

@@ -11,7 +11,7 @@ import type {
   UpdateResult,
 } from 'kysely';
 import { type Actor, COMMAND_LINE } from '../access.ts';
-import { prepared } from './prepared.ts';
+import { type Planned, prepared } from './prepared.ts';
 import type { Holding, Queries, Tx } from './store.ts';
 import type { AccountTable, ChangingTable, Tables } from './tables.ts';
 
@@ -32,6 +32,22 @@ export class AccountView {
     this.#queries = queries;
     this.accountId = accountId;
     this.now = now;
+  }
+
+  /**
+   * A query over an account for the hot path, built and compiled once (see `prepared`): what differs from call to call,
+   * the account and the moment among it, are placeholders to `build`, which hands them on and never looks at them.
+   */
+  static prepared<Values extends Readonly<Record<string, unknown>>, Row>(
+    build: (view: AccountView, values: Values) => Compilable<Row>,
+    planned?: Planned,
+  ): (view: AccountView, values: Values) => Promise<Row[]> {
+    const run = prepared(
+      (queries, values: Values & { readonly accountId: number; readonly now: number }) =>
+        build(new AccountView(queries, values.accountId, values.now), values),
+      planned,
+    );
+    return (view, values) => run(view.#queries, { ...values, accountId: view.accountId, now: view.now });
   }
 
   selectFrom<T extends AccountTable>(table: T): SelectQueryBuilder<Tables, T, object> {

@@ -128,9 +128,9 @@ export function queriesOver(
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   });
-  runDirectly(queries, async (sql, parameters) => {
-    const values = [...parameters];
-    const { rows } = await run(extras.prepared ? { text: sql, values, name: nameOf(sql) } : { text: sql, values });
+  runDirectly(queries, async (sql, parameters, planned) => {
+    const query = { text: sql, values: [...parameters] };
+    const { rows } = await run(extras.prepared && planned === 'once' ? { ...query, name: nameOf(sql) } : query);
     return rows;
   });
   return queries;

@@ -10,8 +10,14 @@ class Placeholder {
   }
 }
 
+/**
+ * How often the database itself plans a query: once for each connection, or each time anew, where what is best depends
+ * on the values. SQLite knows the first way alone.
+ */
+export type Planned = 'once' | 'anew';
+
 /** Runs SQL on one connection and answers its rows. */
-export type Run = (sql: string, parameters: readonly unknown[]) => unknown[] | Promise<unknown[]>;
+export type Run = (sql: string, parameters: readonly unknown[], planned: Planned) => unknown[] | Promise<unknown[]>;
 
 const runners = new WeakMap<Queries, Run>();
 
@@ -26,6 +32,7 @@ export function runDirectly(queries: Queries, run: Run): void {
  */
 export function prepared<Values extends Readonly<Record<string, unknown>>, Row>(
   build: (queries: Queries, values: Values) => Compilable<Row>,
+  planned: Planned = 'once',
 ): (queries: Queries, values: Values) => Promise<Row[]> {
   const compiledFor = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
   return async (queries, values) => {
@@ -37,7 +44,7 @@ export function prepared<Values extends Readonly<Record<string, unknown>>, Row>(
     }
     const parameters = compiled.parameters.map((one) => (one instanceof Placeholder ? values[one.name] : one));
     const run = runners.get(queries);
-    if (run !== undefined) return (await run(compiled.sql, parameters)) as Row[];
+    if (run !== undefined) return (await run(compiled.sql, parameters, planned)) as Row[];
     const { rows } = await queries.executeQuery<Row>({ ...compiled, parameters });
     return rows;
   };
@@ -48,7 +55,7 @@ export async function sendNow<Row>(queries: Queries, query: Compilable<Row>): Pr
   const run = runners.get(queries);
   if (run === undefined) throw new Error('this connection takes no compiled queries');
   const { sql, parameters } = query.compile();
-  return (await run(sql, parameters)) as Row[];
+  return (await run(sql, parameters, 'once')) as Row[];
 }
 
 function placeholders<Values>(): Values {

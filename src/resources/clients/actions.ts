@@ -5,9 +5,8 @@ import type { Changed, Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { conditionsOf } from '../filters.ts';
-import { pageOf } from '../pages.ts';
+import { AccountView, type AccountWrite } from '../../store/account.ts';
+import { filtered } from '../pages.ts';
 import { creatorFor } from '../people.ts';
 import { type clientFields, clientFilters, type clientOrder, type clientOrders } from './schema.ts';
 
@@ -20,22 +19,27 @@ const orders: Readonly<Record<(typeof clientOrders)[number] | 'id', string>> = {
   latest: 'clients.date_created desc, clients.client_id desc',
 };
 
+const list = filtered(
+  clientFilters,
+  (view) => view.selectFrom('clients'),
+  (view, order) => view.selectFrom('clients').selectAll('clients').orderBy(sql.raw(order)),
+);
+
+const find = AccountView.prepared((view, { id }: { id: number }) =>
+  view.selectFrom('clients').selectAll('clients').where('clients.client_id', '=', id),
+);
+
 export async function listClients(
   view: AccountView,
   given: Given<typeof clientFilters & typeof clientOrder>,
   paging: Paging,
 ): Promise<Page<ClientRow>> {
   const { order = 'id', ...filters } = given;
-  const shown = view.selectFrom('clients').selectAll('clients').orderBy(sql.raw(orders[order]));
-  return pageOf(view.selectFrom('clients'), shown, conditionsOf(clientFilters, filters), paging);
+  return list(view, filters, paging, orders[order]);
 }
 
 export async function getClient(view: AccountView, clientId: number): Promise<ClientRow> {
-  const row = await view
-    .selectFrom('clients')
-    .selectAll('clients')
-    .where('clients.client_id', '=', clientId)
-    .executeTakeFirst();
+  const [row] = await find(view, { id: clientId });
   if (row === undefined) throw notFound();
   return row;
 }

@@ -1,13 +1,12 @@
-import type { Expression, SqlBool } from 'kysely';
 import type { Caller } from '../../access.ts';
 import { record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { conditionsOf } from '../filters.ts';
-import { pageOf } from '../pages.ts';
+import { AccountView, type AccountWrite } from '../../store/account.ts';
+import { conditionsOf, mustAgree } from '../filters.ts';
+import { filtered, pageOf } from '../pages.ts';
 import { creatorFor } from '../people.ts';
 import { mustBeProject } from '../projects/actions.ts';
 import { mustBeInOrder } from '../spans.ts';
@@ -23,7 +22,7 @@ export async function listEvents(
   given: Given<typeof eventFilters>,
   paging: Paging,
 ): Promise<Page<EventRow>> {
-  const conditions = conditionsOf(filters, given);
+  mustAgree(filters, given);
   const { start_date_to, start_to = start_date_to, due_date_from, due_from = due_date_from, ...others } = given;
   if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
     const found = underWay(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
@@ -31,23 +30,24 @@ export async function listEvents(
     const shown = bare.selectAll('events').orderBy('events.start_date').orderBy('events.event_id');
     return pageOf(bare, shown, conditionsOf(filters, others), paging);
   }
-  const shown = view.selectFrom('events').selectAll('events').orderBy('events.start_date').orderBy('events.event_id');
-  return pageOf(view.selectFrom('events'), shown, [...conditions, ...implied(given)], paging);
-}
-
-/** What is due by a day has begun by then: with a first day, the list is a stretch of those in the order of their begin. */
-function implied(given: Given<typeof eventFilters>): Expression<SqlBool>[] {
   const first = given.from ?? given.start_from ?? given.start_date_from;
   const last = given.to ?? given.due_to ?? given.due_date_to;
-  return first === undefined || last === undefined ? [] : [filters.start_to.where(last)];
+  return list(view, first === undefined || last === undefined ? given : { ...given, begun_by: last }, paging);
 }
 
+const list = filtered(
+  // What is due by a day has begun by then: with a first day, the list is a stretch of those in the order of their begin.
+  { ...filters, begun_by: filters.start_to },
+  (view) => view.selectFrom('events'),
+  (view) => view.selectFrom('events').selectAll('events').orderBy('events.start_date').orderBy('events.event_id'),
+);
+
+const findEvent = AccountView.prepared((view, { eventId }: { eventId: number }) =>
+  view.selectFrom('events').selectAll('events').where('events.event_id', '=', eventId),
+);
+
 export async function getEvent(view: AccountView, eventId: number): Promise<EventRow> {
-  const row = await view
-    .selectFrom('events')
-    .selectAll('events')
-    .where('events.event_id', '=', eventId)
-    .executeTakeFirst();
+  const [row] = await findEvent(view, { eventId });
   if (row === undefined) throw notFound();
   return row;
 }

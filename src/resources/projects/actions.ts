@@ -5,10 +5,9 @@ import type { Changed, Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { AccountView, type AccountWrite } from '../../store/account.ts';
 import { getClient } from '../clients/actions.ts';
-import { conditionsOf } from '../filters.ts';
-import { pageOf } from '../pages.ts';
+import { filtered } from '../pages.ts';
 import { assign, creatorFor, unassign, withAssigned } from '../people.ts';
 import { mustBeInOrder } from '../spans.ts';
 import { revokeCalendars } from '../ways-in.ts';
@@ -37,19 +36,26 @@ const orders: Readonly<Record<(typeof projectOrders)[number] | 'id', string>> = 
   latest: 'projects.date_created desc, projects.project_id desc',
 };
 
+const list = filtered(
+  projectFilters,
+  (view) => view.selectFrom('projects'),
+  (view, order) => shown(view).orderBy(sql.raw(order)),
+);
+
+const find = AccountView.prepared((view, { id }: { id: number }) => shown(view).where('projects.project_id', '=', id));
+
 export async function listProjects(
   view: AccountView,
   given: Given<typeof projectFilters & typeof projectOrder>,
   paging: Paging,
 ): Promise<Page<ProjectRow>> {
   const { order = 'id', ...filters } = given;
-  const listing = shown(view).orderBy(sql.raw(orders[order]));
-  const page = await pageOf(view.selectFrom('projects'), listing, conditionsOf(projectFilters, filters), paging);
+  const page = await list(view, filters, paging, orders[order]);
   return { ...page, rows: await withAssigned(view, 'project', page.rows, (row) => row.project_id) };
 }
 
 export async function getProject(view: AccountView, projectId: number): Promise<ProjectRow> {
-  const rows = await shown(view).where('projects.project_id', '=', projectId).execute();
+  const rows = await find(view, { id: projectId });
   const [row] = await withAssigned(view, 'project', rows, (one) => one.project_id);
   if (row === undefined) throw notFound();
   return row;

@@ -4,10 +4,9 @@ import type { Changed, Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { AccountView, type AccountWrite } from '../../store/account.ts';
 import { completionAfter, open } from '../completion.ts';
-import { conditionsOf } from '../filters.ts';
-import { pageOf } from '../pages.ts';
+import { filtered } from '../pages.ts';
 import { assign, creatorFor, unassign, withAssigned } from '../people.ts';
 import { mustBeInOrder } from '../spans.ts';
 import { getTask } from '../tasks/actions.ts';
@@ -24,18 +23,25 @@ function shown(view: AccountView) {
     .select(['tasks.task_name', 'tasks.project_id', 'projects.project_name']);
 }
 
+const list = filtered(
+  subtaskFilters,
+  (view) => view.selectFrom('subtasks'),
+  (view) => shown(view).orderBy('subtasks.subtask_id'),
+);
+
+const find = AccountView.prepared((view, { id }: { id: number }) => shown(view).where('subtasks.subtask_id', '=', id));
+
 export async function listSubtasks(
   view: AccountView,
   given: Given<typeof subtaskFilters>,
   paging: Paging,
 ): Promise<Page<SubtaskRow>> {
-  const listing = shown(view).orderBy('subtasks.subtask_id');
-  const page = await pageOf(view.selectFrom('subtasks'), listing, conditionsOf(subtaskFilters, given), paging);
+  const page = await list(view, given, paging);
   return { ...page, rows: await withAssigned(view, 'subtask', page.rows, (row) => row.subtask_id) };
 }
 
 export async function getSubtask(view: AccountView, subtaskId: number): Promise<SubtaskRow> {
-  const rows = await shown(view).where('subtasks.subtask_id', '=', subtaskId).execute();
+  const rows = await find(view, { id: subtaskId });
   const [row] = await withAssigned(view, 'subtask', rows, (one) => one.subtask_id);
   if (row === undefined) throw notFound();
   return row;

@@ -5,10 +5,9 @@ import type { Changed, Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { AccountView, type AccountWrite } from '../../store/account.ts';
 import { completionAfter, open } from '../completion.ts';
-import { conditionsOf } from '../filters.ts';
-import { pageOf } from '../pages.ts';
+import { filtered } from '../pages.ts';
 import { assign, creatorFor, unassign, withAssigned } from '../people.ts';
 import { getProject } from '../projects/actions.ts';
 import { mustBeInOrder } from '../spans.ts';
@@ -33,19 +32,26 @@ const orders: Readonly<Record<(typeof taskOrders)[number] | 'id', string>> = {
   latest: 'tasks.date_created desc, tasks.task_id desc',
 };
 
+const list = filtered(
+  taskFilters,
+  (view) => view.selectFrom('tasks'),
+  (view, order) => shown(view).orderBy(sql.raw(order)),
+);
+
+const find = AccountView.prepared((view, { id }: { id: number }) => shown(view).where('tasks.task_id', '=', id));
+
 export async function listTasks(
   view: AccountView,
   given: Given<typeof taskFilters & typeof taskOrder>,
   paging: Paging,
 ): Promise<Page<TaskRow>> {
   const { order = 'id', ...filters } = given;
-  const listing = shown(view).orderBy(sql.raw(orders[order]));
-  const page = await pageOf(view.selectFrom('tasks'), listing, conditionsOf(taskFilters, filters), paging);
+  const page = await list(view, filters, paging, orders[order]);
   return { ...page, rows: await withAssigned(view, 'task', page.rows, (row) => row.task_id) };
 }
 
 export async function getTask(view: AccountView, taskId: number): Promise<TaskRow> {
-  const rows = await shown(view).where('tasks.task_id', '=', taskId).execute();
+  const rows = await find(view, { id: taskId });
   const [row] = await withAssigned(view, 'task', rows, (one) => one.task_id);
   if (row === undefined) throw notFound();
   return row;
