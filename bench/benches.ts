@@ -10,6 +10,7 @@ import { processes } from './rows/processes.ts';
 import { sideBySide } from './rows/side-by-side.ts';
 import { start } from './rows/start.ts';
 import { statements } from './rows/statements.ts';
+import { where } from './rows/where.ts';
 
 /** The rows of the table of performance, in its order. */
 export const benches: readonly Bench[] = [
@@ -25,4 +26,5 @@ export const benches: readonly Bench[] = [
   start,
   processes,
   sideBySide,
+  where,
 ];

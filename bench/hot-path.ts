@@ -14,6 +14,7 @@ export type Called = {
   readonly url: string;
   readonly pid: number | undefined;
   readonly calls: Readonly<Record<HotCall, readonly [Call, ...Call[]]>>;
+  stop(): Promise<unknown>;
 };
 
 /** How many events there are before anything is measured. */
@@ -32,7 +33,7 @@ export async function calledService(
 ): Promise<Called> {
   const where = await stage.newDatabase(database);
   const [reader, plain, ...others] = await makeAccounts(where, 2 * CONNECTIONS);
-  const { baseUrl, process } = await stage.service(where, { CARILLON_RETRY_WAITS: '2h,2h', ...options }, source);
+  const { baseUrl, process, stop } = await stage.service(where, { CARILLON_RETRY_WAITS: '2h,2h', ...options }, source);
   const [first, ...more] = others.slice(0, CONNECTIONS);
   if (reader === undefined || plain === undefined || first === undefined) throw new Error('there are accounts');
   const created = Array.from({ length: EVENTS }, () => ask(baseUrl, createEvent(reader)));
@@ -45,6 +46,7 @@ export async function calledService(
   return {
     url: baseUrl,
     pid: process.pid,
+    stop: () => stop('SIGTERM'),
     calls: {
       fetch: [fetchEvent(reader, one), ...ids.map((id) => fetchEvent(reader, id))],
       list: [listEvents(reader, 'start_from=20270101&start_to=20270131&limit=100')],

@@ -35,6 +35,7 @@ export function performanceDocuments(): Derived[] {
 }
 
 function verdictOf(all: readonly Judged[]): string {
+  if (all.length === 0) return '–';
   const missed = all.filter(({ holds }) => !holds);
   return missed.length === 0 ? 'holds' : `${all.length - missed.length} of ${all.length} hold`;
 }
@@ -57,7 +58,7 @@ function section({ id, title, target }: Bench, result: Result | undefined): stri
   const said = Object.entries(result.beside ?? {}).map(([what, value]) => `${what}: ${value}.`);
   return [
     ...head,
-    judged,
+    ...(result.claims.length === 0 ? [] : [judged]),
     ...(result.curves ?? []).map(({ title }) => `![${title}](performance/${fileOf(title)})`),
     ...units(result).map((unit) => `![${id}, ${unit}](performance/${fileOf(`${id}-${unit}`)})`),
     ...(said.length === 0 ? [] : [said.join(' ')]),
