@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Attempt, Outcome } from '../src/delivery/attempt.ts';
+import type { Attempt } from '../src/delivery/attempt.ts';
+import type { Outcome } from '../src/delivery/outcome.ts';
 import type { Cleanup } from '../test/harness/cleanup.ts';
 import { eventually } from '../test/harness/eventually.ts';
 import { personAt, timesLogged } from '../test/harness/nodes.ts';

@@ -1,5 +1,6 @@
-import type { Attempt, Cause, Fault, Order, Outcome } from '../../src/delivery/attempt.ts';
+import type { Attempt, Order } from '../../src/delivery/attempt.ts';
 import { createGuard } from '../../src/delivery/guard.ts';
+import type { Cause, Fault, Outcome } from '../../src/delivery/outcome.ts';
 import type { Resolve, Resolved } from '../../src/delivery/resolver.ts';
 import type { SeededChance } from '../chance.ts';
 import type { Arrival } from '../ledgers.ts';

@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/clock.ts';
-import { createAttempt, type Outcome } from '../../src/delivery/attempt.ts';
+import { createAttempt } from '../../src/delivery/attempt.ts';
 import { createGuard, type Guard, parseAllowRules } from '../../src/delivery/guard.ts';
+import type { Outcome } from '../../src/delivery/outcome.ts';
 import type { Resolve } from '../../src/delivery/resolver.ts';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import type { SeededChance } from '../chance.ts';

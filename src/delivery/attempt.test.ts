@@ -11,8 +11,9 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { forbiddenTargets, names } from '../../test/corpus/targets.ts';
 import { certificate, privateKey } from '../../test/harness/tls.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { createAttempt, type Order, type Outcome } from './attempt.ts';
+import { createAttempt, type Order } from './attempt.ts';
 import { type CheckedAddress, createGuard, type Guard } from './guard.ts';
+import type { Outcome } from './outcome.ts';
 import type { Resolve } from './resolver.ts';
 
 const BODY = '{"resource_url":"http://127.0.0.1:8080/v2/events/1"}';
@@ -279,7 +280,7 @@ test('C15 no proxy of the environment is used, no cookie is sent back', async (t
   assert.doesNotMatch(hook.received(), /cookie/i);
 });
 
-test('C22 each attempt has a connection of its own, even to a target that would keep it', async (t) => {
+test('C22 an attempt that is given none to keep has a connection of its own, even to a target that would keep it', async (t) => {
   let served = 0;
   const server: HttpServer = createHttpServer({ keepAlive: true }, (request, response) => {
     request.resume();

@@ -2,11 +2,13 @@ import type { Clock } from '../clock.ts';
 import { type Log, maskTarget } from '../log.ts';
 import type { Chance } from '../secrets.ts';
 import type { News, Store } from '../store/store.ts';
-import type { Attempt, Outcome } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import type { Claims, Held } from './claims.ts';
+import { KeptConnections, KeptRoom } from './connection.ts';
 import { type DeliveryKind, resourceUrl } from './kinds.ts';
 import { type AttemptInFlight, Lane } from './lane.ts';
 import type { Notices } from './notices.ts';
+import type { Outcome } from './outcome.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
 import {
   askedFor,
@@ -77,6 +79,9 @@ export class Engine {
   /** Lanes that may be able to begin an attempt. */
   readonly #ready = new Set<Lane>();
   readonly #shares: Shares<Lane>;
+  readonly #keptRoom: KeptRoom;
+  /** What attempts of a lane have left open. */
+  readonly #kept = new WeakMap<Lane, KeptConnections>();
   /** How often everything was lost, to know what was taken up before and what after. */
   #losses = 0;
   /** Hooks that have ended while lanes are being taken up: what comes back of them is old. */
@@ -97,6 +102,7 @@ export class Engine {
 
   constructor(ports: EnginePorts) {
     this.#ports = ports;
+    this.#keptRoom = new KeptRoom(ports.clock);
     this.#shares = new Shares({ account: MOST_OF_ONE_ACCOUNT, host: ports.mostToOneHost });
   }
 
@@ -124,7 +130,10 @@ export class Engine {
     this.#ports.claims.standDown();
     await this.#handOver();
     if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
-    for (const lane of this.#lanes.values()) lane.forget();
+    for (const lane of this.#lanes.values()) {
+      lane.forget();
+      this.#kept.get(lane)?.end();
+    }
     await this.#settler;
     cancelCut();
     await this.#ports.claims.stop();
@@ -188,6 +197,7 @@ export class Engine {
   /** Nothing begins on it any more, also where it is just being read. Where it is in line, its turn passes on. */
   #forget(lane: Lane): void {
     lane.end();
+    this.#kept.get(lane)?.end();
     this.#lanes.delete(lane.hookId);
   }
 
@@ -338,6 +348,7 @@ export class Engine {
     const lane = new Lane(row, this.#ports.clock.now());
     if (this.#changedMeanwhile.has(lane.hookId) || this.#hearing.has(lane.hookId)) lane.signAnew();
     this.#lanes.set(lane.hookId, lane);
+    this.#kept.set(lane, new KeptConnections(this.#keptRoom));
     this.#ready.add(lane);
     this.#wakeWhenDue(lane, this.#ports.clock.now());
   }
@@ -455,6 +466,8 @@ export class Engine {
         if (claims.mayBegin()) flight.dialled();
         else flight.abort();
       },
+      onUndialled: () => flight.undialled(),
+      kept: this.#kept.get(lane),
     };
     attempt(order)
       .catch((error: unknown): Outcome => {
@@ -492,7 +505,8 @@ export class Engine {
     this.#report(lane, flight, outcome, verdict);
     // Stopped by our own stop, or by the hook's end: the delivery is owed as before, and nothing happened.
     if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#settle(settlement);
-    if (!lane.ended) {
+    if (lane.ended) this.#kept.get(lane)?.end();
+    else {
       this.#wakeWhenDue(lane, now);
       this.#ready.add(lane);
     }

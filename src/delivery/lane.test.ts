@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Outcome } from './attempt.ts';
 import { type AttemptInFlight, Lane } from './lane.ts';
+import type { Outcome } from './outcome.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
 import type { LaneRow, OwedRow, Settlement } from './queue.ts';
 

@@ -19,6 +19,7 @@ export class AttemptInFlight {
   readonly turn: number;
   readonly #abort = new AbortController();
   #dialled = false;
+  #isUnwanted = false;
 
   constructor(row: OwedRow, beganAt: number, dueAt: number, turn: number) {
     this.row = row;
@@ -36,8 +37,15 @@ export class AttemptInFlight {
     this.#dialled = true;
   }
 
+  /** That connection was dead, and nothing has gone out over it. */
+  undialled(): void {
+    this.#dialled = false;
+    if (this.#isUnwanted) this.#abort.abort();
+  }
+
   /** Ends it if nothing has gone out yet. */
   abortUnsent(): void {
+    this.#isUnwanted = true;
     if (!this.#dialled) this.#abort.abort();
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Cause, Fault, Outcome } from './attempt.ts';
+import type { Cause, Fault, Outcome } from './outcome.ts';
 import { judge, outcomeWord, reasonOf, type Situation, type Verdict } from './policy.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,4 +1,4 @@
-import type { Fault, Outcome } from './attempt.ts';
+import type { Fault, Outcome } from './outcome.ts';
 
 /** The number of failures in a row that ends a hook (the specification, section 8). */
 export const FAILURES_THAT_END = 3;

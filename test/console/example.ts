@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Schedule } from '../../demo/release-calendar.ts';
-import type { Attempt, Outcome } from '../../src/delivery/attempt.ts';
+import type { Attempt } from '../../src/delivery/attempt.ts';
+import type { Outcome } from '../../src/delivery/outcome.ts';
 import { apiKey, Carillon, type Kind, type Permission, type Role } from '../../src/sdk/index.ts';
 import type { Cleanup } from '../harness/cleanup.ts';
 import { steadyChance, type TestClock, testClock } from '../harness/clock.ts';

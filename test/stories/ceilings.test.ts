@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Attempt, Outcome } from '../../src/delivery/attempt.ts';
+import type { Attempt } from '../../src/delivery/attempt.ts';
+import type { Outcome } from '../../src/delivery/outcome.ts';
 import { testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
 import { stores } from '../harness/stores.ts';

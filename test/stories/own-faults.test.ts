@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Attempt, Fault, Outcome } from '../../src/delivery/attempt.ts';
+import type { Attempt } from '../../src/delivery/attempt.ts';
+import type { Fault, Outcome } from '../../src/delivery/outcome.ts';
 import type { Resolve } from '../../src/delivery/resolver.ts';
 import { steadyChance, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';

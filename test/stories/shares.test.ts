@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Attempt, Outcome } from '../../src/delivery/attempt.ts';
+import type { Attempt } from '../../src/delivery/attempt.ts';
+import type { Outcome } from '../../src/delivery/outcome.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { Person, TestService } from '../harness/service.ts';

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { type Clock, systemClock } from '../../clock.ts';
-import { type Attempt, createAttempt, type Outcome } from '../../delivery/attempt.ts';
+import { type Attempt, createAttempt } from '../../delivery/attempt.ts';
 import type { Guard } from '../../delivery/guard.ts';
+import type { Outcome } from '../../delivery/outcome.ts';
 import { createResolver } from '../../delivery/resolver.ts';
 import { signatureOf } from '../../delivery/signature.ts';
 import type { Notification } from '../../sdk/notifications.ts';

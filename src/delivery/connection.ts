@@ -1,0 +1,130 @@
+import type { Socket } from 'node:net';
+import { Client } from 'undici';
+import type { Clock } from '../clock.ts';
+import { Unreached } from './dial.ts';
+import { LARGEST_HEAD_BYTES, Meter } from './meter.ts';
+
+/** A connection is used again this soon after its last answer, or not at all: most servers keep it for longer. */
+const LONGEST_IDLE_MS = 1_000;
+
+/** The address was judged when it was dialled, and is judged anew after so long at the latest (C11). */
+const LONGEST_LIFE_MS = 10_000;
+
+/** Connections that are left open at once, of all lanes together: each is a file handle. */
+const MOST_KEPT = 1_000;
+
+/** A connection to a target, which carries one attempt at a time. It is dialled once. */
+export class Connection {
+  readonly client: Client;
+  readonly meter: Meter;
+  readonly openedAt: number;
+  readonly #socket: Socket;
+
+  constructor(origin: string, socket: Socket, openedAt: number) {
+    this.#socket = socket;
+    this.openedAt = openedAt;
+    this.meter = new Meter(socket);
+    let isTaken = false;
+    this.client = new Client(origin, {
+      connect: (_options, callback) => {
+        // undici dials again when a connection breaks before the request is on it; we resolve and dial once.
+        const isBroken = isTaken || socket.destroyed;
+        isTaken = true;
+        const broken = { kind: 'failed', cause: 'reset', note: 'broke before the request' } as const;
+        // undici takes no answer while it asks.
+        queueMicrotask(() => (isBroken ? callback(new Unreached(broken), null) : callback(null, socket)));
+      },
+      allowH2: false,
+      maxHeaderSize: LARGEST_HEAD_BYTES,
+      // The one deadline is ours; undici's timers are coarse.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: 2 * LONGEST_LIFE_MS,
+      keepAliveMaxTimeout: 2 * LONGEST_LIFE_MS,
+    });
+  }
+
+  /** Whether another attempt may be made on it. */
+  get isOpen(): boolean {
+    return !this.#socket.destroyed && this.#socket.writable && this.meter.isEmpty;
+  }
+
+  end(): void {
+    this.client.destroy(null, () => undefined);
+    // undici has not taken it yet.
+    this.#socket.destroy();
+  }
+}
+
+/** How many connections all lanes have left open. */
+export class KeptRoom {
+  readonly clock: Clock;
+  readonly #most: number;
+  #kept = 0;
+
+  constructor(clock: Clock, most = MOST_KEPT) {
+    this.clock = clock;
+    this.#most = most;
+  }
+
+  get hasRoom(): boolean {
+    return this.#kept < this.#most;
+  }
+
+  add(by: 1 | -1): void {
+    this.#kept += by;
+  }
+}
+
+/**
+ * The connections that attempts of one lane have left open, for those that follow within moments. Of this lane alone:
+ * nothing is shared between hooks.
+ */
+export class KeptConnections {
+  readonly #room: KeptRoom;
+  readonly #idle: { readonly connection: Connection; readonly cancel: () => void }[] = [];
+  #ended = false;
+
+  constructor(room: KeptRoom) {
+    this.#room = room;
+  }
+
+  /** The one that was left last, if it is open still. */
+  take(): Connection | undefined {
+    for (;;) {
+      const last = this.#idle.pop();
+      if (last === undefined) return undefined;
+      last.cancel();
+      this.#room.add(-1);
+      const age = this.#room.clock.monotonic() - last.connection.openedAt;
+      if (last.connection.isOpen && age < LONGEST_LIFE_MS) return last.connection;
+      last.connection.end();
+    }
+  }
+
+  /** Leaves one for whoever comes next; it is ended when nobody does. */
+  leave(connection: Connection): void {
+    if (this.#ended || !connection.isOpen || !this.#room.hasRoom) {
+      connection.end();
+      return;
+    }
+    this.#room.add(1);
+    const cancel = this.#room.clock.after(LONGEST_IDLE_MS, () => this.#let(connection));
+    this.#idle.push({ connection, cancel });
+  }
+
+  /** Ends all of them, and whichever is left later. */
+  end(): void {
+    this.#ended = true;
+    for (const { connection } of [...this.#idle]) this.#let(connection);
+  }
+
+  #let(connection: Connection): void {
+    const index = this.#idle.findIndex((one) => one.connection === connection);
+    const [found] = index < 0 ? [] : this.#idle.splice(index, 1);
+    if (found === undefined) return;
+    found.cancel();
+    this.#room.add(-1);
+    connection.end();
+  }
+}
