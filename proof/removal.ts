@@ -1,9 +1,10 @@
-import { createServer, get } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startProcess } from '../demo/started.ts';
 import { apiKey, Carillon } from '../src/sdk/index.ts';
 import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
+import { Beginnings, heardAll } from '../test/harness/heard.ts';
 import { freePort } from '../test/harness/port.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import { chanceFrom, type SeededChance } from './chance.ts';
@@ -145,7 +146,7 @@ async function inTurn(count: number, work: (index: number) => Promise<void>): Pr
 /** Targets that do as their scripts say, and then answer 200; and what they saw. */
 async function startReceiver(context: Cleanup, chance: SeededChance) {
   const arrivals: (Arrival & { answeredAt: number | undefined; isReset: boolean })[] = [];
-  const connectedAt = new WeakMap<Socket, number>();
+  const beginnings = new Beginnings();
   const scripts = new Map<string, (typeof doings)[number][]>();
   let waiting: { count: number; resolve: () => void }[] = [];
   const doesNext = (path: string) => {
@@ -154,7 +155,7 @@ async function startReceiver(context: Cleanup, chance: SeededChance) {
     return script.shift() ?? 200;
   };
   const server = createServer(async (request, response) => {
-    const at = connectedAt.get(request.socket) ?? performance.now();
+    const at = beginnings.of(request.socket);
     if (request.method === 'GET') {
       response.end();
       return;
@@ -191,7 +192,7 @@ async function startReceiver(context: Cleanup, chance: SeededChance) {
     if (does === 'reset') response.socket?.resetAndDestroy();
     else response.writeHead(does, does === 302 ? { location: '/elsewhere' } : {}).end();
   });
-  server.on('connection', (socket) => connectedAt.set(socket, performance.now()));
+  server.on('connection', (socket) => beginnings.connected(socket));
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
   const close = () =>
     new Promise<void>((resolve) => {
@@ -206,9 +207,7 @@ async function startReceiver(context: Cleanup, chance: SeededChance) {
     close,
     /** Resolves when whoever had connected by now is known of, with that moment: whom a kill since then cut off ends with it. */
     async caughtUp(killedAt: number) {
-      // Connections are taken in the order in which they were made.
-      await new Promise((resolve, reject) => get(url, { agent: false }, resolve).on('error', reject));
-      const at = performance.now();
+      const at = await heardAll(url);
       for (const one of arrivals) {
         const isCut = one.answer === undefined && !one.isReset && (one.answeredAt ?? 0) >= killedAt;
         if (isCut && (one.answeredAt ?? 0) <= at) one.answeredAt = at + 1e-3;

@@ -1,7 +1,8 @@
-import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
+import { Beginnings, heardAll } from '../../test/harness/heard.ts';
 import type { SeededChance } from '../chance.ts';
 import type { Arrival, Fate } from '../ledgers.ts';
 
@@ -55,7 +56,7 @@ export type ReceiverOptions = {
 export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<Receiver> {
   const { chance, answersAfterMs, hearsWithinMs, fetchStatus } = options;
   const heard: Heard[] = [];
-  const connectedAt = new WeakMap<Socket, number>();
+  const beginnings = new Beginnings();
   /** By path: failures in a row that the service may know of, at most, and when the last of them was answered. */
   const failing = new Map<string, { count: number; at: number }>();
   let crashedAt = Number.NEGATIVE_INFINITY;
@@ -78,8 +79,8 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   }
 
   async function ring(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const at = connectedAt.get(request.socket) ?? performance.now();
-    if (request.method === 'GET') return void response.end(String(at));
+    const at = beginnings.of(request.socket);
+    if (request.method === 'GET') return void response.end();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
@@ -107,7 +108,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     // What breaks off before it was read has not been heard.
     ring(request, response).catch(() => response.destroy());
   });
-  server.on('connection', (socket) => connectedAt.set(socket, performance.now()));
+  server.on('connection', (socket) => beginnings.connected(socket));
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
   atEnd(context, () => {
     server.closeAllConnections();
@@ -117,8 +118,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   return {
     heard,
     at: (path) => url + path,
-    // Connections are taken in the order in which they were made.
-    caughtUp: () => connectionTaken(url),
+    caughtUp: () => heardAll(url),
     async whenBusy(paths) {
       const isBusyOn = (path: string) => failing.has(path) || [...answering].some((one) => one.path === path);
       const isBusy = () => (paths === undefined ? answering.size > 0 : paths.every(isBusyOn));
@@ -159,17 +159,5 @@ function give(response: ServerResponse, decided: number | 'reset'): Promise<numb
   return new Promise((resolve) => {
     response.once('close', () => resolve(response.writableFinished ? decided : undefined));
     response.writeHead(decided, decided === 302 ? { location: '/elsewhere' } : {}).end(() => resolve(decided));
-  });
-}
-
-function connectionTaken(url: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    get(url, { agent: false }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-      });
-      response.on('end', () => resolve(Number(text)));
-    }).on('error', reject);
   });
 }

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
+import { heardAll } from './heard.ts';
 
 /** What has not arrived by then does not come any more. */
 const LONGEST_ARRIVAL_MS = 10_000;
@@ -101,8 +102,7 @@ export async function startTarget(context: Cleanup, ...replies: Reply[]): Promis
       });
     },
     async caughtUp() {
-      // Connections are taken in the order in which they were made.
-      await fetch(url + CAUGHT_UP, { headers: { connection: 'close' } }).then((response) => response.text());
+      await heardAll(url + CAUGHT_UP);
     },
     close,
   };
