@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { systemClock } from './clock.ts';
 import { standardError } from './log-lines.ts';
 
 export type Log = Logger;
@@ -15,12 +16,22 @@ export function withoutRows(error: Error): Record<string, unknown> {
   return Object.fromEntries(told.filter(([name]) => !ROWS.includes(name)));
 }
 
+let lastAt = Number.NaN;
+let lastTime = '';
+
+/** The time of a line; of those that are said in the same millisecond it is written once. */
+function time(): string {
+  const now = systemClock.now();
+  if (now !== lastAt) {
+    lastAt = now;
+    lastTime = `,"time":"${new Date(now).toISOString()}"`;
+  }
+  return lastTime;
+}
+
 /** Where log lines go: one JSON object a line on standard error, so that standard output is for people and programs. */
 export function createLog(level: string): Log {
-  return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: withoutRows } },
-    standardError(),
-  );
+  return pino({ level, base: null, timestamp: time, serializers: { err: withoutRows } }, standardError());
 }
 
 /** A target as it may stand in a log: scheme, host and port. The path is the target's secret. */
