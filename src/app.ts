@@ -118,7 +118,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
       return `${boot}-${requestNumber}`;
     },
     clientErrorHandler: (error, socket) => {
-      const answer = () => void answerBroken(error, socket, { doors: ports.doors, baseUrl: baseUrl() });
+      const failed = (err: unknown) => log.error({ event: 'request.failed', err });
+      const answer = () => void answerBroken(error, socket, { doors: ports.doors, baseUrl: baseUrl(), failed });
       connections.afterAnswers(socket, answer);
     },
     frameworkErrors: (error, request, reply) => {
@@ -154,7 +155,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
     }
     tellDenial(request, problem);
     await slowDown(request, reply, problem);
-    answerProblem(reply, problem, baseUrl());
+    if (problem.cause !== undefined) noteFailure(request, problem.cause);
+    answerProblem(reply, noteProblem(request, problem), baseUrl());
   }
 
   /** Who shows wrong keys, or does not heed a limit, may have to wait for the refusal; in nobody's way meanwhile. */

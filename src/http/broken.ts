@@ -46,14 +46,16 @@ export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: Incom
 export async function answerBroken(
   error: BrokenRequest,
   socket: Duplex,
-  { doors, baseUrl }: { doors: readonly Door[]; baseUrl: string },
+  { doors, baseUrl, failed }: { doors: readonly Door[]; baseUrl: string; failed: (error: unknown) => void },
 ): Promise<void> {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
   const unknown = error.code === 'HPE_INVALID_METHOD' ? await judgeUnknownMethod(error, doors) : undefined;
-  endWith(socket, unknown?.problem ?? new Problem(brokenCode(error.code)), baseUrl, unknown?.challenge);
+  const problem = unknown?.problem ?? new Problem(brokenCode(error.code));
+  if (problem.cause !== undefined) failed(problem.cause);
+  endWith(socket, problem, baseUrl, unknown?.challenge);
 }
 
 /** Answers a problem on a bare connection, which ends with it. */
@@ -92,7 +94,7 @@ async function judgeUnknownMethod(
   });
   const problem = await (door === undefined ? undefined : letIn(door, { rawHeaders, method: '' }))?.then(
     () => undefined,
-    (refused: unknown) => problemOf(refused) ?? new Problem('internal'),
+    (refused: unknown) => problemOf(refused) ?? new Problem('internal', { cause: refused }),
   );
   return { problem: problem ?? notFound(), challenge: door?.challenge };
 }

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { rawRequest } from '../harness/raw.ts';
+import { startTestService, temporaryFolder } from '../harness/service.ts';
+
+test('X6 whatever is asked while the disk gives nothing is 503, and a line of the log says why', async (t) => {
+  const path = join(temporaryFolder(t), 'carillon.db');
+  const ports = { onFatal: () => undefined };
+  const carillon = await startTestService(t, `sqlite:${path}`, { ports });
+  const owner = await carillon.account('acme.test');
+  const disk = new DatabaseSync(path);
+  disk.exec('pragma wal_checkpoint(truncate)');
+  disk.close();
+  truncateSync(path, 4_096);
+  // An address that no router reads, and a method that Node has never heard of, are judged elsewhere than the others.
+  for (const line of ['GET /v2/events', 'GET /v2/%zz', 'FROB /v2/events']) {
+    const before = carillon.logged.length;
+    const credentials = [`domain: ${owner.domain}`, `key: ${owner.key}`];
+    const { status, body } = await rawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...credentials]);
+    assert.deepEqual([status, JSON.parse(body).code], [503, 'storage_unavailable'], line);
+    const said = carillon.logged.slice(before).find(({ event }) => event === 'request.failed');
+    assert.match(JSON.stringify(said), /disk|malformed|SQLITE/i, line);
+  }
+});
