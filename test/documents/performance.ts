@@ -68,7 +68,7 @@ function section({ id, title, target }: Bench, result: Result | undefined): stri
 
 const units = ({ series }: Result): string[] => [...new Set(series.map(({ unit }) => unit))];
 
-const fileOf = (title: string) => `${title.replace(/[^\w%]+/g, '-').replace(/^-|-$/g, '')}.svg`;
+const fileOf = (title: string) => `${title.replace(/[^\w]+/g, '-').replace(/^-|-$/g, '')}.svg`;
 
 function pictures(bench: Bench, result: Result): Derived[] {
   return [...bars(bench, result), ...curves(result)];

@@ -34,6 +34,8 @@ const MEASURED = 'what a commit took, for the metrics';
 const BETWEEN = 'a turn of the event loop, not a span of time: other calls are heard between two readers';
 const ACCEPTED = 'a turn of the event loop, not a span of time: one connection is accepted in each';
 const LINES = 'a turn of the event loop, not a span of time: its lines are written together';
+const ANSWERS = 'a turn of the event loop, not a span of time: its answers leave together';
+const READS = 'a turn of the event loop, not a span of time: what is asked in it is one query, or one transaction';
 const LOOKS = 'a turn of the event loop, not a span of time: other calls are heard between two looks';
 
 const TIME_AND_CHANCE: readonly Exception[] = [
@@ -51,6 +53,9 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/store/postgres-news.ts', word: 'setImmediate(', because: TOGETHER },
   { path: 'src/store/postgres-writes.ts', word: 'performance.now', because: MEASURED },
   { path: 'src/store/postgres-writes.ts', word: 'setImmediate(', because: TURN },
+  { path: 'src/store/postgres-reads.ts', word: 'setImmediate(', because: READS },
+  { path: 'src/store/sqlite-connection.ts', word: 'setImmediate(', because: READS },
+  { path: 'src/http/turn-answers.ts', word: 'setImmediate(', because: ANSWERS },
   { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
   { path: 'src/http/admission.ts', word: 'setImmediate(', because: ACCEPTED },
   { path: 'src/http/closing.ts', word: 'setImmediate(', because: ACCEPTED },
@@ -85,12 +90,15 @@ test('only clock.ts asks for the time and only secrets.ts makes chance, but for 
   assert.deepEqual(imports, []);
 });
 
-test('C15 only attempt.ts and resolver.ts can open a connection to the outside, and smtp.ts one to the mail server', () => {
+test('C15 only dial.ts and resolver.ts can open a connection to the outside, and smtp.ts one to the mail server', () => {
   /** What can reach out, and who may hold it; the values of `node:net` are listed one by one. */
   const harmless: Readonly<Record<string, readonly string[]>> = {
     'node:net': ['createServer', 'isIP', 'isIPv4', 'isIPv6', 'Server'],
     // Speaks over the connection that it is given.
     'node:tls': ['createSecureContext', 'TLSSocket'],
+    // Answers what has come in.
+    'node:http': ['ServerResponse'],
+    undici: ['errors'],
   };
   const outward =
     /^(node:(net|tls|http|https|http2|dgram|dns|dns\/promises|child_process|worker_threads|cluster)|undici|nodemailer)$/;
@@ -103,9 +111,10 @@ test('C15 only attempt.ts and resolver.ts can open a connection to the outside, 
       .map(({ from }) => `${path}: ${from}`),
   );
   assert.deepEqual(holders.sort(), [
-    'src/delivery/attempt.ts: node:net',
-    'src/delivery/attempt.ts: node:tls',
-    'src/delivery/attempt.ts: undici',
+    // Speaks over the connection that it is given.
+    'src/delivery/connection.ts: undici',
+    'src/delivery/dial.ts: node:net',
+    'src/delivery/dial.ts: node:tls',
     'src/delivery/resolver.ts: node:dns/promises',
     // Starts the process that reads a calendar, which is handed a text and nothing to connect to.
     'src/ical/reading.ts: node:child_process',
