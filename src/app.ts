@@ -210,11 +210,12 @@ export async function createApp(ports: AppPorts): Promise<App> {
     throw notFound();
   });
 
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     underWay.enter(reply);
     reply.header('x-request-id', request.id);
     if (draining) reply.header('connection', 'close');
     if ((request.raw.url ?? '').length > LONGEST_URL) throw new Problem('uri_too_long');
+    done();
   });
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? '(none)';

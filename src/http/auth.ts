@@ -2,12 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller, Permission } from '../access.ts';
 import { Problem } from '../problems.ts';
 import type { Tx } from '../store/store.ts';
+import { isNamed } from './headers.ts';
 
-/** Finds the caller of a request, or undefined: one answer for everything that may be wrong, so that nothing can be probed (C1). */
-export type CallerOf = (request: Pick<IncomingMessage, 'rawHeaders'>) => Promise<Caller | undefined>;
+/**
+ * The caller of a request, or undefined: one answer for everything that may be wrong, so that nothing can be probed (C1).
+ * At once for whoever is known from before, as nearly all are.
+ */
+export type Found = Caller | undefined | Promise<Caller | undefined>;
+
+/** Finds the caller of a request. */
+export type CallerOf = (request: Pick<IncomingMessage, 'rawHeaders'>) => Found;
 
 /** Looks a key and a domain up. `domain` is in lower case. */
-export type Authenticate = (key: string, domain: string) => Promise<Caller | undefined>;
+export type Authenticate = (key: string, domain: string) => Found;
 
 /**
  * Whether a caller, once found, may still act: asked again inside the transaction of a write, since a slow body or a
@@ -17,7 +24,7 @@ export type Confirm = (tx: Tx, caller: Caller) => Promise<boolean>;
 
 /** The first door's way: the headers `key` and `domain`, each exactly once (C1). */
 export function callerByKey(authenticate: Authenticate): CallerOf {
-  return async (request) => {
+  return (request) => {
     const { key, domain } = credentialsIn(request);
     return key === undefined || domain === undefined ? undefined : authenticate(key, domain);
   };
@@ -35,7 +42,7 @@ export function credentialsIn(request: Pick<IncomingMessage, 'rawHeaders'>): {
 function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string | undefined {
   let value: string | undefined;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    if (request.rawHeaders[index]?.toLowerCase() !== name) continue;
+    if (!isNamed(request.rawHeaders[index], name)) continue;
     if (value !== undefined) return undefined;
     value = request.rawHeaders[index + 1];
   }

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../problems.ts';
 import { problemBody, problemOf } from './answers.ts';
 import { type Door, KEY_CHALLENGE, letIn } from './door.ts';
+import { isNamed } from './headers.ts';
 
 /** What Node could not read: its word for why, the bytes it was reading, and how far it came. */
 export type BrokenRequest = Error & {
@@ -24,14 +25,15 @@ export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: Incom
   if (method === undefined || OF_RTSP.has(method)) return 'This is not HTTP/1.1.';
   let [hosts, types] = [0, 0];
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]?.toLowerCase();
-    if (name === 'host') {
+    const name = rawHeaders[index];
+    if (isNamed(name, 'host')) {
       hosts += 1;
       if (NO_HOST.test(rawHeaders[index + 1] ?? '')) return 'The header host is no host.';
     }
-    if (name === 'content-type') types += 1;
+    if (isNamed(name, 'content-type')) types += 1;
     // Node takes `gzip, chunked`, and hands on what is still compressed.
-    if (name === 'transfer-encoding' && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
+    const isCoded = isNamed(name, 'transfer-encoding');
+    if (isCoded && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
       return 'A body comes with its length, or chunked and nothing else.';
   }
   if (hosts > 1) return 'The header host stands more than once.';
@@ -92,11 +94,13 @@ async function judgeUnknownMethod(
     const colon = field.indexOf(':');
     return [field.slice(0, colon), field.slice(colon + 1).trim()];
   });
-  const problem = await (door === undefined ? undefined : letIn(door, { rawHeaders, method: '' }))?.then(
-    () => undefined,
-    (refused: unknown) => problemOf(refused) ?? new Problem('internal', { cause: refused }),
-  );
-  return { problem: problem ?? notFound(), challenge: door?.challenge };
+  let problem = notFound();
+  try {
+    if (door !== undefined) await letIn(door, { rawHeaders, method: '' });
+  } catch (refused) {
+    problem = problemOf(refused) ?? new Problem('internal', { cause: refused });
+  }
+  return { problem, challenge: door?.challenge };
 }
 
 function brokenCode(code: string | undefined): ProblemCode {

@@ -25,11 +25,12 @@ export function readableBy(origins: readonly string[]): Readable {
 
 /** Lets those pages call: their preflights are answered without a key. To all others nothing changes, and cookies are never asked for. */
 export function allowOrigins(app: FastifyInstance, readable: Readable): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const headers = readable(request.raw);
     reply.headers(headers);
     const isAllowed = 'access-control-allow-origin' in headers;
-    return isAllowed && isPreflight(request) ? reply.code(204).headers(PREFLIGHT).send() : undefined;
+    if (isAllowed && isPreflight(request)) reply.code(204).headers(PREFLIGHT).send();
+    else done();
   });
 }
 

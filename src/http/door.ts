@@ -1,6 +1,6 @@
 import type { Caller } from '../access.ts';
 import { Problem, type ProblemCode } from '../problems.ts';
-import { type Authenticate, type CallerOf, type Confirm, callerByKey } from './auth.ts';
+import { type Authenticate, type CallerOf, type Confirm, callerByKey, type Found } from './auth.ts';
 import { type Knock, refuseForeign } from './origin.ts';
 import type { Input, Route } from './route.ts';
 import type { SessionCookie } from './session-cookie.ts';
@@ -47,7 +47,7 @@ export function keyDoor(
 }
 
 /** Looks the token of a session up. */
-export type AuthenticateSession = (token: string) => ReturnType<Authenticate>;
+export type AuthenticateSession = (token: string) => Found;
 
 /** What a browser is told: to keep nothing, and that an answer is no page, no script, and nothing for other sites. */
 const BROWSER_HEADERS = {
@@ -67,7 +67,7 @@ export function consoleDoor(
     prefix: '/console/api',
     rows,
     refuse: refuseForeign(baseUrl),
-    async callerOf(request) {
+    callerOf(request) {
       const token = cookie.read(request);
       return token === undefined ? undefined : sessions.authenticate(token);
     },
@@ -78,11 +78,18 @@ export function consoleDoor(
   };
 }
 
-/** Who comes to a door, known by what they show; throws the problem that they are turned away with. */
-export async function letIn(door: Door, request: Knock): Promise<Caller> {
+/**
+ * Who comes to a door, known by what they show; throws the problem that they are turned away with. At once for whoever is
+ * known from before.
+ */
+export function letIn(door: Door, request: Knock): Caller | Promise<Caller> {
   const refused = door.refuse(request);
   if (refused !== undefined) throw refused;
-  const caller = await door.callerOf(request);
+  const found = door.callerOf(request);
+  return found instanceof Promise ? found.then((caller) => known(door, caller)) : known(door, found);
+}
+
+function known(door: Door, caller: Caller | undefined): Caller {
   if (caller === undefined) throw new Problem(door.stranger);
   return caller;
 }

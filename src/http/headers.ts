@@ -4,7 +4,12 @@ import type { IncomingMessage } from 'node:http';
 export function headerLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
   const lines: string[] = [];
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    if (request.rawHeaders[index]?.toLowerCase() === name) lines.push(request.rawHeaders[index + 1] ?? '');
+    if (isNamed(request.rawHeaders[index], name)) lines.push(request.rawHeaders[index + 1] ?? '');
   }
   return lines;
+}
+
+/** Whether a header has this name, which is in lower case. Most have another length: every call asks this many times. */
+export function isNamed(header: string | undefined, name: string): boolean {
+  return header !== undefined && header.length === name.length && header.toLowerCase() === name;
 }

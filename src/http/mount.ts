@@ -76,16 +76,26 @@ export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void
   const { rows } = door;
   app.register(
     async (scope) => {
-      scope.addHook('onRequest', async (request, reply) => {
-        request.door = door;
-        reply.headers(door.headers);
-        request.caller = await letIn(door, request.raw);
+      const enter = (caller: Caller, request: FastifyRequest, reply: FastifyReply): void => {
+        request.caller = caller;
+        const { budget, permission } = request.routeOptions.config;
         // Known by now, and nothing done yet: what is refused costs next to nothing, and is counted for nobody else.
-        ports.limits.take(request.caller, request.routeOptions.config.budget ?? 'reads', reply);
+        ports.limits.take(caller, budget ?? 'reads', reply);
         // C4: whatever else may be wrong with it, what is not there is not there.
         if (request.is404) throw notFound();
         // Before the body is read: a caller who may not, need not be listened to (C2).
-        demand(request.caller, request.routeOptions.config.permission);
+        demand(caller, permission);
+      };
+      scope.addHook('onRequest', (request, reply, done) => {
+        request.door = door;
+        reply.headers(door.headers);
+        const caller = letIn(door, request.raw);
+        if (caller instanceof Promise) {
+          caller.then((one) => enter(one, request, reply)).then(() => done(), done);
+          return;
+        }
+        enter(caller, request, reply);
+        done();
       });
       scope.setNotFoundHandler(() => {
         throw notFound();
@@ -115,7 +125,10 @@ function addRow(scope: FastifyInstance, mounted: Mounted, door: Door, ports: Mou
     config: { permission: row.permission, budget: budgetOf(row) },
     ...(row.largestBody === undefined ? {} : { bodyLimit: row.largestBody }),
     // C4: an address that none of ours can be is found out before its body is read.
-    onRequest: names.length === 0 ? [] : async (request) => void idsOf(names, request),
+    onRequest: (request, _reply, done) => {
+      idsOf(names, request);
+      done();
+    },
     handler: async (request, reply) => {
       const caller = known(request, door);
       const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: request.body };

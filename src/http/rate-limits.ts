@@ -59,6 +59,7 @@ export class RateLimits {
    * @throws Problem `rate_limited`, saying when there is room again
    */
   take(caller: Counted, budget: Budget, reply: FastifyReply): void {
+    if (this.#limits.length === 0) return;
     const own = this.#limits.filter((limit) => limit.budget === budget && limit.of(caller) !== 0);
     if (own.length === 0) return;
     const waits = own.map((limit) => limit.buckets.level(limit.of(caller)).waitMs);

@@ -1,6 +1,6 @@
 import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../access.ts';
 import type { Clock } from '../../clock.ts';
-import type { Authenticate, Confirm } from '../../http/auth.ts';
+import type { Authenticate, Confirm, Found } from '../../http/auth.ts';
 import type { Log } from '../../log.ts';
 import { hashApiKey } from '../../secrets.ts';
 import { prepared } from '../../store/prepared.ts';
@@ -72,9 +72,13 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
     failed: (err) => log.warn({ event: 'keys.last_used_failed', err }),
   });
 
-  async function authenticate(key: string, domain: string): Promise<Caller | undefined> {
+  function authenticate(key: string, domain: string): Found {
     const hash = hashApiKey(key);
-    const visitor = known.find(`${hash} ${domain}`) ?? (await lookUp(hash, domain));
+    const visitor = known.find(`${hash} ${domain}`);
+    return visitor === undefined ? lookUp(hash, domain).then(enter) : enter(visitor);
+  }
+
+  function enter(visitor: Visitor | undefined): Caller | undefined {
     if (visitor === undefined || hasEnded(visitor.caller.expiresAt)) return undefined;
     uses.note(visitor, visitor.caller.keyId);
     return visitor.caller;

@@ -1,6 +1,6 @@
 import { type Caller, type Permission, permissionsOf, type Role } from '../../access.ts';
 import type { Clock } from '../../clock.ts';
-import type { Confirm } from '../../http/auth.ts';
+import type { Confirm, Found } from '../../http/auth.ts';
 import type { AuthenticateSession } from '../../http/door.ts';
 import type { Log } from '../../log.ts';
 import { hashToken } from '../../secrets.ts';
@@ -68,9 +68,13 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
 
   const hasEnded = (expires_at: number, last_used: number) => endOf({ expires_at, last_used }) <= clock.now();
 
-  async function authenticate(token: string): Promise<Caller | undefined> {
+  function authenticate(token: string): Found {
     const hash = hashToken(token);
-    const visitor = known.find(hash) ?? (await lookUp(hash));
+    const visitor = known.find(hash);
+    return visitor === undefined ? lookUp(hash).then(enter) : enter(visitor);
+  }
+
+  function enter(visitor: SignedIn | undefined): Caller | undefined {
     if (visitor === undefined || hasEnded(visitor.expiresAt, visitor.lastUsed)) return undefined;
     uses.note(visitor, visitor.caller.sessionId);
     return visitor.caller;
