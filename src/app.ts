@@ -23,6 +23,7 @@ import type { SessionCookie } from './http/session-cookie.ts';
 import { Shedding } from './http/shedding.ts';
 import { Slowdown } from './http/slowdown.ts';
 import { mountSubscribed, type SubscribedRow } from './http/subscribed.ts';
+import { TurnAnswer } from './http/turn-answers.ts';
 import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -106,6 +107,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     return503OnClosing: false,
     trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
     http: {
+      ServerResponse: TurnAnswer,
       maxHeaderSize: LARGEST_HEADERS,
       headersTimeout: headersMs,
       connectionsCheckingInterval: lookEveryMs,
