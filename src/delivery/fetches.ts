@@ -14,11 +14,11 @@ const ROWS_A_WRITE = 500;
 
 type Fetcher = { readonly accountId: number; readonly userId: number };
 
-type Fetched = Fetcher & { readonly noun: Noun; readonly recordId: number; readonly at: number };
+type Fetched = Fetcher & { readonly noun: Noun; readonly recordId: number; at: number };
 
 /** The nouns that a notification can name, by the path of their records: nothing else is told and then read. */
 const nounAt: ReadonlyMap<string, Noun> = new Map(
-  [...new Set(hookKinds.map(nounOf))].map((noun) => [nouns[noun].collection, noun]),
+  [...new Set(hookKinds.map(nounOf))].map((noun) => [`${nouns[noun].collection}/{${noun}_id}`, noun]),
 );
 
 /**
@@ -41,15 +41,14 @@ export class Fetches {
 
   /** Somebody was answered with a record: `path` as its row has it (`/events/{event_id}`), and the ids in it. */
   add({ accountId, userId }: Fetcher, path: string, ids: Readonly<Record<string, number>>): void {
-    const noun = nounAt.get(path.slice(0, path.lastIndexOf('/')));
-    const [recordId] = Object.values(ids);
+    const noun = nounAt.get(path);
+    const recordId = ids[`${noun}_id`];
     if (noun === undefined || recordId === undefined) return;
     const name = `${userId} ${noun} ${recordId}`;
-    if (this.#held.size >= MOST_HELD && !this.#held.has(name)) {
-      this.#missed += 1;
-      return;
-    }
-    this.#held.set(name, { accountId, userId, noun, recordId, at: this.#clock.now() });
+    const held = this.#held.get(name);
+    if (held !== undefined) held.at = this.#clock.now();
+    else if (this.#held.size >= MOST_HELD) this.#missed += 1;
+    else this.#held.set(name, { accountId, userId, noun, recordId, at: this.#clock.now() });
     this.#cancel ??= this.#clock.after(WRITE_AFTER_MS, () => void this.flush());
   }
 
