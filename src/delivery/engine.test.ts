@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { KyselyPlugin } from 'kysely';
+import { CompiledQuery, type KyselyPlugin } from 'kysely';
 import { atEnd } from '../../test/harness/cleanup.ts';
 import { steadyChance, TEST_EPOCH, testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
@@ -11,7 +11,8 @@ import type { Clock } from '../clock.ts';
 import { createLog } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
-import type { Store, Tx } from '../store/store.ts';
+import { runDirectly } from '../store/prepared.ts';
+import type { Queries, Store, Tx } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
 import { type Claims, soleClaims } from './claims.ts';
 import { endHooks } from './end.ts';
@@ -51,19 +52,39 @@ for (const { test, database } of stores) {
 
     transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
       this.#tables.set(queryId, JSON.stringify('from' in node ? node.from : ''));
-      if (this.failures === 0) return node;
-      this.failures -= 1;
-      throw new Error('the disk is slow to wake');
+      this.#fail();
+      return node;
     };
 
     transformResult: KyselyPlugin['transformResult'] = async ({ result, queryId }) => {
-      const held = this.#held;
-      if (held !== undefined && this.#tables.get(queryId)?.includes(`"${this.#table}"`)) {
-        this.#whenHolding.resolve();
-        await held.promise;
-      }
+      await this.#hold(this.#tables.get(queryId) ?? '');
       return result;
     };
+
+    /** The queries of a store, with this between. */
+    over(queries: Queries): Queries {
+      const read = queries.withPlugin(this);
+      runDirectly(read, async (sql, parameters) => {
+        this.#fail();
+        const { rows } = await queries.executeQuery(CompiledQuery.raw(sql, [...parameters]));
+        await this.#hold(/ from ("\w+")/.exec(sql)?.[1] ?? '');
+        return rows;
+      });
+      return read;
+    }
+
+    #fail(): void {
+      if (this.failures === 0) return;
+      this.failures -= 1;
+      throw new Error('the disk is slow to wake');
+    }
+
+    async #hold(tables: string): Promise<void> {
+      const held = this.#held;
+      if (held === undefined || !tables.includes(`"${this.#table}"`)) return;
+      this.#whenHolding.resolve();
+      await held.promise;
+    }
   }
 
   /** An engine on a real store with one hook for new events, and what it attempts. */
@@ -99,7 +120,7 @@ for (const { test, database } of stores) {
     let refusedWrites = 0;
     const engineStore: Store = {
       ...store,
-      read: store.read.withPlugin(between),
+      read: between.over(store.read),
       write(work) {
         if (refusedWrites === 0) return store.write(work);
         refusedWrites -= 1;

@@ -1,7 +1,8 @@
-import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import { type Expression, type Insertable, type Selectable, type SqlBool, sql } from 'kysely';
 import { ENGINE } from '../access.ts';
-import type { Queries, Store, Tx } from '../store/store.ts';
-import type { Hooks } from '../store/tables.ts';
+import { locked, prepared, preparedOver } from '../store/prepared.ts';
+import type { Queries, Store } from '../store/store.ts';
+import type { Hooks, Tables } from '../store/tables.ts';
 import { endLanes } from './end.ts';
 import type { DeliveryKind } from './kinds.ts';
 import { FAILURES_TOLD, type Notices } from './notices.ts';
@@ -93,14 +94,25 @@ function laneRow(row: LaneColumns): LaneRow {
   };
 }
 
-/** The live lanes among these hooks, as they stand now. */
-export async function takeUp(read: Queries, hookIds: readonly number[]): Promise<LaneRow[]> {
-  const rows = await read
+type OneHook = { readonly hookId: number };
+
+const hookIdsOf = (hooks: readonly OneHook[]) => hooks.map(({ hookId }) => hookId);
+
+const findLive = preparedOver((queries, hooks: readonly OneHook[]) =>
+  queries
     .selectFrom('hooks')
     .select(laneColumns)
-    .where('hook_id', 'in', hookIds)
-    .where('date_ended', 'is', null)
-    .execute();
+    .where('hook_id', 'in', hookIdsOf(hooks))
+    .where('date_ended', 'is', null),
+);
+
+/** The live lanes among these hooks, as they stand now. */
+export async function takeUp(read: Queries, hookIds: readonly number[]): Promise<LaneRow[]> {
+  const rows = await findLive(
+    read,
+    hookIds.map((hookId) => ({ hookId })),
+    {},
+  );
   return rows.map(laneRow);
 }
 
@@ -191,17 +203,24 @@ function owedRow(row: OwedColumns, askId: number | null): OwedRow {
   };
 }
 
+type Behind = { readonly hookId: number; readonly after: number; readonly most: number };
+
+const owedBehind = prepared(
+  (queries, { hookId, after, most }: Behind) =>
+    queries
+      .selectFrom('owed')
+      .select(owedColumns)
+      .where('hook_id', '=', hookId)
+      .where('position', '>', after)
+      .orderBy('position')
+      .limit(most),
+  'together',
+);
+
 /** The next deliveries of a lane, behind a position, oldest first; tests, which have none, are not among them. */
 export async function nextOwed(read: Queries, hookId: number, afterPosition: number, most: number): Promise<OwedRow[]> {
-  const rows = await read
-    .selectFrom('owed')
-    .select(owedColumns)
-    .where('hook_id', '=', hookId)
-    .where('position', '>', afterPosition)
-    .orderBy('position')
-    .limit(most)
-    .execute();
-  return rows.map((row) => owedRow(row, null));
+  const rows = await owedBehind(read, { hookId, after: afterPosition, most });
+  return rows.map((row) => owedRow(row, null)).sort((one, other) => Number(one.position) - Number(other.position));
 }
 
 /** One delivery of a lane, if it is still owed. */
@@ -215,12 +234,20 @@ export async function findOwed(read: Queries, hookId: number, deliveryId: number
   return row === undefined ? undefined : owedRow(row, null);
 }
 
+const oneAsked = prepared(
+  (queries, { hookId, after }: Pick<Behind, 'hookId' | 'after'>) =>
+    queries.selectFrom('asks').select('ask_id').where('hook_id', '=', hookId).where('ask_id', '>', after).limit(1),
+  'together',
+);
+
 /** What was asked for on a lane (X1, X3) behind an ask, oldest first: of what is owed, and of what is settled. */
 export async function askedFor(read: Queries, hookId: number, afterAsk: number, most: number): Promise<OwedRow[]> {
   // On most lanes nothing is, and the join looks into every week of the history.
-  const asks = read.selectFrom('asks').where('asks.hook_id', '=', hookId).where('asks.ask_id', '>', afterAsk);
-  if ((await asks.select('asks.ask_id').limit(1).execute()).length === 0) return [];
-  const rows = await asks
+  if ((await oneAsked(read, { hookId, after: afterAsk })).length === 0) return [];
+  const rows = await read
+    .selectFrom('asks')
+    .where('asks.hook_id', '=', hookId)
+    .where('asks.ask_id', '>', afterAsk)
     .leftJoin('owed', 'owed.delivery_id', 'asks.delivery_id')
     .leftJoin('settled', 'settled.delivery_id', 'asks.delivery_id')
     .select(({ fn }) => [
@@ -251,11 +278,8 @@ export async function settle(
   notices: Notices,
 ): Promise<Settlement[]> {
   return store.write(async (tx) => {
-    const current = await currentGenerations(tx, [...new Set(settlements.map((one) => one.hookId))]);
-    await insertAttempts(
-      tx.queries,
-      settlements.map((one) => ({ ...one, attempt: asItCounts(one, current.get(one.hookId)) })),
-    );
+    const current = await currentGenerations(tx.queries, settlements);
+    const counted = settlements.map((one) => ({ ...one, attempt: asItCounts(one, current.get(one.hookId)) }));
     const valid: Settlement[] = [];
     for (const one of settlements) {
       if (current.get(one.hookId) !== one.generation) continue;
@@ -263,24 +287,15 @@ export async function settle(
       // The end of a hook fences what was in flight beside it, in this very batch too.
       if (one.ended !== undefined) current.delete(one.hookId);
     }
-    // Told is told, whoever has the lane by now: nobody is to tell it again (C20).
-    await moveToHistory(
-      tx.queries,
-      settlements.filter((one) => one.delivery === 'delivered'),
-      'delivered',
-      now,
-    );
-    await moveToHistory(
-      tx.queries,
-      valid.filter((one) => one.delivery === 'dropped'),
-      'failed',
-      now,
-    );
-    await deleteAsks(
-      tx.queries,
-      valid.flatMap((one) => one.asks),
-    );
-    await updateLanes(tx.queries, valid);
+    // Sent together: none of them needs to know what has come of another.
+    await Promise.all([
+      insertAttempts(tx.queries, counted),
+      // Told is told, whoever has the lane by now: nobody is to tell it again (C20).
+      moveToHistory(tx.queries, settlements.filter(isDelivered), { now, state: 'delivered' }),
+      moveToHistory(tx.queries, valid.filter(isDropped), { now, state: 'failed' }),
+      deleteAsks(tx.queries, valid),
+      updateLanes(tx.queries, valid),
+    ]);
     await notices(
       tx,
       'failing',
@@ -293,6 +308,10 @@ export async function settle(
     return settlements.filter((one) => !valid.includes(one));
   });
 }
+
+const isDelivered = ({ delivery }: Settlement) => delivery === 'delivered';
+
+const isDropped = ({ delivery }: Settlement) => delivery === 'dropped';
 
 /** X10: at this very failure the owner is told, and not again before the next 200. */
 function isToldFailing({ attempt, lane }: Settlement): boolean {
@@ -311,7 +330,24 @@ function asItCounts({ attempt, generation, delivery }: Settlement, current: numb
   return { ...attempt, counted: false, reason: 'the hook had been taken up anew meanwhile: changes nothing' };
 }
 
-async function insertAttempts(queries: Queries, settlements: readonly Settlement[]): Promise<void> {
+type AttemptRow = Insertable<Tables['attempts']>;
+
+const addAttempts = preparedOver((queries, rows: readonly AttemptRow[]) =>
+  queries.insertInto('attempts').values(
+    rows.map((row) => ({
+      account_id: row.account_id,
+      hook_id: row.hook_id,
+      delivery_id: row.delivery_id,
+      attempted_at: row.attempted_at,
+      outcome: row.outcome,
+      milliseconds: row.milliseconds,
+      counted: row.counted,
+      reason: row.reason,
+    })),
+  ),
+);
+
+function insertAttempts(queries: Queries, settlements: readonly Settlement[]): Promise<unknown> {
   const rows = settlements.map(({ attempt, row, hookId, accountId }) => ({
     account_id: accountId,
     hook_id: hookId,
@@ -322,90 +358,125 @@ async function insertAttempts(queries: Queries, settlements: readonly Settlement
     counted: attempt.counted ? 1 : 0,
     reason: attempt.reason,
   }));
-  await queries.insertInto('attempts').values(rows).execute();
+  return addAttempts(queries, rows, {});
 }
 
+const generations = preparedOver((queries, hooks: readonly OneHook[]) =>
+  locked(
+    queries,
+    queries
+      .selectFrom('hooks')
+      .select(['hook_id', 'generation'])
+      .where('hook_id', 'in', hookIdsOf(hooks))
+      .where('date_ended', 'is', null)
+      .orderBy('hook_id'),
+  ),
+);
+
 /** They stay so until this transaction is through: nobody takes one of these lanes meanwhile, or ends it. */
-async function currentGenerations(tx: Tx, hookIds: readonly number[]): Promise<Map<number, number>> {
-  const lanes = tx.queries
-    .selectFrom('hooks')
-    .select(['hook_id', 'generation'])
-    .where('hook_id', 'in', hookIds)
-    .where('date_ended', 'is', null)
-    // Always in this order, so that nodes wait for each other and not for ever.
-    .orderBy('hook_id');
-  const rows = await tx.lock(lanes).execute();
+async function currentGenerations(queries: Queries, settlements: readonly Settlement[]): Promise<Map<number, number>> {
+  // Always in this order, so that nodes wait for each other and not for ever.
+  const hookIds = [...new Set(hookIdsOf(settlements))].sort((one, other) => one - other);
+  const rows = await generations(
+    queries,
+    hookIds.map((hookId) => ({ hookId })),
+    {},
+  );
   return new Map(rows.map((row) => [row.hook_id, row.generation]));
 }
 
+type OneDelivery = { readonly deliveryId: number };
+
+const deliveryIdsOf = (deliveries: readonly OneDelivery[]) => deliveries.map(({ deliveryId }) => deliveryId);
+
+const keepInHistory = preparedOver(
+  (queries, deliveries: readonly OneDelivery[], { now, state }: { readonly now: number; readonly state: string }) =>
+    queries
+      .insertInto('settled')
+      .columns([
+        'delivery_id',
+        'account_id',
+        'user_id',
+        'hook_id',
+        'position',
+        'kind',
+        'record_id',
+        'owed_at',
+        'settled_at',
+        'state',
+      ])
+      .expression((from) =>
+        from
+          .selectFrom('owed')
+          .where('delivery_id', 'in', deliveryIdsOf(deliveries))
+          .select(({ val }) => [
+            'delivery_id',
+            'account_id',
+            'user_id',
+            'hook_id',
+            'position',
+            'kind',
+            'record_id',
+            'owed_at',
+            val(now).as('settled_at'),
+            val(state).as('state'),
+          ]),
+      ),
+);
+
+const dropOwed = preparedOver((queries, deliveries: readonly OneDelivery[]) =>
+  queries.deleteFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
+);
+
+/** What is owed no more; all of it is sent when this returns. */
 async function moveToHistory(
   queries: Queries,
   settlements: readonly Settlement[],
-  state: string,
-  now: number,
+  how: { readonly now: number; readonly state: 'delivered' | 'failed' },
 ): Promise<void> {
-  if (settlements.length === 0) return;
-  const ids = settlements.map((one) => one.row.deliveryId);
-  await queries
-    .insertInto('settled')
-    .columns([
-      'delivery_id',
-      'account_id',
-      'user_id',
-      'hook_id',
-      'position',
-      'kind',
-      'record_id',
-      'owed_at',
-      'settled_at',
-      'state',
-    ])
-    .expression((from) =>
-      from
-        .selectFrom('owed')
-        .where('delivery_id', 'in', ids)
-        .select(({ val }) => [
-          'delivery_id',
-          'account_id',
-          'user_id',
-          'hook_id',
-          'position',
-          'kind',
-          'record_id',
-          'owed_at',
-          val(now).as('settled_at'),
-          val(state).as('state'),
-        ]),
-    )
-    .execute();
-  await queries.deleteFrom('owed').where('delivery_id', 'in', ids).execute();
+  const deliveries = settlements.map(({ row }) => ({ deliveryId: row.deliveryId }));
+  await Promise.all([keepInHistory(queries, deliveries, how), dropOwed(queries, deliveries, {})]);
 }
 
-async function deleteAsks(queries: Queries, askIds: readonly number[]): Promise<void> {
-  if (askIds.length === 0) return;
-  await queries.deleteFrom('asks').where('ask_id', 'in', askIds).execute();
+const dropAsks = preparedOver((queries, asks: readonly { readonly askId: number }[]) =>
+  queries.deleteFrom('asks').where(
+    'ask_id',
+    'in',
+    asks.map(({ askId }) => askId),
+  ),
+);
+
+function deleteAsks(queries: Queries, settlements: readonly Settlement[]): Promise<unknown> {
+  const asks = settlements.flatMap((one) => one.asks.map((askId) => ({ askId })));
+  return dropAsks(queries, asks, {});
 }
+
+type LaneState = NonNullable<Settlement['lane']>;
+
+const setLanes = preparedOver((queries, hooks: readonly OneHook[], lane: LaneState) =>
+  queries
+    .updateTable('hooks')
+    .set({
+      failures: lane.failures,
+      due_at: lane.dueAt,
+      retry_delivery_id: lane.retryDeliveryId,
+      last_outcome: lane.lastOutcome,
+    })
+    .where('hook_id', 'in', hookIdsOf(hooks)),
+);
 
 /** Most lanes come to the same state, healthy as ever: one statement for all of these. */
 async function updateLanes(queries: Queries, settlements: readonly Settlement[]): Promise<void> {
-  const last = new Map(settlements.filter((one) => one.lane !== undefined).map((one) => [one.hookId, one.lane]));
+  const last = new Map<number, LaneState>();
+  for (const { hookId, lane } of settlements) if (lane !== undefined) last.set(hookId, lane);
   const byState = Map.groupBy(last, ([, lane]) => JSON.stringify(lane));
-  for (const lanes of byState.values()) {
-    const [, lane] = lanes[0] ?? [];
-    if (lane === undefined) continue;
-    await queries
-      .updateTable('hooks')
-      .set({
-        failures: lane.failures,
-        due_at: lane.dueAt,
-        retry_delivery_id: lane.retryDeliveryId,
-        last_outcome: lane.lastOutcome,
-      })
-      .where(
-        'hook_id',
-        'in',
-        lanes.map(([hookId]) => hookId),
-      )
-      .execute();
-  }
+  const set = [...byState.values()].map((lanes) => {
+    const [, state] = lanes[0] as [number, LaneState];
+    return setLanes(
+      queries,
+      lanes.map(([hookId]) => ({ hookId })),
+      state,
+    );
+  });
+  await Promise.all(set);
 }

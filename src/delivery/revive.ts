@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
+import { locked } from '../store/prepared.ts';
 import { owe, tooMuchOwed } from './owe.ts';
 
 /**
@@ -70,7 +71,7 @@ export async function askFor(write: AccountWrite, delivery: { deliveryId: number
     .select('hook_id')
     .where('hook_id', '=', delivery.hookId)
     .where('date_ended', 'is', null);
-  if ((await tx.lock(live).execute()).length === 0) throw new Problem('hook_ended');
+  if ((await locked(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
   await write.insertRow('asks', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
   tx.announceAsked([delivery.hookId]);
 }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Holder } from '../delivery/claims.ts';
 import { FAILURES_TOLD, type What } from '../delivery/notices.ts';
+import { locked } from '../store/prepared.ts';
 import type { Queries, Store } from '../store/store.ts';
 import type { Place, Told } from './letter.ts';
 
@@ -61,7 +62,7 @@ export async function claimMails(store: Store, holder: Holder, now: number, most
   if ((await due(store.read).execute()).length === 0) return [];
   const { nodeId } = holder;
   return store.write(async (tx) => {
-    const rows = await tx.lock(due(tx.queries)).execute();
+    const rows = await locked(tx.queries, due(tx.queries)).execute();
     if (rows.length === 0) return [];
     for (const { mail_id, user_id, sealed } of rows) {
       if (sealed === 1) continue;

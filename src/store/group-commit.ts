@@ -152,7 +152,6 @@ export class GroupCommit {
       // One write at a time: it is alone in any case.
       hold: () => undefined,
       tryHold: async () => true,
-      lock: (query) => query,
       withCommit: (query) => trail(trailing, queries, query),
       onlyIf: (condition) => trail(trailing, queries, condition),
       atCommit: (act, item) => left.add(act, item),

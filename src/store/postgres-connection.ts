@@ -10,11 +10,15 @@ import {
 } from 'kysely';
 import pg from 'pg';
 import { Problem } from '../problems.ts';
-import { runDirectly } from './prepared.ts';
+import { ReadsTogether } from './postgres-reads.ts';
+import { type Planned, runDirectly } from './prepared.ts';
 import type { Queries } from './store.ts';
 import type { Tables } from './tables.ts';
 
 const INT8 = 20;
+
+/** One for all connections: what was compiled for one of them is for all. */
+const adapter = new PostgresAdapter();
 
 /** Whole numbers of ours stay below 2^53, so that they are read as numbers and not as text. */
 const types = {
@@ -72,6 +76,8 @@ export function clientOptions(address: string) {
   } as const;
 }
 
+const areNumbers = (values: readonly unknown[]): values is readonly number[] => values.every(Number.isSafeInteger);
+
 /** Anything that runs SQL: a pool, or one connection. */
 type Runner = { query(query: pg.QueryConfig): Promise<pg.QueryResult> };
 
@@ -107,12 +113,14 @@ export function renamed<Q extends pg.QueryConfig>(query: Q): Q {
  *
  * @param failed hears of every error before the caller does, and answers what the caller gets
  * @param longestMs how long an answer is waited for; as long as it takes when left out
+ * @param isForMany whether many ask here at the same time, each for itself
  */
 export function queriesOver(
   runner: Runner,
   extras: Extras,
   failed: (error: unknown) => unknown,
   longestMs?: number,
+  isForMany = false,
 ): Queries {
   const limit = longestMs === undefined ? {} : { query_timeout: longestMs };
   const run = (query: pg.QueryConfig): Promise<pg.QueryResult> =>
@@ -122,15 +130,21 @@ export function queriesOver(
     });
   const queries = new Kysely<Tables>({
     dialect: {
-      createAdapter: () => new PostgresAdapter(),
+      createAdapter: () => adapter,
       createDriver: () => new OneWayDriver(run),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   });
+  const ask = (text: string, values: readonly unknown[], planned: Planned = 'once') => {
+    const query = { text, values: [...values] };
+    return run(extras.prepared && planned !== 'anew' ? { ...query, name: nameOf(text) } : query);
+  };
+  const together = isForMany ? new ReadsTogether(ask) : undefined;
   runDirectly(queries, async (sql, parameters, planned) => {
-    const query = { text: sql, values: [...parameters] };
-    const { rows } = await run(extras.prepared && planned === 'once' ? { ...query, name: nameOf(sql) } : query);
+    if (planned === 'together' && together !== undefined && areNumbers(parameters))
+      return together.read(sql, parameters);
+    const { rows } = await ask(sql, parameters, planned);
     return rows;
   });
   return queries;

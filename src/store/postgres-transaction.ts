@@ -186,7 +186,6 @@ class Common {
       ...news.announcements,
       hold: (accountId, how) => void holds.push(this.#hold(accountId, how)),
       tryHold: (name) => this.#tryHold(name),
-      lock: (query) => query.forNoKeyUpdate() as typeof query,
       withCommit: (query) => trail(this.trailing, queries, query),
       onlyIf: (condition) => trail(conditions, queries, condition),
       atCommit: (act, item) => left.add(act, item),

@@ -116,7 +116,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   };
   const writes = new Writes(pool, extras, limits, listeners);
   const writesAside = new Writes(aside, extras, limits, listeners);
-  const read = queriesOver(again(readers), extras, asProblem, limits?.answerMs);
+  const read = queriesOver(again(readers), extras, asProblem, limits?.answerMs, true);
   const store: Store = {
     read,
     sessions: session,

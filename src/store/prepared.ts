@@ -1,20 +1,23 @@
 import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely';
 import type { Queries } from './store.ts';
 
-/** Stands for a value that is not known when the query is compiled. */
+/** Stands for a value that is not known when the query is compiled: by its name, and of which thing of a list. */
 class Placeholder {
   readonly name: string;
+  readonly item: number | undefined;
 
-  constructor(name: string) {
+  constructor(name: string, item?: number) {
     this.name = name;
+    this.item = item;
   }
 }
 
 /**
  * How often the database itself plans a query: once for each connection, or each time anew, where what is best depends
- * on the values. SQLite knows the first way alone.
+ * on the values. `together`: once, and those that ask the same of other numbers at the same moment may be one query; their
+ * rows come in any order. SQLite, which is no way off, knows the first way alone.
  */
-export type Planned = 'once' | 'anew';
+export type Planned = 'once' | 'anew' | 'together';
 
 /** Runs SQL on one connection and answers its rows. */
 export type Run = (sql: string, parameters: readonly unknown[], planned: Planned) => unknown[] | Promise<unknown[]>;
@@ -26,28 +29,87 @@ export function runDirectly(queries: Queries, run: Run): void {
   runners.set(queries, run);
 }
 
-/**
- * A query for the hot path: built and compiled once for each database, then run with the values of each call. `build`
- * receives placeholders instead of values; it hands them to the builder and never looks at them.
- */
-export function prepared<Values extends Readonly<Record<string, unknown>>, Row>(
-  build: (queries: Queries, values: Values) => Compilable<Row>,
-  planned: Planned = 'once',
-): (queries: Queries, values: Values) => Promise<Row[]> {
+/** A query whose rows can be kept from others. */
+type Lockable = { forNoKeyUpdate(): unknown };
+
+/** Keeps the rows that a query finds from being changed by others until the transaction is through that it is a part of. */
+export function locked<Q extends Lockable>(queries: Queries, query: Q): Q {
+  // Where there is one writer at a time, they are kept already.
+  return queries.getExecutor().adapter.supportsMultipleConnections ? (query.forNoKeyUpdate() as Q) : query;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** A query that was built once, with what stands for the values of each call. */
+type Compiled<Row> = (queries: Queries, values: Values, items: readonly Values[]) => Promise<Row[]>;
+
+function compiledOnce<Row>(build: (queries: Queries) => Compilable<Row>, planned: Planned): Compiled<Row> {
   const compiledFor = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
-  return async (queries, values) => {
+  return async (queries, values, items) => {
     const { adapter } = queries.getExecutor();
     let compiled = compiledFor.get(adapter);
     if (compiled === undefined) {
-      compiled = build(queries, placeholders<Values>()).compile();
+      compiled = build(queries).compile();
       compiledFor.set(adapter, compiled);
     }
-    const parameters = compiled.parameters.map((one) => (one instanceof Placeholder ? values[one.name] : one));
+    const parameters = compiled.parameters.map((one) => {
+      if (!(one instanceof Placeholder)) return one;
+      return one.item === undefined ? values[one.name] : items[one.item]?.[one.name];
+    });
     const run = runners.get(queries);
     if (run !== undefined) return (await run(compiled.sql, parameters, planned)) as Row[];
     const { rows } = await queries.executeQuery<Row>({ ...compiled, parameters });
     return rows;
   };
+}
+
+/**
+ * A query for the hot path: built and compiled once for each database, then run with the values of each call. `build`
+ * receives placeholders instead of values; it hands them to the builder and never looks at them.
+ */
+export function prepared<Given extends Values, Row>(
+  build: (queries: Queries, values: Given) => Compilable<Row>,
+  planned: Planned = 'once',
+): (queries: Queries, values: Given) => Promise<Row[]> {
+  const run = compiledOnce((queries) => build(queries, placeholders<Given>()), planned);
+  return (queries, values) => run(queries, values, []);
+}
+
+/** The longest list that one query is compiled for: each length is a text of its own, and of those there are to be few. */
+const LONGEST_PIECE = 128;
+
+/**
+ * The same over a list: it is taken apart into pieces, each as long as a power of two, so that a few texts serve lists of
+ * any length. All pieces are sent at once, in the order of the list.
+ */
+export function preparedOver<Item extends Values, Given extends Values, Row>(
+  build: (queries: Queries, items: readonly Item[], values: Given) => Compilable<Row>,
+): (queries: Queries, items: readonly Item[], values: Given) => Promise<Row[]> {
+  const ofLength = new Map<number, Compiled<Row>>();
+  const compiledFor = (length: number): Compiled<Row> => {
+    const items = Array.from({ length }, (_, item) => placeholders<Item>(item));
+    const known =
+      ofLength.get(length) ?? compiledOnce((queries) => build(queries, items, placeholders<Given>()), 'once');
+    ofLength.set(length, known);
+    return known;
+  };
+  return async (queries, items, values) => {
+    const answers = piecesOf(items).map((piece) => compiledFor(piece.length)(queries, values, piece));
+    return (await Promise.all(answers)).flat();
+  };
+}
+
+function piecesOf<Item>(items: readonly Item[]): (readonly Item[])[] {
+  const pieces: (readonly Item[])[] = [];
+  let begin = 0;
+  for (let length = LONGEST_PIECE; begin < items.length; ) {
+    if (length > items.length - begin) length /= 2;
+    else {
+      pieces.push(items.slice(begin, begin + length));
+      begin += length;
+    }
+  }
+  return pieces;
 }
 
 /** Sends a query this very moment, so that whatever is sent later comes after it. */
@@ -58,7 +120,7 @@ export async function sendNow<Row>(queries: Queries, query: Compilable<Row>): Pr
   return (await run(sql, parameters, 'once')) as Row[];
 }
 
-function placeholders<Values>(): Values {
-  const named = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
-  return named as Values;
+function placeholders<Given>(item?: number): Given {
+  const named = new Proxy({}, { get: (_, name) => new Placeholder(String(name), item) });
+  return named as Given;
 }

@@ -39,8 +39,6 @@ export type Tx = {
   hold(accountId: number, how: Holding): void;
   /** Takes a name for this transaction alone, on every node; false when another transaction has it at this moment. */
   tryHold(name: string): Promise<boolean>;
-  /** Keeps the rows that a query finds from being changed by others until this transaction is through. */
-  readonly lock: <Q extends Lockable>(query: Q) => Q;
   /**
    * A query whose result the work need not wait for: it is sent with the commit. Or the results of prepared ones, which
    * are on their way the moment they are asked.
@@ -61,9 +59,6 @@ export type Tx = {
  * sends all that it asks before it waits for anything.
  */
 export type AtCommit<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
-
-/** A query whose rows can be kept from others. */
-export type Lockable = { forNoKeyUpdate(): unknown };
 
 /** An account that writes, and what its other writes may do meanwhile. */
 export type Writer = { readonly accountId: number; readonly how: Holding };

@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Attempt } from '../../src/delivery/attempt.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
+import { locked } from '../../src/store/prepared.ts';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
 import { nodesOn, owedNow, ownersOf, personAt, timesLogged } from '../harness/nodes.ts';
@@ -239,7 +240,8 @@ for (const { test, testService, database: newDatabase } of shared) {
     const free = Promise.withResolvers<void>();
     const isLocked = Promise.withResolvers<void>();
     const holding = store.write(async (tx) => {
-      await tx.lock(tx.queries.selectFrom('hooks').select('hook_id').where('hook_id', '=', slowId)).execute();
+      const slow = tx.queries.selectFrom('hooks').select('hook_id').where('hook_id', '=', slowId);
+      await locked(tx.queries, slow).execute();
       isLocked.resolve();
       await free.promise;
     });

@@ -25,8 +25,9 @@ const list = filtered(
   (view, order) => view.selectFrom('clients').selectAll('clients').orderBy(sql.raw(order)),
 );
 
-const find = AccountView.prepared((view, { id }: { id: number }) =>
-  view.selectFrom('clients').selectAll('clients').where('clients.client_id', '=', id),
+const find = AccountView.prepared(
+  (view, { id }: { id: number }) => view.selectFrom('clients').selectAll('clients').where('clients.client_id', '=', id),
+  'together',
 );
 
 export async function listClients(

@@ -42,8 +42,10 @@ const list = filtered(
   (view) => view.selectFrom('events').selectAll('events').orderBy('events.start_date').orderBy('events.event_id'),
 );
 
-const findEvent = AccountView.prepared((view, { eventId }: { eventId: number }) =>
-  view.selectFrom('events').selectAll('events').where('events.event_id', '=', eventId),
+const findEvent = AccountView.prepared(
+  (view, { eventId }: { eventId: number }) =>
+    view.selectFrom('events').selectAll('events').where('events.event_id', '=', eventId),
+  'together',
 );
 
 export async function getEvent(view: AccountView, eventId: number): Promise<EventRow> {

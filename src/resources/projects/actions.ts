@@ -42,7 +42,10 @@ const list = filtered(
   (view, order) => shown(view).orderBy(sql.raw(order)),
 );
 
-const find = AccountView.prepared((view, { id }: { id: number }) => shown(view).where('projects.project_id', '=', id));
+const find = AccountView.prepared(
+  (view, { id }: { id: number }) => shown(view).where('projects.project_id', '=', id),
+  'together',
+);
 
 export async function listProjects(
   view: AccountView,

@@ -29,7 +29,10 @@ const list = filtered(
   (view) => shown(view).orderBy('subtasks.subtask_id'),
 );
 
-const find = AccountView.prepared((view, { id }: { id: number }) => shown(view).where('subtasks.subtask_id', '=', id));
+const find = AccountView.prepared(
+  (view, { id }: { id: number }) => shown(view).where('subtasks.subtask_id', '=', id),
+  'together',
+);
 
 export async function listSubtasks(
   view: AccountView,

@@ -38,7 +38,10 @@ const list = filtered(
   (view, order) => shown(view).orderBy(sql.raw(order)),
 );
 
-const find = AccountView.prepared((view, { id }: { id: number }) => shown(view).where('tasks.task_id', '=', id));
+const find = AccountView.prepared(
+  (view, { id }: { id: number }) => shown(view).where('tasks.task_id', '=', id),
+  'together',
+);
 
 export async function listTasks(
   view: AccountView,
