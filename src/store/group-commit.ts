@@ -52,6 +52,7 @@ class Group {
 export class GroupCommit {
   readonly #connection: SqliteConnection;
   readonly #beats: Clock;
+  readonly #onCommitting: () => void;
   readonly #onCommitted: (news: News) => Promise<void> | undefined;
   readonly #onGroup: (writes: number, seconds: number) => void;
   readonly #onFatal: (error: unknown) => void;
@@ -63,6 +64,7 @@ export class GroupCommit {
     connection: SqliteConnection,
     beats: Clock,
     listeners: {
+      onCommitting: () => void;
       onCommitted: (news: News) => Promise<void> | undefined;
       onGroup: (writes: number, seconds: number) => void;
       onFatal: (error: unknown) => void;
@@ -70,6 +72,7 @@ export class GroupCommit {
   ) {
     this.#connection = connection;
     this.#beats = beats;
+    this.#onCommitting = listeners.onCommitting;
     this.#onCommitted = listeners.onCommitted;
     this.#onGroup = listeners.onGroup;
     this.#onFatal = listeners.onFatal;
@@ -124,6 +127,7 @@ export class GroupCommit {
       } finally {
         clearImmediate(stalled);
       }
+      this.#onCommitting();
       this.#connection.exec('commit');
     } catch (error) {
       this.#abandon(writes, error);

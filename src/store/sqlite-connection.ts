@@ -37,14 +37,22 @@ export class SqliteConnection {
   readonly queries: Kysely<Tables>;
   readonly #statements = new Map<string, Prepared>();
   readonly #failed: Failed;
+  readonly #readsInTurns: boolean;
+  #turn: NodeJS.Immediate | undefined;
 
   /**
    * @param options `patient`: waits inside SQLite for others; for a command that has nothing else to do. `failed` hears of
-   *   every error before whoever reads does, and answers what they get
+   *   every error before whoever reads does, and answers what they get. `readsInTurns`: what is read in one turn of the
+   *   event loop is read in one transaction (see `endTurn`), since to begin one takes longer than a short read
    * @param sqlite stands in for SQLite itself
    */
-  constructor(path: string, options: { readOnly: boolean; patient?: true; failed?: Failed }, sqlite = DatabaseSync) {
+  constructor(
+    path: string,
+    options: { readOnly: boolean; patient?: true; failed?: Failed; readsInTurns?: true },
+    sqlite = DatabaseSync,
+  ) {
     this.#failed = options.failed ?? ((error) => error);
+    this.#readsInTurns = options.readsInTurns === true;
     // Busy timeout 0: waiting inside SQLite would stop the event loop; the store waits on a timer instead.
     this.database = new sqlite(path, {
       readOnly: options.readOnly,
@@ -57,12 +65,28 @@ export class SqliteConnection {
     runDirectly(this.queries, (sql, parameters) => this.#prepared(sql).all(parameters));
   }
 
+  /** What is read from here on is as it is now. To be said before anything that what was read must not be older than. */
+  endTurn(): void {
+    if (this.#turn === undefined) return;
+    clearImmediate(this.#turn);
+    this.#turn = undefined;
+    // An error may have ended it.
+    if (this.database.isTransaction) this.exec('commit');
+  }
+
+  readonly #beginTurn = (): void => {
+    if (!this.#readsInTurns || this.#turn !== undefined) return;
+    this.exec('begin');
+    this.#turn = setImmediate(() => this.endTurn());
+  };
+
   /** Runs one statement without results. */
   exec(sql: string): void {
     this.#prepared(sql).run([]);
   }
 
   close(): void {
+    this.endTurn();
     this.#statements.clear();
     this.database.close();
   }
@@ -87,7 +111,7 @@ export class SqliteConnection {
 
   #prepare(sql: string): Prepared {
     try {
-      return new Prepared(this.database.prepare(sql), this.#failed);
+      return new Prepared(this.database.prepare(sql), this.#failed, this.#beginTurn);
     } catch (error) {
       throw this.#failed(error);
     }
@@ -99,11 +123,13 @@ class Prepared {
   readonly reader: boolean;
   readonly #statement: StatementSync;
   readonly #failed: Failed;
+  readonly #begin: () => void;
   readonly #columns: readonly string[];
 
-  constructor(statement: StatementSync, failed: Failed) {
+  constructor(statement: StatementSync, failed: Failed, begin: () => void) {
     this.#statement = statement;
     this.#failed = failed;
+    this.#begin = begin;
     this.#columns = statement.columns().map(({ name }) => name);
     this.reader = this.#columns.length > 0;
     // The objects that Node makes of rows are dictionaries: to read them takes longer than to make these.
@@ -112,6 +138,7 @@ class Prepared {
 
   all(parameters: readonly unknown[]): unknown[] {
     try {
+      this.#begin();
       const rows = this.#statement.all(...(parameters as SQLInputValue[])) as unknown as unknown[][];
       return rows.map((row) => this.#named(row));
     } catch (error) {

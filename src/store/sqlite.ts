@@ -47,7 +47,11 @@ export async function openStore(options: Options): Promise<Store> {
     const newest = migrations(dialect).length;
     await whenNotBusy(() => keepOldVersion(connection.database, { ...options, path, newest }));
     await whenNotBusy(() => prepareFile(connection, options));
-    const reader = new SqliteConnection(path, { readOnly: true, failed: asProblem }, options.sqlite);
+    const reader = new SqliteConnection(
+      path,
+      { readOnly: true, readsInTurns: true, failed: asProblem },
+      options.sqlite,
+    );
     return createStore(connection, reader, lock, options);
   } catch (error) {
     writer?.close();
@@ -75,6 +79,8 @@ function createStore(
   const committed = new Listeners();
   const grouped: ((writes: number, seconds: number) => void)[] = [];
   const groups = new GroupCommit(writer, beats, {
+    // A reader would keep the log from being copied back; and whoever hears of the commit has to find it.
+    onCommitting: () => reader.endTurn(),
     onCommitted: (news) => committed.tell(news),
     onGroup: (writes, seconds) => {
       for (const listener of grouped) listener(writes, seconds);
@@ -89,6 +95,7 @@ function createStore(
     dropBefore: (table, before, isStopped) => dropInBites((work) => groups.write(work), table, before, isStopped),
     foreignVersion() {
       if (foreign === undefined) {
+        reader.endTurn();
         foreign = Number(dataVersion.get()?.data_version);
         setImmediate(() => {
           foreign = undefined;
