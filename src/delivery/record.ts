@@ -1,52 +1,80 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
-import { prepared } from '../store/prepared.ts';
-import type { AtCommit, Tx } from '../store/store.ts';
+import { locked, preparedOver } from '../store/prepared.ts';
+import type { AtCommit } from '../store/store.ts';
 import { type Kind, kinds } from './kinds.ts';
-import { mustOweNothing, owe } from './owe.ts';
+import { mustOweNothing } from './owe.ts';
 
 /** Something that happened in this transaction: to which record, and whose hooks are to hear of it (C14). */
 export type Fact = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
 
+/** So many positions of an account that occurrences take at a moment, milliseconds since the epoch. */
 type Place = { readonly accountId: number; readonly count: number; readonly now: number };
 
-/** The account's row is locked from here to the commit, so this comes last. Its clock never goes back. */
-const takePositions = prepared((queries, { accountId, count, now }: Place) =>
-  queries
-    .updateTable('positions')
-    .set({
-      position: sql`position + ${count}`,
-      occurred_at: sql`case when occurred_at > ${now} then occurred_at else ${now} end`,
-    })
-    .where('account_id', '=', accountId)
-    .returning('position'),
-);
+/** The type is said where a database could not know it. */
+const int = (value: number) => sql`cast(${value} as bigint)`;
+const text = (value: string) => sql`cast(${value} as text)`;
 
-/** `back`: how many positions before the last that was taken. */
-type Placed = Fact & { readonly accountId: number; readonly back: number };
+const placesOf = (places: readonly Place[]) =>
+  sql`places (account_id, taken, now) as (values ${sql.join(
+    places.map(({ accountId, count, now }) => sql`(${int(accountId)}, ${int(count)}, ${int(now)})`),
+  )})`;
 
-const insertOccurrence = prepared((queries, { accountId, back, kind, userId, recordId }: Placed) =>
-  queries
-    .insertInto('occurrences')
-    .columns(['account_id', 'position', 'kind', 'user_id', 'record_id', 'occurred_at'])
-    .expression((from) =>
-      from
-        .selectFrom('positions')
-        .where('account_id', '=', accountId)
-        .select(({ val }) => [
-          'account_id',
-          sql<number>`position - ${back}`.as('position'),
-          val(kind).as('kind'),
-          val(userId).as('user_id'),
-          val(recordId).as('record_id'),
-          'occurred_at',
-        ]),
+/**
+ * The rows of these accounts are locked from here to the commit, so this comes last; always in their order, so that
+ * transactions wait for each other and not for ever. The clock of an account never goes back.
+ */
+const takePositions = preparedOver((queries, places: readonly Place[]) => {
+  const held = queries
+    .selectFrom('positions')
+    .select('account_id')
+    .where(
+      'account_id',
+      'in',
+      places.map(({ accountId }) => accountId),
+    )
+    .orderBy('account_id');
+  return sql<{ account_id: number }>`
+    with ${placesOf(places)}, held as ${locked(queries, held)}
+    update positions set position = position + places.taken,
+      occurred_at = case when occurred_at > places.now then occurred_at else places.now end
+    from held join places on places.account_id = held.account_id
+    where positions.account_id = held.account_id
+    returning positions.account_id`;
+});
+
+/** `back`: how many positions before the last that was taken of its account. */
+type Placed = Fact & { readonly accountId: number; readonly back: number; readonly now: number };
+
+const factsOf = (facts: readonly Placed[]) =>
+  sql`facts (account_id, back, kind, user_id, record_id, now) as (values ${sql.join(
+    facts.map(
+      ({ accountId, back, kind, userId, recordId, now }) =>
+        sql`(${int(accountId)}, ${int(back)}, ${text(kind)}, ${int(userId)}, ${int(recordId)}, ${int(now)})`,
     ),
-);
+  )})`;
 
-const oweToHooks = prepared((queries, { accountId, count, now }: Place) => {
-  const first = sql<number>`(select position - ${count} + 1 from positions where account_id = ${accountId})`;
-  return owe(queries, { accountId, first, now });
+const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
+  return sql`
+    with ${factsOf(facts)}
+    insert into occurrences (account_id, position, kind, user_id, record_id, occurred_at)
+    select facts.account_id, positions.position - facts.back, facts.kind, facts.user_id, facts.record_id,
+      positions.occurred_at
+    from facts join positions on positions.account_id = facts.account_id`;
+});
+
+/** What `owe` does, for the positions that were taken last. */
+const oweToHooks = preparedOver((_queries, facts: readonly Placed[]) => {
+  return sql<{ hook_id: number }>`
+    with ${factsOf(facts)}
+    insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
+    select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
+      facts.now
+    from facts join positions on positions.account_id = facts.account_id
+      join hooks on hooks.account_id = facts.account_id and hooks.user_id = facts.user_id and hooks.kind = facts.kind
+        and hooks.date_ended is null
+    order by facts.account_id, facts.back desc
+    returning hook_id`;
 });
 
 /** What one write records. */
@@ -67,22 +95,22 @@ export function record(write: AccountWrite, facts: readonly Fact[]): void {
   tx.announceHappened(accountId);
 }
 
-/** Account by account, always in the same order, so that transactions wait for each other and not for ever. */
-const recordAll: AtCommit<Recorded> = async (tx, all) => {
+const recordAll: AtCommit<Recorded> = async ({ queries, announceOwed }, all) => {
   const byAccount = [...Map.groupBy(all, ({ accountId }) => accountId)].sort(([one], [other]) => one - other);
-  await Promise.all(byAccount.map(([accountId, recorded]) => recordIn(tx, accountId, recorded)));
-};
-
-async function recordIn(tx: Tx, accountId: number, recorded: readonly Recorded[]): Promise<void> {
-  const facts = recorded.flatMap((one) => one.facts);
-  const place: Place = { accountId, count: facts.length, now: Math.max(...recorded.map(({ now }) => now)) };
-  const taken = takePositions(tx.queries, place);
-  const inserted = facts.map((fact, index) =>
-    insertOccurrence(tx.queries, { ...fact, accountId, back: facts.length - 1 - index }),
+  const accounts = byAccount.map(([accountId, recorded]) => {
+    const facts = recorded.flatMap((one) => one.facts);
+    return { accountId, facts, count: facts.length, now: Math.max(...recorded.map(({ now }) => now)) };
+  });
+  const placed = accounts.flatMap(({ accountId, facts, count, now }) =>
+    facts.map((fact, index) => ({ ...fact, accountId, back: count - 1 - index, now })),
   );
   // Kinds that no hook can name are owed to nobody.
-  const told = facts.some((fact) => kinds[fact.kind].hooks) ? oweToHooks(tx.queries, place) : Promise.resolve([]);
-  const [positions, owed] = await Promise.all([taken, told, ...inserted]);
-  if (positions.length === 0) throw new Error(`account ${accountId} has no position`);
-  tx.announceOwed(owed.map((row) => row.hook_id));
-}
+  const told = placed.filter(({ kind }) => kinds[kind].hooks);
+  const [taken, , owed] = await Promise.all([
+    takePositions(queries, accounts, {}),
+    insertOccurrences(queries, placed, {}),
+    oweToHooks(queries, told, {}),
+  ]);
+  if (taken.length !== accounts.length) throw new Error('an account has no position');
+  announceOwed(owed.map((row) => row.hook_id));
+};

@@ -6,6 +6,9 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 /** The connections whose answers wait for the end of this turn of the event loop. */
 let waiting: Socket[] = [];
 
+/** So many wait for each other at the most: whoever asks goes on with the first of them while the others are made. */
+const MOST_HELD = 32;
+
 /** Those of which Node is not to empty the buffer before. */
 const held = new WeakSet<Socket>();
 const known = new WeakSet<Socket>();
@@ -14,6 +17,7 @@ function hold(socket: Socket): void {
   if (held.has(socket)) return;
   if (!known.has(socket)) makeHoldable(socket);
   socket.cork();
+  if (waiting.length === MOST_HELD) letGo();
   held.add(socket);
   waiting.push(socket);
   if (waiting.length === 1) setImmediate(letGo);

@@ -40,16 +40,19 @@ export function locked<Q extends Lockable>(queries: Queries, query: Q): Q {
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** What a query is made from: by the builder, or in SQL. */
+type Built<Row> = { compile(queries: Queries): CompiledQuery<Row> };
+
 /** A query that was built once, with what stands for the values of each call. */
 type Compiled<Row> = (queries: Queries, values: Values, items: readonly Values[]) => Promise<Row[]>;
 
-function compiledOnce<Row>(build: (queries: Queries) => Compilable<Row>, planned: Planned): Compiled<Row> {
+function compiledOnce<Row>(build: (queries: Queries) => Built<Row>, planned: Planned): Compiled<Row> {
   const compiledFor = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
   return async (queries, values, items) => {
     const { adapter } = queries.getExecutor();
     let compiled = compiledFor.get(adapter);
     if (compiled === undefined) {
-      compiled = build(queries).compile();
+      compiled = build(queries).compile(queries);
       compiledFor.set(adapter, compiled);
     }
     const parameters = compiled.parameters.map((one) => {
@@ -68,7 +71,7 @@ function compiledOnce<Row>(build: (queries: Queries) => Compilable<Row>, planned
  * receives placeholders instead of values; it hands them to the builder and never looks at them.
  */
 export function prepared<Given extends Values, Row>(
-  build: (queries: Queries, values: Given) => Compilable<Row>,
+  build: (queries: Queries, values: Given) => Built<Row>,
   planned: Planned = 'once',
 ): (queries: Queries, values: Given) => Promise<Row[]> {
   const run = compiledOnce((queries) => build(queries, placeholders<Given>()), planned);
@@ -83,7 +86,7 @@ const LONGEST_PIECE = 128;
  * any length. All pieces are sent at once, in the order of the list.
  */
 export function preparedOver<Item extends Values, Given extends Values, Row>(
-  build: (queries: Queries, items: readonly Item[], values: Given) => Compilable<Row>,
+  build: (queries: Queries, items: readonly Item[], values: Given) => Built<Row>,
 ): (queries: Queries, items: readonly Item[], values: Given) => Promise<Row[]> {
   const ofLength = new Map<number, Compiled<Row>>();
   const compiledFor = (length: number): Compiled<Row> => {
