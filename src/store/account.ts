@@ -144,7 +144,7 @@ function insertOf(table: AccountTable, columns: readonly string[]): InsertOne {
         .insertInto(table)
         .values(row as never)
         .returningAll();
-    });
+    }, 'together');
     inserts.set(name, insert);
   }
   return insert;

@@ -10,7 +10,6 @@ import {
 } from 'kysely';
 import pg from 'pg';
 import { Problem } from '../problems.ts';
-import { ReadsTogether } from './postgres-reads.ts';
 import { type Planned, runDirectly } from './prepared.ts';
 import type { Queries } from './store.ts';
 import type { Tables } from './tables.ts';
@@ -76,8 +75,6 @@ export function clientOptions(address: string) {
   } as const;
 }
 
-const areNumbers = (values: readonly unknown[]): values is readonly number[] => values.every(Number.isSafeInteger);
-
 /** Anything that runs SQL: a pool, or one connection. */
 type Runner = { query(query: pg.QueryConfig): Promise<pg.QueryResult> };
 
@@ -107,43 +104,43 @@ export function renamed<Q extends pg.QueryConfig>(query: Q): Q {
   return { ...query, name: nameOf(query.text) };
 }
 
+/** Sends SQL with its values. */
+export type Ask = (text: string, values: readonly unknown[], planned: Planned) => Promise<pg.QueryResult>;
+
 /**
- * Queries over a pool or one connection. `prepared` ones are named, so that the database parses them once for each
- * connection.
+ * How SQL is sent to a pool or over one connection. What is planned once is named, so that the database parses it once for
+ * each connection.
  *
  * @param failed hears of every error before the caller does, and answers what the caller gets
  * @param longestMs how long an answer is waited for; as long as it takes when left out
- * @param isForMany whether many ask here at the same time, each for itself
  */
-export function queriesOver(
-  runner: Runner,
-  extras: Extras,
-  failed: (error: unknown) => unknown,
-  longestMs?: number,
-  isForMany = false,
-): Queries {
+export function askOver(runner: Runner, extras: Extras, failed: (error: unknown) => unknown, longestMs?: number): Ask {
   const limit = longestMs === undefined ? {} : { query_timeout: longestMs };
-  const run = (query: pg.QueryConfig): Promise<pg.QueryResult> =>
-    runner.query({ ...query, ...limit }).catch((error: unknown) => {
+  return (text, values, planned) => {
+    const name = extras.prepared && planned !== 'anew' ? { name: nameOf(text) } : {};
+    const query = { text, values: [...values], ...name, ...limit };
+    return runner.query(query).catch((error: unknown) => {
       if (isStale(error)) renamed(query);
       throw failed(error);
     });
+  };
+}
+
+/** @param together takes what may be asked together with others, where it can be */
+export function queriesOver(
+  ask: Ask,
+  together?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
+): Queries {
   const queries = new Kysely<Tables>({
     dialect: {
       createAdapter: () => adapter,
-      createDriver: () => new OneWayDriver(run),
+      createDriver: () => new OneWayDriver(ask),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   });
-  const ask = (text: string, values: readonly unknown[], planned: Planned = 'once') => {
-    const query = { text, values: [...values] };
-    return run(extras.prepared && planned !== 'anew' ? { ...query, name: nameOf(text) } : query);
-  };
-  const together = isForMany ? new ReadsTogether(ask) : undefined;
   runDirectly(queries, async (sql, parameters, planned) => {
-    if (planned === 'together' && together !== undefined && areNumbers(parameters))
-      return together.read(sql, parameters);
+    if (planned === 'together' && together !== undefined) return together(sql, parameters);
     const { rows } = await ask(sql, parameters, planned);
     return rows;
   });
@@ -154,10 +151,10 @@ export function queriesOver(
 class OneWayDriver implements Driver {
   readonly #connection: DatabaseConnection;
 
-  constructor(run: (query: pg.QueryConfig) => Promise<pg.QueryResult>) {
+  constructor(ask: Ask) {
     this.#connection = {
       async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-        const { rows, rowCount } = await run({ text: sql, values: [...parameters] });
+        const { rows, rowCount } = await ask(sql, parameters, 'anew');
         return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
       },
       streamQuery() {

@@ -4,7 +4,7 @@ import type { Inspection } from './inspection.ts';
 import type { Location } from './location.ts';
 import { migrations } from './migrate.ts';
 import { dialect } from './postgres.ts';
-import { clientOptions, queriesOver, readAddress } from './postgres-connection.ts';
+import { askOver, clientOptions, queriesOver, readAddress } from './postgres-connection.ts';
 import { NODE_LOCKS } from './postgres-news.ts';
 import type { Queries } from './store.ts';
 
@@ -23,7 +23,7 @@ export async function inspect(
   client.on('error', () => undefined);
   await client.connect();
   try {
-    const queries = queriesOver(client, extras, (error) => error);
+    const queries = queriesOver(askOver(client, extras, (error) => error));
     const { clockAheadMs, facts } = await ask(queries, now);
     return {
       engine: `PostgreSQL ${facts.engine}`,

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { NewsInTheMaking } from './news.ts';
-import { clientOptions, type Extras, isTimeout, queriesOver } from './postgres-connection.ts';
+import { askOver, clientOptions, type Extras, isTimeout, queriesOver } from './postgres-connection.ts';
 import type { News, Queries, Sessions } from './store.ts';
 
 const CHANNEL = 'carillon';
@@ -93,7 +93,7 @@ export class NodeSession implements Sessions {
       throw error;
     }
     this.#client = client;
-    this.#queries = queriesOver(client, this.#extras, (error) => this.#failed(error));
+    this.#queries = queriesOver(askOver(client, this.#extras, (error) => this.#failed(error)));
   }
 
   /** Queries on this connection, each for itself; they wait for nothing that others do. */

@@ -2,7 +2,16 @@ import type pg from 'pg';
 import { Problem } from '../problems.ts';
 import { LeftForCommit } from './at-commit.ts';
 import { NewsInTheMaking, trail } from './news.ts';
-import { type Extras, isConnectionLost, isTimeout, queriesOver, sqlStateOf } from './postgres-connection.ts';
+import {
+  type Ask,
+  askOver,
+  type Extras,
+  isConnectionLost,
+  isTimeout,
+  queriesOver,
+  sqlStateOf,
+} from './postgres-connection.ts';
+import { Together } from './postgres-together.ts';
 import type { Holding, News, Queries, Tx } from './store.ts';
 
 /**
@@ -24,8 +33,8 @@ export type Limits = {
   readonly stillMs: number;
 };
 
-/** A write: what it does in a transaction, as often as that has to be made again. */
-export type Work = (tx: Tx) => Promise<unknown>;
+/** A write: what it does in a transaction, as often as that has to be made again; beside others, for which account. */
+export type Work = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
 
 /** Where one of the writes of a transaction asks: whether it has changed anything is seen by what it sends. */
 type Place = { readonly queries: Queries; hasChanged: boolean };
@@ -36,6 +45,7 @@ export class Carrier {
   readonly queries: Queries;
   readonly #extras: Extras;
   readonly #limits: Limits | undefined;
+  readonly #together: Together;
   readonly #places: Place[] = [];
   failure: unknown;
   /** Whose query it was that failed first; undefined where it was the transaction's own. */
@@ -45,7 +55,10 @@ export class Carrier {
     this.client = client;
     this.#extras = extras;
     this.#limits = limits;
-    this.queries = queriesOver(client, extras, (error) => this.#fail(error), limits?.answerMs);
+    const ask = askOver(client, extras, (error) => this.#fail(error), limits?.answerMs);
+    this.queries = queriesOver(ask);
+    // Whatever writes ask that are begun together.
+    this.#together = new Together((text, values) => ask(text, values, 'once'), process.nextTick);
     // Heard by nobody else while it is out of the pool: it fails what is under way, and not the process.
     client.on('error', (error) => this.#fail(error));
   }
@@ -72,14 +85,19 @@ export class Carrier {
   }
 
   #newPlace(): Place {
-    const client = {
-      query: (query: pg.QueryConfig) => {
-        if (!query.text.startsWith('select')) place.hasChanged = true;
-        return this.client.query(query);
-      },
+    const noteChange = (text: string) => {
+      if (!text.startsWith('select')) place.hasChanged = true;
     };
     const failed = (error: unknown) => this.#fail(error, place);
-    const queries = queriesOver(client, this.#extras, failed, this.#limits?.answerMs);
+    const own = askOver(this.client, this.#extras, failed, this.#limits?.answerMs);
+    const ask: Ask = (text, values, planned) => {
+      noteChange(text);
+      return own(text, values, planned);
+    };
+    const queries = queriesOver(ask, (text, parameters) => {
+      noteChange(text);
+      return this.#together.ask(text, parameters);
+    });
     const place: Place = { queries, hasChanged: false };
     return place;
   }
@@ -116,7 +134,7 @@ class Carried {
   }
 
   async run(work: Work, tx: Tx): Promise<unknown> {
-    const value = await work(tx);
+    const value = await work.run(tx);
     if (this.conditions.length > 0) await Promise.all(this.conditions);
     return value;
   }
@@ -129,7 +147,7 @@ class Carried {
  */
 export async function transact(carrier: Carrier, works: readonly Work[]): Promise<Ended> {
   const { begun, places } = carrier.begin(works.length);
-  const common = new Common(carrier, works.length);
+  const common = new Common(carrier, works);
   common.trailing.push(begun);
   const carried = places.map((place) => new Carried(place));
   const running = works.map((work, index) => {
@@ -170,14 +188,18 @@ class Common {
   /** Sent, and not waited for before the commit. */
   readonly trailing: Promise<unknown>[] = [];
   readonly #carrier: Carrier;
-  readonly #writes: number;
-  readonly #held = new Map<string, Promise<boolean>>();
+  readonly #isAlone: boolean;
+  /** Of several writes, those accounts that were to be had beside others at once. */
+  readonly #held: Promise<ReadonlySet<number>>;
   readonly #asked = new Map<object, Promise<unknown>>();
   readonly #names = new Set<string>();
 
-  constructor(carrier: Carrier, writes: number) {
+  constructor(carrier: Carrier, works: readonly Work[]) {
     this.#carrier = carrier;
-    this.#writes = writes;
+    this.#isAlone = works.length === 1;
+    const accounts = works.map(({ accountId }) => accountId).filter((accountId) => accountId !== undefined);
+    this.#held = this.#isAlone ? Promise.resolve(new Set<number>()) : this.#holdBeside([...new Set(accounts)]);
+    this.#held.catch(() => undefined);
   }
 
   txOf({ news, left, conditions, holds, place: { queries } }: Carried): Tx {
@@ -196,21 +218,21 @@ class Common {
   }
 
   /** Waits for others as long as it takes; but of several writes none waits for the account of another one. */
-  #hold(accountId: number, how: Holding): Promise<boolean> {
-    const name = `${accountId} ${how}`;
+  async #hold(accountId: number, how: Holding): Promise<boolean> {
+    if (!this.#isAlone) return how === 'beside' && (await this.#held).has(accountId);
     const shared = how === 'beside' ? '_shared' : '';
-    // The key is 32 bits wide: beyond them, accounts may wait for each other without need.
-    const key = [ACCOUNT_LOCKS, accountId % 2 ** 31];
-    if (this.#writes === 1) {
-      this.trailing.push(this.#carrier.send(`select pg_advisory_xact_lock${shared}($1, $2)`, key));
-      return Promise.resolve(true);
-    }
-    const held =
-      this.#held.get(name) ??
-      this.#carrier.send(`select pg_try_advisory_xact_lock${shared}($1, $2) as held`, key).then(isHeld);
-    held.catch(() => undefined);
-    this.#held.set(name, held);
-    return held;
+    this.trailing.push(this.#carrier.send(`select pg_advisory_xact_lock${shared}($1, $2)`, keyOf(accountId)));
+    return true;
+  }
+
+  async #holdBeside(accountIds: readonly number[]): Promise<ReadonlySet<number>> {
+    const keys = accountIds.map((accountId) => keyOf(accountId)[1]);
+    const { rows } = await this.#carrier.send(
+      `select pg_try_advisory_xact_lock_shared($1, key) as held from unnest($2::int4[]) with ordinality as asked (key, turn)
+        order by turn`,
+      [ACCOUNT_LOCKS, keys],
+    );
+    return new Set(accountIds.filter((_, index) => rows[index]?.held === true));
   }
 
   async #tryHold(name: string): Promise<boolean> {
@@ -228,6 +250,9 @@ class Common {
     return known;
   }
 }
+
+/** 32 bits wide: beyond them, accounts may wait for each other without need. */
+const keyOf = (accountId: number) => [ACCOUNT_LOCKS, accountId % 2 ** 31] as const;
 
 const isHeld = ({ rows }: pg.QueryResult): boolean => rows[0]?.held === true;
 

@@ -26,7 +26,7 @@ type Listeners = {
 /** A write that waits to be carried beside others. */
 type Waiting = {
   readonly accountId: number;
-  readonly work: Work;
+  readonly work: Work['run'];
   /** Others have come in its way before. */
   readonly isAgain: boolean;
   readonly resolve: (value: unknown) => void;
@@ -65,17 +65,17 @@ export class Writes {
   }
 
   /** In a transaction of its own, which is made again where another one came in the way. */
-  async #alone(work: Work): Promise<unknown> {
+  async #alone(work: Work['run']): Promise<unknown> {
     if (this.#pool.waitingCount >= MOST_WAITING) throw new Problem('overloaded');
     for (let tries = 1; ; tries += 1) {
-      const [end] = await this.#transact([work]);
+      const [end] = await this.#transact([{ run: work }]);
       if (end === undefined) throw new Error('a write has not ended');
       if ('value' in end) return end.value;
       if (tries === MOST_TRIES || end.again === undefined) throw asProblem(end.error);
     }
   }
 
-  #beside(accountId: number, work: Work): Promise<unknown> {
+  #beside(accountId: number, work: Work['run']): Promise<unknown> {
     if (this.#waiting.length >= MOST_WAITING) return Promise.reject(new Problem('overloaded'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ accountId, work, isAgain: false, resolve, reject });
@@ -100,8 +100,8 @@ export class Writes {
     const group = this.#waiting.splice(0, LARGEST_GROUP);
     if (group.length === 0) return;
     this.#goOn();
-    const ends = await this.#transact(group.map(({ work }) => work)).catch((error: unknown) =>
-      group.map((): End => ({ error })),
+    const ends = await this.#transact(group.map(({ accountId, work }) => ({ accountId, run: work }))).catch(
+      (error: unknown) => group.map((): End => ({ error })),
     );
     for (const [index, { accountId, work, isAgain, resolve, reject }] of group.entries()) {
       const end = ends[index] ?? { error: new Error('a write has not ended') };

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { Location, OpenOptions } from './location.ts';
 import { Listeners } from './news.ts';
 import {
+  askOver,
   asProblem,
   type Extras,
   isConnectionLost,
@@ -19,6 +20,7 @@ import { Pool } from './postgres-pool.ts';
 import { dropRanges, makeRanges } from './postgres-ranges.ts';
 import { sequences } from './postgres-sequences.ts';
 import { snapshot } from './postgres-snapshot.ts';
+import { Together } from './postgres-together.ts';
 import { Writes } from './postgres-writes.ts';
 import { type News, type Store, StoreFault } from './store.ts';
 
@@ -116,7 +118,10 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   };
   const writes = new Writes(pool, extras, limits, listeners);
   const writesAside = new Writes(aside, extras, limits, listeners);
-  const read = queriesOver(again(readers), extras, asProblem, limits?.answerMs, true);
+  const ask = askOver(again(readers), extras, asProblem, limits?.answerMs);
+  // Whatever is heard in one turn of the event loop.
+  const together = new Together((text, values) => ask(text, values, 'once'), setImmediate);
+  const read = queriesOver(ask, (text, parameters) => together.ask(text, parameters));
   const store: Store = {
     read,
     sessions: session,

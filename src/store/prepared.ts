@@ -14,8 +14,8 @@ class Placeholder {
 
 /**
  * How often the database itself plans a query: once for each connection, or each time anew, where what is best depends
- * on the values. `together`: once, and those that ask the same of other numbers at the same moment may be one query; their
- * rows come in any order. SQLite, which is no way off, knows the first way alone.
+ * on the values. `together`: once, and those of the same text that are asked at the same moment may be one query, where the
+ * database is some way off: a read by numbers, whose rows come in any order; or the insertion of one numbered row.
  */
 export type Planned = 'once' | 'anew' | 'together';
 

@@ -31,15 +31,16 @@ const findKey = prepared((queries, { hash, domain }: { hash: string; domain: str
     .where('accounts.domain', '=', domain),
 );
 
-const findLive = prepared((queries, { keyId, role }: { keyId: number; role: Role }) =>
-  queries
-    .selectFrom('api_keys')
-    .innerJoin('users', 'users.user_id', 'api_keys.user_id')
-    .select(['api_keys.expires_at', 'api_keys.permissions'])
-    .where('api_keys.key_id', '=', keyId)
-    .where('api_keys.revoked_at', 'is', null)
-    .where('users.date_deleted', 'is', null)
-    .where('users.role', '=', role),
+const findLive = prepared(
+  (queries, { keyId }: { keyId: number }) =>
+    queries
+      .selectFrom('api_keys')
+      .innerJoin('users', 'users.user_id', 'api_keys.user_id')
+      .select(['api_keys.expires_at', 'api_keys.permissions', 'users.role'])
+      .where('api_keys.key_id', '=', keyId)
+      .where('api_keys.revoked_at', 'is', null)
+      .where('users.date_deleted', 'is', null),
+  'together',
 );
 
 const granted = new Map<string, ReadonlySet<Permission>>();
@@ -109,9 +110,10 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
   async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
     const { keyId, role, expiresAt } = caller;
     if (!tx.accessInDoubt && known.of(caller) !== undefined) return !hasEnded(expiresAt);
-    const [row] = await tx.askOnce(caller, () => findLive(tx.queries, { keyId, role }));
+    const [row] = await tx.askOnce(caller, () => findLive(tx.queries, { keyId }));
+    if (row === undefined || row.role !== role || hasEnded(row.expires_at)) return false;
     // The same permissions are the same set.
-    return row !== undefined && !hasEnded(row.expires_at) && grantedTo(role, row.permissions) === caller.permissions;
+    return grantedTo(role, row.permissions) === caller.permissions;
   }
 
   return { authenticate, confirm, flush: () => uses.flush() };

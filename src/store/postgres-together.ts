@@ -1,0 +1,128 @@
+import type pg from 'pg';
+
+/** How many queries one answers for at the most: beyond that, a longer one would save nothing more. */
+const MOST_TOGETHER = 128;
+
+/** Which of the queries a row belongs to. */
+const TURN = 'turn of the query';
+
+/** Sends a text with its values. */
+type Ask = (text: string, values: readonly unknown[]) => Promise<pg.QueryResult>;
+
+/** One query that waits to be asked. */
+type Waiting = {
+  readonly parameters: readonly unknown[];
+  readonly resolve: (rows: unknown[]) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** Several queries of one text, as one: what it says, what its values are, and which of its rows are whose. */
+type Joined = {
+  readonly text: string;
+  readonly values: (queries: readonly Waiting[]) => readonly unknown[];
+  readonly share: (rows: readonly Record<string, unknown>[], among: number) => unknown[][];
+};
+
+/**
+ * Queries of the same text that are asked at the same moment, as one: most of what a short query costs a database is that
+ * it is a query. So are reads by numbers, such as that of a record by its id, and insertions of one row.
+ */
+export class Together {
+  readonly #ask: Ask;
+  readonly #whenAsked: (act: () => void) => void;
+  readonly #waiting = new Map<string, Waiting[]>();
+
+  /** @param whenAsked does something when all have asked that do so at this moment */
+  constructor(ask: Ask, whenAsked: (act: () => void) => void) {
+    this.#ask = ask;
+    this.#whenAsked = whenAsked;
+  }
+
+  async ask(text: string, parameters: readonly unknown[]): Promise<unknown[]> {
+    if (joinedFor(text, parameters) === undefined) return (await this.#ask(text, parameters)).rows;
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.size === 0) this.#whenAsked(() => this.#askAll());
+      const others = this.#waiting.get(text);
+      if (others === undefined) this.#waiting.set(text, [{ parameters, resolve, reject }]);
+      else others.push({ parameters, resolve, reject });
+    });
+  }
+
+  #askAll(): void {
+    const all = [...this.#waiting];
+    this.#waiting.clear();
+    for (const [text, waiting] of all) {
+      for (let first = 0; first < waiting.length; first += MOST_TOGETHER) {
+        const some = waiting.slice(first, first + MOST_TOGETHER);
+        const joined = joinedFor(text, some[0]?.parameters ?? []);
+        const asked =
+          some.length === 1 || joined === undefined ? this.#askOne(text, some) : this.#askJoined(joined, some);
+        asked.catch((error: unknown) => {
+          for (const one of some) one.reject(error);
+        });
+      }
+    }
+  }
+
+  async #askOne(text: string, [one]: readonly Waiting[]): Promise<void> {
+    if (one !== undefined) one.resolve((await this.#ask(text, one.parameters)).rows);
+  }
+
+  async #askJoined({ text, values, share }: Joined, queries: readonly Waiting[]): Promise<void> {
+    const { rows } = await this.#ask(text, values(queries));
+    for (const [index, found] of share(rows, queries.length).entries()) queries[index]?.resolve(found);
+  }
+}
+
+const known = new Map<string, Joined | undefined>();
+
+/** The one that stands for several of a text; undefined where they have to be asked each for itself. */
+function joinedFor(text: string, parameters: readonly unknown[]): Joined | undefined {
+  if (!known.has(text)) known.set(text, insertion(text) ?? reading(text, parameters.map(typeOf)));
+  return known.get(text);
+}
+
+/** The type of what a read compares with: the same in all of its calls. */
+function typeOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return 'text[]';
+  return Number.isSafeInteger(value) ? 'int8[]' : undefined;
+}
+
+/** The parameters of each read are a row, and the read is made for each row. */
+function reading(text: string, types: readonly (string | undefined)[]): Joined | undefined {
+  if (!text.startsWith('select ') || types.length === 0 || types.includes(undefined)) return undefined;
+  const lists = types.map((type, column) => `$${column + 1}::${type}`).join(', ');
+  const names = types.map((_, column) => `p${column + 1}`).join(', ');
+  return {
+    text: `select found.*, asked.turn as "${TURN}" from unnest(${lists}) with ordinality as asked (${names}, turn)
+      cross join lateral (${text.replace(/\$(\d+)/g, 'asked.p$1')}) as found`,
+    values: (queries) => types.map((_, column) => queries.map(({ parameters }) => parameters[column])),
+    share(rows, among) {
+      const found: unknown[][] = Array.from({ length: among }, () => []);
+      for (const row of rows) found[Number(row[TURN]) - 1]?.push(row);
+      return found;
+    },
+  };
+}
+
+const INSERTION = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) returning \*$/;
+
+/** The rows are numbered in the order in which they are inserted, and their number is the first of their columns. */
+function insertion(text: string): Joined | undefined {
+  const [, table, columns = '', places = ''] = INSERTION.exec(text) ?? [];
+  if (table === undefined) return undefined;
+  const names = columns.split(', ').map((name) => name.slice(1, -1));
+  const order = places.split(', ').map((place) => Number(place.slice(1)) - 1);
+  const rowOf = ({ parameters }: Waiting) =>
+    Object.fromEntries(names.map((name, column) => [name, parameters[order[column] ?? column]]));
+  return {
+    text: `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1::json)
+      returning *`,
+    values: (queries) => [JSON.stringify(queries.map(rowOf))],
+    share(rows, among) {
+      const [id = ''] = Object.keys(rows[0] ?? {});
+      if (rows.length !== among) throw new Error(`${rows.length} rows were inserted, not ${among}`);
+      return rows.toSorted((one, other) => Number(one[id]) - Number(other[id])).map((row) => [row]);
+    },
+  };
+}
