@@ -169,3 +169,31 @@ test('C5 ids are never issued again, also after the newest record was deleted an
   assert.equal(await add(second), 3);
   await second.close();
 });
+
+test('what is read in one turn of the event loop is of one moment; a commit of ours is seen at once, another’s in the next turn', async (t) => {
+  const path = newPath(t);
+  const store = await open(path);
+  const other = await open(path, 'command');
+  const domains = async () =>
+    (await store.read.selectFrom('accounts').select('domain').orderBy('domain').execute()).map(({ domain }) => domain);
+  const add = (to: Store, domain: string) =>
+    to.write(({ queries }) =>
+      queries.insertInto('accounts').values({ domain, company_name: '', date_created: 0 }).execute(),
+    );
+  const elsewhere = new DatabaseSync(path);
+  assert.deepEqual(await domains(), []);
+  elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('a.test', '', 0)");
+  assert.deepEqual(await domains(), [], 'of the same moment as what was read before in this turn');
+  const before = store.foreignVersion();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(await domains(), ['a.test']);
+  // Whoever learns that something has changed elsewhere finds what it was, in this very turn.
+  elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('b.test', '', 0)");
+  assert.notEqual(store.foreignVersion(), before);
+  assert.deepEqual(await domains(), ['a.test', 'b.test']);
+  await add(store, 'c.test');
+  assert.deepEqual(await domains(), ['a.test', 'b.test', 'c.test']);
+  elsewhere.close();
+  await other.close();
+  await store.close();
+});
