@@ -211,8 +211,8 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
 /** Does it; answers since when the node is lost. */
 async function strike(loss: Loss, { service, proxy }: Way, onLost: () => void): Promise<number> {
   if (loss !== 'killed' && loss !== 'stands still') {
-    // Whose locks the database would keep for as long as the node is silent.
-    if (loss === 'cut off in a transaction') await proxy.silenceAfter('for no key update');
+    // In the middle of a settlement, whose locks the database would keep for as long as the node is silent.
+    if (loss === 'cut off in a transaction') await proxy.silenceAfter('delivered');
     else proxy.silence();
     const at = performance.now();
     onLost();

@@ -70,15 +70,24 @@ export class SqliteConnection {
     if (this.#turn === undefined) return;
     clearImmediate(this.#turn);
     this.#turn = undefined;
-    // An error may have ended it.
-    if (this.database.isTransaction) this.exec('commit');
+    try {
+      this.#endTransaction();
+    } catch {
+      // Whoever reads next tries again, and hears of it.
+    }
   }
 
   readonly #beginTurn = (): void => {
     if (!this.#readsInTurns || this.#turn !== undefined) return;
+    this.#endTransaction();
     this.exec('begin');
     this.#turn = setImmediate(() => this.endTurn());
   };
+
+  /** An error may have ended it already. Nothing was written: there is nothing to commit. */
+  #endTransaction(): void {
+    if (this.database.isOpen && this.database.isTransaction) this.exec('rollback');
+  }
 
   /** Runs one statement without results. */
   exec(sql: string): void {
