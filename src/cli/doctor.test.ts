@@ -3,6 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { carillon, serve } from '../../test/harness/command.ts';
+import { eventually } from '../../test/harness/eventually.ts';
 import { startMailBox } from '../../test/harness/mail.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { startTarget } from '../../test/harness/target.ts';
@@ -10,6 +11,15 @@ import { apiKey, Carillon } from '../sdk/index.ts';
 
 /** Under such a name the service is no loopback service, so that loopback is forbidden like any private address. */
 const PUBLIC = { CARILLON_BASE_URL: 'https://calendar.example' };
+
+/** Where a service listens, whatever it is called outside: its log says so. */
+async function whereItListens({ logged }: Awaited<ReturnType<typeof serve>>): Promise<string> {
+  const said = () =>
+    logged()
+      .map(parsed)
+      .find(({ event }) => event === 'started')?.url;
+  return String(await eventually(said, (url) => url !== undefined));
+}
 
 test('C11 doctor target names the address and the exact setting; started with that very setting, the target is told', async (t) => {
   const target = await startTarget(t);
@@ -28,13 +38,9 @@ test('C11 doctor target names the address and the exact setting; started with th
   assert.deepEqual(allowed, { code: 0, stdout: 'allowed: 127.0.0.1\n', faults: [] });
 
   const started = await serve(t, [], { cwd: temporaryFolder(t), environment: { ...PUBLIC, [name]: value } });
-  const { url: listening } =
-    started
-      .logged()
-      .map(parsed)
-      .find(({ event }) => event === 'started') ?? {};
+  const listening = await whereItListens(started);
   const auth = apiKey({ domain: String(started.said('domain')), key: String(started.said('key')) });
-  const owner = new Carillon({ baseUrl: String(listening), auth });
+  const owner = new Carillon({ baseUrl: listening, auth });
   await owner.hooks.create({ target_url: url, event: 'new_client' });
   const { client_id } = await owner.clients.create({ client_name: 'ACME' });
   const [told] = await target.arrived(1);
@@ -47,22 +53,20 @@ test('C11 doctor target names the address and the exact setting; started with th
 
 test('C11 a service that was not given the setting refuses the same target, with one word to the caller', async (t) => {
   const started = await serve(t, [], { cwd: temporaryFolder(t), environment: PUBLIC });
-  const { url: listening } =
-    started
-      .logged()
-      .map(parsed)
-      .find(({ event }) => event === 'started') ?? {};
+  const listening = await whereItListens(started);
   const auth = apiKey({ domain: String(started.said('domain')), key: String(started.said('key')) });
-  const owner = new Carillon({ baseUrl: String(listening), auth });
+  const owner = new Carillon({ baseUrl: listening, auth });
   await assert.rejects(owner.hooks.create({ target_url: 'http://127.0.0.1:9/hook', event: 'new_client' }), {
     code: 'invalid_input',
     errors: [{ field: 'target_url', message: 'forbidden' }],
   });
   // The operator's log says what the caller is not told.
-  const line = started
-    .logged()
-    .map(parsed)
-    .find(({ event }) => event === 'target.forbidden');
+  const said = () =>
+    started
+      .logged()
+      .map(parsed)
+      .find(({ event }) => event === 'target.forbidden');
+  const line = await eventually(said, (found) => found !== undefined);
   assert.match(String(line?.explanation), /^127\.0\.0\.1 .*CARILLON_ALLOW_TARGETS=127\.0\.0\.1\/32:9$/);
 });
 

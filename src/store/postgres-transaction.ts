@@ -33,7 +33,10 @@ export type Limits = {
   readonly stillMs: number;
 };
 
-/** A write: what it does in a transaction, as often as that has to be made again; beside others, for which account. */
+/**
+ * A write: what it does in a transaction, as often as that has to be made again. One that others may be carried with, even
+ * where none is at this moment, says for which account, and waits for nobody who has that alone.
+ */
 export type Work = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
 
 /** Where one of the writes of a transaction asks: whether it has changed anything is seen by what it sends. */
@@ -163,7 +166,7 @@ export async function transact(carrier: Carrier, works: readonly Work[]): Promis
   });
   if (carrier.failure !== undefined || !mayCommit || ran.every(({ status }) => status === 'rejected')) {
     await carrier.send('rollback').catch(() => undefined);
-    return { ends: carried.length === 1 ? [undoneAlone(carrier, ran)] : undone(carrier, carried, ran, held) };
+    return { ends: isAlone(works) ? [undoneAlone(carrier, ran)] : undone(carrier, carried, ran, held) };
   }
 
   const all = new Carried({ queries: carrier.queries, hasChanged: true });
@@ -183,20 +186,23 @@ export async function transact(carrier: Carrier, works: readonly Work[]): Promis
   return { ends: ran.map((one) => (one.status === 'rejected' ? endOf(one) : { error, again })) };
 }
 
+/** Whether this is one that is carried by itself. */
+const isAlone = ([one]: readonly Work[]): boolean => one?.accountId === undefined;
+
 /** What the writes of one transaction have in common. */
 class Common {
   /** Sent, and not waited for before the commit. */
   readonly trailing: Promise<unknown>[] = [];
   readonly #carrier: Carrier;
   readonly #isAlone: boolean;
-  /** Of several writes, those accounts that were to be had beside others at once. */
+  /** The accounts that were to be had beside others at once. */
   readonly #held: Promise<ReadonlySet<number>>;
   readonly #asked = new Map<object, Promise<unknown>>();
   readonly #names = new Set<string>();
 
   constructor(carrier: Carrier, works: readonly Work[]) {
     this.#carrier = carrier;
-    this.#isAlone = works.length === 1;
+    this.#isAlone = isAlone(works);
     const accounts = works.map(({ accountId }) => accountId).filter((accountId) => accountId !== undefined);
     this.#held = this.#isAlone ? Promise.resolve(new Set<number>()) : this.#holdBeside([...new Set(accounts)]);
     this.#held.catch(() => undefined);
@@ -217,7 +223,7 @@ class Common {
     };
   }
 
-  /** Waits for others as long as it takes; but of several writes none waits for the account of another one. */
+  /** Waits for others as long as it takes; but what is carried with others waits for nobody. */
   async #hold(accountId: number, how: Holding): Promise<boolean> {
     if (!this.#isAlone) return how === 'beside' && (await this.#held).has(accountId);
     const shared = how === 'beside' ? '_shared' : '';

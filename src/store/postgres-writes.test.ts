@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { sql } from 'kysely';
 import { openAt } from '../../test/harness/database.ts';
+import { eventually } from '../../test/harness/eventually.ts';
 import { shared } from '../../test/harness/stores.ts';
 import { notFound } from '../problems.ts';
 import type { News, Store, Tx } from './store.ts';
@@ -152,5 +154,42 @@ for (const { test, database } of shared) {
         [false, 1],
       ],
     );
+  });
+
+  test('whoever waits for an account that another one has alone keeps nobody else waiting, however few they are', async (t) => {
+    const { store } = await open(t);
+    const [begun, through] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const long = store.write(async (tx) => {
+      tx.hold(1, 'alone');
+      await tx.queries.selectFrom('accounts').select('account_id').execute();
+      begun.resolve();
+      await through.promise;
+    });
+    await begun.promise;
+    const beside = (accountId: number, domain: string) => {
+      const work = (tx: Tx) => {
+        tx.hold(accountId, 'beside');
+        return add(domain)(tx, accountId);
+      };
+      return store.write(work, { accountId, how: 'beside' });
+    };
+    const blocked = async () => {
+      const { rows } = await sql<{ count: number }>`
+        select count(*) as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(
+        store.read,
+      );
+      return rows[0]?.count ?? 0;
+    };
+    const waiting: Promise<string>[] = [];
+    // One after the other, each as the only one of its moment.
+    for (let number = 1; number <= 4; number += 1) {
+      waiting.push(beside(1, `waits-${number}.test`));
+      await eventually(blocked, (count) => count === number);
+    }
+    assert.equal(await beside(2, 'other.test'), 'other.test');
+    assert.deepEqual(await domains(store), ['other.test']);
+    through.resolve();
+    await Promise.all([long, ...waiting]);
+    assert.equal((await domains(store)).length, 5);
   });
 }

@@ -3,6 +3,7 @@ import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { eventually } from '../harness/eventually.ts';
 import { rawRequest } from '../harness/raw.ts';
 import { startTestService, temporaryFolder } from '../harness/service.ts';
 
@@ -21,7 +22,10 @@ test('X6 whatever is asked while the disk gives nothing is 503, and a line of th
     const credentials = [`domain: ${owner.domain}`, `key: ${owner.key}`];
     const { status, body } = await rawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...credentials]);
     assert.deepEqual([status, JSON.parse(body).code], [503, 'storage_unavailable'], line);
-    const said = carillon.logged.slice(before).find(({ event }) => event === 'request.failed');
+    const said = await eventually(
+      () => carillon.logged.slice(before).find(({ event }) => event === 'request.failed'),
+      (found) => found !== undefined,
+    );
     assert.match(JSON.stringify(said), /disk|malformed|SQLITE/i, line);
   }
 });
