@@ -68,8 +68,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/record.ts',
     changes: [
       [
-        'const told = facts.some((fact) => kinds[fact.kind].hooks) ? oweToHooks(tx.queries, place) : Promise.resolve([]);',
-        'const told = Promise.resolve<{ hook_id: number }[]>([]);\n  setImmediate(() => oweToHooks(tx.queries, place));',
+        '    oweToHooks(queries, told, {}),\n',
+        '    Promise.resolve<{ hook_id: number }[]>([]).finally(() => setImmediate(() => oweToHooks(queries, told, {}))),\n',
       ],
     ],
     caughtBy: {
@@ -180,15 +180,23 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/attempt.ts',
     changes: [
       [
-        '          const retryAfterMs = parseRetryAfter(',
-        `          const { location } = headers;
-          if (status >= 300 && status < 400 && typeof location === 'string') {
-            const onward = { ...order, target: new URL(location, url).href };
-            createAttempt({ guard, userAgent, clock })(onward).then(resolve, reject);
-            end();
-            return;
-          }
-          const retryAfterMs = parseRetryAfter(`,
+        '        const retryAfterMs = parseRetryAfter(',
+        `        const { location } = headers;
+        if (status >= 300 && status < 400 && typeof location === 'string') {
+          const onward = { ...order, target: new URL(location, url).href };
+          createAttempt(ports)(onward).then(resolve, reject);
+          end();
+          return;
+        }
+        const retryAfterMs = parseRetryAfter(`,
+      ],
+      [
+        '  { userAgent, clock }: Ports,\n  { order, url, leftMs }: Trying,\n  connection: Connection,',
+        '  ports: Ports,\n  { order, url, leftMs }: Trying,\n  connection: Connection,',
+      ],
+      [
+        '  const { promise, resolve, reject } = Promise.withResolvers<Result | typeof STALE>();',
+        '  const { userAgent, clock } = ports;\n  const { promise, resolve, reject } = Promise.withResolvers<Result | typeof STALE>();',
       ],
     ],
     caughtBy: {

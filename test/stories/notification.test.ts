@@ -41,7 +41,7 @@ for (const { test, testService } of stores) {
     assert.equal(line, 'POST /a%20b/secret?q=1&r=%C3%BC HTTP/1.1');
     assert.equal(body, `{"resource_url":"${carillon.baseUrl}/v2/events/${event_id}"}`);
     assert.deepEqual(headers.map((one) => one.toLowerCase()).sort(), [
-      'connection: close',
+      'connection: keep-alive',
       `content-length: ${body?.length}`,
       'content-type: application/json',
       `host: 127.0.0.1:${port}`,
