@@ -24,25 +24,25 @@ const on = wantedDatabases.length > 0 ? wantedDatabases : databases;
 const roundMs = Number(values.seconds) * 1_000;
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 
-/** The source of that commit, beside what it is run with. */
-function sourceOf(folder: string): string {
+/** Where the source of that commit begins, beside what it is run with. */
+function mainOf(folder: string): string {
   const here = fileURLToPath(new URL('..', import.meta.url));
   const source = join(folder, 'source');
   mkdirSync(join(source, 'console'), { recursive: true });
   const packed = execFileSync('git', ['archive', commit, 'src', 'package.json'], { cwd: here, maxBuffer: 2 ** 28 });
   execFileSync('tar', ['-x', '-C', source], { input: packed });
   for (const path of ['node_modules', 'console/dist']) symlinkSync(join(here, path), join(source, path));
-  return source;
+  return join(source, 'src/main.ts');
 }
 
 const nameOf = (side: 'now' | 'then', call: HotCall, database: string) => `${call} on ${database}, ${side}`;
 
 await within(async (context) => {
   const stage = new Stage(context);
-  const source = sourceOf(stage.folder);
+  const main = mainOf(stage.folder);
   const contenders: Contender[] = [];
   for (const database of on) {
-    const [now, then] = [await calledService(stage, database), await calledService(stage, database, { source })];
+    const [now, then] = [await calledService(stage, database), await calledService(stage, database, { main })];
     for (const call of calls) {
       contenders.push(busy(nameOf('now', call, database), now, now.calls[call], roundMs));
       contenders.push(busy(nameOf('then', call, database), then, then.calls[call], roundMs));

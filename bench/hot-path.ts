@@ -24,16 +24,16 @@ const EVENTS = 200;
  * A service whose hot path can be called: events are there, and half of the accounts have a hook that waits for its next
  * try, so that what is created there is owed and not told.
  *
- * @param source the folder of another source than this one
+ * @param main what is started in place of this source
  */
 export async function calledService(
   stage: Stage,
   database: Database,
-  { options = {}, source }: { options?: Readonly<Record<string, string>>; source?: string } = {},
+  { options = {}, main }: { options?: Readonly<Record<string, string>>; main?: string } = {},
 ): Promise<Called> {
   const where = await stage.newDatabase(database);
   const [reader, plain, ...others] = await makeAccounts(where, 2 * CONNECTIONS);
-  const { baseUrl, process, stop } = await stage.service(where, { CARILLON_RETRY_WAITS: '2h,2h', ...options }, source);
+  const { baseUrl, process, stop } = await stage.service(where, { CARILLON_RETRY_WAITS: '2h,2h', ...options }, main);
   const [first, ...more] = others.slice(0, CONNECTIONS);
   if (reader === undefined || plain === undefined || first === undefined) throw new Error('there are accounts');
   const created = Array.from({ length: EVENTS }, () => ask(baseUrl, createEvent(reader)));

@@ -43,7 +43,7 @@ export class Stage {
   }
 
   /** A service as a newcomer has it, but for what is given; receivers on this machine may be told. */
-  async service(database: string, options: Readonly<Record<string, string>> = {}, source?: string): Promise<Started> {
+  async service(database: string, options: Readonly<Record<string, string>> = {}, main?: string): Promise<Started> {
     const service = await startProcess(
       {
         CARILLON_DATABASE: database,
@@ -54,7 +54,7 @@ export class Stage {
       },
       this.#log,
       [],
-      source,
+      main,
     );
     atEnd(this.context, () => service.stop('SIGTERM'));
     return service;

@@ -1,3 +1,5 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 // Builds the console into console/dist. Runs by itself after `npm ci` in a checkout, and before packing. An install
@@ -9,7 +11,16 @@ const tools = await import('vite').catch((error: unknown) => {
 });
 if (tools !== undefined) {
   const configFile = fileURLToPath(new URL('vite.config.ts', import.meta.url));
-  await tools.build({ configFile, logLevel: 'warn' });
+  const built = await tools.build({ configFile, logLevel: 'warn' });
+  // What is built anew stays there all the while, for a service that starts at this moment; then what is not part of it
+  // goes.
+  const outputs = [built].flat().flatMap((one) => ('output' in one ? one.output : []));
+  const [folder, plain] = ['dist', 'public'].map((name) => fileURLToPath(new URL(name, import.meta.url)));
+  const files = new Set([...outputs.map(({ fileName }) => fileName), ...readdirSync(plain)]);
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile() && !files.has(relative(folder, path))) rmSync(path);
+  }
 } else if (process.argv.includes('--must')) {
   process.exit(1);
 }

@@ -31,7 +31,8 @@ export default defineConfig({
   optimizeDeps: { exclude: ['@event-calendar/build'] },
   build: {
     outDir: 'dist',
-    emptyOutDir: true,
+    // What is left over is taken away when all is built.
+    emptyOutDir: false,
     target: 'es2023',
     modulePreload: { polyfill: false },
     // Nothing inlined: the page's policy allows files of its own and no data in scripts or styles.

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder that this source stands in. */
-const here = fileURLToPath(new URL('..', import.meta.url));
+/** What is started: this source, as it is. */
+const fromSource = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 /** Whatever takes longer than this will never be over: it is ended. */
 const LONGEST_START_MS = 60_000;
@@ -27,15 +26,15 @@ export type Started = {
  *
  * @param logTo an open file that its log lines go to; left out, they are read and dropped
  * @param runBy what stands before its command: a program that runs it as its own process, and watches
- * @param source the folder of another source than this one
+ * @param main what is started in place of this source
  */
 export async function startProcess(
   environment: Readonly<Record<string, string>>,
   logTo?: number,
   runBy: readonly string[] = [],
-  source?: string,
+  main?: string,
 ): Promise<Started> {
-  const child = spawnService(environment, logTo, runBy, source);
+  const child = spawnService(environment, logTo, runBy, main);
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const greeting = await greetingOf(child, exited);
   const said = new Map(
@@ -68,9 +67,8 @@ export function spawnService(
   environment: Readonly<Record<string, string>>,
   logTo?: number,
   runBy: readonly string[] = [],
-  source = here,
+  main = fromSource,
 ): ChildProcess {
-  const main = join(source, 'src/main.ts');
   const [command = process.execPath, ...words] = [...runBy, process.execPath, main, 'serve'];
   const child = spawn(command, words, {
     env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },

@@ -19,6 +19,9 @@ const LONGEST_SILENCE_MS = 30_000;
 /** One record in so many is fetched before it is answered. */
 const FETCHES_ONE_IN = 4;
 
+/** A failure that is said, where to break off would be none. */
+const SPOKEN = 503;
+
 const failures = [500, 503, 410, 204, 302, 'reset'] as const;
 
 /** A notification, and the base address of the node that sent it. */
@@ -79,6 +82,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   }
 
   async function ring(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isFresh = beginnings.isFresh(request.socket);
     const at = beginnings.of(request.socket);
     if (request.method === 'GET') return void response.end();
     const chunks: Buffer[] = [];
@@ -95,7 +99,9 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
       await wait(least + chance.below(most - least + 1));
       await held;
       const fetched = chance.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
-      const answer = await give(response, decide(arrival.path, at, one.mustFail));
+      const decided = decide(arrival.path, at, one.mustFail);
+      // A connection that was left open may break: then the same attempt goes on over a new one, and nothing has failed.
+      const answer = await give(response, decided === 'reset' && !isFresh ? SPOKEN : decided);
       const answered = { answeredAt: performance.now(), answer };
       heard.push({ ...arrival, ...answered, ...(fetched === undefined ? {} : { fetched }) });
     } finally {

@@ -26,6 +26,11 @@ export class Beginnings {
     this.#connectedAt.set(socket, performance.now());
   }
 
+  /** Whether nothing was heard on it before. */
+  isFresh(socket: Socket): boolean {
+    return this.#connectedAt.has(socket);
+  }
+
   /** When the notification began that is heard on a socket at this moment, monotonic milliseconds. */
   of(socket: Socket): number {
     const at = this.#connectedAt.get(socket) ?? performance.now();
