@@ -23,7 +23,10 @@ for (const { test, database } of shared) {
     // The waits between tries are those of its clock.
     const clock = { ...systemClock, after: (_ms: number, run: () => void) => systemClock.after(20, run) };
     const opened = openAt(t, address, { clock });
-    const waiting = async () => (await older.query('select 1 from pg_locks where not granted')).rowCount;
+    // The tests of other databases wait for locks as well.
+    const here = '(select oid from pg_database where datname = current_database())';
+    const waiting = async () =>
+      (await older.query(`select 1 from pg_locks where not granted and database = ${here}`)).rowCount;
     await eventually(waiting, (count) => count === 1);
     // It is the update that finds out: it has waited for longer.
     await older.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
