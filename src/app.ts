@@ -23,7 +23,7 @@ import type { SessionCookie } from './http/session-cookie.ts';
 import { Shedding } from './http/shedding.ts';
 import { Slowdown } from './http/slowdown.ts';
 import { mountSubscribed, type SubscribedRow } from './http/subscribed.ts';
-import { TurnAnswer } from './http/turn-answers.ts';
+import { TurnAnswers } from './http/turn-answers.ts';
 import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -94,6 +94,7 @@ export type App = {
 export async function createApp(ports: AppPorts): Promise<App> {
   const { log, baseUrl } = ports;
   const { headersMs, requestMs, keepAliveMs, answerMs, lookEveryMs } = ports.patience ?? patience;
+  const turnAnswers = new TurnAnswers();
   let draining = false;
   let requestNumber = 0;
   const boot = Buffer.from(ports.chance.bytes(4)).toString('hex');
@@ -107,7 +108,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     return503OnClosing: false,
     trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
     http: {
-      ServerResponse: TurnAnswer,
+      ServerResponse: turnAnswers.answerClass,
       maxHeaderSize: LARGEST_HEADERS,
       headersTimeout: headersMs,
       connectionsCheckingInterval: lookEveryMs,
@@ -263,6 +264,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     server: app,
     drain: () => {
       draining = true;
+      turnAnswers.stop();
       followers.stop();
       strangers.stop();
       limited.stop();

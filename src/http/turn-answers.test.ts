@@ -4,13 +4,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../test/harness/eventually.ts';
-import { TurnAnswer } from './turn-answers.ts';
+import { TurnAnswers } from './turn-answers.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Connections to a server, and what has come over each of them. */
-async function open(t: TestContext, handle: Handler, count: number) {
-  const server = createServer({ ServerResponse: TurnAnswer }, handle).listen(0, '127.0.0.1');
+async function open(t: TestContext, handle: Handler, count: number, turnAnswers = new TurnAnswers()) {
+  const server = createServer({ ServerResponse: turnAnswers.answerClass }, handle).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
@@ -97,4 +97,30 @@ test('of very many in one turn, the first leave before the last are made', async
   for (const { socket } of callers) socket.write(GET);
   for (const caller of callers) await eventually(() => caller.text.endsWith('ok'), Boolean);
   assert.equal(left, 32);
+});
+
+test('answers that were made before a stop have left when connections are closed that are idle, and those after it leave at once', async (t) => {
+  const turnAnswers = new TurnAnswers();
+  const waiting: ServerResponse[] = [];
+  const callers = await open(
+    t,
+    (request, response) => {
+      waiting.push(response);
+      if (waiting.length < 4) return;
+      const [last, ...first] = waiting.reverse();
+      for (const one of first) one.writeHead(200, { 'content-length': 2 }).end('ok');
+      turnAnswers.stop();
+      last?.writeHead(200, { 'content-length': 2 }).end('ok');
+      const { server } = request.socket as Socket & { server?: { closeIdleConnections(): void } };
+      server?.closeIdleConnections();
+    },
+    4,
+    turnAnswers,
+  );
+  for (const { socket } of callers) socket.write(GET);
+  for (const caller of callers) await eventually(() => caller.closed || caller.text.endsWith('ok'), Boolean);
+  assert.deepEqual(
+    callers.map(({ text }) => text.endsWith('ok')),
+    [true, true, true, true],
+  );
 });
