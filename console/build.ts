@@ -15,8 +15,9 @@ if (tools !== undefined) {
   // What is built anew stays there all the while, for a service that starts at this moment; then what is not part of it
   // goes.
   const outputs = [built].flat().flatMap((one) => ('output' in one ? one.output : []));
-  const [folder, plain] = ['dist', 'public'].map((name) => fileURLToPath(new URL(name, import.meta.url)));
-  const files = new Set([...outputs.map(({ fileName }) => fileName), ...readdirSync(plain)]);
+  const besideThis = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+  const folder = besideThis('dist');
+  const files = new Set([...outputs.map(({ fileName }) => fileName), ...readdirSync(besideThis('public'))]);
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isFile() && !files.has(relative(folder, path))) rmSync(path);

@@ -389,38 +389,27 @@ type OneDelivery = { readonly deliveryId: number };
 
 const deliveryIdsOf = (deliveries: readonly OneDelivery[]) => deliveries.map(({ deliveryId }) => deliveryId);
 
+const keptColumns = [
+  'account_id',
+  'user_id',
+  'hook_id',
+  'delivery_id',
+  'record_id',
+  'owed_at',
+  'kind',
+  'position',
+] as const;
+
 const keepInHistory = preparedOver(
   (queries, deliveries: readonly OneDelivery[], { now, state }: { readonly now: number; readonly state: string }) =>
     queries
       .insertInto('settled')
-      .columns([
-        'delivery_id',
-        'account_id',
-        'user_id',
-        'hook_id',
-        'position',
-        'kind',
-        'record_id',
-        'owed_at',
-        'settled_at',
-        'state',
-      ])
+      .columns([...keptColumns, 'settled_at', 'state'])
       .expression((from) =>
         from
           .selectFrom('owed')
           .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-          .select(({ val }) => [
-            'delivery_id',
-            'account_id',
-            'user_id',
-            'hook_id',
-            'position',
-            'kind',
-            'record_id',
-            'owed_at',
-            val(now).as('settled_at'),
-            val(state).as('state'),
-          ]),
+          .select(({ val }) => [...keptColumns, val(now).as('settled_at'), val(state).as('state')]),
       ),
 );
 

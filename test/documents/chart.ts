@@ -17,7 +17,7 @@ const HEAD = 34;
 
 /** Bars below each other, the longest as long as there is room; a line shows from where to where each lay. */
 export function chart(title: string, unit: string, bars: readonly Bar[]): string {
-  const largest = Math.max(...bars.map(({ most }) => most));
+  const largest = Math.max(...bars.map(({ most }) => most)) || 1;
   const room = WIDTH - NAMES - NUMBERS;
   const x = (value: number) => (NAMES + (room * value) / largest).toFixed(1);
   const height = HEAD + bars.length * ROW + 8;
@@ -31,13 +31,7 @@ export function chart(title: string, unit: string, bars: readonly Bar[]): string
       `<text x="${WIDTH - NUMBERS + 8}" y="${middle + 4}">${shortly(median)}</text>`,
     ].join('');
   });
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="system-ui, sans-serif" font-size="13">`,
-    `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
-    `<text x="8" y="22" font-weight="600">${escaped(title)}</text><text x="${WIDTH - 8}" y="22" text-anchor="end">${escaped(unit)}</text>`,
-    ...lines,
-    '</svg>\n',
-  ].join('\n');
+  return framed({ title, unit, height }, lines);
 }
 
 /** One line: what grows, and what becomes of it. */
@@ -53,7 +47,7 @@ export function curve(
   lines: readonly Line[],
 ): string {
   const places = [...new Set(lines.flatMap(({ points }) => points.map(([at]) => at)))];
-  const largest = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value)));
+  const largest = Math.max(...lines.flatMap(({ points }) => points.map(([, value]) => value))) || 1;
   const [first, last] = [Math.log(Math.min(...places)), Math.log(Math.max(...places))];
   const room = WIDTH - PLOT.left - PLOT.right;
   const bottom = PLOT.top + PLOT.height;
@@ -69,15 +63,26 @@ export function curve(
     ].join('');
   });
   const height = bottom + 44;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="system-ui, sans-serif" font-size="13">`,
-    `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
-    `<text x="8" y="22" font-weight="600">${escaped(title)}</text><text x="${WIDTH - 8}" y="22" text-anchor="end">${escaped(unit)}</text>`,
+  return framed({ title, unit, height }, [
     `<path d="M${PLOT.left} ${PLOT.top}V${bottom}H${PLOT.left + room}" fill="none" stroke="#888"/>`,
     `<text x="${PLOT.left - 6}" y="${PLOT.top + 4}" text-anchor="end">${shortly(largest)}</text><text x="${PLOT.left - 6}" y="${bottom}" text-anchor="end">0</text>`,
     ...places.map((at) => `<text x="${x(at)}" y="${bottom + 18}" text-anchor="middle">${shortly(at)}</text>`),
     `<text x="${PLOT.left + room}" y="${bottom + 36}" text-anchor="end">${escaped(along)}</text>`,
     ...drawn,
+  ]);
+}
+
+/** What every drawing has around it; it says what it is to whoever cannot see it, too. */
+function framed(
+  { title, unit, height }: { readonly title: string; readonly unit: string; readonly height: number },
+  lines: readonly string[],
+): string {
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" font-family="system-ui, sans-serif" font-size="13">`,
+    `<title>${escaped(`${title}, ${unit}`)}</title>`,
+    `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
+    `<text x="8" y="22" font-weight="600">${escaped(title)}</text><text x="${WIDTH - 8}" y="22" text-anchor="end">${escaped(unit)}</text>`,
+    ...lines,
     '</svg>\n',
   ].join('\n');
 }
