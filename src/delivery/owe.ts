@@ -1,11 +1,10 @@
-import type { Expression } from 'kysely';
 import { Problem } from '../problems.ts';
 import type { Queries } from '../store/store.ts';
 
 /** The occurrences of an account from a position on, and the moment at which they become owed. */
 export type Span = {
   readonly accountId: number;
-  readonly first: number | Expression<number>;
+  readonly first: number;
   readonly now: number;
 };
 

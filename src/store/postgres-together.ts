@@ -18,6 +18,8 @@ type Waiting = {
 
 /** Several queries of one text, as one: what it says, what its values are, and which of its rows are whose. */
 type Joined = {
+  /** Of one of them. */
+  readonly alone: string;
   readonly text: string;
   readonly values: (queries: readonly Waiting[]) => readonly unknown[];
   readonly share: (rows: readonly Record<string, unknown>[], among: number) => unknown[][];
@@ -25,12 +27,12 @@ type Joined = {
 
 /**
  * Queries of the same text that are asked at the same moment, as one: most of what a short query costs a database is that
- * it is a query. So are reads by numbers, such as that of a record by its id, and insertions of one row.
+ * it is a query. So are reads by numbers and words, such as that of a record by its id, and insertions of one row.
  */
 export class Together {
   readonly #ask: Ask;
   readonly #whenAsked: (act: () => void) => void;
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<Joined, Waiting[]>();
 
   /** @param whenAsked does something when all have asked that do so at this moment */
   constructor(ask: Ask, whenAsked: (act: () => void) => void) {
@@ -39,11 +41,12 @@ export class Together {
   }
 
   async ask(text: string, parameters: readonly unknown[]): Promise<unknown[]> {
-    if (joinedFor(text, parameters) === undefined) return (await this.#ask(text, parameters)).rows;
+    const joined = joinedFor(text, parameters);
+    if (joined === undefined) return (await this.#ask(text, parameters)).rows;
     return new Promise((resolve, reject) => {
       if (this.#waiting.size === 0) this.#whenAsked(() => this.#askAll());
-      const others = this.#waiting.get(text);
-      if (others === undefined) this.#waiting.set(text, [{ parameters, resolve, reject }]);
+      const others = this.#waiting.get(joined);
+      if (others === undefined) this.#waiting.set(joined, [{ parameters, resolve, reject }]);
       else others.push({ parameters, resolve, reject });
     });
   }
@@ -51,12 +54,10 @@ export class Together {
   #askAll(): void {
     const all = [...this.#waiting];
     this.#waiting.clear();
-    for (const [text, waiting] of all) {
+    for (const [joined, waiting] of all) {
       for (let first = 0; first < waiting.length; first += MOST_TOGETHER) {
         const some = waiting.slice(first, first + MOST_TOGETHER);
-        const joined = joinedFor(text, some[0]?.parameters ?? []);
-        const asked =
-          some.length === 1 || joined === undefined ? this.#askOne(text, some) : this.#askJoined(joined, some);
+        const asked = some.length === 1 ? this.#askOne(joined, some) : this.#askJoined(joined, some);
         asked.catch((error: unknown) => {
           for (const one of some) one.reject(error);
         });
@@ -64,8 +65,8 @@ export class Together {
     }
   }
 
-  async #askOne(text: string, [one]: readonly Waiting[]): Promise<void> {
-    if (one !== undefined) one.resolve((await this.#ask(text, one.parameters)).rows);
+  async #askOne({ alone }: Joined, [one]: readonly Waiting[]): Promise<void> {
+    if (one !== undefined) one.resolve((await this.#ask(alone, one.parameters)).rows);
   }
 
   async #askJoined({ text, values, share }: Joined, queries: readonly Waiting[]): Promise<void> {
@@ -94,6 +95,7 @@ function reading(text: string, types: readonly (string | undefined)[]): Joined |
   const lists = types.map((type, column) => `$${column + 1}::${type}`).join(', ');
   const names = types.map((_, column) => `p${column + 1}`).join(', ');
   return {
+    alone: text,
     text: `select found.*, asked.turn as "${TURN}" from unnest(${lists}) with ordinality as asked (${names}, turn)
       cross join lateral (${text.replace(/\$(\d+)/g, 'asked.p$1')}) as found`,
     values: (queries) => types.map((_, column) => queries.map(({ parameters }) => parameters[column])),
@@ -116,6 +118,7 @@ function insertion(text: string): Joined | undefined {
   const rowOf = ({ parameters }: Waiting) =>
     Object.fromEntries(names.map((name, column) => [name, parameters[order[column] ?? column]]));
   return {
+    alone: text,
     text: `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1::json)
       returning *`,
     values: (queries) => [JSON.stringify(queries.map(rowOf))],
