@@ -105,7 +105,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'a late answer is not fenced off',
-    file: 'src/delivery/queue.ts',
+    file: 'src/delivery/settle.ts',
     changes: [['current.get(one.hookId) !== one.generation) continue;', '!current.has(one.hookId)) continue;']],
     caughtBy: {
       file: 'test/stories/restoring.test.ts',

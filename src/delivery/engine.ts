@@ -10,16 +10,8 @@ import { type AttemptInFlight, Lane } from './lane.ts';
 import type { Notices } from './notices.ts';
 import type { Outcome } from './outcome.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
-import {
-  askedFor,
-  findOwed,
-  findSecrets,
-  type LaneRow,
-  nextOwed,
-  type OwedRow,
-  type Settlement,
-  settle,
-} from './queue.ts';
+import { askedFor, findOwed, findSecrets, type LaneRow, nextOwed, type OwedRow } from './queue.ts';
+import { type Settlement, settle } from './settle.ts';
 import { Shares } from './shares.ts';
 import { signatureOf } from './signature.ts';
 

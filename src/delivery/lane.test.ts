@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { type AttemptInFlight, Lane } from './lane.ts';
 import type { Outcome } from './outcome.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
-import type { LaneRow, OwedRow, Settlement } from './queue.ts';
+import type { LaneRow, OwedRow } from './queue.ts';
+import type { Settlement } from './settle.ts';
 
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;

@@ -1,5 +1,6 @@
 import type { Verdict } from './policy.ts';
-import type { LaneRow, OwedRow, Settlement } from './queue.ts';
+import type { LaneRow, OwedRow } from './queue.ts';
+import type { Settlement } from './settle.ts';
 import type { Secret } from './signature.ts';
 
 /** The most attempts that a healthy lane has in flight; it begins with one and earns the others by its 200s (C22). */

@@ -1,12 +1,8 @@
-import { type Expression, type Insertable, type Selectable, type SqlBool, sql } from 'kysely';
-import { ENGINE } from '../access.ts';
-import { locked, prepared, preparedOver } from '../store/prepared.ts';
-import type { Queries, Store } from '../store/store.ts';
-import type { Hooks, Tables } from '../store/tables.ts';
-import { endLanes } from './end.ts';
+import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
+import { prepared, preparedOver } from '../store/prepared.ts';
+import type { Queries } from '../store/store.ts';
+import type { Hooks } from '../store/tables.ts';
 import type { DeliveryKind } from './kinds.ts';
-import { FAILURES_TOLD, type Notices } from './notices.ts';
-import type { EndedReason } from './policy.ts';
 import { readSecrets, type Secret } from './signature.ts';
 
 /** A lane as the database knows it: a live hook, and where its state machine stands. */
@@ -39,33 +35,6 @@ export type OwedRow = {
   readonly askId: number | null;
 };
 
-/** What one attempt has come to, to be written down. */
-export type Settlement = {
-  readonly hookId: number;
-  readonly accountId: number;
-  readonly generation: number;
-  readonly row: OwedRow;
-  readonly attempt: {
-    readonly at: number;
-    readonly outcome: string;
-    readonly ms: number;
-    readonly counted: boolean;
-    readonly reason: string;
-  };
-  /** Whether the delivery is told, no longer wanted (a test that failed), or as it was. */
-  readonly delivery: 'delivered' | 'dropped' | 'owed';
-  /** What was asked for and has had its answer. */
-  readonly asks: readonly number[];
-  /** The lane's new state, where it changes. */
-  readonly lane?: {
-    readonly failures: number;
-    readonly dueAt: number | null;
-    readonly retryDeliveryId: number | null;
-    readonly lastOutcome: string;
-  };
-  readonly ended?: EndedReason;
-};
-
 const laneColumns = [
   'hook_id',
   'account_id',
@@ -94,9 +63,9 @@ function laneRow(row: LaneColumns): LaneRow {
   };
 }
 
-type OneHook = { readonly hookId: number };
+export type OneHook = { readonly hookId: number };
 
-const hookIdsOf = (hooks: readonly OneHook[]) => hooks.map(({ hookId }) => hookId);
+export const hookIdsOf = (hooks: readonly OneHook[]) => hooks.map(({ hookId }) => hookId);
 
 const findLive = preparedOver((queries, hooks: readonly OneHook[]) =>
   queries
@@ -263,209 +232,4 @@ export async function askedFor(read: Queries, hookId: number, afterAsk: number, 
     .execute();
   // What is long settled is forgotten some day; nobody wants it once more.
   return rows.filter((row) => row.kind !== null).map((row) => owedRow(row as OwedColumns, row.ask_id));
-}
-
-/**
- * Writes down what attempts have come to, many at once. What belongs to a lane that has ended or changed hands since
- * the attempt began changes nothing (the generation fences it); that the attempt was made stays in the history.
- *
- * @returns what was fenced
- */
-export async function settle(
-  store: Store,
-  settlements: readonly Settlement[],
-  now: number,
-  notices: Notices,
-): Promise<Settlement[]> {
-  return store.write(async (tx) => {
-    const current = await currentGenerations(tx.queries, settlements);
-    const counted = settlements.map((one) => ({ ...one, attempt: asItCounts(one, current.get(one.hookId)) }));
-    const valid: Settlement[] = [];
-    for (const one of settlements) {
-      if (current.get(one.hookId) !== one.generation) continue;
-      valid.push(one);
-      // The end of a hook fences what was in flight beside it, in this very batch too.
-      if (one.ended !== undefined) current.delete(one.hookId);
-    }
-    // Sent together: none of them needs to know what has come of another.
-    await Promise.all([
-      insertAttempts(tx.queries, counted),
-      // Told is told, whoever has the lane by now: nobody is to tell it again (C20).
-      moveToHistory(tx.queries, settlements.filter(isDelivered), { now, state: 'delivered' }),
-      moveToHistory(tx.queries, valid.filter(isDropped), { now, state: 'failed' }),
-      deleteAsks(tx.queries, valid),
-      updateLanes(tx.queries, valid),
-    ]);
-    await notices(
-      tx,
-      'failing',
-      valid.filter(isToldFailing).map((one) => one.hookId),
-      now,
-    );
-    for (const one of valid) {
-      if (one.ended !== undefined) await endLanes(tx, [one.hookId], { reason: one.ended, now, by: ENGINE, notices });
-    }
-    return settlements.filter((one) => !valid.includes(one));
-  });
-}
-
-const isDelivered = ({ delivery }: Settlement) => delivery === 'delivered';
-
-const isDropped = ({ delivery }: Settlement) => delivery === 'dropped';
-
-/** X10: at this very failure the owner is told, and not again before the next 200. */
-function isToldFailing({ attempt, lane }: Settlement): boolean {
-  return attempt.counted && lane?.failures === FAILURES_TOLD;
-}
-
-/** What was made on a lane that lives on as another one, taken up by another node or restored, counts nothing (X3). */
-function asItCounts({ attempt, generation, delivery }: Settlement, current: number | undefined): Settlement['attempt'] {
-  if (current === undefined || current === generation) return attempt;
-  if (delivery === 'delivered') {
-    return {
-      ...attempt,
-      reason: `${attempt.reason}; the hook had been taken up anew meanwhile, and its count goes on`,
-    };
-  }
-  return { ...attempt, counted: false, reason: 'the hook had been taken up anew meanwhile: changes nothing' };
-}
-
-type AttemptRow = Insertable<Tables['attempts']>;
-
-const addAttempts = preparedOver((queries, rows: readonly AttemptRow[]) =>
-  queries.insertInto('attempts').values(
-    rows.map((row) => ({
-      account_id: row.account_id,
-      hook_id: row.hook_id,
-      delivery_id: row.delivery_id,
-      attempted_at: row.attempted_at,
-      outcome: row.outcome,
-      milliseconds: row.milliseconds,
-      counted: row.counted,
-      reason: row.reason,
-    })),
-  ),
-);
-
-function insertAttempts(queries: Queries, settlements: readonly Settlement[]): Promise<unknown> {
-  const rows = settlements.map(({ attempt, row, hookId, accountId }) => ({
-    account_id: accountId,
-    hook_id: hookId,
-    delivery_id: row.deliveryId,
-    attempted_at: attempt.at,
-    outcome: attempt.outcome,
-    milliseconds: attempt.ms,
-    counted: attempt.counted ? 1 : 0,
-    reason: attempt.reason,
-  }));
-  return addAttempts(queries, rows, {});
-}
-
-const generations = preparedOver((queries, hooks: readonly OneHook[]) =>
-  locked(
-    queries,
-    queries
-      .selectFrom('hooks')
-      .select(['hook_id', 'generation'])
-      .where('hook_id', 'in', hookIdsOf(hooks))
-      .where('date_ended', 'is', null)
-      .orderBy('hook_id'),
-  ),
-);
-
-/** They stay so until this transaction is through: nobody takes one of these lanes meanwhile, or ends it. */
-async function currentGenerations(queries: Queries, settlements: readonly Settlement[]): Promise<Map<number, number>> {
-  // Always in this order, so that nodes wait for each other and not for ever.
-  const hookIds = [...new Set(hookIdsOf(settlements))].sort((one, other) => one - other);
-  const rows = await generations(
-    queries,
-    hookIds.map((hookId) => ({ hookId })),
-    {},
-  );
-  return new Map(rows.map((row) => [row.hook_id, row.generation]));
-}
-
-type OneDelivery = { readonly deliveryId: number };
-
-const deliveryIdsOf = (deliveries: readonly OneDelivery[]) => deliveries.map(({ deliveryId }) => deliveryId);
-
-const keptColumns = [
-  'account_id',
-  'user_id',
-  'hook_id',
-  'delivery_id',
-  'record_id',
-  'owed_at',
-  'kind',
-  'position',
-] as const;
-
-const keepInHistory = preparedOver(
-  (queries, deliveries: readonly OneDelivery[], { now, state }: { readonly now: number; readonly state: string }) =>
-    queries
-      .insertInto('settled')
-      .columns([...keptColumns, 'settled_at', 'state'])
-      .expression((from) =>
-        from
-          .selectFrom('owed')
-          .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-          .select(({ val }) => [...keptColumns, val(now).as('settled_at'), val(state).as('state')]),
-      ),
-);
-
-const dropOwed = preparedOver((queries, deliveries: readonly OneDelivery[]) =>
-  queries.deleteFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
-);
-
-/** What is owed no more; all of it is sent when this returns. */
-async function moveToHistory(
-  queries: Queries,
-  settlements: readonly Settlement[],
-  how: { readonly now: number; readonly state: 'delivered' | 'failed' },
-): Promise<void> {
-  const deliveries = settlements.map(({ row }) => ({ deliveryId: row.deliveryId }));
-  await Promise.all([keepInHistory(queries, deliveries, how), dropOwed(queries, deliveries, {})]);
-}
-
-const dropAsks = preparedOver((queries, asks: readonly { readonly askId: number }[]) =>
-  queries.deleteFrom('asks').where(
-    'ask_id',
-    'in',
-    asks.map(({ askId }) => askId),
-  ),
-);
-
-function deleteAsks(queries: Queries, settlements: readonly Settlement[]): Promise<unknown> {
-  const asks = settlements.flatMap((one) => one.asks.map((askId) => ({ askId })));
-  return dropAsks(queries, asks, {});
-}
-
-type LaneState = NonNullable<Settlement['lane']>;
-
-const setLanes = preparedOver((queries, hooks: readonly OneHook[], lane: LaneState) =>
-  queries
-    .updateTable('hooks')
-    .set({
-      failures: lane.failures,
-      due_at: lane.dueAt,
-      retry_delivery_id: lane.retryDeliveryId,
-      last_outcome: lane.lastOutcome,
-    })
-    .where('hook_id', 'in', hookIdsOf(hooks)),
-);
-
-/** Most lanes come to the same state, healthy as ever: one statement for all of these. */
-async function updateLanes(queries: Queries, settlements: readonly Settlement[]): Promise<void> {
-  const last = new Map<number, LaneState>();
-  for (const { hookId, lane } of settlements) if (lane !== undefined) last.set(hookId, lane);
-  const byState = Map.groupBy(last, ([, lane]) => JSON.stringify(lane));
-  const set = [...byState.values()].map((lanes) => {
-    const [, state] = lanes[0] as [number, LaneState];
-    return setLanes(
-      queries,
-      lanes.map(([hookId]) => ({ hookId })),
-      state,
-    );
-  });
-  await Promise.all(set);
 }

@@ -29,13 +29,18 @@ export function runDirectly(queries: Queries, run: Run): void {
   runners.set(queries, run);
 }
 
+/** Whether there are other writers at the same time, in this process or another. */
+export function isShared(queries: Queries): boolean {
+  return queries.getExecutor().adapter.supportsMultipleConnections === true;
+}
+
 /** A query whose rows can be kept from others. */
 type Lockable = { forNoKeyUpdate(): unknown };
 
 /** Keeps the rows that a query finds from being changed by others until the transaction is through that it is a part of. */
 export function locked<Q extends Lockable>(queries: Queries, query: Q): Q {
   // Where there is one writer at a time, they are kept already.
-  return queries.getExecutor().adapter.supportsMultipleConnections ? (query.forNoKeyUpdate() as Q) : query;
+  return isShared(queries) ? (query.forNoKeyUpdate() as Q) : query;
 }
 
 type Values = Readonly<Record<string, unknown>>;

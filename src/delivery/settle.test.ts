@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { openAt } from '../../test/harness/database.ts';
+import { stores } from '../../test/harness/stores.ts';
+import { createAccount } from '../resources/accounts/actions.ts';
+import { systemChance } from '../secrets.ts';
+import { noNotices } from './notices.ts';
+import { nextOwed } from './queue.ts';
+import { type Settlement, settle } from './settle.ts';
+
+for (const { test, database } of stores) {
+  const NOW = Date.UTC(2026, 0, 1);
+  const healthy = { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' };
+  const failing = { failures: 1, dueAt: NOW + 5_000, retryDeliveryId: 1, lastOutcome: '500' };
+
+  /** Hooks 1, 2 and so on, each at a generation and owed one notification; `ended`: not live any more. */
+  async function openWith(t: TestContext, ...hooks: readonly { generation: number; ended?: true }[]) {
+    const store = await openAt(t, await database(t));
+    const owner = { domain: 'acme.test', email: 'owner@acme.test' };
+    await store.write((tx) => createAccount(tx, owner, NOW, systemChance));
+    const of = { account_id: 1, user_id: 1, kind: 'new_event' };
+    await store.write(async ({ queries }) => {
+      for (const [index, { generation, ended }] of hooks.entries()) {
+        const hook_id = index + 1;
+        const state = { date_ended: ended ? NOW : null, ended_position: null, due_at: null, retry_delivery_id: null };
+        const hook = { ...of, ...state, hook_id, generation, target: `http://a.test/${hook_id}`, date_created: NOW };
+        await queries.insertInto('hooks').values(hook).execute();
+        await queries
+          .insertInto('owed')
+          .values({ ...of, hook_id, position: 1, record_id: 1, owed_at: NOW })
+          .execute();
+      }
+    });
+    const settlementOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Settlement> => {
+      const [row] = await nextOwed(store.read, hookId, 0, 1);
+      assert.ok(row !== undefined);
+      const isTold = outcome === '200';
+      return {
+        ...{ hookId, accountId: 1, generation, row, asks: [], lane: isTold ? healthy : failing },
+        attempt: { at: NOW + hookId, outcome, ms: 7, counted: !isTold, reason: isTold ? 'delivered' : 'failed' },
+        delivery: isTold ? 'delivered' : 'owed',
+      };
+    };
+    const look = async () => ({
+      attempts: await store.read
+        .selectFrom('attempts')
+        .select(['hook_id', 'attempted_at', 'outcome', 'milliseconds', 'counted', 'reason'])
+        .orderBy('hook_id')
+        .execute(),
+      owed: (await store.read.selectFrom('owed').select('hook_id').orderBy('hook_id').execute()).map(
+        (row) => row.hook_id,
+      ),
+      told: (await store.read.selectFrom('settled').select(['hook_id', 'state']).orderBy('hook_id').execute()).map(
+        (row) => `${row.hook_id} ${row.state}`,
+      ),
+      failures: (await store.read.selectFrom('hooks').select('failures').orderBy('hook_id').execute()).map(
+        (row) => row.failures,
+      ),
+    });
+    return { store, settlementOf, look };
+  }
+
+  const attemptOf = (hookId: number, outcome: '200' | '500', counted: number, reason: string) => ({
+    ...{ hook_id: hookId, attempted_at: NOW + hookId, outcome, milliseconds: 7, counted, reason },
+  });
+
+  test('C20 X3 what came of attempts is written at once: told is told, a failure counts, and each attempt is in the history', async (t) => {
+    const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
+    const settlements = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
+    assert.deepEqual(await settle(store, settlements, NOW, noNotices), [], 'nothing was fenced');
+    assert.deepEqual(await look(), {
+      attempts: [attemptOf(1, '200', 0, 'delivered'), attemptOf(2, '500', 1, 'failed')],
+      owed: [2],
+      told: ['1 delivered'],
+      failures: [0, 1],
+    });
+  });
+
+  test('C13 C20 X3 an attempt on a lane that was taken up anew changes nothing of it but that told is told, and the history says so', async (t) => {
+    const { store, settlementOf, look } = await openWith(
+      t,
+      { generation: 9 },
+      { generation: 9 },
+      { generation: 9, ended: true },
+      { generation: 1 },
+    );
+    const settlements = [
+      await settlementOf(1, 8, '200'),
+      await settlementOf(2, 8, '500'),
+      await settlementOf(3, 8, '500'),
+      await settlementOf(4, 1, '500'),
+    ];
+    const fenced = await settle(store, settlements, NOW, noNotices);
+    assert.deepEqual(
+      fenced.map(({ hookId }) => hookId),
+      [1, 2, 3],
+    );
+    const { attempts, ...rest } = await look();
+    const anew = 'the hook had been taken up anew meanwhile';
+    assert.deepEqual(attempts, [
+      attemptOf(1, '200', 0, `delivered; ${anew}, and its count goes on`),
+      attemptOf(2, '500', 0, `${anew}: changes nothing`),
+      attemptOf(3, '500', 1, 'failed'),
+      attemptOf(4, '500', 1, 'failed'),
+    ]);
+    assert.deepEqual(rest, { owed: [2, 3, 4], told: ['1 delivered'], failures: [0, 0, 0, 1] });
+  });
+
+  test('C20 X3 hundreds of attempts are written at once, some of them on the same lane', async (t) => {
+    const { store, settlementOf, look } = await openWith(t, ...Array.from({ length: 130 }, () => ({ generation: 1 })));
+    const settlements: Settlement[] = [];
+    for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));
+    const again = settlements.slice(0, 20).map((one) => ({ ...one, attempt: { ...one.attempt, at: NOW + 1_000 } }));
+    assert.deepEqual(await settle(store, [...settlements, ...again], NOW, noNotices), []);
+    const { attempts, owed, told } = await look();
+    assert.deepEqual([attempts.length, owed.length, told.length], [150, 0, 130]);
+  });
+}
