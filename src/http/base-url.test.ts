@@ -43,7 +43,7 @@ for (const { test, testService } of stores) {
       for (const first of ['GET /v2/clients?limit=1 HTTP/1.1', 'GET http://evil.test/v2/clients?limit=1 HTTP/1.1']) {
         const list = await rawRequest(at, [first, 'host: evil.test', ...claims, ...who]);
         const link = /^link: <([^>]*)>; rel="next"\r$/im.exec(list.head);
-        assert.equal(link?.[1], `${base}/v2/clients?limit=1&offset=1`, first);
+        assert.match(link?.[1] ?? '', new RegExp(`^${base}/v2/clients\\?limit=1&offset=1&after=[\\w-]+$`), first);
       }
       await target.arrived(3);
       for (const told of target.received)

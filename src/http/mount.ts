@@ -313,12 +313,12 @@ function send(
 
 /** C7: where the next page is, while there is more. No list has an id in its path. */
 function nextPage(request: FastifyRequest, list: string, paging: NonNullable<Answer['paging']>): string | undefined {
-  const offset = paging.offset + paging.limit;
-  if (offset >= paging.total) return undefined;
+  if (paging.next === undefined) return undefined;
   const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? [];
   const parameters = new URLSearchParams(query);
-  parameters.set('offset', String(offset));
+  parameters.set('offset', String(paging.offset + paging.limit));
   parameters.set('limit', String(paging.limit));
+  parameters.set('after', paging.next);
   return `${list}?${parameters}`;
 }
 

@@ -196,7 +196,12 @@ function success(row: Route, rows: readonly Route[]): Record<string, unknown> {
         }
       : {}),
     ...('offset' in row.parameters
-      ? { Link: { schema: { type: 'string' }, description: 'rel="next", while there is more.' } }
+      ? {
+          Link: {
+            schema: { type: 'string' },
+            description: 'rel="next", while there is more: right behind the last record of this page.',
+          },
+        }
       : {}),
   };
   const content = {

@@ -121,6 +121,79 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await follow(many, '/v2/events?limit=4&offset=7')).flat(), json.data.slice(7));
   });
 
+  test('C7 Link goes on right behind the last record of its page, whatever comes and goes before it', async () => {
+    const many = await carillon.account('shifting.test');
+    const { clients, projects, tasks } = many.carillon;
+    const names = ['d', 'B', 'f', 'a"', 'C', 'é', 'A'];
+    const ids: Record<string, number[]> = { clients: [], projects: [], tasks: [] };
+    for (const name of names) {
+      const { project_id } = await projects.create({ project_name: name, progress: ids.projects?.length ?? 0 });
+      ids.projects?.push(Number(project_id));
+      ids.clients?.push(Number((await clients.create({ client_name: name })).client_id));
+      ids.tasks?.push(Number((await tasks.create(project_id, { task_name: name })).task_id));
+    }
+    const orders = {
+      clients: ['', 'clientname', 'latest'],
+      projects: ['', 'projectname', 'duedate', 'progress', 'latest'],
+      tasks: ['', 'taskname', 'duedate', 'progress', 'latest'],
+    };
+    for (const [noun, words] of Object.entries(orders)) {
+      for (const order of words) {
+        const list = `/v2/${noun}?limit=2${order === '' ? '' : `&order=${order}`}`;
+        const whole = (await follow(many, list.replace('limit=2', 'limit=1000'))).flat();
+        assert.equal(whole.length, names.length);
+        const { json, headers } = await carillon.call(many, 'GET', list);
+        assert.deepEqual(json.data, whole.slice(0, 2), list);
+        // Ten records that are gone, or came, before the page: the offset of the Link would miss them, or give them again.
+        for (const shift of [-2, 10]) {
+          const next = new URL(nextOf(headers) ?? '');
+          next.searchParams.set('offset', String(2 + shift));
+          const rest = await follow(many, next.href.slice(carillon.baseUrl.length));
+          assert.deepEqual(rest.flat(), whole.slice(2), `${list}, shifted by ${shift}`);
+        }
+      }
+    }
+    const gone = await carillon.call(many, 'GET', '/v2/clients?limit=3');
+    for (const { client_id } of gone.json.data) await clients.delete(client_id);
+    const rest = await follow(many, (nextOf(gone.headers) ?? '').slice(carillon.baseUrl.length));
+    assert.deepEqual(
+      rest.flat().map((client) => Number((client as { client_id: string }).client_id)),
+      ids.clients?.slice(3),
+    );
+  });
+
+  test('C7 the place of a Link is refused by name where it is none, or one of another order', async () => {
+    const many = await carillon.account('places.test');
+    for (const client_name of ['a', 'b']) await many.carillon.clients.create({ client_name });
+    const { headers } = await carillon.call(many, 'GET', '/v2/clients?limit=1&order=latest');
+    const place = new URL(nextOf(headers) ?? '').searchParams.get('after') ?? '';
+    const as = (...values: unknown[]) => Buffer.from(JSON.stringify(values)).toString('base64url');
+    const wrongs = [
+      '',
+      'x',
+      as(),
+      as('latest'),
+      as('latest', 1),
+      as('latest', '1', 2),
+      as('latest', 1, 2, 3),
+      as('latest', 1.5, 2),
+    ];
+    for (const query of [
+      ...wrongs.map((wrong) => `order=latest&after=${wrong}`),
+      `after=${place}`,
+      `order=clientname&after=${place}`,
+    ]) {
+      const { status, json } = await carillon.call(many, 'GET', `/v2/clients?${query}`);
+      assert.equal(status, 400, query);
+      assert.deepEqual(
+        json.errors.map(({ field }: { field: string }) => field),
+        ['after'],
+        query,
+      );
+    }
+    assert.equal((await carillon.call(many, 'GET', `/v2/clients?order=latest&after=${place}`)).status, 200);
+  });
+
   test('C7 Link keeps the filters of the list, however they are written', async () => {
     const many = await carillon.account('filters.test');
     for (const client_name of ['a?b&c=d #1', 'a?b&c=d #2', 'a?b&c=d #3', 'apple']) {

@@ -4,12 +4,13 @@ import type { Parameter } from './query.ts';
 /** The most records of one page (the specification's limit), and what is answered when none is asked for. */
 export const MOST_RECORDS = 1_000;
 
-export type Paging = { readonly offset: number; readonly limit: number };
+/** `after`: begins behind the record that this stands for, wherever that is; the offset says no more than how many came before. */
+export type Paging = { readonly offset: number; readonly limit: number; readonly after?: string | undefined };
 
-/** One page of a list, and how many records there are in all. */
-export type Page<Row> = { readonly rows: readonly Row[]; readonly total: number };
+/** One page of a list, and how many records there are in all; `next`: what the page behind it begins `after`, if there is one. */
+export type Page<Row> = { readonly rows: readonly Row[]; readonly total: number; readonly next?: string | undefined };
 
-/** The two parameters that every list has. A larger limit is taken as the largest (C7). */
+/** The parameters that every list has. A larger limit is taken as the largest (C7). */
 export const pagingParameters = {
   limit: {
     says: 'How many records to answer; more than 1000 is taken as 1000.',
@@ -26,7 +27,13 @@ export const pagingParameters = {
     must: 'must be a whole number of at least 0',
     read: readWhole,
   },
-} as const satisfies Record<string, Parameter<number>>;
+  after: {
+    says: 'Where the page begins, as the `Link` of the page before has it: right behind the last record of that one, however much came or went meanwhile.',
+    schema: { type: 'string' },
+    must: 'must be as the Link of a page has it',
+    read: (text) => (/^[\w-]{1,4000}$/.test(text) ? text : undefined),
+  },
+} as const satisfies Record<string, Parameter<number> | Parameter<string>>;
 
 function readWhole(text: string): number | undefined {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;

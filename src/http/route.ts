@@ -30,7 +30,7 @@ export type Answer = {
   /** The status that was answered before, where this call was made before (X4). */
   readonly repeats?: number;
   readonly created?: string;
-  readonly paging?: Paging & { readonly total: number };
+  readonly paging?: Paging & { readonly next?: string | undefined };
 };
 
 /**
@@ -154,13 +154,13 @@ export function list<Path extends string, P extends Parameters, F extends Fields
     conditional: false,
     mode: 'read',
     async run(view, caller, input) {
-      const { limit = MOST_RECORDS, offset = 0, ...given } = readQuery(parameters, input.query);
-      const paging = { offset, limit };
+      const { limit = MOST_RECORDS, offset = 0, after, ...given } = readQuery(parameters, input.query);
+      const paging = { offset, limit, after };
       const page = await row.call(view, caller, given as Given<P>, paging, input.ids as Ids<Path>);
       const data = page.rows.map((record) => present(row.fields, record));
       return {
         body: { paging: { offset, limit, total_records: page.total }, data },
-        paging: { ...paging, total: page.total },
+        paging: { offset, limit, next: page.next },
       };
     },
   };

@@ -23,13 +23,23 @@ export function issuedOf<T extends object>(answer: Answer, secret: keyof T & str
 }
 
 /** The list in `{ paging, data }`. C7. */
-export function pageOf<T>({ status, body }: Answer): Page<T> {
+export function pageOf<T>(answer: Answer): Page<T> {
+  const { status, body } = answer;
   const data = fieldOf(body, 'data');
   const paging = fieldOf(body, 'paging');
   const [offset, limit, total_records] = ['offset', 'limit', 'total_records'].map((name) => fieldOf(paging, name));
   const isPage = Array.isArray(data) && [offset, limit, total_records].every(Number.isInteger);
   if (!isPage) throw unexpected(status, `The answer is ${status} and holds no list.`);
-  return body as Page<T>;
+  const behind = behindPage(answer);
+  return behind === undefined ? (body as Page<T>) : { ...(body as Page<T>), next: behind.after };
+}
+
+/** What the page behind this one is asked for with, as its `Link` says; undefined behind the last one. C7. */
+export function behindPage({ headers }: Answer): { offset: number; limit: number; after: string } | undefined {
+  const [, address] = /<([^>]*)>; *rel="next"/.exec(headers.get('link') ?? '') ?? [];
+  if (address === undefined) return undefined;
+  const said = new URL(address, 'http://any').searchParams;
+  return { offset: Number(said.get('offset')), limit: Number(said.get('limit')), after: said.get('after') ?? '' };
 }
 
 /** A field of something that came over the wire; absent is `undefined`. */

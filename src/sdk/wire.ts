@@ -49,13 +49,15 @@ export type Window = Optional<{
   limit: number;
   /** Records to skip, 0 or more. */
   offset: number;
+  /** Where the page begins: `next` of the page before. What came or went before that shifts nothing. */
+  after: string;
 }>;
 
 /** Where a page lies in its list. C7. */
 export type Paging = { readonly offset: number; readonly limit: number; readonly total_records: number };
 
-/** One page of a list. C7. */
-export type Page<T> = { readonly paging: Paging; readonly data: readonly T[] };
+/** One page of a list; `next`: what the one behind it begins `after`, absent on the last one. C7. */
+export type Page<T> = { readonly paging: Paging; readonly data: readonly T[]; readonly next?: string };
 
 /** The seven kinds of things a hook can be told of. */
 export const kinds = [

@@ -34,6 +34,11 @@ export class AccountView {
     this.now = now;
   }
 
+  /** Where this reads what is committed, to be known again by; undefined inside of a transaction, which has changes of its own. */
+  get committed(): object | undefined {
+    return this.#queries;
+  }
+
   /**
    * A query over an account for the hot path, built and compiled once (see `prepared`): what differs from call to call,
    * the account and the moment among it, are placeholders to `build`, which hands them on and never looks at them.
@@ -76,6 +81,10 @@ export class AccountWrite extends AccountView {
     this.by = by;
     this.#tx = tx;
     tx.hold(accountId, how);
+  }
+
+  override get committed(): undefined {
+    return undefined;
   }
 
   /** Queries whose results the work need not wait for: they are sent with the commit. */

@@ -1,6 +1,7 @@
 import { kinds, nouns } from '../../src/delivery/kinds.ts';
 import { type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
 import type { JsonSchema } from '../../src/http/fields.ts';
+import { pagingParameters } from '../../src/http/paging.ts';
 import type { Route } from '../../src/http/route.ts';
 
 /** The nouns that the platforms of integrations/ create and change, in the order they are offered. */
@@ -43,7 +44,7 @@ function nounOf(routes: readonly Route[], noun: Offered) {
     creation: fieldsOf(propertiesOf(creation), requiredOf(creation)),
     change: fieldsOf(propertiesOf(change), []),
     filters: Object.entries(list.parameters)
-      .filter(([name]) => name !== 'limit' && name !== 'offset')
+      .filter(([name]) => !(name in pagingParameters))
       .map(([name, { says, schema }]) => fieldOf(name, { ...schema, description: says }, false)),
     sample: sampleOf(recordOf(list.answer)),
   };

@@ -42,7 +42,9 @@ function answered(method: string, type: string, answer: JsonSchema): Promised[] 
   if (data.type !== 'array') return fieldsOf(`${method} gives`, type, data, JSON_TYPES);
   const item = (data.items ?? {}) as JsonSchema;
   if (/\.(each|follow)$/.test(method)) return fieldsOf(`${method} gives`, type, item, JSON_TYPES);
-  const outer: JsonSchema = { ...answer, required: Object.keys(around), properties: around };
+  // Where the next page begins stands in `Link`.
+  const read = 'paging' in around ? { ...around, next: { type: 'string' } } : around;
+  const outer: JsonSchema = { ...answer, required: Object.keys(around), properties: read };
   return [
     ...fieldsOf(`${method} gives`, `Omit<${type}, 'data'>`, outer, JSON_TYPES),
     ...fieldsOf(`${method} lists`, `${type}['data'][number]`, item, JSON_TYPES),

@@ -57,6 +57,7 @@ for (const { test, testService } of stores) {
   const meanings = {
     limit: numbers,
     offset: [...numbers, 'zero'],
+    place: [],
     id: ['zero', 'one', 'a day', 'a day that is none'],
     day: ['a day'],
     text: (Object.keys(values) as Value[]).filter((value) => !notText.includes(value)),
@@ -75,7 +76,7 @@ for (const { test, testService } of stores) {
 
   type Parameters = Readonly<Record<string, keyof typeof meanings>>;
 
-  const paging: Parameters = { limit: 'limit', offset: 'offset' };
+  const paging: Parameters = { limit: 'limit', offset: 'offset', after: 'place' };
   const due: Parameters = { due_from: 'day', due_to: 'day' };
   const created: Parameters = { created_from: 'day', created_to: 'day' };
   const completed: Parameters = { completed_from: 'day', completed_to: 'day' };

@@ -1,5 +1,5 @@
-import { fieldOf } from '../../sdk/envelope.ts';
-import { type Call, type Send, unexpected } from '../../sdk/transport.ts';
+import { behindPage, fieldOf } from '../../sdk/envelope.ts';
+import { type Answer, type Call, type Send, unexpected } from '../../sdk/transport.ts';
 import { Refusal } from '../refusal.ts';
 import type { Answered } from './table.ts';
 
@@ -15,12 +15,13 @@ export async function* pagesOf(send: Send, call: Listing): AsyncGenerator<readon
   let from: Readonly<Record<string, string>> = {};
   while (left > 0) {
     const asked = { ...query, ...from, limit: String(Math.min(left, MOST_AT_ONCE)) };
-    const { status, body } = await send({ ...call, query: asked, timeoutMs: timeoutFor(query.wait) });
+    const answer = await send({ ...call, query: asked, timeoutMs: timeoutFor(query.wait) });
+    const { status, body } = answer;
     const data = fieldOf(body, 'data');
     if (!Array.isArray(data)) throw unexpected(status, `The answer is ${status} and holds no list.`);
     if (data.length > 0) yield data;
     left -= data.length;
-    const next = nextOf(body, asked, data.length);
+    const next = nextOf(answer, asked);
     if (next === undefined) return;
     from = next;
   }
@@ -33,18 +34,13 @@ function limitOf(text: string | undefined): number {
 }
 
 /** Where the next page begins; undefined behind the last one. */
-function nextOf(
-  body: unknown,
-  asked: Readonly<Record<string, string>>,
-  count: number,
-): Readonly<Record<string, string>> | undefined {
-  const cursor = fieldOf(body, 'next');
+function nextOf(answer: Answer, asked: Readonly<Record<string, string>>): Readonly<Record<string, string>> | undefined {
+  const cursor = fieldOf(answer.body, 'next');
   // The feed: an answer that was waited for is the whole answer, and a cursor that stands still is its end.
   if (typeof cursor === 'string')
     return cursor === asked.after || asked.wait !== undefined ? undefined : { after: cursor };
-  const paging = fieldOf(body, 'paging');
-  const [offset, total] = [Number(fieldOf(paging, 'offset')) + count, Number(fieldOf(paging, 'total_records'))];
-  return count > 0 && offset < total ? { offset: String(offset) } : undefined;
+  const behind = behindPage(answer);
+  return behind && { offset: String(behind.offset), after: behind.after };
 }
 
 /** What waits on the service's side is waited for. */

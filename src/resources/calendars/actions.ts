@@ -7,6 +7,7 @@ import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { conditionsOf } from '../filters.ts';
+import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
 import { mustBeProject } from '../projects/actions.ts';
 import { revokeCalendars } from '../ways-in.ts';
@@ -44,6 +45,8 @@ function live(view: AccountView) {
     .where(({ or, eb }) => or([eb('calendars.expires_at', 'is', null), eb('calendars.expires_at', '>', view.now)]));
 }
 
+const byId = ascending('id', number('calendars.calendar_id'));
+
 /** The calendars of the caller; admins see those of every user of the account. */
 export async function listCalendars(
   view: AccountView,
@@ -52,8 +55,13 @@ export async function listCalendars(
   paging: Paging,
 ): Promise<Page<CalendarRow>> {
   const visible = isAdmin(caller) ? live(view) : live(view).where('calendars.user_id', '=', caller.userId);
-  const listing = visible.selectAll('calendars').orderBy('calendars.calendar_id');
-  const page = await pageOf(visible, listing, conditionsOf(calendarFilters, given), paging);
+  const page = await pageOf(
+    visible,
+    visible.selectAll('calendars'),
+    byId,
+    conditionsOf(calendarFilters, given),
+    paging,
+  );
   return { ...page, rows: page.rows.map(shown) };
 }
 

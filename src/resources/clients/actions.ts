@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Caller } from '../../access.ts';
 import { record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/fields.ts';
@@ -6,6 +5,7 @@ import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account.ts';
+import { ascending, descending, number, type Order, text } from '../order.ts';
 import { filtered } from '../pages.ts';
 import { creatorFor } from '../people.ts';
 import { type clientFields, clientFilters, type clientOrder, type clientOrders } from './schema.ts';
@@ -13,17 +13,13 @@ import { type clientFields, clientFilters, type clientOrder, type clientOrders }
 type ClientRow = Shown<typeof clientFields>;
 
 /** What each order sorts by; the id makes it total (C7). */
-const orders: Readonly<Record<(typeof clientOrders)[number] | 'id', string>> = {
-  id: 'clients.client_id',
-  clientname: 'fold(clients.client_name), clients.client_id',
-  latest: 'clients.date_created desc, clients.client_id desc',
+const orders: Readonly<Record<(typeof clientOrders)[number] | 'id', Order>> = {
+  id: ascending('id', number('clients.client_id')),
+  clientname: ascending('clientname', text('fold(clients.client_name)'), number('clients.client_id')),
+  latest: descending('latest', number('clients.date_created'), number('clients.client_id')),
 };
 
-const list = filtered(
-  clientFilters,
-  (view) => view.selectFrom('clients'),
-  (view, order) => view.selectFrom('clients').selectAll('clients').orderBy(sql.raw(order)),
-);
+const list = filtered('client', clientFilters, (view) => view.selectFrom('clients').selectAll('clients'));
 
 const find = AccountView.prepared(
   (view, { id }: { id: number }) => view.selectFrom('clients').selectAll('clients').where('clients.client_id', '=', id),

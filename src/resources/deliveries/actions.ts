@@ -7,7 +7,9 @@ import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { ascending, behind, number, ordered } from '../order.ts';
 import { ownerOf } from '../owner.ts';
+import { beginOf, pageIn } from '../pages.ts';
 import type { AttemptRow, deliveryDetailFields, deliveryFields, deliveryParameters } from './schema.ts';
 
 type DeliveryRow = Shown<typeof deliveryFields>;
@@ -67,6 +69,10 @@ function shown(row: Found, lastOutcome: string | undefined, baseUrl: string): De
   };
 }
 
+const byId = ascending('id', number('id'));
+const owedById = ascending('id', number('owed.delivery_id'));
+const settledById = ascending('id', number('settled.delivery_id'));
+
 /** X3: deliveries of the caller's hooks, or for admins of another user's, in the order in which they became owed. */
 export async function listDeliveries(
   view: AccountView,
@@ -88,12 +94,24 @@ export async function listDeliveries(
     past = past.where('settled.state', '=', given.state);
     if (given.state !== 'owed' && given.state !== 'undelivered') waiting = waiting.where(sql<boolean>`1 = 0`);
   }
+  const { offset, place } = beginOf(paging, byId);
   const count = sql<number>`count(*)`.as('total');
   const [waitingCount, pastCount] = [
     await waiting.clearSelect().select(count).executeTakeFirstOrThrow(),
     await past.clearSelect().select(count).executeTakeFirstOrThrow(),
   ];
-  const found = await waiting.unionAll(past).orderBy('id').limit(paging.limit).offset(paging.offset).execute();
+  if (place !== undefined) {
+    waiting = waiting.where(behind(owedById, place));
+    past = past.where(behind(settledById, place));
+  }
+  const { rows: found, next } = pageIn(
+    await ordered(waiting.unionAll(past), byId)
+      .limit(paging.limit + 1)
+      .offset(offset)
+      .execute(),
+    byId,
+    paging,
+  );
   const outcomes = await lastOutcomes(
     view,
     found.map((row) => row.id),
@@ -101,6 +119,7 @@ export async function listDeliveries(
   return {
     total: waitingCount.total + pastCount.total,
     rows: found.map((row) => shown(row, outcomes.get(row.id), baseUrl)),
+    next,
   };
 }
 

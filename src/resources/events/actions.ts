@@ -6,6 +6,7 @@ import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account.ts';
 import { conditionsOf, mustAgree } from '../filters.ts';
+import { ascending, number, text } from '../order.ts';
 import { filtered, pageOf } from '../pages.ts';
 import { creatorFor } from '../people.ts';
 import { mustBeProject } from '../projects/actions.ts';
@@ -27,19 +28,21 @@ export async function listEvents(
   if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
     const found = underWay(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
     const bare = view.selectFrom('events').innerJoin(found, 'under_way.event_id', 'events.event_id');
-    const shown = bare.selectAll('events').orderBy('events.start_date').orderBy('events.event_id');
-    return pageOf(bare, shown, conditionsOf(filters, others), paging);
+    return pageOf(bare, bare.selectAll('events'), byStart, conditionsOf(filters, others), paging);
   }
   const first = given.from ?? given.start_from ?? given.start_date_from;
   const last = given.to ?? given.due_to ?? given.due_date_to;
-  return list(view, first === undefined || last === undefined ? given : { ...given, begun_by: last }, paging);
+  return list(view, first === undefined || last === undefined ? given : { ...given, begun_by: last }, paging, byStart);
 }
 
+/** An event that begins earlier comes earlier; the id makes it total (C7). */
+const byStart = ascending('start', text('events.start_date'), number('events.event_id'));
+
 const list = filtered(
+  'event',
   // What is due by a day has begun by then: with a first day, the list is a stretch of those in the order of their begin.
   { ...filters, begun_by: filters.start_to },
-  (view) => view.selectFrom('events'),
-  (view) => view.selectFrom('events').selectAll('events').orderBy('events.start_date').orderBy('events.event_id'),
+  (view) => view.selectFrom('events').selectAll('events'),
 );
 
 const findEvent = AccountView.prepared(

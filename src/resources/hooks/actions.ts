@@ -16,6 +16,7 @@ import { hashTarget } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { getDelivery } from '../deliveries/actions.ts';
 import { conditionsOf } from '../filters.ts';
+import { ascending, number } from '../order.ts';
 import { ownerOf } from '../owner.ts';
 import { pageOf } from '../pages.ts';
 import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
@@ -51,6 +52,8 @@ function shown(row: Stored, now: number): HookRow {
   };
 }
 
+const byId = ascending('id', number('hooks.hook_id'));
+
 /** X1. */
 export async function listHooks(
   view: AccountView,
@@ -60,12 +63,7 @@ export async function listHooks(
 ): Promise<Page<HookRow>> {
   const { user_id, ...filters } = given;
   const owned = view.selectFrom('hooks').where('hooks.user_id', '=', ownerOf(caller, user_id));
-  const page = await pageOf(
-    owned,
-    owned.selectAll('hooks').orderBy('hooks.hook_id'),
-    conditionsOf(hookFilters, filters),
-    paging,
-  );
+  const page = await pageOf(owned, owned.selectAll('hooks'), byId, conditionsOf(hookFilters, filters), paging);
   return { ...page, rows: page.rows.map((row) => shown(row, view.now)) };
 }
 

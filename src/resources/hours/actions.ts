@@ -4,7 +4,9 @@ import type { Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import type { AccountView } from '../../store/account.ts';
+import { ascending, number } from '../order.ts';
 import { ownerOf } from '../owner.ts';
+import { beginOf, pageIn } from '../pages.ts';
 import { attemptsIn, betweenLooks, count, isDelivered, lastStretches } from '../tally.ts';
 import type { hourFields, hourParameters } from './schema.ts';
 
@@ -12,6 +14,8 @@ type HourRow = Shown<typeof hourFields>;
 
 const HOUR_MS = 3_600_000;
 const HOURS = 24;
+
+const byHour = ascending('hour', number('hook_id'), number('hour'));
 
 /**
  * The last 24 hours of each hook, this one the last of them, also those without an attempt: so a page of hours is one of
@@ -21,22 +25,27 @@ export async function listHours(
   view: AccountView,
   caller: Caller,
   given: Given<typeof hourParameters>,
-  { limit, offset }: Paging,
+  paging: Paging,
 ): Promise<Page<HourRow>> {
   let hooks = view.selectFrom('hooks').where('hooks.user_id', '=', ownerOf(caller, given.user_id));
   if (given.hook_id !== undefined) hooks = hooks.where('hooks.hook_id', '=', given.hook_id);
   const { total } = await hooks.select(count.as('total')).executeTakeFirstOrThrow();
+  const { offset, place = [0, 0] } = beginOf(paging, byHour);
+  const [hookId, hour] = place as [number, number];
   const first = Math.floor(offset / HOURS);
+  const skipped = offset - first * HOURS;
   const rows = await hooks
     .select('hooks.hook_id')
+    .where('hooks.hook_id', '>=', hookId)
     .orderBy('hooks.hook_id')
     .offset(first)
-    .limit(Math.ceil((offset + limit) / HOURS) - first)
+    // The first of them may have been shown in part, or whole.
+    .limit(Math.ceil((skipped + paging.limit + 1) / HOURS) + 1)
     .execute();
   const hookIds = rows.map((row) => row.hook_id);
   const hours = await hoursOf(view, hookIds);
-  const skipped = offset - first * HOURS;
-  return { rows: hours.slice(skipped, skipped + limit), total: total * HOURS };
+  const found = hours.filter((one) => Number(one.hook_id) > hookId || Number(one.hour) > hour);
+  return { ...pageIn(found.slice(skipped, skipped + paging.limit + 1), byHour, paging), total: total * HOURS };
 }
 
 async function hoursOf(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {

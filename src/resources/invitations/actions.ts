@@ -8,6 +8,7 @@ import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import type { Store } from '../../store/store.ts';
 import { conditionsOf } from '../filters.ts';
+import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
 import { getUser } from '../users/actions.ts';
 import { withdrawLinks } from '../ways-in.ts';
@@ -41,14 +42,16 @@ function open(view: AccountView) {
     .where('invitations.expires_at', '>', view.now);
 }
 
+const byId = ascending('id', number('invitations.invitation_id'));
+
 /** The links that can still be used. */
 export async function listInvitations(
   view: AccountView,
   given: Given<typeof invitationFilters>,
   paging: Paging,
 ): Promise<Page<Shown<typeof invitationFields>>> {
-  const all = open(view).selectAll('invitations').orderBy('invitations.invitation_id');
-  const page = await pageOf(open(view), all, conditionsOf(invitationFilters, given), paging);
+  const all = open(view).selectAll('invitations');
+  const page = await pageOf(open(view), all, byId, conditionsOf(invitationFilters, given), paging);
   return { ...page, rows: page.rows.map(shown) };
 }
 

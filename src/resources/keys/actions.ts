@@ -18,6 +18,7 @@ import { notFound, Problem } from '../../problems.ts';
 import { type Chance, hashApiKey, newApiKey } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { conditionsOf } from '../filters.ts';
+import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
 import { getUser } from '../users/actions.ts';
 import {
@@ -53,6 +54,8 @@ function shown(row: Stored): KeyRow {
   };
 }
 
+const byId = ascending('id', number('api_keys.key_id'));
+
 /** Keys of the caller; admins see those of every user of the account (X7). */
 export async function listKeys(
   view: AccountView,
@@ -63,12 +66,7 @@ export async function listKeys(
   const visible = isAdmin(caller)
     ? view.selectFrom('api_keys')
     : view.selectFrom('api_keys').where('api_keys.user_id', '=', caller.userId);
-  const page = await pageOf(
-    visible,
-    visible.selectAll('api_keys').orderBy('api_keys.key_id'),
-    conditionsOf(keyFilters, given),
-    paging,
-  );
+  const page = await pageOf(visible, visible.selectAll('api_keys'), byId, conditionsOf(keyFilters, given), paging);
   return { ...page, rows: page.rows.map(shown) };
 }
 

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Caller } from '../../access.ts';
 import { type Fact, record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/fields.ts';
@@ -7,6 +6,7 @@ import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account.ts';
 import { getClient } from '../clients/actions.ts';
+import { ascending, descending, number, type Order, text } from '../order.ts';
 import { filtered } from '../pages.ts';
 import { assign, creatorFor, unassign, withAssigned } from '../people.ts';
 import { mustBeInOrder } from '../spans.ts';
@@ -28,19 +28,15 @@ function shown(view: AccountView) {
 }
 
 /** What each order sorts by; the id makes it total (C7). A project without a due date is shown with zeros, and sorts so. */
-const orders: Readonly<Record<(typeof projectOrders)[number] | 'id', string>> = {
-  id: 'projects.project_id',
-  projectname: 'fold(projects.project_name), projects.project_id',
-  duedate: "coalesce(projects.due_date, ''), projects.project_id",
-  progress: 'projects.progress desc, projects.project_id desc',
-  latest: 'projects.date_created desc, projects.project_id desc',
+const orders: Readonly<Record<(typeof projectOrders)[number] | 'id', Order>> = {
+  id: ascending('id', number('projects.project_id')),
+  projectname: ascending('projectname', text('fold(projects.project_name)'), number('projects.project_id')),
+  duedate: ascending('duedate', text("coalesce(projects.due_date, '')"), number('projects.project_id')),
+  progress: descending('progress', number('projects.progress'), number('projects.project_id')),
+  latest: descending('latest', number('projects.date_created'), number('projects.project_id')),
 };
 
-const list = filtered(
-  projectFilters,
-  (view) => view.selectFrom('projects'),
-  (view, order) => shown(view).orderBy(sql.raw(order)),
-);
+const list = filtered('project', projectFilters, shown);
 
 const find = AccountView.prepared(
   (view, { id }: { id: number }) => shown(view).where('projects.project_id', '=', id),

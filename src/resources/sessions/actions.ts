@@ -8,6 +8,7 @@ import { notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import type { Store } from '../../store/store.ts';
+import { ascending, number } from '../order.ts';
 import { ownerOf } from '../owner.ts';
 import { pageOf } from '../pages.ts';
 import { endSessions } from '../ways-in.ts';
@@ -22,6 +23,8 @@ function live(view: AccountView) {
     .where('sessions.last_used', '>', view.now - UNUSED_MS);
 }
 
+const byId = ascending('id', number('sessions.session_id'));
+
 /** Where the caller, or for admins another user, is signed in. */
 export async function listSessions(
   view: AccountView,
@@ -30,8 +33,8 @@ export async function listSessions(
   paging: Paging,
 ): Promise<Page<Shown<typeof sessionFields>>> {
   const owner = sql<SqlBool>`sessions.user_id = ${ownerOf(caller, given.user_id)}`;
-  const shown = live(view).selectAll('sessions').orderBy('sessions.session_id');
-  const page = await pageOf(live(view), shown, [owner], paging);
+  const shown = live(view).selectAll('sessions');
+  const page = await pageOf(live(view), shown, byId, [owner], paging);
   return {
     ...page,
     rows: page.rows.map((row) => ({

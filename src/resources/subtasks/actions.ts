@@ -6,6 +6,7 @@ import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account.ts';
 import { completionAfter, open } from '../completion.ts';
+import { ascending, number } from '../order.ts';
 import { filtered } from '../pages.ts';
 import { assign, creatorFor, unassign, withAssigned } from '../people.ts';
 import { mustBeInOrder } from '../spans.ts';
@@ -23,11 +24,9 @@ function shown(view: AccountView) {
     .select(['tasks.task_name', 'tasks.project_id', 'projects.project_name']);
 }
 
-const list = filtered(
-  subtaskFilters,
-  (view) => view.selectFrom('subtasks'),
-  (view) => shown(view).orderBy('subtasks.subtask_id'),
-);
+const byId = ascending('id', number('subtasks.subtask_id'));
+
+const list = filtered('subtask', subtaskFilters, shown);
 
 const find = AccountView.prepared(
   (view, { id }: { id: number }) => shown(view).where('subtasks.subtask_id', '=', id),
@@ -39,7 +38,7 @@ export async function listSubtasks(
   given: Given<typeof subtaskFilters>,
   paging: Paging,
 ): Promise<Page<SubtaskRow>> {
-  const page = await list(view, given, paging);
+  const page = await list(view, given, paging, byId);
   return { ...page, rows: await withAssigned(view, 'subtask', page.rows, (row) => row.subtask_id) };
 }
 

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Caller } from '../../access.ts';
 import { type Fact, record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/fields.ts';
@@ -7,6 +6,7 @@ import type { Given } from '../../http/query.ts';
 import { notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account.ts';
 import { completionAfter, open } from '../completion.ts';
+import { ascending, descending, number, type Order, text } from '../order.ts';
 import { filtered } from '../pages.ts';
 import { assign, creatorFor, unassign, withAssigned } from '../people.ts';
 import { getProject } from '../projects/actions.ts';
@@ -24,19 +24,15 @@ function shown(view: AccountView) {
 }
 
 /** What each order sorts by; the id makes it total (C7). */
-const orders: Readonly<Record<(typeof taskOrders)[number] | 'id', string>> = {
-  id: 'tasks.task_id',
-  taskname: 'fold(tasks.task_name), tasks.task_id',
-  duedate: "coalesce(tasks.due_date, '9999-99'), tasks.task_id",
-  progress: 'tasks.progress desc, tasks.task_id desc',
-  latest: 'tasks.date_created desc, tasks.task_id desc',
+const orders: Readonly<Record<(typeof taskOrders)[number] | 'id', Order>> = {
+  id: ascending('id', number('tasks.task_id')),
+  taskname: ascending('taskname', text('fold(tasks.task_name)'), number('tasks.task_id')),
+  duedate: ascending('duedate', text("coalesce(tasks.due_date, '9999-99')"), number('tasks.task_id')),
+  progress: descending('progress', number('tasks.progress'), number('tasks.task_id')),
+  latest: descending('latest', number('tasks.date_created'), number('tasks.task_id')),
 };
 
-const list = filtered(
-  taskFilters,
-  (view) => view.selectFrom('tasks'),
-  (view, order) => shown(view).orderBy(sql.raw(order)),
-);
+const list = filtered('task', taskFilters, shown);
 
 const find = AccountView.prepared(
   (view, { id }: { id: number }) => shown(view).where('tasks.task_id', '=', id),

@@ -7,6 +7,7 @@ import type { Changed, Created, Shown } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
 import { userName } from '../people.ts';
 import { closeAllOf, closeLinksAround } from '../ways-in.ts';
@@ -24,8 +25,10 @@ function named<R extends { first_name: string; last_name: string; role: string }
   return { ...row, user_name: userName(row), role: row.role as Role };
 }
 
+const byId = ascending('id', number('users.user_id'));
+
 export async function listUsers(view: AccountView, paging: Paging): Promise<Page<UserRow>> {
-  const page = await pageOf(live(view), live(view).selectAll('users').orderBy('users.user_id'), [], paging);
+  const page = await pageOf(live(view), live(view).selectAll('users'), byId, [], paging);
   return { ...page, rows: page.rows.map(named) };
 }
 

@@ -1,0 +1,63 @@
+import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { invalidInput } from '../problems.ts';
+
+/** What records are sorted by: a column or an expression in SQL, never null; and what it comes to. */
+type Key = { readonly by: string; readonly is: 'number' | 'string' };
+
+/** A total order of the records of a list (C7): by each key in turn, all of them in one direction. */
+export type Order = { readonly name: string; readonly direction: 'asc' | 'desc'; readonly keys: readonly Key[] };
+
+export const number = (by: string): Key => ({ by, is: 'number' });
+export const text = (by: string): Key => ({ by, is: 'string' });
+
+export const ascending = (name: string, ...keys: readonly Key[]): Order => ({ name, direction: 'asc', keys });
+export const descending = (name: string, ...keys: readonly Key[]): Order => ({ name, direction: 'desc', keys });
+
+/** The values that a record has for the keys of an order. */
+export type Place = readonly unknown[];
+
+/** A query in an order, with whatever is needed to say where one of its rows stands in it. */
+export function ordered<DB, T extends keyof DB, Row>(
+  query: SelectQueryBuilder<DB, T, Row>,
+  { keys, direction }: Order,
+): SelectQueryBuilder<DB, T, Row> {
+  const sorted = keys.reduce((sorting, { by }) => sorting.orderBy(sql.raw(by), direction), query);
+  const computed = keys.flatMap(({ by }, index) => (columnOf(by) === undefined ? [{ by, index }] : []));
+  if (computed.length === 0) return sorted;
+  return sorted.select(computed.map(({ by, index }) => sql.raw(by).as(keyName(index)))) as typeof sorted;
+}
+
+const keyName = (index: number) => `key_${index}`;
+
+/** The column that a row has, where a key is no more than that. */
+const columnOf = (by: string): string | undefined => /^(?:\w+\.)?(\w+)$/.exec(by)?.[1];
+
+/** What stands behind a place. */
+export function behind({ keys, direction }: Order, place: Place): Expression<SqlBool> {
+  const [names, values] = [sql.join(keys.map(({ by }) => sql.raw(by))), sql.join(place)];
+  return direction === 'asc' ? sql`(${names}) > (${values})` : sql`(${names}) < (${values})`;
+}
+
+/** Where a row that was read by `ordered` stands, in letters, digits, `-` and `_`: what `placeOf` reads. */
+export function cursorOf({ name, keys }: Order, row: object): string {
+  const place = keys.map(({ by }, index) => (row as Record<string, unknown>)[columnOf(by) ?? keyName(index)]);
+  return Buffer.from(JSON.stringify([name, ...place])).toString('base64url');
+}
+
+/** The place that a cursor stands for. */
+export function placeOf({ name, keys }: Order, cursor: string): Place {
+  const [of, ...place] = parsed(cursor);
+  const fits = (value: unknown, index: number) =>
+    keys[index]?.is === 'number' ? Number.isSafeInteger(value) : typeof value === 'string';
+  if (of === name && place.length === keys.length && place.every(fits)) return place;
+  throw invalidInput([{ field: 'after', message: 'must be as the Link of a page in the same order has it' }]);
+}
+
+function parsed(cursor: string): readonly unknown[] {
+  try {
+    const found: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    return Array.isArray(found) ? found : [];
+  } catch {
+    return [];
+  }
+}
