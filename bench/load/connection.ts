@@ -52,6 +52,10 @@ export class Connection {
   /** Answers the body; rejects with `Refused` where the status is another one: what fails fast is no throughput. */
   ask({ bytes, status }: Wired): Promise<string> {
     return new Promise((resolve, reject) => {
+      if (this.#socket.destroyed) {
+        reject(new Error('the connection was closed before it was asked'));
+        return;
+      }
       this.#status = status;
       this.#broken = reject;
       this.#answered = resolve;

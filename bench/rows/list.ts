@@ -1,4 +1,4 @@
-import { makeAccounts } from '../accounts.ts';
+import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim, Curve } from '../bench.ts';
 import { fillWithEvents } from '../events.ts';
 import { listEvents } from '../load/calls.ts';
@@ -21,9 +21,20 @@ type Size = (typeof sizes)[number];
 const LIST = 'a month, page of 100';
 const DEEP = 'a month, page of 100, the last';
 const WHOLE = 'everything, page of 100';
+const LINKED = 'everything, page of 100, the last, by its Link';
+const ALL = [LIST, DEEP, WHOLE, LINKED];
 
 const nameOf = (what: string, { events }: Size, database: Database) =>
   `${what}, of ${events.toLocaleString('en')} on ${database}`;
+
+/** What the page before the last one says that the last one is asked for with. */
+async function lastLink(baseUrl: string, account: Account, { events }: Size): Promise<string> {
+  const { path, headers } = listEvents(account, `limit=100&offset=${events - 200}`);
+  const answer = await fetch(baseUrl + path, { headers });
+  const [, query] = /\?(.*)>; rel="next"/.exec(answer.headers.get('link') ?? '') ?? [];
+  if (query === undefined) throw new Error('a Link leads to the last page');
+  return query;
+}
 
 async function ours(stage: Stage, database: Database, size: Size, roundMs: number): Promise<Contender[]> {
   const where = await stage.newDatabase(database);
@@ -36,6 +47,7 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
     { what: LIST, query: month, total: inMonth },
     { what: DEEP, query: `${month}&offset=${Math.max(0, inMonth - 100)}`, total: inMonth },
     { what: WHOLE, query: 'limit=100', total: size.events },
+    { what: LINKED, query: await lastLink(baseUrl, account, size), total: size.events },
   ];
   return lists.map(({ what, query, total }) => ({
     name: nameOf(what, size, database),
@@ -67,7 +79,7 @@ export const list: Bench = {
     }
     await inRounds(contenders, 1, () => undefined);
     const claims = databases.flatMap((database) =>
-      [LIST, DEEP, WHOLE].map(
+      ALL.map(
         (what): Claim => ({
           says: `${what}, on ${database}`,
           of: seriesOf(nameOf(what, LARGE, database), 'ms at p50'),
@@ -81,7 +93,7 @@ export const list: Bench = {
         title: `P4, cost against size, on ${database}`,
         along: 'events in the account',
         unit: 'ms at p50',
-        lines: [LIST, DEEP, WHOLE].map((what) => ({
+        lines: ALL.map((what) => ({
           name: what,
           points: sizes.map((size) => [size.events, seriesOf(nameOf(what, size, database), 'ms at p50')] as const),
         })),

@@ -49,22 +49,23 @@ async function ours(setting: Setting, crew: Crew): Promise<Contender> {
   for (const [turn, account] of accounts.entries()) {
     await ask(urlOf(turn), subscribe(account, `${receiver.url}/count/${database}/${processes}/${turn}`));
   }
-  const writers = await Promise.all(
-    Array.from({ length: WRITERS }, async (_, writer) => ({
-      connection: await Connection.open(urlOf(writer)),
-      calls: accounts.map((account) => wired(urlOf(writer), createEvent(account))),
-    })),
-  );
+  const calls = urls.map((url) => accounts.map((account) => wired(url, createEvent(account))));
   let turn = 0;
-  const write = async (writer: number) => {
-    turn += 1;
-    const { connection, calls } = writers[writer] ?? {};
-    const call = calls?.[turn % ACCOUNTS];
-    if (connection === undefined || call === undefined) throw new Error('every writer has its calls');
-    await connection.ask(call);
-    return 1;
+  // A connection that nothing is asked over is closed before the turn of this crew comes.
+  const commit: Committing = async (tally, isOver) => {
+    const writers = Array.from({ length: WRITERS }, (_, writer) => Connection.open(urlOf(writer)));
+    const connections = await Promise.all(writers);
+    const write = async (writer: number) => {
+      turn += 1;
+      const call = calls[writer % processes]?.[turn % ACCOUNTS];
+      if (call === undefined) throw new Error('there are calls');
+      await connections[writer]?.ask(call);
+      return 1;
+    };
+    await asFastAsTold(write)(tally, isOver);
+    for (const connection of connections) connection.close();
   };
-  return told(nameOf(OURS, crew), 'ours', setting, asFastAsTold(write));
+  return told(nameOf(OURS, crew), 'ours', setting, commit);
 }
 
 /** So many processes of a queue of others on one database, each of which adds its part and tells what it finds. */
