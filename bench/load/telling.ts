@@ -48,7 +48,7 @@ export async function toldPerSecond(
  *
  * @param write one commit of a writer; answers how many it has made owed
  */
-export function asFastAsTold(write: (writer: number) => Promise<number>): Committing {
+export function asFastAsTold(write: (writer: number) => Promise<number>, writers = WRITERS): Committing {
   return async (tally, isOver) => {
     const keepWriting = async (_: unknown, writer: number) => {
       while (!isOver()) {
@@ -56,7 +56,7 @@ export function asFastAsTold(write: (writer: number) => Promise<number>): Commit
         else tally.owed += await write(writer);
       }
     };
-    await Promise.all(Array.from({ length: WRITERS }, keepWriting));
+    await Promise.all(Array.from({ length: writers }, keepWriting));
   };
 }
 
