@@ -74,7 +74,7 @@ async function endSome(tx: Tx, hookIds: readonly number[], { reason, now, by, no
   if (reason !== 'user_deleted') await notices(tx, reason, toTell, now);
   await giveUpAsks(tx.queries, endedIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedIds).execute();
-  tx.announceEnded(endedIds, reason);
+  tx.news.announceEnded(endedIds, reason);
   return endedIds;
 }
 

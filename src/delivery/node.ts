@@ -108,7 +108,7 @@ export class Node implements Claims, Holder {
     const nodeId = this.#nodeId;
     await this.#ports.store.write(async (tx) => {
       const { queries } = tx;
-      if (this.#leaving) tx.announceOwed(lanes.map((lane) => lane.hookId));
+      if (this.#leaving) tx.news.announceOwed(lanes.map((lane) => lane.hookId));
       const letGo = lanes.map(({ hookId, generation }) =>
         queries
           .updateTable('hooks')
@@ -274,14 +274,14 @@ export class Node implements Claims, Holder {
   }
 
   /** Frees the lanes of a node, and tells whoever delivers; answers how many. */
-  async #free({ queries, announceOwed }: Tx, nodeId: number): Promise<number> {
+  async #free({ queries, news }: Tx, nodeId: number): Promise<number> {
     const freed = await queries
       .updateTable('hooks')
       .set({ lease_owner: 0 })
       .where('lease_owner', '=', nodeId)
       .returning(['hook_id', 'date_ended'])
       .execute();
-    announceOwed(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
+    news.announceOwed(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
     return freed.length;
   }
 

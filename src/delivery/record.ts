@@ -92,10 +92,10 @@ export function record(write: AccountWrite, facts: readonly Fact[]): void {
   const { accountId, now } = write;
   if (!write.mayOwe) tx.onlyIf(mustOweNothing(tx.queries, accountId, facts));
   tx.atCommit(recordAll, { accountId, now, facts });
-  tx.announceHappened(accountId);
+  tx.news.announceHappened([accountId]);
 }
 
-const recordAll: AtCommit<Recorded> = async ({ queries, announceOwed }, all) => {
+const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
   const byAccount = [...Map.groupBy(all, ({ accountId }) => accountId)].sort(([one], [other]) => one - other);
   const accounts = byAccount.map(([accountId, recorded]) => {
     const facts = recorded.flatMap((one) => one.facts);
@@ -112,5 +112,5 @@ const recordAll: AtCommit<Recorded> = async ({ queries, announceOwed }, all) => 
     oweToHooks(queries, told, {}),
   ]);
   if (taken.length !== accounts.length) throw new Error('an account has no position');
-  announceOwed(owed.map((row) => row.hook_id));
+  news.announceOwed(owed.map((row) => row.hook_id));
 };

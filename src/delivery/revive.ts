@@ -26,9 +26,9 @@ export async function revive(write: AccountWrite, hookId: number, endedPosition:
     })
     .where('hook_id', '=', hookId)
     .execute();
-  const { queries, announceOwed } = AccountWrite.transactionOf(write);
+  const { queries, news } = AccountWrite.transactionOf(write);
   await owe(queries, { accountId: write.accountId, first: endedPosition + 1, now: write.now }, hookId).execute();
-  announceOwed([hookId]);
+  news.announceOwed([hookId]);
 }
 
 /**
@@ -73,5 +73,5 @@ export async function askFor(write: AccountWrite, delivery: { deliveryId: number
     .where('date_ended', 'is', null);
   if ((await locked(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
   await write.insertRow('asks', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
-  tx.announceAsked([delivery.hookId]);
+  tx.news.announceAsked([delivery.hookId]);
 }

@@ -22,5 +22,5 @@ export async function signBy(
     .where('date_ended', 'is', null)
     .executeTakeFirstOrThrow();
   if (numUpdatedRows === 0n) throw new Problem('hook_ended');
-  AccountWrite.transactionOf(write).announceChanged([hookId]);
+  AccountWrite.transactionOf(write).news.announceChanged([hookId]);
 }

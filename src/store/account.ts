@@ -94,7 +94,7 @@ export class AccountWrite extends AccountView {
 
   /** Who may do what is different from the moment at which this commits. */
   accessChanges(): void {
-    this.#tx.announceAccess();
+    this.#tx.news.announceAccess();
   }
 
   /** The whole transaction: for `delivery/` alone, which tells hooks across accounts; a test keeps it so. */

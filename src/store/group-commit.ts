@@ -1,3 +1,4 @@
+import type { Compilable } from 'kysely';
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 import { LeftForCommit } from './at-commit.ts';
@@ -10,7 +11,7 @@ import {
   type SqliteConnection,
   sqliteCode,
 } from './sqlite-connection.ts';
-import type { News, Tx } from './store.ts';
+import type { AtCommit, News, Queries, Tx } from './store.ts';
 
 /** How long a write waits for another process (a command of ours) to let go of the database. */
 const LONGEST_BUSY_MS = 10_000;
@@ -34,12 +35,59 @@ type Waiting = {
 /** A write of the group that has run: what to tell its caller once the commit is durable, or why it was undone. */
 type Done = { waiting: Waiting } & ({ value: unknown } | { error: unknown });
 
-/** What the writes of a group come to together, as far as they are not undone. */
-class Group {
+/** What the writes of a group come to together, as far as they are not undone; or one of them. */
+class Coming {
   readonly news = new NewsInTheMaking();
   readonly left = new LeftForCommit();
-  /** A write of this group has changed who may do what. */
-  accessInDoubt = false;
+}
+
+/** One write at a time: it is alone in any case, and sees at once what another one has changed. */
+class WriteOfGroup implements Tx {
+  readonly queries: Queries;
+  readonly news: NewsInTheMaking;
+  readonly #left: LeftForCommit;
+  readonly #group: Coming;
+  #trailing: Promise<unknown>[] | undefined;
+
+  /** @param own what this write alone comes to: it is the group's when the write is not undone */
+  constructor(queries: Queries, group: Coming, own: Coming) {
+    this.queries = queries;
+    this.news = own.news;
+    this.#left = own.left;
+    this.#group = group;
+  }
+
+  /** Resolves when what is sent with the commit has been. */
+  get trailed(): Promise<unknown> | undefined {
+    return this.#trailing && Promise.all(this.#trailing);
+  }
+
+  get accessInDoubt(): boolean {
+    return this.#group.news.access || this.news.access;
+  }
+
+  hold(): void {}
+
+  async tryHold(): Promise<boolean> {
+    return true;
+  }
+
+  withCommit(query: Compilable<unknown> | Promise<unknown>): void {
+    this.#trailing ??= [];
+    trail(this.#trailing, this.queries, query);
+  }
+
+  onlyIf(condition: Promise<void>): void {
+    this.withCommit(condition);
+  }
+
+  atCommit<Item>(act: AtCommit<Item>, item: Item): void {
+    this.#left.add(act, item);
+  }
+
+  askOnce<T>(_about: object, ask: () => Promise<T>): Promise<T> {
+    return ask();
+  }
 }
 
 /**
@@ -115,7 +163,7 @@ export class GroupCommit {
   async #commit(writes: readonly Waiting[]): Promise<void> {
     const begun = performance.now();
     const done: Done[] = [];
-    const group = new Group();
+    const group = new Coming();
     try {
       await this.#begin();
       const stalled = setImmediate(() => {
@@ -123,7 +171,7 @@ export class GroupCommit {
       });
       try {
         for (const waiting of writes) done.push(await this.#runOne(waiting, group));
-        await group.left.act(this.#tx(group, group, []));
+        await group.left.act(new WriteOfGroup(this.#connection.queries, group, group));
       } finally {
         clearImmediate(stalled);
       }
@@ -143,37 +191,13 @@ export class GroupCommit {
     }
   }
 
-  /** @param own what this write alone comes to: it is the group's when the write is not undone */
-  #tx(group: Group, { news, left }: Pick<Group, 'news' | 'left'>, trailing: Promise<unknown>[]): Tx {
-    const { queries } = this.#connection;
-    return {
-      queries,
-      ...news.announcements,
-      announceAccess: () => {
-        news.access = true;
-        group.accessInDoubt = true;
-      },
-      // One write at a time: it is alone in any case.
-      hold: () => undefined,
-      tryHold: async () => true,
-      withCommit: (query) => trail(trailing, queries, query),
-      onlyIf: (condition) => trail(trailing, queries, condition),
-      atCommit: (act, item) => left.add(act, item),
-      // What another one has changed since is seen at once.
-      askOnce: (_about, ask) => ask(),
-      get accessInDoubt() {
-        return group.accessInDoubt;
-      },
-    };
-  }
-
-  async #runOne(waiting: Waiting, group: Group): Promise<Done> {
-    const own = { news: new NewsInTheMaking(), left: new LeftForCommit() };
-    const trailing: Promise<unknown>[] = [];
+  async #runOne(waiting: Waiting, group: Coming): Promise<Done> {
+    const own = new Coming();
+    const tx = new WriteOfGroup(this.#connection.queries, group, own);
     this.#connection.exec('savepoint one');
     try {
-      const value = await waiting.work(this.#tx(group, own, trailing));
-      await Promise.all(trailing);
+      const value = await waiting.work(tx);
+      await tx.trailed;
       this.#connection.exec('release one');
       group.news.add(own.news);
       group.left.addAll(own.left);

@@ -1,51 +1,93 @@
 import type { Compilable } from 'kysely';
 import { sendNow } from './prepared.ts';
-import type { News, Queries, Tx } from './store.ts';
+import type { Announcements, News, Queries } from './store.ts';
 
-/** The news of one transaction while it runs. */
-export class NewsInTheMaking implements News {
-  readonly owed = new Set<number>();
-  readonly asked = new Set<number>();
-  readonly ended = new Map<number, string>();
-  readonly changed = new Set<number>();
-  readonly happened = new Set<number>();
-  access = false;
+const NOBODY: ReadonlySet<number> = new Set();
+const NONE_ENDED: ReadonlyMap<number, string> = new Map();
+
+/** The news of one transaction while it runs: what nearly all of them have none of is not made. */
+export class NewsInTheMaking implements News, Announcements {
+  #owed: Set<number> | undefined;
+  #asked: Set<number> | undefined;
+  #ended: Map<number, string> | undefined;
+  #changed: Set<number> | undefined;
+  #happened: Set<number> | undefined;
+  #access = false;
   readonly from: News['from'];
 
   constructor(from: News['from'] = 'here') {
     this.from = from;
   }
 
-  /** The news of one more write of the same commit. */
-  add(news: News): void {
-    addAll(this.owed, news.owed);
-    addAll(this.asked, news.asked);
-    for (const [hookId, reason] of news.ended) this.ended.set(hookId, reason);
-    addAll(this.changed, news.changed);
-    addAll(this.happened, news.happened);
-    this.access ||= news.access;
+  get owed(): ReadonlySet<number> {
+    return this.#owed ?? NOBODY;
   }
 
-  /** What a transaction says to it. */
-  readonly announcements: Pick<
-    Tx,
-    'announceOwed' | 'announceAsked' | 'announceEnded' | 'announceChanged' | 'announceHappened' | 'announceAccess'
-  > = {
-    announceOwed: (hookIds) => addAll(this.owed, hookIds),
-    announceAsked: (hookIds) => addAll(this.asked, hookIds),
-    announceEnded: (hookIds, reason) => {
-      for (const hookId of hookIds) this.ended.set(hookId, reason);
-    },
-    announceChanged: (hookIds) => addAll(this.changed, hookIds),
-    announceHappened: (accountId) => void this.happened.add(accountId),
-    announceAccess: () => {
-      this.access = true;
-    },
-  };
+  get asked(): ReadonlySet<number> {
+    return this.#asked ?? NOBODY;
+  }
+
+  get ended(): ReadonlyMap<number, string> {
+    return this.#ended ?? NONE_ENDED;
+  }
+
+  get changed(): ReadonlySet<number> {
+    return this.#changed ?? NOBODY;
+  }
+
+  get happened(): ReadonlySet<number> {
+    return this.#happened ?? NOBODY;
+  }
+
+  get access(): boolean {
+    return this.#access;
+  }
+
+  announceOwed(hookIds: Iterable<number>): void {
+    this.#owed = withAll(this.#owed, hookIds);
+  }
+
+  announceAsked(hookIds: Iterable<number>): void {
+    this.#asked = withAll(this.#asked, hookIds);
+  }
+
+  announceEnded(hookIds: Iterable<number>, reason: string): void {
+    for (const hookId of hookIds) {
+      this.#ended ??= new Map();
+      this.#ended.set(hookId, reason);
+    }
+  }
+
+  announceChanged(hookIds: Iterable<number>): void {
+    this.#changed = withAll(this.#changed, hookIds);
+  }
+
+  announceHappened(accountIds: Iterable<number>): void {
+    this.#happened = withAll(this.#happened, accountIds);
+  }
+
+  announceAccess(): void {
+    this.#access = true;
+  }
+
+  /** The news of one more write of the same commit. */
+  add(news: News): void {
+    this.announceOwed(news.owed);
+    this.announceAsked(news.asked);
+    for (const [hookId, reason] of news.ended) this.announceEnded([hookId], reason);
+    this.announceChanged(news.changed);
+    this.announceHappened(news.happened);
+    if (news.access) this.announceAccess();
+  }
 }
 
-function addAll(set: Set<number>, items: Iterable<number>): void {
-  for (const item of items) set.add(item);
+function withAll(known: Set<number> | undefined, items: Iterable<number>): Set<number> | undefined {
+  let all = known;
+  for (const item of items) {
+    all ??= new Set();
+    all.add(item);
+  }
+  return all;
 }
 
 /** Keeps what is sent with the commit; that it failed is heard there, and nowhere if the work fails before. */

@@ -118,13 +118,7 @@ export class NodeSession implements Sessions {
   /** Tells the other nodes: what comes while a message is on its way goes together in the next. */
   tell(news: News): void {
     if (!this.#extras.listen || this.#closed) return;
-    const { announcements } = this.#waiting;
-    announcements.announceOwed(news.owed);
-    announcements.announceAsked(news.asked);
-    for (const [hookId, reason] of news.ended) announcements.announceEnded([hookId], reason);
-    announcements.announceChanged(news.changed);
-    for (const accountId of news.happened) announcements.announceHappened(accountId);
-    if (news.access) announcements.announceAccess();
+    this.#waiting.add(news);
     this.#sending ??= this.#sendAll();
   }
 
@@ -164,13 +158,12 @@ export class NodeSession implements Sessions {
       return;
     }
     const news = new NewsInTheMaking(message.leaves ? 'other' : 'deliverer');
-    const { announcements } = news;
-    announcements.announceOwed(message.owed ?? []);
-    announcements.announceAsked(message.asked ?? []);
-    for (const [hookId, reason] of message.ended ?? []) announcements.announceEnded([hookId], reason);
-    announcements.announceChanged(message.changed ?? []);
-    for (const accountId of message.happened ?? []) announcements.announceHappened(accountId);
-    if (message.access) announcements.announceAccess();
+    news.announceOwed(message.owed ?? []);
+    news.announceAsked(message.asked ?? []);
+    for (const [hookId, reason] of message.ended ?? []) news.announceEnded([hookId], reason);
+    news.announceChanged(message.changed ?? []);
+    news.announceHappened(message.happened ?? []);
+    if (message.access) news.announceAccess();
     this.#onNews(news);
   }
 

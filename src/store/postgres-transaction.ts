@@ -211,7 +211,7 @@ class Common {
   txOf({ news, left, conditions, holds, place: { queries } }: Carried): Tx {
     return {
       queries,
-      ...news.announcements,
+      news,
       hold: (accountId, how) => void holds.push(this.#hold(accountId, how)),
       tryHold: (name) => this.#tryHold(name),
       withCommit: (query) => trail(this.trailing, queries, query),

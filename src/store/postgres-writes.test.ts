@@ -34,7 +34,7 @@ for (const { test, database } of shared) {
 
   const add = (domain: string) => async (tx: Tx, accountId: number) => {
     await tx.queries.insertInto('accounts').values({ domain, company_name: '', date_created: 0 }).execute();
-    tx.announceHappened(accountId);
+    tx.news.announceHappened([accountId]);
     return domain;
   };
 

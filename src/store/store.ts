@@ -23,15 +23,20 @@ export type News = {
   readonly from: 'here' | 'deliverer' | 'other';
 };
 
-/** One transaction: queries, and what is to be told when, and only when, it has committed. */
-export type Tx = {
-  readonly queries: Queries;
+/** What is to be told when, and only when, a transaction has committed. */
+export type Announcements = {
   announceOwed(hookIds: Iterable<number>): void;
   announceAsked(hookIds: Iterable<number>): void;
   announceEnded(hookIds: Iterable<number>, reason: string): void;
   announceChanged(hookIds: Iterable<number>): void;
-  announceHappened(accountId: number): void;
+  announceHappened(accountIds: Iterable<number>): void;
   announceAccess(): void;
+};
+
+/** One transaction: queries, and the news of its commit. */
+export type Tx = {
+  readonly queries: Queries;
+  readonly news: Announcements;
   /**
    * Keeps an account's other writes away until this one is through: all of them (`alone`), or those that are alone
    * (`beside`). To be asked for before anything else.
