@@ -5,6 +5,7 @@ import { linkTo } from '../resources/invitations/actions.ts';
 import type { Service } from '../service.ts';
 import { connectionVariables } from './connection-options.ts';
 import { Refusal } from './refusal.ts';
+import { releaseYoungSpace } from './young-space.ts';
 
 /** `carillon serve`: runs the service until it is told to stop. */
 export function addServe(program: Command): void {
@@ -42,9 +43,11 @@ async function start(config: Config): Promise<Service> {
     createLog(config.logLevel).fatal({ event: 'fatal', err: error });
     process.exit(1);
   });
-  return startService(config).catch((error: unknown) => {
-    throw error instanceof StartFault ? new Refusal([error.message]) : error;
-  });
+  return startService(config)
+    .catch((error: unknown) => {
+      throw error instanceof StartFault ? new Refusal([error.message]) : error;
+    })
+    .finally(releaseYoungSpace);
 }
 
 function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly string[]): Config {

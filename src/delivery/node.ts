@@ -1,6 +1,7 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
+import { prepared } from '../store/prepared.ts';
 import type { News, Sessions, Store, Tx } from '../store/store.ts';
 import { version } from '../version.ts';
 import type { ClaimListeners, Claims, Held, Holder } from './claims.ts';
@@ -39,6 +40,22 @@ export type NodePorts = {
   /** What it is for: shown to people who look into the table. */
   readonly role: string;
 };
+
+type OneNode = { readonly nodeId: number };
+
+// What every beat asks, several times a second, however little there is to do.
+
+const beatOnce = prepared((queries, { nodeId }: OneNode) =>
+  queries.updateTable('nodes').set({ beat: sql<number>`beat + 1` }).where('node_id', '=', nodeId).returning('node_id'),
+);
+
+const findOthers = prepared((queries, { nodeId }: OneNode) =>
+  queries.selectFrom('nodes').select(['node_id', 'beat']).where('node_id', '<>', nodeId),
+);
+
+const findUnheard = prepared((queries, { nodeId }: OneNode) =>
+  queries.selectFrom('hooks').select(['hook_id', 'date_ended']).where('lease_owner', '=', nodeId).where(isUnheard),
+);
 
 /**
  * One of several nodes on a database. Lanes are leased to nodes, and a lease lasts as long as its node's beat: every
@@ -188,20 +205,10 @@ export class Node implements Claims, Holder {
     const [sentAt, sentAtWall] = [beats.monotonic(), beats.now()];
     const { queries } = sessions;
     const [own, others, held, unheard] = await Promise.all([
-      queries
-        .updateTable('nodes')
-        .set({ beat: sql<number>`beat + 1` })
-        .where('node_id', '=', nodeId)
-        .returning('node_id')
-        .execute(),
-      queries.selectFrom('nodes').select(['node_id', 'beat']).where('node_id', '<>', nodeId).execute(),
+      beatOnce(queries, { nodeId }),
+      findOthers(queries, { nodeId }),
       sessions.held(),
-      queries
-        .selectFrom('hooks')
-        .select(['hook_id', 'date_ended'])
-        .where('lease_owner', '=', nodeId)
-        .where(isUnheard)
-        .execute(),
+      findUnheard(queries, { nodeId }),
     ]);
     if (own.length === 0) return this.#wasTakenAway();
     this.#silent = false;
