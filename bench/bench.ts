@@ -58,5 +58,7 @@ export type Bench = {
   readonly title: string;
   /** What it must show, as it is read. */
   readonly target: string;
+  /** What holds back the claims that are missed, as profiles show it, and what would be tried next. */
+  readonly heldBack?: string;
   measure(run: Run): Promise<Measured>;
 };

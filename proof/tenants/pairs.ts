@@ -91,6 +91,8 @@ export function wordPairs(operation: Operation, ours: House, theirs: House): Pai
   const { row, method } = operation;
   const searched = Object.entries(row.parameters)
     .filter(([, { schema }]) => schema.type === 'string' && schema.pattern === undefined && schema.enum === undefined)
+    // Where a page begins looks nothing up: it is a place among what the caller may see, whoever wrote it.
+    .filter(([name]) => name !== 'after')
     .map(([name]): Pair => {
       const word = asked(theirs, name);
       if (word === undefined) throw new Error(`${row.method} ${row.path}: nobody knows a ${name} to search for`);

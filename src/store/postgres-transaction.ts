@@ -212,7 +212,12 @@ class Common {
     return {
       queries,
       news,
-      hold: (accountId, how) => void holds.push(this.#hold(accountId, how)),
+      hold: (accountId, how) => {
+        const held = this.#hold(accountId, how);
+        // Whether it is held is looked at when the work is through; until then, nobody hears that it could not be.
+        held.catch(() => undefined);
+        holds.push(held);
+      },
       tryHold: (name) => this.#tryHold(name),
       withCommit: (query) => trail(this.trailing, queries, query),
       onlyIf: (condition) => trail(conditions, queries, condition),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
@@ -60,6 +61,24 @@ for (const { test, database } of shared) {
       [Array.from({ length: 20 }, (_, index) => index + 1)],
     );
     assert.equal((await domains(store)).length, 20);
+  });
+
+  test('C20 where the database cannot say whether accounts are held, their writes are made by themselves, and the process goes on', async (t) => {
+    const { store } = await open(t);
+    // Until now it could: the connection is lost between a transaction's first question and what its writes ask.
+    await sql`alter function pg_try_advisory_xact_lock_shared(int4, int4) rename to lost`.execute(store.read);
+    const unheard: unknown[] = [];
+    const hear = (error: unknown) => void unheard.push(error);
+    process.prependListener('unhandledRejection', hear);
+    t.after(() => process.off('unhandledRejection', hear));
+    const slow = async (tx: Tx, accountId: number) => {
+      await wait(50);
+      return add(`${accountId}.test`)(tx, accountId);
+    };
+    const ended = await together(store, [slow, slow, slow]);
+    assert.deepEqual(statuses(ended), [MADE, MADE, MADE]);
+    assert.equal((await domains(store)).length, 3);
+    assert.deepEqual(unheard, [], 'nothing fails that nobody hears of');
   });
 
   test('what is left for the commit is done once, with what each write that stands has left, in their order', async (t) => {

@@ -40,7 +40,7 @@ function verdictOf(all: readonly Judged[]): string {
   return missed.length === 0 ? 'holds' : `${all.length - missed.length} of ${all.length} hold`;
 }
 
-function section({ id, title, target }: Bench, result: Result | undefined): string {
+function section({ id, title, target, heldBack }: Bench, result: Result | undefined): string {
   const head = [`## ${id}`, `${title[0]?.toUpperCase()}${title.slice(1)}. What must show: ${target}.`];
   if (result === undefined) return [...head, 'Not measured yet.'].join('\n\n');
   const { rounds, roundMs, seconds, fsyncMs, commit, node, machine, date } = result;
@@ -58,12 +58,32 @@ function section({ id, title, target }: Bench, result: Result | undefined): stri
   const said = Object.entries(result.beside ?? {}).map(([what, value]) => `${what}: ${value}.`);
   return [
     ...head,
-    ...(result.claims.length === 0 ? [] : [judged]),
+    result.claims.length === 0 ? figuresOf(result) : judged,
+    ...(heldBack === undefined ? [] : [`What holds back what is missed: ${heldBack}`]),
     ...(result.curves ?? []).map(({ title }) => `![${title}](performance/${fileOf(title)})`),
     ...units(result).map((unit) => `![${id}, ${unit}](performance/${fileOf(`${id}-${unit}`)})`),
     ...(said.length === 0 ? [] : [said.join(' ')]),
     `${rounds} rounds of ${roundMs / 1_000} s in ${seconds} s; a flush took ${fsyncMs} ms; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
   ].join('\n\n');
+}
+
+/** Where nothing has to show: all there is, a column for each unit, what comes to the most first. */
+function figuresOf(result: Result): string {
+  const all = units(result);
+  const rows = Map.groupBy(result.series, ({ name, unit }) => name.slice(0, -unit.length - 2));
+  const figureOf = (name: string, unit: string) => {
+    const one = rows.get(name)?.find((series) => series.unit === unit);
+    return one === undefined ? Number.NaN : quantile(one.rounds, 0.5);
+  };
+  const sumOf = (name: string) => all.reduce((sum, unit) => sum + (figureOf(name, unit) || 0), 0);
+  const names = [...rows.keys()].sort((one, other) => sumOf(other) - sumOf(one));
+  return table(
+    ['', ...all],
+    names.map((name) => [
+      name,
+      ...all.map((unit) => (Number.isNaN(figureOf(name, unit)) ? '–' : shortly(figureOf(name, unit)))),
+    ]),
+  );
 }
 
 const units = ({ series }: Result): string[] => [...new Set(series.map(({ unit }) => unit))];
