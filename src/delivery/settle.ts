@@ -185,33 +185,44 @@ const keptColumns = [
   'position',
 ] as const;
 
-const keepInHistory = preparedOver(
-  (queries, deliveries: readonly OneDelivery[], { now, state }: { readonly now: number; readonly state: string }) =>
-    queries
-      .insertInto('settled')
-      .columns([...keptColumns, 'settled_at', 'state'])
-      .expression((from) =>
-        from
-          .selectFrom('owed')
-          .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-          .select(({ val }) => [...keptColumns, val(now).as('settled_at'), val(state).as('state')]),
-      ),
+type HowSettled = { readonly now: number; readonly state: 'delivered' | 'failed' };
+
+const keepInHistory = preparedOver((queries, deliveries: readonly OneDelivery[], { now, state }: HowSettled) =>
+  queries
+    .insertInto('settled')
+    .columns([...keptColumns, 'settled_at', 'state'])
+    .expression((from) =>
+      from
+        .selectFrom('owed')
+        .where('delivery_id', 'in', deliveryIdsOf(deliveries))
+        .select(({ val }) => [...keptColumns, val(now).as('settled_at'), val(state).as('state')]),
+    ),
 );
 
 const dropOwed = preparedOver((queries, deliveries: readonly OneDelivery[]) =>
   queries.deleteFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
 );
 
+/** Both at once, where a statement can do that. */
+const moveAtOnce = preparedOver((queries, deliveries: readonly OneDelivery[], { now, state }: HowSettled) =>
+  queries
+    .with('gone', (from) =>
+      from.deleteFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)).returning(keptColumns),
+    )
+    .insertInto('settled')
+    .columns([...keptColumns, 'settled_at', 'state'])
+    .expression((from) =>
+      from.selectFrom('gone').select(({ val }) => [...keptColumns, val(now).as('settled_at'), val(state).as('state')]),
+    ),
+);
+
 /** What is owed no more; all of it is sent when this returns. */
-async function moveToHistory(
-  queries: Queries,
-  settlements: readonly Settlement[],
-  how: { readonly now: number; readonly state: 'delivered' | 'failed' },
-): Promise<void> {
+async function moveToHistory(queries: Queries, settlements: readonly Settlement[], how: HowSettled): Promise<void> {
   // One that was asked for may have been told twice by now.
   const deliveryIds = new Set(settlements.map(({ row }) => row.deliveryId));
   const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
-  await Promise.all([keepInHistory(queries, deliveries, how), dropOwed(queries, deliveries, {})]);
+  if (isShared(queries)) await moveAtOnce(queries, deliveries, how);
+  else await Promise.all([keepInHistory(queries, deliveries, how), dropOwed(queries, deliveries, {})]);
 }
 
 const dropAsks = preparedOver((queries, asks: readonly { readonly askId: number }[]) =>
