@@ -97,7 +97,11 @@ export async function startPostgres(
         if (performance.now() > giveUpAt) throw new Error(`PostgreSQL did not start again: ${said.slice(-5).join('')}`);
       }
     },
-    stop: () => server.stop(),
+    stop() {
+      // Its end is waited for, and may be all that is left to wait for.
+      processOf(server)?.ref();
+      return server.stop();
+    },
   };
 }
 
