@@ -125,7 +125,16 @@ export const processes: Bench = {
     const contenders: Contender[] = [];
     const claims: Claim[] = [];
     for (const { database, peers, processes: counts } of parties) {
-      for (const processes of counts) {
+      for (const [index, processes] of counts.entries()) {
+        const fewer = counts[index - 1];
+        if (fewer !== undefined) {
+          claims.push({
+            says: `${processes} on ${database}, beside ${fewer} of our own`,
+            of: seriesOf(nameOf(OURS, { database, processes }), '/s'),
+            to: seriesOf(nameOf(OURS, { database, processes: fewer }), '/s'),
+            atLeast: 1,
+          });
+        }
         const crew = { database, processes };
         contenders.push(await ours(setting, crew));
         for (const who of peers) {

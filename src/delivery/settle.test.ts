@@ -46,6 +46,7 @@ for (const { test, database } of stores) {
         .selectFrom('attempts')
         .select(['hook_id', 'attempted_at', 'outcome', 'milliseconds', 'counted', 'reason'])
         .orderBy('hook_id')
+        .orderBy('outcome')
         .execute(),
       owed: (await store.read.selectFrom('owed').select('hook_id').orderBy('hook_id').execute()).map(
         (row) => row.hook_id,
@@ -83,17 +84,21 @@ for (const { test, database } of stores) {
       { generation: 9 },
       { generation: 9, ended: true },
       { generation: 1 },
+      { generation: 9 },
     );
     const settlements = [
       await settlementOf(1, 8, '200'),
       await settlementOf(2, 8, '500'),
       await settlementOf(3, 8, '500'),
       await settlementOf(4, 1, '500'),
+      // In one millisecond, on both sides of the change.
+      await settlementOf(5, 8, '500'),
+      await settlementOf(5, 9, '200'),
     ];
     const fenced = await settle(store, settlements, NOW, noNotices);
     assert.deepEqual(
       fenced.map(({ hookId }) => hookId),
-      [1, 2, 3],
+      [1, 2, 3, 5],
     );
     const { attempts, ...rest } = await look();
     const anew = 'the hook had been taken up anew meanwhile';
@@ -102,8 +107,10 @@ for (const { test, database } of stores) {
       attemptOf(2, '500', 0, `${anew}: changes nothing`),
       attemptOf(3, '500', 1, 'failed'),
       attemptOf(4, '500', 1, 'failed'),
+      attemptOf(5, '200', 0, 'delivered'),
+      attemptOf(5, '500', 0, `${anew}: changes nothing`),
     ]);
-    assert.deepEqual(rest, { owed: [2, 3, 4], told: ['1 delivered'], failures: [0, 0, 0, 1] });
+    assert.deepEqual(rest, { owed: [2, 3, 4], told: ['1 delivered', '5 delivered'], failures: [0, 0, 0, 1, 0] });
   });
 
   test('C20 X3 hundreds of attempts are written at once, some of them on the same lane', async (t) => {

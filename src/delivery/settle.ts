@@ -1,4 +1,4 @@
-import type { Insertable } from 'kysely';
+import { type Insertable, sql } from 'kysely';
 import { ENGINE } from '../access.ts';
 import { isShared, preparedOver } from '../store/prepared.ts';
 import type { Queries, Store } from '../store/store.ts';
@@ -100,13 +100,15 @@ function correctionOf(settlement: Settlement, current: number | undefined): Atte
   return { ...row, counted: 0, reason: 'the hook had been taken up anew meanwhile: changes nothing' };
 }
 
-function correct(queries: Queries, { hook_id, delivery_id, attempted_at, counted, reason }: AttemptRow) {
+function correct(queries: Queries, row: AttemptRow) {
+  const { hook_id, delivery_id, attempted_at, outcome, counted, reason } = row;
   return queries
     .updateTable('attempts')
     .set({ counted, reason })
     .where('hook_id', '=', hook_id)
     .where('delivery_id', '=', delivery_id)
     .where('attempted_at', '=', attempted_at)
+    .where('outcome', '=', outcome)
     .execute();
 }
 
@@ -185,17 +187,19 @@ const keptColumns = [
   'position',
 ] as const;
 
+const settledColumns = [...keptColumns, 'settled_at', 'state'] as const;
+
 type HowSettled = { readonly now: number; readonly state: 'delivered' | 'failed' };
 
-const keepInHistory = preparedOver((queries, deliveries: readonly OneDelivery[], { now, state }: HowSettled) =>
+const asSettled = ({ now, state }: HowSettled) =>
+  [...keptColumns, sql.val(now).as('settled_at'), sql.val(state).as('state')] as const;
+
+const keepInHistory = preparedOver((queries, deliveries: readonly OneDelivery[], how: HowSettled) =>
   queries
     .insertInto('settled')
-    .columns([...keptColumns, 'settled_at', 'state'])
+    .columns(settledColumns)
     .expression((from) =>
-      from
-        .selectFrom('owed')
-        .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-        .select(({ val }) => [...keptColumns, val(now).as('settled_at'), val(state).as('state')]),
+      from.selectFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)).select(asSettled(how)),
     ),
 );
 
@@ -204,16 +208,14 @@ const dropOwed = preparedOver((queries, deliveries: readonly OneDelivery[]) =>
 );
 
 /** Both at once, where a statement can do that. */
-const moveAtOnce = preparedOver((queries, deliveries: readonly OneDelivery[], { now, state }: HowSettled) =>
+const moveAtOnce = preparedOver((queries, deliveries: readonly OneDelivery[], how: HowSettled) =>
   queries
     .with('gone', (from) =>
       from.deleteFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)).returning(keptColumns),
     )
     .insertInto('settled')
-    .columns([...keptColumns, 'settled_at', 'state'])
-    .expression((from) =>
-      from.selectFrom('gone').select(({ val }) => [...keptColumns, val(now).as('settled_at'), val(state).as('state')]),
-    ),
+    .columns(settledColumns)
+    .expression((from) => from.selectFrom('gone').select(asSettled(how))),
 );
 
 /** What is owed no more; all of it is sent when this returns. */
