@@ -119,7 +119,7 @@ export const processes: Bench = {
   target:
     'more with each process until the machine has no more; beside graphile-worker, pg-boss and BullMQ on PostgreSQL and plainjob on SQLite, which do the same posts: ahead of each, with as many processes',
   heldBack:
-    'on two processors, which callers, receivers and the database share, one process takes the whole machine: two tell 0.77 as much, four 0.37; graphile-worker and BullMQ lose as well. Whether it grows with each process has to be measured where there are more processors.',
+    'on two processors, which callers, receivers and the database share, one process takes the whole machine, and each further one adds what keeps them in step: more and smaller commits, news of what the others committed, beats; graphile-worker and BullMQ lose as well. Whether it grows with each process has to be measured where there are more processors.',
   async measure({ stage, rounds, roundMs, say }) {
     const setting = { stage, receiver: await stage.receiver(), roundMs };
     const contenders: Contender[] = [];
