@@ -1,7 +1,7 @@
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
 import { prepared, preparedOver } from '../store/prepared.ts';
 import type { Queries } from '../store/store.ts';
-import type { Hooks } from '../store/tables.ts';
+import type { Tables } from '../store/tables.ts';
 import type { DeliveryKind } from './kinds.ts';
 import { readSecrets, type Secret } from './signature.ts';
 
@@ -47,7 +47,7 @@ const laneColumns = [
   'secrets',
 ] as const;
 
-type LaneColumns = Pick<Selectable<Hooks>, (typeof laneColumns)[number]>;
+type LaneColumns = Pick<Selectable<Tables['hooks']>, (typeof laneColumns)[number]>;
 
 function laneRow(row: LaneColumns): LaneRow {
   return {

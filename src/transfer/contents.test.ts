@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openAt } from '../../test/harness/database.ts';
 import { stores } from '../../test/harness/stores.ts';
-import { columnsOf, contents, leftBehind, tables } from './contents.ts';
+import { columns } from '../store/tables.ts';
+import { columnsOf, leftBehind, tables } from './contents.ts';
 
 /** What belongs to the database and to no account, and what ends with a move. */
 const NOT_MOVED: readonly string[] = ['migrations', 'nodes', 'transfers', ...leftBehind];
@@ -18,9 +19,9 @@ for (const store of stores) {
     const names = found.map(({ name }) => name).filter((name) => !name.startsWith('sqlite_'));
     assert.deepEqual(names.filter((name) => !NOT_MOVED.includes(name)).sort(), [...tables].sort());
     for (const table of tables) {
-      const columns = found.find(({ name }) => name === table)?.columns.map(({ name }) => name) ?? [];
-      assert.deepEqual(columns.sort(), Object.keys(contents[table].columns).sort(), table);
-      const left = Object.keys(contents[table].columns).filter((column) => !columnsOf(table).includes(column));
+      const names = found.find(({ name }) => name === table)?.columns.map(({ name }) => name) ?? [];
+      assert.deepEqual(names.sort(), Object.keys(columns[table]).sort(), table);
+      const left = names.filter((name) => !columnsOf(table).includes(name));
       assert.deepEqual(left, table === 'hooks' ? ['lease_owner', 'unheard'] : [], table);
     }
   });

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Store } from '../../src/store/store.ts';
+import { type Column, columns } from '../../src/store/tables.ts';
 import { columnsOf, contents, type MovedTable, type Row, tables } from '../../src/transfer/contents.ts';
 
 /** What a text may be: nothing, what JSON and SQL write in their own way, and what other alphabets have. */
@@ -8,9 +9,9 @@ const NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
 
 /** A row that its table can have: what is not given is one or another of the values that its column allows. */
 export function rowFor(table: MovedTable, given: Row, turn = 0): Row {
-  const cells: Readonly<Record<string, string>> = contents[table].columns;
+  const cells: Readonly<Record<string, Column>> = columns[table];
   const usual = (column: string, index: number) => {
-    const cell = cells[column] ?? '';
+    const cell = cells[column]?.cell ?? '';
     const at = turn + index;
     if (cell.endsWith('or null') && at % 2 === 0) return null;
     return (cell.startsWith('text') ? TEXTS : NUMBERS)[at % 5] ?? null;

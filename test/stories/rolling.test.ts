@@ -33,10 +33,7 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     writeFileSync(join(copy.folder, `src/store/migrations/${number}_places.sql`), migration.join('\n'));
     const tables = join(copy.folder, 'src/store/tables.ts');
     const types = readFileSync(tables, 'utf8');
-    writeFileSync(
-      tables,
-      types.replace('export type Events = Stamps & {', 'export type Events = Stamps & { place: Generated<string>;'),
-    );
+    writeFileSync(tables, types.replace('    event_id: issued,', '    event_id: issued, place: textOrDefault,'));
     const { startProcess } = (await import(
       pathToFileURL(join(copy.folder, 'demo/started.ts')).href
     )) as typeof import('../../demo/started.ts');
