@@ -150,8 +150,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'a change forgets to record what happened',
-    file: 'src/resources/clients/actions.ts',
-    changes: [["  record(write, [{ kind: 'changed_client', recordId: clientId, userId: caller.userId }]);\n", '']],
+    file: 'src/resources/records.ts',
+    changes: [['record(write, facts ??', 'if (facts) record(write, facts ??']],
     caughtBy: {
       file: 'test/stories/walk.test.ts',
       name: 'C8 PUT /clients/{client_id} changes and records exactly what it states',

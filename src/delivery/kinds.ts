@@ -1,54 +1,58 @@
 import type { Permission } from '../access.ts';
 
-/** The nouns whose records are told of: where a record is fetched, and which permission opens it. */
+/** The nouns whose records are told of: where a record is fetched, the field of its id, and which permission opens it. */
 export const nouns = {
-  client: { collection: '/clients', permission: 'clients:read' },
-  event: { collection: '/events', permission: 'events:read' },
-  project: { collection: '/projects', permission: 'projects:read' },
-  task: { collection: '/tasks', permission: 'tasks:read' },
-  subtask: { collection: '/subtasks', permission: 'tasks:read' },
-  user: { collection: '/users', permission: 'users:read' },
-  hook: { collection: '/hooks', permission: 'hooks:read' },
-} as const satisfies Record<string, { collection: string; permission: Permission }>;
+  client: { collection: '/clients', key: 'client_id', permission: 'clients:read' },
+  event: { collection: '/events', key: 'event_id', permission: 'events:read' },
+  project: { collection: '/projects', key: 'project_id', permission: 'projects:read' },
+  subtask: { collection: '/subtasks', key: 'subtask_id', permission: 'tasks:read' },
+  task: { collection: '/tasks', key: 'task_id', permission: 'tasks:read' },
+  user: { collection: '/users', key: 'user_id', permission: 'users:read' },
+  hook: { collection: '/hooks', key: 'hook_id', permission: 'hooks:read' },
+} as const satisfies Record<string, { collection: string; key: string; permission: Permission }>;
 
 export type Noun = keyof typeof nouns;
 
-/** What can happen, and to which noun. `hooks`: one of the specification's seven, which a hook can name (section 6). */
-const table = {
-  completed_subtask: { noun: 'subtask', hooks: true },
-  completed_task: { noun: 'task', hooks: true },
-  new_client: { noun: 'client', hooks: true },
-  new_event: { noun: 'event', hooks: true },
-  new_project: { noun: 'project', hooks: true },
-  new_subtask: { noun: 'subtask', hooks: true },
-  new_task: { noun: 'task', hooks: true },
-  changed_client: { noun: 'client', hooks: false },
-  changed_event: { noun: 'event', hooks: false },
-  changed_project: { noun: 'project', hooks: false },
-  changed_subtask: { noun: 'subtask', hooks: false },
-  changed_task: { noun: 'task', hooks: false },
-  changed_user: { noun: 'user', hooks: false },
-  deleted_client: { noun: 'client', hooks: false },
-  deleted_event: { noun: 'event', hooks: false },
-  deleted_project: { noun: 'project', hooks: false },
-  deleted_subtask: { noun: 'subtask', hooks: false },
-  deleted_task: { noun: 'task', hooks: false },
-  deleted_user: { noun: 'user', hooks: false },
-  new_user: { noun: 'user', hooks: false },
-} as const satisfies Record<string, { noun: Noun; hooks: boolean }>;
+/** The nouns whose records come and go in the feed (X2). */
+export type RecordNoun = Exclude<Noun, 'hook'>;
+
+export const recordNouns = (Object.keys(nouns) as Noun[]).filter((noun) => noun !== 'hook');
+
+/** Where the records of a noun are stored. */
+export const tableOf = (noun: RecordNoun): string => nouns[noun].collection.slice(1);
+
+/** The seven kinds that a hook can name: the specification's (section 6). */
+export const hookKinds = [
+  'completed_subtask',
+  'completed_task',
+  'new_client',
+  'new_event',
+  'new_project',
+  'new_subtask',
+  'new_task',
+] as const satisfies readonly `${'completed' | 'new'}_${RecordNoun}`[];
+
+const verbs = ['changed', 'deleted', 'new'] as const;
 
 /** A kind of occurrence. All of them are recorded. */
-export type Kind = keyof typeof table;
+export type Kind = (typeof hookKinds)[number] | `${(typeof verbs)[number]}_${RecordNoun}`;
 
-export const kinds: Readonly<Record<Kind, { noun: Noun; hooks: boolean }>> = table;
+type KindOf = { readonly noun: RecordNoun; readonly hooks: boolean };
 
-/** The seven kinds that a hook can name. */
-export const hookKinds = (Object.keys(kinds) as Kind[]).filter((kind) => kinds[kind].hooks);
+/** What can happen, and to which noun. `hooks`: a hook can name it. */
+export const kinds = Object.fromEntries([
+  ...hookKinds.map((kind) => [kind, { noun: kind.slice(kind.indexOf('_') + 1), hooks: true }]),
+  ...verbs.flatMap((verb) =>
+    recordNouns
+      .map((noun) => [`${verb}_${noun}`, { noun, hooks: false }] as const)
+      .filter(([kind]) => !isHookKind(kind)),
+  ),
+]) as Readonly<Record<Kind, KindOf>>;
 
 /** What a delivery can be of: an occurrence, or a test of the hook itself (X1). */
 export type DeliveryKind = Kind | 'test';
 
-export function isHookKind(text: unknown): text is Kind {
+export function isHookKind(text: unknown): text is (typeof hookKinds)[number] {
   return hookKinds.some((kind) => kind === text);
 }
 

@@ -1,10 +1,9 @@
 import { sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import { type Kind, kinds, type Noun } from './kinds.ts';
+import { type Kind, kinds, nouns, type RecordNoun, recordNouns, tableOf } from './kinds.ts';
 
 /** The kinds that say that a record is there, by its noun, and the one that says that it is gone. */
-const nouns = [...new Set(Object.values(kinds).map(({ noun }) => noun))].filter((noun) => noun !== 'hook');
-const kindsOf = (noun: Noun) => (Object.keys(kinds) as Kind[]).filter((kind) => kinds[kind].noun === noun);
+const kindsOf = (noun: RecordNoun) => (Object.keys(kinds) as Kind[]).filter((kind) => kinds[kind].noun === noun);
 const isGone = (kind: Kind) => kind.startsWith('deleted_');
 
 /**
@@ -13,13 +12,13 @@ const isGone = (kind: Kind) => kind.startsWith('deleted_');
  */
 export async function countMissing(queries: Queries): Promise<number> {
   let missing = 0;
-  for (const noun of nouns) {
+  for (const noun of recordNouns) {
     const there = kindsOf(noun).filter((kind) => !isGone(kind));
     const gone = kindsOf(noun).filter(isGone);
     const { rows } = await sql<{ count: number }>`
       select count(*) as count from occurrences where kind in (${sql.join(there)})
-        and not exists (select 1 from ${sql.table(`${noun}s`)} as records
-          where records.${sql.ref(`${noun}_id`)} = occurrences.record_id)
+        and not exists (select 1 from ${sql.table(tableOf(noun))} as records
+          where records.${sql.ref(nouns[noun].key)} = occurrences.record_id)
         and record_id not in (select record_id from occurrences where kind in (${sql.join(gone)}))`.execute(queries);
     missing += rows[0]?.count ?? 0;
   }

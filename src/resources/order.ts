@@ -13,6 +13,22 @@ export const text = (by: string): Key => ({ by, is: 'string' });
 export const ascending = (name: string, ...keys: readonly Key[]): Order => ({ name, direction: 'asc', keys });
 export const descending = (name: string, ...keys: readonly Key[]): Order => ({ name, direction: 'desc', keys });
 
+/** An order that a list can be asked for in, by one key. */
+type Asked = { readonly direction: Order['direction']; readonly by: Key };
+
+export const rising = (by: Key): Asked => ({ direction: 'asc', by });
+export const falling = (by: Key): Asked => ({ direction: 'desc', by });
+
+/** The orders that a list can be asked for in, by name. */
+export type Orders = Readonly<Record<string, Asked>>;
+
+/** The same, each made total by the id (C7). */
+export function totalOrders(orders: Orders, id: Key): ReadonlyMap<string, Order> {
+  return new Map(
+    Object.entries(orders).map(([name, { direction, by }]) => [name, { name, direction, keys: [by, id] }]),
+  );
+}
+
 /** The values that a record has for the keys of an order. */
 export type Place = readonly unknown[];
 

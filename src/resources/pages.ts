@@ -4,8 +4,9 @@ import type { Given, Parameters } from '../http/query.ts';
 import { AccountView } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
 import { type Bound, boundIn, type Filters } from './filters.ts';
+import { type ListedNoun, tables } from './listed.ts';
 import { behind, cursorOf, type Order, ordered, type Place, placeOf } from './order.ts';
-import { type ListedNoun, tables, totalOf } from './totals.ts';
+import { totalOf } from './totals.ts';
 
 /**
  * One page of a query, and exactly how many records there are in all (C7).

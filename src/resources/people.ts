@@ -1,3 +1,4 @@
+import type { Expression } from 'kysely';
 import { type Caller, isAdmin } from '../access.ts';
 import type { Assigned } from '../http/fields.ts';
 import { notFound, Problem } from '../problems.ts';
@@ -35,7 +36,13 @@ async function mustBeUsers(view: AccountView, userIds: readonly number[]): Promi
 }
 
 /** The nouns that users are assigned to. */
-export type AssignableNoun = 'project' | 'task' | 'subtask';
+const assignable = ['project', 'task', 'subtask'] as const;
+
+export type AssignableNoun = (typeof assignable)[number];
+
+export function isAssignable(noun: string): noun is AssignableNoun {
+  return assignable.some((one) => one === noun);
+}
 
 /** Who is assigned to each of these records, by record. */
 export async function assignedTo(
@@ -94,7 +101,14 @@ export async function assign(
 }
 
 /** Nobody is assigned to these records any more. */
-export async function unassign(write: AccountWrite, noun: AssignableNoun, recordIds: readonly number[]): Promise<void> {
-  if (recordIds.length === 0) return;
-  await write.deleteFrom('assignments').where('noun', '=', noun).where('record_id', 'in', recordIds).execute();
+export async function unassign(
+  write: AccountWrite,
+  noun: AssignableNoun,
+  recordIds: readonly number[] | Expression<{ id: number }>,
+): Promise<void> {
+  await write
+    .deleteFrom('assignments')
+    .where('noun', '=', noun)
+    .where('record_id', 'in', recordIds as readonly number[])
+    .execute();
 }

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Person } from '../../test/harness/service.ts';
 import { shared, stores } from '../../test/harness/stores.ts';
 import { apiKey, Carillon } from '../sdk/index.ts';
-import { type ListedNoun, tables } from './totals.ts';
+import { type ListedNoun, tables } from './listed.ts';
 
 for (const { name, test, testService } of stores) {
   const carillon = await testService({ after });

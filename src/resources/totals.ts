@@ -1,17 +1,6 @@
 import { type Compilable, sql } from 'kysely';
-import type { Noun } from '../delivery/kinds.ts';
 import { AccountView } from '../store/account.ts';
-
-/** The nouns whose records are listed, with the table of each. */
-export const tables = {
-  client: 'clients',
-  event: 'events',
-  project: 'projects',
-  subtask: 'subtasks',
-  task: 'tasks',
-} as const satisfies Partial<Record<Noun, string>>;
-
-export type ListedNoun = keyof typeof tables;
+import { type ListedNoun, ofEach, tables } from './listed.ts';
 
 /** How many records there were at a position of an account. */
 type Counted = { readonly position: number; readonly total: number };
@@ -81,11 +70,6 @@ const sinceOf = (noun: ListedNoun) =>
         more.as('more'),
       ]) as unknown as Compilable<Since>;
   });
-
-function ofEach<T>(make: (noun: ListedNoun) => T): Readonly<Record<ListedNoun, T>> {
-  const nouns = Object.keys(tables) as ListedNoun[];
-  return Object.fromEntries(nouns.map((noun) => [noun, make(noun)])) as Record<ListedNoun, T>;
-}
 
 const counts = ofEach(countOf);
 const sinces = ofEach(sinceOf);

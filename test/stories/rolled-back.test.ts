@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { type Fact, record } from '../../src/delivery/record.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
-import { createClient } from '../../src/resources/clients/actions.ts';
+import { clients } from '../../src/resources/clients/actions.ts';
 import { systemChance } from '../../src/secrets.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import type { Tx } from '../../src/store/store.ts';
@@ -133,20 +133,20 @@ for (const { test, database } of stores) {
       permissions: new Set<never>(),
       expiresAt: null,
     } as const;
-    const input = { client_name: 'ACME', user_id: 0, active: 1 } as Parameters<typeof createClient>[2];
+    const input = { client_name: 'ACME', user_id: 0, active: 1 } as Parameters<typeof clients.create>[2];
     const fields = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
     const rest = Object.fromEntries([...fields, 'notes', 'background'].map((name) => [name, '']));
     const whole = { ...rest, ...input };
     await assert.rejects(
       inAccount(async (write) => {
-        await createClient(write, caller, whole);
+        await clients.create(write, caller, whole);
         throw new Error('the disk is gone');
       }),
       /the disk is gone/,
     );
     const count = async () => (await store.read.selectFrom('clients').selectAll().execute()).length;
     assert.deepEqual([await count(), (await stored()).owed.length], [0, 0]);
-    await inAccount((write) => createClient(write, caller, whole));
+    await inAccount((write) => clients.create(write, caller, whole));
     assert.deepEqual([await count(), (await stored()).owed.length], [1, 1]);
   });
 }

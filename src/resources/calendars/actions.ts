@@ -7,9 +7,9 @@ import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { conditionsOf } from '../filters.ts';
+import { mustBe } from '../listed.ts';
 import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
-import { mustBeProject } from '../projects/actions.ts';
 import { revokeCalendars } from '../ways-in.ts';
 import { needed } from './reach.ts';
 import {
@@ -83,7 +83,7 @@ export async function makeCalendar(
   { chance, baseUrl }: { chance: Chance; baseUrl: () => string },
 ): Promise<Shown<typeof madeCalendarFields>> {
   mustFit(input.scope, input.project_id);
-  await mustBeProject(write, input.project_id);
+  if (input.project_id !== 0) await mustBe(write, 'project', input.project_id);
   const token = newToken(chance);
   const row = await write.insertRow('calendars', {
     ...input,

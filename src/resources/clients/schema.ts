@@ -1,5 +1,4 @@
 import { active, email, fixed, key, line, name, prose, referenceOrNone, shownMoment } from '../../http/fields.ts';
-import { wordParameter } from '../../http/query.ts';
 import { partOf } from '../filters.ts';
 
 /** A client (C29). */
@@ -27,10 +26,4 @@ export const clientFields = {
 
 export const clientFilters = {
   client_name: partOf('A part of the name, in any case.', 'clients.client_name'),
-};
-
-export const clientOrders = ['clientname', 'latest'] as const;
-
-export const clientOrder = {
-  order: wordParameter('clientname ascending, latest descending; else by id.', clientOrders),
 };

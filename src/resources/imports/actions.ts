@@ -10,7 +10,7 @@ import { readAside } from '../../ical/reading.ts';
 import type { ReadEvent, ReadOptions } from '../../ical/series.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { mustBeProject } from '../projects/actions.ts';
+import { mustBe } from '../listed.ts';
 import type { importFields, importInputFields } from './schema.ts';
 
 /** What repeats is brought in from a year ago until two years from now. */
@@ -28,7 +28,7 @@ export async function importCalendar(
   caller: Caller,
   input: Created<typeof importInputFields>,
 ): Promise<Shown<typeof importFields>> {
-  await mustBeProject(view, input.project_id);
+  if (input.project_id !== 0) await mustBe(view, 'project', input.project_id);
   const options = await optionsFor(view, input.time_zone);
   const { events, dropped, zone } = await read(input.ics, options);
   const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
@@ -70,7 +70,7 @@ async function bringIn(
   events: readonly ReadEvent[],
   { project_id, silent, again }: Created<typeof importInputFields>,
 ): Promise<Counts> {
-  await mustBeProject(write, project_id);
+  if (project_id !== 0) await mustBe(write, 'project', project_id);
   const known = await knownAmong(write, events);
   const isGone = (event: ReadEvent) => known.get(event.entryHash)?.isThere === false;
   const isNew = (event: ReadEvent) => !known.has(event.entryHash) || (again === 1 && isGone(event));

@@ -15,7 +15,6 @@ import {
   tags,
   whole,
 } from '../../http/fields.ts';
-import { wordParameter } from '../../http/query.ts';
 import { condition, fromDay, idFilter, sinceDay, tagIn, toDay, untilDay, wordFilter } from '../filters.ts';
 
 /** A project (C30). */
@@ -60,10 +59,4 @@ export const projectFilters = {
     closed: condition('projects.closed = 1'),
     archived: condition('projects.archived = 1'),
   }),
-};
-
-export const projectOrders = ['projectname', 'duedate', 'progress', 'latest'] as const;
-
-export const projectOrder = {
-  order: wordParameter('projectname and duedate ascending, progress and latest descending; else by id.', projectOrders),
 };

@@ -17,7 +17,6 @@ import {
   tags,
   whole,
 } from '../../http/fields.ts';
-import { wordParameter } from '../../http/query.ts';
 import { condition, fromDay, idFilter, sinceDay, tagIn, toDay, untilDay, wordFilter } from '../filters.ts';
 
 /** A task (C31). */
@@ -78,13 +77,4 @@ export const taskFilters = {
     inactive: condition('tasks.active = 0'),
     archived: condition('tasks.archived = 1'),
   }),
-};
-
-export const taskOrders = ['taskname', 'duedate', 'progress', 'latest'] as const;
-
-export const taskOrder = {
-  order: wordParameter(
-    'taskname and duedate ascending (what has no due date comes last), progress and latest descending; else by id.',
-    taskOrders,
-  ),
 };

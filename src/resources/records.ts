@@ -1,0 +1,169 @@
+import type { SelectQueryBuilder } from 'kysely';
+import type { Caller } from '../access.ts';
+import { type Kind, nouns } from '../delivery/kinds.ts';
+import { type Fact, record } from '../delivery/record.ts';
+import type { Assigned, Changed, Created, Fields, Shown } from '../http/fields.ts';
+import type { Page, Paging } from '../http/paging.ts';
+import { type Given, type Parameter, wordParameter } from '../http/query.ts';
+import { notFound } from '../problems.ts';
+import { AccountView, type AccountWrite } from '../store/account.ts';
+import type { Tables } from '../store/tables.ts';
+import type { Filters } from './filters.ts';
+import { idColumnOf, type ListedNoun, type ListedTable, mustBe, tables } from './listed.ts';
+import { ascending, number, type Orders, totalOrders } from './order.ts';
+import { filtered } from './pages.ts';
+import { assign, creatorFor, isAssignable, withAssigned } from './people.ts';
+import { parentOf, relationsOf } from './relations.ts';
+import { kindsOfRemoval, removeWhole } from './removal.ts';
+
+/** Columns of a row, and what stands in them. */
+type Columns = Readonly<Record<string, unknown>>;
+
+/** What a query finds of a record: all that is shown of it, but for who is assigned. */
+type Found<F extends Fields> = Omit<Shown<F>, 'users'>;
+
+/** What is said of a noun whose records are rows of its table; all else is the same for each. */
+export type RecordsOptions<F extends Fields, C extends Fields, P extends Filters, O extends Orders, Row> = {
+  readonly fields: F;
+  /** What a change takes, where that is not what is shown. */
+  readonly changes?: C;
+  readonly filters: P;
+  /** The orders that a list can be asked for in, and what is said of them; in no order, it is by id. */
+  readonly orders?: { readonly says: string; readonly by: O };
+  /** Its records with everything that is shown of them, where that is more than their table has. */
+  readonly shown?: (view: AccountView) => Row;
+  /** Refuses what does not go together; a change is judged by what would come of it. */
+  readonly check?: (given: Changed<C>, before?: Found<F>) => void;
+  /** What is stored of what was given, where that is not the same. */
+  readonly stored?: (given: Changed<C>, before: Found<F> | undefined, now: number) => Columns;
+  /** What a change is and brings about, where that is not just that the record was changed. */
+  readonly changed?: {
+    readonly kinds: readonly Kind[];
+    facts(write: AccountWrite, caller: Caller, before: Found<F>, stored: Columns): Promise<Fact[]>;
+  };
+  /** What a deletion takes along that is no record. */
+  readonly removing?: (write: AccountWrite, id: number) => Promise<unknown>;
+};
+
+/** The parameters of a list: its filters, and an order where it can be asked for in several. */
+type ListParameters<P extends Filters, O extends Orders> = P & { order: Parameter<keyof O & string> };
+
+/** What can happen to the records of a noun, each inside the caller's transaction. What is named and unknown is 404. */
+export type Records<F extends Fields, C extends Fields, P extends Filters, O extends Orders> = {
+  readonly noun: ListedNoun;
+  readonly fields: F;
+  readonly changes: C;
+  readonly parameters: ListParameters<P, O>;
+  /** What a change and a deletion record, always or at times. */
+  readonly kinds: { readonly change: readonly Kind[]; readonly remove: readonly Kind[] };
+  list(view: AccountView, given: Given<ListParameters<P, O>>, paging: Paging): Promise<Page<Shown<F>>>;
+  get(view: AccountView, id: number): Promise<Shown<F>>;
+  /** @param parentId what it is to belong to */
+  create(write: AccountWrite, caller: Caller, input: Created<F>, parentId?: number): Promise<Shown<F>>;
+  change(write: AccountWrite, caller: Caller, id: number, input: Changed<C>): Promise<Shown<F>>;
+  remove(write: AccountWrite, caller: Caller, id: number): Promise<void>;
+};
+
+// All nouns, alike.
+type AnyQuery = SelectQueryBuilder<Tables, ListedTable, Columns>;
+type AnyOptions = RecordsOptions<Fields, Fields, Filters, Orders, AnyQuery>;
+type AnyRecords = Records<Fields, Fields, Filters, Orders>;
+
+/** A list, a record and its creation, change and deletion, from what is said of the noun. */
+export function recordsOf<
+  F extends Fields,
+  P extends Filters,
+  Row extends SelectQueryBuilder<never, never, Found<F>>,
+  C extends Fields = F,
+  O extends Orders = Record<never, never>,
+>(noun: ListedNoun, options: RecordsOptions<F, C, P, O, Row>): Records<F, C, P, O>;
+export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
+  const { fields, changes = fields, filters, check, removing } = options;
+  const { stored = (given) => given } = options;
+  const [table, { key }, parent] = [tables[noun], nouns[noun], parentOf(noun)];
+  const id = idColumnOf(noun);
+  const byId = ascending('id', number(id));
+  const orders = totalOrders(options.orders?.by ?? {}, number(id));
+  const order = options.orders && wordParameter(options.orders.says, Object.keys(options.orders.by));
+  const shown = options.shown ?? ((view: AccountView) => view.selectFrom(table).selectAll(table) as AnyQuery);
+  const isWhole = options.shown === undefined && !isAssignable(noun);
+
+  const page = filtered(noun, filters, shown);
+  const find = AccountView.prepared(
+    (view, values: { id: number }) => shown(view).where(id as never, '=', values.id as never),
+    'together',
+  );
+  const whole = async (view: AccountView, rows: readonly Columns[]) =>
+    isAssignable(noun) ? withAssigned(view, noun, rows, (row) => Number(row[key])) : rows;
+
+  async function get(view: AccountView, recordId: number): Promise<Columns> {
+    const [row] = await whole(view, await find(view, { id: recordId }));
+    if (row === undefined) throw notFound();
+    return row;
+  }
+
+  /** Asked together with whatever else is; what is wrong is said in its turn. */
+  function referencesIn(view: AccountView, given: Columns): Promise<unknown> {
+    const named = relationsOf(noun).flatMap(({ field, to }) => {
+      const recordId = given[field];
+      // Where it may name none.
+      const isNone = recordId === 0 && changes[field]?.initial === 0;
+      return typeof recordId !== 'number' || isNone ? [] : [mustBe(view, to, recordId)];
+    });
+    const all = Promise.all(named);
+    all.catch(() => undefined);
+    return all;
+  }
+
+  return {
+    noun,
+    fields,
+    changes,
+    parameters: { ...filters, ...(order && { order }) } as AnyRecords['parameters'],
+    kinds: { change: options.changed?.kinds ?? [`changed_${noun}`], remove: kindsOfRemoval(noun) },
+    get,
+    async list(view, { order: name = '', ...given }, paging) {
+      const found = await page(view, given, paging, orders.get(name) ?? byId);
+      return { ...found, rows: await whole(view, found.rows) };
+    },
+    async create(write, caller, { users, user_id: named, ...input }, parentId) {
+      check?.(input);
+      if (parent !== undefined) await mustBe(write, parent, parentId ?? 0);
+      const references = referencesIn(write, input);
+      const user_id = await creatorFor(write, caller, Number(named ?? 0), caller.userId);
+      await references;
+      const row: Columns = await write.insertRow(table, {
+        ...stored(input, undefined, write.now),
+        ...(parent && { [nouns[parent].key]: parentId }),
+        user_id,
+        date_created: write.now,
+        date_modified: null,
+      } as never);
+      const recordId = Number(row[key]);
+      if (isAssignable(noun)) await assign(write, noun, recordId, users as readonly Assigned[]);
+      record(write, [{ kind: `new_${noun}`, recordId, userId: user_id }]);
+      return isWhole ? row : get(write, recordId);
+    },
+    async change(write, caller, recordId, { users, user_id: named, ...input }) {
+      const references = referencesIn(write, input);
+      const before = await get(write, recordId);
+      check?.(input, before);
+      const user_id = await creatorFor(write, caller, Number(named ?? 0), Number(before.user_id));
+      await references;
+      const columns = stored(input, before, write.now);
+      const changing = write.updateTable(table).set({ ...columns, user_id, date_modified: write.now } as never);
+      const changed = changing.where(key as never, '=', recordId as never).returningAll();
+      const row: Columns = await changed.executeTakeFirstOrThrow();
+      if (isAssignable(noun)) await assign(write, noun, recordId, users as readonly Assigned[] | undefined);
+      const facts = await options.changed?.facts(write, caller, before, columns);
+      record(write, facts ?? [{ kind: `changed_${noun}`, recordId, userId: caller.userId }]);
+      return isWhole ? row : get(write, recordId);
+    },
+    async remove(write, caller, recordId) {
+      await removing?.(write, recordId);
+      const facts = await removeWhole(write, caller, noun, recordId);
+      if (facts.length === 0) throw notFound();
+      record(write, facts);
+    },
+  };
+}

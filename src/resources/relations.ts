@@ -1,0 +1,30 @@
+import type { ListedNoun } from './listed.ts';
+
+/** Records of one noun name one of another. */
+export type Relation = {
+  readonly of: ListedNoun;
+  /** The field that names it, and the column that holds its id. */
+  readonly field: string;
+  readonly to: ListedNoun;
+  /** What becomes of a record when the one that it names is deleted: it goes, too; or it stays, and names none (C34). */
+  readonly becomes: 'deleted' | 'cleared';
+  /** It belongs to that one from its creation on, whose path names it. */
+  readonly parent?: true;
+};
+
+/** Which records name which others, in the order in which a deletion follows them. */
+const relations: readonly Relation[] = [
+  { of: 'subtask', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
+  { of: 'task', field: 'project_id', to: 'project', becomes: 'deleted', parent: true },
+  { of: 'event', field: 'project_id', to: 'project', becomes: 'cleared' },
+  { of: 'project', field: 'client_id', to: 'client', becomes: 'cleared' },
+];
+
+export const relationsOf = (noun: ListedNoun): readonly Relation[] => relations.filter(({ of }) => of === noun);
+
+export const relationsTo = (noun: ListedNoun): readonly Relation[] => relations.filter(({ to }) => to === noun);
+
+/** What a record of this noun belongs to; undefined where it stands by itself. */
+export function parentOf(noun: ListedNoun): ListedNoun | undefined {
+  return relationsOf(noun).find(({ parent }) => parent)?.to;
+}

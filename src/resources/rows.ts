@@ -1,0 +1,71 @@
+import type { Permission } from '../access.ts';
+import { nouns } from '../delivery/kinds.ts';
+import type { Fields } from '../http/fields.ts';
+import { create, list, one, type Route, remove, update } from '../http/route.ts';
+import type { Filters } from './filters.ts';
+import type { Orders } from './order.ts';
+import type { Records } from './records.ts';
+import { parentOf } from './relations.ts';
+
+/** What is said of each route of a noun; one whose records stay as they were created has no change. */
+type Words = {
+  readonly list: string;
+  readonly create: string;
+  readonly one: string;
+  readonly change?: string;
+  readonly remove: string;
+};
+
+/** The routes of a noun: its list; a record, read, created, changed and deleted. */
+export function rowsOf<F extends Fields, C extends Fields, P extends Filters, O extends Orders>(
+  records: Records<F, C, P, O>,
+  says: Words,
+): readonly Route[] {
+  const { noun, fields, changes, parameters, kinds } = records;
+  const { collection, key, permission } = nouns[noun];
+  const parent = parentOf(noun);
+  const parentKey = parent && nouns[parent].key;
+  const idIn = (ids: unknown, name: string) => (ids as Readonly<Record<string, number>>)[name] ?? 0;
+  const head = (path: string, words: string) => ({ path, says: words });
+  const reading = { permission, fields };
+  const writing = { permission: permission.replace(':read', ':write') as Permission, fields };
+  const single = `${collection}/{${key}}`;
+  return [
+    list({
+      ...head(collection, says.list),
+      ...reading,
+      parameters,
+      call: (view, _caller, given, paging) => records.list(view, given, paging),
+    }),
+    create({
+      ...head(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, says.create),
+      ...writing,
+      records: [`new_${noun}`],
+      at: { collection, key },
+      call: (write, caller, input, ids) =>
+        records.create(write, caller, input, parentKey === undefined ? undefined : idIn(ids, parentKey)),
+    }),
+    one({
+      ...head(single, says.one),
+      ...reading,
+      call: (view, _caller, ids) => records.get(view, idIn(ids, key)),
+    }),
+    ...(says.change === undefined
+      ? []
+      : [
+          update({
+            ...head(single, says.change),
+            ...writing,
+            takes: changes,
+            records: kinds.change,
+            call: (write, caller, input, ids) => records.change(write, caller, idIn(ids, key), input),
+          }),
+        ]),
+    remove({
+      ...head(single, says.remove),
+      permission: writing.permission,
+      records: kinds.remove,
+      call: (write, caller, ids) => records.remove(write, caller, idIn(ids, key)),
+    }),
+  ];
+}
