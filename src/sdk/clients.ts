@@ -1,8 +1,10 @@
+// Written by test/docs.ts from the route rows. Change that, then: npm run docs
+
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 import type { Active, ActiveInput, DateText, IdOrNone, Optional, Window } from './wire.ts';
 
-/** A client as it is read; text that was never given is `""`. C29. */
+/** A client, as it is read. C29, C34. */
 export type Client = {
   /** Identifier of the client. */
   readonly client_id: string;
@@ -40,45 +42,55 @@ export type Client = {
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** The creator. */
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
   readonly user_id: string;
 };
 
-/** What a client is created from. C29. */
-export type ClientInput = Pick<Client, 'client_name'> &
-  Optional<
-    Pick<
-      Client,
-      | 'email'
-      | 'tel'
-      | 'fax'
-      | 'mobile'
-      | 'website'
-      | 'address'
-      | 'city'
-      | 'state'
-      | 'postcode'
-      | 'country'
-      | 'notes'
-      | 'background'
-    > & {
-      /** 1 active, 0 inactive, 2 on hold. */
-      active: ActiveInput;
-      /** The creator; `0`, `""` or `null`: the caller. Another than the caller is for admins. C14. */
-      user_id: IdOrNone;
-    }
-  >;
+/** What a client is created from. C29, C34. */
+export type ClientInput = {
+  /** Name of the client. */
+  readonly client_name: string;
+} & Optional<{
+  /** E-mail address. */
+  readonly email: string;
+  /** Telephone. */
+  readonly tel: string;
+  /** Fax. */
+  readonly fax: string;
+  /** Mobile telephone. */
+  readonly mobile: string;
+  /** Website. */
+  readonly website: string;
+  /** Street and number. */
+  readonly address: string;
+  /** City. */
+  readonly city: string;
+  /** State or region. */
+  readonly state: string;
+  /** Postcode. */
+  readonly postcode: string;
+  /** Country. */
+  readonly country: string;
+  /** Notes. */
+  readonly notes: string;
+  /** Background. */
+  readonly background: string;
+  /** 1 active, 0 inactive, 2 on hold. */
+  readonly active: ActiveInput;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: IdOrNone;
+}>;
 
-/** What can be changed of a client. C29. */
+/** What can be changed of a client. C29, C34. */
 export type ClientChanges = Optional<ClientInput>;
 
-/** Filters of the list of clients. C29. */
+/** What a list of clients is narrowed by; all of it must hold. C29, C34. */
 export type ClientFilters = Window &
   Optional<{
-    /** Part of the name, in any case. */
-    client_name: string;
-    /** clientname ascends, latest descends; without it: by id. */
-    order: 'clientname' | 'latest';
+    /** A part of the name, in any case. */
+    readonly client_name: string;
+    /** clientname ascending, latest descending; else by id. */
+    readonly order: 'clientname' | 'latest';
   }>;
 
 /** Clients. C29, C34. */

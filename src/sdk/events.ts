@@ -1,77 +1,80 @@
+// Written by test/docs.ts from the route rows. Change that, then: npm run docs
+
 import { type Imports, imports } from './imports.ts';
+
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 import type { DateInput, DateText, Day, Id, IdOrNone, Optional, Window } from './wire.ts';
 
-/** A calendar event as it is read. C24. */
+/** A event, as it is read. C24–C28. */
 export type CalendarEvent = {
   /** Identifier of the event. */
   readonly event_id: string;
   /** Name of the event. */
   readonly event_name: string;
-  /** First day. */
+  /** First day. Written yyyymmdd, or as it is answered. */
   readonly start_date: DateText;
-  /** Last day. */
+  /** Last day. Written yyyymmdd, or as it is answered. */
   readonly due_date: DateText;
-  /** `"0"` without a project. */
+  /** The project it belongs to. "0" for none. */
   readonly project_id: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** The creator. */
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
   readonly user_id: string;
 };
 
-/** What a calendar event is created from. C26. */
+/** What a event is created from. C24–C28. */
 export type EventInput = {
-  /** 1 to 255 characters after trimming. */
+  /** Name of the event. */
   readonly event_name: string;
-  /** First day. */
+  /** First day. Written yyyymmdd, or as it is answered. */
   readonly start_date: DateInput;
-  /** Not before `start_date`. */
+  /** Last day. Written yyyymmdd, or as it is answered. */
   readonly due_date: DateInput;
 } & Optional<{
-  /** `0`, `""` or `null`: no project. */
-  project_id: IdOrNone;
-  /** The creator; `0`, `""` or `null`: the caller. Another than the caller is for admins. C14. */
-  user_id: IdOrNone;
+  /** The project it belongs to. "0" for none. */
+  readonly project_id: IdOrNone;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: IdOrNone;
 }>;
 
-/** What can be changed of a calendar event. C27. */
+/** What can be changed of a event. C24–C28. */
 export type EventChanges = Optional<EventInput>;
 
-/** Filters of the list of calendar events, all of which must hold. C25. */
+/** What a list of events is narrowed by; all of it must hold. C24–C28. */
 export type EventFilters = Window &
   Optional<{
     /** Of this project; 0 for those of none. */
-    project_id: Id;
-    /** start_date on or after. */
-    from: Day;
-    /** due_date on or before. */
-    to: Day;
+    readonly project_id: Id;
     /** Starting on this day or later. */
-    start_from: Day;
-    /** Starting on this day or earlier. */
-    start_to: Day;
-    /** Due on this day or later. */
-    due_from: Day;
+    readonly from: Day;
     /** Due on this day or earlier. */
-    due_to: Day;
-    /** The other spelling of `start_from`; given both, they must agree. So for the next three. */
-    start_date_from: Day;
+    readonly to: Day;
+    /** Starting on this day or later. */
+    readonly start_from: Day;
+    /** Starting on this day or later. */
+    readonly start_date_from: Day;
     /** Starting on this day or earlier. */
-    start_date_to: Day;
+    readonly start_to: Day;
+    /** Starting on this day or earlier. */
+    readonly start_date_to: Day;
     /** Due on this day or later. */
-    due_date_from: Day;
+    readonly due_from: Day;
+    /** Due on this day or later. */
+    readonly due_date_from: Day;
     /** Due on this day or earlier. */
-    due_date_to: Day;
+    readonly due_to: Day;
+    /** Due on this day or earlier. */
+    readonly due_date_to: Day;
   }>;
 
-/** Calendar events, ordered by start_date, then id. C24–C28. */
+/** Events. C24–C28. */
 export type Events = Editable<CalendarEvent, EventChanges, EventFilters> & Creates<CalendarEvent, EventInput> & Imports;
 
-/** Calendar events at `/events`. */
+/** Events at `/events`. */
 export function events(send: Send): Events {
   return {
     ...editable<CalendarEvent, EventChanges, EventFilters>(send, 'events', 'event_id'),

@@ -1,3 +1,5 @@
+// Written by test/docs.ts from the route rows. Change that, then: npm run docs
+
 import { type Completes, type CreatesUnder, completes, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 import type {
@@ -17,7 +19,7 @@ import type {
   Window,
 } from './wire.ts';
 
-/** A subtask as it is read. C32. */
+/** A subtask, as it is read. C32, C33, C34. */
 export type Subtask = {
   /** Identifier of the subtask. */
   readonly subtask_id: string;
@@ -29,9 +31,9 @@ export type Subtask = {
   readonly color: string;
   /** Notes. */
   readonly notes: string;
-  /** First day; the zero date for none. */
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly start_date: DateText;
-  /** Last day; the zero date for none. */
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
   readonly due_date: DateText;
   /** When it was completed, UTC. */
   readonly date_completed: DateText;
@@ -53,9 +55,9 @@ export type Subtask = {
   readonly active: Active;
   /** It is important. */
   readonly important: Flag;
-  /** It is completed. */
+  /** It is completed. Setting it completes the subtask; clearing it reopens it. */
   readonly completed: Flag;
-  /** Percent, `"0"` to `"100"`. */
+  /** Progress in percent. */
   readonly progress: string;
   /** It comes again and again. */
   readonly recurring: Flag;
@@ -63,73 +65,79 @@ export type Subtask = {
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
   readonly date_modified: DateText;
-  /** The creator. */
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
   readonly user_id: string;
   /** Who is assigned. */
   readonly users: readonly Assigned[];
 };
 
-/** What a subtask is created from. C32. */
-export type SubtaskInput = Pick<Subtask, 'subtask_name'> &
-  Optional<
-    Pick<Subtask, 'description' | 'color' | 'notes'> & {
-      /** First day. Written yyyymmdd, or as it is answered; empty for none. */
-      start_date: DateInputOrNone;
-      /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
-      due_date: DateInputOrNone;
-      /** It has no end in sight. */
-      ongoing: FlagInput;
-      /** Estimated hours. */
-      estimated_hours: NumberInput;
-      /** Its place among the subtasks of the task. */
-      subtask_order: NumberInput;
-      /** 1 active, 0 inactive, 2 on hold. */
-      active: ActiveInput;
-      /** It is important. */
-      important: FlagInput;
-      /** Created complete, a subtask tells nobody of its completion. C33. */
-      completed: FlagInput;
-      /** Percent, 0 to 100. */
-      progress: NumberInput;
-      /** It comes again and again. */
-      recurring: FlagInput;
-      /** The creator; `0`, `""` or `null`: the caller. Another than the caller is for admins. C14. */
-      user_id: IdOrNone;
-      /** Who is assigned: the whole list. */
-      users: readonly AssignedInput[];
-    }
-  >;
+/** What a subtask is created from. C32, C33, C34. */
+export type SubtaskInput = {
+  /** Name of the subtask. */
+  readonly subtask_name: string;
+} & Optional<{
+  /** Description. */
+  readonly description: string;
+  /** Colour. */
+  readonly color: string;
+  /** Notes. */
+  readonly notes: string;
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly start_date: DateInputOrNone;
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly due_date: DateInputOrNone;
+  /** It has no end in sight. */
+  readonly ongoing: FlagInput;
+  /** Estimated hours. */
+  readonly estimated_hours: NumberInput;
+  /** Its place among the subtasks of the task. */
+  readonly subtask_order: NumberInput;
+  /** 1 active, 0 inactive, 2 on hold. */
+  readonly active: ActiveInput;
+  /** It is important. */
+  readonly important: FlagInput;
+  /** It is completed. Setting it completes the subtask; clearing it reopens it. */
+  readonly completed: FlagInput;
+  /** Progress in percent. */
+  readonly progress: NumberInput;
+  /** It comes again and again. */
+  readonly recurring: FlagInput;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: IdOrNone;
+  /** Who is assigned. */
+  readonly users: readonly AssignedInput[];
+}>;
 
-/** What can be changed of a subtask. C32, C33. */
+/** What can be changed of a subtask. C32, C33, C34. */
 export type SubtaskChanges = Optional<
   SubtaskInput & {
-    /** The task that the subtask moves to. */
+    /** The task it moves to. */
     readonly task_id: Id;
     /** 1 reopens a completed subtask. */
     readonly resume: FlagInput;
   }
 >;
 
-/** Filters of the list of subtasks, all of which must hold. C32. */
+/** What a list of subtasks is narrowed by; all of it must hold. C32, C33, C34. */
 export type SubtaskFilters = Window &
   Optional<{
     /** Of this task. */
-    task_id: Id;
-    /** A user who is assigned. */
-    user_id: Id;
+    readonly task_id: Id;
+    /** Assigned to this user. */
+    readonly user_id: Id;
     /** Due on this day or later. */
-    due_from: Day;
+    readonly due_from: Day;
     /** Due on this day or earlier. */
-    due_to: Day;
+    readonly due_to: Day;
     /** Completed on this day (UTC) or later. */
-    completed_from: Day;
+    readonly completed_from: Day;
     /** Completed on this day (UTC) or earlier. */
-    completed_to: Day;
-    /** `open` leaves out completed. */
-    status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive';
+    readonly completed_to: Day;
+    /** open leaves out completed. */
+    readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive';
   }>;
 
-/** Subtasks, ordered by id; `create` takes the task's id first. C32–C34. */
+/** Subtasks; `create` takes the id of what they belong to first. C32, C33, C34. */
 export type Subtasks = Editable<Subtask, SubtaskChanges, SubtaskFilters> &
   CreatesUnder<Subtask, SubtaskInput> &
   Completes<Subtask>;

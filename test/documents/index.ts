@@ -9,6 +9,7 @@ import { platformsDocument } from './platforms.ts';
 import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
 import { reliabilityDocument } from './reliability.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
+import { sdkFiles } from './sdk.ts';
 
 /** A document that is written by the program from a table: where it stands below the repository, and its text. */
 export type Derived = { readonly path: string; readonly text: string };
@@ -28,6 +29,7 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/reference/options.md', text: optionsDocument() },
     { path: 'docs/reference/problems.md', text: problemsDocument() },
     { path: 'docs/reference/routes.md', text: routesDocument(routes) },
+    ...sdkFiles(routes),
     ...performanceDocuments(),
     { path: 'docs/reliability.md', text: reliabilityDocument() },
     { path: 'integrations/n8n/nodes/parts/service.json', text: platformsDocument(routes) },

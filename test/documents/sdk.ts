@@ -1,0 +1,202 @@
+import { spawnSync } from 'node:child_process';
+import { type Noun, nouns } from '../../src/delivery/kinds.ts';
+import { type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
+import type { JsonSchema } from '../../src/http/fields.ts';
+import { pagingParameters } from '../../src/http/paging.ts';
+import type { Parameter } from '../../src/http/query.ts';
+import { idNames, type Method, type Route } from '../../src/http/route.ts';
+import { biome } from '../toolbox.ts';
+import type { Derived } from './index.ts';
+import { derivedFrom } from './markdown.ts';
+
+/** A noun of the SDK, whose types and methods follow from its rows. */
+type SdkNoun = {
+  readonly noun: Noun;
+  /** What its type is called; and what the types around it begin with, where that is not the same. */
+  readonly type: string;
+  readonly stem?: string;
+  readonly clauses: string;
+  /** What else it can do: what makes that, in the file of that name. */
+  readonly beside?: string;
+};
+
+const sdkNouns: readonly SdkNoun[] = [
+  { noun: 'event', type: 'CalendarEvent', stem: 'Event', clauses: 'C24–C28', beside: 'imports' },
+  { noun: 'client', type: 'Client', clauses: 'C29, C34' },
+  { noun: 'project', type: 'Project', clauses: 'C30, C34' },
+  { noun: 'task', type: 'Task', clauses: 'C31, C33, C34' },
+  { noun: 'subtask', type: 'Subtask', clauses: 'C32, C33, C34' },
+];
+
+/** Those files of the SDK that are one noun each. */
+export function sdkFiles(routes: readonly Route[]): readonly Derived[] {
+  return sdkNouns.map((one) => ({ path: `src/sdk${nouns[one.noun].collection}.ts`, text: fileOf(one, routes) }));
+}
+
+function fileOf({ noun, type, stem = type, clauses, beside }: SdkNoun, routes: readonly Route[]): string {
+  const { collection, key } = nouns[noun];
+  const row = (method: Method, path: RegExp) => routes.find((one) => one.method === method && path.test(one.path));
+  const single = new RegExp(`^${collection}/\\{${key}\\}$`);
+  const [list, one, change] = [row('GET', new RegExp(`^${collection}$`)), row('GET', single), row('PUT', single)];
+  const creation = row('POST', new RegExp(`^${collection}(/\\{\\w+\\})?$`));
+  if (list === undefined || one === undefined || creation === undefined) throw new Error(`${noun} has no rows`);
+
+  const plural = collection.slice(1);
+  const [word, wordsOfAll] = [noun.replace('_', ' '), plural.replace('_', ' ')];
+  const [methods, make] = [pascal(plural), plural.replace(/_(.)/g, (_, letter) => letter.toUpperCase())];
+  const [input, changes, filters] = [`${stem}Input`, `${stem}Changes`, `${stem}Filters`];
+  const [shown, taken, changed] = [recordOf(one.answer), propertiesOf(creation.body), propertiesOf(change?.body)];
+  const listed = without(recordOf(list.answer), shown);
+  const item = isEmpty(listed) ? type : `Listed${type}`;
+  const added = without(changed, taken);
+  const [parent] = idNames(creation.path);
+  const asked = without(Object.fromEntries(Object.entries(list.parameters).map(parameterField)), pagingParameters);
+
+  const abilities = [
+    ...(change === undefined
+      ? [
+          ['lists', `<${item}, ${filters}>`, `'${key}'`],
+          ['gets', `<${type}>`],
+          ['deletes', ''],
+        ]
+      : [['editable', `<${type}, ${changes}, ${filters}>`, `'${key}'`]]),
+    [parent === undefined ? 'creates' : 'createsUnder', `<${type}, ${input}>`],
+    ...('resume' in added ? [['completes', `<${type}>`]] : []),
+    ...(beside === undefined ? [] : [[beside, '']]),
+  ].map(([does = '', of = '', id]) => ({
+    type: pascal(does) + of,
+    made: `...${does}${does === 'deletes' ? '' : of}(${['send', `'${plural}'`, ...(id === undefined ? [] : [id])].join()}),`,
+  }));
+
+  const types = [
+    `/** A ${word}, as it is read. ${clauses}. */
+    export type ${type} = {${fields(shown, answered)}};`,
+    isEmpty(listed)
+      ? ''
+      : `/** A ${word}, as a list has it. */
+    export type ${item} = ${type} & {${fields(listed, answered)}};`,
+    `/** What a ${word} is created from. ${clauses}. */
+    export type ${input} = ${inputOf(taken, requiredOf(creation.body))};`,
+    change === undefined
+      ? ''
+      : `/** What can be changed of a ${word}. ${clauses}. */
+    export type ${changes} = Optional<${input}${isEmpty(added) ? '' : ` & {${fields(added, given)}}`}>;`,
+    `/** What a list of ${wordsOfAll} is narrowed by; all of it must hold. ${clauses}. */
+    export type ${filters} = Window & Optional<{${fields(asked, filtered)}}>;`,
+    `/** ${pascal(wordsOfAll)}${parent === undefined ? '' : '; `create` takes the id of what they belong to first'}. ${clauses}. */
+    export type ${methods} = ${abilities.map((one) => one.type).join(' & ')};`,
+    `/** ${pascal(wordsOfAll)} at \`${collection}\`. */
+    export function ${make}(send: Send): ${methods} { return {${abilities.map((one) => one.made).join('')}}; }`,
+  ].join('\n\n');
+
+  const imports = [...homes(beside)].map(([file, names]) => {
+    const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(types));
+    const typed = used.map((name) => (/^[a-z]/.test(name) ? name : `type ${name}`));
+    return used.length === 0 ? '' : `import { ${typed.join()} } from './${file}.ts';`;
+  });
+  const from = derivedFrom('the route rows').replace(/^<!-- | -->$/g, '');
+  return formatted(`src/sdk${collection}.ts`, [`// ${from}`, imports.join('\n'), types].join('\n\n'));
+}
+
+/** Where the words stand that a noun is made of. */
+const homes = (beside: string | undefined): ReadonlyMap<string, readonly string[]> =>
+  new Map<string, readonly string[]>([
+    ...(beside === undefined ? [] : [[beside, [pascal(beside), beside]] as const]),
+    ['pages', ['Lists', 'lists']],
+    [
+      'resource',
+      ['Completes', 'Creates', 'CreatesUnder', 'Deletes', 'Editable', 'Gets'].flatMap((name) => [
+        name,
+        name.charAt(0).toLowerCase() + name.slice(1),
+      ]),
+    ],
+    ['transport', ['Send']],
+    ['wire', [...WIRE, 'Optional', 'Window']],
+  ]);
+
+function inputOf(taken: Properties, required: readonly string[]): string {
+  const entries = Object.entries(taken);
+  const needed = entries.filter(([name]) => required.includes(name));
+  const others = entries.filter(([name]) => !required.includes(name));
+  return `{${fields(Object.fromEntries(needed), given)}} & Optional<{${fields(Object.fromEntries(others), given)}}>`;
+}
+
+function fields(properties: Properties, typeOf: (schema: JsonSchema) => string): string {
+  const lines = Object.entries(properties).map(
+    ([name, schema]) => `/** ${schema.description} */\nreadonly ${name}: ${typeOf(schema)};`,
+  );
+  return `\n${lines.join('\n')}\n`;
+}
+
+/** The types of `wire.ts` that fields have. */
+const WIRE = [
+  'Active',
+  'ActiveInput',
+  'Assigned',
+  'AssignedInput',
+  'DateInput',
+  'DateInputOrNone',
+  'DateText',
+  'Day',
+  'Flag',
+  'FlagInput',
+  'Id',
+  'IdOrNone',
+  'NumberInput',
+] as const;
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'calendar-time': 'DateInput',
+  'calendar-time-or-none': 'DateInputOrNone',
+  id: 'Id',
+  'id-or-none': 'IdOrNone',
+};
+
+/** The type of what a field takes. */
+function given({ enum: words, format = '', type }: JsonSchema): string {
+  if (Array.isArray(words)) {
+    if (!words.includes(true)) return union(words);
+    return words.includes(2) ? 'ActiveInput' : 'FlagInput';
+  }
+  if (type === 'array') return 'readonly AssignedInput[]';
+  return FORMATS[String(format)] ?? (Array.isArray(type) ? 'NumberInput' : 'string');
+}
+
+/** The type of what is shown of a field. */
+function answered({ enum: words, pattern = '', type }: JsonSchema): string {
+  if (Array.isArray(words)) return { '0,1': 'Flag', '0,1,2': 'Active' }[words.join()] ?? union(words);
+  if (type === 'array') return 'readonly Assigned[]';
+  if (String(pattern).includes(':')) return 'DateText';
+  return type === 'number' || type === 'integer' ? 'number' : 'string';
+}
+
+/** The type of what a list is narrowed by. */
+function filtered({ enum: words, pattern }: JsonSchema): string {
+  if (Array.isArray(words)) return union(words);
+  return { '^\\d+$': 'Id', '^\\d{8}$': 'Day' }[String(pattern)] ?? 'string';
+}
+
+const union = (words: readonly unknown[]) => words.map((word) => `'${word}'`).join(' | ');
+
+const parameterField = ([name, { says, schema }]: [string, Parameter<unknown>]) =>
+  [name, { ...schema, description: says }] as const;
+
+/** The fields that the others do not have. */
+function without(properties: Properties, others: object): Properties {
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => !(name in others)));
+}
+
+const isEmpty = (properties: Properties) => Object.keys(properties).length === 0;
+
+/** `time entries` and `time_entries` as `TimeEntries`. */
+const pascal = (words: string) => words.replace(/(?:^|[ _])(.)/g, (_, letter: string) => letter.toUpperCase());
+
+/** As the project's own sources are. */
+function formatted(path: string, text: string): string {
+  const { stdout, stderr, status } = spawnSync(biome, ['check', '--write', `--stdin-file-path=${path}`], {
+    input: text,
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`${path}: ${stderr}`);
+  return stdout;
+}
