@@ -1,5 +1,6 @@
-import { active, email, fixed, key, line, name, prose, referenceOrNone, shownMoment } from '../../http/fields.ts';
+import { active, email, fixed, key, line, name, prose } from '../../http/fields.ts';
 import { partOf } from '../filters.ts';
+import { stamps } from '../stamps.ts';
 
 /** A client (C29). */
 export const clientFields = {
@@ -19,9 +20,7 @@ export const clientFields = {
   notes: prose('Notes.'),
   background: prose('Background.'),
   active: active(),
-  date_created: shownMoment('When it was created, UTC.'),
-  date_modified: shownMoment('When it was last modified, UTC.'),
-  user_id: referenceOrNone('Who created it. Only admins may name another user than themselves.'),
+  ...stamps,
 };
 
 export const clientFilters = {

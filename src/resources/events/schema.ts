@@ -1,5 +1,6 @@
-import { calendarTime, key, name, referenceOrNone, shownMoment } from '../../http/fields.ts';
+import { calendarTime, key, name, referenceOrNone } from '../../http/fields.ts';
 import { fromDay, idFilter, spelled, toDay } from '../filters.ts';
+import { stamps } from '../stamps.ts';
 
 /** A calendar event (the specification, section 2). */
 export const eventFields = {
@@ -8,9 +9,7 @@ export const eventFields = {
   start_date: calendarTime('First day.'),
   due_date: calendarTime('Last day.'),
   project_id: referenceOrNone('The project it belongs to.'),
-  date_created: shownMoment('When it was created, UTC.'),
-  date_modified: shownMoment('When it was last modified, UTC.'),
-  user_id: referenceOrNone('Who created it. Only admins may name another user than themselves.'),
+  ...stamps,
 };
 
 /** C25: all inclusive of the whole day, all combined with AND. */

@@ -10,12 +10,12 @@ import {
   name,
   prose,
   referenceOrNone,
-  shownMoment,
   shownText,
   tags,
   whole,
 } from '../../http/fields.ts';
 import { condition, fromDay, idFilter, sinceDay, tagIn, toDay, untilDay, wordFilter } from '../filters.ts';
+import { stamps } from '../stamps.ts';
 
 /** A project (C30). */
 export const projectFields = {
@@ -41,9 +41,7 @@ export const projectFields = {
   closed: flag('It is closed.'),
   archived: flag('It is archived.'),
   progress: whole('Progress in percent.', 100),
-  date_created: shownMoment('When it was created, UTC.'),
-  date_modified: shownMoment('When it was last modified, UTC.'),
-  user_id: referenceOrNone('Who created it. Only admins may name another user than themselves.'),
+  ...stamps,
   users: assigned('Who is assigned.'),
 };
 

@@ -10,13 +10,13 @@ import {
   name,
   prose,
   reference,
-  referenceOrNone,
   shownId,
   shownMoment,
   shownText,
   whole,
 } from '../../http/fields.ts';
 import { assignedFilter, condition, fromDay, idFilter, sinceDay, toDay, untilDay, wordFilter } from '../filters.ts';
+import { stamps } from '../stamps.ts';
 
 /** A subtask (C32). */
 export const subtaskFields = {
@@ -40,9 +40,7 @@ export const subtaskFields = {
   completed: flag('It is completed. Setting it completes the subtask; clearing it reopens it.'),
   progress: whole('Progress in percent.', 100),
   recurring: flag('It comes again and again.'),
-  date_created: shownMoment('When it was created, UTC.'),
-  date_modified: shownMoment('When it was last modified, UTC.'),
-  user_id: referenceOrNone('Who created it. Only admins may name another user than themselves.'),
+  ...stamps,
   users: assigned('Who is assigned.'),
 };
 

@@ -10,7 +10,6 @@ import {
   name,
   prose,
   reference,
-  referenceOrNone,
   shownId,
   shownMoment,
   shownText,
@@ -18,6 +17,7 @@ import {
   whole,
 } from '../../http/fields.ts';
 import { condition, fromDay, idFilter, sinceDay, tagIn, toDay, untilDay, wordFilter } from '../filters.ts';
+import { stamps } from '../stamps.ts';
 
 /** A task (C31). */
 export const taskFields = {
@@ -47,9 +47,7 @@ export const taskFields = {
   progress: whole('Progress in percent.', 100),
   recurring: flag('It comes again and again.'),
   archived: flag('It is archived.'),
-  date_created: shownMoment('When it was created, UTC.'),
-  date_modified: shownMoment('When it was last modified, UTC.'),
-  user_id: referenceOrNone('Who created it. Only admins may name another user than themselves.'),
+  ...stamps,
   users: assigned('Who is assigned.'),
 };
 
