@@ -1,20 +1,26 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Derived, derivedDocuments } from './documents/index.ts';
+import type { Derived } from './documents/index.ts';
+import { documentedRoutes } from './documents/routes.ts';
+import { sdkFiles } from './documents/sdk.ts';
 
 // Writes every derived document; with --check writes nothing and fails, naming each that is out of date.
 const root = fileURLToPath(new URL('..', import.meta.url));
-const outdated = derivedDocuments().filter((one) => textAt(one) !== one.text);
+// The SDK first: what the others are derived from needs it whole.
+derive(sdkFiles(documentedRoutes()));
+derive((await import('./documents/index.ts')).derivedDocuments());
 
-if (process.argv.includes('--check')) {
-  for (const { path } of outdated) process.stderr.write(`${path} is out of date: npm run docs\n`);
-  process.exitCode = outdated.length > 0 ? 1 : 0;
-} else {
-  for (const { path, text } of outdated) {
-    mkdirSync(dirname(root + path), { recursive: true });
-    writeFileSync(root + path, text);
-    process.stdout.write(`written: ${path}\n`);
+function derive(documents: readonly Derived[]): void {
+  for (const one of documents.filter((document) => textAt(document) !== document.text)) {
+    if (process.argv.includes('--check')) {
+      process.stderr.write(`${one.path} is out of date: npm run docs\n`);
+      process.exitCode = 1;
+    } else {
+      mkdirSync(dirname(root + one.path), { recursive: true });
+      writeFileSync(root + one.path, one.text);
+      process.stdout.write(`written: ${one.path}\n`);
+    }
   }
 }
 

@@ -9,6 +9,7 @@ export type Rule = 'shared' | 'refused' | 'hidden';
 
 const rules: Readonly<Record<string, Rule>> = {
   'path client_id': 'shared',
+  'path contact_id': 'shared',
   'path project_id': 'shared',
   'path task_id': 'shared',
   'path subtask_id': 'shared',

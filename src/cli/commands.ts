@@ -55,6 +55,7 @@ const INTEGRATORS: readonly Row[] = [
   },
   noun('events', 'calendar events'),
   noun('clients', 'clients'),
+  noun('contacts', 'whom one speaks to'),
   noun('projects', 'projects'),
   noun('tasks', 'tasks; complete and resume, too'),
   noun('subtasks', 'subtasks; complete and resume, too'),

@@ -9,6 +9,7 @@ import { activityRoutes } from './activity/routes.ts';
 import { calendarRoutes } from './calendars/routes.ts';
 import { clientRoutes } from './clients/routes.ts';
 import { companyRoutes } from './company/routes.ts';
+import { contactRoutes } from './contacts/routes.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
 import { eventRoutes } from './events/routes.ts';
 import { type Ceilings, hookRoutes } from './hooks/routes.ts';
@@ -52,6 +53,7 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...deliveryRoutes(ports),
     ...notificationRoutes(ports),
     ...clientRoutes,
+    ...contactRoutes,
     ...projectRoutes,
     ...taskRoutes,
     ...subtaskRoutes,

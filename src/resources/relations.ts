@@ -17,6 +17,7 @@ const relations: readonly Relation[] = [
   { of: 'subtask', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
   { of: 'task', field: 'project_id', to: 'project', becomes: 'deleted', parent: true },
   { of: 'event', field: 'project_id', to: 'project', becomes: 'cleared' },
+  { of: 'contact', field: 'client_id', to: 'client', becomes: 'cleared' },
   { of: 'project', field: 'client_id', to: 'client', becomes: 'cleared' },
 ];
 

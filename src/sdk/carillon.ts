@@ -2,6 +2,7 @@ import type { Authenticate } from './auth.ts';
 import { type Calendars, calendars } from './calendars.ts';
 import { type Clients, clients } from './clients.ts';
 import { type Account, company } from './company.ts';
+import { type Contacts, contacts } from './contacts.ts';
 import { type Deliveries, deliveries } from './deliveries.ts';
 import { type Events, events } from './events.ts';
 import { type Hooks, hooks } from './hooks.ts';
@@ -54,6 +55,8 @@ export class Carillon {
   readonly calendars: Calendars;
   /** Clients: whom projects are for. */
   readonly clients: Clients;
+  /** Contacts: whom one speaks to. */
+  readonly contacts: Contacts;
   /** Projects. */
   readonly projects: Projects;
   /** Tasks, each of a project. */
@@ -84,6 +87,7 @@ export class Carillon {
     this.events = events(send);
     this.calendars = calendars(send);
     this.clients = clients(send);
+    this.contacts = contacts(send);
     this.projects = projects(send);
     this.tasks = tasks(send);
     this.subtasks = subtasks(send);

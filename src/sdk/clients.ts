@@ -10,7 +10,7 @@ export type Client = {
   readonly client_id: string;
   /** Name of the client. */
   readonly client_name: string;
-  /** The main contact; there are no contacts yet. */
+  /** Always "0": contacts name their client. */
   readonly contact_id: string;
   /** E-mail address. */
   readonly email: string;

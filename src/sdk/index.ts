@@ -11,6 +11,7 @@ export type {
 export { Carillon, type CarillonOptions } from './carillon.ts';
 export type { Client, ClientChanges, ClientFilters, ClientInput, Clients } from './clients.ts';
 export type { Account, Company } from './company.ts';
+export type { Contact, ContactChanges, ContactFilters, ContactInput, Contacts } from './contacts.ts';
 export type {
   Attempt,
   Deliveries,

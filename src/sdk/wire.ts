@@ -73,7 +73,7 @@ export const kinds = [
 /** One of {@link kinds}. */
 export type Kind = (typeof kinds)[number];
 
-type FeedNoun = 'client' | 'event' | 'project' | 'subtask' | 'task' | 'user';
+type FeedNoun = 'client' | 'contact' | 'event' | 'project' | 'subtask' | 'task' | 'user';
 
 /** What the feed can tell of: the seven, and what no hook is told of. X2. */
-export type FeedKind = Kind | 'new_user' | `${'changed' | 'deleted'}_${FeedNoun}`;
+export type FeedKind = Kind | `${'changed' | 'deleted' | 'new'}_${FeedNoun}`;

@@ -36,6 +36,7 @@ export const contents: { readonly [T in MovedTable]: Content<keyof Tables[T] & s
   positions: { key: ['account_id'] },
   users: { key: ['user_id'], idsOf: 'users' },
   clients: { key: ['client_id'], idsOf: 'clients' },
+  contacts: { key: ['contact_id'], idsOf: 'contacts' },
   projects: { key: ['project_id'], idsOf: 'projects' },
   tasks: { key: ['task_id'], idsOf: 'tasks' },
   subtasks: { key: ['subtask_id'], idsOf: 'subtasks' },

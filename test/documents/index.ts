@@ -9,12 +9,11 @@ import { platformsDocument } from './platforms.ts';
 import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
 import { reliabilityDocument } from './reliability.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
-import { sdkFiles } from './sdk.ts';
 
 /** A document that is written by the program from a table: where it stands below the repository, and its text. */
 export type Derived = { readonly path: string; readonly text: string };
 
-/** Every derived document, the same for the same source. */
+/** Every derived document but for the files of the SDK, the same for the same source. */
 export function derivedDocuments(): readonly Derived[] {
   const routes = documentedRoutes();
   return [
@@ -29,7 +28,6 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/reference/options.md', text: optionsDocument() },
     { path: 'docs/reference/problems.md', text: problemsDocument() },
     { path: 'docs/reference/routes.md', text: routesDocument(routes) },
-    ...sdkFiles(routes),
     ...performanceDocuments(),
     { path: 'docs/reliability.md', text: reliabilityDocument() },
     { path: 'integrations/n8n/nodes/parts/service.json', text: platformsDocument(routes) },

@@ -23,6 +23,7 @@ type SdkNoun = {
 const sdkNouns: readonly SdkNoun[] = [
   { noun: 'event', type: 'CalendarEvent', stem: 'Event', clauses: 'C24–C28', beside: 'imports' },
   { noun: 'client', type: 'Client', clauses: 'C29, C34' },
+  { noun: 'contact', type: 'Contact', clauses: 'C36' },
   { noun: 'project', type: 'Project', clauses: 'C30, C34' },
   { noun: 'task', type: 'Task', clauses: 'C31, C33, C34' },
   { noun: 'subtask', type: 'Subtask', clauses: 'C32, C33, C34' },

@@ -3,6 +3,7 @@ import type { Person, TestService } from './service.ts';
 /** The ids of one record of each noun in an account, by the names that paths, bodies and queries know them by. */
 export type Ids = {
   readonly client_id: string;
+  readonly contact_id: string;
   readonly project_id: string;
   readonly task_id: string;
   readonly subtask_id: string;
@@ -19,8 +20,9 @@ export type Targets = () => string;
 
 /** One record of each noun, all of them tied together: the event and the task in the project, the project the client's. */
 export async function furnish(owner: Person, carillon: TestService, targets: Targets): Promise<Ids> {
-  const { calendars, clients, projects, tasks, subtasks, events, hooks, keys } = owner.carillon;
+  const { calendars, clients, contacts, projects, tasks, subtasks, events, hooks, keys } = owner.carillon;
   const { client_id } = await clients.create({ client_name: 'A client' });
+  const { contact_id } = await contacts.create({ contact_name: 'A contact', client_id });
   const { project_id } = await projects.create({ project_name: 'A project', client_id });
   const { task_id } = await tasks.create(project_id, { task_name: 'A task' });
   const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'A subtask' });
@@ -35,5 +37,17 @@ export async function furnish(owner: Person, carillon: TestService, targets: Tar
   const { id: key_id } = await keys.create({ label: 'a key' });
   const { id: calendar_id } = await calendars.create({ label: 'a calendar' });
   const { userId: user_id } = await carillon.user(owner, 'member');
-  return { client_id, project_id, task_id, subtask_id, event_id, user_id, hook_id, delivery_id, key_id, calendar_id };
+  return {
+    client_id,
+    contact_id,
+    project_id,
+    task_id,
+    subtask_id,
+    event_id,
+    user_id,
+    hook_id,
+    delivery_id,
+    key_id,
+    calendar_id,
+  };
 }

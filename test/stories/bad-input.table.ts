@@ -108,6 +108,10 @@ const client: Body = {
   ...{ address: 'text', city: 'text', state: 'text', country: 'text', notes: 'text', background: 'text' },
   ...{ postcode: 'text', active: 'active', user_id: 'id or none' },
 };
+const contact: Body = {
+  ...{ contact_name: 'name', email: 'email or none', tel: 'text', fax: 'text', mobile: 'text', role: 'text' },
+  ...{ company_name: 'text', client_id: 'id or none', user_id: 'id or none' },
+};
 const project: Body = {
   ...{ ...span, ...shared, project_name: 'name', uri: 'text', tags: 'text', client_id: 'id or none' },
   ...{ currency: 'currency', hourly_rate: 'amount', price: 'amount', fixed_price: 'flag', active: 'active' },
@@ -148,6 +152,8 @@ export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Rec
   'POST /hooks/{hook_id}/secret': { fields: { overlap: 'overlap' }, least: {} },
   'POST /clients': { fields: client, least: { client_name: 'C' } },
   'PUT /clients/{client_id}': { fields: client, least: {} },
+  'POST /contacts': { fields: contact, least: { contact_name: 'C' } },
+  'PUT /contacts/{contact_id}': { fields: contact, least: {} },
   'POST /projects': { fields: project, least: { project_name: 'P' } },
   'PUT /projects/{project_id}': { fields: project, least: {} },
   'POST /tasks/{project_id}': { fields: task, least: { task_name: 'T' } },

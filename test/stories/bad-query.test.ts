@@ -87,6 +87,7 @@ for (const { test, testService } of stores) {
       ...{ ...paging, ...due, project_id: 'id', from: 'day', to: 'day', start_from: 'day', start_to: 'day' },
       ...{ start_date_from: 'day', start_date_to: 'day', due_date_from: 'day', due_date_to: 'day' },
     },
+    '/contacts': { ...paging, client_id: 'id' },
     '/clients': { ...paging, client_name: 'text', order: 'order' },
     '/projects': {
       ...{ ...paging, ...due, ...created, client_id: 'id', tag: 'text', status: 'status of projects', order: 'order' },

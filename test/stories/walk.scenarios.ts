@@ -103,13 +103,31 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /clients/{client_id}': read,
   'PUT /clients/{client_id}': [{ says: 'changes', records: ['changed_client'], body: () => ({ city: 'Basel' }) }],
   'DELETE /clients/{client_id}': [
-    { says: 'deletes, and its project stays', records: ['changed_project', 'deleted_client'] },
     {
-      says: 'deletes one without projects',
+      says: 'deletes, and its contact and project stay',
+      records: ['changed_contact', 'changed_project', 'deleted_client'],
+    },
+    {
+      says: 'deletes one that nothing names',
       records: ['deleted_client'],
-      before: ({ owner, ids }) => owner.carillon.projects.update(ids.project_id, { client_id: '0' }),
+      before: async ({ owner, ids }) => {
+        await owner.carillon.contacts.update(ids.contact_id, { client_id: '0' });
+        await owner.carillon.projects.update(ids.project_id, { client_id: '0' });
+      },
     },
   ],
+
+  'GET /contacts': read,
+  'POST /contacts': [
+    {
+      says: 'creates',
+      records: ['new_contact'],
+      body: ({ ids }) => ({ contact_name: 'New', client_id: ids.client_id }),
+    },
+  ],
+  'GET /contacts/{contact_id}': read,
+  'PUT /contacts/{contact_id}': [{ says: 'changes', records: ['changed_contact'], body: () => ({ role: 'Founder' }) }],
+  'DELETE /contacts/{contact_id}': [{ says: 'deletes', records: ['deleted_contact'] }],
 
   'GET /projects': read,
   'POST /projects': [

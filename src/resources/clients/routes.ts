@@ -6,5 +6,5 @@ export const clientRoutes = rowsOf(clients, {
   create: 'Adds a client.',
   one: 'One client.',
   change: 'Changes what is given of a client.',
-  remove: 'Deletes a client; its projects stay, with client "0".',
+  remove: 'Deletes a client; its contacts and projects stay, with client "0".',
 });

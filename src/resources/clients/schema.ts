@@ -6,7 +6,7 @@ import { stamps } from '../stamps.ts';
 export const clientFields = {
   client_id: key('Identifier of the client.'),
   client_name: name('Name of the client.'),
-  contact_id: fixed('The main contact; there are no contacts yet.', '0'),
+  contact_id: fixed('Always "0": contacts name their client.', '0'),
   email: email('E-mail address.', 'optional'),
   tel: line('Telephone.', 64),
   fax: line('Fax.', 64),
