@@ -1,3 +1,4 @@
+import { nouns } from '../../src/delivery/kinds.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
 import { apiKey, Carillon } from '../../src/sdk/index.ts';
 import { systemChance } from '../../src/secrets.ts';
@@ -52,7 +53,8 @@ export class Stage implements Known {
     const tag = headers.get('etag');
     if (tag !== undefined) this.tags.splice(0, this.tags.length, tag, ...this.tags.slice(0, 5));
     const [, made] = /\/(\d+)$/.exec(headers.get('location') ?? '') ?? [];
-    if (status === 201 && made !== undefined) this.add(`${noun.replace(/ies$/, 'y').replace(/s$/, '')}_id`, made);
+    const known = Object.values(nouns).find(({ collection }) => collection === `/${noun}`);
+    if (status === 201 && made !== undefined) this.add(known?.key ?? `${noun.replace(/s$/, '')}_id`, made);
     if (status === 202) this.add('delivery_id', String((JSON.parse(body.toString()) as Json).data.id));
     // An ended hook can still be read, and restored.
     const isGone = status === 404 || (method === 'DELETE' && status === 200);

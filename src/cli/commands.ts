@@ -59,6 +59,8 @@ const INTEGRATORS: readonly Row[] = [
   noun('projects', 'projects'),
   noun('tasks', 'tasks; complete and resume, too'),
   noun('subtasks', 'subtasks; complete and resume, too'),
+  noun('time-entries', 'what was worked on tasks'),
+  noun('teams', 'users who are assigned together'),
   noun('calendars', 'addresses at which calendars are subscribed to'),
   {
     name: 'import-calendar',

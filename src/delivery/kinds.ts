@@ -8,6 +8,8 @@ export const nouns = {
   project: { collection: '/projects', key: 'project_id', permission: 'projects:read' },
   subtask: { collection: '/subtasks', key: 'subtask_id', permission: 'tasks:read' },
   task: { collection: '/tasks', key: 'task_id', permission: 'tasks:read' },
+  team: { collection: '/teams', key: 'team_id', permission: 'users:read' },
+  time_entry: { collection: '/time_entries', key: 'entry_id', permission: 'tasks:read' },
   user: { collection: '/users', key: 'user_id', permission: 'users:read' },
   hook: { collection: '/hooks', key: 'hook_id', permission: 'hooks:read' },
 } as const satisfies Record<string, { collection: string; key: string; permission: Permission }>;

@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { parseExpiry } from '../durations.ts';
 import { type FieldError, invalidInput, Problem } from '../problems.ts';
-import { parseCalendarTime } from './dates.ts';
+import { parseCalendarDay, parseCalendarTime } from './dates.ts';
 import { type Changed, type Created, type Field, type Fields, isDecimal, isNoDate, type JsonSchema } from './fields.ts';
 import { parseId } from './ids.ts';
 
@@ -16,6 +16,10 @@ ajv.addFormat('calendar-time', { type: 'string', validate: (text) => parseCalend
 ajv.addFormat('calendar-time-or-none', {
   type: 'string',
   validate: (text) => isNoDate(text) || parseCalendarTime(text) !== undefined,
+});
+ajv.addFormat('calendar-day-or-none', {
+  type: 'string',
+  validate: (text) => isNoDate(text) || parseCalendarDay(text) !== undefined,
 });
 ajv.addFormat('decimal', { type: 'string', validate: isDecimal });
 ajv.addFormat('expiry', { type: 'string', validate: (text) => parseExpiry(text) !== undefined });

@@ -10,6 +10,12 @@ export function parseDay(text: string): string | undefined {
   return isDay(year, month, day) ? `${year}-${month}-${day}` : undefined;
 }
 
+/** Reads a day, `yyyymmdd` or `YYYY-MM-DD` as it is answered, as midnight of it. Undefined if it is neither. */
+export function parseCalendarDay(text: string): string | undefined {
+  const day = parseDay(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text.replaceAll('-', '') : text);
+  return day === undefined ? undefined : `${day} 00:00:00`;
+}
+
 /**
  * Reads a start or due date: `yyyymmdd`, stored as midnight, or the output form `YYYY-MM-DD HH:MM:SS`, kept as it is.
  * Calendar times have no zone and are never converted. Undefined if it is neither.

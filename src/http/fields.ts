@@ -1,5 +1,5 @@
 import { isRole, type Role } from '../access.ts';
-import { NO_DATE, parseCalendarTime, showMoment } from './dates.ts';
+import { NO_DATE, parseCalendarDay, parseCalendarTime, showMoment } from './dates.ts';
 import { parseId } from './ids.ts';
 
 /** JSON Schema 2020-12, as OpenAPI 3.1 speaks it. `x-must` says in words what a value must be: the error a caller reads. */
@@ -104,6 +104,9 @@ export const shownId = (says: string) => shown<number | null>(says, (id) => Stri
 
 /** A whole number that the service writes. */
 export const shownNumber = (says: string) => shown<number | null>(says, (count) => String(count ?? 0));
+
+/** A number that the service writes, shown as one. */
+export const shownCount = (says: string) => shown<number>(says, Number, { type: 'integer' });
 
 /** A moment in UTC that the service writes; never: `0000-00-00 00:00:00`. */
 export const shownMoment = (says: string) => shown<number | null>(says, showMoment, DATE_TIME);
@@ -215,6 +218,20 @@ export const calendarTimeOrNone = (says: string) =>
     null,
   );
 
+/** A calendar day that may be left out; shown without a time. */
+export const calendarDayOrNone = (says: string) =>
+  written<string | null>(
+    {
+      says: `${says} Written yyyymmdd, or as it is answered.`,
+      accepts: { type: ['string', 'null'], format: 'calendar-day-or-none' },
+      must: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
+      parse: (value) => (isNoDate(value) ? null : (parseCalendarDay(String(value)) ?? never())),
+      show: (stored) => (stored ?? NO_DATE).slice(0, 10),
+      answers: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' },
+    },
+    null,
+  );
+
 /** Whether an input says "no date". */
 export function isNoDate(value: unknown): boolean {
   return value === null || value === '' || value === NO_DATE;
@@ -234,6 +251,13 @@ export const flag = (says: string, initial: 0 | 1 = 0) =>
 /** A flag that is asked for and never shown. */
 export const askedFlag = (says: string): Field<number, 'asked'> => ({ ...flag(says), mode: 'asked' });
 
+/** A flag that is shown as a number. */
+export const numberFlag = (says: string): Field<number, 'written'> => ({
+  ...flag(says),
+  show: Number,
+  answers: { type: 'integer', enum: [0, 1] },
+});
+
 /** 1 active, 0 inactive, 2 on hold. */
 export const active = () =>
   written<number>(
@@ -249,7 +273,7 @@ export const active = () =>
   );
 
 /** A whole number from 0 to `most`, as a string or a number. */
-export const whole = (says: string, most: number) =>
+export const whole = (says: string, most: number, need: 'required' | 'optional' = 'optional') =>
   written<number>(
     {
       says,
@@ -258,7 +282,7 @@ export const whole = (says: string, most: number) =>
       parse: Number,
       show: String,
     },
-    0,
+    need === 'required' ? undefined : 0,
   );
 
 /** An amount of at least 0 with at most four decimals, as a string or a number; kept as text, never as a float. */
@@ -315,15 +339,29 @@ export const referenceOrNone = (says: string) =>
     0,
   );
 
+/** The same, shown as an empty text where there is none. */
+export const referenceOrBlank = (says: string): Field<number, 'written'> => ({
+  ...referenceOrNone(says),
+  says: `${says} Empty for none.`,
+  show: (id) => (id === 0 ? '' : String(id)),
+});
+
 function idOf(value: unknown): number {
   return value === '' || value === null ? 0 : (parseId(value) ?? never());
 }
 
-export type Assigned = { readonly user_id: number; readonly user_name: string };
+/** A record of another noun, with its name. */
+type Named<N extends string> = { readonly [K in `${N}_id`]: number } & { readonly [K in `${N}_name`]: string };
 
-/** The assigned users: a list of ids in (or what was read, written back), `[{ user_id, user_name }]` out. */
-export const assigned = (says: string): Field<readonly Assigned[], 'written'> =>
-  written<readonly Assigned[]>(
+export type Assigned = Named<'user'>;
+export type AssignedTeam = Named<'team'>;
+
+/** Records of another noun: a list of ids in (or what was read, written back), `[{ …_id, …_name }]` out. */
+function named<N extends 'user' | 'team'>(noun: N, says: string): Field<readonly Named<N>[], 'written'> {
+  const [id, name] = [`${noun}_id`, `${noun}_name`];
+  const accepted = { format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+  const idIn = (item: unknown) => idOf(typeof item === 'object' && item !== null ? Reflect.get(item, id) : item);
+  return written<readonly Named<N>[]>(
     {
       says,
       accepts: {
@@ -331,34 +369,32 @@ export const assigned = (says: string): Field<readonly Assigned[], 'written'> =>
         maxItems: 1_000,
         items: {
           type: ['string', 'integer', 'object'],
-          format: 'id',
-          minimum: 0,
-          maximum: Number.MAX_SAFE_INTEGER,
-          required: ['user_id'],
-          properties: {
-            user_id: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-          },
+          ...accepted,
+          required: [id],
+          properties: { [id]: { type: ['string', 'integer'], ...accepted } },
         },
       },
-      must: 'must be a list of user ids',
-      parse: (value) =>
-        [...new Set((value as readonly unknown[]).map(userIdOf))].map((user_id) => ({ user_id, user_name: '' })),
-      show: (users) => users.map(({ user_id, user_name }) => ({ user_id: String(user_id), user_name })),
+      must: `must be a list of ${noun} ids`,
+      parse: (value) => {
+        const ids = new Set((value as readonly unknown[]).map(idIn));
+        return [...ids].map((one) => ({ [id]: one, [name]: '' })) as unknown as Named<N>[];
+      },
+      show: (records) =>
+        records.map((record) => ({ [id]: String(Reflect.get(record, id)), [name]: Reflect.get(record, name) })),
       answers: {
         type: 'array',
-        items: {
-          type: 'object',
-          required: ['user_id', 'user_name'],
-          properties: { user_id: STRING, user_name: STRING },
-        },
+        items: { type: 'object', required: [id, name], properties: { [id]: STRING, [name]: STRING } },
       },
     },
     [],
   );
-
-function userIdOf(item: unknown): number {
-  return idOf(typeof item === 'object' && item !== null && 'user_id' in item ? item.user_id : item);
 }
+
+/** The assigned users. */
+export const assigned = (says: string) => named('user', says);
+
+/** The assigned teams. */
+export const assignedTeams = (says: string) => named('team', says);
 
 /** What a user may do in the account. */
 export const role = (says: string): Field<Role, 'written'> =>

@@ -52,6 +52,8 @@ export type Route = {
   /** Below the door (`/v2`), ids in braces: `/events/{event_id}`. Every name in braces is an id. */
   readonly path: string;
   readonly says: string;
+  /** The path that says the same, which clients use. */
+  readonly respells?: string;
   /** What the key must carry; undefined where every key will do. */
   readonly permission: Permission | undefined;
   readonly parameters: Parameters;

@@ -36,7 +36,7 @@ export type Noun = {
 };
 
 /** What is written by hand, not through the rules of the fields. */
-const TIED = ['user_id', 'client_id', 'project_id', 'task_id', 'users'];
+const TIED = ['user_id', 'client_id', 'project_id', 'task_id', 'users', 'teams'];
 
 const own = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !TIED.includes(name)));

@@ -17,7 +17,7 @@ const open: Completion = { completed: 0, date_completed: null };
 export function withCompletion<G extends Given>(
   given: G,
   before: Completion = open,
-  now: number,
+  { now }: { readonly now: number },
 ): Omit<G, keyof Given> & Completion {
   const { completed, resume, ...columns } = given;
   const reopens = resume === 1 || completed === 0;

@@ -33,6 +33,13 @@ export const idFilter = (says: string, name: string): Filter<number> => ({
   where: (id) => sql<SqlBool>`${column(name)} = ${id}`,
 });
 
+/** Those whose column is among what a query finds for an id. */
+export const amongFilter = (
+  says: string,
+  name: string,
+  found: (id: unknown) => RawBuilder<unknown>,
+): Filter<number> => ({ ...idParameter(says), where: (id) => sql<SqlBool>`${column(name)} in (${found(id)})` });
+
 /** A calendar time on this day or later. */
 export const fromDay = (says: string, name: string): Filter<string> => ({
   ...dayParameter(says),

@@ -27,6 +27,8 @@ import { type SignInPorts, sessionOpenRoutes } from './sessions/open.ts';
 import { sessionRoutes } from './sessions/routes.ts';
 import { subtaskRoutes } from './subtasks/routes.ts';
 import { taskRoutes } from './tasks/routes.ts';
+import { teamRoutes } from './teams/routes.ts';
+import { timeEntryRoutes } from './time-entries/routes.ts';
 import { userRoutes } from './users/routes.ts';
 import { type VerdictPorts, verdictRoutes } from './verdict/routes.ts';
 
@@ -57,7 +59,9 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...projectRoutes,
     ...taskRoutes,
     ...subtaskRoutes,
+    ...timeEntryRoutes,
     ...userRoutes,
+    ...teamRoutes,
     ...companyRoutes,
     ...keyRoutes(ports),
   ];

@@ -2,17 +2,18 @@ import type { SelectQueryBuilder } from 'kysely';
 import type { Caller } from '../access.ts';
 import { type Kind, nouns } from '../delivery/kinds.ts';
 import { type Fact, record } from '../delivery/record.ts';
-import type { Assigned, Changed, Created, Fields, Shown } from '../http/fields.ts';
+import type { Changed, Created, Fields, Shown } from '../http/fields.ts';
 import type { Page, Paging } from '../http/paging.ts';
 import { type Given, type Parameter, wordParameter } from '../http/query.ts';
 import { notFound } from '../problems.ts';
 import { AccountView, type AccountWrite } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
+import { type Assignment, assign, isAssignable, withAssigned } from './assigned.ts';
 import type { Filters } from './filters.ts';
 import { idColumnOf, type ListedNoun, type ListedTable, mustBe, tables } from './listed.ts';
 import { ascending, number, type Orders, totalOrders } from './order.ts';
 import { filtered } from './pages.ts';
-import { assign, creatorFor, isAssignable, withAssigned } from './people.ts';
+import { creatorFor } from './people.ts';
 import { parentOf, relationsOf } from './relations.ts';
 import { kindsOfRemoval, removeWhole } from './removal.ts';
 
@@ -20,7 +21,7 @@ import { kindsOfRemoval, removeWhole } from './removal.ts';
 type Columns = Readonly<Record<string, unknown>>;
 
 /** What a query finds of a record: all that is shown of it, but for who is assigned. */
-type Found<F extends Fields> = Omit<Shown<F>, 'users'>;
+type Found<F extends Fields> = Omit<Shown<F>, 'users' | 'teams'>;
 
 /** What is said of a noun whose records are rows of its table; all else is the same for each. */
 export type RecordsOptions<F extends Fields, C extends Fields, P extends Filters, O extends Orders, Row> = {
@@ -35,7 +36,12 @@ export type RecordsOptions<F extends Fields, C extends Fields, P extends Filters
   /** Refuses what does not go together; a change is judged by what would come of it. */
   readonly check?: (given: Changed<C>, before?: Found<F>) => void;
   /** What is stored of what was given, where that is not the same. */
-  readonly stored?: (given: Changed<C>, before: Found<F> | undefined, now: number) => Columns;
+  readonly stored?: (
+    given: Changed<C>,
+    before: Found<F> | undefined,
+    view: AccountView,
+    parentId: number | undefined,
+  ) => Columns | Promise<Columns>;
   /** What a change is and brings about, where that is not just that the record was changed. */
   readonly changed?: {
     readonly kinds: readonly Kind[];
@@ -126,35 +132,35 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
       const found = await page(view, given, paging, orders.get(name) ?? byId);
       return { ...found, rows: await whole(view, found.rows) };
     },
-    async create(write, caller, { users, user_id: named, ...input }, parentId) {
+    async create(write, caller, { users, teams, user_id: named, ...input }, parentId) {
       check?.(input);
       if (parent !== undefined) await mustBe(write, parent, parentId ?? 0);
       const references = referencesIn(write, input);
       const user_id = await creatorFor(write, caller, Number(named ?? 0), caller.userId);
       await references;
       const row: Columns = await write.insertRow(table, {
-        ...stored(input, undefined, write.now),
+        ...(await stored(input, undefined, write, parentId)),
         ...(parent && { [nouns[parent].key]: parentId }),
         user_id,
         date_created: write.now,
         date_modified: null,
       } as never);
       const recordId = Number(row[key]);
-      if (isAssignable(noun)) await assign(write, noun, recordId, users as readonly Assigned[]);
+      if (isAssignable(noun)) await assign(write, noun, recordId, { users, teams } as Assignment);
       record(write, [{ kind: `new_${noun}`, recordId, userId: user_id }]);
       return isWhole ? row : get(write, recordId);
     },
-    async change(write, caller, recordId, { users, user_id: named, ...input }) {
+    async change(write, caller, recordId, { users, teams, user_id: named, ...input }) {
       const references = referencesIn(write, input);
       const before = await get(write, recordId);
       check?.(input, before);
       const user_id = await creatorFor(write, caller, Number(named ?? 0), Number(before.user_id));
       await references;
-      const columns = stored(input, before, write.now);
+      const columns = await stored(input, before, write, undefined);
       const changing = write.updateTable(table).set({ ...columns, user_id, date_modified: write.now } as never);
       const changed = changing.where(key as never, '=', recordId as never).returningAll();
       const row: Columns = await changed.executeTakeFirstOrThrow();
-      if (isAssignable(noun)) await assign(write, noun, recordId, users as readonly Assigned[] | undefined);
+      if (isAssignable(noun)) await assign(write, noun, recordId, { users, teams } as Assignment);
       const facts = await options.changed?.facts(write, caller, before, columns);
       record(write, facts ?? [{ kind: `changed_${noun}`, recordId, userId: caller.userId }]);
       return isWhole ? row : get(write, recordId);

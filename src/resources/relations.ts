@@ -14,6 +14,8 @@ export type Relation = {
 
 /** Which records name which others, in the order in which a deletion follows them. */
 const relations: readonly Relation[] = [
+  { of: 'time_entry', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
+  { of: 'time_entry', field: 'subtask_id', to: 'subtask', becomes: 'cleared' },
   { of: 'subtask', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
   { of: 'task', field: 'project_id', to: 'project', becomes: 'deleted', parent: true },
   { of: 'event', field: 'project_id', to: 'project', becomes: 'cleared' },

@@ -4,8 +4,8 @@ import { type Kind, nouns } from '../delivery/kinds.ts';
 import type { Fact } from '../delivery/record.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
+import { isAssignable, unassign } from './assigned.ts';
 import { type ListedNoun, type ListedTable, tables } from './listed.ts';
-import { isAssignable, unassign } from './people.ts';
 import { relationsTo } from './relations.ts';
 
 /**

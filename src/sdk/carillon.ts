@@ -13,6 +13,8 @@ import { type Projects, projects } from './projects.ts';
 import { type RepeatOptions, repeating } from './repeat.ts';
 import { type Subtasks, subtasks } from './subtasks.ts';
 import { type Tasks, tasks } from './tasks.ts';
+import { type Teams, teams } from './teams.ts';
+import { type TimeEntries, timeEntries } from './time-entries.ts';
 import { type CallOptions, type Fetch, type Send, streaming, type TransportOptions, transport } from './transport.ts';
 import { type Caller, user } from './user.ts';
 import { type Users, users } from './users.ts';
@@ -63,10 +65,14 @@ export class Carillon {
   readonly tasks: Tasks;
   /** Subtasks, each of a task. */
   readonly subtasks: Subtasks;
+  /** Time entries: what was worked on tasks. */
+  readonly timeEntries: TimeEntries;
   /** The caller. */
   readonly user: Caller;
   /** The users of the account. */
   readonly users: Users;
+  /** Teams: users who are assigned together. */
+  readonly teams: Teams;
   /** The account. */
   readonly company: Account;
   /** API keys. */
@@ -91,8 +97,10 @@ export class Carillon {
     this.projects = projects(send);
     this.tasks = tasks(send);
     this.subtasks = subtasks(send);
+    this.timeEntries = timeEntries(send);
     this.user = user(send);
     this.users = users(send);
+    this.teams = teams(send);
     this.company = company(send);
     this.keys = keys(send);
     this.hooks = hooks(send);

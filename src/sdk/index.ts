@@ -43,6 +43,8 @@ export type { Project, ProjectChanges, ProjectFilters, ProjectInput, Projects } 
 export type { Completes, Creates, CreatesUnder, Deletes, Editable, GetOptions, Gets, Updates } from './resource.ts';
 export type { Subtask, SubtaskChanges, SubtaskFilters, SubtaskInput, Subtasks } from './subtasks.ts';
 export type { Task, TaskChanges, TaskFilters, TaskInput, Tasks } from './tasks.ts';
+export type { Team, TeamChanges, TeamFilters, TeamInput, Teams } from './teams.ts';
+export type { TimeEntries, TimeEntry, TimeEntryChanges, TimeEntryFilters, TimeEntryInput } from './time-entries.ts';
 export type { CallOptions, ChangeOptions, Fetch, OnceOptions } from './transport.ts';
 export type { Caller } from './user.ts';
 export type { Role, User, UserChanges, UserInput, Users } from './users.ts';
@@ -51,6 +53,8 @@ export type {
   ActiveInput,
   Assigned,
   AssignedInput,
+  AssignedTeam,
+  AssignedTeamInput,
   DateInput,
   DateInputOrNone,
   DateText,

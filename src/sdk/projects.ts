@@ -7,6 +7,8 @@ import type {
   ActiveInput,
   Assigned,
   AssignedInput,
+  AssignedTeam,
+  AssignedTeamInput,
   DateInputOrNone,
   DateText,
   Day,
@@ -73,6 +75,8 @@ export type Project = {
   readonly user_id: string;
   /** Who is assigned. */
   readonly users: readonly Assigned[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeam[];
 };
 
 /** What a project is created from. C30, C34. */
@@ -122,6 +126,8 @@ export type ProjectInput = {
   readonly user_id: IdOrNone;
   /** Who is assigned. */
   readonly users: readonly AssignedInput[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeamInput[];
 }>;
 
 /** What can be changed of a project. C30, C34. */

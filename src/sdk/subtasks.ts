@@ -7,6 +7,8 @@ import type {
   ActiveInput,
   Assigned,
   AssignedInput,
+  AssignedTeam,
+  AssignedTeamInput,
   DateInputOrNone,
   DateText,
   Day,
@@ -61,6 +63,8 @@ export type Subtask = {
   readonly progress: string;
   /** It comes again and again. */
   readonly recurring: Flag;
+  /** Seconds that were worked on it, by its time entries. */
+  readonly tracked_seconds: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
@@ -69,6 +73,8 @@ export type Subtask = {
   readonly user_id: string;
   /** Who is assigned. */
   readonly users: readonly Assigned[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeam[];
 };
 
 /** What a subtask is created from. C32, C33, C34. */
@@ -106,6 +112,8 @@ export type SubtaskInput = {
   readonly user_id: IdOrNone;
   /** Who is assigned. */
   readonly users: readonly AssignedInput[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeamInput[];
 }>;
 
 /** What can be changed of a subtask. C32, C33, C34. */

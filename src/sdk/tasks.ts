@@ -7,6 +7,8 @@ import type {
   ActiveInput,
   Assigned,
   AssignedInput,
+  AssignedTeam,
+  AssignedTeamInput,
   DateInputOrNone,
   DateText,
   Day,
@@ -69,6 +71,8 @@ export type Task = {
   readonly recurring: Flag;
   /** It is archived. */
   readonly archived: Flag;
+  /** Seconds that were worked on it, by its time entries. */
+  readonly tracked_seconds: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
@@ -77,6 +81,8 @@ export type Task = {
   readonly user_id: string;
   /** Who is assigned. */
   readonly users: readonly Assigned[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeam[];
 };
 
 /** What a task is created from. C31, C33, C34. */
@@ -126,6 +132,8 @@ export type TaskInput = {
   readonly user_id: IdOrNone;
   /** Who is assigned. */
   readonly users: readonly AssignedInput[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeamInput[];
 }>;
 
 /** What can be changed of a task. C31, C33, C34. */

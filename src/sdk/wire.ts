@@ -40,6 +40,12 @@ export type AssignedInput = Id | { readonly user_id: Id };
 /** A user assigned to a record. */
 export type Assigned = { readonly user_id: string; readonly user_name: string };
 
+/** A team to be assigned, by id, or as it was read. */
+export type AssignedTeamInput = Id | { readonly team_id: Id };
+
+/** A team assigned to a record. */
+export type AssignedTeam = { readonly team_id: string; readonly team_name: string };
+
 /** Each property may be left out or `undefined`, which is the same: it is not sent. */
 export type Optional<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
 
@@ -73,7 +79,7 @@ export const kinds = [
 /** One of {@link kinds}. */
 export type Kind = (typeof kinds)[number];
 
-type FeedNoun = 'client' | 'contact' | 'event' | 'project' | 'subtask' | 'task' | 'user';
+type FeedNoun = 'client' | 'contact' | 'event' | 'project' | 'subtask' | 'task' | 'team' | 'time_entry' | 'user';
 
 /** What the feed can tell of: the seven, and what no hook is told of. X2. */
 export type FeedKind = Kind | `${'changed' | 'deleted' | 'new'}_${FeedNoun}`;

@@ -43,6 +43,9 @@ export const contents: { readonly [T in MovedTable]: Content<keyof Tables[T] & s
   events: { key: ['event_id'], idsOf: 'events' },
   imported_events: { key: ['account_id', 'entry_hash'] },
   assignments: { key: ['account_id', 'noun', 'record_id', 'user_id'] },
+  time_entries: { key: ['entry_id'], idsOf: 'time_entries' },
+  teams: { key: ['team_id'], idsOf: 'teams' },
+  team_assignments: { key: ['account_id', 'noun', 'record_id', 'team_id'] },
   occurrences: { key: ['account_id', 'position'] },
   audit: { key: ['audit_id'], idsOf: 'audit' },
   // The lane belongs to nobody yet where it arrives.

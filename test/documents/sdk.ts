@@ -27,11 +27,16 @@ const sdkNouns: readonly SdkNoun[] = [
   { noun: 'project', type: 'Project', clauses: 'C30, C34' },
   { noun: 'task', type: 'Task', clauses: 'C31, C33, C34' },
   { noun: 'subtask', type: 'Subtask', clauses: 'C32, C33, C34' },
+  { noun: 'team', type: 'Team', clauses: 'C37' },
+  { noun: 'time_entry', type: 'TimeEntry', clauses: 'C38' },
 ];
 
 /** Those files of the SDK that are one noun each. */
 export function sdkFiles(routes: readonly Route[]): readonly Derived[] {
-  return sdkNouns.map((one) => ({ path: `src/sdk${nouns[one.noun].collection}.ts`, text: fileOf(one, routes) }));
+  return sdkNouns.map((one) => ({
+    path: `src/sdk${nouns[one.noun].collection.replaceAll('_', '-')}.ts`,
+    text: fileOf(one, routes),
+  }));
 }
 
 function fileOf({ noun, type, stem = type, clauses, beside }: SdkNoun, routes: readonly Route[]): string {
@@ -83,7 +88,7 @@ function fileOf({ noun, type, stem = type, clauses, beside }: SdkNoun, routes: r
       : `/** What can be changed of a ${word}. ${clauses}. */
     export type ${changes} = Optional<${input}${isEmpty(added) ? '' : ` & {${fields(added, given)}}`}>;`,
     `/** What a list of ${wordsOfAll} is narrowed by; all of it must hold. ${clauses}. */
-    export type ${filters} = Window & Optional<{${fields(asked, filtered)}}>;`,
+    export type ${filters} = Window${isEmpty(asked) ? '' : ` & Optional<{${fields(asked, filtered)}}>`};`,
     `/** ${pascal(wordsOfAll)}${parent === undefined ? '' : '; `create` takes the id of what they belong to first'}. ${clauses}. */
     export type ${methods} = ${abilities.map((one) => one.type).join(' & ')};`,
     `/** ${pascal(wordsOfAll)} at \`${collection}\`. */
@@ -135,6 +140,8 @@ const WIRE = [
   'ActiveInput',
   'Assigned',
   'AssignedInput',
+  'AssignedTeam',
+  'AssignedTeamInput',
   'DateInput',
   'DateInputOrNone',
   'DateText',
@@ -150,25 +157,27 @@ const FORMATS: Readonly<Record<string, string>> = {
   'calendar-time': 'DateInput',
   'calendar-time-or-none': 'DateInputOrNone',
   id: 'Id',
+  'calendar-day-or-none': 'string | null',
   'id-or-none': 'IdOrNone',
 };
 
 /** The type of what a field takes. */
-function given({ enum: words, format = '', type }: JsonSchema): string {
+function given({ enum: words, format = '', type, items }: JsonSchema): string {
   if (Array.isArray(words)) {
     if (!words.includes(true)) return union(words);
     return words.includes(2) ? 'ActiveInput' : 'FlagInput';
   }
-  if (type === 'array') return 'readonly AssignedInput[]';
+  if (type === 'array') return isOfTeams(items) ? 'readonly AssignedTeamInput[]' : 'readonly AssignedInput[]';
   return FORMATS[String(format)] ?? (Array.isArray(type) ? 'NumberInput' : 'string');
 }
 
 /** The type of what is shown of a field. */
-function answered({ enum: words, pattern = '', type }: JsonSchema): string {
+function answered({ enum: words, pattern = '', type, items }: JsonSchema): string {
+  if (type === 'integer') return Array.isArray(words) ? words.join(' | ') : 'number';
   if (Array.isArray(words)) return { '0,1': 'Flag', '0,1,2': 'Active' }[words.join()] ?? union(words);
-  if (type === 'array') return 'readonly Assigned[]';
+  if (type === 'array') return isOfTeams(items) ? 'readonly AssignedTeam[]' : 'readonly Assigned[]';
   if (String(pattern).includes(':')) return 'DateText';
-  return type === 'number' || type === 'integer' ? 'number' : 'string';
+  return 'string';
 }
 
 /** The type of what a list is narrowed by. */
@@ -176,6 +185,8 @@ function filtered({ enum: words, pattern }: JsonSchema): string {
   if (Array.isArray(words)) return union(words);
   return { '^\\d+$': 'Id', '^\\d{8}$': 'Day' }[String(pattern)] ?? 'string';
 }
+
+const isOfTeams = (items: unknown) => 'team_id' in propertiesOf(items as JsonSchema);
 
 const union = (words: readonly unknown[]) => words.map((word) => `'${word}'`).join(' | ');
 

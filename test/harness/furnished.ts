@@ -7,8 +7,10 @@ export type Ids = {
   readonly project_id: string;
   readonly task_id: string;
   readonly subtask_id: string;
+  readonly entry_id: string;
   readonly event_id: string;
   readonly user_id: string;
+  readonly team_id: string;
   readonly hook_id: string;
   readonly delivery_id: string;
   readonly key_id: string;
@@ -20,12 +22,13 @@ export type Targets = () => string;
 
 /** One record of each noun, all of them tied together: the event and the task in the project, the project the client's. */
 export async function furnish(owner: Person, carillon: TestService, targets: Targets): Promise<Ids> {
-  const { calendars, clients, contacts, projects, tasks, subtasks, events, hooks, keys } = owner.carillon;
+  const { calendars, clients, contacts, projects, tasks, subtasks, events, hooks, keys, timeEntries } = owner.carillon;
   const { client_id } = await clients.create({ client_name: 'A client' });
   const { contact_id } = await contacts.create({ contact_name: 'A contact', client_id });
   const { project_id } = await projects.create({ project_name: 'A project', client_id });
   const { task_id } = await tasks.create(project_id, { task_name: 'A task' });
   const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'A subtask' });
+  const { entry_id } = await timeEntries.create(task_id, { seconds: 60 });
   const { event_id } = await events.create({
     event_name: 'An event',
     start_date: '20270101',
@@ -37,14 +40,17 @@ export async function furnish(owner: Person, carillon: TestService, targets: Tar
   const { id: key_id } = await keys.create({ label: 'a key' });
   const { id: calendar_id } = await calendars.create({ label: 'a calendar' });
   const { userId: user_id } = await carillon.user(owner, 'member');
+  const { team_id } = await owner.carillon.teams.create({ team_name: 'A team', users: [user_id] });
   return {
     client_id,
     contact_id,
     project_id,
     task_id,
     subtask_id,
+    entry_id,
     event_id,
     user_id,
+    team_id,
     hook_id,
     delivery_id,
     key_id,

@@ -37,7 +37,8 @@ test('X2 a receiver knows the end of the feed by what one answer can hold: where
 });
 
 test('the methods of the SDK reach every route, and nothing that is none; those for the console what is behind its door', () => {
-  assert.deepEqual(asked(calls.filter(isPublished)), publicRows.map(asksOf).sort());
+  const wanted = publicRows.filter(({ respells }) => respells === undefined);
+  assert.deepEqual(asked(calls.filter(isPublished)), wanted.map(asksOf).sort());
   assert.deepEqual(asked(calls.filter((call) => !isPublished(call))), consoleRows.map(asksOf).sort());
 });
 

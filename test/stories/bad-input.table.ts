@@ -78,6 +78,7 @@ export const meanings = {
   currency: { takes: ['a currency', 'empty'] },
   date: { takes: ['a day', 'a time'] },
   'date or none': { takes: ['a day', 'a time', 'no date', 'empty', 'null'] },
+  'day or none': { takes: ['a day', 'no date', 'empty', 'null'] },
   flag: { takes: ['zero', 'one', 'one as text', 'true', 'false'] },
   active: { takes: ['zero', 'one', 'two', 'one as text', 'true', 'false'] },
   percent: { takes: wholes },
@@ -87,6 +88,7 @@ export const meanings = {
   id: { takes: [], unknown: [...ids, 'zero'] },
   'id or none': { takes: ['zero', 'empty', 'null'], unknown: ids },
   users: { takes: ['list', 'a list of users'], unknown: ['a list of unknown users'] },
+  teams: { takes: ['list'], unknown: ['a list of unknown users'] },
   role: { takes: ['a role'] },
   // In this order, since what a key may do only becomes less.
   permissions: { takes: ['a list of permissions', 'list'] },
@@ -102,7 +104,14 @@ export const meanings = {
 type Body = Readonly<Record<string, keyof typeof meanings>>;
 
 const span = { start_date: 'date or none', due_date: 'date or none' } as const;
-const shared = { description: 'text', color: 'text', notes: 'text', users: 'users', user_id: 'id or none' } as const;
+const shared = {
+  description: 'text',
+  color: 'text',
+  notes: 'text',
+  users: 'users',
+  teams: 'teams',
+  user_id: 'id or none',
+} as const;
 const client: Body = {
   ...{ client_name: 'name', email: 'email or none', tel: 'text', fax: 'text', mobile: 'text', website: 'text' },
   ...{ address: 'text', city: 'text', state: 'text', country: 'text', notes: 'text', background: 'text' },
@@ -128,6 +137,10 @@ const task: Body = {
 const subtask: Body = { ...step, subtask_name: 'name', subtask_order: 'order' };
 const event: Body = {
   ...{ event_name: 'name', start_date: 'date', due_date: 'date', project_id: 'id or none', user_id: 'id or none' },
+};
+const entry: Body = {
+  ...{ date: 'day or none', date_started: 'date or none', date_stopped: 'date or none', subtask_id: 'id or none' },
+  ...{ seconds: 'order', description: 'text', billed: 'flag', user_id: 'id or none' },
 };
 const user: Body = { email: 'email', first_name: 'text', last_name: 'text', role: 'role' };
 
@@ -162,6 +175,11 @@ export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Rec
   'PUT /subtasks/{subtask_id}': { fields: { ...subtask, task_id: 'id', resume: 'flag' }, least: {} },
   'POST /users': { fields: user, least: { email: 'new-{n}@acme.test' } },
   'PUT /users/{user_id}': { fields: user, least: {} },
+  'POST /teams': { fields: { team_name: 'name', color: 'text', users: 'users' }, least: { team_name: 'T' } },
+  'PUT /teams/{team_id}': { fields: { team_name: 'name', color: 'text', users: 'users' }, least: {} },
+  'POST /time_entries/{task_id}': { fields: entry, least: { seconds: '60' } },
+  'PUT /time_entries/{entry_id}': { fields: { ...entry, task_id: 'id' }, least: {} },
+  'PUT /time_entry/{entry_id}': { fields: { ...entry, task_id: 'id' }, least: {} },
   'POST /keys': {
     fields: { label: 'text', permissions: 'permissions', user_id: 'id or none', expires: 'expiry' },
     least: {},

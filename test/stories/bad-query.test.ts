@@ -70,6 +70,7 @@ for (const { test, testService } of stores) {
     // Good ones wait, or are long gone: the feed has its own tests of these.
     cursor: ['zero', 'one', 'a day', 'a day that is none'],
     seconds: ['zero', ...numbers],
+    flag: ['zero', 'one'],
     kind: [],
     scope: [],
   } satisfies Record<string, Value[]>;
@@ -88,6 +89,11 @@ for (const { test, testService } of stores) {
       ...{ start_date_from: 'day', start_date_to: 'day', due_date_from: 'day', due_date_to: 'day' },
     },
     '/contacts': { ...paging, client_id: 'id' },
+    '/teams': paging,
+    '/time_entries': {
+      ...{ ...paging, user_id: 'id', client_id: 'id', project_id: 'id', task_id: 'id', subtask_id: 'id' },
+      ...{ hide_billed: 'flag', created_from: 'day', created_to: 'day', date_from: 'day', date_to: 'day' },
+    },
     '/clients': { ...paging, client_name: 'text', order: 'order' },
     '/projects': {
       ...{ ...paging, ...due, ...created, client_id: 'id', tag: 'text', status: 'status of projects', order: 'order' },

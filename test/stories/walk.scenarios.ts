@@ -194,6 +194,33 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'DELETE /subtasks/{subtask_id}': [{ says: 'deletes', records: ['deleted_subtask'] }],
 
   'GET /user': read,
+  'GET /time_entries': read,
+  'POST /time_entries/{task_id}': [
+    {
+      says: 'creates',
+      records: ['new_time_entry'],
+      body: ({ ids }) => ({ seconds: 90, subtask_id: ids.subtask_id }),
+    },
+  ],
+  'GET /time_entries/{entry_id}': read,
+  'PUT /time_entries/{entry_id}': [{ says: 'changes', records: ['changed_time_entry'], body: () => ({ billed: 1 }) }],
+  'PUT /time_entry/{entry_id}': [{ says: 'changes', records: ['changed_time_entry'], body: () => ({ billed: 1 }) }],
+  'DELETE /time_entries/{entry_id}': [{ says: 'deletes', records: ['deleted_time_entry'] }],
+
+  'GET /teams': read,
+  'POST /teams': [
+    { says: 'creates', records: ['new_team'], body: ({ ids }) => ({ team_name: 'New', users: [ids.user_id] }) },
+  ],
+  'GET /teams/{team_id}': read,
+  'PUT /teams/{team_id}': [{ says: 'changes', records: ['changed_team'], body: () => ({ color: '#aabbcc' }) }],
+  'DELETE /teams/{team_id}': [
+    {
+      says: 'deletes one that is assigned',
+      records: ['deleted_team'],
+      before: async ({ owner, ids }) => void (await owner.carillon.tasks.update(ids.task_id, { teams: [ids.team_id] })),
+    },
+  ],
+
   'GET /users': read,
   'POST /users': [{ says: 'adds', records: ['new_user'], body: () => ({ email: 'new@acme.test', first_name: 'New' }) }],
   'GET /users/{user_id}': read,

@@ -27,7 +27,7 @@ export const rowsByNoun = byNoun(interfaceRows());
 
 /** What can be done with a noun, in the order of its rows. */
 export function verbsOf(noun: string): readonly Verb[] {
-  return (rowsByNoun.get(noun) ?? []).flatMap((row) => [verbOf(row), ...completions(row)]);
+  return (rowsByNoun.get(noun.replaceAll('-', '_')) ?? []).flatMap((row) => [verbOf(row), ...completions(row)]);
 }
 
 function verbOf(row: Route): Verb {

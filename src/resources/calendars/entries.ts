@@ -3,8 +3,9 @@ import type { Permission } from '../../access.ts';
 import { plusDays } from '../../ical/days.ts';
 import type { Entry } from '../../ical/write.ts';
 import type { AccountView } from '../../store/account.ts';
+import { assignedTo } from '../assigned.ts';
 import { underWay } from '../events/under-way.ts';
-import { assignedTo, userName } from '../people.ts';
+import { userName } from '../people.ts';
 import { betweenLooks } from '../tally.ts';
 import type { Scope } from './schema.ts';
 

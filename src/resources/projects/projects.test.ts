@@ -56,7 +56,7 @@ for (const { test, testService } of stores) {
         active: '1',
         progress: '0',
       },
-      ...{ date_modified: NEVER, user_id: owner.userId, users: [] },
+      ...{ date_modified: NEVER, user_id: owner.userId, users: [], teams: [] },
     });
     assert.match(date_created, /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/);
     assert.deepEqual((await carillon.call(owner, 'GET', `/v2/projects/${project_id}`)).json, json);

@@ -1,6 +1,7 @@
 import {
   active,
   assigned,
+  assignedTeams,
   calendarTimeOrNone,
   currency,
   decimal,
@@ -43,6 +44,7 @@ export const projectFields = {
   progress: whole('Progress in percent.', 100),
   ...stamps,
   users: assigned('Who is assigned.'),
+  teams: assignedTeams('Which teams are assigned.'),
 };
 
 export const projectFilters = {

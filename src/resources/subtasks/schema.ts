@@ -2,6 +2,7 @@ import {
   active,
   askedFlag,
   assigned,
+  assignedTeams,
   calendarTimeOrNone,
   decimal,
   flag,
@@ -12,6 +13,7 @@ import {
   reference,
   shownId,
   shownMoment,
+  shownNumber,
   shownText,
   whole,
 } from '../../http/fields.ts';
@@ -40,8 +42,10 @@ export const subtaskFields = {
   completed: flag('It is completed. Setting it completes the subtask; clearing it reopens it.'),
   progress: whole('Progress in percent.', 100),
   recurring: flag('It comes again and again.'),
+  tracked_seconds: shownNumber('Seconds that were worked on it, by its time entries.'),
   ...stamps,
   users: assigned('Who is assigned.'),
+  teams: assignedTeams('Which teams are assigned.'),
 };
 
 /** What a change takes: the subtask may also move to another task, and be reopened by `resume` (C33). */

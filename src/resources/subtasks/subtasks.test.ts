@@ -47,7 +47,7 @@ for (const { test, testService } of stores) {
       ...Object.fromEntries(zeros.map((name) => [name, '0'])),
       ...{ start_date: NEVER, due_date: NEVER, date_completed: NEVER, date_modified: NEVER },
       ...{ project_id: project.project_id, project_name: 'Bells', task_id: task.task_id, task_name: 'Cast' },
-      ...{ user_id: owner.userId, users: [] },
+      ...{ user_id: owner.userId, users: [], teams: [], tracked_seconds: '0' },
     });
     assert.match(date_created, TIME);
     assert.deepEqual((await carillon.call(owner, 'GET', `/v2/subtasks/${subtask_id}`)).json, json);

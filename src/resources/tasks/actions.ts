@@ -5,6 +5,7 @@ import { isCompleted, withCompletion } from '../completion.ts';
 import { falling, number, rising, text } from '../order.ts';
 import { recordsOf } from '../records.ts';
 import { mustBeInOrder } from '../spans.ts';
+import { trackedSeconds } from '../tracked.ts';
 import { taskChangeFields, taskFields, taskFilters } from './schema.ts';
 
 export const tasks = recordsOf('task', {
@@ -25,7 +26,7 @@ export const tasks = recordsOf('task', {
       .selectFrom('tasks')
       .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
       .selectAll('tasks')
-      .select('projects.project_name'),
+      .select(['projects.project_name', trackedSeconds('tasks.task_id')]),
   check: mustBeInOrder,
   stored: withCompletion,
   changed: {

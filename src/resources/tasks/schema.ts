@@ -2,6 +2,7 @@ import {
   active,
   askedFlag,
   assigned,
+  assignedTeams,
   calendarTimeOrNone,
   decimal,
   flag,
@@ -12,6 +13,7 @@ import {
   reference,
   shownId,
   shownMoment,
+  shownNumber,
   shownText,
   tags,
   whole,
@@ -47,8 +49,10 @@ export const taskFields = {
   progress: whole('Progress in percent.', 100),
   recurring: flag('It comes again and again.'),
   archived: flag('It is archived.'),
+  tracked_seconds: shownNumber('Seconds that were worked on it, by its time entries.'),
   ...stamps,
   users: assigned('Who is assigned.'),
+  teams: assignedTeams('Which teams are assigned.'),
 };
 
 /** What a change takes: the task may also move to another project, and be reopened by `resume` (C33). */

@@ -52,7 +52,14 @@ for (const { test, testService } of stores) {
       ...{ task_name: 'Plain', description: '', color: '', tags: '', notes: '', active: '1' },
       ...Object.fromEntries([...zeros, ...flags].map((name) => [name, '0'])),
       ...{ start_date: NEVER, due_date: NEVER, date_completed: NEVER, date_modified: NEVER },
-      ...{ project_id: project.project_id, project_name: 'Bells', user_id: owner.userId, users: [] },
+      ...{
+        project_id: project.project_id,
+        project_name: 'Bells',
+        user_id: owner.userId,
+        users: [],
+        teams: [],
+        tracked_seconds: '0',
+      },
     });
     assert.match(date_created, TIME);
     assert.deepEqual((await carillon.call(owner, 'GET', `/v2/tasks/${task_id}`)).json, json);

@@ -17,3 +17,50 @@ create table contacts (
 ) {table};
 create index contacts_by_account on contacts (account_id, contact_id);
 create index contacts_by_client on contacts (account_id, client_id, contact_id);
+
+create table teams (
+  team_id {id},
+  account_id {int} not null references accounts,
+  team_name {text} not null,
+  color {text} not null,
+  date_created {int} not null,
+  date_modified {int},
+  user_id {int} not null
+) {table};
+create index teams_by_account on teams (account_id, team_id);
+
+-- Which teams are assigned to a project, task or subtask (noun, record_id). Who is in a team stands in assignments.
+create table team_assignments (
+  account_id {int} not null references accounts,
+  noun {text} not null,
+  record_id {int} not null,
+  team_id {int} not null references teams,
+  primary key (account_id, noun, record_id, team_id)
+) {table};
+create index team_assignments_by_team on team_assignments (account_id, team_id);
+create index team_assignments_of_team on team_assignments (team_id);
+
+-- What was worked, in seconds, on a day, kept as midnight of it. date_started and date_stopped are calendar times without a zone, or
+-- null; an entry that was started and not stopped is a timer that runs.
+create table time_entries (
+  entry_id {id},
+  account_id {int} not null references accounts,
+  task_id {int} not null references tasks,
+  subtask_id {int} not null,
+  date {text} not null,
+  date_started {text},
+  date_stopped {text},
+  seconds {int} not null,
+  description {text} not null,
+  billed {int} not null,
+  date_created {int} not null,
+  date_modified {int},
+  user_id {int} not null
+) {table};
+create index time_entries_by_account on time_entries (account_id, entry_id);
+-- With the seconds, so that their sum is read out of the index alone.
+create index time_entries_by_task on time_entries (account_id, task_id, entry_id, seconds);
+create index time_entries_by_subtask on time_entries (account_id, subtask_id, entry_id, seconds);
+create index time_entries_by_user on time_entries (account_id, user_id, date);
+create index time_entries_by_date on time_entries (account_id, date);
+create index time_entries_of_task on time_entries (task_id);

@@ -1,0 +1,48 @@
+import { sql } from 'kysely';
+import { localAt } from '../../ical/zone.ts';
+import { invalidInput } from '../../problems.ts';
+import type { AccountView } from '../../store/account.ts';
+import { recordsOf } from '../records.ts';
+import { mustBeSubtaskOf } from '../subtasks/actions.ts';
+import { timeEntryChangeFields, timeEntryFields, timeEntryFilters } from './schema.ts';
+
+export const timeEntries = recordsOf('time_entry', {
+  fields: timeEntryFields,
+  changes: timeEntryChangeFields,
+  filters: timeEntryFilters,
+  shown: (view) =>
+    view
+      .selectFrom('time_entries')
+      .innerJoin('tasks', 'tasks.task_id', 'time_entries.task_id')
+      .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
+      .innerJoin('users', 'users.user_id', 'time_entries.user_id')
+      .leftJoin('subtasks', 'subtasks.subtask_id', 'time_entries.subtask_id')
+      .selectAll('time_entries')
+      .select(['tasks.project_id', 'tasks.task_name', 'projects.project_name', 'subtasks.subtask_name'])
+      .select([
+        sql<number>`time_entries.seconds / 3600`.as('hours'),
+        sql<number>`time_entries.seconds / 60 % 60`.as('minutes'),
+        sql<string>`trim(users.first_name || ' ' || users.last_name)`.as('user_name'),
+      ]),
+  check(given, before) {
+    const { date_started, date_stopped } = { ...before, ...given };
+    if (!date_started || !date_stopped || date_started <= date_stopped) return;
+    throw invalidInput([
+      given.date_stopped === undefined
+        ? { field: 'date_started', message: 'must not be after date_stopped' }
+        : { field: 'date_stopped', message: 'must not be before date_started' },
+    ]);
+  },
+  async stored(given, before, view, parentId) {
+    const { task_id = parentId, subtask_id = 0 } = { ...before, ...given };
+    const isPlaced = given.task_id !== undefined || given.subtask_id !== undefined;
+    if (isPlaced && subtask_id !== 0) await mustBeSubtaskOf(view, subtask_id, task_id ?? 0);
+    return given.date === null ? { ...given, date: await dayOf(view, given.date_started) } : given;
+  },
+});
+
+/** The day that work began; else the day that it is now, where the account is. */
+async function dayOf(view: AccountView, dateStarted: string | null | undefined): Promise<string> {
+  const { time_zone } = await view.selectFrom('accounts').select('accounts.time_zone').executeTakeFirstOrThrow();
+  return `${(dateStarted ?? localAt(time_zone, view.now)).slice(0, 10)} 00:00:00`;
+}

@@ -1,0 +1,68 @@
+import { sql } from 'kysely';
+import {
+  calendarDayOrNone,
+  calendarTimeOrNone,
+  key,
+  numberFlag,
+  prose,
+  reference,
+  referenceOrBlank,
+  referenceOrNone,
+  shownCount,
+  shownId,
+  shownText,
+  whole,
+} from '../../http/fields.ts';
+import { amongFilter, condition, fromDay, idFilter, sinceDay, toDay, untilDay, wordFilter } from '../filters.ts';
+
+/** A time entry: what somebody worked on a task (C38). */
+export const timeEntryFields = {
+  entry_id: key('Identifier of the time entry.'),
+  date: calendarDayOrNone('The day it was worked; left out, the day that it is for the account.'),
+  date_started: calendarTimeOrNone('When the work began.'),
+  date_stopped: calendarTimeOrNone('When it ended; started and not stopped is a timer that runs.'),
+  project_id: shownId('The project of its task.'),
+  task_id: shownId('The task that was worked on.'),
+  subtask_id: referenceOrBlank('The subtask of it.'),
+  project_name: shownText('The name of that project.'),
+  task_name: shownText('The name of that task.'),
+  subtask_name: shownText('The name of that subtask.'),
+  hours: shownCount('Whole hours of it.'),
+  minutes: shownCount('Whole minutes beside these hours.'),
+  seconds: whole('How long it took, in seconds.', 999_999_999, 'required'),
+  description: prose('What was done.'),
+  billed: numberFlag('It was billed.'),
+  user_id: referenceOrNone('Who worked. Only admins may name another user than themselves.'),
+  user_name: shownText('The name of that user.'),
+};
+
+/** What a change takes: the entry may also move to another task. */
+export const timeEntryChangeFields = { ...timeEntryFields, task_id: reference('The task it moves to.') };
+
+export const timeEntryFilters = {
+  user_id: idFilter('Of this user.', 'time_entries.user_id'),
+  client_id: amongFilter(
+    'Of projects for this client; 0 for those of none.',
+    'time_entries.task_id',
+    (clientId) =>
+      sql`select tasks.task_id from tasks join projects on projects.project_id = tasks.project_id
+      where projects.account_id = time_entries.account_id and projects.client_id = ${clientId}`,
+  ),
+  project_id: amongFilter(
+    'Of this project.',
+    'time_entries.task_id',
+    (projectId) =>
+      sql`select tasks.task_id from tasks
+      where tasks.account_id = time_entries.account_id and tasks.project_id = ${projectId}`,
+  ),
+  task_id: idFilter('Of this task.', 'time_entries.task_id'),
+  subtask_id: idFilter('Of this subtask; 0 for those of none.', 'time_entries.subtask_id'),
+  hide_billed: wordFilter('1 leaves out what was billed.', {
+    0: condition('1 = 1'),
+    1: condition('time_entries.billed = 0'),
+  }),
+  created_from: sinceDay('Entered on this day (UTC) or later.', 'time_entries.date_created'),
+  created_to: untilDay('Entered on this day (UTC) or earlier.', 'time_entries.date_created'),
+  date_from: fromDay('Worked on this day or later.', 'time_entries.date'),
+  date_to: toDay('Worked on this day or earlier.', 'time_entries.date'),
+};

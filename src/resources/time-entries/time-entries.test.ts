@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { noting } from '../../../test/harness/ledger.ts';
+import { stores } from '../../../test/harness/stores.ts';
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const member = await carillon.user(owner, 'member');
+  const stranger = await carillon.account('other.test');
+  const { clients, projects, tasks, subtasks, timeEntries } = owner.carillon;
+  const { client_id } = await clients.create({ client_name: 'Client' });
+  const { project_id } = await projects.create({ project_name: 'Project', client_id });
+
+  const NEVER = '0000-00-00 00:00:00';
+  const newTask = () => tasks.create(project_id, { task_name: 'Task' });
+  const idsOf = async (filters: Parameters<typeof timeEntries.list>[0]) =>
+    (await timeEntries.list(filters)).data.map(({ entry_id }) => entry_id);
+
+  test('C38 a time entry has these fields, seconds as a text, and hours, minutes and billed as numbers', async () => {
+    const { task_id } = await newTask();
+    const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'Subtask' });
+    const { user_name } = await owner.carillon.user.get();
+    const plain = await timeEntries.create(task_id, { seconds: 59 });
+    const { entry_id, date, ...rest } = plain;
+    const shown = {
+      ...{ date_started: NEVER, date_stopped: NEVER, project_id, task_id, subtask_id: '' },
+      ...{ project_name: 'Project', task_name: 'Task', subtask_name: '', hours: 0, minutes: 0, seconds: '59' },
+      ...{ description: '', billed: 0, user_id: owner.userId, user_name },
+    };
+    assert.deepEqual(rest, shown);
+    assert.equal(date, new Date(Date.now()).toISOString().slice(0, 10));
+    const given = { date: '20270301', seconds: '7384', subtask_id, description: 'Cast', billed: true } as const;
+    const times = { date_started: '2027-03-01 09:00:00', date_stopped: '2027-03-01 11:03:04' };
+    const full = await timeEntries.create(task_id, { ...given, ...times });
+    const more = { date: '2027-03-01', subtask_id, subtask_name: 'Subtask', hours: 2, minutes: 3, seconds: '7384' };
+    assert.deepEqual(full, { ...plain, entry_id: full.entry_id, ...times, ...more, description: 'Cast', billed: 1 });
+    assert.deepEqual(await timeEntries.get(full.entry_id), full);
+    assert.deepEqual(await timeEntries.update(entry_id, { ...given, ...times, date: full.date }), {
+      ...full,
+      entry_id,
+    });
+    assert.equal((await timeEntries.update(entry_id, { subtask_id: '' })).subtask_id, '');
+  });
+
+  test('C38 a time entry is changed at both paths', async () => {
+    const { entry_id } = await timeEntries.create((await newTask()).task_id, { seconds: 1 });
+    for (const [path, seconds] of [
+      ['time_entries', '2'],
+      ['time_entry', '3'],
+    ] as const) {
+      const { status, json } = await carillon.call(owner, 'PUT', `/v2/${path}/${entry_id}`, { seconds });
+      assert.deepEqual([status, json.data.seconds], [200, seconds]);
+    }
+    assert.equal((await carillon.call(owner, 'GET', `/v2/time_entry/${entry_id}`)).status, 404);
+  });
+
+  test('C38 without a date it is of the day that it was started, else of the day where the account is', async () => {
+    const { task_id } = await newTask();
+    const { date } = await timeEntries.create(task_id, { seconds: 0, date_started: '2027-05-01 23:00:00' });
+    assert.equal(date, '2027-05-01');
+    const days = ['Pacific/Kiritimati', 'Pacific/Pago_Pago'].map(async (time_zone, index) => {
+      const domain = `zone-${index}.test`;
+      const far = (await carillon.account(domain)).carillon;
+      await carillon.store.write(({ queries }) =>
+        queries.updateTable('accounts').set({ time_zone }).where('domain', '=', domain).execute(),
+      );
+      const place = await far.projects.create({ project_name: 'Far' });
+      const task = await far.tasks.create(place.project_id, { task_name: 'Far' });
+      const entry = await far.timeEntries.create(task.task_id, { seconds: 0 });
+      return [entry.date, new Intl.DateTimeFormat('en-CA', { timeZone: time_zone }).format(Date.now())];
+    });
+    for (const [is, wanted] of await Promise.all(days)) assert.equal(is, wanted);
+  });
+
+  test('C38 what was worked on a task and on a subtask is the sum of their time entries', async () => {
+    const { task_id } = await newTask();
+    const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'Subtask' });
+    const tracked = async () => [
+      (await tasks.get(task_id)).tracked_seconds,
+      (await subtasks.get(subtask_id)).tracked_seconds,
+    ];
+    assert.deepEqual(await tracked(), ['0', '0']);
+    const own = await timeEntries.create(task_id, { seconds: 100 });
+    const ofBoth = await timeEntries.create(task_id, { seconds: 20, subtask_id });
+    assert.deepEqual(await tracked(), ['120', '20']);
+    assert.equal(
+      (await tasks.list({ project_id })).data.find((one) => one.task_id === task_id)?.tracked_seconds,
+      '120',
+    );
+    await timeEntries.update(own.entry_id, { seconds: 1 });
+    assert.deepEqual(await tracked(), ['21', '20']);
+    await timeEntries.delete(ofBoth.entry_id);
+    assert.deepEqual(await tracked(), ['1', '0']);
+  });
+
+  test('C38 a subtask that is named is one of the task, before and after a change', async () => {
+    const [task, other] = [await newTask(), await newTask()];
+    const { subtask_id } = await subtasks.create(task.task_id, { subtask_name: 'Subtask' });
+    const isWrong = (error: { code: string; errors: readonly { field: string }[] }) => {
+      assert.deepEqual([error.code, error.errors[0]?.field], ['invalid_input', 'subtask_id']);
+      return true;
+    };
+    await assert.rejects(timeEntries.create(other.task_id, { seconds: 1, subtask_id }), isWrong);
+    const { entry_id } = await timeEntries.create(task.task_id, { seconds: 1, subtask_id });
+    await assert.rejects(timeEntries.update(entry_id, { task_id: other.task_id }), isWrong);
+    const moved = await timeEntries.update(entry_id, { task_id: other.task_id, subtask_id: '' });
+    assert.equal(moved.task_id, other.task_id);
+    await assert.rejects(timeEntries.update(entry_id, { subtask_id }), isWrong);
+  });
+
+  test('C38 what ends before it begins is refused, and the field that was given is named', async () => {
+    const { task_id } = await newTask();
+    const times = { date_started: '2027-03-01 09:00:00', date_stopped: '2027-03-01 08:00:00' };
+    const naming = (field: string) => (error: { errors: readonly { field: string }[] }) =>
+      error.errors[0]?.field === field;
+    await assert.rejects(timeEntries.create(task_id, { seconds: 1, ...times }), naming('date_stopped'));
+    const { entry_id } = await timeEntries.create(task_id, { seconds: 1, date_stopped: times.date_stopped });
+    await assert.rejects(timeEntries.update(entry_id, { date_started: times.date_started }), naming('date_started'));
+  });
+
+  test('C38 a list is narrowed by user, client, project, task, subtask, by what was billed and by days', async () => {
+    const { task_id } = await newTask();
+    const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'Subtask' });
+    const place = await projects.create({ project_name: 'Of no client' });
+    const elsewhere = await tasks.create(place.project_id, { task_name: 'Elsewhere' });
+    const make = async (...given: Parameters<typeof timeEntries.create>) =>
+      (await timeEntries.create(...given)).entry_id;
+    const first = await make(task_id, { seconds: 1, date: '20280101', billed: 1 });
+    const second = await make(task_id, { seconds: 2, date: '20280102', subtask_id });
+    const third = await make(elsewhere.task_id, { seconds: 3, date: '20280103', user_id: member.userId });
+    const days = { date_from: '20280101', date_to: '20280103' };
+    assert.deepEqual(await idsOf(days), [first, second, third]);
+    assert.deepEqual(await idsOf({ date_from: '20280102', date_to: '20280102' }), [second]);
+    assert.deepEqual(await idsOf({ ...days, user_id: member.userId }), [third]);
+    assert.deepEqual(await idsOf({ ...days, client_id }), [first, second]);
+    assert.deepEqual(await idsOf({ ...days, client_id: 0 }), [third]);
+    assert.deepEqual(await idsOf({ ...days, project_id: place.project_id }), [third]);
+    assert.deepEqual(await idsOf({ ...days, task_id }), [first, second]);
+    assert.deepEqual(await idsOf({ subtask_id }), [second]);
+    assert.deepEqual(await idsOf({ ...days, hide_billed: '1' }), [second, third]);
+    assert.deepEqual(await idsOf({ ...days, hide_billed: '0' }), [first, second, third]);
+    const today = new Date(Date.now()).toISOString().slice(0, 10).replaceAll('-', '');
+    assert.deepEqual(await idsOf({ ...days, created_from: today, created_to: today }), [first, second, third]);
+    assert.deepEqual(await idsOf({ ...days, created_to: '20200101' }), []);
+  });
+
+  test('C34 C38 a task takes its time entries with it; a subtask leaves them to its task, and takes them to another', async () => {
+    const [{ task_id }, other] = [await newTask(), await newTask()];
+    const [one, two] = [
+      await subtasks.create(task_id, { subtask_name: 'One' }),
+      await subtasks.create(task_id, { subtask_name: 'Two' }),
+    ];
+    const { entry_id } = await timeEntries.create(task_id, { seconds: 1, subtask_id: one.subtask_id });
+    const moving = await timeEntries.create(task_id, { seconds: 1, subtask_id: two.subtask_id });
+    const kindsOf = async (act: () => Promise<unknown>) =>
+      (await noting(carillon, owner, act)).noted.map(({ kind, record_id }) => [kind, record_id]);
+    assert.deepEqual(await kindsOf(() => subtasks.delete(one.subtask_id)), [
+      ['changed_time_entry', entry_id],
+      ['deleted_subtask', one.subtask_id],
+    ]);
+    assert.equal((await timeEntries.get(entry_id)).subtask_id, '');
+    assert.deepEqual(await kindsOf(() => subtasks.update(two.subtask_id, { task_id: other.task_id })), [
+      ['changed_time_entry', moving.entry_id],
+      ['changed_subtask', two.subtask_id],
+    ]);
+    assert.equal((await timeEntries.get(moving.entry_id)).task_id, other.task_id);
+    assert.deepEqual(await kindsOf(() => tasks.delete(task_id)), [
+      ['deleted_time_entry', entry_id],
+      ['deleted_task', task_id],
+    ]);
+  });
+
+  test('C14 C38 only admins enter time for somebody else, and whoever has left keeps a name', async () => {
+    const { task_id } = await newTask();
+    const gone = await carillon.user(owner, 'member');
+    const mine = { seconds: 1, user_id: gone.userId };
+    await assert.rejects(member.carillon.timeEntries.create(task_id, mine), { code: 'not_permitted' });
+    const made = await timeEntries.create(task_id, mine);
+    assert.equal(made.user_id, gone.userId);
+    await owner.carillon.users.delete(gone.userId);
+    assert.equal((await timeEntries.get(made.entry_id)).user_name, made.user_name);
+  });
+
+  test('C3 C38 a task of another account takes no time', async () => {
+    const { task_id } = await newTask();
+    await assert.rejects(stranger.carillon.timeEntries.create(task_id, { seconds: 1 }), { code: 'not_found' });
+  });
+}
