@@ -9,6 +9,7 @@ export type Rule = 'shared' | 'refused' | 'hidden';
 
 const rules: Readonly<Record<string, Rule>> = {
   'path client_id': 'shared',
+  'path comment_id': 'shared',
   'path contact_id': 'shared',
   'path project_id': 'shared',
   'path task_id': 'shared',
@@ -25,6 +26,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'body client_id': 'shared',
   'body project_id': 'shared',
   'body task_id': 'shared',
+  'body parent_id': 'shared',
   'body subtask_id': 'shared',
   'body users': 'shared',
   'body teams': 'shared',

@@ -60,6 +60,7 @@ const INTEGRATORS: readonly Row[] = [
   noun('tasks', 'tasks; complete and resume, too'),
   noun('subtasks', 'subtasks; complete and resume, too'),
   noun('time-entries', 'what was worked on tasks'),
+  noun('comments', 'what is said about projects and tasks'),
   noun('teams', 'users who are assigned together'),
   noun('calendars', 'addresses at which calendars are subscribed to'),
   {

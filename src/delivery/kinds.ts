@@ -3,6 +3,7 @@ import type { Permission } from '../access.ts';
 /** The nouns whose records are told of: where a record is fetched, the field of its id, and which permission opens it. */
 export const nouns = {
   client: { collection: '/clients', key: 'client_id', permission: 'clients:read' },
+  comment: { collection: '/comments', key: 'comment_id', permission: 'projects:read' },
   contact: { collection: '/contacts', key: 'contact_id', permission: 'clients:read' },
   event: { collection: '/events', key: 'event_id', permission: 'events:read' },
   project: { collection: '/projects', key: 'project_id', permission: 'projects:read' },

@@ -410,6 +410,13 @@ export const role = (says: string): Field<Role, 'written'> =>
     'member',
   );
 
+/** Records that belong to another one, each with these fields. */
+export const shownRecords = <F extends Fields>(says: string, fields: F) =>
+  shown<readonly Shown<F>[]>(says, (rows) => rows.map((row) => present(fields, row)), {
+    type: 'array',
+    items: answerSchema(fields),
+  });
+
 /** Everything of a record that is shown, from its stored row, in the order of the table. */
 export function present<F extends Fields>(fields: F, row: Shown<F>): Record<string, unknown> {
   const answer: Record<string, unknown> = {};

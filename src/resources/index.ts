@@ -8,6 +8,7 @@ import type { Chance } from '../secrets.ts';
 import { activityRoutes } from './activity/routes.ts';
 import { calendarRoutes } from './calendars/routes.ts';
 import { clientRoutes } from './clients/routes.ts';
+import { commentRoutes } from './comments/routes.ts';
 import { companyRoutes } from './company/routes.ts';
 import { contactRoutes } from './contacts/routes.ts';
 import { deliveryRoutes } from './deliveries/routes.ts';
@@ -60,6 +61,7 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...taskRoutes,
     ...subtaskRoutes,
     ...timeEntryRoutes,
+    ...commentRoutes,
     ...userRoutes,
     ...teamRoutes,
     ...companyRoutes,

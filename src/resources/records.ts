@@ -55,14 +55,16 @@ export type RecordsOptions<F extends Fields, C extends Fields, P extends Filters
 type ListParameters<P extends Filters, O extends Orders> = P & { order: Parameter<keyof O & string> };
 
 /** What can happen to the records of a noun, each inside the caller's transaction. What is named and unknown is 404. */
-export type Records<F extends Fields, C extends Fields, P extends Filters, O extends Orders> = {
+export type Records<F extends Fields, C extends Fields, P extends Filters, O extends Orders, L extends Fields = F> = {
   readonly noun: ListedNoun;
   readonly fields: F;
+  /** What a list shows of each. */
+  readonly listed: L;
   readonly changes: C;
   readonly parameters: ListParameters<P, O>;
   /** What a change and a deletion record, always or at times. */
   readonly kinds: { readonly change: readonly Kind[]; readonly remove: readonly Kind[] };
-  list(view: AccountView, given: Given<ListParameters<P, O>>, paging: Paging): Promise<Page<Shown<F>>>;
+  list(view: AccountView, given: Given<ListParameters<P, O>>, paging: Paging): Promise<Page<Shown<L>>>;
   get(view: AccountView, id: number): Promise<Shown<F>>;
   /** @param parentId what it is to belong to */
   create(write: AccountWrite, caller: Caller, input: Created<F>, parentId?: number): Promise<Shown<F>>;
@@ -124,6 +126,7 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
   return {
     noun,
     fields,
+    listed: fields,
     changes,
     parameters: { ...filters, ...(order && { order }) } as AnyRecords['parameters'],
     kinds: { change: options.changed?.kinds ?? [`changed_${noun}`], remove: kindsOfRemoval(noun) },

@@ -14,10 +14,14 @@ export type Relation = {
 
 /** Which records name which others, in the order in which a deletion follows them. */
 const relations: readonly Relation[] = [
+  { of: 'comment', field: 'parent_id', to: 'comment', becomes: 'deleted' },
+  { of: 'comment', field: 'subtask_id', to: 'subtask', becomes: 'deleted' },
+  { of: 'comment', field: 'task_id', to: 'task', becomes: 'deleted' },
   { of: 'time_entry', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
   { of: 'time_entry', field: 'subtask_id', to: 'subtask', becomes: 'cleared' },
   { of: 'subtask', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
   { of: 'task', field: 'project_id', to: 'project', becomes: 'deleted', parent: true },
+  { of: 'comment', field: 'project_id', to: 'project', becomes: 'deleted', parent: true },
   { of: 'event', field: 'project_id', to: 'project', becomes: 'cleared' },
   { of: 'contact', field: 'client_id', to: 'client', becomes: 'cleared' },
   { of: 'project', field: 'client_id', to: 'client', becomes: 'cleared' },

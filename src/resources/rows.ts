@@ -17,8 +17,8 @@ type Words = {
 };
 
 /** The routes of a noun: its list; a record, read, created, changed and deleted. */
-export function rowsOf<F extends Fields, C extends Fields, P extends Filters, O extends Orders>(
-  records: Records<F, C, P, O>,
+export function rowsOf<F extends Fields, C extends Fields, P extends Filters, O extends Orders, L extends Fields>(
+  records: Records<F, C, P, O, L>,
   says: Words,
 ): readonly Route[] {
   const { noun, fields, changes, parameters, kinds } = records;
@@ -34,6 +34,7 @@ export function rowsOf<F extends Fields, C extends Fields, P extends Filters, O 
     list({
       ...head(collection, says.list),
       ...reading,
+      fields: records.listed,
       parameters,
       call: (view, _caller, given, paging) => records.list(view, given, paging),
     }),

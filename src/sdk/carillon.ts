@@ -1,6 +1,7 @@
 import type { Authenticate } from './auth.ts';
 import { type Calendars, calendars } from './calendars.ts';
 import { type Clients, clients } from './clients.ts';
+import { type Comments, comments } from './comments.ts';
 import { type Account, company } from './company.ts';
 import { type Contacts, contacts } from './contacts.ts';
 import { type Deliveries, deliveries } from './deliveries.ts';
@@ -67,6 +68,8 @@ export class Carillon {
   readonly subtasks: Subtasks;
   /** Time entries: what was worked on tasks. */
   readonly timeEntries: TimeEntries;
+  /** Comments on projects, tasks and subtasks. */
+  readonly comments: Comments;
   /** The caller. */
   readonly user: Caller;
   /** The users of the account. */
@@ -98,6 +101,7 @@ export class Carillon {
     this.tasks = tasks(send);
     this.subtasks = subtasks(send);
     this.timeEntries = timeEntries(send);
+    this.comments = comments(send);
     this.user = user(send);
     this.users = users(send);
     this.teams = teams(send);

@@ -10,6 +10,7 @@ export type {
 } from './calendars.ts';
 export { Carillon, type CarillonOptions } from './carillon.ts';
 export type { Client, ClientChanges, ClientFilters, ClientInput, Clients } from './clients.ts';
+export type { Comment, CommentFilters, CommentInput, Comments, ListedComment } from './comments.ts';
 export type { Account, Company } from './company.ts';
 export type { Contact, ContactChanges, ContactFilters, ContactInput, Contacts } from './contacts.ts';
 export type {

@@ -79,7 +79,17 @@ export const kinds = [
 /** One of {@link kinds}. */
 export type Kind = (typeof kinds)[number];
 
-type FeedNoun = 'client' | 'contact' | 'event' | 'project' | 'subtask' | 'task' | 'team' | 'time_entry' | 'user';
+type FeedNoun =
+  | 'client'
+  | 'comment'
+  | 'contact'
+  | 'event'
+  | 'project'
+  | 'subtask'
+  | 'task'
+  | 'team'
+  | 'time_entry'
+  | 'user';
 
 /** What the feed can tell of: the seven, and what no hook is told of. X2. */
 export type FeedKind = Kind | `${'changed' | 'deleted' | 'new'}_${FeedNoun}`;

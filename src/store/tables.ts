@@ -190,6 +190,16 @@ export const columns = {
     billed: number,
     ...stamps,
   },
+  comments: {
+    comment_id: issued,
+    account_id: number,
+    project_id: number,
+    task_id: number,
+    subtask_id: number,
+    parent_id: number,
+    comment: text,
+    ...stamps,
+  },
   teams: { team_id: issued, account_id: number, team_name: text, color: text, ...stamps },
   team_assignments: { account_id: number, noun: text, record_id: number, team_id: number },
   occurrences: {

@@ -44,6 +44,7 @@ export const contents: { readonly [T in MovedTable]: Content<keyof Tables[T] & s
   imported_events: { key: ['account_id', 'entry_hash'] },
   assignments: { key: ['account_id', 'noun', 'record_id', 'user_id'] },
   time_entries: { key: ['entry_id'], idsOf: 'time_entries' },
+  comments: { key: ['comment_id'], idsOf: 'comments' },
   teams: { key: ['team_id'], idsOf: 'teams' },
   team_assignments: { key: ['account_id', 'noun', 'record_id', 'team_id'] },
   occurrences: { key: ['account_id', 'position'] },

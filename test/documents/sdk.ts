@@ -29,6 +29,7 @@ const sdkNouns: readonly SdkNoun[] = [
   { noun: 'subtask', type: 'Subtask', clauses: 'C32, C33, C34' },
   { noun: 'team', type: 'Team', clauses: 'C37' },
   { noun: 'time_entry', type: 'TimeEntry', clauses: 'C38' },
+  { noun: 'comment', type: 'Comment', clauses: 'C39' },
 ];
 
 /** Those files of the SDK that are one noun each. */
@@ -80,7 +81,7 @@ function fileOf({ noun, type, stem = type, clauses, beside }: SdkNoun, routes: r
     isEmpty(listed)
       ? ''
       : `/** A ${word}, as a list has it. */
-    export type ${item} = ${type} & {${fields(listed, answered)}};`,
+    export type ${item} = ${type} & {${fields(listed, (schema) => (key in itemsOf(schema) ? `readonly ${type}[]` : answered(schema)))}};`,
     `/** What a ${word} is created from. ${clauses}. */
     export type ${input} = ${inputOf(taken, requiredOf(creation.body))};`,
     change === undefined
@@ -162,20 +163,22 @@ const FORMATS: Readonly<Record<string, string>> = {
 };
 
 /** The type of what a field takes. */
-function given({ enum: words, format = '', type, items }: JsonSchema): string {
+function given(schema: JsonSchema): string {
+  const { enum: words, format = '', type } = schema;
   if (Array.isArray(words)) {
     if (!words.includes(true)) return union(words);
     return words.includes(2) ? 'ActiveInput' : 'FlagInput';
   }
-  if (type === 'array') return isOfTeams(items) ? 'readonly AssignedTeamInput[]' : 'readonly AssignedInput[]';
+  if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeamInput[]' : 'readonly AssignedInput[]';
   return FORMATS[String(format)] ?? (Array.isArray(type) ? 'NumberInput' : 'string');
 }
 
 /** The type of what is shown of a field. */
-function answered({ enum: words, pattern = '', type, items }: JsonSchema): string {
+function answered(schema: JsonSchema): string {
+  const { enum: words, pattern = '', type } = schema;
   if (type === 'integer') return Array.isArray(words) ? words.join(' | ') : 'number';
   if (Array.isArray(words)) return { '0,1': 'Flag', '0,1,2': 'Active' }[words.join()] ?? union(words);
-  if (type === 'array') return isOfTeams(items) ? 'readonly AssignedTeam[]' : 'readonly Assigned[]';
+  if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeam[]' : 'readonly Assigned[]';
   if (String(pattern).includes(':')) return 'DateText';
   return 'string';
 }
@@ -186,7 +189,9 @@ function filtered({ enum: words, pattern }: JsonSchema): string {
   return { '^\\d+$': 'Id', '^\\d{8}$': 'Day' }[String(pattern)] ?? 'string';
 }
 
-const isOfTeams = (items: unknown) => 'team_id' in propertiesOf(items as JsonSchema);
+const itemsOf = ({ items }: JsonSchema) => propertiesOf(items as JsonSchema | undefined);
+
+const isOfTeams = (schema: JsonSchema) => 'team_id' in itemsOf(schema);
 
 const union = (words: readonly unknown[]) => words.map((word) => `'${word}'`).join(' | ');
 

@@ -3,6 +3,7 @@ import type { Person, TestService } from './service.ts';
 /** The ids of one record of each noun in an account, by the names that paths, bodies and queries know them by. */
 export type Ids = {
   readonly client_id: string;
+  readonly comment_id: string;
   readonly contact_id: string;
   readonly project_id: string;
   readonly task_id: string;
@@ -22,13 +23,15 @@ export type Targets = () => string;
 
 /** One record of each noun, all of them tied together: the event and the task in the project, the project the client's. */
 export async function furnish(owner: Person, carillon: TestService, targets: Targets): Promise<Ids> {
-  const { calendars, clients, contacts, projects, tasks, subtasks, events, hooks, keys, timeEntries } = owner.carillon;
+  const { calendars, clients, comments, contacts, projects, tasks, subtasks, events, hooks, keys, timeEntries } =
+    owner.carillon;
   const { client_id } = await clients.create({ client_name: 'A client' });
   const { contact_id } = await contacts.create({ contact_name: 'A contact', client_id });
   const { project_id } = await projects.create({ project_name: 'A project', client_id });
   const { task_id } = await tasks.create(project_id, { task_name: 'A task' });
   const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'A subtask' });
   const { entry_id } = await timeEntries.create(task_id, { seconds: 60 });
+  const { comment_id } = await comments.create(project_id, { comment: 'A comment', task_id });
   const { event_id } = await events.create({
     event_name: 'An event',
     start_date: '20270101',
@@ -43,6 +46,7 @@ export async function furnish(owner: Person, carillon: TestService, targets: Tar
   const { team_id } = await owner.carillon.teams.create({ team_name: 'A team', users: [user_id] });
   return {
     client_id,
+    comment_id,
     contact_id,
     project_id,
     task_id,

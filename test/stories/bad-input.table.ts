@@ -180,6 +180,16 @@ export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Rec
   'POST /time_entries/{task_id}': { fields: entry, least: { seconds: '60' } },
   'PUT /time_entries/{entry_id}': { fields: { ...entry, task_id: 'id' }, least: {} },
   'PUT /time_entry/{entry_id}': { fields: { ...entry, task_id: 'id' }, least: {} },
+  'POST /comments/{project_id}': {
+    fields: {
+      comment: 'name',
+      parent_id: 'id or none',
+      task_id: 'id or none',
+      subtask_id: 'id or none',
+      user_id: 'id or none',
+    },
+    least: { comment: 'C' },
+  },
   'POST /keys': {
     fields: { label: 'text', permissions: 'permissions', user_id: 'id or none', expires: 'expiry' },
     least: {},

@@ -207,6 +207,24 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'PUT /time_entry/{entry_id}': [{ says: 'changes', records: ['changed_time_entry'], body: () => ({ billed: 1 }) }],
   'DELETE /time_entries/{entry_id}': [{ says: 'deletes', records: ['deleted_time_entry'] }],
 
+  'GET /comments': read,
+  'POST /comments/{project_id}': [
+    {
+      says: 'answers one',
+      records: ['new_comment'],
+      body: ({ ids }) => ({ comment: 'New', parent_id: ids.comment_id }),
+    },
+  ],
+  'GET /comments/{comment_id}': read,
+  'DELETE /comments/{comment_id}': [
+    {
+      says: 'deletes with its replies',
+      records: ['deleted_comment', 'deleted_comment'],
+      before: async ({ owner, ids }) =>
+        void (await owner.carillon.comments.create(ids.project_id, { comment: 'R', parent_id: ids.comment_id })),
+    },
+  ],
+
   'GET /teams': read,
   'POST /teams': [
     { says: 'creates', records: ['new_team'], body: ({ ids }) => ({ team_name: 'New', users: [ids.user_id] }) },

@@ -5,6 +5,7 @@ import { isCompleted, withCompletion } from '../completion.ts';
 import { moveAlong } from '../moves.ts';
 import { recordsOf } from '../records.ts';
 import { mustBeInOrder } from '../spans.ts';
+import { tasks } from '../tasks/actions.ts';
 import { trackedSeconds } from '../tracked.ts';
 import { subtaskChangeFields, subtaskFields, subtaskFilters } from './schema.ts';
 
@@ -22,13 +23,15 @@ export const subtasks = recordsOf('subtask', {
   check: mustBeInOrder,
   stored: withCompletion,
   changed: {
-    kinds: ['changed_time_entry', 'completed_subtask', 'changed_subtask'],
+    kinds: ['changed_comment', 'changed_time_entry', 'completed_subtask', 'changed_subtask'],
     async facts(write, caller, before, stored) {
       const kind = isCompleted(before, stored) ? 'completed_subtask' : 'changed_subtask';
       const own: Fact = { kind, recordId: before.subtask_id, userId: caller.userId };
       const task_id = Number(stored.task_id ?? before.task_id);
       if (task_id === before.task_id) return [own];
-      return [...(await moveAlong(write, caller, { noun: 'subtask', id: before.subtask_id }, { task_id })), own];
+      const { project_id } = await tasks.get(write, task_id);
+      const to = { task_id, project_id: Number(project_id) };
+      return [...(await moveAlong(write, caller, { noun: 'subtask', id: before.subtask_id }, to)), own];
     },
   },
 });

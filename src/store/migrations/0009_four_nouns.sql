@@ -64,3 +64,22 @@ create index time_entries_by_subtask on time_entries (account_id, subtask_id, en
 create index time_entries_by_user on time_entries (account_id, user_id, date);
 create index time_entries_by_date on time_entries (account_id, date);
 create index time_entries_of_task on time_entries (task_id);
+
+-- What is said about a project, or about a task or a subtask of it. A reply names the comment that it answers.
+create table comments (
+  comment_id {id},
+  account_id {int} not null references accounts,
+  project_id {int} not null references projects,
+  task_id {int} not null,
+  subtask_id {int} not null,
+  parent_id {int} not null,
+  comment {text} not null,
+  date_created {int} not null,
+  date_modified {int},
+  user_id {int} not null
+) {table};
+create index comments_by_project on comments (account_id, project_id, parent_id, comment_id);
+create index comments_by_task on comments (account_id, task_id, parent_id, comment_id);
+create index comments_by_subtask on comments (account_id, subtask_id, parent_id, comment_id);
+create index comments_by_parent on comments (account_id, parent_id, comment_id);
+create index comments_of_project on comments (project_id);

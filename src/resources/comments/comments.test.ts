@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { noting } from '../../../test/harness/ledger.ts';
+import { stores } from '../../../test/harness/stores.ts';
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const member = await carillon.user(owner, 'member');
+  const stranger = await carillon.account('other.test');
+  const { comments, projects, tasks, subtasks } = owner.carillon;
+
+  /** A project with a task and a subtask. */
+  async function place() {
+    const { project_id } = await projects.create({ project_name: 'Project' });
+    const { task_id } = await tasks.create(project_id, { task_name: 'Task' });
+    const { subtask_id } = await subtasks.create(task_id, { subtask_name: 'Subtask' });
+    return { project_id, task_id, subtask_id };
+  }
+
+  const naming = (field: string) => (error: { code: string; errors: readonly { field: string }[] }) => {
+    assert.deepEqual([error.code, error.errors.map((one) => one.field)], ['invalid_input', [field]]);
+    return true;
+  };
+
+  test('C39 a comment has these fields, and stands on a project, a task or a subtask', async () => {
+    const { project_id, task_id, subtask_id } = await place();
+    const { comment_id, date_created, ...plain } = await comments.create(project_id, { comment: ' Said ' });
+    assert.match(date_created, /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/);
+    const none = { parent_id: '0', task_id: '0', subtask_id: '0', date_modified: '0000-00-00 00:00:00' };
+    assert.deepEqual(plain, { ...none, comment: 'Said', project_id, user_id: owner.userId });
+    const onTask = await comments.create(project_id, { comment: 'T', task_id });
+    assert.deepEqual([onTask.task_id, onTask.subtask_id], [task_id, '0']);
+    const onSubtask = await comments.create(project_id, { comment: 'S', subtask_id });
+    assert.deepEqual([onSubtask.task_id, onSubtask.subtask_id], [task_id, subtask_id]);
+    assert.deepEqual(await comments.get(onSubtask.comment_id), onSubtask);
+    assert.equal((await carillon.call(owner, 'PUT', `/v2/comments/${comment_id}`, { comment: 'No' })).status, 404);
+  });
+
+  test('C39 a list has each comment with its replies, which stand where it stands', async () => {
+    const { project_id, task_id, subtask_id } = await place();
+    const first = await comments.create(project_id, { comment: 'First', task_id });
+    const second = await comments.create(project_id, { comment: 'Second' });
+    const third = await comments.create(project_id, { comment: 'Third', subtask_id });
+    const reply = await comments.create(project_id, { comment: 'Reply', parent_id: first.comment_id });
+    const more = await member.carillon.comments.create(project_id, { comment: 'More', parent_id: first.comment_id });
+    assert.deepEqual([reply.parent_id, reply.task_id], [first.comment_id, task_id]);
+    const all = await comments.list({ project_id });
+    assert.deepEqual(all.data, [
+      { ...first, replies: [reply, more] },
+      { ...second, replies: [] },
+      { ...third, replies: [] },
+    ]);
+    assert.equal(all.paging.total_records, 3);
+    const ids = async (filters: object) => (await comments.list(filters)).data.map((one) => one.comment_id);
+    assert.deepEqual(await ids({ task_id }), [first.comment_id, third.comment_id]);
+    assert.deepEqual(await ids({ subtask_id }), [third.comment_id]);
+    assert.deepEqual(await ids({ project_id, limit: 1, offset: 1 }), [second.comment_id]);
+    const seen: string[] = [];
+    for await (const one of comments.each({ project_id, limit: 1 })) seen.push(one.comment);
+    assert.deepEqual(seen, ['First', 'Second', 'Third']);
+  });
+
+  test('C39 what a comment names belongs together; what does not is refused by the name of the field', async () => {
+    const [one, other] = [await place(), await place()];
+    const first = await comments.create(one.project_id, { comment: 'First', task_id: one.task_id });
+    const reply = await comments.create(one.project_id, { comment: 'Reply', parent_id: first.comment_id });
+    const refused = (given: object, field: string) =>
+      assert.rejects(comments.create(one.project_id, { comment: 'X', ...given }), naming(field));
+    await refused({ task_id: other.task_id }, 'task_id');
+    await refused({ subtask_id: other.subtask_id }, 'subtask_id');
+    const { task_id } = await tasks.create(one.project_id, { task_name: 'Another' });
+    await refused({ task_id, subtask_id: one.subtask_id }, 'subtask_id');
+    await refused({ parent_id: reply.comment_id }, 'parent_id');
+    await refused({ parent_id: first.comment_id, task_id }, 'task_id');
+    await refused({ comment: ' ' }, 'comment');
+    const elsewhere = { comment: 'X', parent_id: first.comment_id };
+    await assert.rejects(comments.create(other.project_id, elsewhere), naming('parent_id'));
+    for (const name of ['parent_id', 'task_id', 'subtask_id'])
+      await assert.rejects(comments.create(one.project_id, { comment: 'X', [name]: '987654' }), { code: 'not_found' });
+  });
+
+  test('C34 C39 comments go with what they are about, and replies with their comment', async () => {
+    const { project_id, task_id, subtask_id } = await place();
+    const kindsOf = async (act: () => Promise<unknown>) =>
+      (await noting(carillon, owner, act)).noted.map(({ kind, record_id }) => `${kind} ${record_id}`);
+    const say = async (given: object) => (await comments.create(project_id, { comment: 'C', ...given })).comment_id;
+    const onProject = await say({});
+    const onTask = await say({ task_id });
+    const onSubtask = await say({ subtask_id });
+    const reply = await say({ parent_id: onProject });
+    const deleted = (...ids: string[]) => ids.map((id) => `deleted_comment ${id}`);
+    assert.deepEqual(await kindsOf(() => comments.delete(onProject)), deleted(reply, onProject));
+    const last = await say({});
+    assert.deepEqual(await kindsOf(() => subtasks.delete(subtask_id)), [
+      ...deleted(onSubtask),
+      `deleted_subtask ${subtask_id}`,
+    ]);
+    const gone = [...deleted(onTask), `deleted_task ${task_id}`, ...deleted(last), `deleted_project ${project_id}`];
+    assert.deepEqual(await kindsOf(() => projects.delete(project_id)), gone);
+    await assert.rejects(comments.get(onTask), { code: 'not_found' });
+  });
+
+  test('C39 comments go along when their task or subtask moves', async () => {
+    const [from, to] = [await place(), await place()];
+    const onTask = await comments.create(from.project_id, { comment: 'T', task_id: from.task_id });
+    const onSubtask = await comments.create(from.project_id, { comment: 'S', subtask_id: from.subtask_id });
+    await subtasks.update(from.subtask_id, { task_id: to.task_id });
+    const { task_id, project_id } = await comments.get(onSubtask.comment_id);
+    assert.deepEqual([task_id, project_id], [to.task_id, to.project_id]);
+    await tasks.update(from.task_id, { project_id: to.project_id });
+    assert.equal((await comments.get(onTask.comment_id)).project_id, to.project_id);
+  });
+
+  test('C2 C3 C39 comments are read and written with the permission for projects, in their account alone', async () => {
+    const { project_id } = await place();
+    const { comment_id } = await comments.create(project_id, { comment: 'Ours' });
+    await assert.rejects(stranger.carillon.comments.get(comment_id), { code: 'not_found' });
+    await assert.rejects(stranger.carillon.comments.create(project_id, { comment: 'X' }), { code: 'not_found' });
+    const { key } = await owner.carillon.keys.create({ label: 'tasks', permissions: ['tasks:read', 'tasks:write'] });
+    const narrow = { ...owner, headers: { ...owner.headers, key } };
+    assert.equal((await carillon.call(narrow, 'GET', `/v2/comments/${comment_id}`)).status, 401);
+  });
+}
