@@ -63,7 +63,9 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
       return;
     }
     written += names.length;
-    const again = await ask('GET', new URL(answer.headers.get('location') ?? `${baseUrl}${path}`).pathname);
+    // What is changed at its other spelling is read at the first.
+    const address = answer.headers.get('location') ?? baseUrl + path.replace('/time_entry/', '/time_entries/');
+    const again = await ask('GET', new URL(address).pathname);
     for (const name of names) {
       const wanted = wantedOf(name, text);
       const [shown, read] = [answer.json.data?.[name], again.json.data?.[name]];
@@ -103,7 +105,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
     CARILLON_KEY: stage.caller.key ?? '',
     CARILLON_DOMAIN: stage.caller.domain ?? '',
   };
-  for (const noun of ['clients', 'projects', 'tasks', 'events']) {
+  for (const noun of ['clients', 'comments', 'contacts', 'projects', 'tasks', 'teams', 'time-entries', 'events']) {
     const { code, stdout, faults } = await commandLine([noun, 'list'], { environment });
     const strange = stdout.split('\n').find((line) => CONTROL.test(line));
     if (code !== 0 || strange !== undefined)
@@ -200,6 +202,7 @@ function leastOf({ body }: Operation): Record<string, string> {
 
 function leastFor(name: string): string {
   if (name.endsWith('_date')) return today;
+  if (name === 'seconds') return '60';
   return name === 'email' ? `${systemChance.fraction()}@acme.test` : 'Plain';
 }
 

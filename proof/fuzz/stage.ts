@@ -78,26 +78,22 @@ export async function newStage(store: Store, baseUrl: string, targets: () => str
   const stage = new Stage({ domain, key }, targets);
   for (let count = 0; count < 2; count += 1) {
     const { client_id } = await own.clients.create({ client_name: 'C' });
+    const { contact_id } = await own.contacts.create({ contact_name: 'C', client_id });
     const { project_id } = await own.projects.create({ project_name: 'P', client_id });
     const { task_id } = await own.tasks.create(project_id, { task_name: 'T' });
     const { subtask_id } = await own.subtasks.create(task_id, { subtask_name: 'S' });
+    const { entry_id } = await own.timeEntries.create(task_id, { seconds: 60 });
+    const { comment_id } = await own.comments.create(project_id, { comment: 'C' });
     const { id: hook_id } = await own.hooks.create({ target_url: targets(), event: 'new_event' });
     const { id: delivery_id } = await own.hooks.test(hook_id);
     const { event_id } = await own.events.create({ event_name: 'E', start_date: '20270301', due_date: '20270302' });
     const { id: key_id } = await own.keys.create({ label: 'k' });
     const { id: calendar_id } = await own.calendars.create({ label: 'c' });
     const { user_id } = await own.users.create({ email: `u${count}@${domain}` });
+    const { team_id } = await own.teams.create({ team_name: 'T', users: [user_id] });
     const made = {
-      client_id,
-      project_id,
-      task_id,
-      subtask_id,
-      hook_id,
-      delivery_id,
-      event_id,
-      key_id,
-      calendar_id,
-      user_id,
+      ...{ client_id, contact_id, project_id, task_id, subtask_id, entry_id, comment_id, hook_id, delivery_id },
+      ...{ event_id, key_id, calendar_id, user_id, team_id },
     };
     for (const [name, id] of Object.entries(made)) stage.add(name, id);
   }

@@ -158,16 +158,18 @@ function keyOf(collection: string): string | undefined {
 
 function neededBy(row: Route | undefined): string[] {
   const inBody = row === undefined ? [] : placesOf({ row }).filter(({ where }) => where === 'body');
-  return [...(row === undefined ? [] : idNames(row.path)), ...inBody.map(({ name }) => idName(name))];
+  const named = inBody.filter(({ name }) => name !== 'parent_id').map(({ name }) => idName(name));
+  return [...(row === undefined ? [] : idNames(row.path)), ...named];
 }
 
 /** By which name the ids of a place are known. */
-export const idName = (name: string) => (name === 'users' ? 'user_id' : name);
+export const idName = (name: string) => ({ users: 'user_id', teams: 'team_id', parent_id: 'comment_id' })[name] ?? name;
 
 /** What a row takes where its schema does not say what would be good. */
 const values: Readonly<Record<string, (text: () => string, target: Target) => unknown>> = {
   target_url: (text, target) => target.at(`/${text()}`),
   event: () => 'new_event',
+  seconds: () => 60,
   passphrase: (text) => `a long passphrase of ${text()}`,
   current: (text) => text(),
   ics: (text) => `BEGIN:VCALENDAR\n${entryOf(text)}${entryOf(text)}END:VCALENDAR\n`,
@@ -197,7 +199,7 @@ function valueFor(name: string, schema: JsonSchema, own: (name: string) => strin
   const { format, items, pattern } = schema;
   if (format === 'id' || format === 'id-or-none') return own(name);
   if ((items as JsonSchema | undefined)?.format === 'id') return [own(name)];
-  if (String(format).startsWith('calendar-time')) return '20270301';
+  if (String(format).startsWith('calendar-')) return '20270301';
   if (schema['x-text'] === undefined) return undefined;
   return pattern === undefined ? text() : `${text()}@example.test`;
 }

@@ -94,9 +94,10 @@ function inBody(row: Route): Place[] {
     if (format === 'id' || format === 'id-or-none')
       return [place('body', name, (request, id) => set(name, id)(request))];
     if ((items as JsonSchema | undefined)?.format !== 'id') return [];
+    const key = `${name.replace(/s$/, '')}_id`;
     return [
       place('body', name, (request, id) => set(name, [id])(request), ': [id]'),
-      place('body', name, (request, id) => set(name, [{ user_id: id }])(request), ': [{ user_id }]'),
+      place('body', name, (request, id) => set(name, [{ [key]: id }])(request), `: [{ ${key} }]`),
     ];
   });
 }

@@ -42,7 +42,8 @@ async function streamed({ baseUrl }: TestService, { owner }: House): Promise<str
 }
 
 /** What every user of an account reads of it (C2), and how far its feed has come. */
-const common = /^\/(clients|projects|tasks|subtasks|events|users|company)$|"next":"\d+"/;
+const common =
+  /^\/(clients|comments|contacts|projects|tasks|subtasks|teams|time_entries|events|users|company)$|"next":"\d+"/;
 
 const MOMENT = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g;
 

@@ -18,12 +18,14 @@ export async function removeWhole(write: AccountWrite, caller: Caller, noun: Lis
 }
 
 /** The kinds that such a deletion may record, in that order. */
-export function kindsOfRemoval(noun: ListedNoun): readonly Kind[] {
-  const others = relationsTo(noun).flatMap(({ of, becomes }): readonly Kind[] => {
-    if (becomes === 'cleared') return [`changed_${of}`];
-    return of === noun ? [] : kindsOfRemoval(of);
-  });
-  return [...new Set<Kind>([...others, `deleted_${noun}`])];
+export function kindsOfRemoval(noun: ListedNoun, gone: ReadonlySet<Kind> = new Set()): readonly Kind[] {
+  const kinds = new Set(gone);
+  for (const { of, becomes } of relationsTo(noun)) {
+    if (becomes === 'deleted' && of !== noun) for (const kind of kindsOfRemoval(of, kinds)) kinds.add(kind);
+    // What has gone already is not changed any more.
+    if (becomes === 'cleared' && !kinds.has(`deleted_${of}`)) kinds.add(`changed_${of}`);
+  }
+  return [...kinds.add(`deleted_${noun}`)];
 }
 
 /** The ids of records. */

@@ -26,6 +26,8 @@ const given: Readonly<Record<string, readonly unknown[]>> = {
   createSecret: ['1', {}],
   'tasks.create': ['1', {}],
   'subtasks.create': ['1', {}],
+  'timeEntries.create': ['1', {}],
+  'comments.create': ['1', {}],
   'user.get': [],
   'company.get': [],
   overview: [],

@@ -21,6 +21,12 @@ const read: readonly Scenario[] = [{ says: 'reads', records: [] }];
 const ICS = 'BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20270301T090000\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n';
 const SPAN = { start_date: '20270301', due_date: '20270302' };
 
+/** A comment on the subtask, and time that was worked on it. */
+async function furnishSubtask({ owner: { carillon }, ids: { project_id, subtask_id } }: Stage, taskId: string) {
+  await carillon.comments.create(project_id, { comment: 'C', subtask_id });
+  await carillon.timeEntries.create(taskId, { seconds: 1, subtask_id });
+}
+
 /**
  * How each row is called with success, by method and path. A row without a scenario, and a scenario without a row,
  * fail the walk.
@@ -141,8 +147,11 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'PUT /projects/{project_id}': [{ says: 'changes', records: ['changed_project'], body: () => ({ notes: 'Other' }) }],
   'DELETE /projects/{project_id}': [
     {
-      says: 'deletes with its tasks and subtasks, and its event stays',
-      records: ['deleted_subtask', 'deleted_task', 'changed_event', 'deleted_project'],
+      says: 'deletes with all that belongs to it, and its event stays',
+      records: [
+        ...['deleted_comment', 'deleted_time_entry', 'deleted_subtask', 'deleted_task', 'changed_event'],
+        'deleted_project',
+      ],
     },
     {
       says: 'deletes an empty one',
@@ -179,8 +188,22 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
       before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
       body: () => ({ resume: 1 }),
     },
+    {
+      says: 'moves to another project with its comment',
+      records: ['changed_comment', 'changed_task'],
+      before: async ({ owner: { carillon }, ids }) => {
+        const { project_id } = await carillon.projects.create({ project_name: 'Other' });
+        await carillon.tasks.update(ids.task_id, { project_id });
+      },
+      body: ({ ids }) => ({ project_id: ids.project_id }),
+    },
   ],
-  'DELETE /tasks/{task_id}': [{ says: 'deletes with its subtask', records: ['deleted_subtask', 'deleted_task'] }],
+  'DELETE /tasks/{task_id}': [
+    {
+      says: 'deletes with all that belongs to it',
+      records: ['deleted_comment', 'deleted_time_entry', 'deleted_subtask', 'deleted_task'],
+    },
+  ],
 
   'GET /subtasks': read,
   'POST /subtasks/{task_id}': [
@@ -190,8 +213,26 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'PUT /subtasks/{subtask_id}': [
     { says: 'changes', records: ['changed_subtask'], body: () => ({ notes: 'Other' }) },
     { says: 'completes', records: ['completed_subtask'], body: () => ({ completed: true }) },
+    {
+      says: 'moves to another task with its comment and its time',
+      records: ['changed_comment', 'changed_time_entry', 'changed_subtask'],
+      before: async (stage) => {
+        const { tasks, subtasks } = stage.owner.carillon;
+        const { task_id } = await tasks.create(stage.ids.project_id, { task_name: 'Other' });
+        await subtasks.update(stage.ids.subtask_id, { task_id });
+        await furnishSubtask(stage, task_id);
+      },
+      body: ({ ids }) => ({ task_id: ids.task_id }),
+    },
   ],
-  'DELETE /subtasks/{subtask_id}': [{ says: 'deletes', records: ['deleted_subtask'] }],
+  'DELETE /subtasks/{subtask_id}': [
+    { says: 'deletes', records: ['deleted_subtask'] },
+    {
+      says: 'deletes with its comment, and its time stays with the task',
+      records: ['deleted_comment', 'changed_time_entry', 'deleted_subtask'],
+      before: (stage) => furnishSubtask(stage, stage.ids.task_id),
+    },
+  ],
 
   'GET /user': read,
   'GET /time_entries': read,

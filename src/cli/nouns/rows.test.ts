@@ -10,7 +10,7 @@ test('every noun of the interface has a command, and every row of it a word of i
   const program = await programOf(() => true);
   for (const [noun, rows] of rowsByNoun) {
     if (ON_THE_DATABASE.includes(noun)) continue;
-    const command = program.commands.find((one) => one.name() === noun);
+    const command = program.commands.find((one) => one.name() === noun.replaceAll('_', '-'));
     assert.ok(command !== undefined, `${noun}: a row in src/cli/commands.ts`);
     const verbs = verbsOf(noun);
     assert.deepEqual([...new Set(verbs.map(({ row }) => row))], rows);

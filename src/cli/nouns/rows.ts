@@ -23,7 +23,7 @@ function interfaceRows(): readonly Route[] {
 }
 
 /** What each noun has, by the first step of its paths. */
-export const rowsByNoun = byNoun(interfaceRows());
+export const rowsByNoun = byNoun(interfaceRows().filter(({ respells }) => respells === undefined));
 
 /** What can be done with a noun, in the order of its rows. */
 export function verbsOf(noun: string): readonly Verb[] {
