@@ -36,7 +36,11 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   const broken: string[] = [];
   let [written, requests] = [0, 0];
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
-  const operations = operationsIn(document).filter((one) => takesText(one) && !one.path.endsWith('/import'));
+  // What is changed where nothing can be read is another spelling of a change.
+  const isRead = ({ method, path }: Operation) => method !== 'PUT' || document.paths[path].get !== undefined;
+  const operations = operationsIn(document).filter(
+    (one) => takesText(one) && isRead(one) && !one.path.endsWith('/import'),
+  );
 
   async function ask(method: string, path: string, body?: unknown) {
     requests += 1;
@@ -63,9 +67,7 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
       return;
     }
     written += names.length;
-    // What is changed at its other spelling is read at the first.
-    const address = answer.headers.get('location') ?? baseUrl + path.replace('/time_entry/', '/time_entries/');
-    const again = await ask('GET', new URL(address).pathname);
+    const again = await ask('GET', new URL(answer.headers.get('location') ?? `${baseUrl}${path}`).pathname);
     for (const name of names) {
       const wanted = wantedOf(name, text);
       const [shown, read] = [answer.json.data?.[name], again.json.data?.[name]];
