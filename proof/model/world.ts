@@ -157,13 +157,15 @@ export class World {
       .filter((user) => user !== undefined)
       .sort((a, b) => Number(a.id) - Number(b.id))
       .map((user) => ({ user_id: user.id, user_name: nameOf(user) }));
-    if (noun === 'project') return { ...whole, users, client_name: named('client', shown.client_id ?? '') };
-    if (noun === 'task')
-      return { ...whole, users, project_id: record.parent, project_name: named('project', record.parent) };
+    // It has no teams and no time.
+    const assigned = { users, teams: [] };
+    if (noun === 'project') return { ...whole, ...assigned, client_name: named('client', shown.client_id ?? '') };
+    const step = { ...whole, ...assigned, tracked_seconds: '0' };
+    if (noun === 'task') return { ...step, project_id: record.parent, project_name: named('project', record.parent) };
     const task = this.find(account, 'task', record.parent);
     const projectId = task?.parent ?? '';
     return {
-      ...{ ...whole, users, task_id: record.parent, task_name: task?.shown.task_name },
+      ...{ ...step, task_id: record.parent, task_name: task?.shown.task_name },
       ...{ project_id: projectId, project_name: named('project', projectId) },
     };
   }

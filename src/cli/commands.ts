@@ -49,6 +49,11 @@ const INTEGRATORS: readonly Row[] = [
     load: async () => (await import('./trigger.ts')).addTrigger,
   },
   {
+    name: 'mcp',
+    says: 'what can be done, as tools for programs that speak the Model Context Protocol',
+    load: async () => (await import('./mcp.ts')).addMcp,
+  },
+  {
     name: 'chaos-receiver',
     says: 'a receiver that misbehaves as it is told, to try senders with',
     load: async () => (await import('./chaos-receiver.ts')).addChaosReceiver,

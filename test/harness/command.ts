@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
@@ -32,6 +34,32 @@ export async function carillon(args: readonly string[], surroundings: Surroundin
   const [code] = await once(child, 'close');
   clearTimeout(cut);
   return { code, stdout: stdout.text, faults: linesOf(stderr.text) };
+}
+
+/** A command that one speaks with, line by line. */
+export type Spoken = {
+  /** What it says to a line. */
+  ask(line: string): Promise<string>;
+  /** The end of its standard input, and its exit code. */
+  end(): Promise<number | null>;
+};
+
+/** Runs `carillon …` for a conversation on its standard input and output. */
+export function speakWith(context: Cleanup, args: readonly string[], surroundings: Surroundings = {}): Spoken {
+  const child = start(args, { ...surroundings, input: '' });
+  atEnd(context, () => child.kill('SIGKILL'));
+  const lines = createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]();
+  return {
+    async ask(line) {
+      child.stdin?.write(`${line}\n`);
+      return String((await lines.next()).value);
+    },
+    async end() {
+      child.stdin?.end();
+      const [code] = await once(child, 'close');
+      return code;
+    },
+  };
 }
 
 /** Runs a command that must succeed with `--json`, and reads what it answers. */

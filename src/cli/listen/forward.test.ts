@@ -122,7 +122,7 @@ test('an occurrence is one line: cut and coloured on a terminal, whole and plain
 
   assert.match(
     heardLine(heard, pipe),
-    /^2027-03-01 09:14:02 {2}new_task {11}200 {10}9 ms {6}7 {2}Write\u{fffd}\[31m and write .* and write$/u,
+    /^2027-03-01 09:14:02 {2}new_task {12}200 {10}9 ms {6}7 {2}Write\u{fffd}\[31m and write .* and write$/u,
   );
   assert.match(heardLine({ ...heard, record: null }, pipe), /7 {2}\(gone\)$/);
   const coloured = heardLine(heard, terminal({}));
