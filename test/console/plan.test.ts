@@ -488,3 +488,50 @@ test('a colour that is none asks for nothing, and names are text', async (t) => 
   const dots = await page.locator('td .dot').evaluateAll((all) => all.map((dot) => dot.getAttribute('style')));
   assert.deepEqual(dots, [null, '--dot: #16a34a;']);
 });
+
+test('a task is talked about: a comment, a reply to it, and both are deleted; whoever said it is named', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { project_id } = await withProject({ owner });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  await visit(page, `tasks/${task_id}`);
+  const comments = page.getByRole('region', { name: 'Comments' });
+  await button(page, 'Add comment').click();
+  await comments.getByText('Write something first.').waitFor();
+  await comments.getByLabel('Comment', { exact: true }).fill('Which bell?\nThe big one?');
+  await page.keyboard.press('Control+Enter');
+  await comments.getByText('Which bell?').first().waitFor();
+  await button(page, 'Reply').click();
+  await comments.getByLabel('Reply', { exact: true }).fill('The small one.');
+  await button(page, 'Send reply').click();
+  await comments.getByRole('list').getByText('The small one.').waitFor();
+  const [thread] = (await owner.carillon.comments.list({ task_id })).data;
+  assert.deepEqual([thread?.comment, thread?.replies[0]?.comment], ['Which bell?\nThe big one?', 'The small one.']);
+  const { user_name, email } = await owner.carillon.user.get();
+  assert.equal(await comments.getByText(user_name || email, { exact: true }).count(), 2);
+
+  await comments.getByRole('button', { name: /^Delete “Which bell/ }).click();
+  await page.getByText('Its reply goes with it. This cannot be taken back.').waitFor();
+  await button(page, 'Delete with 1 reply').click();
+  await eventually(
+    () => comments.getByRole('listitem').count(),
+    (count) => count === 0,
+  );
+  assert.equal((await owner.carillon.comments.list({ task_id })).paging.total_records, 0);
+});
+
+test('teams are assigned beside people, and taken back', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { project_id } = await withProject({ owner });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  await owner.carillon.teams.create({ team_name: 'Ringers', users: [owner.userId] });
+  await visit(page, `tasks/${task_id}`);
+  await page.getByRole('button', { name: 'Assigned to Cast: nobody' }).click();
+  await page.getByLabel('Ringers').check();
+  await button(page, 'Save').click();
+  await page.getByRole('button', { name: 'Assigned to Cast: Ringers' }).waitFor();
+  const teamsOf = async () => (await owner.carillon.tasks.get(task_id)).teams.map(({ team_name }) => team_name);
+  assert.deepEqual(await teamsOf(), ['Ringers']);
+  await undo(page);
+  await page.getByRole('button', { name: 'Assigned to Cast: nobody' }).waitFor();
+  assert.deepEqual(await teamsOf(), []);
+});

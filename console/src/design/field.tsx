@@ -80,7 +80,12 @@ export function TextField({ label, hint, fault, hideLabel, onInput, ...rest }: I
   );
 }
 
-type AreaProps = Shared & { readonly value: string; readonly rows?: number; readonly onInput: (value: string) => void };
+type AreaProps = Shared & {
+  readonly value: string;
+  readonly rows?: number;
+  readonly onInput: (value: string) => void;
+  readonly onKeyDown?: (event: KeyboardEvent) => void;
+};
 
 /** Several lines of text. */
 export function TextArea({ label, hint, fault, hideLabel, onInput, ...rest }: AreaProps) {

@@ -1,9 +1,10 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { User } from '../../../src/sdk/users.ts';
-import type { Assigned, Id } from '../../../src/sdk/wire.ts';
+import type { Assigned, AssignedTeam, Id } from '../../../src/sdk/wire.ts';
 import { change, faultIn, Overtaken } from '../changes.ts';
 import { client } from '../client.ts';
 import { Button } from '../design/button.tsx';
+import { Dot } from '../design/colour.tsx';
 import { Dialog } from '../design/dialog.tsx';
 import { Check } from '../design/field.tsx';
 import { Icon } from '../design/icon.tsx';
@@ -16,17 +17,23 @@ import type { Kept } from './facts.tsx';
 const SHOWN = 3;
 
 type PeopleProps<T> = {
-  readonly kept: Kept<T, { users?: readonly Id[] }>;
+  readonly kept: Kept<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
   readonly record: T;
   readonly onChange: (record: T) => void;
 };
 
-/** Who is assigned to a record, by their initials; opened, everybody who could be. */
-export function People<T extends { readonly users: readonly Assigned[] }>(props: PeopleProps<T>) {
+/** Who is assigned: users, and teams. */
+type WithAssigned = { readonly users: readonly Assigned[]; readonly teams: readonly AssignedTeam[] };
+
+/** Who is assigned to a record, users by their initials and teams by their names; opened, everybody who could be. */
+export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   const [isOpen, setOpen] = useState(false);
   const { kept, record } = props;
-  const { users } = record;
-  const names = users.map(({ user_name }) => user_name || 'somebody without a name').join(', ');
+  const { users, teams } = record;
+  const names = [
+    ...users.map(({ user_name }) => user_name || 'somebody without a name'),
+    ...teams.map(({ team_name }) => team_name),
+  ].join(', ');
   return (
     <>
       <button type="button" class="inline people" title={names} aria-haspopup="dialog" onClick={() => setOpen(true)}>
@@ -39,7 +46,12 @@ export function People<T extends { readonly users: readonly Assigned[] }>(props:
             +{users.length - SHOWN}
           </span>
         )}
-        {users.length === 0 && (
+        {teams.map(({ team_id, team_name }) => (
+          <span key={team_id} class="chip small" aria-hidden="true">
+            {team_name}
+          </span>
+        ))}
+        {users.length + teams.length === 0 && (
           <span class="nothing">
             <Icon name="user" />
           </span>
@@ -50,25 +62,37 @@ export function People<T extends { readonly users: readonly Assigned[] }>(props:
   );
 }
 
-function Picker<T extends { readonly users: readonly Assigned[] }>({
+/** Everybody and every team that can be assigned. */
+const everybody = async (signal: AbortSignal) => {
+  const [users, teams] = await Promise.all([client.users.list({}, { signal }), client.teams.list({}, { signal })]);
+  return { users: users.data, teams: teams.data };
+};
+
+/** The ids of those who are assigned. */
+const idsIn = ({ users, teams }: WithAssigned) => ({
+  users: users.map(({ user_id }) => user_id),
+  teams: teams.map(({ team_id }) => team_id),
+});
+
+function Picker<T extends WithAssigned>({
   kept,
   record,
   onChange,
   onClose,
 }: PeopleProps<T> & { readonly onClose: () => void }) {
-  const everybody = useLoaded(async (signal) => (await client.users.list({}, { signal })).data, []);
-  const [chosen, setChosen] = useState<readonly string[]>(record.users.map(({ user_id }) => user_id));
+  const { data, fault: missing } = useLoaded(everybody, []);
+  const [chosen, setChosen] = useState(idsIn(record));
   const [fault, setFault] = useState<string>();
   const id = kept.idOf(record);
   const save = async (event: Event) => {
     event.preventDefault();
     try {
-      const after = await change(kept.noun, id, { users: chosen }, record);
-      const before = record.users.map(({ user_id }) => user_id);
+      const after = await change(kept.noun, id, chosen, record);
+      const before = idsIn(record);
       onChange(after);
       onClose();
       tell('Assigned people changed.', {
-        undo: () => void attempt(async () => onChange(await change(kept.noun, id, { users: before }, after))),
+        undo: () => void attempt(async () => onChange(await change(kept.noun, id, before, after))),
       });
     } catch (error) {
       if (error instanceof Overtaken) onChange(error.record as T);
@@ -77,33 +101,36 @@ function Picker<T extends { readonly users: readonly Assigned[] }>({
           ? 'Somebody else has changed who is assigned. Look again, then save.'
           : faultIn(error, 'Assigned'),
       );
-      if (error instanceof Overtaken) setChosen((error.record as T).users.map(({ user_id }) => user_id));
+      if (error instanceof Overtaken) setChosen(idsIn(error.record as T));
     }
   };
-  const toggle = ({ user_id }: User, isChosen: boolean) =>
-    setChosen(isChosen ? [...chosen, user_id] : chosen.filter((one) => one !== user_id));
+  const check = (of: keyof typeof chosen, one: string, name: string, begin: ComponentChildren) => (
+    <Check
+      key={one}
+      label={
+        <span class="row">
+          {begin}
+          {name}
+        </span>
+      }
+      checked={chosen[of].includes(one)}
+      onChange={(isChosen) =>
+        setChosen({ ...chosen, [of]: isChosen ? [...chosen[of], one] : chosen[of].filter((other) => other !== one) })
+      }
+    />
+  );
   return (
     <Dialog title={`Who is assigned to ${kept.nameOf(record)}?`} onClose={onClose}>
       <form class="stack" onSubmit={save}>
         {fault !== undefined && <Note tone="bad">{fault}</Note>}
-        {everybody.fault !== undefined && <Note tone="bad">{everybody.fault}</Note>}
-        {everybody.data === undefined && everybody.fault === undefined && <Waiting lines={2} />}
-        {everybody.data?.map((user) => (
-          <Check
-            key={user.user_id}
-            label={
-              <span class="row">
-                <Initials name={nameOf(user)} />
-                {nameOf(user)}
-              </span>
-            }
-            checked={chosen.includes(user.user_id)}
-            onChange={(isChosen) => toggle(user, isChosen)}
-          />
-        ))}
+        {missing !== undefined && <Note tone="bad">{missing}</Note>}
+        {data === undefined && missing === undefined && <Waiting lines={2} />}
+        {data?.users.map((user) => check('users', user.user_id, nameOf(user), <Initials name={nameOf(user)} />))}
+        {data !== undefined && data.teams.length > 0 && <h3>Teams</h3>}
+        {data?.teams.map(({ team_id, team_name, color }) => check('teams', team_id, team_name, <Dot color={color} />))}
         <div class="ends">
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" disabled={everybody.data === undefined}>
+          <Button look="primary" type="submit" disabled={data === undefined}>
             Save
           </Button>
         </div>

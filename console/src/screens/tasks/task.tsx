@@ -8,6 +8,7 @@ import { useLoaded } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
 import { People } from '../../plan/assigned.tsx';
 import { useProjects } from '../../plan/choices.ts';
+import { Comments } from '../../plan/comments.tsx';
 import { completeTask, reopenTask } from '../../plan/completing.ts';
 import { useDelete } from '../../plan/deleting.tsx';
 import { choice, FactField, Facts } from '../../plan/facts.tsx';
@@ -85,6 +86,12 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
           path: `/subtasks?task_id=${task_id}`,
           sdk: `subtasks.list({ task_id: '${task_id}' })`,
         },
+        {
+          says: 'List what is said about it',
+          method: 'GET',
+          path: `/comments?task_id=${task_id}`,
+          sdk: `comments.list({ task_id: '${task_id}' })`,
+        },
       ]}
     >
       <div class="sides">
@@ -99,6 +106,7 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
             <h2>Notes</h2>
             <FactField {...shared} fact={notes} />
           </section>
+          <Comments task={task} />
         </div>
         <section class="card padded" aria-label="Details">
           <Facts {...shared} facts={[name, project, start, due, progress]}>

@@ -1,0 +1,149 @@
+import { useState } from 'preact/hooks';
+import type { Comment, ListedComment } from '../../../src/sdk/comments.ts';
+import type { Task } from '../../../src/sdk/tasks.ts';
+import { faultIn } from '../changes.ts';
+import { client } from '../client.ts';
+import { Button } from '../design/button.tsx';
+import { TextArea } from '../design/field.tsx';
+import { Initials, Note, Waiting } from '../design/state.tsx';
+import { useLoaded } from '../load.ts';
+import { Moment } from '../moments.tsx';
+import { nameOf } from '../names.ts';
+import { counted, type Deletable, inputOf, theirs, useDelete } from './deleting.tsx';
+import { useRecords } from './records.ts';
+
+/** A comment, and what was said to it; what was said to nothing has no replies of its own. */
+type Said = Comment & Partial<Pick<ListedComment, 'replies'>>;
+
+const SHORT = 40;
+
+const comments: Deletable<Said> = {
+  noun: client.comments,
+  idOf: ({ comment_id }) => comment_id,
+  nameOf: ({ comment }) => (comment.length > SHORT ? `${comment.slice(0, SHORT)}…` : comment),
+  async consequence({ replies = [] }) {
+    if (replies.length === 0) return undefined;
+    const text = `${theirs(replies.length, 'reply')} ${replies.length === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
+    return { yes: `Delete with ${counted(replies.length, 'reply')}`, text };
+  },
+  again: (said) => client.comments.create(said.project_id, inputOf(said)),
+};
+
+/** What is said about a task: each comment with its replies, and one more at the end. */
+export function Comments({ task: { task_id, project_id, task_name } }: { readonly task: Task }) {
+  const records = useRecords(
+    (signal) => client.comments.list({ task_id, limit: 1000 }, { signal }),
+    [task_id, project_id],
+    comments.idOf,
+  );
+  const everybody = useLoaded(async (signal) => (await client.users.list({}, { signal })).data, []);
+  const [answering, setAnswering] = useState<string>();
+  const deleting = useDelete(comments, { onGone: records.reload, onBack: records.reload });
+  const nameOfUser = (userId: string) => {
+    const user = everybody.data?.find(({ user_id }) => user_id === userId);
+    return user === undefined ? 'Somebody' : nameOf(user);
+  };
+  const say = async (comment: string, parent_id?: string) => {
+    await client.comments.create(project_id, { comment, task_id, parent_id });
+    setAnswering(undefined);
+    records.reload();
+  };
+  const shown = (said: Said) => (
+    <Saying said={said} by={nameOfUser(said.user_id)} onDelete={() => deleting.begin(said)} />
+  );
+  return (
+    <section class="card padded stack" aria-label="Comments">
+      <h2>Comments</h2>
+      {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
+      {records.rows === undefined && records.fault === undefined && <Waiting lines={2} />}
+      <ul class="comments" aria-label={`Comments on ${task_name}`}>
+        {records.rows?.map((thread) => (
+          <li key={thread.comment_id}>
+            {shown(thread)}
+            <ul>
+              {thread.replies.map((reply) => (
+                <li key={reply.comment_id}>{shown(reply)}</li>
+              ))}
+            </ul>
+            {answering === thread.comment_id ? (
+              <Say
+                label="Reply"
+                onSay={(text) => say(text, thread.comment_id)}
+                onCancel={() => setAnswering(undefined)}
+              />
+            ) : (
+              <Button look="quiet" onClick={() => setAnswering(thread.comment_id)}>
+                Reply
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+      <Say label="Comment" onSay={(text) => say(text)} />
+      {deleting.question}
+    </section>
+  );
+}
+
+type SayingProps = { readonly said: Said; readonly by: string; readonly onDelete: () => void };
+
+function Saying({ said, by, onDelete }: SayingProps) {
+  return (
+    <article class="saying">
+      <Initials name={by} />
+      <div class="grow">
+        <p class="row">
+          <strong>{by}</strong>
+          <span class="small soft">
+            <Moment at={said.date_created} />
+          </span>
+        </p>
+        <p class="said">{said.comment}</p>
+      </div>
+      <Button look="quiet" icon="trash" label={`Delete “${comments.nameOf(said)}”`} onClick={onDelete} />
+    </article>
+  );
+}
+
+type SayProps = {
+  readonly label: string;
+  readonly onSay: (text: string) => Promise<void>;
+  readonly onCancel?: () => void;
+};
+
+/** Something to say, by a button or Ctrl+Enter. */
+function Say({ label, onSay, onCancel }: SayProps) {
+  const [text, setText] = useState('');
+  const [fault, setFault] = useState<string>();
+  const send = async (event: Event) => {
+    event.preventDefault();
+    if (text.trim() === '') return setFault('Write something first.');
+    try {
+      await onSay(text);
+      setText('');
+    } catch (error) {
+      setFault(faultIn(error, 'Comment'));
+    }
+  };
+  return (
+    <form class="stack" onSubmit={send}>
+      <TextArea
+        label={label}
+        rows={2}
+        value={text}
+        fault={fault}
+        onInput={(written) => {
+          setText(written);
+          setFault(undefined);
+        }}
+        onKeyDown={(event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && void send(event)}
+      />
+      <div class="ends">
+        {onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}
+        <Button type="submit" look={onCancel === undefined ? 'plain' : 'primary'}>
+          {onCancel === undefined ? 'Add comment' : 'Send reply'}
+        </Button>
+      </div>
+    </form>
+  );
+}
