@@ -44,7 +44,8 @@ export function exampleOf(row: Route, baseUrl: string): Example {
 }
 
 function sdkOf(row: Route, body: unknown): string {
-  const [noun = '', ...rest] = row.path.split('/').filter((part) => part !== '');
+  const [collection = '', ...rest] = (row.respells ?? row.path).split('/').filter((part) => part !== '');
+  const noun = collection.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
   const name = OTHERWISE[`${row.method} ${row.path}`] ?? `${noun}.${methodOf(row, rest.at(-1) ?? '')}`;
   const taken = [...idNames(row.path).map(() => ID), ...(body === undefined ? [] : [literal(body)])];
   return `await carillon.${name}(${taken.join(', ')})`;
@@ -81,6 +82,7 @@ function given(name: string, schema: JsonSchema): unknown {
   if (name === 'target_url') return 'https://app.example/bell-7f3k2q9d';
   if (name === 'email') return 'office@example.com';
   if (name === 'permissions') return ['events:read'];
-  if (String(schema.format).startsWith('calendar-time')) return name === 'start_date' ? '20270301' : '20270302';
+  if (name === 'seconds') return 3_600;
+  if (String(schema.format).startsWith('calendar-')) return name === 'start_date' ? '20270301' : '20270302';
   return 'Launch';
 }

@@ -10,7 +10,7 @@ const event = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '
 
 test('C20 a full disk: writes are answered 503, reads go on, nothing acknowledged is lost, and it works again with room', async (t) => {
   const fatal: unknown[] = [];
-  const ports = { maxPages: 150, onFatal: (error: unknown) => void fatal.push(error) };
+  const ports = { maxPages: 180, onFatal: (error: unknown) => void fatal.push(error) };
   const path = join(temporaryFolder(t), 'carillon.db');
   const carillon = await startTestService(t, `sqlite:${path}`, { ports });
   const ballast = new DatabaseSync(path, { timeout: 5_000 });
