@@ -32,6 +32,7 @@ export const screens: readonly Screen[] = [
     load: () => import('./screens/projects/projects.tsx'),
   },
   { name: 'tasks', title: 'Tasks', icon: 'task', group: 'Plan', load: () => import('./screens/tasks/tasks.tsx') },
+  { name: 'time', title: 'Time', icon: 'clock', group: 'Plan', load: () => import('./screens/time/time.tsx') },
   {
     name: 'clients',
     title: 'Clients',

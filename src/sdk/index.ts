@@ -72,4 +72,4 @@ export type {
   Paging,
   Window,
 } from './wire.ts';
-export { kinds } from './wire.ts';
+export { feedNouns, kinds } from './wire.ts';

@@ -79,17 +79,19 @@ export const kinds = [
 /** One of {@link kinds}. */
 export type Kind = (typeof kinds)[number];
 
-type FeedNoun =
-  | 'client'
-  | 'comment'
-  | 'contact'
-  | 'event'
-  | 'project'
-  | 'subtask'
-  | 'task'
-  | 'team'
-  | 'time_entry'
-  | 'user';
+/** The nouns whose records come, change and go in the feed. X2. */
+export const feedNouns = [
+  'client',
+  'comment',
+  'contact',
+  'event',
+  'project',
+  'subtask',
+  'task',
+  'team',
+  'time_entry',
+  'user',
+] as const;
 
 /** What the feed can tell of: the seven, and what no hook is told of. X2. */
-export type FeedKind = Kind | `${'changed' | 'deleted' | 'new'}_${FeedNoun}`;
+export type FeedKind = Kind | `${'changed' | 'deleted' | 'new'}_${(typeof feedNouns)[number]}`;

@@ -231,10 +231,29 @@ async function enterMonth(carillon: Carillon, lines: readonly Line[]): Promise<v
     const project_id = line === undefined ? '0' : (lines[line]?.projectId ?? '0');
     await carillon.events.create({ event_name, start_date, due_date, project_id });
   }
+  const taskIds: string[] = [];
   for (const [task_name, due_date, line] of MONTH_TASKS) {
-    await carillon.tasks.create(lines[line]?.projectId ?? '', { task_name, due_date });
+    const project_id = lines[line]?.projectId ?? '';
+    const { task_id } = await carillon.tasks.create(project_id, { task_name, due_date });
+    taskIds.push(task_id);
+    const { comment_id } = await carillon.comments.create(project_id, { comment: 'Who reads it over?', task_id });
+    await carillon.comments.create(project_id, { comment: 'I do, on Thursday.', parent_id: comment_id });
   }
+  for (const [task, date, minutes, description] of WORKED)
+    await carillon.timeEntries.create(taskIds[task] ?? '', { seconds: minutes * 60, date, description });
 }
+
+/** What was worked in the week of it: on which task, minutes. */
+const WORKED: readonly (readonly [task: number, date: string, minutes: number, description: string])[] = [
+  [2, '20261116', 95, 'Images listed'],
+  [2, '20261117', 210, 'Images retired'],
+  [0, '20261117', 60, ''],
+  [0, '20261118', 185, 'First draft'],
+  [1, '20261118', 120, 'Patch applied'],
+  [0, '20261119', 75, 'Links, names'],
+  [1, '20261119', 240, 'Tests on all platforms'],
+  [1, '20261120', 45, 'Review'],
+];
 
 const HOOKS: readonly (readonly [host: string, kind: Kind])[] = [
   ['erp.acme.example', 'new_event'],

@@ -22,7 +22,8 @@ const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', complete
 
 /** The noun of a kind and what happened to it: `event`, `created`. */
 export function partsOf(kind: string): { readonly noun: string; readonly verb: string } {
-  const [first = '', noun = kind] = kind.split('_', 2);
+  const [first = '', ...rest] = kind.split('_');
+  const noun = rest.length === 0 ? kind : rest.join(' ');
   return { noun, verb: Object.entries(VERBS).find(([name]) => name === first)?.[1] ?? '' };
 }
 

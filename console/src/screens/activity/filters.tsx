@@ -1,4 +1,4 @@
-import { type FeedKind, kinds } from '../../../../src/sdk/wire.ts';
+import { type FeedKind, feedNouns, kinds } from '../../../../src/sdk/wire.ts';
 import { client } from '../../client.ts';
 import { Choice, Select } from '../../design/field.tsx';
 import { useLoaded } from '../../load.ts';
@@ -7,11 +7,9 @@ import { isAdmin } from '../../session.ts';
 import { hostOf, kindTitle } from '../../telling/words.ts';
 import type { Wanted } from './live.ts';
 
-const NOUNS = ['event', 'project', 'task', 'subtask', 'client', 'user'] as const;
+const verbs = ['new', 'changed', 'deleted'] as const;
 const feedKinds: readonly FeedKind[] = [
-  ...kinds,
-  'new_user',
-  ...NOUNS.flatMap((noun) => [`changed_${noun}`, `deleted_${noun}`] as const),
+  ...new Set<FeedKind>([...kinds, ...verbs.flatMap((verb) => feedNouns.map((noun) => `${verb}_${noun}` as const))]),
 ];
 
 /** Which of what happens, as the address says. */

@@ -78,7 +78,16 @@ function callsFor(cursor: string, data: Followed | undefined) {
       path: `/notifications?after=${after}&limit=1`,
       sdk: `notifications.list({ after: '${after}', limit: 1 })`,
     },
-    ...(path === undefined ? [] : [{ says: 'The record', method: 'GET', path, sdk: `${noun}.get('${id}')` } as const]),
+    ...(path === undefined
+      ? []
+      : [
+          {
+            says: 'The record',
+            method: 'GET',
+            path,
+            sdk: `${noun.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())}.get('${id}')`,
+          } as const,
+        ]),
     ...[...(data?.details.keys() ?? [])].map(
       (one) =>
         ({

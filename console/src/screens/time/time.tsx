@@ -1,0 +1,214 @@
+import { useState } from 'preact/hooks';
+import type { TimeEntry } from '../../../../src/sdk/time-entries.ts';
+import { faultIn } from '../../changes.ts';
+import { client } from '../../client.ts';
+import { plusDays, showDay, showSpan, today } from '../../days.ts';
+import { Button } from '../../design/button.tsx';
+import { TextField } from '../../design/field.tsx';
+import { Empty, Page } from '../../design/page.tsx';
+import { Note, Waiting } from '../../design/state.tsx';
+import { useLoaded } from '../../load.ts';
+import { useDelete } from '../../plan/deleting.tsx';
+import { FactField } from '../../plan/facts.tsx';
+import { useRecords } from '../../plan/records.ts';
+import { place, setQuery, to } from '../../router.ts';
+import { me } from '../../session.ts';
+import { mondayOf, readSeconds, showSeconds } from './durations.ts';
+import { entries, entryFacts, isRunning } from './entries.ts';
+import { TaskSelect, Timer } from './timer.tsx';
+import '../../plan/plan.css';
+import './time.css';
+
+const DAYS = [0, 1, 2, 3, 4, 5, 6];
+const HEADS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
+
+const given = (day: string) => day.replaceAll('-', '');
+
+/** The Monday of the week that the address names, else of this one. */
+function mondayHere(): string {
+  const day = place.value.query.get('week') ?? '';
+  return mondayOf(/^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)) ? day : today());
+}
+
+/** What somebody has worked in a week, day by day and task by task; and a timer for what they work on now. */
+export default function Time() {
+  const monday = mondayHere();
+  const sunday = plusDays(monday, 6);
+  const user_id = me().user.user_id;
+  const filters = { user_id, date_from: given(monday), date_to: given(sunday), limit: 1000 };
+  const records = useRecords((signal) => client.timeEntries.list(filters, { signal }), [filters], entries.idOf);
+  // A timer is looked for where it can have been forgotten: in the last days.
+  const recent = { user_id, date_from: given(plusDays(today(), -31)), limit: 1000 };
+  const timers = useLoaded(async (signal) => (await client.timeEntries.list(recent, { signal })).data, [recent]);
+  const tasks = useLoaded(
+    async (signal) => (await client.tasks.list({ status: 'open', order: 'taskname' }, { signal })).data,
+    [],
+  );
+  const reload = () => {
+    records.reload();
+    timers.reload();
+  };
+  const deleting = useDelete(entries, { onGone: reload, onBack: reload });
+  const shown = records.rows?.filter((entry) => !isRunning(entry));
+  const turn = (days: number) => setQuery({ week: plusDays(monday, days) });
+  return (
+    <Page
+      title="Time"
+      lead="What you have worked, by task and day."
+      calls={[
+        {
+          says: 'List this week',
+          method: 'GET',
+          path: `/time_entries?user_id=${user_id}&date_from=${filters.date_from}&date_to=${filters.date_to}`,
+          sdk: `timeEntries.list({ user_id: '${user_id}', date_from: '${filters.date_from}', date_to: '${filters.date_to}' })`,
+        },
+      ]}
+    >
+      <Timer running={timers.data?.find(isRunning)} tasks={tasks.data ?? []} onChange={reload} />
+      <div class="row filters">
+        <Button icon="chevron" label="The week before" onClick={() => turn(-7)} />
+        <strong>{showSpan(monday, sunday)}</strong>
+        <Button icon="chevron" label="The week after" onClick={() => turn(7)} />
+        <Button onClick={() => setQuery({ week: '' })}>This week</Button>
+      </div>
+      {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
+      <section class="card" aria-label="Time sheet">
+        {shown === undefined && records.fault === undefined && <Waiting />}
+        {shown?.length === 0 && (
+          <Empty icon="clock" title="Nothing worked in this week">
+            <p>Start the timer above, or enter below what it came to.</p>
+          </Empty>
+        )}
+        {shown !== undefined && shown.length > 0 && <Sheet entries={shown} monday={monday} />}
+      </section>
+      <section class="card" aria-label="Entries">
+        <ul class="plan-lines" aria-label="Time entries of the week">
+          {shown?.map((entry) => (
+            <li key={entry.entry_id}>
+              <FactField kept={entries} record={entry} fact={entryFacts.date} onChange={reload} />
+              <FactField kept={entries} record={entry} fact={entryFacts.time} onChange={reload} />
+              <a href={to('tasks', entry.task_id)}>{entry.task_name}</a>
+              <span class="grow">
+                <FactField kept={entries} record={entry} fact={entryFacts.description} onChange={reload} />
+              </span>
+              <Button
+                look="quiet"
+                icon="trash"
+                label={`Delete ${entries.nameOf(entry)}`}
+                onClick={() => deleting.begin(entry)}
+              />
+            </li>
+          ))}
+        </ul>
+        <Enter
+          tasks={tasks.data ?? []}
+          day={monday <= today() && today() <= sunday ? today() : monday}
+          onAdd={reload}
+        />
+      </section>
+      {deleting.question}
+    </Page>
+  );
+}
+
+/** A week, a row for each task, a column for each day; sums at the end of both. */
+function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[]; readonly monday: string }) {
+  const days = DAYS.map((ahead) => plusDays(monday, ahead));
+  const byTask = [...Map.groupBy(all, ({ task_id }) => task_id).values()];
+  const sum = (some: readonly TimeEntry[]) => some.reduce((total, { seconds }) => total + Number(seconds), 0);
+  const cells = (some: readonly TimeEntry[]) =>
+    days.map((day) => {
+      const seconds = sum(some.filter(({ date }) => date === day));
+      return (
+        <td key={day} class="number">
+          {seconds === 0 ? <span class="nothing">–</span> : showSeconds(seconds)}
+        </td>
+      );
+    });
+  return (
+    <table class="table sheet">
+      <thead>
+        <tr>
+          <th>Task</th>
+          {days.map((day, index) => (
+            <th key={day} class="number" title={showDay(day)}>
+              {HEADS[index]} {Number(day.slice(8))}
+            </th>
+          ))}
+          <th class="number">Week</th>
+        </tr>
+      </thead>
+      <tbody>
+        {byTask.map((ofTask) => (
+          <tr key={ofTask[0]?.task_id}>
+            <th scope="row">
+              {ofTask[0]?.task_name} <span class="small soft">{ofTask[0]?.project_name}</span>
+            </th>
+            {cells(ofTask)}
+            <td class="number">{showSeconds(sum(ofTask))}</td>
+          </tr>
+        ))}
+      </tbody>
+      <tfoot>
+        <tr>
+          <th scope="row">All</th>
+          {cells(all)}
+          <td class="number">
+            <strong>{showSeconds(sum(all))}</strong>
+          </td>
+        </tr>
+      </tfoot>
+    </table>
+  );
+}
+
+type EnterProps = {
+  readonly tasks: Parameters<typeof TaskSelect>[0]['tasks'];
+  readonly day: string;
+  readonly onAdd: () => void;
+};
+
+/** One more entry, by hand. */
+function Enter({ tasks, day, onAdd }: EnterProps) {
+  const [task, setTask] = useState('');
+  const [date, setDate] = useState<string>();
+  const [time, setTime] = useState('');
+  const [description, setDescription] = useState('');
+  const [fault, setFault] = useState<string>();
+  const taskId = task || tasks[0]?.task_id;
+  const add = async (event: Event) => {
+    event.preventDefault();
+    const seconds = readSeconds(time);
+    if (seconds === undefined) return setFault('Write it as 1:30, 1.5 or 90m.');
+    if (taskId === undefined) return setFault('There is no open task to enter it for.');
+    try {
+      await client.timeEntries.create(taskId, { seconds, date: given(date ?? day), description });
+      setTime('');
+      setDescription('');
+      onAdd();
+    } catch (error) {
+      setFault(faultIn(error, 'Time'));
+    }
+  };
+  return (
+    <form class="padded row enter" aria-label="Enter time" onSubmit={add}>
+      <TaskSelect label="Task" tasks={tasks} value={taskId ?? ''} onChange={setTask} />
+      <TextField label="Day" type="date" value={date ?? day} onInput={setDate} />
+      <TextField
+        label="Time"
+        placeholder="1:30"
+        autoComplete="off"
+        value={time}
+        {...(fault !== undefined && { fault })}
+        onInput={(text) => {
+          setTime(text);
+          setFault(undefined);
+        }}
+      />
+      <TextField label="Description" value={description} onInput={setDescription} />
+      <Button type="submit" icon="plus">
+        Enter
+      </Button>
+    </form>
+  );
+}
