@@ -26,6 +26,11 @@ const states: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await page.getByRole('button', { name: 'Issue a key' }).click();
     await page.getByLabel('What it is for').fill('Release bot');
   },
+  task: async (page) => {
+    await visit(page, 'tasks');
+    await page.getByRole('link', { name: 'Retire the v25 images' }).click();
+    await page.getByText('I do, on Thursday.').waitFor();
+  },
   hook: async (page) => {
     await visit(page, 'hooks/6');
   },

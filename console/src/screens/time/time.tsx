@@ -65,7 +65,7 @@ export default function Time() {
       ]}
     >
       <Timer running={timers.data?.find(isRunning)} tasks={tasks.data ?? []} onChange={reload} />
-      <div class="row filters">
+      <div class="row weeks">
         <Button icon="chevron" label="The week before" onClick={() => turn(-7)} />
         <strong>{showSpan(monday, sunday)}</strong>
         <Button icon="chevron" label="The week after" onClick={() => turn(7)} />
@@ -191,7 +191,7 @@ function Enter({ tasks, day, onAdd }: EnterProps) {
     }
   };
   return (
-    <form class="padded row enter" aria-label="Enter time" onSubmit={add}>
+    <form class="row enter" aria-label="Enter time" onSubmit={add}>
       <TaskSelect label="Task" tasks={tasks} value={taskId ?? ''} onChange={setTask} />
       <TextField label="Day" type="date" value={date ?? day} onInput={setDate} />
       <TextField
