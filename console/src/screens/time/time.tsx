@@ -114,7 +114,7 @@ export default function Time() {
 /** A week, a row for each task, a column for each day; sums at the end of both. */
 function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[]; readonly monday: string }) {
   const days = DAYS.map((ahead) => plusDays(monday, ahead));
-  const byTask = [...Map.groupBy(all, ({ task_id }) => task_id).values()];
+  const byTask = [...Map.groupBy(all, ({ task_id }) => task_id)];
   const sum = (some: readonly TimeEntry[]) => some.reduce((total, { seconds }) => total + Number(seconds), 0);
   const cells = (some: readonly TimeEntry[]) =>
     days.map((day) => {
@@ -139,10 +139,11 @@ function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[
         </tr>
       </thead>
       <tbody>
-        {byTask.map((ofTask) => (
-          <tr key={ofTask[0]?.task_id}>
+        {byTask.map(([taskId, ofTask]) => (
+          <tr key={taskId}>
             <th scope="row">
-              {ofTask[0]?.task_name} <span class="small soft">{ofTask[0]?.project_name}</span>
+              <a href={to('tasks', taskId)}>{ofTask[0]?.task_name}</a>{' '}
+              <span class="small soft">{ofTask[0]?.project_name}</span>
             </th>
             {cells(ofTask)}
             <td class="number">{showSeconds(sum(ofTask))}</td>
