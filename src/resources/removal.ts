@@ -14,7 +14,7 @@ import { relationsTo } from './relations.ts';
  * @returns what happened, in its order: what belonged to it goes first; nothing where there is no such record
  */
 export async function removeWhole(write: AccountWrite, caller: Caller, noun: ListedNoun, id: number): Promise<Fact[]> {
-  return remove(write, caller, noun, having(write, noun, nouns[noun].key, id));
+  return remove(write, caller, { noun, column: nouns[noun].key, value: id });
 }
 
 /** The kinds that such a deletion may record, in that order. */
@@ -28,45 +28,47 @@ export function kindsOfRemoval(noun: ListedNoun, gone: ReadonlySet<Kind> = new S
   return [...kinds.add(`deleted_${noun}`)];
 }
 
-/** The ids of records. */
+/** Records of a noun: those that have an id in a column, or the id of one of other such records. */
+type Some = { readonly noun: ListedNoun; readonly column: string; readonly value: number | Some };
+
 type Ids = SelectQueryBuilder<Tables, ListedTable, { id: number }>;
 
-/** The records of a noun that have this, or one of these, in a column. */
-function having(view: AccountView, noun: ListedNoun, column: string, value: number | Ids): Ids {
-  const [table, { key }] = [tables[noun], nouns[noun]];
-  const all = view.selectFrom(table).where(`${table}.${column}` as never, 'in', [value] as never);
+/** What a column is compared with. A deletion asks by it too, and not by ids that it would have to look for once more. */
+function valuesOf(view: AccountView, { value }: Some): never {
+  if (typeof value === 'number') return [value] as never;
+  const isOne = typeof value.value === 'number' && value.column === nouns[value.noun].key;
+  return [isOne ? value.value : idsOf(view, value)] as never;
+}
+
+function idsOf(view: AccountView, some: Some): Ids {
+  const [table, { key }] = [tables[some.noun], nouns[some.noun]];
+  const all = view.selectFrom(table).where(`${table}.${some.column}` as never, 'in', valuesOf(view, some));
   return all.select(`${table}.${key} as id` as never) as unknown as Ids;
 }
 
-async function remove(write: AccountWrite, caller: Caller, noun: ListedNoun, gone: Ids): Promise<Fact[]> {
-  const [table, { key }] = [tables[noun], nouns[noun]];
-  const found = await gone.orderBy('id').execute();
+async function remove(write: AccountWrite, caller: Caller, gone: Some): Promise<Fact[]> {
+  const { noun, column } = gone;
+  const found = await idsOf(write, gone).orderBy('id').execute();
   if (found.length === 0) return [];
   const facts: Fact[] = [];
   for (const { of, field, becomes } of relationsTo(noun)) {
-    const naming = having(write, of, field, gone);
-    if (becomes === 'deleted') facts.push(...(await remove(write, caller, of, naming)));
-    else facts.push(...(await clear(write, caller, of, field, naming)));
+    const naming: Some = { noun: of, column: field, value: gone };
+    facts.push(...(becomes === 'deleted' ? await remove(write, caller, naming) : await clear(write, caller, naming)));
   }
-  if (isAssignable(noun)) await unassign(write, noun, gone);
+  if (isAssignable(noun)) await unassign(write, noun, idsOf(write, gone));
   await write
-    .deleteFrom(table)
-    .where(key as never, 'in', gone as never)
+    .deleteFrom(tables[noun])
+    .where(column as never, 'in', valuesOf(write, gone))
     .execute();
   return [...facts, ...factsOf(`deleted_${noun}`, found, caller)];
 }
 
 /** Records stay, and name none any more. */
-async function clear(
-  write: AccountWrite,
-  caller: Caller,
-  noun: ListedNoun,
-  field: string,
-  naming: Ids,
-): Promise<Fact[]> {
-  const found = await naming.orderBy('id').execute();
-  const changing = write.updateTable(tables[noun]).set({ [field]: 0, date_modified: write.now } as never);
-  if (found.length > 0) await changing.where(nouns[noun].key as never, 'in', naming as never).execute();
+async function clear(write: AccountWrite, caller: Caller, naming: Some): Promise<Fact[]> {
+  const { noun, column } = naming;
+  const found = await idsOf(write, naming).orderBy('id').execute();
+  const changing = write.updateTable(tables[noun]).set({ [column]: 0, date_modified: write.now } as never);
+  if (found.length > 0) await changing.where(column as never, 'in', valuesOf(write, naming)).execute();
   return factsOf(`changed_${noun}`, found, caller);
 }
 

@@ -34,11 +34,11 @@ for (const { test, testService } of stores) {
 
   // Ids from 1 to 10 are another account's: whoever names one of them here names nothing.
   const stranger = await carillon.account('other.test');
-  const furnishOther = () => furnish(stranger, carillon, () => numbered('http://127.0.0.1:9/other/{n}'));
+  // It answers, so that hooks stay live whatever else is tried.
+  const target = await startTarget({ after });
+  const furnishOther = () => furnish(stranger, carillon, () => target.at(numbered('/other/{n}')));
   await Promise.all(Array.from({ length: 10 }, furnishOther));
   const owner = await carillon.account('acme.test');
-  // It answers, so that the hook stays live whatever else is tried.
-  const target = await startTarget({ after });
   const ids = await furnish(owner, carillon, () => target.at(numbered('/own/{n}')));
   // Whatever day is tried as its start is in order.
   await owner.carillon.events.update(ids.event_id, { due_date: '20991231' });
