@@ -90,6 +90,7 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
   const { stored = (given) => given } = options;
   const [table, { key }, parent] = [tables[noun], nouns[noun], parentOf(noun)];
   const id = idColumnOf(noun);
+  const relations = relationsOf(noun);
   const byId = ascending('id', number(id));
   const orders = totalOrders(options.orders?.by ?? {}, number(id));
   const order = options.orders && wordParameter(options.orders.says, Object.keys(options.orders.by));
@@ -111,13 +112,14 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
   }
 
   /** Asked together with whatever else is; what is wrong is said in its turn. */
-  function referencesIn(view: AccountView, given: Columns): Promise<unknown> {
-    const named = relationsOf(noun).flatMap(({ field, to }) => {
+  function referencesIn(view: AccountView, given: Columns): Promise<unknown> | undefined {
+    const named = relations.flatMap(({ field, to }) => {
       const recordId = given[field];
       // Where it may name none.
       const isNone = recordId === 0 && changes[field]?.initial === 0;
       return typeof recordId !== 'number' || isNone ? [] : [mustBe(view, to, recordId)];
     });
+    if (named.length === 0) return undefined;
     const all = Promise.all(named);
     all.catch(() => undefined);
     return all;
