@@ -4,7 +4,7 @@ import { notFound } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
 import { mustBeUsers, userName } from './people.ts';
 
-/** The nouns that users are assigned to, and whether teams are, too: who is in a team is assigned to it. */
+/** The nouns that users are assigned to, and whether teams are, too. Who is in a team is what is assigned to that team. */
 const assignable = { project: true, subtask: true, task: true, team: false };
 
 export type AssignableNoun = keyof typeof assignable;

@@ -151,7 +151,8 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
         date_modified: null,
       } as never);
       const recordId = Number(row[key]);
-      if (isAssignable(noun)) await assign(write, noun, recordId, { users, teams } as Assignment);
+      // Nobody is assigned to it yet.
+      if (isAssignable(noun)) await assign(write, noun, recordId, { users: someOf(users), teams: someOf(teams) });
       record(write, [{ kind: `new_${noun}`, recordId, userId: user_id }]);
       return isWhole ? row : get(write, recordId);
     },
@@ -178,3 +179,6 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
     },
   };
 }
+
+/** A list that was given; undefined for an empty one. */
+const someOf = (list: unknown) => (Array.isArray(list) && list.length > 0 ? list : undefined);

@@ -65,7 +65,7 @@ export function inputOf<T extends { readonly user_id: string; readonly users?: r
 
 /** So many of something, with its word: `1 task`, `3 tasks`. */
 export const counted = (count: number, word: string) =>
-  `${count} ${count === 1 ? word : `${word}s`.replace(/ys$/, 'ies')}`;
+  `${count} ${count === 1 ? word : `${word}s`.replace(/([^aeiou])ys$/, '$1ies')}`;
 
 /** Those of a record: `Its task`, `Its 3 tasks`. */
 export const theirs = (count: number, word: string) => (count === 1 ? `Its ${word}` : `Its ${counted(count, word)}`);

@@ -34,10 +34,10 @@ export const timeEntries = recordsOf('time_entry', {
     ]);
   },
   async stored(given, before, view, parentId) {
-    const { task_id = parentId, subtask_id = 0 } = { ...before, ...given };
+    const { task_id = parentId, subtask_id = 0, date_started } = { ...before, ...given };
     const isPlaced = given.task_id !== undefined || given.subtask_id !== undefined;
     if (isPlaced && subtask_id !== 0) await mustBeSubtaskOf(view, subtask_id, task_id ?? 0);
-    return given.date === null ? { ...given, date: await dayOf(view, given.date_started) } : given;
+    return given.date === null ? { ...given, date: await dayOf(view, date_started) } : given;
   },
 });
 

@@ -57,8 +57,10 @@ for (const { test, testService } of stores) {
 
   test('C38 without a date it is of the day that it was started, else of the day where the account is', async () => {
     const { task_id } = await newTask();
-    const { date } = await timeEntries.create(task_id, { seconds: 0, date_started: '2027-05-01 23:00:00' });
-    assert.equal(date, '2027-05-01');
+    const begun = await timeEntries.create(task_id, { seconds: 0, date_started: '2027-05-01 23:00:00' });
+    assert.equal(begun.date, '2027-05-01');
+    await timeEntries.update(begun.entry_id, { date: '20270601' });
+    assert.equal((await timeEntries.update(begun.entry_id, { date: '' })).date, '2027-05-01', 'as it was begun');
     const days = ['Pacific/Kiritimati', 'Pacific/Pago_Pago'].map(async (time_zone, index) => {
       const domain = `zone-${index}.test`;
       const far = (await carillon.account(domain)).carillon;
