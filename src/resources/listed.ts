@@ -1,6 +1,4 @@
 import { nouns, type RecordNoun, recordNouns, tableOf } from '../delivery/kinds.ts';
-import { notFound } from '../problems.ts';
-import { AccountView } from '../store/account.ts';
 
 /** The nouns whose records are rows of a table of their own, which has the name of their collection. */
 export type ListedNoun = Exclude<RecordNoun, 'user'>;
@@ -21,19 +19,3 @@ export const tables = ofEach(tableOf) as TableOfEach;
 
 /** Where the id of a record stands, with its table. */
 export const idColumnOf = (noun: ListedNoun) => `${tables[noun]}.${nouns[noun].key}` as const;
-
-const finders = ofEach((noun) =>
-  AccountView.prepared((view, { id }: { readonly id: number }) => {
-    const column = idColumnOf(noun);
-    return view
-      .selectFrom(tables[noun])
-      .select(column as never)
-      .where(column as never, '=', id as never);
-  }, 'together'),
-);
-
-/** The record must be one of the account; else it is 404. */
-export async function mustBe(view: AccountView, noun: ListedNoun, id: number): Promise<void> {
-  const [row] = await finders[noun](view, { id });
-  if (row === undefined) throw notFound();
-}

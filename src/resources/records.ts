@@ -10,15 +10,13 @@ import { AccountView, type AccountWrite } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
 import { type Assignment, assign, isAssignable, withAssigned } from './assigned.ts';
 import type { Filters } from './filters.ts';
-import { idColumnOf, type ListedNoun, type ListedTable, mustBe, tables } from './listed.ts';
+import { idColumnOf, type ListedNoun, type ListedTable, tables } from './listed.ts';
+import { type Columns, kindsOfMove, moveAlong, namedBy } from './named.ts';
 import { ascending, number, type Orders, totalOrders } from './order.ts';
 import { filtered } from './pages.ts';
 import { creatorFor } from './people.ts';
-import { parentOf, relationsOf } from './relations.ts';
+import { parentOf } from './relations.ts';
 import { kindsOfRemoval, removeWhole } from './removal.ts';
-
-/** Columns of a row, and what stands in them. */
-type Columns = Readonly<Record<string, unknown>>;
 
 /** What a query finds of a record: all that is shown of it, but for who is assigned. */
 type Found<F extends Fields> = Omit<Shown<F>, 'users' | 'teams'>;
@@ -35,13 +33,8 @@ export type RecordsOptions<F extends Fields, C extends Fields, P extends Filters
   readonly shown?: (view: AccountView) => Row;
   /** Refuses what does not go together; a change is judged by what would come of it. */
   readonly check?: (given: Changed<C>, before?: Found<F>) => void;
-  /** What is stored of what was given, where that is not the same. */
-  readonly stored?: (
-    given: Changed<C>,
-    before: Found<F> | undefined,
-    view: AccountView,
-    parentId: number | undefined,
-  ) => Columns | Promise<Columns>;
+  /** What is stored of what was given and shared with what it names, where that is not the same. */
+  readonly stored?: (given: Changed<C>, before: Found<F> | undefined, view: AccountView) => Columns | Promise<Columns>;
   /** What a change is and brings about, where that is not just that the record was changed. */
   readonly changed?: {
     readonly kinds: readonly Kind[];
@@ -90,7 +83,6 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
   const { stored = (given) => given } = options;
   const [table, { key }, parent] = [tables[noun], nouns[noun], parentOf(noun)];
   const id = idColumnOf(noun);
-  const relations = relationsOf(noun);
   const byId = ascending('id', number(id));
   const orders = totalOrders(options.orders?.by ?? {}, number(id));
   const order = options.orders && wordParameter(options.orders.says, Object.keys(options.orders.by));
@@ -111,27 +103,16 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
     return row;
   }
 
-  /** Asked together with whatever else is; what is wrong is said in its turn. */
-  function referencesIn(view: AccountView, given: Columns): Promise<unknown> | undefined {
-    const named = relations.flatMap(({ field, to }) => {
-      const recordId = given[field];
-      // Where it may name none.
-      const isNone = recordId === 0 && changes[field]?.initial === 0;
-      return typeof recordId !== 'number' || isNone ? [] : [mustBe(view, to, recordId)];
-    });
-    if (named.length === 0) return undefined;
-    const all = Promise.all(named);
-    all.catch(() => undefined);
-    return all;
-  }
-
   return {
     noun,
     fields,
     listed: fields,
     changes,
     parameters: { ...filters, ...(order && { order }) } as AnyRecords['parameters'],
-    kinds: { change: options.changed?.kinds ?? [`changed_${noun}`], remove: kindsOfRemoval(noun) },
+    kinds: {
+      change: [...kindsOfMove(noun, changes), ...(options.changed?.kinds ?? [`changed_${noun}` as const])],
+      remove: kindsOfRemoval(noun),
+    },
     get,
     async list(view, { order: name = '', ...given }, paging) {
       const found = await page(view, given, paging, orders.get(name) ?? byId);
@@ -139,13 +120,10 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
     },
     async create(write, caller, { users, teams, user_id: named, ...input }, parentId) {
       check?.(input);
-      if (parent !== undefined) await mustBe(write, parent, parentId ?? 0);
-      const references = referencesIn(write, input);
+      const place = namedBy(write, noun, parent ? { ...input, [nouns[parent].key]: parentId } : input);
       const user_id = await creatorFor(write, caller, Number(named ?? 0), caller.userId);
-      await references;
       const row: Columns = await write.insertRow(table, {
-        ...(await stored(input, undefined, write, parentId)),
-        ...(parent && { [nouns[parent].key]: parentId }),
+        ...(await stored(await place(), undefined, write)),
         user_id,
         date_created: write.now,
         date_modified: null,
@@ -157,18 +135,18 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
       return isWhole ? row : get(write, recordId);
     },
     async change(write, caller, recordId, { users, teams, user_id: named, ...input }) {
-      const references = referencesIn(write, input);
+      const place = namedBy(write, noun, input);
       const before = await get(write, recordId);
       check?.(input, before);
       const user_id = await creatorFor(write, caller, Number(named ?? 0), Number(before.user_id));
-      await references;
-      const columns = await stored(input, before, write, undefined);
+      const columns = await stored(await place(before), before, write);
       const changing = write.updateTable(table).set({ ...columns, user_id, date_modified: write.now } as never);
       const changed = changing.where(key as never, '=', recordId as never).returningAll();
       const row: Columns = await changed.executeTakeFirstOrThrow();
       if (isAssignable(noun)) await assign(write, noun, recordId, { users, teams } as Assignment);
+      const moved = await moveAlong(write, caller, noun, before, columns);
       const facts = await options.changed?.facts(write, caller, before, columns);
-      record(write, facts ?? [{ kind: `changed_${noun}`, recordId, userId: caller.userId }]);
+      record(write, [...moved, ...(facts ?? [{ kind: `changed_${noun}`, recordId, userId: caller.userId } as const])]);
       return isWhole ? row : get(write, recordId);
     },
     async remove(write, caller, recordId) {

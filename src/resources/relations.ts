@@ -10,15 +10,23 @@ export type Relation = {
   readonly becomes: 'deleted' | 'cleared';
   /** It belongs to that one from its creation on, whose path names it. */
   readonly parent?: true;
+  /** What is the same of both, in columns of this name: such a record is found where the one that it names is. */
+  readonly shares?: readonly string[];
 };
 
-/** Which records name which others, in the order in which a deletion follows them. */
+/** Which records name which others, in the order in which a deletion follows them; what shares more comes first. */
 const relations: readonly Relation[] = [
-  { of: 'comment', field: 'parent_id', to: 'comment', becomes: 'deleted' },
-  { of: 'comment', field: 'subtask_id', to: 'subtask', becomes: 'deleted' },
-  { of: 'comment', field: 'task_id', to: 'task', becomes: 'deleted' },
+  {
+    of: 'comment',
+    field: 'parent_id',
+    to: 'comment',
+    becomes: 'deleted',
+    shares: ['project_id', 'task_id', 'subtask_id'],
+  },
+  { of: 'comment', field: 'subtask_id', to: 'subtask', becomes: 'deleted', shares: ['task_id'] },
+  { of: 'comment', field: 'task_id', to: 'task', becomes: 'deleted', shares: ['project_id'] },
   { of: 'time_entry', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
-  { of: 'time_entry', field: 'subtask_id', to: 'subtask', becomes: 'cleared' },
+  { of: 'time_entry', field: 'subtask_id', to: 'subtask', becomes: 'cleared', shares: ['task_id'] },
   { of: 'subtask', field: 'task_id', to: 'task', becomes: 'deleted', parent: true },
   { of: 'task', field: 'project_id', to: 'project', becomes: 'deleted', parent: true },
   { of: 'comment', field: 'project_id', to: 'project', becomes: 'deleted', parent: true },

@@ -70,3 +70,15 @@ export function rowsOf<F extends Fields, C extends Fields, P extends Filters, O 
     }),
   ];
 }
+
+/** The single rows of a method once more, at another path that clients of the field use for it. */
+export function respelled(rows: readonly Route[], method: Route['method'], path: string): readonly Route[] {
+  return rows
+    .filter((row) => row.method === method)
+    .map((row) => ({
+      ...row,
+      path: row.path.replace(/^\/[^/]+/, path),
+      says: `${row.says} The other spelling of \`${method} /v2${row.path}\`.`,
+      respells: row.path,
+    }));
+}

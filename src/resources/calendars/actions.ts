@@ -7,7 +7,7 @@ import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { conditionsOf } from '../filters.ts';
-import { mustBe } from '../listed.ts';
+import { mustBe } from '../named.ts';
 import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
 import { revokeCalendars } from '../ways-in.ts';

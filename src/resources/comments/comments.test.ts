@@ -72,7 +72,7 @@ for (const { test, testService } of stores) {
     const { task_id } = await tasks.create(one.project_id, { task_name: 'Another' });
     await refused({ task_id, subtask_id: one.subtask_id }, 'subtask_id');
     await refused({ parent_id: reply.comment_id }, 'parent_id');
-    await refused({ parent_id: first.comment_id, task_id }, 'task_id');
+    await refused({ parent_id: first.comment_id, task_id }, 'parent_id');
     await refused({ comment: ' ' }, 'comment');
     const elsewhere = { comment: 'X', parent_id: first.comment_id };
     await assert.rejects(comments.create(other.project_id, elsewhere), naming('parent_id'));

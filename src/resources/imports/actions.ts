@@ -10,7 +10,7 @@ import { readAside } from '../../ical/reading.ts';
 import type { ReadEvent, ReadOptions } from '../../ical/series.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { mustBe } from '../listed.ts';
+import { mustBe } from '../named.ts';
 import type { importFields, importInputFields } from './schema.ts';
 
 /** What repeats is brought in from a year ago until two years from now. */

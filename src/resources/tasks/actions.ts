@@ -2,7 +2,6 @@ import type { Caller } from '../../access.ts';
 import type { Fact } from '../../delivery/record.ts';
 import type { AccountWrite } from '../../store/account.ts';
 import { isCompleted, withCompletion } from '../completion.ts';
-import { moveAlong } from '../moves.ts';
 import { falling, number, rising, text } from '../order.ts';
 import { recordsOf } from '../records.ts';
 import { mustBeInOrder } from '../spans.ts';
@@ -31,14 +30,11 @@ export const tasks = recordsOf('task', {
   check: mustBeInOrder,
   stored: withCompletion,
   changed: {
-    kinds: ['changed_comment', 'completed_subtask', 'completed_task', 'changed_task'],
+    kinds: ['completed_subtask', 'completed_task', 'changed_task'],
     async facts(write, caller, before, stored) {
       const { task_id: id } = before;
       const completes = isCompleted(before, stored);
-      const project_id = Number(stored.project_id ?? before.project_id);
-      const isMoved = project_id !== before.project_id;
       return [
-        ...(isMoved ? await moveAlong(write, caller, { noun: 'task', id }, { project_id }) : []),
         ...(completes ? await completeSubtasks(write, caller, id) : []),
         { kind: completes ? 'completed_task' : 'changed_task', recordId: id, userId: caller.userId },
       ];

@@ -3,7 +3,6 @@ import { localAt } from '../../ical/zone.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView } from '../../store/account.ts';
 import { recordsOf } from '../records.ts';
-import { mustBeSubtaskOf } from '../subtasks/actions.ts';
 import { timeEntryChangeFields, timeEntryFields, timeEntryFilters } from './schema.ts';
 
 export const timeEntries = recordsOf('time_entry', {
@@ -33,10 +32,8 @@ export const timeEntries = recordsOf('time_entry', {
         : { field: 'date_stopped', message: 'must not be before date_started' },
     ]);
   },
-  async stored(given, before, view, parentId) {
-    const { task_id = parentId, subtask_id = 0, date_started } = { ...before, ...given };
-    const isPlaced = given.task_id !== undefined || given.subtask_id !== undefined;
-    if (isPlaced && subtask_id !== 0) await mustBeSubtaskOf(view, subtask_id, task_id ?? 0);
+  async stored(given, before, view) {
+    const { date_started } = { ...before, ...given };
     return given.date === null ? { ...given, date: await dayOf(view, date_started) } : given;
   },
 });
