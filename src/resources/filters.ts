@@ -33,12 +33,18 @@ export const idFilter = (says: string, name: string): Filter<number> => ({
   where: (id) => sql<SqlBool>`${column(name)} = ${id}`,
 });
 
-/** Those whose column is among what a query finds for an id. */
-export const amongFilter = (
-  says: string,
-  name: string,
-  found: (id: unknown) => RawBuilder<unknown>,
-): Filter<number> => ({ ...idParameter(says), where: (id) => sql<SqlBool>`${column(name)} in (${found(id)})` });
+/** The id that is found through other records: each column but the last names a record of the table of the next. */
+export const throughFilter = (says: string, ...[first = '', ...path]: readonly string[]): Filter<number> => ({
+  ...idParameter(says),
+  where: (id) => through(first, path, id),
+});
+
+function through(name: string, [next, ...path]: readonly string[], id: unknown): RawBuilder<SqlBool> {
+  if (next === undefined) return sql`${column(name)} = ${id}`;
+  const [[from = '', key = ''], [to = '']] = [name.split('.'), next.split('.')];
+  return sql`${column(name)} in (select ${column(`${to}.${key}`)} from ${sql.table(to)}
+    where ${column(`${to}.account_id`)} = ${column(`${from}.account_id`)} and ${through(next, path, id)})`;
+}
 
 /** A calendar time on this day or later. */
 export const fromDay = (says: string, name: string): Filter<string> => ({

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { localAt } from '../../ical/zone.ts';
-import { invalidInput } from '../../problems.ts';
 import type { AccountView } from '../../store/account.ts';
 import { recordsOf } from '../records.ts';
+import { inOrder } from '../spans.ts';
 import { timeEntryChangeFields, timeEntryFields, timeEntryFilters } from './schema.ts';
 
 export const timeEntries = recordsOf('time_entry', {
@@ -23,15 +23,7 @@ export const timeEntries = recordsOf('time_entry', {
         sql<number>`time_entries.seconds / 60 % 60`.as('minutes'),
         sql<string>`trim(users.first_name || ' ' || users.last_name)`.as('user_name'),
       ]),
-  check(given, before) {
-    const { date_started, date_stopped } = { ...before, ...given };
-    if (!date_started || !date_stopped || date_started <= date_stopped) return;
-    throw invalidInput([
-      given.date_stopped === undefined
-        ? { field: 'date_started', message: 'must not be after date_stopped' }
-        : { field: 'date_stopped', message: 'must not be before date_started' },
-    ]);
-  },
+  check: inOrder('date_started', 'date_stopped'),
   async stored(given, before, view) {
     const { date_started } = { ...before, ...given };
     return given.date === null ? { ...given, date: await dayOf(view, date_started) } : given;

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import {
   calendarDayOrNone,
   calendarTimeOrNone,
@@ -13,7 +12,7 @@ import {
   shownText,
   whole,
 } from '../../http/fields.ts';
-import { amongFilter, condition, fromDay, idFilter, sinceDay, toDay, untilDay, wordFilter } from '../filters.ts';
+import { condition, fromDay, idFilter, sinceDay, throughFilter, toDay, untilDay, wordFilter } from '../filters.ts';
 
 /** A time entry: what somebody worked on a task (C38). */
 export const timeEntryFields = {
@@ -41,20 +40,13 @@ export const timeEntryChangeFields = { ...timeEntryFields, task_id: reference('T
 
 export const timeEntryFilters = {
   user_id: idFilter('Of this user.', 'time_entries.user_id'),
-  client_id: amongFilter(
+  client_id: throughFilter(
     'Of projects for this client; 0 for those of none.',
     'time_entries.task_id',
-    (clientId) =>
-      sql`select tasks.task_id from tasks join projects on projects.project_id = tasks.project_id
-      where projects.account_id = time_entries.account_id and projects.client_id = ${clientId}`,
+    'tasks.project_id',
+    'projects.client_id',
   ),
-  project_id: amongFilter(
-    'Of this project.',
-    'time_entries.task_id',
-    (projectId) =>
-      sql`select tasks.task_id from tasks
-      where tasks.account_id = time_entries.account_id and tasks.project_id = ${projectId}`,
-  ),
+  project_id: throughFilter('Of this project.', 'time_entries.task_id', 'tasks.project_id'),
   task_id: idFilter('Of this task.', 'time_entries.task_id'),
   subtask_id: idFilter('Of this subtask; 0 for those of none.', 'time_entries.subtask_id'),
   hide_billed: wordFilter('1 leaves out what was billed.', {
