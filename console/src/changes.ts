@@ -1,6 +1,6 @@
 import { CarillonError } from '../../src/sdk/errors.ts';
 import type { Gets, Updates } from '../../src/sdk/resource.ts';
-import type { Assigned } from '../../src/sdk/wire.ts';
+import type { Assigned, AssignedTeam } from '../../src/sdk/wire.ts';
 import { explain } from './load.ts';
 
 /** Somebody else has meanwhile changed the very thing that was to be changed. */
@@ -38,9 +38,14 @@ export async function change<T extends object, C extends object>(
 export function restore<T extends object, C extends object>(changes: C, before: T): C {
   const was = (field: string) => {
     const value: unknown = Reflect.get(before, field);
-    return Array.isArray(value) ? value.map(({ user_id }: Assigned) => user_id) : value;
+    return Array.isArray(value) ? idsOf(value) : value;
   };
   return Object.fromEntries(Object.keys(changes).map((field) => [field, was(field)])) as C;
+}
+
+/** Those who are assigned, as they are written: users or teams by their ids. */
+export function idsOf(assigned: readonly (Assigned | AssignedTeam)[]): string[] {
+  return assigned.map((one) => ('user_id' in one ? one.user_id : one.team_id));
 }
 
 /** A field as it can be compared. */

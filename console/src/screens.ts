@@ -1,8 +1,11 @@
-import type { ComponentType } from 'preact';
+import type { FunctionComponent } from 'preact';
 import type { IconName } from './design/icon.tsx';
 
 /** What a screen is given: the parts of its address behind its name. */
 export type ScreenProps = { readonly rest: readonly string[] };
+
+/** What the page of one record is given: what stands in its address for which one. */
+export type RecordProps = { readonly id: string };
 
 /** A screen, as a row: its name in the address, how it is called, who sees it, and where it is. */
 export type Screen = {
@@ -12,7 +15,9 @@ export type Screen = {
   /** Under which heading it stands at the side; undefined where something else leads there. */
   readonly group: 'Plan' | 'Integrate' | 'Account' | undefined;
   readonly forAdmins?: true;
-  load(): Promise<{ default: ComponentType<ScreenProps> }>;
+  load(): Promise<{ default: FunctionComponent<ScreenProps> }>;
+  /** The page of one of its records, where that is another one. */
+  one?(): Promise<{ default: FunctionComponent<RecordProps> }>;
 };
 
 /** Every screen, in the order of the side. The first one is shown first. */
@@ -30,8 +35,16 @@ export const screens: readonly Screen[] = [
     icon: 'folder',
     group: 'Plan',
     load: () => import('./screens/projects/projects.tsx'),
+    one: () => import('./screens/projects/project.tsx'),
   },
-  { name: 'tasks', title: 'Tasks', icon: 'task', group: 'Plan', load: () => import('./screens/tasks/tasks.tsx') },
+  {
+    name: 'tasks',
+    title: 'Tasks',
+    icon: 'task',
+    group: 'Plan',
+    load: () => import('./screens/tasks/tasks.tsx'),
+    one: () => import('./screens/tasks/task.tsx'),
+  },
   { name: 'time', title: 'Time', icon: 'clock', group: 'Plan', load: () => import('./screens/time/time.tsx') },
   {
     name: 'clients',
@@ -39,6 +52,15 @@ export const screens: readonly Screen[] = [
     icon: 'archive',
     group: 'Plan',
     load: () => import('./screens/clients/clients.tsx'),
+    one: () => import('./screens/clients/client.tsx'),
+  },
+  {
+    name: 'contacts',
+    title: 'Contacts',
+    icon: 'user',
+    group: 'Plan',
+    load: () => import('./screens/contacts/contacts.tsx'),
+    one: () => import('./screens/contacts/contact.tsx'),
   },
   {
     name: 'overview',
@@ -53,7 +75,8 @@ export const screens: readonly Screen[] = [
     title: 'Activity',
     icon: 'activity',
     group: 'Integrate',
-    load: () => import('./screens/activity/activity.tsx'),
+    load: () => import('./screens/activity/happenings.tsx'),
+    one: () => import('./screens/activity/one-occurrence.tsx'),
   },
   { name: 'keys', title: 'Keys', icon: 'key', group: 'Account', load: () => import('./screens/keys/keys.tsx') },
   {
@@ -64,6 +87,7 @@ export const screens: readonly Screen[] = [
     forAdmins: true,
     load: () => import('./screens/people/people.tsx'),
   },
+  { name: 'teams', title: 'Teams', icon: 'people', group: 'Account', load: () => import('./screens/teams/teams.tsx') },
   {
     name: 'you',
     title: 'You',

@@ -1,4 +1,4 @@
-import type { ComponentType } from 'preact';
+import type { FunctionComponent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Button } from './design/button.tsx';
 import { Icon } from './design/icon.tsx';
@@ -6,7 +6,7 @@ import { Note, Waiting } from './design/state.tsx';
 import { PlainHttp } from './door.tsx';
 import { attempt, explain } from './load.ts';
 import { place, to } from './router.ts';
-import { type Screen, type ScreenProps, screens } from './screens.ts';
+import { type RecordProps, type Screen, type ScreenProps, screens } from './screens.ts';
 import { isAdmin, me, signOut } from './session.ts';
 import { ThemeButton } from './theme.tsx';
 import './shell.css';
@@ -36,7 +36,7 @@ export function Shell() {
       </header>
       <Side current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
       <main>
-        <ScreenLoader key={screen.name} screen={screen} rest={rest} />
+        <ScreenLoader key={screen.one === undefined ? screen.name : path.join('/')} screen={screen} rest={rest} />
       </main>
     </div>
   );
@@ -90,17 +90,17 @@ function Side({ current, isOpen, onLeave }: { current: Screen; isOpen: boolean; 
   );
 }
 
-/** A screen comes when somebody goes there. */
+/** A screen, or the page of one of its records, comes when somebody goes there. */
 function ScreenLoader({ screen, rest }: { screen: Screen; rest: readonly string[] }) {
-  const [found, setFound] = useState<{ Component?: ComponentType<ScreenProps>; fault?: string }>({});
+  const [id] = rest;
+  const [found, setFound] = useState<{ Component?: FunctionComponent<ScreenProps & RecordProps>; fault?: string }>({});
   const load = () =>
-    screen
-      .load()
+    (id !== undefined && screen.one !== undefined ? screen.one() : screen.load())
       .then((module) => setFound({ Component: module.default }))
       .catch((error: unknown) => setFound({ fault: explain(error) }));
   useEffect(() => void load(), [screen]);
   const { Component, fault } = found;
-  if (Component !== undefined) return <Component rest={rest} />;
+  if (Component !== undefined) return <Component rest={rest} id={id ?? ''} />;
   return (
     <div class="page">
       {fault === undefined ? (

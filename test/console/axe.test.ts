@@ -45,16 +45,18 @@ async function pick(page: Page, whose: string, item: string): Promise<void> {
 
 /** The addresses that the first of everything has. */
 async function inDepth({ owner: { carillon } }: Example): Promise<readonly string[]> {
-  const [project, task, client, hook] = await Promise.all([
+  const [project, task, client, contact, hook] = await Promise.all([
     carillon.projects.list({ limit: 1 }),
     carillon.tasks.list({ limit: 1 }),
     carillon.clients.list({ limit: 1 }),
+    carillon.contacts.list({ limit: 1 }),
     carillon.hooks.list(),
   ]);
   return [
     `projects/${project.data[0]?.project_id}`,
     `tasks/${task.data[0]?.task_id}`,
     `clients/${client.data[0]?.client_id}`,
+    `contacts/${contact.data[0]?.contact_id}`,
     ...hook.data.map(({ id }) => `hooks/${id}`),
   ];
 }

@@ -78,7 +78,7 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
   const [member = owner] = people;
   await clock.advance(6 * DAY_MS);
   const lines = await enterSchedule(owner.carillon, [owner, ...people]);
-  await enterMonth(owner.carillon, lines);
+  await enterMonth(owner, people, lines);
   await clock.advance(23 * DAY_MS);
   await makeHooks(owner, member);
   await workForADay({ service, owner, member, programs, lines, clock });
@@ -143,6 +143,11 @@ const schedule: Schedule = JSON.parse(
   readFileSync(new URL('../../demo/node-release-schedule.json', import.meta.url), 'utf8'),
 );
 
+const CONTACTS = [
+  ['Press office', 'Announcements', 'press@openjsf.example'],
+  ['Build desk', 'Machines', 'build@openjsf.example'],
+] as const;
+
 type Line = { readonly projectId: string; readonly taskIds: readonly string[] };
 
 const asDay = (date: string) => date.replaceAll('-', '');
@@ -168,6 +173,15 @@ async function enterSchedule(carillon: Carillon, people: readonly Person[]): Pro
     city: 'London',
     country: 'United Kingdom',
     active: 2,
+  });
+  const { client_id } = client;
+  for (const [contact_name, role, email] of CONTACTS) {
+    await carillon.contacts.create({ contact_name, role, email, client_id });
+  }
+  await carillon.contacts.create({
+    contact_name: 'Night desk',
+    tel: '+47 55 00 00 00',
+    company_name: 'Nordlys Hosting',
   });
   const lines: Line[] = [];
   for (const [index, [name, days]] of Object.entries(schedule).slice(-6).entries()) {
@@ -226,7 +240,10 @@ const MONTH_TASKS: readonly (readonly [name: string, due: string, line: number])
   ['Plan the end of v22', '20261127', 0],
 ];
 
-async function enterMonth(carillon: Carillon, lines: readonly Line[]): Promise<void> {
+async function enterMonth({ carillon, userId }: Person, people: readonly Person[], lines: readonly Line[]) {
+  const [first, ...others] = [userId, ...people.map((one) => one.userId)];
+  const { team_id } = await carillon.teams.create({ team_name: 'Reviewers', color: '#4338ca', users: others });
+  await carillon.teams.create({ team_name: 'On call', color: '#16a34a', users: [first ?? '', others[0] ?? ''] });
   for (const [event_name, start_date, due_date, line] of MONTH) {
     const project_id = line === undefined ? '0' : (lines[line]?.projectId ?? '0');
     await carillon.events.create({ event_name, start_date, due_date, project_id });
@@ -234,7 +251,7 @@ async function enterMonth(carillon: Carillon, lines: readonly Line[]): Promise<v
   const taskIds: string[] = [];
   for (const [task_name, due_date, line] of MONTH_TASKS) {
     const project_id = lines[line]?.projectId ?? '';
-    const { task_id } = await carillon.tasks.create(project_id, { task_name, due_date });
+    const { task_id } = await carillon.tasks.create(project_id, { task_name, due_date, teams: [team_id] });
     taskIds.push(task_id);
     const { comment_id } = await carillon.comments.create(project_id, { comment: 'Who reads it over?', task_id });
     await carillon.comments.create(project_id, { comment: 'I do, on Thursday.', parent_id: comment_id });

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Assigned, AssignedTeam, Id } from '../../../src/sdk/wire.ts';
-import { change, faultIn, Overtaken } from '../changes.ts';
+import { change, faultIn, idsOf, Overtaken } from '../changes.ts';
 import { client } from '../client.ts';
 import { Button } from '../design/button.tsx';
 import { Dot } from '../design/colour.tsx';
@@ -20,16 +20,18 @@ type PeopleProps<T> = {
   readonly kept: Kept<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
   readonly record: T;
   readonly onChange: (record: T) => void;
+  /** What they are to the record: assigned to it, or in it. */
+  readonly being?: 'assigned to' | 'in';
 };
 
-/** Who is assigned: users, and teams. */
-type WithAssigned = { readonly users: readonly Assigned[]; readonly teams: readonly AssignedTeam[] };
+/** Who is assigned: users and, where they can be, teams. */
+type WithAssigned = { readonly users: readonly Assigned[]; readonly teams?: readonly AssignedTeam[] };
 
 /** Who is assigned to a record, users by their initials and teams by their names; opened, everybody who could be. */
 export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   const [isOpen, setOpen] = useState(false);
-  const { kept, record } = props;
-  const { users, teams } = record;
+  const { kept, record, being = 'assigned to' } = props;
+  const { users, teams = [] } = record;
   const names = [
     ...users.map(({ user_name }) => user_name || 'somebody without a name'),
     ...teams.map(({ team_name }) => team_name),
@@ -37,7 +39,7 @@ export function People<T extends WithAssigned>(props: PeopleProps<T>) {
   return (
     <>
       <button type="button" class="inline people" title={names} aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        <span class="hidden-text">{`Assigned to ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
+        <span class="hidden-text">{`${begun(being)} ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
         {users.slice(0, SHOWN).map(({ user_id, user_name }) => (
           <Initials key={user_id} name={user_name || '?'} />
         ))}
@@ -69,15 +71,19 @@ const everybody = async (signal: AbortSignal) => {
 };
 
 /** The ids of those who are assigned. */
-const idsIn = ({ users, teams }: WithAssigned) => ({
-  users: users.map(({ user_id }) => user_id),
-  teams: teams.map(({ team_id }) => team_id),
+const idsIn = ({ users, teams }: WithAssigned): { readonly users: readonly Id[]; readonly teams?: readonly Id[] } => ({
+  users: idsOf(users),
+  ...(teams !== undefined && { teams: idsOf(teams) }),
 });
+
+/** A word as it begins a sentence. */
+const begun = (word: string) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 
 function Picker<T extends WithAssigned>({
   kept,
   record,
   onChange,
+  being = 'assigned to',
   onClose,
 }: PeopleProps<T> & { readonly onClose: () => void }) {
   const { data, fault: missing } = useLoaded(everybody, []);
@@ -91,20 +97,20 @@ function Picker<T extends WithAssigned>({
       const before = idsIn(record);
       onChange(after);
       onClose();
-      tell('Assigned people changed.', {
+      tell('People changed.', {
         undo: () => void attempt(async () => onChange(await change(kept.noun, id, before, after))),
       });
     } catch (error) {
       if (error instanceof Overtaken) onChange(error.record as T);
       setFault(
         error instanceof Overtaken
-          ? 'Somebody else has changed who is assigned. Look again, then save.'
-          : faultIn(error, 'Assigned'),
+          ? `Somebody else has changed who is ${being} it. Look again, then save.`
+          : faultIn(error, 'People'),
       );
       if (error instanceof Overtaken) setChosen(idsIn(error.record as T));
     }
   };
-  const check = (of: keyof typeof chosen, one: string, name: string, begin: ComponentChildren) => (
+  const check = (of: 'users' | 'teams', one: string, name: string, begin: ComponentChildren) => (
     <Check
       key={one}
       label={
@@ -113,21 +119,28 @@ function Picker<T extends WithAssigned>({
           {name}
         </span>
       }
-      checked={chosen[of].includes(one)}
-      onChange={(isChosen) =>
-        setChosen({ ...chosen, [of]: isChosen ? [...chosen[of], one] : chosen[of].filter((other) => other !== one) })
-      }
+      checked={chosen[of]?.includes(one) ?? false}
+      onChange={(isChosen) => {
+        const others = (chosen[of] ?? []).filter((other) => other !== one);
+        setChosen({ ...chosen, [of]: isChosen ? [...others, one] : others });
+      }}
     />
   );
   return (
-    <Dialog title={`Who is assigned to ${kept.nameOf(record)}?`} onClose={onClose}>
+    <Dialog title={`Who is ${being} ${kept.nameOf(record)}?`} onClose={onClose}>
       <form class="stack" onSubmit={save}>
         {fault !== undefined && <Note tone="bad">{fault}</Note>}
         {missing !== undefined && <Note tone="bad">{missing}</Note>}
         {data === undefined && missing === undefined && <Waiting lines={2} />}
         {data?.users.map((user) => check('users', user.user_id, nameOf(user), <Initials name={nameOf(user)} />))}
-        {data !== undefined && data.teams.length > 0 && <h3>Teams</h3>}
-        {data?.teams.map(({ team_id, team_name, color }) => check('teams', team_id, team_name, <Dot color={color} />))}
+        {chosen.teams !== undefined && data !== undefined && data.teams.length > 0 && (
+          <>
+            <h3>Teams</h3>
+            {data.teams.map(({ team_id, team_name, color }) =>
+              check('teams', team_id, team_name, <Dot color={color} />),
+            )}
+          </>
+        )}
         <div class="ends">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={data === undefined}>

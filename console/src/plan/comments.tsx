@@ -1,14 +1,16 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Comment, ListedComment } from '../../../src/sdk/comments.ts';
 import type { Task } from '../../../src/sdk/tasks.ts';
 import { faultIn } from '../changes.ts';
 import { client } from '../client.ts';
 import { Button } from '../design/button.tsx';
-import { TextArea } from '../design/field.tsx';
+import { Select, TextArea } from '../design/field.tsx';
 import { Initials, Note, Waiting } from '../design/state.tsx';
 import { useLoaded } from '../load.ts';
 import { Moment } from '../moments.tsx';
 import { nameOf } from '../names.ts';
+import { to } from '../router.ts';
 import { counted, type Deletable, inputOf, theirs, useDelete } from './deleting.tsx';
 import { useRecords } from './records.ts';
 
@@ -29,13 +31,29 @@ const comments: Deletable<Said> = {
   again: (said) => client.comments.create(said.project_id, inputOf(said)),
 };
 
-/** What is said about a task: each comment with its replies, and one more at the end. */
-export function Comments({ task: { task_id, project_id, task_name } }: { readonly task: Task }) {
+/** What is talked about: a project, or one of its tasks. */
+type CommentsProps = { readonly projectId: string; readonly task?: Task; readonly name: string };
+
+/** Within what is talked about there is something that a comment can be on: in a project a task, in a task a subtask. */
+async function partsOf(projectId: string, task: Task | undefined, signal: AbortSignal): Promise<Map<string, string>> {
+  if (task === undefined) {
+    const { data } = await client.tasks.list({ project_id: projectId, limit: 1000 }, { signal });
+    return new Map(data.map(({ task_id, task_name }) => [task_id, task_name]));
+  }
+  const { data } = await client.subtasks.list({ task_id: task.task_id, limit: 1000 }, { signal });
+  return new Map(data.map(({ subtask_id, subtask_name }) => [subtask_id, subtask_name]));
+}
+
+/** What is said about a project or task and all within it: each comment with its replies, and one more at the end. */
+export function Comments({ projectId: project_id, task, name }: CommentsProps) {
+  const about = task === undefined ? { project_id } : { task_id: task.task_id };
   const records = useRecords(
-    (signal) => client.comments.list({ task_id, limit: 1000 }, { signal }),
-    [task_id, project_id],
+    (signal) => client.comments.list({ ...about, limit: 1000 }, { signal }),
+    [about, project_id],
     comments.idOf,
   );
+  const parts = useLoaded((signal) => partsOf(project_id, task, signal), [about]).data ?? new Map<string, string>();
+  const [part, setPart] = useState('0');
   const everybody = useLoaded(async (signal) => (await client.users.list({}, { signal })).data, []);
   const [answering, setAnswering] = useState<string>();
   const deleting = useDelete(comments, { onGone: records.reload, onBack: records.reload });
@@ -43,20 +61,25 @@ export function Comments({ task: { task_id, project_id, task_name } }: { readonl
     const user = everybody.data?.find(({ user_id }) => user_id === userId);
     return user === undefined ? 'Somebody' : nameOf(user);
   };
-  const say = async (comment: string, parent_id?: string) => {
-    await client.comments.create(project_id, { comment, task_id, parent_id });
+  const say = async (comment: string, on: { parent_id: string } | { subtask_id: string }) => {
+    await client.comments.create(project_id, { comment, task_id: task?.task_id, ...on });
     setAnswering(undefined);
     records.reload();
   };
   const shown = (said: Said) => (
-    <Saying said={said} by={nameOfUser(said.user_id)} onDelete={() => deleting.begin(said)} />
+    <Saying said={said} by={nameOfUser(said.user_id)} onDelete={() => deleting.begin(said)}>
+      {task !== undefined && parts.get(said.subtask_id)}
+      {task === undefined && said.task_id !== '0' && (
+        <a href={to('tasks', said.task_id)}>{parts.get(said.task_id) ?? 'a task'}</a>
+      )}
+    </Saying>
   );
   return (
     <section class="card padded stack" aria-label="Comments">
       <h2>Comments</h2>
       {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
       {records.rows === undefined && records.fault === undefined && <Waiting lines={2} />}
-      <ul class="comments" aria-label={`Comments on ${task_name}`}>
+      <ul class="comments" aria-label={`Comments on ${name}`}>
         {records.rows?.map((thread) => (
           <li key={thread.comment_id}>
             {shown(thread)}
@@ -68,7 +91,7 @@ export function Comments({ task: { task_id, project_id, task_name } }: { readonl
             {answering === thread.comment_id ? (
               <Say
                 label="Reply"
-                onSay={(text) => say(text, thread.comment_id)}
+                onSay={(text) => say(text, { parent_id: thread.comment_id })}
                 onCancel={() => setAnswering(undefined)}
               />
             ) : (
@@ -79,15 +102,30 @@ export function Comments({ task: { task_id, project_id, task_name } }: { readonl
           </li>
         ))}
       </ul>
-      <Say label="Comment" onSay={(text) => say(text)} />
+      <Say label="Comment" onSay={(text) => say(text, { subtask_id: part })}>
+        {task !== undefined && parts.size > 0 && (
+          <Select
+            label="About"
+            value={part}
+            options={[{ value: '0', text: name }, ...[...parts].map(([value, text]) => ({ value, text }))]}
+            onChange={setPart}
+          />
+        )}
+      </Say>
       {deleting.question}
     </section>
   );
 }
 
-type SayingProps = { readonly said: Said; readonly by: string; readonly onDelete: () => void };
+type SayingProps = {
+  readonly said: Said;
+  readonly by: string;
+  readonly onDelete: () => void;
+  /** What within the subject it is about. */
+  readonly children: ComponentChildren;
+};
 
-function Saying({ said, by, onDelete }: SayingProps) {
+function Saying({ said, by, onDelete, children }: SayingProps) {
   return (
     <article class="saying">
       <Initials name={by} />
@@ -97,6 +135,7 @@ function Saying({ said, by, onDelete }: SayingProps) {
           <span class="small soft">
             <Moment at={said.date_created} />
           </span>
+          {children && <span class="small soft">on {children}</span>}
         </p>
         <p class="said">{said.comment}</p>
       </div>
@@ -109,10 +148,12 @@ type SayProps = {
   readonly label: string;
   readonly onSay: (text: string) => Promise<void>;
   readonly onCancel?: () => void;
+  /** What else is to be chosen. */
+  readonly children?: ComponentChildren;
 };
 
 /** Something to say, by a button or Ctrl+Enter. */
-function Say({ label, onSay, onCancel }: SayProps) {
+function Say({ label, onSay, onCancel, children }: SayProps) {
   const [text, setText] = useState('');
   const [fault, setFault] = useState<string>();
   const send = async (event: Event) => {
@@ -138,6 +179,7 @@ function Say({ label, onSay, onCancel }: SayProps) {
         }}
         onKeyDown={(event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && void send(event)}
       />
+      {children}
       <div class="ends">
         {onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}
         <Button type="submit" look={onCancel === undefined ? 'plain' : 'primary'}>

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Deletes } from '../../../src/sdk/resource.ts';
-import type { Assigned } from '../../../src/sdk/wire.ts';
+import type { Assigned, AssignedTeam, Paging } from '../../../src/sdk/wire.ts';
+import { idsOf } from '../changes.ts';
 import { Ask } from '../design/dialog.tsx';
 import { tell } from '../design/toast.tsx';
 import { attempt } from '../load.ts';
@@ -58,14 +59,41 @@ export function useDelete<T>({ noun, idOf, nameOf, consequence, again }: Deletab
  * What a record is made anew from: everything that it was. What the service itself gives a record, it does not take.
  * The creator is whoever brings it back: the first one may be no user any more.
  */
-export function inputOf<T extends { readonly user_id: string; readonly users?: readonly Assigned[] }>(record: T) {
-  const { user_id: _, users = [], ...rest } = record;
-  return { ...rest, users: users.map(({ user_id }) => user_id) };
+export function inputOf<T extends Made>(record: T) {
+  const { user_id: _, users = [], teams = [], ...rest } = record;
+  return { ...rest, users: idsOf(users), teams: idsOf(teams) };
 }
+
+type Made = {
+  readonly user_id?: string;
+  readonly users?: readonly Assigned[];
+  readonly teams?: readonly AssignedTeam[];
+};
 
 /** So many of something, with its word: `1 task`, `3 tasks`. */
 export const counted = (count: number, word: string) =>
   `${count} ${count === 1 ? word : `${word}s`.replace(/([^aeiou])ys$/, '$1ies')}`;
+
+/** Records of a noun that go with another one; `more` says what goes with them in turn. */
+type Going = { readonly word: string; readonly count: number; readonly more: string };
+
+/** How many of a noun go with a record, from the list of those. */
+export async function going(word: string, listed: Promise<{ readonly paging: Paging }>, more = ''): Promise<Going> {
+  return { word, count: (await listed).paging.total_records, more };
+}
+
+/** What goes with a record, in words; undefined where nothing does. */
+export async function goneWith(counting: readonly Promise<Going>[]): Promise<Consequence | undefined> {
+  const [first, ...others] = (await Promise.all(counting)).filter(({ count }) => count > 0);
+  if (first === undefined) return undefined;
+  const isOne = first.count === 1 && first.more === '' && others.length === 0;
+  const all = others.length === 0 ? theirs(first.count, first.word) : `Its ${counted(first.count, first.word)}`;
+  const rest = others.map(({ count, word }) => `, ${counted(count, word)}`).join('');
+  return {
+    yes: `Delete with ${counted(first.count, first.word)}${others.length > 0 ? ' and more' : ''}`,
+    text: `${all}${first.more}${rest} ${isOne ? 'goes' : 'go'} with it.`,
+  };
+}
 
 /** Those of a record: `Its task`, `Its 3 tasks`. */
 export const theirs = (count: number, word: string) => (count === 1 ? `Its ${word}` : `Its ${counted(count, word)}`);

@@ -3,7 +3,7 @@ import type { Project, ProjectChanges } from '../../../src/sdk/projects.ts';
 import { client } from '../client.ts';
 import { dayOf } from '../days.ts';
 import { Badge } from '../design/state.tsx';
-import { counted, type Deletable, inputOf, theirs } from './deleting.tsx';
+import { type Deletable, going, goneWith, inputOf, theirs } from './deleting.tsx';
 import { Due } from './due.tsx';
 import { choice, day, type Fact, type Kept, text } from './facts.tsx';
 
@@ -13,15 +13,21 @@ export const projects: Kept<Project, ProjectChanges> & Deletable<Project> = {
   nameOf: ({ project_name }) => project_name,
   async consequence({ project_id }) {
     const of = { project_id, limit: 1 };
-    const [tasks, events] = (await Promise.all([client.tasks.list(of), client.events.list(of)])).map(
-      ({ paging }) => paging.total_records,
-    );
-    if (tasks === undefined || events === undefined || tasks + events === 0) return undefined;
+    const [gone, { paging }] = await Promise.all([
+      goneWith([
+        going('task', client.tasks.list(of), ' and all subtasks'),
+        going('comment', client.comments.list(of)),
+        going('time entry', client.timeEntries.list(of)),
+      ]),
+      client.events.list(of),
+    ]);
+    const events = paging.total_records;
+    if (gone === undefined && events === 0) return undefined;
     return {
-      yes: tasks === 0 ? 'Delete' : `Delete with ${counted(tasks, 'task')}`,
+      yes: gone?.yes ?? 'Delete',
       text: (
         <>
-          {tasks > 0 && <p>{theirs(tasks, 'task')} and all subtasks go with it.</p>}
+          {gone !== undefined && <p>{gone.text}</p>}
           {events > 0 && (
             <p>
               {theirs(events, 'event')} on the calendar {events === 1 ? 'stays' : 'stay'}, without a project.

@@ -1,9 +1,8 @@
 import type { Subtask, SubtaskChanges } from '../../../src/sdk/subtasks.ts';
 import type { Task, TaskChanges } from '../../../src/sdk/tasks.ts';
-import type { Paging } from '../../../src/sdk/wire.ts';
 import { client } from '../client.ts';
 import { dayOf } from '../days.ts';
-import { counted, type Deletable, inputOf, theirs } from './deleting.tsx';
+import { type Deletable, going, goneWith, inputOf } from './deleting.tsx';
 import { Due, Percent } from './due.tsx';
 import { choice, day, type Fact, type Kept, text } from './facts.tsx';
 
@@ -12,20 +11,13 @@ export const tasks: Kept<Task, TaskChanges> & Deletable<Task> = {
   idOf: ({ task_id }) => task_id,
   nameOf: ({ task_name }) => task_name,
   async consequence({ task_id }) {
-    const counts = await Promise.all([
-      goingWith('subtask', client.subtasks.list({ task_id, limit: 1 })),
-      goingWith('comment', client.comments.list({ task_id, limit: 1 })),
-      goingWith('time entry', client.timeEntries.list({ task_id, limit: 1 })),
+    const of = { task_id, limit: 1 };
+    const gone = await goneWith([
+      going('subtask', client.subtasks.list(of)),
+      going('comment', client.comments.list(of)),
+      going('time entry', client.timeEntries.list(of)),
     ]);
-    const going = counts.filter(({ count }) => count > 0);
-    const [first] = going;
-    if (first === undefined) return undefined;
-    const isOne = going.length === 1 && first.count === 1;
-    const what = going.length === 1 ? theirs(first.count, first.word) : `Its ${going.map(inWords).join(', ')}`;
-    return {
-      yes: `Delete with ${inWords(first)}${going.length > 1 ? ' and more' : ''}`,
-      text: `${what} ${isOne ? 'goes' : 'go'} with it. This cannot be taken back.`,
-    };
+    return gone && { ...gone, text: `${gone.text} This cannot be taken back.` };
   },
   again: (task) => client.tasks.create(task.project_id, inputOf(task)),
 };
@@ -37,15 +29,6 @@ export const subtasks: Kept<Subtask, SubtaskChanges> & Deletable<Subtask> = {
   consequence: async () => undefined,
   again: (subtask) => client.subtasks.create(subtask.task_id, inputOf(subtask)),
 };
-
-type Going = { readonly word: string; readonly count: number };
-
-/** How many of a noun go with a task. */
-async function goingWith(word: string, listed: Promise<{ readonly paging: Paging }>): Promise<Going> {
-  return { word, count: (await listed).paging.total_records };
-}
-
-const inWords = ({ word, count }: Going) => counted(count, word);
 
 type Dated = { readonly due_date: string };
 type Moving = { readonly progress: string; readonly completed: string };

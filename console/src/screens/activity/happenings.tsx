@@ -12,6 +12,7 @@ import { Filters, wantedIn } from './filters.tsx';
 import { Legend } from './legend.tsx';
 import { Live, MOST_KEPT, MOST_SHOWN, type Phase, type Wanted } from './live.ts';
 import { Row } from './row.tsx';
+import './activity.css';
 
 /** So far below the top, what comes in would push away what is being read. */
 const READING_PX = 160;
@@ -26,7 +27,7 @@ function useNames(isAccount: boolean): ReadonlyMap<string, string> {
 }
 
 /** Everything that happens, as it happens. */
-export function Happenings() {
+export default function Happenings() {
   const wanted = wantedIn(place.value.query);
   const key = JSON.stringify(wanted);
   const live = useMemo(() => new Live(wanted), [key]);

@@ -9,11 +9,13 @@ import { useEvery } from '../../every.ts';
 import { useLoaded } from '../../load.ts';
 import { ClockTime, lasting, momentOf } from '../../moments.tsx';
 import { to } from '../../router.ts';
+import type { RecordProps } from '../../screens.ts';
 import { isAdmin } from '../../session.ts';
 import { Notification } from '../../telling/notification.tsx';
 import { sentence, Target } from '../../telling/parts.tsx';
 import { NEVER_READ, readingOf } from '../../telling/read-mark.tsx';
 import { adviceFor, counted, kindTitle, outcomeWords, pathOf } from '../../telling/words.ts';
+import './activity.css';
 import { behind, urgencyOf } from './entries.ts';
 
 const SOON_MS = 1_000;
@@ -42,7 +44,7 @@ async function load(cursor: string, signal: AbortSignal): Promise<Followed | und
 }
 
 /** One occurrence, from its commit to whoever fetched the record. */
-export function OneOccurrence({ cursor }: { readonly cursor: string }) {
+export default function OneOccurrence({ id: cursor }: RecordProps) {
   const { data, fault, isLoading, reload } = useLoaded((signal) => load(cursor, signal), [cursor]);
   const urgency = data === undefined ? 'never' : urgencyOf(data.occurrence, Date.now());
   useEvery({ soon: SOON_MS, later: LATER_MS, never: undefined }[urgency], reload);

@@ -9,17 +9,19 @@ import { Page } from '../../design/page.tsx';
 import { Badge, Note, Waiting } from '../../design/state.tsx';
 import { useLoaded } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
+import { ContactList } from '../../plan/contact-list.tsx';
 import { useDelete } from '../../plan/deleting.tsx';
 import { FactField, Facts } from '../../plan/facts.tsx';
 import { projects, stateOf } from '../../plan/project-facts.tsx';
 import { PAGE_SIZE, useRecords } from '../../plan/records.ts';
 import { go, to } from '../../router.ts';
+import type { RecordProps } from '../../screens.ts';
 import { clientFacts, clients } from './facts.tsx';
 import '../../plan/plan.css';
 
-/** One client: how to reach them, and their projects. */
-export function ClientPage({ clientId }: { readonly clientId: string }) {
-  const { data, fault, set } = useLoaded((signal) => client.clients.get(clientId, { signal }), [clientId]);
+/** One client: how to reach them, their projects and contacts. */
+export default function ClientPage({ id }: RecordProps) {
+  const { data, fault, set } = useLoaded((signal) => client.clients.get(id, { signal }), [id]);
   if (data !== undefined) return <OneClient record={data} onChange={set} />;
   return (
     <Page title="Client" calls={[]}>
@@ -53,11 +55,18 @@ function OneClient({ record, onChange }: { readonly record: Client; readonly onC
           path: `/projects?client_id=${client_id}`,
           sdk: `projects.list({ client_id: '${client_id}' })`,
         },
+        {
+          says: 'List whom to speak to',
+          method: 'GET',
+          path: `/contacts?client_id=${client_id}`,
+          sdk: `contacts.list({ client_id: '${client_id}' })`,
+        },
       ]}
     >
       <div class="sides">
         <div class="stack">
           <TheirProjects clientId={client_id} />
+          <ContactList clientId={client_id} />
           <section class="card padded stack words" aria-label="Words">
             <h2>Background</h2>
             <FactField {...shared} fact={background} />

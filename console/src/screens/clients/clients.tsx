@@ -9,8 +9,6 @@ import { FactField } from '../../plan/facts.tsx';
 import { chosen, Narrow, queryOf, RecordList } from '../../plan/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
 import { go, place, setQuery, to } from '../../router.ts';
-import type { ScreenProps } from '../../screens.ts';
-import { ClientPage } from './client.tsx';
 import { clientFacts, clients } from './facts.tsx';
 import '../../plan/plan.css';
 
@@ -34,12 +32,8 @@ function filtersHere(): ClientFilters {
   };
 }
 
-/** The clients of the account, or one of them. */
-export default function Clients({ rest: [clientId] }: ScreenProps) {
-  return clientId === undefined ? <AllClients /> : <ClientPage key={clientId} clientId={clientId} />;
-}
-
-function AllClients() {
+/** The clients of the account. */
+export default function Clients() {
   const filters = filtersHere();
   const records = useRecords((signal) => client.clients.list(filters, { signal }), [filters], clients.idOf);
   const deleting = useDelete(clients, { onGone: records.drop, onBack: records.append });

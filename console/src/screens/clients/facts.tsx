@@ -9,14 +9,20 @@ export const clients: Kept<Client, ClientChanges> & Deletable<Client> = {
   idOf: ({ client_id }) => client_id,
   nameOf: ({ client_name }) => client_name,
   async consequence({ client_id }) {
-    const { paging } = await client.projects.list({ client_id, limit: 1 });
-    const count = paging.total_records;
-    if (count === 0) return undefined;
-    const text = `${theirs(count, 'project')} ${count === 1 ? 'stays' : 'stay'}, without a client.`;
-    return { yes: 'Delete', text: `${text} This cannot be taken back. On hold, nothing would be lost.` };
+    const of = { client_id, limit: 1 };
+    const [projects, contacts] = await Promise.all([client.projects.list(of), client.contacts.list(of)]);
+    const staying = [
+      stays(projects.paging.total_records, 'project'),
+      stays(contacts.paging.total_records, 'contact'),
+    ].filter((text) => text !== '');
+    if (staying.length === 0) return undefined;
+    return { yes: 'Delete', text: `${staying.join(' ')} This cannot be taken back. On hold, nothing would be lost.` };
   },
   again: (record) => client.clients.create(inputOf(record)),
 };
+
+const stays = (count: number, word: string) =>
+  count === 0 ? '' : `${theirs(count, word)} ${count === 1 ? 'stays' : 'stay'}, without a client.`;
 
 const states = [
   { value: '1', text: 'Active', tone: 'good' },

@@ -10,20 +10,22 @@ import { useLoaded } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
 import { People } from '../../plan/assigned.tsx';
 import { useClients } from '../../plan/choices.ts';
+import { Comments } from '../../plan/comments.tsx';
 import { useDelete } from '../../plan/deleting.tsx';
 import { Percent } from '../../plan/due.tsx';
 import { colour, FactField, Facts } from '../../plan/facts.tsx';
 import { clientFact, projectFacts, projects } from '../../plan/project-facts.tsx';
 import { TaskList } from '../../plan/task-list.tsx';
 import { go, to } from '../../router.ts';
+import type { RecordProps } from '../../screens.ts';
 import { useProgress } from './progress.ts';
 import '../../plan/plan.css';
 
 const NEXT_EVENTS = 5;
 
-/** One project: everything that is known of it, its tasks, and what is next on the calendar. */
-export function ProjectPage({ projectId }: { readonly projectId: string }) {
-  const { data, fault, set } = useLoaded((signal) => client.projects.get(projectId, { signal }), [projectId]);
+/** One project: everything that is known of it, its tasks, what is said about it, and what is next on the calendar. */
+export default function ProjectPage({ id }: RecordProps) {
+  const { data, fault, set } = useLoaded((signal) => client.projects.get(id, { signal }), [id]);
   if (data !== undefined) return <OneProject project={data} onChange={set} />;
   return (
     <Page title="Project" calls={[]}>
@@ -78,6 +80,12 @@ function OneProject({ project, onChange }: OneProjectProps) {
           body: { task_name: 'Proofread' },
           sdk: `tasks.create('${project_id}', { task_name: 'Proofread' })`,
         },
+        {
+          says: 'List what is said in it',
+          method: 'GET',
+          path: `/comments?project_id=${project_id}`,
+          sdk: `comments.list({ project_id: '${project_id}' })`,
+        },
       ]}
     >
       <div class="sides">
@@ -89,6 +97,7 @@ function OneProject({ project, onChange }: OneProjectProps) {
             <h2>Notes</h2>
             <FactField {...shared} fact={notes} />
           </section>
+          <Comments projectId={project_id} name={project_name} />
         </div>
         <div class="stack">
           <section class="card padded" aria-label="Details">

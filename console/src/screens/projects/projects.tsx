@@ -13,9 +13,7 @@ import { chosen, Narrow, queryOf, RecordList } from '../../plan/record-list.tsx'
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
 import { TagFilter, Tags } from '../../plan/tags.tsx';
 import { go, place, setQuery, to } from '../../router.ts';
-import type { ScreenProps } from '../../screens.ts';
 import { type Progress, useProgress } from './progress.ts';
-import { ProjectPage } from './project.tsx';
 import '../../plan/plan.css';
 
 const views = [...stateOptions, { value: 'all', text: 'All' }] as const;
@@ -46,12 +44,8 @@ function filtersHere(): ProjectFilters {
   };
 }
 
-/** The projects of the account, or one of them. */
-export default function Projects({ rest: [projectId] }: ScreenProps) {
-  return projectId === undefined ? <AllProjects /> : <ProjectPage key={projectId} projectId={projectId} />;
-}
-
-function AllProjects() {
+/** The projects of the account. */
+export default function Projects() {
   const filters = filtersHere();
   const clients = useClients();
   const records = useRecords((signal) => client.projects.list(filters, { signal }), [filters], projects.idOf);

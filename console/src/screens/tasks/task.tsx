@@ -15,11 +15,12 @@ import { choice, FactField, Facts } from '../../plan/facts.tsx';
 import { Subtasks } from '../../plan/subtasks.tsx';
 import { taskFacts, tasks } from '../../plan/task-facts.tsx';
 import { go, to } from '../../router.ts';
+import type { RecordProps } from '../../screens.ts';
 import '../../plan/plan.css';
 
 /** One task: everything that is known of it, and its subtasks. */
-export function TaskPage({ taskId }: { readonly taskId: string }) {
-  const { data: task, fault, set } = useLoaded((signal) => client.tasks.get(taskId, { signal }), [taskId]);
+export default function TaskPage({ id }: RecordProps) {
+  const { data: task, fault, set } = useLoaded((signal) => client.tasks.get(id, { signal }), [id]);
   if (task !== undefined) return <OneTask task={task} onChange={set} />;
   return (
     <Page title="Task" calls={[]}>
@@ -106,7 +107,7 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
             <h2>Notes</h2>
             <FactField {...shared} fact={notes} />
           </section>
-          <Comments task={task} />
+          <Comments projectId={project_id} task={task} name={task.task_name} />
         </div>
         <section class="card padded" aria-label="Details">
           <Facts {...shared} facts={[name, project, start, due, progress]}>

@@ -2,15 +2,9 @@ import { Page } from '../../design/page.tsx';
 import { useProjects } from '../../plan/choices.ts';
 import { queryOf } from '../../plan/record-list.tsx';
 import { TaskList, taskFilters } from '../../plan/task-list.tsx';
-import type { ScreenProps } from '../../screens.ts';
-import { TaskPage } from './task.tsx';
 
-/** The tasks of the account, or one of them. */
-export default function Tasks({ rest: [taskId] }: ScreenProps) {
-  return taskId === undefined ? <AllTasks /> : <TaskPage key={taskId} taskId={taskId} />;
-}
-
-function AllTasks() {
+/** The tasks of the account. */
+export default function Tasks() {
   const projects = useProjects();
   const filters = taskFilters();
   const addTo = filters.project_id ?? projects.data?.[0]?.project_id ?? '1';

@@ -1,0 +1,35 @@
+import type { Client } from '../../../src/sdk/clients.ts';
+import type { Contact, ContactChanges } from '../../../src/sdk/contacts.ts';
+import { client } from '../client.ts';
+import { type Deletable, inputOf } from './deleting.tsx';
+import { choice, type Fact, type Kept, text } from './facts.tsx';
+
+export const contacts: Kept<Contact, ContactChanges> & Deletable<Contact> = {
+  noun: client.contacts,
+  idOf: ({ contact_id }) => contact_id,
+  nameOf: ({ contact_name }) => contact_name,
+  consequence: async () => undefined,
+  again: (contact) => client.contacts.create(inputOf(contact)),
+};
+
+/** What can be changed of a contact. */
+export const contactFacts = {
+  name: text<Contact, ContactChanges>('contact_name', 'Name'),
+  role: text<Contact, ContactChanges>('role', 'Role', { empty: 'What they do there' }),
+  company: text<Contact, ContactChanges>('company_name', 'Company'),
+  email: text<Contact, ContactChanges>('email', 'Email', { type: 'email' }),
+  tel: text<Contact, ContactChanges>('tel', 'Telephone'),
+  mobile: text<Contact, ContactChanges>('mobile', 'Mobile'),
+  fax: text<Contact, ContactChanges>('fax', 'Fax'),
+};
+
+/** The client that a contact speaks for, one of those that there are. */
+export function spokenFor(clients: readonly Client[] = []): Fact<Contact, ContactChanges> {
+  const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
+  return choice<Contact, ContactChanges>('client_id', 'Client', [{ value: '0', text: 'None' }, ...options], {
+    show: ({ client_id }) => {
+      const { client_name } = clients.find((one) => one.client_id === client_id) ?? {};
+      return client_id === '0' ? <span class="nothing">None</span> : (client_name ?? `Client ${client_id}`);
+    },
+  });
+}

@@ -1,0 +1,70 @@
+import type { Contact } from '../../../../src/sdk/contacts.ts';
+import { client } from '../../client.ts';
+import { Button, ButtonLink } from '../../design/button.tsx';
+import { Page } from '../../design/page.tsx';
+import { Note, Waiting } from '../../design/state.tsx';
+import { useLoaded } from '../../load.ts';
+import { Moment } from '../../moments.tsx';
+import { useClients } from '../../plan/choices.ts';
+import { contactFacts, contacts, spokenFor } from '../../plan/contact-facts.tsx';
+import { useDelete } from '../../plan/deleting.tsx';
+import { Facts } from '../../plan/facts.tsx';
+import { go, to } from '../../router.ts';
+import type { RecordProps } from '../../screens.ts';
+import '../../plan/plan.css';
+
+/** One contact: how to reach them, and whom they speak for. */
+export default function ContactPage({ id }: RecordProps) {
+  const { data, fault, set } = useLoaded((signal) => client.contacts.get(id, { signal }), [id]);
+  if (data !== undefined) return <OneContact record={data} onChange={set} />;
+  return (
+    <Page title="Contact" calls={[]}>
+      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
+      <div>
+        <ButtonLink href={to('contacts')}>All contacts</ButtonLink>
+      </div>
+    </Page>
+  );
+}
+
+function OneContact({ record, onChange }: { readonly record: Contact; readonly onChange: (record: Contact) => void }) {
+  const clients = useClients();
+  const deleting = useDelete(contacts, {
+    onGone: () => go(to('contacts')),
+    onBack: ({ contact_id }) => go(to('contacts', contact_id)),
+  });
+  const { contact_id, contact_name, client_id } = record;
+  const { name, role, company, email, tel, mobile, fax } = contactFacts;
+  return (
+    <Page
+      title={contact_name}
+      lead={client_id === '0' ? 'Contact' : <a href={to('clients', client_id)}>Contact at a client</a>}
+      actions={<Button look="danger" icon="trash" label="Delete" onClick={() => deleting.begin(record)} />}
+      calls={[
+        {
+          says: 'Read this contact',
+          method: 'GET',
+          path: `/contacts/${contact_id}`,
+          sdk: `contacts.get('${contact_id}')`,
+        },
+      ]}
+    >
+      <section class="card padded" aria-label="Details">
+        <Facts
+          kept={contacts}
+          record={record}
+          onChange={onChange}
+          facts={[name, role, company, spokenFor(clients.data), email, tel, mobile, fax]}
+        >
+          <div>
+            <dt>Created</dt>
+            <dd>
+              <Moment at={record.date_created} />
+            </dd>
+          </div>
+        </Facts>
+      </section>
+      {deleting.question}
+    </Page>
+  );
+}

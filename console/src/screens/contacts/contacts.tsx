@@ -1,0 +1,32 @@
+import { Page } from '../../design/page.tsx';
+import { ContactList, contactFilters } from '../../plan/contact-list.tsx';
+import { queryOf } from '../../plan/record-list.tsx';
+
+/** The contacts of the account. */
+export default function Contacts() {
+  const filters = contactFilters();
+  const example = { contact_name: 'Front desk', tel: '+41 44 000 00 00' };
+  return (
+    <Page
+      title="Contacts"
+      lead="Whom to speak to, at a client or elsewhere."
+      calls={[
+        {
+          says: 'List these contacts',
+          method: 'GET',
+          path: `/contacts?${queryOf(filters)}`,
+          sdk: `contacts.list(${JSON.stringify(filters)})`,
+        },
+        {
+          says: 'Add a contact',
+          method: 'POST',
+          path: '/contacts',
+          body: example,
+          sdk: `contacts.create(${JSON.stringify(example)})`,
+        },
+      ]}
+    >
+      <ContactList />
+    </Page>
+  );
+}

@@ -1,0 +1,116 @@
+import type { Team, TeamChanges } from '../../../../src/sdk/teams.ts';
+import { client } from '../../client.ts';
+import { Dot } from '../../design/colour.tsx';
+import { Menu } from '../../design/menu.tsx';
+import { Empty, Page } from '../../design/page.tsx';
+import { People } from '../../plan/assigned.tsx';
+import { type Deletable, inputOf, useDelete } from '../../plan/deleting.tsx';
+import { colour, FactField, type Kept, text } from '../../plan/facts.tsx';
+import { RecordList } from '../../plan/record-list.tsx';
+import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
+import { isAdmin, me } from '../../session.ts';
+import '../../plan/plan.css';
+
+const teams: Kept<Team, TeamChanges> & Deletable<Team> = {
+  noun: client.teams,
+  idOf: ({ team_id }) => team_id,
+  nameOf: ({ team_name }) => team_name,
+  consequence: async () => ({
+    yes: 'Delete',
+    text: 'What it is assigned to stays, without it, and so do the people in it. This cannot be taken back.',
+  }),
+  again: (team) => client.teams.create(inputOf(team)),
+};
+
+const name = text<Team, TeamChanges>('team_name', 'Name');
+
+/** The teams of the account: everybody sees them, admins change them. */
+export default function Teams() {
+  const filters = { limit: PAGE_SIZE, offset: pageOffset() };
+  const records = useRecords((signal) => client.teams.list(filters, { signal }), [filters], teams.idOf);
+  const example = { team_name: 'Foundry', users: [me().user.user_id] };
+  const deleting = useDelete(teams, { onGone: records.drop, onBack: records.append });
+  return (
+    <Page
+      title="Teams"
+      lead="People who are assigned together, to projects, tasks and subtasks."
+      calls={[
+        { says: 'List the teams', method: 'GET', path: '/teams', sdk: 'teams.list()' },
+        {
+          says: 'Add a team',
+          method: 'POST',
+          path: '/teams',
+          body: example,
+          sdk: `teams.create(${JSON.stringify(example)})`,
+        },
+      ]}
+    >
+      <RecordList
+        records={records}
+        words={['team', 'teams']}
+        columns={['Team', 'Colour', 'People']}
+        empty={
+          <Empty icon="people" title="No teams yet">
+            <p>
+              {isAdmin()
+                ? 'Write a name below, then choose who is in it.'
+                : 'An admin of the account can add one and say who is in it.'}
+            </p>
+          </Empty>
+        }
+        row={(team) =>
+          isAdmin() ? (
+            <TeamRow key={team.team_id} team={team} onChange={records.put} onDelete={() => deleting.begin(team)} />
+          ) : (
+            <ReadRow key={team.team_id} team={team} />
+          )
+        }
+        create={isAdmin() ? (team_name) => client.teams.create({ team_name }) : undefined}
+      />
+      {deleting.question}
+    </Page>
+  );
+}
+
+type TeamRowProps = {
+  readonly team: Team;
+  readonly onChange: (team: Team) => void;
+  readonly onDelete: () => void;
+};
+
+function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
+  const shared = { kept: teams, record: team, onChange };
+  return (
+    <tr>
+      <td class="name">
+        <FactField {...shared} fact={name} />
+      </td>
+      <td class="where">
+        <FactField {...shared} fact={colour<Team, TeamChanges>(team)} />
+      </td>
+      <td>
+        <People {...shared} being="in" />
+      </td>
+      <td class="more">
+        <Menu
+          label={`More for ${team.team_name}`}
+          items={[{ text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete }]}
+        />
+      </td>
+    </tr>
+  );
+}
+
+/** A team as whoever is no admin sees it. */
+function ReadRow({ team: { team_name, color, users } }: { readonly team: Team }) {
+  return (
+    <tr>
+      <td class="name">{team_name}</td>
+      <td class="where">
+        <Dot color={color} />
+      </td>
+      <td>{users.map(({ user_name }) => user_name).join(', ')}</td>
+      <td class="more" />
+    </tr>
+  );
+}

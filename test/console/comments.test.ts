@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { consoleOf } from '../harness/browser.ts';
+import { eventually } from '../harness/eventually.ts';
+import { visit } from './pages.ts';
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+
+test('a task is talked about: a comment, a reply to it, and both are deleted; whoever said it is named', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  await visit(page, `tasks/${task_id}`);
+  const comments = page.getByRole('region', { name: 'Comments' });
+  await button(page, 'Add comment').click();
+  await comments.getByText('Write something first.').waitFor();
+  await comments.getByLabel('Comment', { exact: true }).fill('Which bell?\nThe big one?');
+  await page.keyboard.press('Control+Enter');
+  await comments.getByText('Which bell?').first().waitFor();
+  await button(page, 'Reply').click();
+  await comments.getByLabel('Reply', { exact: true }).fill('The small one.');
+  await button(page, 'Send reply').click();
+  await comments.getByRole('list').getByText('The small one.').waitFor();
+  const [thread] = (await owner.carillon.comments.list({ task_id })).data;
+  assert.deepEqual([thread?.comment, thread?.replies[0]?.comment], ['Which bell?\nThe big one?', 'The small one.']);
+  const { user_name, email } = await owner.carillon.user.get();
+  assert.equal(await comments.getByText(user_name || email, { exact: true }).count(), 2);
+
+  await comments.getByRole('button', { name: /^Delete “Which bell/ }).click();
+  await page.getByText('Its reply goes with it. This cannot be taken back.').waitFor();
+  await button(page, 'Delete with 1 reply').click();
+  await eventually(
+    () => comments.getByRole('listitem').count(),
+    (count) => count === 0,
+  );
+  assert.equal((await owner.carillon.comments.list({ task_id })).paging.total_records, 0);
+});
+
+test('what is said about a subtask stands with its task, and all of it in the project, where it leads', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  const { subtask_id } = await owner.carillon.subtasks.create(task_id, { subtask_name: 'Melt' });
+  await visit(page, `tasks/${task_id}`);
+  const comments = page.getByRole('region', { name: 'Comments' });
+  await comments.getByLabel('About').selectOption('Melt');
+  await comments.getByLabel('Comment', { exact: true }).fill('Hot enough?');
+  await button(page, 'Add comment').click();
+  await comments.getByText('on Melt').waitFor();
+  const [said] = (await owner.carillon.comments.list({ subtask_id })).data;
+  assert.deepEqual([said?.comment, said?.task_id], ['Hot enough?', task_id]);
+
+  await visit(page, `projects/${project_id}`);
+  assert.equal(await comments.getByLabel('About').count(), 0);
+  await comments.getByLabel('Comment', { exact: true }).fill('When is it due?');
+  await button(page, 'Add comment').click();
+  await comments.getByRole('list').getByText('When is it due?').waitFor();
+  const own = (await owner.carillon.comments.list({ project_id, task_id: 0 })).data;
+  assert.deepEqual(
+    own.map(({ comment }) => comment),
+    ['When is it due?'],
+  );
+  await comments.getByRole('link', { name: 'Cast' }).click();
+  await page.getByRole('heading', { name: 'Cast' }).waitFor();
+});
