@@ -66,14 +66,14 @@ export function Comments({ projectId: project_id, task, name }: CommentsProps) {
     setAnswering(undefined);
     records.reload();
   };
-  const shown = (said: Said) => (
-    <Saying said={said} by={nameOfUser(said.user_id)} onDelete={() => deleting.begin(said)}>
-      {task !== undefined && parts.get(said.subtask_id)}
-      {task === undefined && said.task_id !== '0' && (
-        <a href={to('tasks', said.task_id)}>{parts.get(said.task_id) ?? 'a task'}</a>
-      )}
-    </Saying>
+  const shown = (said: Said, on?: ComponentChildren) => (
+    <Saying said={said} by={nameOfUser(said.user_id)} on={on} onDelete={() => deleting.begin(said)} />
   );
+  /** Which part of what is talked about a comment is on; its replies are, too. */
+  const partIn = ({ task_id, subtask_id }: Said) => {
+    if (task !== undefined) return parts.get(subtask_id);
+    return task_id !== '0' && <a href={to('tasks', task_id)}>{parts.get(task_id) ?? 'a task'}</a>;
+  };
   return (
     <section class="card padded stack" aria-label="Comments">
       <h2>Comments</h2>
@@ -82,7 +82,7 @@ export function Comments({ projectId: project_id, task, name }: CommentsProps) {
       <ul class="comments" aria-label={`Comments on ${name}`}>
         {records.rows?.map((thread) => (
           <li key={thread.comment_id}>
-            {shown(thread)}
+            {shown(thread, partIn(thread))}
             <ul>
               {thread.replies.map((reply) => (
                 <li key={reply.comment_id}>{shown(reply)}</li>
@@ -122,10 +122,10 @@ type SayingProps = {
   readonly by: string;
   readonly onDelete: () => void;
   /** What within the subject it is about. */
-  readonly children: ComponentChildren;
+  readonly on: ComponentChildren;
 };
 
-function Saying({ said, by, onDelete, children }: SayingProps) {
+function Saying({ said, by, on, onDelete }: SayingProps) {
   return (
     <article class="saying">
       <Initials name={by} />
@@ -135,7 +135,7 @@ function Saying({ said, by, onDelete, children }: SayingProps) {
           <span class="small soft">
             <Moment at={said.date_created} />
           </span>
-          {children && <span class="small soft">on {children}</span>}
+          {on && <span class="small soft">on {on}</span>}
         </p>
         <p class="said">{said.comment}</p>
       </div>

@@ -15,7 +15,7 @@ export const contacts: Kept<Contact, ContactChanges> & Deletable<Contact> = {
 /** What can be changed of a contact. */
 export const contactFacts = {
   name: text<Contact, ContactChanges>('contact_name', 'Name'),
-  role: text<Contact, ContactChanges>('role', 'Role', { empty: 'What they do there' }),
+  role: text<Contact, ContactChanges>('role', 'Role'),
   company: text<Contact, ContactChanges>('company_name', 'Company'),
   email: text<Contact, ContactChanges>('email', 'Email', { type: 'email' }),
   tel: text<Contact, ContactChanges>('tel', 'Telephone'),

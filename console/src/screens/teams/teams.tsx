@@ -85,7 +85,7 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
       <td class="name">
         <FactField {...shared} fact={name} />
       </td>
-      <td class="where">
+      <td class="state">
         <FactField {...shared} fact={colour<Team, TeamChanges>(team)} />
       </td>
       <td>
@@ -106,7 +106,7 @@ function ReadRow({ team: { team_name, color, users } }: { readonly team: Team })
   return (
     <tr>
       <td class="name">{team_name}</td>
-      <td class="where">
+      <td class="state">
         <Dot color={color} />
       </td>
       <td>{users.map(({ user_name }) => user_name).join(', ')}</td>
