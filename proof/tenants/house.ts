@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../src/http/fields.ts';
+import type { JsonSchema } from '../../src/http/field.ts';
 import { idNames, type Route } from '../../src/http/route.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import type { Answer, Person, SignedIn, TestService } from '../../test/harness/service.ts';

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance, RouteOptions } from 'fastify';
-import type { JsonSchema } from '../../src/http/fields.ts';
+import type { JsonSchema } from '../../src/http/field.ts';
 import { idNames, type Route } from '../../src/http/route.ts';
 import { consoleRows, publicRows } from '../../test/harness/rows.ts';
 

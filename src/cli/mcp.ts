@@ -2,7 +2,7 @@ import { Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Command } from 'commander';
 import { propertiesOf, recordOf, requiredOf } from '../docs/shape.ts';
-import type { JsonSchema } from '../http/fields.ts';
+import type { JsonSchema } from '../http/field.ts';
 import { behindPage } from '../sdk/envelope.ts';
 import { CarillonError } from '../sdk/errors.ts';
 import type { Send } from '../sdk/transport.ts';

@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts';
 import { hookKinds, type Kind, nounOf, nouns } from '../delivery/kinds.ts';
 import { requiredOf } from '../docs/shape.ts';
 import { showMoment } from '../http/dates.ts';
-import type { JsonSchema } from '../http/fields.ts';
+import type { JsonSchema } from '../http/field.ts';
 import { fieldOf } from '../sdk/envelope.ts';
 import { CarillonError } from '../sdk/errors.ts';
 import type { Hook } from '../sdk/hooks.ts';

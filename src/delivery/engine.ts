@@ -5,13 +5,16 @@ import type { News, Store } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
 import type { Claims, Held } from './claims.ts';
 import { KeptConnections, KeptRoom } from './connection.ts';
+import type { AttemptInFlight } from './flight.ts';
 import { type DeliveryKind, resourceUrl } from './kinds.ts';
-import { type AttemptInFlight, Lane } from './lane.ts';
+import { Lane } from './lane.ts';
 import type { Notices } from './notices.ts';
 import type { Outcome } from './outcome.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
-import { askedFor, findOwed, findSecrets, type LaneRow, nextOwed, type OwedRow } from './queue.ts';
-import { type Settlement, settle } from './settle.ts';
+import type { LaneRow, OwedRow } from './queue.ts';
+import { fill } from './read-ahead.ts';
+import type { Settlement } from './settle.ts';
+import { Settler } from './settler.ts';
 import { Shares } from './shares.ts';
 import { signatureOf } from './signature.ts';
 
@@ -27,20 +30,14 @@ const LANES_A_TURN = 64;
 /** How many lanes are taken up at once. */
 const LANES_A_CLAIM = 500;
 
-/** How many deliveries of a lane are held in memory at once. */
-const READ_AHEAD = 32;
-
 /** Lanes kept in memory while nothing is owed to them; beyond it the idle ones are forgotten. */
 const MOST_LANES = 50_000;
 
 /** Where lanes are shared, one that nothing was owed to for so long is let go. */
 const IDLE_MS = 10_000;
 
-/** After a settlement could not be written: when it is tried again. */
-const SETTLE_AGAIN_MS = 500;
-
-/** The most settlements of one transaction. */
-const LARGEST_SETTLEMENT = 200;
+/** After something could not be read or said: when it is tried again. */
+const AGAIN_MS = 500;
 
 export type EnginePorts = {
   readonly store: Store;
@@ -84,17 +81,15 @@ export class Engine {
   readonly #changedMeanwhile = new Set<number>();
   #inFlight = 0;
   #pumping = false;
-  #settling: Settlement[] = [];
-  #settler: Promise<void> | undefined;
+  readonly #settler: Settler;
   #stopping = false;
-  /** A stop waits for nothing more. */
-  #isCut = false;
   #cancelPoll: () => void = () => undefined;
   #whenIdle: (() => void)[] = [];
 
   constructor(ports: EnginePorts) {
     this.#ports = ports;
     this.#keptRoom = new KeptRoom(ports.clock);
+    this.#settler = new Settler({ ...ports, onWritten: (written, fenced) => this.#settled(written, fenced) });
     this.#shares = new Shares({ account: MOST_OF_ONE_ACCOUNT, host: ports.mostToOneHost });
   }
 
@@ -113,10 +108,10 @@ export class Engine {
   /** Begins nothing new, lets what is in flight finish for `graceMs`, ends the rest, and writes everything down. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
-    this.#isCut = graceMs === 0;
+    if (graceMs === 0) this.#settler.cut();
     this.#cancelPoll();
     const cancelCut = this.#ports.clock.after(graceMs, () => {
-      this.#isCut = true;
+      this.#settler.cut();
       for (const lane of this.#lanes.values()) lane.abortAll();
     });
     this.#ports.claims.standDown();
@@ -126,7 +121,7 @@ export class Engine {
       lane.forget();
       this.#kept.get(lane)?.end();
     }
-    await this.#settler;
+    await this.#settler.written();
     cancelCut();
     await this.#ports.claims.stop();
   }
@@ -169,7 +164,7 @@ export class Engine {
 
   /** At a stop: others may go on at once with lanes of which everything is written down. */
   async #handOver(): Promise<void> {
-    const unwritten = new Set(this.#settling.map((one) => one.hookId));
+    const { unwritten } = this.#settler;
     await this.#letGo((lane) => !lane.isBusy && !unwritten.has(lane.hookId));
   }
 
@@ -232,7 +227,7 @@ export class Engine {
           return false;
         },
       );
-      if (!isSaid) await new Promise<void>((resolve) => clock.after(SETTLE_AGAIN_MS, resolve));
+      if (!isSaid) await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
     }
     for (const hookId of hookIds) {
       this.#hearing.delete(hookId);
@@ -286,7 +281,7 @@ export class Engine {
       .catch((error: unknown) => {
         failed = true;
         this.#ports.log.error({ event: 'engine.read_failed', err: error });
-        this.#ports.clock.after(SETTLE_AGAIN_MS, () => this.#pump());
+        this.#ports.clock.after(AGAIN_MS, () => this.#pump());
       })
       .finally(() => {
         this.#pumping = false;
@@ -358,22 +353,13 @@ export class Engine {
 
   /** Reads what the next attempts of these lanes need, all of them at once. */
   async #fillAll(lanes: readonly Lane[]): Promise<void> {
-    const filled = await Promise.allSettled(lanes.map((lane) => this.#fill(lane)));
+    const { store, clock } = this.#ports;
+    const filled = await Promise.allSettled(
+      lanes.map((lane) => fill(store.read, lane, () => clock.now(), !this.#hearing.has(lane.hookId))),
+    );
     // What could not be read now is read again: these lanes are still in line.
     const failed = filled.find((one) => one.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
-  }
-
-  async #fill(lane: Lane): Promise<void> {
-    if (lane.ended) return;
-    lane.isBeingRead = true;
-    try {
-      if (lane.secretsAreOld && !this.#hearing.has(lane.hookId)) await this.#readSecrets(lane);
-      if (lane.moreAsked) await this.#readAsked(lane);
-      if (lane.isEmpty && lane.mayBegin(this.#ports.clock.now())) await this.#readAhead(lane);
-    } finally {
-      lane.isBeingRead = false;
-    }
   }
 
   /** Nothing of this lane can begin now: its timer, or what happens to it, brings it back. */
@@ -396,46 +382,6 @@ export class Engine {
     const row = lane.nextAsked(now) ?? lane.next(now);
     if (row !== undefined) this.#begin(lane, row);
     return row !== undefined || (lane.isUnread(now) && !this.#hearing.has(lane.hookId));
-  }
-
-  async #readSecrets(lane: Lane): Promise<void> {
-    // Before they are read: what changes meanwhile may not be what comes back.
-    lane.secretsAreOld = false;
-    lane.secrets = await findSecrets(this.#ports.store.read, lane.hookId).catch((error: unknown) => {
-      lane.secretsAreOld = true;
-      throw error;
-    });
-  }
-
-  async #readAsked(lane: Lane): Promise<void> {
-    // Before it is read: what is announced meanwhile may not be among what comes back.
-    lane.moreAsked = false;
-    const reading = askedFor(this.#ports.store.read, lane.hookId, lane.askedUpTo, READ_AHEAD);
-    const rows = await reading.catch((error: unknown) => {
-      lane.moreAsked = true;
-      throw error;
-    });
-    lane.askedUpTo = rows.at(-1)?.askId ?? lane.askedUpTo;
-    if (rows.length === READ_AHEAD) lane.moreAsked = true;
-    lane.addAsked(rows);
-  }
-
-  async #readAhead(lane: Lane): Promise<void> {
-    if (lane.retryToRead !== null) {
-      const retry = await findOwed(this.#ports.store.read, lane.hookId, lane.retryToRead);
-      lane.retryToRead = null;
-      if (retry !== undefined) lane.add([retry]);
-    }
-    if (!lane.more) return;
-    lane.more = false;
-    const reading = nextOwed(this.#ports.store.read, lane.hookId, lane.readUpTo, READ_AHEAD);
-    const rows = await reading.catch((error: unknown) => {
-      lane.more = true;
-      throw error;
-    });
-    lane.readUpTo = rows.at(-1)?.position ?? lane.readUpTo;
-    if (rows.length === READ_AHEAD) lane.more = true;
-    lane.add(rows);
   }
 
   #begin(lane: Lane, row: OwedRow): void {
@@ -496,7 +442,7 @@ export class Engine {
     });
     this.#report(lane, flight, outcome, verdict);
     // Stopped by our own stop, or by the hook's end: the delivery is owed as before, and nothing happened.
-    if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#settle(settlement);
+    if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#settler.add(settlement);
     if (lane.ended) this.#kept.get(lane)?.end();
     else {
       this.#wakeWhenDue(lane, now);
@@ -526,9 +472,13 @@ export class Engine {
     });
   }
 
-  #settle(settlement: Settlement): void {
-    this.#settling.push(settlement);
-    this.#settler ??= this.#settleAll();
+  /** What was settled is written down, or its lane is not this engine's any more. */
+  #settled(written: readonly Settlement[], fenced: readonly Held[]): Promise<void> | undefined {
+    for (const one of written) this.#isWritten(one);
+    for (const one of fenced) this.#hasChanged(one);
+    this.#pump();
+    // Whatever still hangs at a stop holds its own lane and no other.
+    return this.#stopping ? this.#handOver() : undefined;
   }
 
   #isWritten({ hookId, row }: Settlement): void {
@@ -545,30 +495,6 @@ export class Engine {
     if (lane === undefined || lane.generation !== generation) return;
     this.#forget(lane);
     this.#wakeFor(hookId);
-  }
-
-  /** Writes settlements in batches until none is left; what cannot be written now is tried again, in order. */
-  async #settleAll(): Promise<void> {
-    // What ends in this turn of the event loop is written together.
-    await Promise.resolve();
-    while (this.#settling.length > 0) {
-      const batch = this.#settling.slice(0, LARGEST_SETTLEMENT);
-      try {
-        const fenced = await settle(this.#ports.store, batch, this.#ports.clock.now(), this.#ports.notices);
-        this.#settling.splice(0, batch.length);
-        for (const one of batch) this.#isWritten(one);
-        for (const one of fenced) this.#hasChanged(one);
-        this.#pump();
-        // Whatever still hangs here holds its own lane and no other.
-        if (this.#stopping) await this.#handOver();
-      } catch (error) {
-        this.#ports.log.error({ event: 'engine.settle_failed', err: error, settlements: this.#settling.length });
-        // What cannot be written by the end of a stop stays owed: it is told again rather than lost.
-        if (this.#isCut) break;
-        await new Promise<void>((resolve) => this.#ports.clock.after(SETTLE_AGAIN_MS, resolve));
-      }
-    }
-    this.#settler = undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AttemptInFlight, Lane } from './lane.ts';
+import type { AttemptInFlight } from './flight.ts';
+import { Lane } from './lane.ts';
 import type { Outcome } from './outcome.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
 import type { LaneRow, OwedRow } from './queue.ts';

@@ -1,3 +1,4 @@
+import { AttemptInFlight } from './flight.ts';
 import type { Verdict } from './policy.ts';
 import type { LaneRow, OwedRow } from './queue.ts';
 import type { Settlement } from './settle.ts';
@@ -8,52 +9,6 @@ const WIDEST_WINDOW = 8;
 
 /** It does not run further ahead of what is written down: a crash would tell all of that once more. */
 const MOST_UNSETTLED = 32;
-
-/** One attempt under way. */
-export class AttemptInFlight {
-  readonly row: OwedRow;
-  /** Milliseconds since the epoch. */
-  readonly beganAt: number;
-  /** When it could have begun at the earliest. */
-  readonly dueAt: number;
-  /** How often the lane had failed when it began: tells a burst's failures from a new one. */
-  readonly turn: number;
-  readonly #abort = new AbortController();
-  #dialled = false;
-  #isUnwanted = false;
-
-  constructor(row: OwedRow, beganAt: number, dueAt: number, turn: number) {
-    this.row = row;
-    this.beganAt = beganAt;
-    this.dueAt = dueAt;
-    this.turn = turn;
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  /** The target is connected: from here on the notification may be written. */
-  dialled(): void {
-    this.#dialled = true;
-  }
-
-  /** That connection was dead, and nothing has gone out over it. */
-  undialled(): void {
-    this.#dialled = false;
-    if (this.#isUnwanted) this.#abort.abort();
-  }
-
-  /** Ends it if nothing has gone out yet. */
-  abortUnsent(): void {
-    this.#isUnwanted = true;
-    if (!this.#dialled) this.#abort.abort();
-  }
-
-  abort(): void {
-    this.#abort.abort();
-  }
-}
 
 /** How an attempt has ended, for `Lane.finish`. */
 export type Finished = {

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../http/fields.ts';
+import type { JsonSchema } from '../http/field.ts';
 import { idNames, type Route } from '../http/route.ts';
 import { propertiesOf, requiredOf } from './shape.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../http/fields.ts';
+import type { JsonSchema } from '../http/field.ts';
 import type { Route } from '../http/route.ts';
 
 /** Fields by name. */

@@ -2,7 +2,8 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import { parseExpiry } from '../durations.ts';
 import { type FieldError, invalidInput, Problem } from '../problems.ts';
 import { parseCalendarDay, parseCalendarTime } from './dates.ts';
-import { type Changed, type Created, type Field, type Fields, isDecimal, isNoDate, type JsonSchema } from './fields.ts';
+import type { Changed, Created, Field, Fields, JsonSchema } from './field.ts';
+import { isDecimal, isNoDate } from './fields.ts';
 import { parseId } from './ids.ts';
 
 /** What a route takes in its body: its schema, and how an acceptable body is read. */

@@ -1,79 +1,21 @@
 import { isRole, type Role } from '../access.ts';
 import { NO_DATE, parseCalendarDay, parseCalendarTime, showMoment } from './dates.ts';
+import {
+  answerSchema,
+  type Field,
+  type Fields,
+  type JsonSchema,
+  never,
+  present,
+  type Shown,
+  shown,
+  written,
+} from './field.ts';
 import { parseId } from './ids.ts';
-
-/** JSON Schema 2020-12, as OpenAPI 3.1 speaks it. `x-must` says in words what a value must be: the error a caller reads. */
-export type JsonSchema = { readonly [keyword: string]: unknown };
-
-/**
- * Who writes a field: `shown` the service alone, `fixed` nobody, `written` the caller, `asked` the caller and it is
- * never shown.
- */
-export type Mode = 'shown' | 'fixed' | 'written' | 'asked';
-
-/**
- * One field of a noun on the wire: how it may be written, how it is stored, how it is shown. Said once; validation,
- * parsing, presentation, OpenAPI and types follow from it.
- */
-export type Field<Stored = unknown, M extends Mode = Mode> = {
-  readonly mode: M;
-  readonly says: string;
-  /** What is accepted, for fields that are not `shown`. */
-  readonly accepts: JsonSchema;
-  /** What is wrong with a value that the schema accepts, in words, where a schema cannot say it. */
-  fault?(value: unknown): string | undefined;
-  /** From an accepted value to what is stored. */
-  parse(value: unknown): Stored;
-  /** What is stored when a creation leaves it out; undefined means that it is required. */
-  readonly initial: Stored | undefined;
-  /** What is answered. */
-  readonly answers: JsonSchema;
-  show(stored: Stored): unknown;
-};
-
-export type Fields = { readonly [name: string]: Field };
-
-type StoredOf<F> = F extends Field<infer S> ? S : never;
-
-/** What a creation gives to its action: every writable field, with its initial value where none was given. */
-export type Created<F extends Fields> = {
-  [K in keyof F as F[K]['mode'] extends 'shown' | 'fixed' ? never : K]: StoredOf<F[K]>;
-};
-
-/** What a change gives to its action: only what was given. */
-export type Changed<F extends Fields> = Partial<Created<F>>;
-
-/** What a presentation needs: every field that is shown, as stored. */
-export type Shown<F extends Fields> = {
-  [K in keyof F as F[K]['mode'] extends 'asked' | 'fixed' ? never : K]: StoredOf<F[K]>;
-};
 
 const STRING: JsonSchema = { type: 'string' };
 const DATE_TIME: JsonSchema = { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$' };
 const FLAG: JsonSchema = { type: 'string', enum: ['0', '1'] };
-
-function shown<S>(says: string, show: (stored: S) => unknown, answers: JsonSchema = STRING): Field<S, 'shown'> {
-  return { mode: 'shown', says, accepts: {}, parse: () => never(), initial: undefined, answers, show };
-}
-
-function never(): never {
-  throw new Error('a field that is only shown was written');
-}
-
-type Writing<S> = {
-  says: string;
-  accepts: JsonSchema;
-  must: string;
-  parse: (value: unknown) => S;
-  show: (stored: S) => unknown;
-  answers?: JsonSchema;
-};
-
-function written<S>(writing: Writing<S>, initial: S | undefined): Field<S, 'written'> {
-  const { says, parse, show } = writing;
-  const accepts = { ...writing.accepts, 'x-must': writing.must };
-  return { mode: 'written', says, accepts, parse, initial, answers: writing.answers ?? STRING, show };
-}
 
 /** The record's own id. */
 export const key = (says: string) => shown<number>(says, String, { type: 'string', pattern: '^\\d+$' });
@@ -90,7 +32,7 @@ export const fixed = (says: string, value: string): Field<undefined, 'fixed'> =>
 });
 
 /** A text that comes from elsewhere: a joined name, a column the service writes. */
-export const shownText = (says: string) => shown<string | null>(says, (text) => text ?? '');
+export const shownText = (says: string) => shown<string | null>(says, (text) => text ?? '', STRING);
 
 /** One of a few words that the service writes. */
 export const shownWord = (says: string, words: readonly string[]) =>
@@ -100,10 +42,10 @@ export const shownWord = (says: string, words: readonly string[]) =>
 export const shownOnce = (says: string) => shown<string>(says, String, { ...STRING, 'x-shown-once': true });
 
 /** An id that the service writes. */
-export const shownId = (says: string) => shown<number | null>(says, (id) => String(id ?? 0));
+export const shownId = (says: string) => shown<number | null>(says, (id) => String(id ?? 0), STRING);
 
 /** A whole number that the service writes. */
-export const shownNumber = (says: string) => shown<number | null>(says, (count) => String(count ?? 0));
+export const shownNumber = (says: string) => shown<number | null>(says, (count) => String(count ?? 0), STRING);
 
 /** A number that the service writes, shown as one. */
 export const shownCount = (says: string) => shown<number>(says, Number, { type: 'integer' });
@@ -416,24 +358,3 @@ export const shownRecords = <F extends Fields>(says: string, fields: F) =>
     type: 'array',
     items: answerSchema(fields),
   });
-
-/** Everything of a record that is shown, from its stored row, in the order of the table. */
-export function present<F extends Fields>(fields: F, row: Shown<F>): Record<string, unknown> {
-  const answer: Record<string, unknown> = {};
-  for (const name in fields) {
-    const field = fields[name];
-    if (field === undefined || field.mode === 'asked') continue;
-    answer[name] = field.show((row as Record<string, unknown>)[name]);
-  }
-  return answer;
-}
-
-/** The schema of a presented record. */
-export function answerSchema(fields: Fields): JsonSchema {
-  const rows = Object.entries(fields).filter(([, field]) => field.mode !== 'asked');
-  return {
-    type: 'object',
-    required: rows.filter(([, field]) => field.answers['x-shown-once'] !== true).map(([name]) => name),
-    properties: Object.fromEntries(rows.map(([name, field]) => [name, { ...field.answers, description: field.says }])),
-  };
-}

@@ -4,7 +4,7 @@ import type { Caller } from '../access.ts';
 import type { Clock } from '../clock.ts';
 import { invalidInput } from '../problems.ts';
 import type { AccountView } from '../store/account.ts';
-import { answerSchema, type Fields, type JsonSchema, present, type Shown } from './fields.ts';
+import { answerSchema, type Fields, type JsonSchema, present, type Shown } from './field.ts';
 import type { Follower, Followers } from './followers.ts';
 import { headerLines } from './headers.ts';
 import { parseId } from './ids.ts';

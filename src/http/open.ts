@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Holding, Queries, Store } from '../store/store.ts';
 import type { Door } from './door.ts';
-import type { JsonSchema } from './fields.ts';
+import type { JsonSchema } from './field.ts';
 import type { SessionCookie } from './session-cookie.ts';
 
 /** What reaches an open address: nobody is known yet. */

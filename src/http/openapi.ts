@@ -1,6 +1,6 @@
 import { type ProblemCode, problems } from '../problems.ts';
 import { isTagged } from './etag.ts';
-import type { JsonSchema } from './fields.ts';
+import type { JsonSchema } from './field.ts';
 import { idNames, type Route } from './route.ts';
 import { EVENT_STREAM } from './stream.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from './fields.ts';
+import type { JsonSchema } from './field.ts';
 import type { Parameter } from './query.ts';
 
 /** The most records of one page (the specification's limit), and what is answered when none is asked for. */

@@ -1,7 +1,7 @@
 import { type FieldError, invalidInput } from '../problems.ts';
 import { isText } from './body.ts';
 import { parseDay } from './dates.ts';
-import type { JsonSchema } from './fields.ts';
+import type { JsonSchema } from './field.ts';
 import { parseId } from './ids.ts';
 
 /** One query parameter: what is accepted, and how it is read. */

@@ -11,7 +11,7 @@ import {
   type JsonSchema,
   present,
   type Shown,
-} from './fields.ts';
+} from './field.ts';
 import { listSchema, MOST_RECORDS, type Page, type Paging, pagingParameters, recordSchema } from './paging.ts';
 import { type Given, type Parameters, type RawQuery, readQuery } from './query.ts';
 

@@ -1,7 +1,7 @@
 import { isRole } from '../access.ts';
 import { type BodySpec, creation } from '../http/body.ts';
 import { isDueBeforeStart, NO_DATE, parseCalendarTime } from '../http/dates.ts';
-import type { Field, Fields } from '../http/fields.ts';
+import type { Field, Fields } from '../http/field.ts';
 import { type FieldError, Problem } from '../problems.ts';
 import type { Input, Noun, NounName } from './nouns.ts';
 

@@ -1,4 +1,5 @@
-import { type Created, type Fields, line } from '../http/fields.ts';
+import type { Created, Fields } from '../http/field.ts';
+import { line } from '../http/fields.ts';
 import { clientFields } from '../resources/clients/schema.ts';
 import { eventFields } from '../resources/events/schema.ts';
 import { projectFields } from '../resources/projects/schema.ts';

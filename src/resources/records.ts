@@ -2,7 +2,7 @@ import type { SelectQueryBuilder } from 'kysely';
 import type { Caller } from '../access.ts';
 import { type Kind, nouns } from '../delivery/kinds.ts';
 import { type Fact, record } from '../delivery/record.ts';
-import type { Changed, Created, Fields, Shown } from '../http/fields.ts';
+import type { Changed, Created, Fields, Shown } from '../http/field.ts';
 import type { Page, Paging } from '../http/paging.ts';
 import { type Given, type Parameter, wordParameter } from '../http/query.ts';
 import { notFound } from '../problems.ts';

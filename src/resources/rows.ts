@@ -1,6 +1,6 @@
 import type { Permission } from '../access.ts';
 import { nouns } from '../delivery/kinds.ts';
-import type { Fields } from '../http/fields.ts';
+import type { Fields } from '../http/field.ts';
 import { create, list, one, type Route, remove, update } from '../http/route.ts';
 import type { Filters } from './filters.ts';
 import type { Orders } from './order.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import type { Field, Fields } from '../../src/http/fields.ts';
+import type { Field, Fields } from '../../src/http/field.ts';
 import { clientFields } from '../../src/resources/clients/schema.ts';
 import { eventFields } from '../../src/resources/events/schema.ts';
 import { projectFields } from '../../src/resources/projects/schema.ts';

@@ -1,6 +1,6 @@
 import { kinds, nouns } from '../../src/delivery/kinds.ts';
 import { type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
-import type { JsonSchema } from '../../src/http/fields.ts';
+import type { JsonSchema } from '../../src/http/field.ts';
 import { pagingParameters } from '../../src/http/paging.ts';
 import type { Route } from '../../src/http/route.ts';
 

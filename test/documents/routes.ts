@@ -1,6 +1,6 @@
 import { createGuard } from '../../src/delivery/guard.ts';
 import { byNoun, formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
-import type { JsonSchema } from '../../src/http/fields.ts';
+import type { JsonSchema } from '../../src/http/field.ts';
 import { problemsOf } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/route.ts';
 import { createLog } from '../../src/log.ts';

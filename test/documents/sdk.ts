@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { type Noun, nouns } from '../../src/delivery/kinds.ts';
 import { type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
-import type { JsonSchema } from '../../src/http/fields.ts';
+import type { JsonSchema } from '../../src/http/field.ts';
 import { pagingParameters } from '../../src/http/paging.ts';
 import type { Parameter } from '../../src/http/query.ts';
 import { idNames, type Method, type Route } from '../../src/http/route.ts';

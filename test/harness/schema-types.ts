@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../src/http/fields.ts';
+import type { JsonSchema } from '../../src/http/field.ts';
 import type { Parameters } from '../../src/http/query.ts';
 import type { Route } from '../../src/http/route.ts';
 import { asksOf, type SdkCall } from './sdk-calls.ts';

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { requiredOf } from '../../docs/shape.ts';
-import type { JsonSchema } from '../../http/fields.ts';
+import type { JsonSchema } from '../../http/field.ts';
 import type { Parameters } from '../../http/query.ts';
 import { flagOf } from '../connection.ts';
 

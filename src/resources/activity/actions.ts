@@ -1,6 +1,6 @@
 import type { Caller } from '../../access.ts';
 import { type DeliveryKind, type Kind, nounOf, resourceUrl } from '../../delivery/kinds.ts';
-import type { Shown } from '../../http/fields.ts';
+import type { Shown } from '../../http/field.ts';
 import type { Given } from '../../http/query.ts';
 import type { AccountView } from '../../store/account.ts';
 import { owed, settled } from '../deliveries/actions.ts';

@@ -1,4 +1,4 @@
-import { answerSchema, present } from '../../http/fields.ts';
+import { answerSchema, present } from '../../http/field.ts';
 import { readQuery } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { listActivity } from './actions.ts';

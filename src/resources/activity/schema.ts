@@ -1,16 +1,6 @@
 import { type Kind, kinds } from '../../delivery/kinds.ts';
-import {
-  answerSchema,
-  type Field,
-  key,
-  present,
-  type Shown,
-  shownId,
-  shownMoment,
-  shownNumber,
-  shownText,
-  shownWord,
-} from '../../http/fields.ts';
+import { answerSchema, type Field, present, type Shown } from '../../http/field.ts';
+import { key, shownId, shownMoment, shownNumber, shownText, shownWord } from '../../http/fields.ts';
 import { parseId } from '../../http/ids.ts';
 import { pagingParameters } from '../../http/paging.ts';
 import { idParameter, type Parameter, wordParameter } from '../../http/query.ts';

@@ -1,13 +1,5 @@
-import {
-  type Field,
-  key,
-  line,
-  referenceOrNone,
-  shownId,
-  shownMoment,
-  shownOnce,
-  shownText,
-} from '../../http/fields.ts';
+import type { Field } from '../../http/field.ts';
+import { key, line, referenceOrNone, shownId, shownMoment, shownOnce, shownText } from '../../http/fields.ts';
 import { isZone } from '../../ical/zone.ts';
 import { idFilter } from '../filters.ts';
 

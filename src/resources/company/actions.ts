@@ -1,4 +1,4 @@
-import type { Shown } from '../../http/fields.ts';
+import type { Shown } from '../../http/field.ts';
 import type { AccountView } from '../../store/account.ts';
 import type { companyFields } from './schema.ts';
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { type Caller, isAdmin } from '../../access.ts';
 import { type DeliveryKind, resourceUrl } from '../../delivery/kinds.ts';
 import { askFor } from '../../delivery/revive.ts';
-import type { Shown } from '../../http/fields.ts';
+import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound, Problem } from '../../problems.ts';

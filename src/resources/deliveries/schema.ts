@@ -1,6 +1,7 @@
 import { hookKinds } from '../../delivery/kinds.ts';
 import { showMoment } from '../../http/dates.ts';
-import { type Field, key, shownId, shownMoment, shownText, shownWord } from '../../http/fields.ts';
+import type { Field } from '../../http/field.ts';
+import { key, shownId, shownMoment, shownText, shownWord } from '../../http/fields.ts';
 import { idParameter, wordParameter } from '../../http/query.ts';
 
 export const deliveryStates = ['owed', 'delivered', 'undelivered', 'failed'] as const;

@@ -7,7 +7,7 @@ import type { Notices } from '../../delivery/notices.ts';
 import { askForTest, revive } from '../../delivery/revive.ts';
 import { overlapsUntil, readSecrets } from '../../delivery/signature.ts';
 import { demand } from '../../http/auth.ts';
-import type { Created, Shown } from '../../http/fields.ts';
+import type { Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { maskTarget } from '../../log.ts';

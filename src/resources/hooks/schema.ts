@@ -1,16 +1,8 @@
 import { parseTarget } from '../../delivery/guard.ts';
 import { hookKinds, isHookKind, type Kind } from '../../delivery/kinds.ts';
 import { endedReasons } from '../../delivery/policy.ts';
-import {
-  type Field,
-  key,
-  shownFlag,
-  shownId,
-  shownMoment,
-  shownNumber,
-  shownText,
-  shownWord,
-} from '../../http/fields.ts';
+import type { Field } from '../../http/field.ts';
+import { key, shownFlag, shownId, shownMoment, shownNumber, shownText, shownWord } from '../../http/fields.ts';
 import { idParameter } from '../../http/query.ts';
 import { condition, wordFilter } from '../filters.ts';
 

@@ -1,7 +1,7 @@
 import type { Caller } from '../../access.ts';
 import { type Fact, record } from '../../delivery/record.ts';
 import { showMoment } from '../../http/dates.ts';
-import type { Created, Shown } from '../../http/fields.ts';
+import type { Created, Shown } from '../../http/field.ts';
 import type { Steps } from '../../http/route.ts';
 import { plusDays } from '../../ical/days.ts';
 import { CalendarFault } from '../../ical/lines.ts';

@@ -1,5 +1,5 @@
 import { creation } from '../../http/body.ts';
-import { answerSchema, present } from '../../http/fields.ts';
+import { answerSchema, present } from '../../http/field.ts';
 import { recordSchema } from '../../http/paging.ts';
 import type { Route } from '../../http/route.ts';
 import { importCalendar } from './actions.ts';

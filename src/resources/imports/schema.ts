@@ -1,4 +1,5 @@
-import { askedFlag, type Field, type JsonSchema, referenceOrNone, shownNumber, shownText } from '../../http/fields.ts';
+import type { Field, JsonSchema } from '../../http/field.ts';
+import { askedFlag, referenceOrNone, shownNumber, shownText } from '../../http/fields.ts';
 import { type Dropped, reasons } from '../../ical/dropped.ts';
 import { zone } from '../calendars/schema.ts';
 

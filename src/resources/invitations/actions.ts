@@ -1,6 +1,6 @@
 import { type Caller, outranks, type Role } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
-import type { Created, Shown } from '../../http/fields.ts';
+import type { Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound, Problem } from '../../problems.ts';

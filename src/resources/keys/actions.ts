@@ -11,7 +11,7 @@ import {
 import { note } from '../../audit/actions.ts';
 import { momentOf } from '../../durations.ts';
 import { showMoment } from '../../http/dates.ts';
-import type { Changed, Created, Shown } from '../../http/fields.ts';
+import type { Changed, Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound, Problem } from '../../problems.ts';

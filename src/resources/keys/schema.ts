@@ -1,7 +1,7 @@
 import { isPermission, type Permission, permissions } from '../../access.ts';
 import { type Expiry, parseExpiry } from '../../durations.ts';
+import type { Field } from '../../http/field.ts';
 import {
-  type Field,
   key,
   line,
   referenceOrNone,

@@ -1,6 +1,6 @@
 import type { Caller } from '../../access.ts';
 import { type Kind, resourceUrl } from '../../delivery/kinds.ts';
-import type { Shown } from '../../http/fields.ts';
+import type { Shown } from '../../http/field.ts';
 import type { Found, Reading } from '../../http/follow.ts';
 import type { Given } from '../../http/query.ts';
 import { Problem } from '../../problems.ts';

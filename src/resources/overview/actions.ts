@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { type Caller, isAdmin } from '../../access.ts';
-import type { Shown } from '../../http/fields.ts';
+import type { Shown } from '../../http/field.ts';
 import type { AccountView } from '../../store/account.ts';
 import { attemptsIn, betweenLooks, count, isDelivered, lastStretches } from '../tally.ts';
 import type { MinuteRow, overviewFields } from './schema.ts';

@@ -1,4 +1,5 @@
-import { answerSchema, type Field, present, type Shown, shownMoment, shownNumber } from '../../http/fields.ts';
+import { answerSchema, type Field, present, type Shown } from '../../http/field.ts';
+import { shownMoment, shownNumber } from '../../http/fields.ts';
 
 const minuteFields = {
   minute: shownMoment('When it begins, UTC.'),

@@ -1,6 +1,6 @@
 import type { Caller } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
-import type { Created } from '../../http/fields.ts';
+import type { Created } from '../../http/field.ts';
 import { invalidInput } from '../../problems.ts';
 import type { Passphrases } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';

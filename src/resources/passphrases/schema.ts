@@ -1,5 +1,6 @@
 import { isText } from '../../http/body.ts';
-import { type Field, shownId } from '../../http/fields.ts';
+import type { Field } from '../../http/field.ts';
+import { shownId } from '../../http/fields.ts';
 
 /** As long as a passphrase is, in characters. */
 const SHORTEST = 12;

@@ -3,7 +3,7 @@ import { note } from '../../audit/actions.ts';
 import { overlapsUntil, readSecrets, withNewSecret } from '../../delivery/signature.ts';
 import { signBy } from '../../delivery/signing.ts';
 import { showMoment } from '../../http/dates.ts';
-import type { Created, Shown } from '../../http/fields.ts';
+import type { Created, Shown } from '../../http/field.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { type Chance, newSigningSecret } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';

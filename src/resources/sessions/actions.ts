@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from 'kysely';
 import { type Caller, isAdmin, outranks, type Role } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
-import type { Shown } from '../../http/fields.ts';
+import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { notFound, Problem } from '../../problems.ts';

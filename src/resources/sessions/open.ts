@@ -1,5 +1,5 @@
 import { creation } from '../../http/body.ts';
-import { type Created, present } from '../../http/fields.ts';
+import { type Created, present } from '../../http/field.ts';
 import type { OpenAnswer, OpenRoute, Visit } from '../../http/open.ts';
 import { invalidInput, Problem } from '../../problems.ts';
 import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';

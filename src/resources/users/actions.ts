@@ -3,7 +3,7 @@ import { type Caller, outranks, type Role } from '../../access.ts';
 import { type Entry, note } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/end.ts';
 import { record } from '../../delivery/record.ts';
-import type { Changed, Created, Shown } from '../../http/fields.ts';
+import type { Changed, Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';

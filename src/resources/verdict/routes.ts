@@ -1,5 +1,5 @@
 import type { Guard } from '../../delivery/guard.ts';
-import { present } from '../../http/fields.ts';
+import { present } from '../../http/field.ts';
 import { recordSchema } from '../../http/paging.ts';
 import { readQuery } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';

@@ -1,4 +1,5 @@
-import { answerSchema, shownText, shownWord } from '../../http/fields.ts';
+import { answerSchema } from '../../http/field.ts';
+import { shownText, shownWord } from '../../http/fields.ts';
 import type { Parameter } from '../../http/query.ts';
 
 /** Whether an address would be taken as a target. */
