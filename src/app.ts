@@ -5,41 +5,33 @@ import type { Denied } from './audit/denials.ts';
 import type { Clock } from './clock.ts';
 import type { Rate } from './durations.ts';
 import { Admission } from './http/admission.ts';
-import { answerProblem, problemBody, problemOf } from './http/answers.ts';
-import { credentialsIn } from './http/auth.ts';
+import { problemBody } from './http/answers.ts';
 import { answerBroken, endWith } from './http/broken.ts';
 import { Connections } from './http/connections.ts';
 import { allowOrigins, readableBy } from './http/cors.ts';
-import { type Door, letIn } from './http/door.ts';
+import type { Door } from './http/door.ts';
 import { Followers } from './http/followers.ts';
 import { addHealth, type HealthPorts } from './http/health.ts';
 import { takeJson } from './http/json.ts';
 import { mount } from './http/mount.ts';
-import { networkOf } from './http/network.ts';
 import { mountOpen, type OpenRoute } from './http/open.ts';
 import { parseQuery } from './http/query.ts';
 import type { RateLimits } from './http/rate-limits.ts';
+import { Refusals } from './http/refusals.ts';
 import type { SessionCookie } from './http/session-cookie.ts';
 import { Shedding } from './http/shedding.ts';
-import { Slowdown } from './http/slowdown.ts';
 import { mountSubscribed, type SubscribedRow } from './http/subscribed.ts';
 import { TurnAnswers } from './http/turn-answers.ts';
 import { UnderWay } from './http/under-way.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { notFound, Problem, type ProblemCode } from './problems.ts';
+import { notFound, Problem } from './problems.ts';
 import type { Chance } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
 const LARGEST_BODY = 64 * 1_024;
 const LARGEST_HEADERS = 16 * 1_024;
 const LONGEST_URL = 8 * 1_024;
-
-/** How long a wrong key waits for its answer at the longest. */
-const LONGEST_HELD_MS = 10_000;
-
-/** So many calls of an account that a limit refuses are answered at once; who asks on and on regardless waits up to a second. */
-const REFUSALS: Rate = { count: 20, windowS: 1 };
 
 /** How long callers are waited for, milliseconds: for their headers, for a whole request, for the next one. */
 export const patience = {
@@ -126,70 +118,22 @@ export async function createApp(ports: AppPorts): Promise<App> {
       connections.afterAnswers(socket, answer);
     },
     frameworkErrors: (error, request, reply) => {
-      void answerUnrouted(error, request, reply);
+      void refusals.refuseUnrouted(error, request, reply);
     },
   });
-  const underWay = new UnderWay(ports.clock, answerMs, (reply) =>
-    answerProblem(reply, noteProblem(reply.request, new Problem('timed_out')), baseUrl()),
-  );
-  const strangers = new Slowdown<string>({ clock: ports.clock, rate: ports.wrongKeys, longestMs: LONGEST_HELD_MS });
-  const limited = new Slowdown<number>({ clock: ports.clock, rate: REFUSALS, longestMs: 1_000 });
+  const underWay = new UnderWay(ports.clock, answerMs, (reply) => refusals.answer(reply, new Problem('timed_out')));
+  const refusals = new Refusals({
+    ...ports,
+    onWait: (reply) => underWay.leave(reply),
+    holdBack: (response) => connections.holdBack(response),
+    isDraining: () => draining,
+  });
   // Node would end these without a problem of ours: a tunnel, and an expectation that nobody has to meet (RFC 9110, 10.1.1).
   app.server.on('connect', (_request, socket) => endWith(socket, new Problem('malformed_request'), baseUrl()));
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.decorateRequest('caller', undefined);
   app.decorateRequest('door', undefined);
   takeJson(app);
-
-  /** An address that the router cannot read is behind a door, too: without a key it is 401, like any other (C1). */
-  async function answerUnrouted(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    // A request line may hold the whole address; the router cuts the origin off, and so must we.
-    const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
-    const door = ports.doors.find(({ prefix }) => path.startsWith(prefix));
-    request.door = door;
-    let problem = problemOf(error) ?? notFound();
-    try {
-      if (door !== undefined) {
-        request.caller = await letIn(door, request.raw);
-        ports.limits.take(request.caller, 'reads', reply);
-      }
-    } catch (refused) {
-      problem = problemOf(refused) ?? new Problem('internal', { cause: refused });
-    }
-    tellDenial(request, problem);
-    await slowDown(request, reply, problem);
-    if (problem.cause !== undefined) noteFailure(request, problem.cause);
-    answerProblem(reply, noteProblem(request, problem), baseUrl());
-  }
-
-  /** Who shows wrong keys, or does not heed a limit, may have to wait for the refusal; in nobody's way meanwhile. */
-  async function slowDown(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
-    const onWait = (end: () => void) => {
-      underWay.leave(reply);
-      reply.raw.once('close', end);
-    };
-    if (problem?.code === 'rate_limited')
-      await limited.hold(request.caller?.accountId ?? request.ownerAccountId ?? 0, onWait);
-    if (problem?.code === 'unauthorized' && credentialsIn(request.raw).key !== undefined) {
-      const held = strangers.hold(networkOf(request.ip), onWait);
-      if (held !== undefined) connections.holdBack(reply.raw);
-      await held;
-    }
-    // A stop that came meanwhile did not find it under way.
-    if (draining) reply.header('connection', 'close');
-  }
-
-  function tellDenial(request: FastifyRequest, problem: Problem | undefined): void {
-    if (problem?.code !== 'unauthorized' && problem?.code !== 'not_permitted') return;
-    const route = `${request.method} ${request.routeOptions.url ?? '(none)'}`;
-    // Whoever was let in and is not known any more has lost the key meanwhile.
-    const caller = problem.code === 'not_permitted' ? request.caller : undefined;
-    ports.onDenied({ route, source: request.ip, caller, shown: credentialsIn(request.raw) });
-  }
-
-  function noteFailure(request: FastifyRequest, err: unknown): void {
-    log.error({ event: 'request.failed', request_id: request.id, err });
-  }
 
   /** What might be read in two ways is answered, and goes no further than here. */
   function refuse(request: IncomingMessage, response: ServerResponse, detail: string): void {
@@ -202,13 +146,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     log.info({ event: 'request', method, route: '(none)', status, from: socket.remoteAddress, problem: code });
   }
 
-  app.setErrorHandler(async (error, request, reply) => {
-    const problem = problemOf(error);
-    tellDenial(request, problem);
-    await slowDown(request, reply, problem);
-    if (problem?.cause !== undefined || problem === undefined) noteFailure(request, problem?.cause ?? error);
-    return answerProblem(reply, noteProblem(request, problem ?? new Problem('internal')), baseUrl());
-  });
+  app.setErrorHandler((error, request, reply) => refusals.refuse(error, request, reply));
   app.setNotFoundHandler(() => {
     throw notFound();
   });
@@ -242,7 +180,8 @@ export async function createApp(ports: AppPorts): Promise<App> {
   addHealth(app, ports.health);
   const followers = new Followers({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
   const release = (reply: FastifyReply) => underWay.leave(reply);
-  for (const door of ports.doors) mount(app, door, { ...ports, followers, release, failed: noteFailure });
+  const failed = (request: FastifyRequest, error: unknown) => refusals.failed(request, error);
+  for (const door of ports.doors) mount(app, door, { ...ports, followers, release, failed });
   if (ports.open !== undefined) mountOpen(app, ports.open.rows, ports.open.door, { ...ports, ...ports.open });
   for (const row of ports.subscribed ?? []) mountSubscribed(app, row, ports);
   await app.ready();
@@ -266,23 +205,10 @@ export async function createApp(ports: AppPorts): Promise<App> {
       draining = true;
       turnAnswers.stop();
       followers.stop();
-      strangers.stop();
-      limited.stop();
+      refusals.stop();
       underWay.forEach((reply) => void reply.header('connection', 'close'));
     },
   };
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The problem it was answered with, for the log. */
-    problem?: ProblemCode;
-  }
-}
-
-function noteProblem(request: FastifyRequest, problem: Problem): Problem {
-  request.problem = problem.code;
-  return problem;
 }
 
 /** A caller as the log names them. */

@@ -3,36 +3,29 @@ import { createApp, type Patience } from './app.ts';
 import { Denials, type RefusedSignIn } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
+import { createDelivering } from './delivering.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
 import { Backlog } from './delivery/backlog.ts';
-import { type Claims, soleClaims } from './delivery/claims.ts';
-import { Engine } from './delivery/engine.ts';
 import { Fetches } from './delivery/fetches.ts';
 import { createGuard } from './delivery/guard.ts';
-import { Node } from './delivery/node.ts';
 import { noNotices, oweNotices } from './delivery/notices.ts';
-import { KEPT_MS, prune, startPruning } from './delivery/prune.ts';
 import { createResolver, type Resolve } from './delivery/resolver.ts';
 import { isTargetTaken } from './delivery/taken.ts';
 import { documents } from './docs/documents.ts';
 import { closeServer } from './http/closing.ts';
 import { consoleDoor, keyDoor } from './http/door.ts';
-import { dropIdempotency } from './http/idempotency.ts';
 import { openapi } from './http/openapi.ts';
 import { Pages } from './http/pages.ts';
 import { limited, RateLimits } from './http/rate-limits.ts';
 import { SessionCookie } from './http/session-cookie.ts';
 import { createLog, type Log } from './log.ts';
 import { isLoopback } from './loopback.ts';
-import { Mailer, type MailerPorts } from './mail/mailer.ts';
 import { createMetrics } from './metrics.ts';
 import { createFirstAccount, type FirstAccount } from './resources/accounts/actions.ts';
 import { calendarAddress } from './resources/calendars/open.ts';
 import { allRoutes, consoleRoutes, openRoutes } from './resources/index.ts';
-import { dropInvitations } from './resources/invitations/actions.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { Tries } from './resources/passphrases/tries.ts';
-import { dropSessions } from './resources/sessions/actions.ts';
 import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
 import { type Chance, Passphrases, systemChance } from './secrets.ts';
 import type { OpenOptions } from './store/location.ts';
@@ -43,10 +36,6 @@ import { version } from './version.ts';
 
 /** Where the console was built: beside the source, and beside what the package holds. */
 const CONSOLE = fileURLToPath(new URL('../console/dist', import.meta.url));
-
-/** How long a stop waits for what else is in flight: mails, then attempts. */
-const STOP_MAILS_MS = 1_000;
-const STOP_ATTEMPTS_MS = 8_000;
 
 /** What a service takes from outside; a test hands in its own. */
 export type Ports = {
@@ -153,47 +142,20 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       cookie,
       baseUrl: () => baseUrl,
     });
-    const metrics = createMetrics({
+    const delivering = await createDelivering(config, {
       store,
       clock,
-      inFlight: () => engine.inFlight,
-      lanesHeld: () => engine.lanesHeld,
-      mails: config.smtpUrl !== undefined,
-    });
-    const { role } = config;
-    // The engine's writes wait behind no caller's.
-    const enginesStore: Store = { ...store, write: store.writeAside };
-    const claims =
-      store.sessions === undefined
-        ? soleClaims(enginesStore)
-        : new Node({ store: enginesStore, sessions: store.sessions, beats, log, role });
-    const engine = new Engine({
-      store: enginesStore,
-      claims,
-      clock,
+      beats,
       chance,
+      log,
       attempt,
       notices,
-      log,
+      metrics: () => metrics,
       baseUrl: () => baseUrl,
-      waitsMs: config.retryWaits,
-      attemptTimeoutMs: config.attemptTimeout,
-      mostToOneHost: config.maxAttemptsPerHost,
-      onAttempt({ outcome, verdict, ms, lateMs }) {
-        metrics.attempts.observe({ outcome }, ms / 1_000);
-        metrics.verdicts.inc({ verdict });
-        metrics.lateness.observe(lateMs / 1_000);
-      },
     });
-    const mailer = await createMailer(config, {
-      store: enginesStore,
-      holder: claims,
-      clock,
-      log,
-      baseUrl: () => baseUrl,
-      keptMs: KEPT_MS.endedHooks,
-      onMail: (verdict) => metrics.mails.inc({ verdict }),
-    });
+    const { inFlight, lanesHeld } = delivering;
+    const metrics = createMetrics({ store, clock, inFlight, lanesHeld, mails: config.smtpUrl !== undefined });
+    const isServing = config.role !== 'delivery';
     let document: unknown;
     const app = await createApp({
       store,
@@ -201,9 +163,9 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       chance,
       log,
       metrics,
-      doors: role === 'delivery' ? [] : [publicDoor, ownDoor],
-      open: role === 'delivery' ? undefined : { door: ownDoor, rows: openRoutes(consolePorts), cookie },
-      subscribed: role === 'delivery' ? [] : [calendarAddress({ store, log, baseUrl: () => baseUrl })],
+      doors: isServing ? [publicDoor, ownDoor] : [],
+      open: isServing ? { door: ownDoor, rows: openRoutes(consolePorts), cookie } : undefined,
+      subscribed: isServing ? [calendarAddress({ store, log, baseUrl: () => baseUrl })] : [],
       health: {
         clock,
         registry: metrics.registry,
@@ -214,7 +176,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
           return document;
         },
         documents: documents(() => ({ routes, baseUrl, version })),
-        pages: role === 'delivery' ? undefined : Pages.read(CONSOLE),
+        pages: isServing ? Pages.read(CONSOLE) : undefined,
         greeting: () => ({
           service: 'Carillon',
           version,
@@ -239,31 +201,20 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     baseUrl = config.baseUrl ?? url;
     // Only now: a start that fails must not use up the one showing of the key.
     const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
-    const delivering = role === 'api' ? attendance(claims) : engine;
     await delivering.start();
     // Once more: of an import that has begun meanwhile and this service, one sees the other.
     await refuseHalf(store).catch(async (fault: unknown) => {
       await Promise.all([closeServer(app.server, beats), delivering.stop(0)]);
       throw fault;
     });
-    const pruning =
-      role === 'api'
-        ? undefined
-        : startPruning({ store, clock, log }, [prune, dropIdempotency, dropSessions, dropInvitations]);
-    mailer?.start();
+    delivering.startKeeping();
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
 
-    // This node is one until its mails are written down: another one would send them, too.
-    const stopTelling = async () => {
-      await mailer?.stop(STOP_MAILS_MS);
-      await delivering.stop(STOP_ATTEMPTS_MS);
-    };
     let stopping: Promise<void> | undefined;
     const stop = async () => {
       log.info({ event: 'stopping' });
-      pruning?.stop();
       app.drain();
-      await Promise.all([closeServer(app.server, beats), stopTelling()]);
+      await Promise.all([closeServer(app.server, beats), delivering.stop()]);
       await Promise.all([authenticator.flush(), sessions.flush(), denials.flush(), fetches.flush()]);
       await store.close();
       log.info({ event: 'stopped' });
@@ -283,26 +234,10 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
   }
 }
 
-/** Undefined where no mail server is named, and at a node that only answers callers. */
-async function createMailer(
-  { smtpUrl, mailFrom, role }: Config,
-  ports: Omit<MailerPorts, 'post'>,
-): Promise<Mailer | undefined> {
-  if (smtpUrl === undefined || mailFrom === undefined || role === 'api') return undefined;
-  // Loaded only here: a start without it need not wait for it.
-  const { createPost } = await import('./mail/smtp.ts');
-  return new Mailer({ ...ports, post: createPost(smtpUrl, mailFrom) });
-}
-
 /** Nothing is served or told of a database that holds half of an import. */
 async function refuseHalf(store: Store): Promise<void> {
   const unfinished = await findUnfinished(store.read);
   if (unfinished !== undefined) throw new StartFault(explain(unfinished));
-}
-
-/** What stands in for the engine at a node that only answers callers. */
-function attendance(claims: Claims): Pick<Engine, 'start' | 'stop'> {
-  return { start: () => claims.attend(), stop: () => claims.stop() };
 }
 
 type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];

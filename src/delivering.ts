@@ -1,0 +1,109 @@
+import type { Clock } from './clock.ts';
+import type { Config } from './config/load.ts';
+import type { Attempt } from './delivery/attempt.ts';
+import { soleClaims } from './delivery/claims.ts';
+import { Engine } from './delivery/engine.ts';
+import { Node } from './delivery/node.ts';
+import type { Notices } from './delivery/notices.ts';
+import { KEPT_MS, prune, startPruning } from './delivery/prune.ts';
+import { dropIdempotency } from './http/idempotency.ts';
+import type { Log } from './log.ts';
+import { Mailer, type MailerPorts } from './mail/mailer.ts';
+import type { Metrics } from './metrics.ts';
+import { dropInvitations } from './resources/invitations/actions.ts';
+import { dropSessions } from './resources/sessions/actions.ts';
+import type { Chance } from './secrets.ts';
+import type { Store } from './store/store.ts';
+
+/** How long a stop waits for what is in flight: mails, then attempts. */
+const STOP_MAILS_MS = 1_000;
+const STOP_ATTEMPTS_MS = 8_000;
+
+export type DeliveringPorts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly beats: Clock;
+  readonly chance: Chance;
+  readonly log: Log;
+  readonly attempt: Attempt;
+  readonly notices: Notices;
+  readonly metrics: () => Metrics;
+  readonly baseUrl: () => string;
+};
+
+/** What a node does beside answering callers: it tells hooks, sends mails, and drops what is kept no longer. */
+export type Delivering = {
+  /** How many attempts are in flight. */
+  readonly inFlight: () => number;
+  /** How many lanes it has taken up. */
+  readonly lanesHeld: () => number;
+  /** Goes on with what was owed when the service last stopped (C20). */
+  start(): Promise<void>;
+  /** Begins to send mails and to drop what is old; once nothing can refuse the start any more. */
+  startKeeping(): void;
+  /** @param graceMs how long what is in flight may take; left out, as long as a stop may last */
+  stop(graceMs?: number): Promise<void>;
+};
+
+export async function createDelivering(config: Config, ports: DeliveringPorts): Promise<Delivering> {
+  const { store, beats, clock, log, baseUrl, metrics } = ports;
+  const { role } = config;
+  // The engine's writes wait behind no caller's.
+  const aside: Store = { ...store, write: store.writeAside };
+  const claims =
+    store.sessions === undefined
+      ? soleClaims(aside)
+      : new Node({ store: aside, sessions: store.sessions, beats, log, role });
+  const engine = new Engine({
+    ...ports,
+    store: aside,
+    claims,
+    waitsMs: config.retryWaits,
+    attemptTimeoutMs: config.attemptTimeout,
+    mostToOneHost: config.maxAttemptsPerHost,
+    onAttempt({ outcome, verdict, ms, lateMs }) {
+      metrics().attempts.observe({ outcome }, ms / 1_000);
+      metrics().verdicts.inc({ verdict });
+      metrics().lateness.observe(lateMs / 1_000);
+    },
+  });
+  const mailer = await createMailer(config, {
+    store: aside,
+    holder: claims,
+    clock,
+    log,
+    baseUrl,
+    keptMs: KEPT_MS.endedHooks,
+    onMail: (verdict) => metrics().mails.inc({ verdict }),
+  });
+  let pruning: ReturnType<typeof startPruning> | undefined;
+  const isApi = role === 'api';
+  return {
+    inFlight: () => engine.inFlight,
+    lanesHeld: () => engine.lanesHeld,
+    // At a node that only answers callers, nothing is told.
+    start: () => (isApi ? claims.attend() : engine.start()),
+    startKeeping() {
+      if (!isApi)
+        pruning = startPruning({ store, clock, log }, [prune, dropIdempotency, dropSessions, dropInvitations]);
+      mailer?.start();
+    },
+    async stop(graceMs = STOP_ATTEMPTS_MS) {
+      pruning?.stop();
+      // This node is one until its mails are written down: another one would send them, too.
+      await mailer?.stop(STOP_MAILS_MS);
+      await (isApi ? claims.stop() : engine.stop(graceMs));
+    },
+  };
+}
+
+/** Undefined where no mail server is named, and at a node that only answers callers. */
+async function createMailer(
+  { smtpUrl, mailFrom, role }: Config,
+  ports: Omit<MailerPorts, 'post'>,
+): Promise<Mailer | undefined> {
+  if (smtpUrl === undefined || mailFrom === undefined || role === 'api') return undefined;
+  // Loaded only here: a start without it need not wait for it.
+  const { createPost } = await import('./mail/smtp.ts');
+  return new Mailer({ ...ports, post: createPost(smtpUrl, mailFrom) });
+}
