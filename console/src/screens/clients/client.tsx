@@ -3,16 +3,16 @@ import { faultIn } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { showSpan } from '../../days.ts';
 import { AddLine } from '../../design/add-line.tsx';
-import { Button, ButtonLink } from '../../design/button.tsx';
+import { Button } from '../../design/button.tsx';
 import { Dot } from '../../design/colour.tsx';
 import { Page } from '../../design/page.tsx';
 import { Badge, Note, Waiting } from '../../design/state.tsx';
-import { useLoaded } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
 import { ContactList } from '../../plan/contact-list.tsx';
 import { useDelete } from '../../plan/deleting.tsx';
 import { FactField, Facts } from '../../plan/facts.tsx';
 import { projects, stateOf } from '../../plan/project-facts.tsx';
+import { RecordPage } from '../../plan/record-page.tsx';
 import { PAGE_SIZE, useRecords } from '../../plan/records.ts';
 import { go, to } from '../../router.ts';
 import type { RecordProps } from '../../screens.ts';
@@ -21,15 +21,10 @@ import '../../plan/plan.css';
 
 /** One client: how to reach them, their projects and contacts. */
 export default function ClientPage({ id }: RecordProps) {
-  const { data, fault, set } = useLoaded((signal) => client.clients.get(id, { signal }), [id]);
-  if (data !== undefined) return <OneClient record={data} onChange={set} />;
   return (
-    <Page title="Client" calls={[]}>
-      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
-      <div>
-        <ButtonLink href={to('clients')}>All clients</ButtonLink>
-      </div>
-    </Page>
+    <RecordPage noun={client.clients} id={id} title="Client" all="clients">
+      {(record, onChange) => <OneClient record={record} onChange={onChange} />}
+    </RecordPage>
   );
 }
 

@@ -1,29 +1,23 @@
 import type { Contact } from '../../../../src/sdk/contacts.ts';
 import { client } from '../../client.ts';
-import { Button, ButtonLink } from '../../design/button.tsx';
+import { Button } from '../../design/button.tsx';
 import { Page } from '../../design/page.tsx';
-import { Note, Waiting } from '../../design/state.tsx';
-import { useLoaded } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
 import { useClients } from '../../plan/choices.ts';
 import { contactFacts, contacts, spokenFor } from '../../plan/contact-facts.tsx';
 import { useDelete } from '../../plan/deleting.tsx';
 import { Facts } from '../../plan/facts.tsx';
+import { RecordPage } from '../../plan/record-page.tsx';
 import { go, to } from '../../router.ts';
 import type { RecordProps } from '../../screens.ts';
 import '../../plan/plan.css';
 
 /** One contact: how to reach them, and whom they speak for. */
 export default function ContactPage({ id }: RecordProps) {
-  const { data, fault, set } = useLoaded((signal) => client.contacts.get(id, { signal }), [id]);
-  if (data !== undefined) return <OneContact record={data} onChange={set} />;
   return (
-    <Page title="Contact" calls={[]}>
-      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
-      <div>
-        <ButtonLink href={to('contacts')}>All contacts</ButtonLink>
-      </div>
-    </Page>
+    <RecordPage noun={client.contacts} id={id} title="Contact" all="contacts">
+      {(record, onChange) => <OneContact record={record} onChange={onChange} />}
+    </RecordPage>
   );
 }
 

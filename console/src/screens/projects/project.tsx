@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Project, ProjectChanges } from '../../../../src/sdk/projects.ts';
 import { client } from '../../client.ts';
 import { dayOf, showSpan, today } from '../../days.ts';
-import { Button, ButtonLink } from '../../design/button.tsx';
+import { Button } from '../../design/button.tsx';
 import { Dot } from '../../design/colour.tsx';
 import { Page } from '../../design/page.tsx';
 import { Note, Waiting } from '../../design/state.tsx';
@@ -15,6 +15,7 @@ import { useDelete } from '../../plan/deleting.tsx';
 import { Percent } from '../../plan/due.tsx';
 import { colour, FactField, Facts } from '../../plan/facts.tsx';
 import { clientFact, projectFacts, projects } from '../../plan/project-facts.tsx';
+import { RecordPage } from '../../plan/record-page.tsx';
 import { TaskList } from '../../plan/task-list.tsx';
 import { go, to } from '../../router.ts';
 import type { RecordProps } from '../../screens.ts';
@@ -25,15 +26,10 @@ const NEXT_EVENTS = 5;
 
 /** One project: everything that is known of it, its tasks, what is said about it, and what is next on the calendar. */
 export default function ProjectPage({ id }: RecordProps) {
-  const { data, fault, set } = useLoaded((signal) => client.projects.get(id, { signal }), [id]);
-  if (data !== undefined) return <OneProject project={data} onChange={set} />;
   return (
-    <Page title="Project" calls={[]}>
-      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
-      <div>
-        <ButtonLink href={to('projects')}>All projects</ButtonLink>
-      </div>
-    </Page>
+    <RecordPage noun={client.projects} id={id} title="Project" all="projects">
+      {(project, onChange) => <OneProject project={project} onChange={onChange} />}
+    </RecordPage>
   );
 }
 

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { Task, TaskChanges } from '../../../../src/sdk/tasks.ts';
 import { client } from '../../client.ts';
-import { Button, ButtonLink } from '../../design/button.tsx';
+import { Button } from '../../design/button.tsx';
 import { Page } from '../../design/page.tsx';
-import { Badge, Note, Waiting } from '../../design/state.tsx';
-import { useLoaded } from '../../load.ts';
+import { Badge } from '../../design/state.tsx';
 import { Moment } from '../../moments.tsx';
 import { People } from '../../plan/assigned.tsx';
 import { useProjects } from '../../plan/choices.ts';
@@ -12,6 +11,7 @@ import { Comments } from '../../plan/comments.tsx';
 import { completeTask, reopenTask } from '../../plan/completing.ts';
 import { useDelete } from '../../plan/deleting.tsx';
 import { choice, FactField, Facts } from '../../plan/facts.tsx';
+import { RecordPage } from '../../plan/record-page.tsx';
 import { Subtasks } from '../../plan/subtasks.tsx';
 import { taskFacts, tasks } from '../../plan/task-facts.tsx';
 import { go, to } from '../../router.ts';
@@ -20,15 +20,10 @@ import '../../plan/plan.css';
 
 /** One task: everything that is known of it, and its subtasks. */
 export default function TaskPage({ id }: RecordProps) {
-  const { data: task, fault, set } = useLoaded((signal) => client.tasks.get(id, { signal }), [id]);
-  if (task !== undefined) return <OneTask task={task} onChange={set} />;
   return (
-    <Page title="Task" calls={[]}>
-      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
-      <div>
-        <ButtonLink href={to('tasks')}>All tasks</ButtonLink>
-      </div>
-    </Page>
+    <RecordPage noun={client.tasks} id={id} title="Task" all="tasks">
+      {(task, onChange) => <OneTask task={task} onChange={onChange} />}
+    </RecordPage>
   );
 }
 
