@@ -151,7 +151,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a change forgets to record what happened',
     file: 'src/resources/records.ts',
-    changes: [['record(write, facts ??', 'if (facts) record(write, facts ??']],
+    changes: [['record(write, [...moved,', 'if (facts) record(write, [...moved,']],
     caughtBy: {
       file: 'test/stories/walk.test.ts',
       name: 'C8 PUT /clients/{client_id} changes and records exactly what it states',

@@ -54,7 +54,7 @@ export const shownCount = (says: string) => shown<number>(says, Number, { type: 
 export const shownMoment = (says: string) => shown<number | null>(says, showMoment, DATE_TIME);
 
 /** A flag that the service writes. */
-export const shownFlag = (says: string) => shown<boolean>(says, (flag) => (flag ? '1' : '0'), FLAG);
+export const shownFlag = (says: string) => shown<boolean | number>(says, (flag) => (flag ? '1' : '0'), FLAG);
 
 /** A list of such words. */
 export const shownList = (says: string, words: readonly string[]) =>

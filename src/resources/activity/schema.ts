@@ -1,6 +1,6 @@
 import { type Kind, kinds } from '../../delivery/kinds.ts';
-import { answerSchema, type Field, present, type Shown } from '../../http/field.ts';
-import { key, shownId, shownMoment, shownNumber, shownText, shownWord } from '../../http/fields.ts';
+import type { Shown } from '../../http/field.ts';
+import { key, shownId, shownMoment, shownNumber, shownRecords, shownText, shownWord } from '../../http/fields.ts';
 import { parseId } from '../../http/ids.ts';
 import { pagingParameters } from '../../http/paging.ts';
 import { idParameter, type Parameter, wordParameter } from '../../http/query.ts';
@@ -23,16 +23,6 @@ const outcomeFields = {
 
 export type OutcomeRow = Shown<typeof outcomeFields>;
 
-const deliveries: Field<readonly OutcomeRow[], 'shown'> = {
-  mode: 'shown',
-  says: 'What came of it at each hook it was owed to; of an occurrence that more than 1000 hooks are told of, at as many.',
-  accepts: {},
-  parse: () => [],
-  initial: undefined,
-  answers: { type: 'array', items: answerSchema(outcomeFields) },
-  show: (rows) => rows.map((row) => present(outcomeFields, row)),
-};
-
 /** An occurrence, with what came of it. */
 export const activityFields = {
   cursor: key('Its place in the account.'),
@@ -41,7 +31,10 @@ export const activityFields = {
   record_id: shownId('The record.'),
   user_id: shownId('Who caused it.'),
   occurred_at: shownMoment('When it happened, UTC.'),
-  deliveries,
+  deliveries: shownRecords(
+    'What came of it at each hook it was owed to; of an occurrence that more than 1000 hooks are told of, at as many.',
+    outcomeFields,
+  ),
 };
 
 /** Entries of one page, at the most, and when nothing is said. */

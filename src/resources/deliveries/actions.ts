@@ -10,7 +10,7 @@ import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { ascending, behind, number, ordered } from '../order.ts';
 import { ownerOf } from '../owner.ts';
 import { beginOf, pageIn } from '../pages.ts';
-import type { AttemptRow, deliveryDetailFields, deliveryFields, deliveryParameters } from './schema.ts';
+import type { deliveryDetailFields, deliveryFields, deliveryParameters } from './schema.ts';
 
 type DeliveryRow = Shown<typeof deliveryFields>;
 type DeliveryDetailRow = Shown<typeof deliveryDetailFields>;
@@ -153,7 +153,7 @@ export async function getDelivery(
   baseUrl: string,
 ): Promise<DeliveryDetailRow> {
   const row = await findReachable(view, caller, deliveryId);
-  const attempts: AttemptRow[] = await view
+  const attempts = await view
     .selectFrom('attempts')
     .select([
       'attempts.attempted_at',

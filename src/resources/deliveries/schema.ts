@@ -1,7 +1,14 @@
 import { hookKinds } from '../../delivery/kinds.ts';
-import { showMoment } from '../../http/dates.ts';
-import type { Field } from '../../http/field.ts';
-import { key, shownId, shownMoment, shownText, shownWord } from '../../http/fields.ts';
+import {
+  key,
+  shownFlag,
+  shownId,
+  shownMoment,
+  shownNumber,
+  shownRecords,
+  shownText,
+  shownWord,
+} from '../../http/fields.ts';
 import { idParameter, wordParameter } from '../../http/query.ts';
 
 export const deliveryStates = ['owed', 'delivered', 'undelivered', 'failed'] as const;
@@ -21,45 +28,18 @@ export const deliveryFields = {
   last_outcome: shownText('What the last attempt came to. Empty before the first.'),
 };
 
-export type AttemptRow = {
-  readonly attempted_at: number;
-  readonly outcome: string;
-  readonly milliseconds: number;
-  readonly counted: number;
-  readonly reason: string;
+const attemptFields = {
+  attempted_at: shownMoment('When it began, UTC.'),
+  outcome: shownText('What it came to, in a word.'),
+  milliseconds: shownNumber('How long it took.'),
+  counted: shownFlag('It counted as a failure.'),
+  reason: shownText('Why, in a sentence.'),
 };
 
-const STRING = { type: 'string' };
-
-const attempts: Field<readonly AttemptRow[], 'shown'> = {
-  mode: 'shown',
-  says: 'Every attempt, oldest first: when, what it came to, how long it took, whether it counted as a failure, and why.',
-  accepts: {},
-  parse: () => [],
-  initial: undefined,
-  answers: {
-    type: 'array',
-    items: {
-      type: 'object',
-      required: ['attempted_at', 'outcome', 'milliseconds', 'counted', 'reason'],
-      properties: {
-        attempted_at: STRING,
-        outcome: STRING,
-        milliseconds: STRING,
-        counted: { enum: ['0', '1'] },
-        reason: STRING,
-      },
-    },
-  },
-  show: (rows) =>
-    rows.map((row) => ({
-      attempted_at: showMoment(row.attempted_at),
-      outcome: row.outcome,
-      milliseconds: String(row.milliseconds),
-      counted: String(row.counted),
-      reason: row.reason,
-    })),
-};
+const attempts = shownRecords(
+  'Every attempt, oldest first: when, what it came to, how long it took, whether it counted as a failure, and why.',
+  attemptFields,
+);
 
 /** One delivery with its attempts. */
 export const deliveryDetailFields = { ...deliveryFields, attempts };

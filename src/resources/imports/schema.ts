@@ -1,4 +1,4 @@
-import type { Field, JsonSchema } from '../../http/field.ts';
+import { type Field, type JsonSchema, shown } from '../../http/field.ts';
 import { askedFlag, referenceOrNone, shownNumber, shownText } from '../../http/fields.ts';
 import { type Dropped, reasons } from '../../ical/dropped.ts';
 import { zone } from '../calendars/schema.ts';
@@ -33,13 +33,10 @@ export const importInputFields = {
 
 const STRING: JsonSchema = { type: 'string' };
 
-const dropped: Field<readonly Dropped[], 'shown'> = {
-  mode: 'shown',
-  says: 'What of the file is not here: what it is, why, how often, and the first of them.',
-  accepts: {},
-  parse: () => [],
-  initial: undefined,
-  answers: {
+const dropped = shown<readonly Dropped[]>(
+  'What of the file is not here: what it is, why, how often, and the first of them.',
+  (rows) => rows.map((row) => ({ ...row, says: reasons[row.reason], count: String(row.count) })),
+  {
     type: 'array',
     items: {
       type: 'object',
@@ -53,8 +50,7 @@ const dropped: Field<readonly Dropped[], 'shown'> = {
       },
     },
   },
-  show: (rows) => rows.map((row) => ({ ...row, says: reasons[row.reason], count: String(row.count) })),
-};
+);
 
 /** What came of it. */
 export const importFields = {

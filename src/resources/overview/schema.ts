@@ -1,5 +1,5 @@
-import { answerSchema, type Field, present, type Shown } from '../../http/field.ts';
-import { shownMoment, shownNumber } from '../../http/fields.ts';
+import type { Shown } from '../../http/field.ts';
+import { shownMoment, shownNumber, shownRecords } from '../../http/fields.ts';
 
 const minuteFields = {
   minute: shownMoment('When it begins, UTC.'),
@@ -8,16 +8,6 @@ const minuteFields = {
 };
 
 export type MinuteRow = Shown<typeof minuteFields>;
-
-const minutes: Field<readonly MinuteRow[], 'shown'> = {
-  mode: 'shown',
-  says: 'The minutes of the last hour, oldest first; fewer where attempts_since is later.',
-  accepts: {},
-  parse: () => [],
-  initial: undefined,
-  answers: { type: 'array', items: answerSchema(minuteFields) },
-  show: (rows) => rows.map((row) => present(minuteFields, row)),
-};
 
 /** How deliveries go at this moment. */
 export const overviewFields = {
@@ -31,5 +21,8 @@ export const overviewFields = {
   p50_ms: shownNumber('Half of them took no longer.'),
   p95_ms: shownNumber('95 of 100 took no longer.'),
   attempts_since: shownMoment('From when on attempts were counted: later than an hour ago where there are very many.'),
-  minutes,
+  minutes: shownRecords(
+    'The minutes of the last hour, oldest first; fewer where attempts_since is later.',
+    minuteFields,
+  ),
 };

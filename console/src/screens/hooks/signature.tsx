@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { Hook, HookSecret } from '../../../../src/sdk/hooks.ts';
 import { client } from '../../client.ts';
-import { type ApiCall, Code } from '../../design/api-call.tsx';
+import type { ApiCall } from '../../design/api-call.tsx';
 import { Button } from '../../design/button.tsx';
 import { Ask, Dialog } from '../../design/dialog.tsx';
 import { Select } from '../../design/field.tsx';
+import { ShownOnce } from '../../design/shown-once.tsx';
 import { Badge, Note } from '../../design/state.tsx';
 import { attempt, useSubmission } from '../../load.ts';
 import { Moment, momentOf } from '../../moments.tsx';
@@ -130,19 +131,19 @@ function Rotate({ hook, onMade, onClose }: RotateProps) {
 
 function Shown({ made, onClose }: { readonly made: HookSecret; readonly onClose: () => void }) {
   return (
-    <Dialog title="The secret of this hook" isWide isFirm onClose={onClose}>
-      <Note tone="warn">Copy it now. It is shown this once.</Note>
-      <Code label="The secret" text={made.secret} />
+    <ShownOnce
+      title="The secret of this hook"
+      label="The secret"
+      text={made.secret}
+      warning="Copy it now. It is shown this once."
+      isWide
+      onClose={onClose}
+    >
       <p class="soft">
         Give it to the receiver. It signs <code>webhook-id</code>, <code>webhook-timestamp</code> and the body, in{' '}
         <code>webhook-signature</code>.
       </p>
-      <div class="ends">
-        <Button look="primary" onClick={onClose}>
-          I have copied it
-        </Button>
-      </div>
-    </Dialog>
+    </ShownOnce>
   );
 }
 

@@ -6,6 +6,7 @@ import { Code, quoted, speaker } from '../../design/api-call.tsx';
 import { Button } from '../../design/button.tsx';
 import { Dialog } from '../../design/dialog.tsx';
 import { Select, TextField } from '../../design/field.tsx';
+import { ShownOnce } from '../../design/shown-once.tsx';
 import { Note } from '../../design/state.tsx';
 import { useSubmission } from '../../load.ts';
 import { nameOf } from '../../names.ts';
@@ -131,18 +132,16 @@ function Shown({ issued, onClose }: { issued: IssuedKey; onClose: () => void }) 
     `-H ${quoted(`key: ${issued.key}`)}`,
   ].join(' \\\n  ');
   return (
-    <Dialog title={`Your new key${issued.label === '' ? '' : `: ${issued.label}`}`} isWide isFirm onClose={onClose}>
-      <Note tone="warn">
-        Copy it now. It is shown this once: the service keeps a hash of it, and nobody can read it again.
-      </Note>
-      <Code label="The key" text={issued.key} />
+    <ShownOnce
+      title={`Your new key${issued.label === '' ? '' : `: ${issued.label}`}`}
+      label="The key"
+      text={issued.key}
+      warning="Copy it now. It is shown this once: the service keeps a hash of it, and nobody can read it again."
+      isWide
+      onClose={onClose}
+    >
       <p class="soft">Try it. It answers whose key it is:</p>
       <Code label="A call with the key" text={curl} />
-      <div class="ends">
-        <Button look="primary" onClick={onClose}>
-          I have copied it
-        </Button>
-      </div>
-    </Dialog>
+    </ShownOnce>
   );
 }

@@ -2,10 +2,9 @@ import { useState } from 'preact/hooks';
 import type { IssuedInvitation } from '../../../../src/sdk/invitations.ts';
 import type { User } from '../../../../src/sdk/users.ts';
 import { client } from '../../client.ts';
-import { Code } from '../../design/api-call.tsx';
 import { Button } from '../../design/button.tsx';
 import { Dialog } from '../../design/dialog.tsx';
-import { Note } from '../../design/state.tsx';
+import { ShownOnce } from '../../design/shown-once.tsx';
 import { attempt } from '../../load.ts';
 import { Moment } from '../../moments.tsx';
 import { nameOf } from '../../names.ts';
@@ -44,19 +43,16 @@ type ShownProps = { readonly link: IssuedInvitation; readonly person: User; read
 /** A link, at the one moment when it can be seen. */
 export function ShownLink({ link, person, onClose }: ShownProps) {
   return (
-    <Dialog title={`The link for ${nameOf(person)}`} isFirm onClose={onClose}>
-      <Note tone="warn">
-        Copy it now, it is shown this once. Whoever has it gets in as {nameOf(person)}: send it to nobody else.
-      </Note>
-      <Code label="The link" text={link.link} />
+    <ShownOnce
+      title={`The link for ${nameOf(person)}`}
+      label="The link"
+      text={link.link}
+      warning={`Copy it now, it is shown this once. Whoever has it gets in as ${nameOf(person)}: send it to nobody else.`}
+      onClose={onClose}
+    >
       <p class="small soft">
         It works once, and ends <Moment at={link.expires} />.
       </p>
-      <div class="ends">
-        <Button look="primary" onClick={onClose}>
-          I have copied it
-        </Button>
-      </div>
-    </Dialog>
+    </ShownOnce>
   );
 }
