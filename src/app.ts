@@ -42,6 +42,8 @@ export const patience = {
   answerMs: 30_000,
   /** How often connections are looked over. */
   lookEveryMs: 5_000,
+  /** How long idle connections may still carry a request while the service stops. */
+  drainMs: 250,
 };
 
 export type Patience = typeof patience;
@@ -190,7 +192,10 @@ export async function createApp(ports: AppPorts): Promise<App> {
   if (begin === undefined) throw new Error('the framework takes no requests');
   const onShed = () => ports.metrics.shed.inc();
   const shedding = new Shedding({ log, clock: ports.clock, baseUrl, onShed, readable, isDraining: () => draining });
-  app.server.once('close', () => shedding.say());
+  app.server.once('close', () => {
+    shedding.say();
+    underWay.close();
+  });
   const admission = new Admission({
     clock: ports.clock,
     begin,

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { createApp, type Patience } from './app.ts';
+import { createApp, type Patience, patience } from './app.ts';
 import { Denials, type RefusedSignIn } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
@@ -84,6 +84,8 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
   const chance = given.chance ?? systemChance;
   const log = given.log ?? createLog(config.logLevel);
   const onFatal = given.onFatal ?? endProcess(log);
+  const waiting = given.patience ?? patience;
+  const { drainMs } = waiting;
   let baseUrl = config.baseUrl ?? '';
 
   const store = await openStore({
@@ -194,7 +196,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       limits,
       wrongKeys: config.wrongKeys,
       isOwedTooMuch: (accountId) => backlog.isFull(accountId),
-      ...(given.patience === undefined ? {} : { patience: given.patience }),
+      patience: waiting,
     });
     const port = await (given.listen ?? listen)(app.server, config);
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
@@ -204,7 +206,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     await delivering.start();
     // Once more: of an import that has begun meanwhile and this service, one sees the other.
     await refuseHalf(store).catch(async (fault: unknown) => {
-      await Promise.all([closeServer(app.server, beats), delivering.stop(0)]);
+      await Promise.all([closeServer(app.server, beats, drainMs), delivering.stop(0)]);
       throw fault;
     });
     delivering.startKeeping();
@@ -214,7 +216,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const stop = async () => {
       log.info({ event: 'stopping' });
       app.drain();
-      await Promise.all([closeServer(app.server, beats), delivering.stop()]);
+      await Promise.all([closeServer(app.server, beats, drainMs), delivering.stop()]);
       await Promise.all([authenticator.flush(), sessions.flush(), denials.flush(), fetches.flush()]);
       await store.close();
       log.info({ event: 'stopped' });

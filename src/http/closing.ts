@@ -8,9 +8,6 @@ const ACCEPTS_MS = 1_000;
 /** A turn of the event loop in which nothing else was done, so that nobody can have come since it looked. */
 const EMPTY_TURN_MS = 1;
 
-/** How long idle connections may still carry a request after that. */
-const DRAIN_MS = 250;
-
 /** How long a stop waits for the requests in flight. */
 const STOP_REQUESTS_MS = 6_000;
 
@@ -19,13 +16,15 @@ const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 /**
  * Leaves nobody unanswered: takes those who wait to be accepted, then no new connection, answers every request that still
  * comes on an open one, which ends with the answer, then closes what is idle.
+ *
+ * @param drainMs how long idle connections may still carry a request after that
  */
-export async function closeServer(app: FastifyInstance, beats: Clock): Promise<void> {
+export async function closeServer(app: FastifyInstance, beats: Clock, drainMs: number): Promise<void> {
   const { server } = app;
   await untilAllAccepted(server, beats);
   // Node's http close would cut idle connections at once, together with a request that is just arriving on one.
   Server.prototype.close.call(server);
-  await new Promise<void>((resolve) => beats.after(DRAIN_MS, resolve));
+  await new Promise<void>((resolve) => beats.after(drainMs, resolve));
   const giveUp = beats.after(STOP_REQUESTS_MS, () => server.closeAllConnections());
   await app.close();
   giveUp();

@@ -74,6 +74,7 @@ for (const { test, testService } of stores) {
       keepAliveMs: 65_000,
       answerMs: 30_000,
       lookEveryMs: 5_000,
+      drainMs: 250,
     });
   });
 

@@ -44,6 +44,11 @@ export class UnderWay {
     for (const reply of this.#requests.keys()) if (!reply.sent) act(reply);
   }
 
+  /** Nothing can be under way any more, and nothing is looked over. */
+  close(): void {
+    this.#cancel?.();
+  }
+
   #look(): void {
     const now = this.#clock.monotonic();
     for (const [reply, since] of this.#requests) {

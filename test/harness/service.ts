@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../src/access.ts';
+import { patience } from '../../src/app.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { OptionName } from '../../src/config/options.ts';
@@ -102,6 +103,9 @@ const patientBeats: Clock = {
   after: systemClock.after,
 };
 
+/** Nobody comes to a service that a test has done with. */
+const hasty = { ...patience, drainMs: 0 };
+
 /** Starts a whole service in this process, on a real database and a real socket; stopped when the test ends. */
 export async function startTestService(context: Cleanup, database: string, setup: Setup): Promise<TestService> {
   const flags = {
@@ -118,7 +122,7 @@ export async function startTestService(context: Cleanup, database: string, setup
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const beats = setup.ports?.clock === undefined ? {} : { beats: patientBeats };
-  const service = await startService(loaded.config, { log, ...beats, ...setup.ports });
+  const service = await startService(loaded.config, { log, ...beats, patience: hasty, ...setup.ports });
   const store = await openStore({
     database: loaded.config.database,
     as: 'command',
