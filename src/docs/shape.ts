@@ -29,10 +29,11 @@ export function formIn(must: unknown): string {
 
 /** How a value is answered: its possible words, or what it looks like. */
 export function formOf(schema: JsonSchema): { readonly words: readonly string[] } | { readonly is: string } {
+  if (schema.type === 'integer')
+    return { is: Array.isArray(schema.enum) ? `number, ${schema.enum.join(' or ')}` : 'number' };
   if (Array.isArray(schema.enum)) return { words: schema.enum.map(String) };
   if ('const' in schema) return { words: [String(schema.const)] };
   if (schema.type === 'array') return { is: listForm(schema.items as JsonSchema) };
-  if (schema.type === 'integer') return { is: 'number' };
   if (schema.pattern === '^\\d{4}-\\d{2}-\\d{2}$') return { is: 'YYYY-MM-DD' };
   if (String(schema.pattern ?? '').includes(':')) return { is: 'YYYY-MM-DD HH:MM:SS' };
   return { is: schema.pattern === undefined ? 'string' : 'digits' };

@@ -6,7 +6,7 @@ import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
 import type { DateInput, DateText, Day, Id, IdOrNone, Optional, Window } from './wire.ts';
 
-/** A event, as it is read. C24–C28. */
+/** An event, as it is read. C24–C28. */
 export type CalendarEvent = {
   /** Identifier of the event. */
   readonly event_id: string;
@@ -26,7 +26,7 @@ export type CalendarEvent = {
   readonly user_id: string;
 };
 
-/** What a event is created from. C24–C28. */
+/** What an event is created from. C24–C28. */
 export type EventInput = {
   /** Name of the event. */
   readonly event_name: string;
@@ -41,7 +41,7 @@ export type EventInput = {
   readonly user_id: IdOrNone;
 }>;
 
-/** What can be changed of a event. C24–C28. */
+/** What can be changed of an event. C24–C28. */
 export type EventChanges = Optional<EventInput>;
 
 /** What a list of events is narrowed by; all of it must hold. C24–C28. */

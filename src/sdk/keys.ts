@@ -4,7 +4,10 @@ import { deletes, type Gets, gets, type Updates, updates } from './resource.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
 import type { DateText, Flag, Id, IdOrNone, Optional, Window } from './wire.ts';
 
-/** What permissions are for; subtasks go with tasks. C2. */
+/**
+ * What permissions are for: subtasks and time entries go with tasks, contacts with clients, comments with projects, teams with
+ * users. C2.
+ */
 export const permissionAreas = ['events', 'clients', 'projects', 'tasks', 'users', 'company', 'hooks', 'keys'] as const;
 
 /** One of {@link permissionAreas}. */

@@ -75,18 +75,19 @@ function fileOf({ noun, type, stem = type, clauses, beside }: SdkNoun, routes: r
     made: `...${does}${does === 'deletes' ? '' : of}(${['send', `'${plural}'`, ...(id === undefined ? [] : [id])].join()}),`,
   }));
 
+  const some = (article: string) => `${article}${/^[aeiou]/.test(word) ? 'n' : ''} ${word}`;
   const types = [
-    `/** A ${word}, as it is read. ${clauses}. */
+    `/** ${some('A')}, as it is read. ${clauses}. */
     export type ${type} = {${fields(shown, answered)}};`,
     isEmpty(listed)
       ? ''
-      : `/** A ${word}, as a list has it. */
+      : `/** ${some('A')}, as a list has it. */
     export type ${item} = ${type} & {${fields(listed, (schema) => (key in itemsOf(schema) ? `readonly ${type}[]` : answered(schema)))}};`,
-    `/** What a ${word} is created from. ${clauses}. */
+    `/** What ${some('a')} is created from. ${clauses}. */
     export type ${input} = ${inputOf(taken, requiredOf(creation.body))};`,
     change === undefined
       ? ''
-      : `/** What can be changed of a ${word}. ${clauses}. */
+      : `/** What can be changed of ${some('a')}. ${clauses}. */
     export type ${changes} = Optional<${input}${isEmpty(added) ? '' : ` & {${fields(added, given)}}`}>;`,
     `/** What a list of ${wordsOfAll} is narrowed by; all of it must hold. ${clauses}. */
     export type ${filters} = Window${isEmpty(asked) ? '' : ` & Optional<{${fields(asked, filtered)}}>`};`,

@@ -6,5 +6,6 @@ export const projectRoutes = rowsOf(projects, {
   create: 'Adds a project.',
   one: 'One project.',
   change: 'Changes what is given of a project.',
-  remove: 'Deletes a project with its tasks and their subtasks; its events stay, with project "0".',
+  remove:
+    'Deletes a project with its tasks, their subtasks and time entries, and all comments on them; its events stay, with project "0".',
 });

@@ -6,5 +6,5 @@ export const subtaskRoutes = rowsOf(subtasks, {
   create: 'Adds a subtask to a task.',
   one: 'One subtask.',
   change: 'Changes what is given of a subtask, completes or reopens it.',
-  remove: 'Deletes a subtask.',
+  remove: 'Deletes a subtask with its comments; its time entries stay with the task.',
 });

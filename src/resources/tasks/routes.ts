@@ -6,5 +6,5 @@ export const taskRoutes = rowsOf(tasks, {
   create: 'Adds a task to a project.',
   one: 'One task.',
   change: 'Changes what is given of a task, completes or reopens it.',
-  remove: 'Deletes a task with its subtasks.',
+  remove: 'Deletes a task with its subtasks, time entries and comments.',
 });

@@ -19,12 +19,12 @@ export function widest(role: Role): readonly Permission[] {
 /** What each area is to a reader. */
 export const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readonly says: string }>> = {
   events: { name: 'Events', says: 'the calendar' },
-  clients: { name: 'Clients', says: 'whom projects are for' },
-  projects: { name: 'Projects', says: 'with their colours and dates' },
-  tasks: { name: 'Tasks', says: 'and their subtasks' },
+  clients: { name: 'Clients', says: 'whom projects are for, and their contacts' },
+  projects: { name: 'Projects', says: 'and what is said in them' },
+  tasks: { name: 'Tasks', says: 'their subtasks, and the time on them' },
   hooks: { name: 'Hooks', says: 'and the feed, and deliveries' },
   keys: { name: 'Keys', says: 'never wider than this one' },
-  users: { name: 'People', says: 'changed by admins alone' },
+  users: { name: 'People', says: 'and teams; changed by admins alone' },
   company: { name: 'Account', says: 'its name and address' },
 };
 
