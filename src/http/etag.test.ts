@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
+import { after, test } from 'node:test';
 import { furnish } from '../../test/harness/furnished.ts';
 import { everythingWritten } from '../../test/harness/ledger.ts';
+import { publicRows } from '../../test/harness/rows.ts';
 import type { Answer, Person } from '../../test/harness/service.ts';
 import { stores } from '../../test/harness/stores.ts';
 import { startTarget } from '../../test/harness/target.ts';
+import { representationOf } from './etag.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -185,3 +187,13 @@ for (const { test, testService } of stores) {
     assert.equal(await everythingWritten(carillon), before);
   });
 }
+
+test('X5 whatever can be changed on a condition has a record that the condition is about', () => {
+  const conditional = publicRows.filter((row) => row.mode === 'write' && row.conditional);
+  assert.ok(conditional.length > 20, `${conditional.length} rows`);
+  const without = conditional.filter((row) => representationOf(row, publicRows) === undefined);
+  assert.deepEqual(
+    without.map(({ method, path }) => `${method} ${path}`),
+    [],
+  );
+});

@@ -55,9 +55,12 @@ export function mustHold(conditions: Conditions, tag: string): void {
   if (judge(conditions, tag) !== 'holds') throw new Problem('precondition_failed');
 }
 
+/** The path of a row, as it is spelled where its record is answered. */
+const pathOf = ({ path, respells }: Route) => respells ?? path;
+
 /** The row that answers the record at the very path of this one: what a condition on it is about. */
 export function representationOf(row: Route, rows: readonly Route[]): Extract<Route, { mode: 'read' }> | undefined {
-  return rows.filter((one) => one.mode === 'read').find((one) => one.conditional && one.path === row.path);
+  return rows.filter((one) => one.mode === 'read').find((one) => one.conditional && one.path === pathOf(row));
 }
 
 const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
@@ -65,7 +68,7 @@ const shapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
 /** Whether what a row answers is the representation of a single record, so that its tag is that of a GET of the record. */
 export function isTagged(row: Route, rows: readonly Route[]): boolean {
   if (row.mode !== 'write') return row.conditional;
-  const record = `/${row.path.split('/')[1]}/{}`;
+  const record = `/${pathOf(row).split('/')[1]}/{}`;
   const shown = rows.find((one) => one.mode === 'read' && one.conditional && shapeOf(one.path) === record);
   return shown !== undefined && JSON.stringify(shown.answer) === JSON.stringify(keptSchema(row));
 }

@@ -269,7 +269,8 @@ export function remove<Path extends string>(
     status: 200,
     answer: { type: 'array', maxItems: 0 },
     records: row.records,
-    conditional: true,
+    // What stands below a record is read together with it, and has no tag of its own.
+    conditional: row.path.endsWith('}'),
     mode: 'write',
     holding: 'alone',
     async run(write, caller, input) {

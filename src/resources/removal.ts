@@ -60,7 +60,11 @@ async function remove(write: AccountWrite, caller: Caller, gone: Some): Promise<
     .deleteFrom(tables[noun])
     .where(column as never, 'in', valuesOf(write, gone))
     .execute();
-  return [...facts, ...factsOf(`deleted_${noun}`, found, caller)];
+  // What belongs to another of its own noun has gone with that one.
+  const kind = `deleted_${noun}` as const;
+  const before = new Set(facts.flatMap((fact) => (fact.kind === kind ? [fact.recordId] : [])));
+  const rest = found.filter(({ id }) => !before.has(id));
+  return [...facts, ...factsOf(kind, rest, caller)];
 }
 
 /** Records stay, and name none any more. */

@@ -12,7 +12,7 @@ export type TimeEntry = {
   readonly date: string;
   /** When the work began. Written yyyymmdd, or as it is answered; empty for none. */
   readonly date_started: DateText;
-  /** When it ended; started and not stopped is a timer that runs. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Written yyyymmdd, or as it is answered; empty for none. */
   readonly date_stopped: DateText;
   /** The project of its task. */
   readonly project_id: string;
@@ -51,7 +51,7 @@ export type TimeEntryInput = {
   readonly date: string | null;
   /** When the work began. Written yyyymmdd, or as it is answered; empty for none. */
   readonly date_started: DateInputOrNone;
-  /** When it ended; started and not stopped is a timer that runs. Written yyyymmdd, or as it is answered; empty for none. */
+  /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Written yyyymmdd, or as it is answered; empty for none. */
   readonly date_stopped: DateInputOrNone;
   /** The subtask of it. Empty for none. */
   readonly subtask_id: IdOrNone;
@@ -86,6 +86,8 @@ export type TimeEntryFilters = Window &
     readonly subtask_id: Id;
     /** 1 leaves out what was billed. */
     readonly hide_billed: '0' | '1';
+    /** 1: timers that run; 0: all but these. */
+    readonly running: '0' | '1';
     /** Entered on this day (UTC) or later. */
     readonly created_from: Day;
     /** Entered on this day (UTC) or earlier. */

@@ -44,12 +44,21 @@ test('what is said about a subtask stands with its task, and all of it in the pr
   const { subtask_id } = await owner.carillon.subtasks.create(task_id, { subtask_name: 'Melt' });
   await visit(page, `tasks/${task_id}`);
   const comments = page.getByRole('region', { name: 'Comments' });
+  await page.getByLabel('Add a subtask to Cast').fill('Pour');
+  await page.keyboard.press('Enter');
+  await comments.getByLabel('About').selectOption('Pour');
   await comments.getByLabel('About').selectOption('Melt');
   await comments.getByLabel('Comment', { exact: true }).fill('Hot enough?');
   await button(page, 'Add comment').click();
   await comments.getByText('on Melt').waitFor();
   const [said] = (await owner.carillon.comments.list({ subtask_id })).data;
   assert.deepEqual([said?.comment, said?.task_id], ['Hot enough?', task_id]);
+
+  await button(page, 'Delete Melt').click();
+  await page.getByRole('dialog').getByText('Its comment goes with it. This cannot be taken back.').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete with 1 comment' }).click();
+  await comments.getByText('Hot enough?').waitFor({ state: 'detached' });
+  await owner.carillon.comments.create(project_id, { comment: 'Hot?', task_id });
 
   await visit(page, `projects/${project_id}`);
   assert.equal(await comments.getByLabel('About').count(), 0);

@@ -54,6 +54,7 @@ test('a client that is deleted leaves its contacts, and the question says how ma
   await button(page, 'Delete').click();
   await page.getByRole('dialog').getByText('Its 2 contacts stay, without a client.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.locator('.toasts').getByText('“Foundry” deleted.').waitFor();
   await visit(page, 'contacts');
   await row(page, 'Press').getByText('None').last().waitFor();
 });

@@ -61,7 +61,7 @@ test('time is entered, summed by task and day, changed where it stands, and dele
   await page.getByRole('button', { name: 'Change Time of 0:10 on Cast' }).click();
   await page.getByLabel('Time of 0:10 on Cast').fill('soon');
   await page.keyboard.press('Enter');
-  await page.getByText(/must be a whole number/).waitFor();
+  await page.getByText('Write it as 1:30, 1.5 or 90m.').waitFor();
   await page.getByLabel('Time of 0:10 on Cast').fill('0:20');
   await page.keyboard.press('Enter');
   await sheet.getByText('2:35').first().waitFor();

@@ -93,7 +93,14 @@ for (const { test, testService } of stores) {
     '/teams': paging,
     '/time_entries': {
       ...{ ...paging, user_id: 'id', client_id: 'id', project_id: 'id', task_id: 'id', subtask_id: 'id' },
-      ...{ hide_billed: 'flag', created_from: 'day', created_to: 'day', date_from: 'day', date_to: 'day' },
+      ...{
+        hide_billed: 'flag',
+        running: 'flag',
+        created_from: 'day',
+        created_to: 'day',
+        date_from: 'day',
+        date_to: 'day',
+      },
     },
     '/clients': { ...paging, client_name: 'text', order: 'order' },
     '/projects': {

@@ -32,7 +32,13 @@ const comments: Deletable<Said> = {
 };
 
 /** What is talked about: a project, or one of its tasks. */
-type CommentsProps = { readonly projectId: string; readonly task?: Task; readonly name: string };
+type CommentsProps = {
+  readonly projectId: string;
+  readonly task?: Task;
+  readonly name: string;
+  /** Raised when there is more, or less, within it. */
+  readonly turn?: number;
+};
 
 /** Within what is talked about there is something that a comment can be on: in a project a task, in a task a subtask. */
 async function partsOf(projectId: string, task: Task | undefined, signal: AbortSignal): Promise<Map<string, string>> {
@@ -45,14 +51,15 @@ async function partsOf(projectId: string, task: Task | undefined, signal: AbortS
 }
 
 /** What is said about a project or task and all within it: each comment with its replies, and one more at the end. */
-export function Comments({ projectId: project_id, task, name }: CommentsProps) {
+export function Comments({ projectId: project_id, task, name, turn = 0 }: CommentsProps) {
   const about = task === undefined ? { project_id } : { task_id: task.task_id };
   const records = useRecords(
     (signal) => client.comments.list({ ...about, limit: 1000 }, { signal }),
-    [about, project_id],
+    [about, project_id, turn],
     comments.idOf,
   );
-  const parts = useLoaded((signal) => partsOf(project_id, task, signal), [about]).data ?? new Map<string, string>();
+  const parts =
+    useLoaded((signal) => partsOf(project_id, task, signal), [about, turn]).data ?? new Map<string, string>();
   const [part, setPart] = useState('0');
   const everybody = useLoaded(async (signal) => (await client.users.list({}, { signal })).data, []);
   const [answering, setAnswering] = useState<string>();
@@ -156,14 +163,20 @@ type SayProps = {
 function Say({ label, onSay, onCancel, children }: SayProps) {
   const [text, setText] = useState('');
   const [fault, setFault] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
   const send = async (event: Event) => {
     event.preventDefault();
+    if (isBusy) return;
     if (text.trim() === '') return setFault('Write something first.');
+    setBusy(true);
     try {
       await onSay(text);
       setText('');
+      setFault(undefined);
     } catch (error) {
-      setFault(faultIn(error, 'Comment'));
+      setFault(faultIn(error, 'It'));
+    } finally {
+      setBusy(false);
     }
   };
   return (

@@ -23,10 +23,12 @@ export const contactFacts = {
   fax: text<Contact, ContactChanges>('fax', 'Fax'),
 };
 
-/** The client that a contact speaks for, one of those that there are. */
-export function spokenFor(clients: readonly Client[] = []): Fact<Contact, ContactChanges> {
+/** The client that a contact speaks for, one of those that there are, or their own. */
+export function spokenFor(contact: Contact, clients: readonly Client[] = []): Fact<Contact, ContactChanges> {
   const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
-  return choice<Contact, ContactChanges>('client_id', 'Client', [{ value: '0', text: 'None' }, ...options], {
+  const isMissing = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);
+  const own = isMissing ? [{ value: contact.client_id, text: `Client ${contact.client_id}` }] : [];
+  return choice<Contact, ContactChanges>('client_id', 'Client', [{ value: '0', text: 'None' }, ...own, ...options], {
     show: ({ client_id }) => {
       const { client_name } = clients.find((one) => one.client_id === client_id) ?? {};
       return client_id === '0' ? <span class="nothing">None</span> : (client_name ?? `Client ${client_id}`);

@@ -25,7 +25,6 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
   const isOfAll = clientId === undefined;
   const named = (clients.data ?? []).map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
   const { client_id } = filters;
-  const speaksFor = spokenFor(clients.data);
   return (
     <section class="stack" aria-label="Contacts">
       {isOfAll ? (
@@ -52,7 +51,7 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
           <ContactRow
             key={contact.contact_id}
             contact={contact}
-            speaksFor={isOfAll ? speaksFor : undefined}
+            speaksFor={isOfAll ? spokenFor(contact, clients.data) : undefined}
             onChange={records.put}
             onDelete={deleting.begin}
           />

@@ -16,9 +16,14 @@ export type Fact<T, C> = {
   read(record: T): string;
   /** What is sent for it: only fields that it is made of. */
   write(value: string, before: T): C;
+  /** What is wrong with what was written, where that is clear before it is sent. */
+  fault?(value: string): string | undefined;
   /** How it is shown, where that is more than its text. */
   show?(record: T): ComponentChildren;
 };
+
+/** What was written can be nothing of the kind. */
+class Unreadable extends Error {}
 
 /** A noun whose records are changed on a screen. */
 export type Kept<T, C> = {
@@ -98,6 +103,8 @@ export function FactField<T extends object, C extends object>(props: FactFieldPr
   const { kept, record, fact, href, onChange, children } = props;
   const label = `${fact.label} of ${kept.nameOf(record)}`;
   const save = async (value: string) => {
+    const unreadable = fact.fault?.(value);
+    if (unreadable !== undefined) throw new Unreadable(unreadable);
     const id = kept.idOf(record);
     const changes = fact.write(value, record);
     try {
@@ -111,6 +118,7 @@ export function FactField<T extends object, C extends object>(props: FactFieldPr
     }
   };
   const explain = (error: unknown) => {
+    if (error instanceof Unreadable) return error.message;
     if (!(error instanceof Overtaken)) return faultIn(error, fact.label);
     const now = fact.read(error.record as T);
     return `Somebody else has set this to “${now === '' ? 'nothing' : now}” meanwhile. Enter keeps yours, Escape theirs.`;

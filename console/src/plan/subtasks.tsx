@@ -1,4 +1,5 @@
 import { useEffect } from 'preact/hooks';
+import type { Subtask } from '../../../src/sdk/subtasks.ts';
 import type { Task } from '../../../src/sdk/tasks.ts';
 import { faultIn } from '../changes.ts';
 import { client } from '../client.ts';
@@ -16,10 +17,12 @@ type SubtasksProps = {
   readonly task: Task;
   /** Raised when what became of them is to be looked up. */
   readonly turn: number;
+  /** Told when one was added or deleted. */
+  readonly onCount?: () => void;
 };
 
 /** The subtasks of a task, each ticked, changed and deleted where it stands, and one more at the end. */
-export function Subtasks({ task, turn }: SubtasksProps) {
+export function Subtasks({ task, turn, onCount = () => {} }: SubtasksProps) {
   const { task_id } = task;
   const records = useRecords(
     (signal) => client.subtasks.list({ task_id, limit: 1000 }, { signal }),
@@ -33,7 +36,11 @@ export function Subtasks({ task, turn }: SubtasksProps) {
   useEffect(() => {
     if (task.completed === '1') for (const row of records.rows ?? []) records.put({ ...row, completed: '1' });
   }, [task.completed]);
-  const deleting = useDelete(subtasks, { onGone: records.drop, onBack: records.append });
+  const counted = (show: (subtask: Subtask) => void) => (subtask: Subtask) => {
+    show(subtask);
+    onCount();
+  };
+  const deleting = useDelete(subtasks, { onGone: counted(records.drop), onBack: counted(records.append) });
   return (
     <div class="subtasks">
       {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
@@ -66,8 +73,9 @@ export function Subtasks({ task, turn }: SubtasksProps) {
       <AddLine
         label={`Add a subtask to ${task.task_name}`}
         explain={(error) => faultIn(error, 'Name')}
-        onAdd={async (subtask_name) => records.append(await client.subtasks.create(task_id, { subtask_name }))}
+        onAdd={async (subtask_name) => counted(records.append)(await client.subtasks.create(task_id, { subtask_name }))}
       />
+      {deleting.question}
     </div>
   );
 }

@@ -26,7 +26,16 @@ export const subtasks: Kept<Subtask, SubtaskChanges> & Deletable<Subtask> = {
   noun: client.subtasks,
   idOf: ({ subtask_id }) => subtask_id,
   nameOf: ({ subtask_name }) => subtask_name,
-  consequence: async () => undefined,
+  async consequence({ subtask_id }) {
+    const of = { subtask_id, limit: 1 };
+    const [gone, { paging }] = await Promise.all([
+      goneWith([going('comment', client.comments.list(of))]),
+      client.timeEntries.list(of),
+    ]);
+    const stays = paging.total_records > 0 ? ' The time that was worked on it stays with its task.' : '';
+    if (gone === undefined && stays === '') return undefined;
+    return { yes: gone?.yes ?? 'Delete', text: `${gone?.text ?? ''}${stays} This cannot be taken back.`.trim() };
+  },
   again: (subtask) => client.subtasks.create(subtask.task_id, inputOf(subtask)),
 };
 

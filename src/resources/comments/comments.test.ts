@@ -87,16 +87,24 @@ for (const { test, testService } of stores) {
     const say = async (given: object) => (await comments.create(project_id, { comment: 'C', ...given })).comment_id;
     const onProject = await say({});
     const onTask = await say({ task_id });
+    const toTask = await say({ parent_id: onTask });
     const onSubtask = await say({ subtask_id });
+    const toSubtask = await say({ parent_id: onSubtask });
     const reply = await say({ parent_id: onProject });
     const deleted = (...ids: string[]) => ids.map((id) => `deleted_comment ${id}`);
     assert.deepEqual(await kindsOf(() => comments.delete(onProject)), deleted(reply, onProject));
     const last = await say({});
     assert.deepEqual(await kindsOf(() => subtasks.delete(subtask_id)), [
-      ...deleted(onSubtask),
+      ...deleted(toSubtask, onSubtask),
       `deleted_subtask ${subtask_id}`,
     ]);
-    const gone = [...deleted(onTask), `deleted_task ${task_id}`, ...deleted(last), `deleted_project ${project_id}`];
+    const toLast = await say({ parent_id: last });
+    const gone = [
+      ...deleted(toTask, onTask),
+      `deleted_task ${task_id}`,
+      ...deleted(toLast, last),
+      `deleted_project ${project_id}`,
+    ];
     assert.deepEqual(await kindsOf(() => projects.delete(project_id)), gone);
     await assert.rejects(comments.get(onTask), { code: 'not_found' });
   });

@@ -19,7 +19,7 @@ export const timeEntryFields = {
   entry_id: key('Identifier of the time entry.'),
   date: calendarDayOrNone('The day it was worked; left out, the day that it is for the account.'),
   date_started: calendarTimeOrNone('When the work began.'),
-  date_stopped: calendarTimeOrNone('When it ended; started and not stopped is a timer that runs.'),
+  date_stopped: calendarTimeOrNone('When it ended; started, not stopped and of 0 seconds is a timer that runs.'),
   project_id: shownId('The project of its task.'),
   task_id: shownId('The task that was worked on.'),
   subtask_id: referenceOrBlank('The subtask of it.'),
@@ -38,6 +38,10 @@ export const timeEntryFields = {
 /** What a change takes: the entry may also move to another task. */
 export const timeEntryChangeFields = { ...timeEntryFields, task_id: reference('The task it moves to.') };
 
+/** A timer that runs: started, not stopped, and nothing entered of it yet. */
+const RUNNING =
+  'time_entries.date_started is not null and time_entries.date_stopped is null and time_entries.seconds = 0';
+
 export const timeEntryFilters = {
   user_id: idFilter('Of this user.', 'time_entries.user_id'),
   client_id: throughFilter(
@@ -52,6 +56,10 @@ export const timeEntryFilters = {
   hide_billed: wordFilter('1 leaves out what was billed.', {
     0: condition('1 = 1'),
     1: condition('time_entries.billed = 0'),
+  }),
+  running: wordFilter('1: timers that run; 0: all but these.', {
+    0: condition(`not (${RUNNING})`),
+    1: condition(RUNNING),
   }),
   created_from: sinceDay('Entered on this day (UTC) or later.', 'time_entries.date_created'),
   created_to: untilDay('Entered on this day (UTC) or earlier.', 'time_entries.date_created'),

@@ -53,6 +53,9 @@ for (const { test, testService } of stores) {
       assert.deepEqual([status, json.data.seconds], [200, seconds]);
     }
     assert.equal((await carillon.call(owner, 'GET', `/v2/time_entry/${entry_id}`)).status, 404);
+    const old = { 'if-match': '"as-it-was"' };
+    const refused = await carillon.call(owner, 'PUT', `/v2/time_entry/${entry_id}`, { seconds: 4 }, old);
+    assert.deepEqual([refused.status, (await timeEntries.get(entry_id)).seconds], [412, '3']);
   });
 
   test('C38 without a date it is of the day that it was started, else of the day where the account is', async () => {
@@ -145,6 +148,20 @@ for (const { test, testService } of stores) {
     const today = new Date(Date.now()).toISOString().slice(0, 10).replaceAll('-', '');
     assert.deepEqual(await idsOf({ ...days, created_from: today, created_to: today }), [first, second, third]);
     assert.deepEqual(await idsOf({ ...days, created_to: '20200101' }), []);
+  });
+
+  test('C38 timers that run are found: started, not stopped, of no seconds yet', async () => {
+    const { task_id } = await newTask();
+    const date_started = '2029-01-01 09:00:00';
+    const make = async (given: object) => (await timeEntries.create(task_id, { seconds: 0, ...given })).entry_id;
+    const running = await make({ date_started });
+    const others = [
+      await make({}),
+      await make({ date_started, seconds: 60 }),
+      await make({ date_started, date_stopped: date_started }),
+    ];
+    assert.deepEqual(await idsOf({ task_id, running: '1' }), [running]);
+    assert.deepEqual(await idsOf({ task_id, running: '0' }), others);
   });
 
   test('C34 C38 a task takes its time entries with it; a subtask leaves them to its task, and takes them to another', async () => {

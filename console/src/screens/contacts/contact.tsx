@@ -48,7 +48,7 @@ function OneContact({ record, onChange }: { readonly record: Contact; readonly o
           kept={contacts}
           record={record}
           onChange={onChange}
-          facts={[name, role, company, spokenFor(clients.data), email, tel, mobile, fax]}
+          facts={[name, role, company, spokenFor(record, clients.data), email, tel, mobile, fax]}
         >
           <div>
             <dt>Created</dt>

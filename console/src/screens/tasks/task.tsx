@@ -29,6 +29,7 @@ export default function TaskPage({ id }: RecordProps) {
 
 function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (task: Task) => void }) {
   const [turn, setTurn] = useState(0);
+  const [parts, setParts] = useState(0);
   const projects = useProjects();
   const deleting = useDelete(tasks, {
     onGone: () => go(to('projects', task.project_id)),
@@ -94,7 +95,7 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
         <div class="stack">
           <section class="card" aria-label="Subtasks">
             <h2 class="card-head">Subtasks</h2>
-            <Subtasks task={task} turn={turn} />
+            <Subtasks task={task} turn={turn} onCount={() => setParts((count) => count + 1)} />
           </section>
           <section class="card padded stack words" aria-label="Words">
             <h2>Description</h2>
@@ -102,7 +103,7 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
             <h2>Notes</h2>
             <FactField {...shared} fact={notes} />
           </section>
-          <Comments projectId={project_id} task={task} name={task.task_name} />
+          <Comments projectId={project_id} task={task} name={task.task_name} turn={parts} />
         </div>
         <section class="card padded" aria-label="Details">
           <Facts {...shared} facts={[name, project, start, due, progress]}>

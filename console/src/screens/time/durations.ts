@@ -8,6 +8,9 @@ const CLOCK = /^(\d{1,5}):([0-5]\d)$/;
 const UNITS = /^(?:(\d{1,5}(?:[.,]\d+)?)\s*h)?\s*(?:(\d{1,6})\s*m(?:in)?)?$/i;
 const HOURS = /^\d{1,5}(?:[.,]\d+)?$/;
 
+/** How a time is written. */
+export const HOW_TO_WRITE = 'Write it as 1:30, 1.5 or 90m.';
+
 /** What somebody writes for a time, in seconds: `1:30`, `1.5`, `1h 30m`, `90m`; undefined if it is none. */
 export function readSeconds(text: string): number | undefined {
   const written = text.trim();

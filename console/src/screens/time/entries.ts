@@ -2,7 +2,7 @@ import type { TimeEntry, TimeEntryChanges } from '../../../../src/sdk/time-entri
 import { client } from '../../client.ts';
 import { type Deletable, inputOf } from '../../plan/deleting.tsx';
 import { day, type Fact, type Kept, text } from '../../plan/facts.tsx';
-import { readSeconds, showSeconds } from './durations.ts';
+import { HOW_TO_WRITE, readSeconds, showSeconds } from './durations.ts';
 
 export const entries: Kept<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> = {
   noun: client.timeEntries,
@@ -15,8 +15,8 @@ export const entries: Kept<TimeEntry, TimeEntryChanges> & Deletable<TimeEntry> =
 const time: Fact<TimeEntry, TimeEntryChanges> = {
   label: 'Time',
   read: ({ seconds }) => showSeconds(Number(seconds)),
-  // What is no time is refused by the service, at the field.
-  write: (written) => ({ seconds: readSeconds(written) ?? written }),
+  fault: (written) => (readSeconds(written) === undefined ? HOW_TO_WRITE : undefined),
+  write: (written) => ({ seconds: readSeconds(written) ?? 0 }),
 };
 
 /** What can be changed of a time entry. */
@@ -27,5 +27,5 @@ export const entryFacts = {
 };
 
 /** Whether it is a timer that runs. */
-export const isRunning = ({ date_started, date_stopped }: TimeEntry) =>
-  !date_started.startsWith('0000') && date_stopped.startsWith('0000');
+export const isRunning = ({ date_started, date_stopped, seconds }: TimeEntry) =>
+  !date_started.startsWith('0000') && date_stopped.startsWith('0000') && seconds === '0';

@@ -13,9 +13,9 @@ import { FactField } from '../../plan/facts.tsx';
 import { useRecords } from '../../plan/records.ts';
 import { place, setQuery, to } from '../../router.ts';
 import { me } from '../../session.ts';
-import { mondayOf, readSeconds, showSeconds } from './durations.ts';
+import { HOW_TO_WRITE, mondayOf, readSeconds, showSeconds } from './durations.ts';
 import { entries, entryFacts, isRunning } from './entries.ts';
-import { TaskSelect, Timer } from './timer.tsx';
+import { Running, Start, TaskSelect } from './timer.tsx';
 import '../../plan/plan.css';
 import './time.css';
 
@@ -37,9 +37,10 @@ export default function Time() {
   const user_id = me().user.user_id;
   const filters = { user_id, date_from: given(monday), date_to: given(sunday), limit: 1000 };
   const records = useRecords((signal) => client.timeEntries.list(filters, { signal }), [filters], entries.idOf);
-  // A timer is looked for where it can have been forgotten: in the last days.
-  const recent = { user_id, date_from: given(plusDays(today(), -31)), limit: 1000 };
-  const timers = useLoaded(async (signal) => (await client.timeEntries.list(recent, { signal })).data, [recent]);
+  const timers = useLoaded(
+    async (signal) => (await client.timeEntries.list({ user_id, running: '1' }, { signal })).data,
+    [],
+  );
   const tasks = useLoaded(
     async (signal) => (await client.tasks.list({ status: 'open', order: 'taskname' }, { signal })).data,
     [],
@@ -64,7 +65,11 @@ export default function Time() {
         },
       ]}
     >
-      <Timer running={timers.data?.find(isRunning)} tasks={tasks.data ?? []} onChange={reload} />
+      {timers.data?.map((one) => (
+        <Running key={one.entry_id} timer={one} onChange={reload} />
+      ))}
+      {timers.data?.length === 0 && <Start tasks={tasks.data ?? []} onChange={reload} />}
+      {[timers.fault, tasks.fault].map((fault) => fault !== undefined && <Note tone="bad">{fault}</Note>)}
       <div class="row weeks">
         <Button icon="chevron" label="The week before" onClick={() => turn(-7)} />
         <strong>{showSpan(monday, sunday)}</strong>
@@ -101,6 +106,7 @@ export default function Time() {
           ))}
         </ul>
         <Enter
+          key={monday}
           tasks={tasks.data ?? []}
           day={monday <= today() && today() <= sunday ? today() : monday}
           onAdd={reload}
@@ -172,29 +178,35 @@ type EnterProps = {
 /** One more entry, by hand. */
 function Enter({ tasks, day, onAdd }: EnterProps) {
   const [task, setTask] = useState('');
-  const [date, setDate] = useState<string>();
+  const [date, setDate] = useState('');
   const [time, setTime] = useState('');
   const [description, setDescription] = useState('');
   const [fault, setFault] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
   const taskId = task || tasks[0]?.task_id;
   const add = async (event: Event) => {
     event.preventDefault();
     const seconds = readSeconds(time);
-    if (seconds === undefined) return setFault('Write it as 1:30, 1.5 or 90m.');
+    if (isBusy) return;
+    if (seconds === undefined) return setFault(HOW_TO_WRITE);
     if (taskId === undefined) return setFault('There is no open task to enter it for.');
+    setBusy(true);
     try {
-      await client.timeEntries.create(taskId, { seconds, date: given(date ?? day), description });
+      await client.timeEntries.create(taskId, { seconds, date: given(date || day), description });
       setTime('');
       setDescription('');
+      setFault(undefined);
       onAdd();
     } catch (error) {
-      setFault(faultIn(error, 'Time'));
+      setFault(faultIn(error, 'Entry:'));
+    } finally {
+      setBusy(false);
     }
   };
   return (
     <form class="row enter" aria-label="Enter time" onSubmit={add}>
       <TaskSelect label="Task" tasks={tasks} value={taskId ?? ''} onChange={setTask} />
-      <TextField label="Day" type="date" value={date ?? day} onInput={setDate} />
+      <TextField label="Day" type="date" value={date || day} onInput={setDate} />
       <TextField
         label="Time"
         placeholder="1:30"

@@ -10,46 +10,62 @@ import { useEvery } from '../../every.ts';
 import { attempt } from '../../load.ts';
 import { showSeconds } from './durations.ts';
 
-type TimerProps = {
-  /** The timer that runs, if one does. */
-  readonly running: TimeEntry | undefined;
-  readonly tasks: readonly Task[];
-  /** Something was started or stopped. */
+type RunningProps = {
+  readonly timer: TimeEntry;
+  /** It was stopped, here or elsewhere. */
   readonly onChange: () => void;
 };
 
-/** Whoever begins to work says on what; what it came to is entered when they say that they have ended. */
-export function Timer({ running, tasks, onChange }: TimerProps) {
-  const [chosen, setChosen] = useState('');
+/** A timer that runs; what it came to is entered when somebody says that they have ended. */
+export function Running({ timer, onChange }: RunningProps) {
   const [now, setNow] = useState(Date.now());
-  useEvery(running === undefined ? undefined : 1_000, () => setNow(Date.now()));
+  const [isBusy, setBusy] = useState(false);
+  useEvery(1_000, () => setNow(Date.now()));
+  const seconds = secondsOf(timer, now);
+  const end = async () => {
+    setBusy(true);
+    await attempt(() => stop(timer));
+    setBusy(false);
+    onChange();
+  };
+  return (
+    <section class="card padded row timer" aria-label="Timer">
+      <span class="grow">
+        <strong>{timer.task_name}</strong> <span class="soft">in {timer.project_name}</span>
+      </span>
+      <span class="number" role="timer">
+        {showSeconds(seconds)}
+        <span class="soft">:{String(seconds % 60).padStart(2, '0')}</span>
+      </span>
+      <Button look="primary" icon="pause" disabled={isBusy} onClick={end}>
+        Stop
+      </Button>
+    </section>
+  );
+}
+
+type StartProps = {
+  readonly tasks: readonly Task[];
+  /** It was started. */
+  readonly onChange: () => void;
+};
+
+/** Whoever begins to work says on what. */
+export function Start({ tasks, onChange }: StartProps) {
+  const [chosen, setChosen] = useState('');
+  const [isBusy, setBusy] = useState(false);
   const taskId = chosen || tasks[0]?.task_id;
-  if (running !== undefined) {
-    const seconds = secondsOf(running, now);
-    return (
-      <section class="card padded row timer" aria-label="Timer">
-        <span class="grow">
-          <strong>{running.task_name}</strong> <span class="soft">in {running.project_name}</span>
-        </span>
-        <span class="number" role="timer">
-          {showSeconds(seconds)}
-          <span class="soft">:{String(seconds % 60).padStart(2, '0')}</span>
-        </span>
-        <Button look="primary" icon="pause" onClick={() => void attempt(() => stop(running).then(onChange))}>
-          Stop
-        </Button>
-      </section>
-    );
-  }
+  const begin = async () => {
+    if (taskId === undefined) return;
+    setBusy(true);
+    await attempt(() => start(taskId));
+    setBusy(false);
+    onChange();
+  };
   return (
     <section class="card padded row timer" aria-label="Timer">
       <TaskSelect label="What you work on" tasks={tasks} value={taskId ?? ''} onChange={setChosen} />
-      <Button
-        look="primary"
-        icon="play"
-        disabled={taskId === undefined}
-        onClick={() => taskId !== undefined && void attempt(() => start(taskId).then(onChange))}
-      >
+      <Button look="primary" icon="play" disabled={isBusy || taskId === undefined} onClick={begin}>
         Start
       </Button>
     </section>
@@ -78,10 +94,10 @@ const clock = () => `${today()} ${new Date().toTimeString().slice(0, 8)}`;
 
 const start = (taskId: string) => client.timeEntries.create(taskId, { seconds: 0, date_started: clock() });
 
-const stop = (running: TimeEntry) =>
-  change(
-    client.timeEntries,
-    running.entry_id,
-    { seconds: secondsOf(running, Date.now()), date_stopped: clock() },
-    running,
-  );
+function stop(running: TimeEntry) {
+  const now = clock();
+  // Clocks that were set back, or somebody who has travelled west, may be behind the start.
+  const date_stopped = now < running.date_started ? running.date_started : now;
+  const changes = { seconds: secondsOf(running, Date.now()), date_stopped };
+  return change(client.timeEntries, running.entry_id, changes, running);
+}
