@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 let tick: number | undefined;
 
@@ -7,14 +7,37 @@ let tick: number | undefined;
 export function processorSeconds(pid: number | undefined): number {
   const file = `/proc/${pid}/stat`;
   if (!existsSync(file)) return Number.NaN;
+  // User and system time are the 12th and 13th.
+  const [user = 0, system = 0] = fieldsOf(file).slice(11, 13).map(Number);
+  return (user + system) / ticksPerSecond();
+}
+
+/** The same of a process with those that it has started, of which some may have ended. */
+export function processorSecondsBelow(pid: number): number {
+  const file = `/proc/${pid}/stat`;
+  if (!existsSync(file)) return Number.NaN;
+  const children = readdirSync('/proc').filter((one) => /^\d+$/.test(one) && parentOf(one) === pid);
+  const ended = fieldsOf(`/proc/${pid}/stat`).slice(13, 15).map(Number);
+  const seconds = ended.reduce((sum, ticks) => sum + ticks, 0) / ticksPerSecond();
+  return children.reduce((sum, child) => sum + (processorSeconds(Number(child)) || 0), processorSeconds(pid) + seconds);
+}
+
+/** What stands behind the name of a process, which may hold anything; none of one that has ended. */
+function fieldsOf(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+  } catch {
+    return [];
+  }
+}
+
+const parentOf = (pid: string) => Number(fieldsOf(`/proc/${pid}/stat`)[1] ?? Number.NaN);
+
+function ticksPerSecond(): number {
   tick ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-  // Behind the name, which may hold anything, user and system time are the 12th and 13th.
-  const [user = 0, system = 0] = readFileSync(file, 'utf8')
-    .replace(/^.*\) /s, '')
-    .split(' ')
-    .slice(11, 13)
-    .map(Number);
-  return (user + system) / tick;
+  return tick;
 }
 
 /** Memory that a process has in use at this moment, MiB. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, openSync, rmSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Started, startProcess } from '../demo/started.ts';
@@ -18,6 +18,8 @@ export class Stage {
   readonly folder: string;
   readonly #log: number;
   #postgres: Promise<void> | undefined;
+  /** The first process of the PostgreSQL, once there is one. */
+  postgresPid: number | undefined;
   #files = 0;
 
   constructor(context: Cleanup) {
@@ -74,5 +76,6 @@ export class Stage {
     const server = await startPostgres();
     atEnd(this.context, () => server.stop());
     process.env.TEST_DATABASE_URL = server.address;
+    this.postgresPid = Number(readFileSync(join(server.folder, 'postmaster.pid'), 'utf8').split('\n')[0]);
   }
 }

@@ -4,8 +4,9 @@ import { makeAccounts } from '../accounts.ts';
 import type { Bench, Claim, Side } from '../bench.ts';
 import { createEvent, subscribe } from '../load/calls.ts';
 import { ask, Connection, wired } from '../load/connection.ts';
-import { asFastAsTold, type Committing, MOST_BEHIND, toldPerSecond } from '../load/telling.ts';
+import { asFastAsTold, type Committing, MOST_BEHIND, type Tally, toldPerSecond } from '../load/telling.ts';
 import { type Peer, nameOf as peerNameOf, startTelling } from '../peers.ts';
+import { processorSeconds, processorSecondsBelow } from '../processor.ts';
 import type { Program } from '../programs.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
@@ -35,22 +36,36 @@ type Crew = { readonly database: Database; readonly processes: number };
 
 type Setting = { readonly stage: Stage; readonly receiver: Receiver; readonly roundMs: number };
 
+/** Somebody who tells, and what it has cost in processor so far: seconds, by who has spent them. */
+type Telling = {
+  readonly commitFor: (forMs: number) => Committing;
+  readonly spent?: () => Readonly<Record<string, number>>;
+};
+
+const nothing = (): Readonly<Record<string, number>> => ({});
+
 /** Somebody who is measured: it is there for its own turns alone, since those who wait look for work again and again. */
 function told(
   name: string,
   side: Side,
   { receiver, roundMs }: Setting,
-  start: (context: Cleanup) => Promise<(forMs: number) => Committing>,
+  start: (context: Cleanup) => Promise<Telling>,
 ): Contender {
   return {
     name,
     side,
     measure: () =>
       within(async (context) => {
-        const commitFor = await start(context);
+        const { commitFor, spent = nothing } = await start(context);
         // Once without being counted: code is compiled, caches are filled.
         await toldPerSecond(receiver, WARM_MS, commitFor(WARM_MS));
-        return { '/s': (await toldPerSecond(receiver, roundMs, commitFor(roundMs))).perSecond };
+        const before = spent();
+        const { perSecond, told } = await toldPerSecond(receiver, roundMs, commitFor(roundMs));
+        const costs = Object.entries(spent()).map(([who, seconds]) => {
+          const micros = ((seconds - (before[who] ?? 0)) * 1e6) / told;
+          return [`µs of processor a notification, ${who}`, micros] as const;
+        });
+        return { '/s': perSecond, ...Object.fromEntries(costs) };
       }),
   };
 }
@@ -68,10 +83,12 @@ async function ours(setting: Setting, crew: Crew): Promise<Contender> {
   await first.stop('SIGTERM');
   return told(nameOf(OURS, crew), 'ours', setting, async (context) => {
     const urls: string[] = [];
+    const pids: (number | undefined)[] = [];
     for (let one = 0; one < processes; one += 1) {
       const service = await stage.service(where);
       context.after(() => service.stop('SIGTERM'));
       urls.push(service.baseUrl);
+      pids.push(service.process.pid);
     }
     const calls = urls.map((url) => accounts.map((account) => wired(url, createEvent(account))));
     const connections = await Promise.all(
@@ -85,7 +102,12 @@ async function ours(setting: Setting, crew: Crew): Promise<Contender> {
       await connections[writer]?.ask(call);
       return 1;
     };
-    return () => asFastAsTold(write, WRITERS);
+    const spent = () => ({
+      services: pids.reduce<number>((sum, pid) => sum + processorSeconds(pid), 0),
+      ...(stage.postgresPid !== undefined &&
+        database === 'PostgreSQL' && { PostgreSQL: processorSecondsBelow(stage.postgresPid) }),
+    });
+    return { commitFor: () => asFastAsTold(write, WRITERS), spent };
   });
 }
 
@@ -100,7 +122,7 @@ async function peer(setting: Setting, who: Peer, crew: Crew): Promise<Contender>
     const programs: Program[] = [];
     // The first one makes what all of them need.
     for (let one = 0; one < processes; one += 1) programs.push(await startTelling(context, who, order));
-    return (forMs) => async (tally) => {
+    const commitFor = (forMs: number) => async (tally: Tally) => {
       const adding = programs.map(async ({ process }) => {
         const answered = once(process, 'message');
         process.send({ forMs, writers: WRITERS / processes });
@@ -109,6 +131,7 @@ async function peer(setting: Setting, who: Peer, crew: Crew): Promise<Contender>
       });
       await Promise.all(adding);
     };
+    return { commitFor };
   });
 }
 
