@@ -8,7 +8,6 @@ import type { Cleanup } from '../harness/cleanup.ts';
 import { steadyChance, type TestClock, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type Person, startTestService, type TestService, temporaryFolder } from '../harness/service.ts';
-import { signedIn } from '../harness/signed-in.ts';
 
 /** The moment at which the example is looked at: a Friday morning. */
 export const NOW = Date.UTC(2026, 10, 20, 10, 42);
@@ -82,7 +81,7 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
   await clock.advance(23 * DAY_MS);
   await makeHooks(owner, member);
   await workForADay({ service, owner, member, programs, lines, clock });
-  const { console } = await signedIn(service, owner, clock.now());
+  const { console } = await service.signIn(owner);
   await console.invitations.create({ user_id: invited });
   return { service, owner, member };
 }

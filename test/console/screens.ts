@@ -79,7 +79,7 @@ test('a picture of every screen, in every look', async (t) => {
     const link = await example.service.link(example.owner);
     await visit(out, new URL(link).hash.slice(2));
     if (isWanted('welcome')) await take(out, 'welcome', look);
-    const page = await openConsole(t, example.service, { as: example.owner, ...window });
+    const page = await openConsole(t, example.service, { as: example.owner, hasPassphrase: true, ...window });
     await signInElsewhere(example);
     await page.clock.setFixedTime(NOW);
     await page.reload();

@@ -72,7 +72,7 @@ test('an admin adds somebody, who gets in by the link and sees what members see'
 test('a reset by link replaces the passphrase and ends the sessions there were', async (t) => {
   const { service, owner, page, open } = await consoleOf(t, { path: 'people' });
   const member = await service.user(owner, 'member');
-  const theirs = await open({ as: member, path: 'you' });
+  const theirs = await open({ as: member, path: 'you', hasPassphrase: true });
   await theirs.getByRole('heading', { name: 'You', level: 1 }).waitFor();
   await page.reload();
   await page.getByRole('button', { name: 'What to do with Test member' }).click();
@@ -124,7 +124,7 @@ test('a wrong passphrase says what to do, and who tries too often is told how lo
 });
 
 test('whoever is signed out from elsewhere is shown the way in at the next click, and goes on where they were', async (t) => {
-  const { owner, page, open } = await consoleOf(t, { path: 'you' });
+  const { owner, page, open } = await consoleOf(t, { path: 'you', hasPassphrase: true });
   const other = await open({ as: null, path: 'keys' });
   await signIn(other, owner.domain, `owner@${owner.domain}`, PASSPHRASE);
   await other.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
@@ -144,7 +144,7 @@ test('whoever is signed out from elsewhere is shown the way in at the next click
 });
 
 test('changing the passphrase asks for the present one, and ends the other sessions', async (t) => {
-  const { owner, page, open } = await consoleOf(t, { path: 'you' });
+  const { owner, page, open } = await consoleOf(t, { path: 'you', hasPassphrase: true });
   const other = await open({ as: null, path: 'keys' });
   await signIn(other, owner.domain, `owner@${owner.domain}`, PASSPHRASE);
   await other.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
@@ -200,7 +200,7 @@ test('a link that is opened while the service cannot be reached is not said to b
 });
 
 test('whoever came by a link and is signed out goes on in the same account, without being asked which', async (t) => {
-  const { service, owner, page } = await consoleOf(t, { path: 'keys' });
+  const { service, owner, page } = await consoleOf(t, { path: 'keys', hasPassphrase: true });
   await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
   const elsewhere = await service.signIn(owner);
   for (const { id, current } of (await elsewhere.console.sessions.list()).data) {

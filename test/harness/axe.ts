@@ -11,8 +11,8 @@ type Finding = {
 
 /** What axe finds on a page as it stands, in short. */
 export async function axeFindings(page: Page, where: string): Promise<readonly string[]> {
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
   const found = (await page.evaluate(`(async () => {
-    ${axe};
     const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] });
     return violations.map(({ id, nodes }) => ({
       id, nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })),

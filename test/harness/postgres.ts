@@ -146,8 +146,9 @@ export function newServiceDatabase(context: Cleanup): Promise<string> {
 async function newDatabase(context: Cleanup, template: string): Promise<string> {
   const address = await serverAddress();
   databases += 1;
+  // Files are copied as they are: through the log, which is the usual way, creating and dropping takes half as long again.
   const name = `carillon_${process.pid}_${databases}`;
-  await onServer(address, `create database ${name} template ${template}`);
+  await onServer(address, `create database ${name} template ${template} strategy file_copy`);
   atEnd(context, () => onServer(address, `drop database if exists ${name} with (force)`));
   return databaseAt(address, name);
 }

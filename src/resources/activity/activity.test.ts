@@ -3,7 +3,6 @@ import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/harness/clock.ts';
 import { eventually } from '../../../test/harness/eventually.ts';
 import type { Person, TestService } from '../../../test/harness/service.ts';
-import { signedIn } from '../../../test/harness/signed-in.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { startTarget } from '../../../test/harness/target.ts';
 import type { ActivityFilters, ToldHook } from '../../sdk/activity.ts';
@@ -18,7 +17,7 @@ for (const { test, testService } of stores) {
     const carillon = await testService(t, { ports: { clock } });
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t);
-    const consoleOf = async (who: Person) => (await signedIn(carillon, who, clock.now())).console;
+    const consoleOf = async (who: Person) => (await carillon.signIn(who)).console;
     const watch = await consoleOf(owner);
     const list = async (filters?: ActivityFilters) => (await watch.activity.list(filters)).data;
     /** The one delivery of the newest entry, once it is as wanted. */

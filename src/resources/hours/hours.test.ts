@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { TEST_EPOCH, testClock } from '../../../test/harness/clock.ts';
 import type { Person } from '../../../test/harness/service.ts';
-import { signedIn } from '../../../test/harness/signed-in.ts';
 import { stores } from '../../../test/harness/stores.ts';
 
 for (const { test, testService } of stores) {
@@ -12,7 +11,7 @@ for (const { test, testService } of stores) {
     const clock = testClock();
     const carillon = await testService(t, { ports: { clock } });
     const owner = await carillon.account('acme.test');
-    const hoursOf = async (who: Person) => (await signedIn(carillon, who, clock.now())).console.hours;
+    const hoursOf = async (who: Person) => (await carillon.signIn(who)).console.hours;
     const subscribe = async (who: Person, port: number) =>
       (await who.carillon.hooks.create({ target_url: `http://127.0.0.1:9/${port}`, event: 'new_client' })).id;
     /** As if attempts had been made, so many hours ago. */

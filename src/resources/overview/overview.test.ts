@@ -3,7 +3,6 @@ import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/harness/clock.ts';
 import { eventually } from '../../../test/harness/eventually.ts';
 import type { Person } from '../../../test/harness/service.ts';
-import { signedIn } from '../../../test/harness/signed-in.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { startTarget } from '../../../test/harness/target.ts';
 
@@ -18,7 +17,7 @@ for (const { test, testService } of stores) {
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t);
     const overviewOf = async (who: Person) => {
-      const { console } = await signedIn(carillon, who, clock.now());
+      const { console } = await carillon.signIn(who);
       return () => console.overview();
     };
     const subscribe = async (who: Person, path: string) =>

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Person } from '../../../test/harness/service.ts';
-import { signedIn } from '../../../test/harness/signed-in.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import type { Resolve } from '../../delivery/resolver.ts';
 
@@ -14,7 +13,7 @@ for (const { test, testService } of stores) {
   };
   const carillon = await testService({ after }, { ports: { resolve } });
 
-  const verdictOf = async (who: Person) => (await signedIn(carillon, who)).console.verdict;
+  const verdictOf = async (who: Person) => (await carillon.signIn(who)).console.verdict;
 
   test('C11 what subscribing would come to is told as one types, and no address is in it', async () => {
     const owner = await carillon.account('words.test');
