@@ -123,5 +123,5 @@ function faultOf(error: unknown): string {
   if (error instanceof Refusal) return error.lines.join('\n');
   if (!(error instanceof CarillonError)) throw error;
   const fields = error.errors.map(({ field, message }) => `${field} ${message}`);
-  return [`${error.status} ${error.code}: ${error.message}`, ...fields].join('\n');
+  return `${error.status} ${error.code}: ${fields.join('; ') || error.message}`;
 }
