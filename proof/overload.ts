@@ -7,6 +7,7 @@ import type { TestStore } from '../test/harness/stores.ts';
 import type { Answered, Order } from './overload/generator.ts';
 import { type Ran, runGenerator } from './overload/load.ts';
 import { besideNoise, judgeNoise } from './overload/neighbours.ts';
+import { requestsOf } from './overload/requests.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 
 /** How many times as much is asked as can be answered. */
@@ -168,15 +169,4 @@ async function fill({ carillon }: ServiceProcess): Promise<void> {
   for (let made = 0; made < EVENTS_OF_A_MONTH; made += 50) {
     await Promise.all(Array.from({ length: 50 }, () => carillon.events.create(event)));
   }
-}
-
-/** A creation and a list, in turn, as they stand on the wire. */
-export function requestsOf({ headers }: Pick<ServiceProcess, 'headers'>): readonly string[] {
-  const known = ['host: carillon.test', ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
-  const body = JSON.stringify({ event_name: 'Tick', start_date: '20270101', due_date: '20270101' });
-  const typed = ['content-type: application/json', `content-length: ${body.length}`];
-  return [
-    `${['POST /v2/events HTTP/1.1', ...known, ...typed].join('\r\n')}\r\n\r\n${body}`,
-    `${['GET /v2/events?start_from=20260601&start_to=20260630 HTTP/1.1', ...known].join('\r\n')}\r\n\r\n`,
-  ];
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Derived } from './documents/index.ts';
+import type { Derived } from './documents/markdown.ts';
 import { documentedRoutes } from './documents/routes.ts';
 import { sdkFiles } from './documents/sdk.ts';
 

@@ -51,3 +51,9 @@ export function setQuery(changes: Readonly<Record<string, string | undefined>>):
   history.replaceState(null, '', to(...path) + (text === '' ? '' : `?${text}`));
   place.value = { path, query: next };
 }
+
+/** What a screen is given: the parts of its address behind its name. */
+export type ScreenProps = { readonly rest: readonly string[] };
+
+/** What the page of one record is given: what stands in its address for which one. */
+export type RecordProps = { readonly id: string };

@@ -1,11 +1,6 @@
 import type { FunctionComponent } from 'preact';
 import type { IconName } from './design/icon.tsx';
-
-/** What a screen is given: the parts of its address behind its name. */
-export type ScreenProps = { readonly rest: readonly string[] };
-
-/** What the page of one record is given: what stands in its address for which one. */
-export type RecordProps = { readonly id: string };
+import type { RecordProps, ScreenProps } from './router.ts';
 
 /** A screen, as a row: its name in the address, how it is called, who sees it, and where it is. */
 export type Screen = {

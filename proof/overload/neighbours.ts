@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Cleanup } from '../../test/harness/cleanup.ts';
 import { carillonJson } from '../../test/harness/command.ts';
 import type { TestStore } from '../../test/harness/stores.ts';
-import { requestsOf } from '../overload.ts';
 import type { Answered } from './generator.ts';
 import { runGenerator } from './load.ts';
+import { requestsOf } from './requests.ts';
 
 /** What an operator would grant an account: more than one needs, and little enough that to do it costs the others nothing. */
 const LIMITS = { CARILLON_RATE_LIMIT_ACCOUNT_READS: '20/s', CARILLON_RATE_LIMIT_ACCOUNT_WRITES: '10/s' };

@@ -4,14 +4,12 @@ import { conformanceDocument } from './conformance.ts';
 import { decisionsDocument } from './decisions.ts';
 import { licencesDocument } from './licences.ts';
 import { llmsDocument } from './llms.ts';
+import type { Derived } from './markdown.ts';
 import { performanceDocuments } from './performance.ts';
 import { platformsDocument } from './platforms.ts';
 import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
 import { reliabilityDocument } from './reliability.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
-
-/** A document that is written by the program from a table: where it stands below the repository, and its text. */
-export type Derived = { readonly path: string; readonly text: string };
 
 /** Every derived document but for the files of the SDK, the same for the same source. */
 export function derivedDocuments(): readonly Derived[] {

@@ -1,3 +1,6 @@
+/** A document that is written by the program from a table: where it stands below the repository, and its text. */
+export type Derived = { readonly path: string; readonly text: string };
+
 /** A table; a bar within a cell is written so that it does not end it. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`;

@@ -4,8 +4,7 @@ import { type Judged, judge } from '../../bench/judged.ts';
 import { quantile } from '../../bench/measured.ts';
 import { type Result, resultOf } from '../../bench/results.ts';
 import { chart, curve, shortly } from './chart.ts';
-import type { Derived } from './index.ts';
-import { code, derivedFrom, document, table } from './markdown.ts';
+import { code, type Derived, derivedFrom, document, table } from './markdown.ts';
 
 const colours: Readonly<Record<Side, string>> = { floor: '#b8b8b8', peer: '#e0a458', ours: '#3f6fb5' };
 

@@ -6,8 +6,8 @@ import { pagingParameters } from '../../src/http/paging.ts';
 import type { Parameter } from '../../src/http/query.ts';
 import { idNames, type Method, type Route } from '../../src/http/route.ts';
 import { biome } from '../toolbox.ts';
-import type { Derived } from './index.ts';
-import { derivedFrom } from './markdown.ts';
+
+import { type Derived, derivedFrom } from './markdown.ts';
 
 /** A noun of the SDK, whose types and methods follow from its rows. */
 type SdkNoun = {

@@ -27,7 +27,7 @@ export type Source = {
 /** Every TypeScript file below a folder of the repository. */
 export function sourcesBelow(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !/node_modules|\bdist\b/.test(entry.parentPath))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !/node_modules|\bdist\b/.test(entry.parentPath))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort()
     .map((path) => read(path, readFileSync(join(root, path), 'utf8')));

@@ -14,8 +14,7 @@ import { FactField, Facts } from '../../plan/facts.tsx';
 import { projects, stateOf } from '../../plan/project-facts.tsx';
 import { RecordPage } from '../../plan/record-page.tsx';
 import { PAGE_SIZE, useRecords } from '../../plan/records.ts';
-import { go, to } from '../../router.ts';
-import type { RecordProps } from '../../screens.ts';
+import { go, type RecordProps, to } from '../../router.ts';
 import { clientFacts, clients } from './facts.tsx';
 import '../../plan/plan.css';
 

@@ -8,8 +8,7 @@ import { contactFacts, contacts, spokenFor } from '../../plan/contact-facts.tsx'
 import { useDelete } from '../../plan/deleting.tsx';
 import { Facts } from '../../plan/facts.tsx';
 import { RecordPage } from '../../plan/record-page.tsx';
-import { go, to } from '../../router.ts';
-import type { RecordProps } from '../../screens.ts';
+import { go, type RecordProps, to } from '../../router.ts';
 import '../../plan/plan.css';
 
 /** One contact: how to reach them, and whom they speak for. */

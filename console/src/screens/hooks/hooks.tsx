@@ -1,4 +1,4 @@
-import type { ScreenProps } from '../../screens.ts';
+import type { ScreenProps } from '../../router.ts';
 import { HookList } from './hook-list.tsx';
 import { NewHook } from './new-hook.tsx';
 import { OneHook } from './one-hook.tsx';

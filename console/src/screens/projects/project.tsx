@@ -17,8 +17,7 @@ import { colour, FactField, Facts } from '../../plan/facts.tsx';
 import { clientFact, projectFacts, projects } from '../../plan/project-facts.tsx';
 import { RecordPage } from '../../plan/record-page.tsx';
 import { TaskList } from '../../plan/task-list.tsx';
-import { go, to } from '../../router.ts';
-import type { RecordProps } from '../../screens.ts';
+import { go, type RecordProps, to } from '../../router.ts';
 import { useProgress } from './progress.ts';
 import '../../plan/plan.css';
 

@@ -14,8 +14,7 @@ import { choice, FactField, Facts } from '../../plan/facts.tsx';
 import { RecordPage } from '../../plan/record-page.tsx';
 import { Subtasks } from '../../plan/subtasks.tsx';
 import { taskFacts, tasks } from '../../plan/task-facts.tsx';
-import { go, to } from '../../router.ts';
-import type { RecordProps } from '../../screens.ts';
+import { go, type RecordProps, to } from '../../router.ts';
 import '../../plan/plan.css';
 
 /** One task: everything that is known of it, and its subtasks. */
