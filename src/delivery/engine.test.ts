@@ -5,7 +5,7 @@ import { CompiledQuery, type KyselyPlugin } from 'kysely';
 import { atEnd } from '../../test/harness/cleanup.ts';
 import { steadyChance, TEST_EPOCH, testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
-import { eventually } from '../../test/harness/eventually.ts';
+import { eventually, stepByStep } from '../../test/harness/eventually.ts';
 import { stores } from '../../test/harness/stores.ts';
 import type { Clock } from '../clock.ts';
 import { createLog } from '../log.ts';
@@ -311,11 +311,9 @@ for (const { test, database } of stores) {
       );
       await clock.advance(60_000);
       // Milliseconds, and not as late as the next look, which would find it.
-      await eventually(
-        async () => {
-          await clock.advance(1);
-          return attempted.length;
-        },
+      await stepByStep(
+        () => clock.advance(1),
+        () => attempted.length,
         (count) => count >= 2,
       );
       assert.deepEqual(attempted.slice(0, 2), ['1', '1']);

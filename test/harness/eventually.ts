@@ -8,13 +8,28 @@ const LONGEST_MS = 40;
  * Asks again and again until the answer is as wanted; fails with the last answer after `withinMs`. For what comes
  * about by itself, soon.
  */
-export async function eventually<T>(
+export function eventually<T>(ask: () => Promise<T> | T, wanted: (answer: T) => boolean, withinMs = 5_000): Promise<T> {
+  return looking(ask, wanted, withinMs, LONGEST_MS);
+}
+
+/** The same for what comes about by steps, such as of a clock: one before each look, the next one soon. */
+export function stepByStep<T>(
+  step: () => Promise<unknown>,
   ask: () => Promise<T> | T,
   wanted: (answer: T) => boolean,
   withinMs = 5_000,
 ): Promise<T> {
+  return looking(() => step().then(ask), wanted, withinMs, SHORTEST_MS);
+}
+
+async function looking<T>(
+  ask: () => Promise<T> | T,
+  wanted: (answer: T) => boolean,
+  withinMs: number,
+  longestMs: number,
+): Promise<T> {
   const giveUpAt = performance.now() + withinMs;
-  for (let pauseMs = SHORTEST_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_MS)) {
+  for (let pauseMs = SHORTEST_MS; ; pauseMs = Math.min(2 * pauseMs, longestMs)) {
     const answer = await ask();
     if (wanted(answer)) return answer;
     if (performance.now() > giveUpAt) throw new Error(`not within ${withinMs} ms; at last: ${JSON.stringify(answer)}`);

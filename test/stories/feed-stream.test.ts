@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
 import { testClock } from '../harness/clock.ts';
 import { requestText } from '../harness/conversation.ts';
-import { eventually } from '../harness/eventually.ts';
+import { eventually, stepByStep } from '../harness/eventually.ts';
 import { stores } from '../harness/stores.ts';
 import { openStream } from '../harness/stream.ts';
 
@@ -19,10 +19,7 @@ for (const { test, testService } of stores) {
     const owner = await carillon.account('acme.test');
     /** Lets time pass until something has come about. */
     const passUntil = async (come: () => boolean, stepMs = 500) => {
-      await eventually(async () => {
-        await clock.advance(stepMs);
-        return come();
-      }, Boolean);
+      await stepByStep(() => clock.advance(stepMs), come, Boolean);
     };
     return { clock, carillon, owner, passUntil };
   }
@@ -234,11 +231,9 @@ for (const { test, testService } of stores) {
     await once(socket, 'data');
     socket.pause();
     // Its place is free again.
-    const { status } = await eventually(
-      async () => {
-        await clock.advance(500);
-        return carillon.call(owner, 'GET', `${FEED}?limit=1&wait=1`);
-      },
+    const { status } = await stepByStep(
+      () => clock.advance(500),
+      () => carillon.call(owner, 'GET', `${FEED}?limit=1&wait=1`),
       (answer) => answer.status !== 503,
     );
     assert.equal(status, 200);

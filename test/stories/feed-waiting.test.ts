@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
+import { eventually, stepByStep } from '../harness/eventually.ts';
 import type { Answer, Person, TestService } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
 
@@ -86,11 +86,9 @@ for (const { test, testService } of stores) {
     const answer = poll(owner, 'wait=30');
     await waits(1);
     await happenUnheard(carillon, owner);
-    const { status, json } = await eventually(
-      async () => {
-        await clock.advance(250);
-        return Promise.race([answer, undefined]);
-      },
+    const { status, json } = await stepByStep(
+      () => clock.advance(250),
+      () => Promise.race([answer, undefined]),
       (one) => one !== undefined,
     ).then((one) => one ?? assert.fail());
     assert.deepEqual([status, json.data.length, json.next], [200, 1, '1']);

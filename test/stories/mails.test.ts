@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { systemClock } from '../../src/clock.ts';
 import { oweNotices } from '../../src/delivery/notices.ts';
 import { steadyChance, TEST_EPOCH, type TestClock, testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
+import { eventually, stepByStep } from '../harness/eventually.ts';
 import { type Mail, type MailBox, startMailBox } from '../harness/mail.ts';
 import { processBeside } from '../harness/nodes.ts';
 import type { Person, TestService } from '../harness/service.ts';
@@ -61,7 +61,7 @@ function passUntil<T>(
   stepMs = 10 * SECOND_MS,
 ): Promise<T> {
   const step = () => pass(clock, stepMs);
-  return eventually(() => step().then(ask), wanted, 10_000);
+  return stepByStep(step, ask, wanted, 10_000);
 }
 
 async function mailed(clock: MailClock, box: MailBox, count: number): Promise<readonly Mail[]> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/harness/clock.ts';
-import { eventually } from '../../../test/harness/eventually.ts';
+import { eventually, stepByStep } from '../../../test/harness/eventually.ts';
 import type { Person, TestService } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { startTarget } from '../../../test/harness/target.ts';
@@ -157,11 +157,9 @@ for (const { test, testService } of stores) {
     await owner.carillon.clients.create({ client_name: 'ACME' });
     const failing = await told(({ attempts }) => attempts === '1');
     assert.deepEqual([failing?.state, failing?.last_outcome, failing?.date_settled], ['owed', '500', NEVER]);
-    await eventually(
-      async () => {
-        await clock.advance(1_000);
-        return (await watch.hooks.get(id)).state;
-      },
+    await stepByStep(
+      () => clock.advance(1_000),
+      async () => (await watch.hooks.get(id)).state,
       (state) => state === 'ended',
     );
     const ended = await told(({ state }) => state === 'undelivered');
