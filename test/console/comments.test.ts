@@ -58,7 +58,9 @@ test('what is said about a subtask stands with its task, and all of it in the pr
   await page.getByRole('dialog').getByText('Its comment goes with it. This cannot be taken back.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete with 1 comment' }).click();
   await comments.getByText('Hot enough?').waitFor({ state: 'detached' });
-  await owner.carillon.comments.create(project_id, { comment: 'Hot?', task_id });
+  await comments.getByLabel('Comment', { exact: true }).fill('Poured already?');
+  await button(page, 'Add comment').click();
+  await comments.getByRole('list').getByText('Poured already?').waitFor();
 
   await visit(page, `projects/${project_id}`);
   assert.equal(await comments.getByLabel('About').count(), 0);

@@ -60,7 +60,9 @@ export function Comments({ projectId: project_id, task, name, turn = 0 }: Commen
   );
   const parts =
     useLoaded((signal) => partsOf(project_id, task, signal), [about, turn]).data ?? new Map<string, string>();
-  const [part, setPart] = useState('0');
+  const [chosen, setChosen] = useState('0');
+  // What was chosen may be gone meanwhile.
+  const part = parts.has(chosen) ? chosen : '0';
   const everybody = useLoaded(async (signal) => (await client.users.list({}, { signal })).data, []);
   const [answering, setAnswering] = useState<string>();
   const deleting = useDelete(comments, { onGone: records.reload, onBack: records.reload });
@@ -115,7 +117,7 @@ export function Comments({ projectId: project_id, task, name, turn = 0 }: Commen
             label="About"
             value={part}
             options={[{ value: '0', text: name }, ...[...parts].map(([value, text]) => ({ value, text }))]}
-            onChange={setPart}
+            onChange={setChosen}
           />
         )}
       </Say>

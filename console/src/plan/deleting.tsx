@@ -17,8 +17,8 @@ export type Deletable<T> = {
   nameOf(record: T): string;
   /** What else goes or changes with it; undefined when nothing does. */
   consequence(record: T): Promise<Consequence | undefined>;
-  /** Makes it anew with what it was. */
-  again(record: T): Promise<T>;
+  /** Makes it anew with what it was; left out where a deletion is always asked for, and cannot be taken back. */
+  again?(record: T): Promise<T>;
 };
 
 type Ends<T> = {
@@ -40,6 +40,7 @@ export function useDelete<T>({ noun, idOf, nameOf, consequence, again }: Deletab
     void attempt(async () => {
       const found = await consequence(record);
       if (found !== undefined) setAsked({ record, ...found });
+      else if (again === undefined) await remove(record, {});
       else await remove(record, { undo: () => void attempt(async () => onBack(await again(record))) });
     });
   const question = asked !== undefined && (

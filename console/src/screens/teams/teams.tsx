@@ -4,7 +4,7 @@ import { Dot } from '../../design/colour.tsx';
 import { Menu } from '../../design/menu.tsx';
 import { Empty, Page } from '../../design/page.tsx';
 import { People } from '../../plan/assigned.tsx';
-import { type Deletable, inputOf, useDelete } from '../../plan/deleting.tsx';
+import { type Deletable, useDelete } from '../../plan/deleting.tsx';
 import { colour, FactField, type Kept, text } from '../../plan/facts.tsx';
 import { RecordList } from '../../plan/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
@@ -19,7 +19,6 @@ const teams: Kept<Team, TeamChanges> & Deletable<Team> = {
     yes: 'Delete',
     text: 'What it is assigned to stays, without it, and so do the people in it. This cannot be taken back.',
   }),
-  again: (team) => client.teams.create(inputOf(team)),
 };
 
 const name = text<Team, TeamChanges>('team_name', 'Name');
