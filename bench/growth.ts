@@ -11,7 +11,8 @@ import type { MovedTable, Row } from '../src/transfer/contents.ts';
 import { Inserter } from '../src/transfer/insert.ts';
 import { openAt } from '../test/harness/database.ts';
 import { rowFor } from '../test/harness/filled.ts';
-import { newPostgresDatabase, startPostgres } from '../test/harness/postgres.ts';
+import { startPostgres } from '../test/harness/postgres.ts';
+import { newPostgresDatabase } from '../test/harness/postgres-databases.ts';
 import { keepResults } from './measured.ts';
 
 // What a row weighs, with all that its indexes need, on either database: what retention costs in bytes.

@@ -5,7 +5,8 @@ import { parseArgs } from 'node:util';
 import { sql } from 'kysely';
 import { systemClock } from '../src/clock.ts';
 import { openAt } from '../test/harness/database.ts';
-import { newPostgresDatabase, startPostgres } from '../test/harness/postgres.ts';
+import { startPostgres } from '../test/harness/postgres.ts';
+import { newPostgresDatabase } from '../test/harness/postgres-databases.ts';
 import { startTestService } from '../test/harness/service.ts';
 import { keepResults } from './measured.ts';
 

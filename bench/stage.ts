@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Started, startProcess } from '../demo/started.ts';
 import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
-import { newPostgresDatabase, startPostgres } from '../test/harness/postgres.ts';
+import { startPostgres } from '../test/harness/postgres.ts';
+import { newPostgresDatabase } from '../test/harness/postgres-databases.ts';
 import { type Program, startProgram } from './programs.ts';
 import { Receiver } from './receiver.ts';
 

@@ -15,7 +15,8 @@ import { importFrom } from '../src/transfer/import.ts';
 import { Inserter } from '../src/transfer/insert.ts';
 import { openAt } from '../test/harness/database.ts';
 import { rowFor } from '../test/harness/filled.ts';
-import { newPostgresDatabase, startPostgres } from '../test/harness/postgres.ts';
+import { startPostgres } from '../test/harness/postgres.ts';
+import { newPostgresDatabase } from '../test/harness/postgres-databases.ts';
 
 // How long it takes to export and import a service with a million records, each with its occurrence, beside SQLite
 // copying the same rows from one file into another by itself.

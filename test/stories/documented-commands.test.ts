@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { programOf } from '../../src/cli/commands.ts';
 import { type Commands, documentedCommands, namedCommands, ways } from '../documents/commands.ts';
-import { newPostgresDatabase } from '../harness/postgres.ts';
+import { newPostgresDatabase } from '../harness/postgres-databases.ts';
 import type { ServiceProcess } from '../harness/process.ts';
 import { temporaryFolder } from '../harness/service.ts';
 import { sqlite } from '../harness/stores.ts';

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import pg from 'pg';
+import { within } from './cleanup.ts';
+import { newServiceDatabase } from './postgres-databases.ts';
+import { shared } from './stores.ts';
+
+type Rows = Record<string, unknown>[];
+
+/** What statements find in a database that is a test's own for as long as they take. */
+async function asked(...statements: string[]): Promise<{ found: Rows[]; address: string }> {
+  return within(async (context) => {
+    const address = await newServiceDatabase(context);
+    const client = new pg.Client({ connectionString: address });
+    // It is left connected, as a service that was killed.
+    client.on('error', () => undefined);
+    await client.connect();
+    const found: Rows[] = [];
+    for (const statement of statements) found.push((await client.query<Rows[number]>(statement)).rows);
+    return { found, address };
+  });
+}
+
+const COLUMNS = "select count(*)::int as columns from information_schema.columns where table_name = 'accounts'";
+const MAKE = "insert into accounts (domain, company_name, date_created) values ('one', 'One', 0) returning account_id";
+
+for (const { test } of shared) {
+  test('the database of a test is empty, whatever was in it before, and counts from 1', async () => {
+    for (const _ of [1, 2, 3]) {
+      const { found } = await asked('select count(*)::int as accounts from accounts', MAKE);
+      assert.deepEqual(found, [[{ accounts: 0 }], [{ account_id: '1' }]]);
+    }
+  });
+
+  test('a database that was changed in more than rows is nobody else’s', async () => {
+    const [before] = (await asked(COLUMNS)).found;
+    for (const change of [
+      'alter table accounts add column odd text',
+      'create index odd on accounts (phone)',
+      'delete from migrations where version = 3',
+      'alter table accounts alter column phone drop not null',
+      `do $$ begin execute format('alter database %I set work_mem = ''1MB''', current_database()); end $$`,
+    ]) {
+      await asked(change);
+    }
+    for (const _ of [1, 2, 3, 4, 5, 6]) {
+      const { found } = await asked(
+        COLUMNS,
+        "select 1 from pg_indexes where indexname = 'odd'",
+        'select 1 from migrations where version = 3',
+        "select 1 from information_schema.columns where table_name = 'accounts' and column_name = 'phone' and is_nullable = 'NO'",
+        "select 1 from pg_settings where name = 'work_mem' and setting = '1024'",
+      );
+      assert.deepEqual(
+        found.map((rows) => rows.length),
+        [1, 0, 1, 1, 0],
+      );
+      assert.deepEqual(found[0], before);
+    }
+  });
+
+  test('tests that run at once have databases of their own', async () => {
+    const all = await Promise.all([1, 2, 3, 4, 5, 6].map(() => asked(MAKE)));
+    assert.deepEqual(
+      all.map(({ found }) => found),
+      all.map(() => [[{ account_id: '1' }]]),
+    );
+  });
+}

@@ -1,0 +1,170 @@
+import pg from 'pg';
+import { openStore } from '../../src/store/open.ts';
+import { atEnd, type Cleanup } from './cleanup.ts';
+import { openingOf } from './database.ts';
+import { serverAddress } from './postgres.ts';
+
+/** What databases of services are copied from, and what it is like; said by whoever made it for all tests. */
+const TEMPLATE = 'TEST_DATABASE_TEMPLATE';
+const TEMPLATE_SHAPE = 'TEST_DATABASE_SHAPE';
+
+/** To empty one that is larger takes as long as to copy another. */
+const LARGEST_TO_EMPTY_BYTES = 32 * 1024 * 1024;
+
+/** How long who is connected may take to be sent away. */
+const LONGEST_GOODBYE_MS = 5_000;
+
+/** It has another name by now; somebody is connected to it. */
+const NOT_OURS = new Set(['3D000', '55006']);
+
+/** All that a test could have changed beside rows: columns, indexes, triggers, settings, and what was brought up to date. */
+const SHAPE = `
+  select md5(concat(
+    (select string_agg(concat_ws(' ', relname, relkind, attname, atttypid, attnotnull, atthasdef), ',' order by relname, attnum)
+       from pg_class join pg_attribute on attrelid = pg_class.oid and attnum > 0
+      where relnamespace = 'public'::regnamespace),
+    (select string_agg(concat_ws(' ', conname, convalidated), ',' order by conname)
+       from pg_constraint where connamespace = 'public'::regnamespace),
+    (select string_agg(concat_ws(' ', tgname, tgenabled), ',' order by tgname) from pg_trigger where not tgisinternal),
+    (select count(*) from pg_proc where pronamespace = 'public'::regnamespace),
+    (select string_agg(setconfig::text, ',') from pg_db_role_setting
+      where setdatabase = (select oid from pg_database where datname = current_database())),
+    (select string_agg(migrations::text, ',' order by version) from migrations)
+  )) as shape, pg_database_size(current_database())::float8 as bytes`;
+
+/** Rows are deleted table by table, whatever refers to what; to truncate takes ten times as long. */
+const EMPTY = `
+  do $$ declare one record; begin
+    set local session_replication_role = replica;
+    for one in select tablename from pg_tables where schemaname = 'public' and tablename <> 'migrations' loop
+      execute format('delete from %I', one.tablename);
+    end loop;
+    for one in select sequencename from pg_sequences where schemaname = 'public' and last_value is not null loop
+      execute format('alter sequence %I restart', one.sequencename);
+    end loop;
+  end $$`;
+
+let databases = 0;
+
+/** A new and empty database on the tests' server, gone when the test ends. */
+export async function newPostgresDatabase(context: Cleanup): Promise<string> {
+  const name = newName();
+  await copy('template1', name);
+  atEnd(context, () => drop(name));
+  return addressOf(name);
+}
+
+/**
+ * The same as a service of this version leaves it behind: brought up to date once for all tests, then copied. When the
+ * test ends it is emptied for the next one, of any process: many times cheaper than to drop it and to copy another.
+ */
+export async function newServiceDatabase(context: Cleanup): Promise<string> {
+  const template = process.env[TEMPLATE];
+  if (template === undefined) return newPostgresDatabase(context);
+  const name = newName();
+  if (!(await takeEmptied(template, name))) await copy(template, name);
+  atEnd(context, async () => {
+    const isKept = (await on(name, empty)) && (await rename(name, `${template}_emptied_${name}`));
+    if (!isKept) await drop(name);
+  });
+  return addressOf(name);
+}
+
+/** Makes the database that those of services are copied from. */
+export async function makeTemplate(): Promise<void> {
+  const name = `carillon_template_${process.pid}`;
+  await onServer(`create database ${name}`);
+  const store = await openStore({ ...openingOf(await addressOf(name)), as: 'command' });
+  await store.close();
+  process.env[TEMPLATE] = name;
+  process.env[TEMPLATE_SHAPE] = (await on(name, shapeOf)).shape;
+}
+
+/** Drops it again, and what was copied from it: for a server that outlives the tests. */
+export async function dropTemplate(): Promise<void> {
+  const template = process.env[TEMPLATE];
+  if (template === undefined) return;
+  for (const name of [...(await emptiedOf(template)), template]) await drop(name);
+}
+
+function newName(): string {
+  databases += 1;
+  return `carillon_${process.pid}_${databases}`;
+}
+
+function copy(template: string, name: string): Promise<void> {
+  // Files are copied as they are: through the log, which is the usual way, creating and dropping takes half as long again.
+  return onServer(`create database ${name} template ${template} strategy file_copy`);
+}
+
+function drop(name: string): Promise<void> {
+  return onServer(`drop database if exists ${name} with (force)`);
+}
+
+async function takeEmptied(template: string, name: string): Promise<boolean> {
+  for (const emptied of await emptiedOf(template)) if (await rename(emptied, name)) return true;
+  return false;
+}
+
+async function emptiedOf(template: string): Promise<string[]> {
+  return connected(await serverAddress(), async (client) => {
+    const { rows } = await client.query<{ datname: string }>(
+      'select datname from pg_database where starts_with(datname, $1) order by random()',
+      [`${template}_emptied_`],
+    );
+    return rows.map(({ datname }) => datname);
+  });
+}
+
+/** Its new name is whose it is: of several who take the same one, one gets it. */
+async function rename(name: string, to: string): Promise<boolean> {
+  try {
+    await onServer(`alter database ${name} rename to ${to}`);
+    return true;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && NOT_OURS.has(error.code ?? '')) return false;
+    throw error;
+  }
+}
+
+/** @returns whether it is as a copied one is now; otherwise it is not to be used again */
+async function empty(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ gone: boolean }>(`
+    select pg_terminate_backend(pid, ${LONGEST_GOODBYE_MS}) as gone from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`);
+  if (rows.some(({ gone }) => !gone)) return false;
+  const { shape, bytes } = await shapeOf(client);
+  if (shape !== process.env[TEMPLATE_SHAPE] || bytes > LARGEST_TO_EMPTY_BYTES) return false;
+  await client.query(EMPTY);
+  return true;
+}
+
+async function shapeOf(client: pg.Client): Promise<{ shape: string; bytes: number }> {
+  const { rows } = await client.query<{ shape: string; bytes: number }>(SHAPE);
+  if (rows[0] === undefined) throw new Error('no shape');
+  return rows[0];
+}
+
+async function addressOf(name: string): Promise<string> {
+  const url = new URL(await serverAddress());
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function onServer(statement: string): Promise<void> {
+  await connected(await serverAddress(), (client) => client.query(statement));
+}
+
+async function on<T>(name: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return connected(await addressOf(name), work);
+}
+
+async function connected<T>(address: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: address });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
