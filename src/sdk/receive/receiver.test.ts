@@ -545,34 +545,65 @@ test('X1 a hook that cannot be had keeps none of the others from being restored'
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });
 
-test('X1 X2 a service that has gone back to before the hook was made has it made again, without a start', async (t) => {
+/** A service that makes the hook of a receiver, and that can go back to before it was made. */
+async function goingBack(t: TestContext) {
   const { baseUrl, scripts } = await service(t);
   const at = 'https://acme.test/bell';
   const gaps: string[] = [];
   const hooks: unknown[] = [];
-  let isBack = false;
-  scripts.answer = (path, response, request) => {
+  const state = { isBack: false, listing: async () => {} };
+  scripts.answer = async (path, response, request) => {
     if (path === '/v2/events/0') return refuse(404, 'not_found')(path, response, request);
     if (path === '/v2/notifications') {
-      const isGone = isBack && request.url?.includes('after=0');
+      const isGone = state.isBack && request.url?.includes('after=0');
       return isGone
         ? refuse(410, 'cursor_gone')(path, response, request)
-        : json(response, 200, { data: [], next: isBack ? '1000' : '0' });
+        : json(response, 200, { data: [], next: state.isBack ? '1000' : '0' });
     }
     if (request.method !== 'POST') {
+      await state.listing();
       return json(response, 200, { paging: { offset: 0, limit: 1_000, total_records: hooks.length }, data: hooks });
     }
     hooks.push({ id: '1', event: 'new_event', state: 'live', target_url: targetOf(at, 'new_event') });
     return json(response, 201, { id: '1' });
   };
-  const { receiver } = await receiverOf(t, baseUrl, { at, everyMs: 10, onGap: ({ code }) => gaps.push(code) });
-  await receiver.start();
+  const made = await receiverOf(t, baseUrl, { at, everyMs: 10, onGap: ({ code }) => gaps.push(code) });
+  await made.receiver.start();
   assert.equal(hooks.length, 1);
-  hooks.length = 0;
-  isBack = true;
-  await eventually(
-    () => hooks.length,
-    (count) => count === 1,
-  );
+  return {
+    ...{ ...made, state, gaps },
+    goBack() {
+      hooks.length = 0;
+      state.isBack = true;
+    },
+    remade: () =>
+      eventually(
+        () => hooks.length,
+        (count) => count === 1,
+      ),
+  };
+}
+
+test('X1 X2 a service that has gone back to before the hook was made has it made again, without a start', async (t) => {
+  const { gaps, goBack, remade } = await goingBack(t);
+  goBack();
+  await remade();
   assert.deepEqual(gaps, ['cursor_gone']);
+});
+
+test('X1 X2 that it has gone back is not forgotten where it is found while the hooks are looked at', async (t) => {
+  const { state, gaps, goBack, remade, ring } = await goingBack(t);
+  const goOn = Promise.withResolvers<void>();
+  const looking = new Promise<void>((resolve) => {
+    state.listing = () => {
+      resolve();
+      return goOn.promise;
+    };
+  });
+  await looking;
+  goBack();
+  await ring();
+  assert.deepEqual(gaps, ['cursor_gone']);
+  goOn.resolve();
+  await remade();
 });

@@ -114,11 +114,14 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   });
   async function look(): Promise<void> {
     await round.ask();
+    const subscribing = !isSubscribed;
+    // Beforehand: a gap that is found meanwhile has the next look make them again.
+    isSubscribed = true;
     try {
       // The hooks last: what they are then told again is handled by that time.
-      await tendHooks(own, !isSubscribed);
-      isSubscribed = true;
+      await tendHooks(own, subscribing);
     } catch (error) {
+      if (subscribing) isSubscribed = false;
       report(error);
       throw error;
     }
