@@ -138,29 +138,31 @@ async function strike(
     await witnesses.untilAcknowledged(1);
     return [];
   }
+  const killedAt = performance.now();
   const dying = [stage.service.stop('SIGKILL'), struck === 'both' ? server?.crash('SIGKILL') : undefined];
   witnesses.through();
   await Promise.all(dying);
   if (struck === 'both') await server?.restart();
-  const crashes = [await afterCrash(stage)];
+  const crashes = [await afterCrash(stage, killedAt)];
   if (struck === 'starting') {
     const port = String(await freePort());
     witnesses.expect(`http://127.0.0.1:${port}`);
     const child = spawnService({ ...environment, CARILLON_PORT: port });
     const exited = once(child, 'exit');
     await wait(dice.below(500));
+    const startKilledAt = performance.now();
     child.kill('SIGKILL');
     await exited;
-    crashes.push(await afterCrash(stage));
+    crashes.push(await afterCrash(stage, startKilledAt));
   }
   stage.service = await startProcess(environment);
   return crashes;
 }
 
-function afterCrash({ witnesses, address }: Stage): Promise<Crash> {
+function afterCrash({ witnesses, address }: Stage, killedAt: number): Promise<Crash> {
   return witnesses.crashed(async () => {
     await untilQuiet(address);
-    return readCrash(address);
+    return { ...(await readCrash(address)), killedAt };
   });
 }
 
@@ -192,6 +194,7 @@ async function compare(stage: Stage, crashes: readonly Crash[], counts: Counts):
     'failures of the receiver': witnesses.heard.filter(({ answer }) => answer !== 200).length,
     'in flight at the kills': twice.inFlight,
     'answered and not written down at the kills': twice.unwritten,
+    'of these, answered more than 100 ms before': twice.unwrittenLate,
     'told twice': twice.again,
     'hooks removed': removed.length,
     ...countFaults(faults),

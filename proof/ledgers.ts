@@ -94,6 +94,8 @@ export type StoredHook = {
 /** The end of a process that delivers, and what its database then held. */
 export type Crash = {
   readonly at: number;
+  /** When it was killed, where that is known: by `at` nothing of it is on its way any more. */
+  readonly killedAt?: number;
   /** Deliveries, by id. */
   readonly owed: ReadonlySet<string>;
   /** What had become of each hook, by the path of its target. */

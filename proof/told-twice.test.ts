@@ -20,9 +20,16 @@ const crash = (at: number, ...owed: readonly string[]) => ({ at, owed: new Set(o
 test('twice is told what was in flight at a death, or answered and not written down', () => {
   const lives = [told('1', 9_990), told('2', 9_991, 500), told('3', 9_992, 200, 10_005), told('1', 10_010)];
   const seen = toldTwice(lives, [crash(10_000, '1', '2', '3')]);
-  assert.deepEqual(seen, { again: 1, inFlight: 1, unwritten: 1, unwrittenForMs: 9, broken: [] });
+  assert.deepEqual(seen, { again: 1, inFlight: 1, unwritten: 1, unwrittenLate: 0, broken: [] });
   const none = toldTwice(lives.slice(0, 3), [crash(10_000, '2')]);
-  assert.deepEqual(none, { again: 0, inFlight: 0, unwritten: 0, unwrittenForMs: 0, broken: [] });
+  assert.deepEqual(none, { again: 0, inFlight: 0, unwritten: 0, unwrittenLate: 0, broken: [] });
+});
+
+test('what is answered while whoever asked is dying was in flight, also where its connection broke', () => {
+  const lives = [told('1', 9_700, 200, 9_800), told('2', 9_990, 200, 9_998), told('3', 9_991, undefined, 9_999)];
+  const dead = { ...crash(10_000, '1', '2', '3'), killedAt: 9_995 };
+  const seen = toldTwice(lives, [dead]);
+  assert.deepEqual(seen, { again: 0, inFlight: 2, unwritten: 1, unwrittenLate: 1, broken: [] });
 });
 
 test('what is told twice for no death is too much', () => {
