@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { sql } from 'kysely';
 import { type Fact, record } from '../../src/delivery/record.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
 import { clients } from '../../src/resources/clients/actions.ts';
@@ -9,7 +10,13 @@ import type { Tx } from '../../src/store/store.ts';
 import { openAt } from '../harness/database.ts';
 import { stores } from '../harness/stores.ts';
 
-for (const { test, database } of stores) {
+/** What is owed cannot be written any more. */
+const REFUSES_OWED = {
+  SQLite: "create trigger refuses before insert on owed begin select raise(abort, 'full'); end",
+  PostgreSQL: 'alter table owed add constraint refuses check (account_id < 0) not valid',
+} as const;
+
+for (const { name, test, database } of stores) {
   const NOW = Date.UTC(2025, 4, 1, 12);
 
   /** A store with an account, whose owner (user 1) has a hook for new clients and one for new events. */
@@ -148,5 +155,13 @@ for (const { test, database } of stores) {
     assert.deepEqual([await count(), (await stored()).owed.length], [0, 0]);
     await inAccount((write) => clients.create(write, caller, whole));
     assert.deepEqual([await count(), (await stored()).owed.length], [1, 1]);
+  });
+
+  test('C16 C20 where what is owed cannot be written, nothing else is there either, and nobody was answered', async (t) => {
+    const { store, inAccount, stored } = await openTold(t);
+    await store.write(({ queries }) => sql.raw(REFUSES_OWED[name]).execute(queries));
+    const before = await stored();
+    await assert.rejects(inAccount(async (write) => record(write, [fact('new_client', 5), fact('new_event', 6)])));
+    assert.deepEqual(await stored(), before);
   });
 }
