@@ -38,8 +38,6 @@ export type Measured = {
   readonly series: readonly Series[];
   readonly claims: readonly Claim[];
   readonly curves?: readonly Curve[];
-  /** Whatever else was seen, in words of its own. */
-  readonly beside?: Readonly<Record<string, number | string>>;
 };
 
 /** How long and how often is measured. */
@@ -60,5 +58,7 @@ export type Bench = {
   readonly target: string;
   /** What holds back the claims that are missed, as profiles show it, and what would be tried next. */
   readonly heldBack?: string;
+  /** What one of its rounds is, where it does not go on for as long as the rounds of the others. */
+  readonly aRound?: string;
   measure(run: Run): Promise<Measured>;
 };

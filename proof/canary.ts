@@ -10,7 +10,7 @@ export const canary: Proof = {
   title: 'every kind of secret is used, well and badly, and then looked for in all that was said and written',
   promise:
     'no key, token or password anywhere, no whole target in a log; hashes, and what is signed by, in the database',
-  unit: 'walks on every database',
+  unit: 'walk on every database',
   quick: 1,
   long: 1,
   prove,

@@ -11,7 +11,7 @@ export const khal: Proof = {
   name: 'khal',
   title: 'a calendar program of Debian shows our calendar, and ours reads what it wrote',
   promise: 'every entry is shown at its time, and what khal wrote is here',
-  unit: 'calendars both ways',
+  unit: 'calendar both ways',
   quick: undefined,
   long: 1,
   lacks: () => (spawnSync('khal', ['--version']).error === undefined ? undefined : 'khal is not installed'),

@@ -11,7 +11,7 @@ export type Proof = {
   readonly title: string;
   /** One sentence: what has to come of it. */
   readonly promise: string;
-  /** What is counted, in the plural: `kill -9 cycles`. */
+  /** What is counted: `kill -9 cycles`, or `calendar` where it is one. */
   readonly unit: string;
   /** How often within `npm test`; undefined where that takes more than Node and npm. */
   readonly quick: number | undefined;

@@ -20,7 +20,7 @@ export const tenants: Proof = {
   name: 'tenants',
   title: 'C1 C2 C3 C13 every place that an id can stand in, asked by everybody whose it is not',
   promise: 'answered byte for byte as what was never issued; nothing of others is read, changed or told',
-  unit: 'whole matrices on each store',
+  unit: 'whole matrix on each store',
   quick: 1,
   long: 1,
   prove,

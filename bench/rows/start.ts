@@ -52,6 +52,7 @@ async function ours(stage: Stage, database: Database, main: string): Promise<Con
 
 export const start: Bench = {
   id: 'P10',
+  aRound: `a start and ${IDLE_MS / 1_000} s of idling on each database`,
   name: 'start',
   title: 'a start of the published package until /readyz answers 200, and what it needs while nobody asks for anything',
   target: 'ready within 1 s; at most 120 MiB; as good as no processor',

@@ -71,6 +71,7 @@ async function ours(stage: Stage, database: Database): Promise<Contender[]> {
 
 export const statements: Bench = {
   id: 'P8',
+  aRound: `${IDLE_EVENTS} events one at a time and ${BUSY_EVENTS.toLocaleString('en')} at load, on each database`,
   name: 'statements',
   title: 'statements that the database runs to take up, load and write down one delivery, but for begin and commit',
   target: 'at most 4 while nothing else goes on; at most 1 at load, where many share one',

@@ -156,13 +156,21 @@ test('a full disk refuses writes as storage_unavailable, serves reads, and takes
 
   const accepted: string[] = [];
   const refused: unknown[] = [];
-  for (let round = 0; refused.length === 0; round += 1) {
+  // Four in one commit, which is refused as a whole; then each by itself, for what room there is left.
+  for (let [round, members] = [0, 4]; members > 0; round += 1) {
     assert.ok(round < 1_000, 'the disk never fills');
-    const names = Array.from({ length: 4 }, (_, index) => `${round}-${index}-${'x'.repeat(900)}.test`);
+    const names = Array.from({ length: members }, (_, index) => `${round}-${index}-${'x'.repeat(900)}.test`);
     const outcomes = await Promise.allSettled(names.map((name) => store.write(addAccount(name))));
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.status === 'fulfilled') accepted.push(names[index] ?? '');
       else refused.push(outcome.reason);
+    }
+    if (outcomes.some(({ status }) => status === 'rejected')) {
+      assert.ok(
+        outcomes.every(({ status }) => status === 'rejected'),
+        'a group has one fate',
+      );
+      members = members === 4 ? 1 : 0;
     }
   }
   assert.ok(refused.every(isProblem('storage_unavailable')), String(refused[0]));
@@ -174,6 +182,35 @@ test('a full disk refuses writes as storage_unavailable, serves reads, and takes
   assert.deepEqual(await domains(store), [...accepted, 'room.test']);
   for (let turns = 0; turns < 5; turns += 1) await turn();
   assert.deepEqual(fatal, [], 'a full disk is no reason to end the process');
+});
+
+test('what is sent together with a statement that fails is not written by itself, with the transaction or without it', async (t) => {
+  const { store, fatal } = await openTestStore(t);
+  for (const isGone of [true, false]) {
+    const late: Promise<unknown>[] = [];
+    const outcomes = await Promise.allSettled([
+      store.write(addAccount('first.test')),
+      store.write(async (tx) => {
+        if (isGone) await sql`rollback`.execute(tx.queries);
+        // Both go on while the group is given up.
+        late.push(
+          addAccount('second.test')(tx),
+          Promise.resolve().then(() => addAccount('third.test')(tx)),
+        );
+        throw Object.assign(new Error('database or disk is full'), { errcode: 13 });
+      }),
+      store.write(addAccount('fourth.test')),
+    ]);
+    await Promise.allSettled(late);
+    assert.deepEqual(
+      outcomes.map((one) => one.status === 'rejected' && isProblem('storage_unavailable')(one.reason)),
+      [true, true, true],
+    );
+    assert.deepEqual(await domains(store), []);
+  }
+  await store.write(addAccount('again.test'));
+  assert.deepEqual(await domains(store), ['again.test']);
+  assert.deepEqual(fatal, []);
 });
 
 test('when SQLite itself ends the transaction, every member of the commit is refused and nothing of it stays', async (t) => {

@@ -5,6 +5,7 @@ import { LeftForCommit } from './at-commit.ts';
 import { NewsInTheMaking, trail } from './news.ts';
 import {
   asProblem,
+  isOfStorage,
   SQLITE_BUSY,
   SQLITE_CORRUPT,
   SQLITE_IOERR,
@@ -203,8 +204,9 @@ export class GroupCommit {
       group.left.addAll(own.left);
       return { waiting, value };
     } catch (error) {
-      // A full disk and its like may end the whole transaction, and every member of the group with it.
-      if (!this.#connection.database.isTransaction || sqliteCode(error) === SQLITE_CORRUPT) throw error;
+      // What SQLite itself could not do is the end of the whole group: it may have ended the transaction, and statements
+      // that were sent together with the one that failed may still come.
+      if (!this.#connection.database.isTransaction || isOfStorage(error)) throw error;
       this.#connection.exec('rollback to one');
       this.#connection.exec('release one');
       return { waiting, error: asProblem(error) };

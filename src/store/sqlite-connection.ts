@@ -21,12 +21,15 @@ export function sqliteCode(error: unknown): number | undefined {
   return error.errcode & 0xff;
 }
 
+/** Whether SQLite could not do it; a violated constraint (19) and a statement that is none (1) are faults of ours. */
+export function isOfStorage(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code !== undefined && code !== 19 && code !== 1;
+}
+
 /** What SQLite could not do is `storage_unavailable` to a caller; anything else keeps its own meaning. */
 export function asProblem(error: unknown): unknown {
-  const code = sqliteCode(error);
-  // 19 is a violated constraint: a fault of ours, not of the storage.
-  if (code === undefined || code === 19 || code === 1) return error;
-  return new Problem('storage_unavailable', { cause: error });
+  return isOfStorage(error) ? new Problem('storage_unavailable', { cause: error }) : error;
 }
 
 type Failed = (error: unknown) => unknown;
@@ -38,21 +41,25 @@ export class SqliteConnection {
   readonly #statements = new Map<string, Prepared>();
   readonly #failed: Failed;
   readonly #readsInTurns: boolean;
+  readonly #inTransactions: boolean;
   #turn: NodeJS.Immediate | undefined;
 
   /**
    * @param options `patient`: waits inside SQLite for others; for a command that has nothing else to do. `failed` hears of
    *   every error before whoever reads does, and answers what they get. `readsInTurns`: what is read in one turn of the
-   *   event loop is read in one transaction (see `endTurn`), since to begin one takes longer than a short read
+   *   event loop is read in one transaction (see `endTurn`), since to begin one takes longer than a short read.
+   *   `inTransactions`: outside of a transaction no query is taken. Where a failure has ended one, what was sent together
+   *   with the statement that failed would otherwise be written by itself
    * @param sqlite stands in for SQLite itself
    */
   constructor(
     path: string,
-    options: { readOnly: boolean; patient?: true; failed?: Failed; readsInTurns?: true },
+    options: { readOnly: boolean; patient?: true; failed?: Failed; readsInTurns?: true; inTransactions?: true },
     sqlite = DatabaseSync,
   ) {
     this.#failed = options.failed ?? ((error) => error);
     this.#readsInTurns = options.readsInTurns === true;
+    this.#inTransactions = options.inTransactions === true;
     // Busy timeout 0: waiting inside SQLite would stop the event loop; the store waits on a timer instead.
     this.database = new sqlite(path, {
       readOnly: options.readOnly,
@@ -77,7 +84,8 @@ export class SqliteConnection {
     }
   }
 
-  readonly #beginTurn = (): void => {
+  readonly #begin = (): void => {
+    if (this.#inTransactions && !this.database.isTransaction) throw new Problem('storage_unavailable');
     if (!this.#readsInTurns || this.#turn !== undefined) return;
     this.#endTransaction();
     this.exec('begin');
@@ -91,7 +99,7 @@ export class SqliteConnection {
 
   /** Runs one statement without results. */
   exec(sql: string): void {
-    this.#prepared(sql).run([]);
+    this.#prepared(sql).exec();
   }
 
   close(): void {
@@ -120,7 +128,7 @@ export class SqliteConnection {
 
   #prepare(sql: string): Prepared {
     try {
-      return new Prepared(this.database.prepare(sql), this.#failed, this.#beginTurn);
+      return new Prepared(this.database.prepare(sql), this.#failed, this.#begin);
     } catch (error) {
       throw this.#failed(error);
     }
@@ -155,11 +163,17 @@ class Prepared {
     }
   }
 
+  exec(): void {
+    this.#statement.run();
+  }
+
   run(parameters: readonly unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint } {
+    this.#begin();
     return this.#statement.run(...(parameters as SQLInputValue[]));
   }
 
   *iterate(parameters: readonly unknown[]): IterableIterator<unknown> {
+    this.#begin();
     const rows = this.#statement.iterate(...(parameters as SQLInputValue[]));
     for (const row of rows as unknown as Iterable<unknown[]>) yield this.#named(row);
   }

@@ -42,7 +42,7 @@ export async function openStore(options: Options): Promise<Store> {
   const lock = options.as === 'service' ? takeLock(path) : undefined;
   let writer: SqliteConnection | undefined;
   try {
-    const connection = new SqliteConnection(path, { readOnly: false }, options.sqlite);
+    const connection = new SqliteConnection(path, { readOnly: false, inTransactions: true }, options.sqlite);
     writer = connection;
     const newest = migrations(dialect).length;
     await whenNotBusy(() => keepOldVersion(connection.database, { ...options, path, newest }));

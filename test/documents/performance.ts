@@ -14,7 +14,7 @@ export function performanceDocuments(): Derived[] {
   const text = document(
     '# Performance, beside its floors',
     derivedFrom('bench/benches.ts', 'bench/results/'),
-    'How close is this service to what the machine can do at all? Each figure stands beside a floor that was measured in the same run: the least that could do the same. What counts is the ratio, round by round; the medians of the rounds are shown, and from where to where they lay. Durability is full everywhere: what is answered is on the disk. Callers, receivers, the service and the database share one machine.',
+    'How close is this service to what the machine can do at all? Most figures stand beside a floor that was measured in the same run, the least that could do the same, or beside somebody else who does the same work. There the ratio counts, round by round; what is a number of milliseconds, of statements or of MiB stands by itself. Everywhere the medians of the rounds are shown, and from where to where they lay. Durability is full everywhere: what is answered is on the disk. Callers, receivers, the service and the database share one machine.',
     `${code('npm run bench')} measures all of it anew, ${code('npm run bench -- P1')} one row, and ${code('npm run bench -- --quick')} says in a minute whether a change made something worse.`,
     table(
       ['Row', 'What is measured', 'What must show', 'What shows'],
@@ -39,7 +39,7 @@ function verdictOf(all: readonly Judged[]): string {
   return missed.length === 0 ? 'holds' : `${all.length - missed.length} of ${all.length} hold`;
 }
 
-function section({ id, title, target, heldBack }: Bench, result: Result | undefined): string {
+function section({ id, title, target, heldBack, aRound }: Bench, result: Result | undefined): string {
   const head = [`## ${id}`, `${title[0]?.toUpperCase()}${title.slice(1)}. What must show: ${target}.`];
   if (result === undefined) return [...head, 'Not measured yet.'].join('\n\n');
   const { rounds, roundMs, seconds, fsyncMs, commit, node, machine, date } = result;
@@ -54,15 +54,13 @@ function section({ id, title, target, heldBack }: Bench, result: Result | undefi
       holds ? 'holds' : '**missed**',
     ]),
   );
-  const said = Object.entries(result.beside ?? {}).map(([what, value]) => `${what}: ${value}.`);
   return [
     ...head,
     result.claims.length === 0 ? figuresOf(result) : judged,
     ...(heldBack === undefined ? [] : [`What holds back what is missed: ${heldBack}`]),
     ...(result.curves ?? []).map(({ title }) => `![${title}](performance/${fileOf(title)})`),
     ...units(result).map((unit) => `![${id}, ${unit}](performance/${fileOf(`${id}-${unit}`)})`),
-    ...(said.length === 0 ? [] : [said.join(' ')]),
-    `${rounds} rounds of ${roundMs / 1_000} s in ${seconds} s; a flush took ${fsyncMs} ms; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
+    `${rounds} rounds of ${aRound ?? `${roundMs / 1_000} s`} in ${seconds} s; a flush took ${fsyncMs} ms; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
   ].join('\n\n');
 }
 
