@@ -67,19 +67,19 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'tenants', count: 1, seenAs: /with another account: is answered 200/ },
   },
   {
-    says: 'what is owed is written in a transaction of its own, behind that of the record',
-    file: 'src/delivery/record.ts',
+    says: 'what occurs and is owed is written in a transaction of its own, behind that of the record',
+    file: 'src/store/group-commit.ts',
     changes: [
       [
-        '    oweToHooks(queries, told, {}),\n',
-        '    sql`commit`.execute(queries).then(() => sql`begin immediate`.execute(queries)).then(() => oweToHooks(queries, told, {})),\n',
+        '        await group.left.act(',
+        "        this.#connection.exec('commit');\n        this.#connection.exec('begin immediate');\n        await group.left.act(",
       ],
     ],
     caughtBy: {
       file: 'test/stories/rolled-back.test.ts',
       name: 'C16 C20 where what is owed cannot be written, nothing else is there either, and nobody was answered',
     },
-    planted: { proof: 'simulation', count: 200, seenAs: /C20 owed and not told/ },
+    planted: { proof: 'simulation', count: 200, seenAs: /C20 acknowledged and lost: new|, and no occurrence/ },
   },
   {
     says: 'a write is answered before its commit',
