@@ -133,6 +133,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     onGroup: (listener) => grouped.push(listener),
     // News of others may be lost: nothing is believed for longer than a second.
     foreignVersion: () => accessChanges + Math.floor(clock.monotonic() / 1_000),
+    readAnew: () => false,
     async dropBefore(table, before, isStopped) {
       await makeRanges(store, clock.now());
       return dropRanges(store, table, before, isStopped);

@@ -103,6 +103,11 @@ function createStore(
       }
       return foreign;
     },
+    readAnew() {
+      reader.endTurn();
+      foreign = undefined;
+      return true;
+    },
     write: (work) => groups.write(work),
     writeAside: (work) => groups.write(work),
     snapshot: (work) => snapshot(path, work),

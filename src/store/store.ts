@@ -96,6 +96,8 @@ export type Store = {
   onCommitted(listener: (news: News) => Promise<void> | void): void;
   /** Changes whenever another process has changed the database; at most a turn of the event loop old. */
   foreignVersion(): number;
+  /** From here on what is read is as it is now. Answers whether what was read just before may have been older. */
+  readAnew(): boolean;
   /** Rejects unless the database can be written at this moment. */
   probe(): Promise<void>;
   /** Waits for the writes under way and closes every connection. */

@@ -89,7 +89,9 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
 
   async function lookUp(hash: string, domain: string): Promise<Visitor | undefined> {
     const { changes } = known;
-    const [row] = await findKey(store.read, { hash, domain });
+    let [row] = await findKey(store.read, { hash, domain });
+    // Another process may have made it since this turn of the event loop began to read.
+    if (row === undefined && store.readAnew()) [row] = await findKey(store.read, { hash, domain });
     if (row === undefined) return undefined;
     const role = row.role as Role;
     const caller: Caller = {

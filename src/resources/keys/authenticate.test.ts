@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { openAt } from '../../../test/harness/database.ts';
+import { sqlite } from '../../../test/harness/stores.ts';
+import { systemClock } from '../../clock.ts';
+import { createLog } from '../../log.ts';
+import { systemChance } from '../../secrets.ts';
+import { createAccount } from '../accounts/actions.ts';
+import { createAuthenticator } from './authenticate.ts';
+
+const { test, database } = sqlite;
+
+test('C1 a key that another process has just made is good at once, in the very turn in which it is used', async (t) => {
+  const address = await database(t);
+  const store = await openAt(t, address);
+  const account = { domain: 'acme.test', email: 'owner@acme.test' };
+  const { key, domain } = await store.write((tx) => createAccount(tx, account, Date.now(), systemChance));
+  const other = new DatabaseSync(address.slice('sqlite:'.length));
+  t.after(() => other.close());
+  const { authenticate } = createAuthenticator({ store, clock: systemClock, log: createLog('silent') });
+  other.exec('update api_keys set revoked_at = 1');
+  const before = authenticate(key, domain);
+  other.exec('update api_keys set revoked_at = null');
+  const after = authenticate(key, domain);
+  assert.equal((await after)?.accountId, 1);
+  await before;
+  await new Promise((resolve) => setImmediate(resolve));
+  other.exec('update api_keys set revoked_at = 1');
+  assert.equal(await authenticate(key, domain), undefined);
+});
