@@ -9,7 +9,7 @@ import { flushMs, keep, resultOf } from './results.ts';
 import { Stage } from './stage.ts';
 
 // `npm run bench`: the whole table of performance; `npm run bench -- P5 create`: some rows; `--quick`: whether a change has
-// made something worse, in a minute; `npm run bench -- scale`: a study by its name, and what stands behind that is for it.
+// made something worse, in a minute, and 1 as the exit code if so; `npm run bench -- scale`: a study by its name, and what stands behind that is for it.
 const studies: Readonly<Record<string, () => Promise<unknown>>> = {
   against: () => import('./against.ts'),
   'first-paint': () => import('./first-paint.ts'),
@@ -50,8 +50,11 @@ async function runTable(): Promise<void> {
   };
   if (commit === undefined && !values.quick)
     say('The source is not as committed: what it comes to is said, and not kept.');
-  for (const bench of named.length > 0 ? named : benches) await run(bench, how, values.quick ? undefined : commit);
-  process.exit(0);
+  let isWorse = false;
+  for (const bench of named.length > 0 ? named : benches) {
+    isWorse = (await run(bench, how, values.quick ? undefined : commit)) || isWorse;
+  }
+  process.exit(isWorse && values.quick ? 1 : 0);
 }
 
 function unknown(word: string): never {
@@ -60,7 +63,8 @@ function unknown(word: string): never {
   return process.exit(1);
 }
 
-async function run(bench: Bench, how: typeof LONG, commit: string | undefined): Promise<void> {
+/** Answers whether a ratio is worse than the one that is kept. */
+async function run(bench: Bench, how: typeof LONG, commit: string | undefined): Promise<boolean> {
   say(`${bench.id} ${bench.title}`);
   const fsyncMs = rounded(flushMs()) ?? Number.NaN;
   const begun = performance.now();
@@ -69,10 +73,12 @@ async function run(bench: Bench, how: typeof LONG, commit: string | undefined): 
   );
   const seconds = Math.round((performance.now() - begun) / 1_000);
   const before = resultOf(bench);
+  let isAnyWorse = false;
   for (const { claim, median, least, most, holds } of judge(measured)) {
     const kept = before && judge(before).find((one) => one.claim.says === claim.says);
     const isWorse =
       kept !== undefined && claim.to !== undefined && median < kept.median * WORSE && claim.atLeast !== undefined;
+    isAnyWorse ||= isWorse;
     const was = kept === undefined ? '' : `; kept: ${rounded(kept.median)}${isWorse ? ', WORSE' : ''}`;
     const limit = claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`;
     say(
@@ -81,4 +87,5 @@ async function run(bench: Bench, how: typeof LONG, commit: string | undefined): 
   }
   say(`  ${seconds} s; a flush takes ${fsyncMs} ms`);
   if (commit !== undefined) keep(bench, { ...measured, ...how, seconds, fsyncMs, ...surroundings(commit) });
+  return isAnyWorse;
 }

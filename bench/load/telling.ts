@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Receiver } from '../receiver.ts';
 
 const LOOK_MS = 20;
+const SILENT_MS = 500;
 
 /** No more is committed while so much is still to be told: the rate that lasts is the one at which the backlog is flat. */
 export const MOST_BEHIND = 2_000;
@@ -41,6 +42,12 @@ export async function toldPerSecond(
     if (performance.now() > giveUpAt) throw new Error(`of ${tally.owed} owed, ${tally.told} were told`);
   }
   return { perSecond, told: tally.told };
+}
+
+/** Resolves when the receiver has heard of nothing for so long: who told it does not work beside whoever is next. */
+export async function untilSilent(receiver: Receiver): Promise<void> {
+  do await wait(SILENT_MS);
+  while (arrivedIn(await receiver.report()) > 0);
 }
 
 /**

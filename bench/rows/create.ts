@@ -4,6 +4,8 @@ import type { Bench, Claim, Measured, Run } from '../bench.ts';
 import { busy } from '../load/busy.ts';
 import { createBare, createEvent, subscribe } from '../load/calls.ts';
 import { ask } from '../load/connection.ts';
+import { untilSilent } from '../load/telling.ts';
+import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { type Database, databases, type Stage } from '../stage.ts';
 
@@ -42,6 +44,18 @@ async function ours(
     await wait(REFUSED_MS);
   }
   return busy(name, { url: baseUrl, pid: process.pid }, [createEvent(first), ...others.map(createEvent)], roundMs);
+}
+
+/** The next one is measured when it has told all that it owes. */
+function toTheEnd(contender: Contender, receiver: Receiver): Contender {
+  return {
+    ...contender,
+    async measure() {
+      const came = await contender.measure();
+      await untilSilent(receiver);
+      return came;
+    },
+  };
 }
 
 async function measured(
@@ -89,7 +103,7 @@ export const create: Bench = {
       ],
       (database) => [
         {
-          says: `on ${database}`,
+          says: database === 'PostgreSQL' ? `on PostgreSQL, in ${ACCOUNTS} accounts` : 'on SQLite, in one account',
           of: seriesOf(`${database === 'PostgreSQL' ? OF_MANY : PLAIN} on ${database}`, '/s'),
           to: seriesOf(floorOf(database), '/s'),
           atLeast: 0.6,
@@ -119,11 +133,14 @@ export const createHooked: Bench = {
           // Nobody listens at port 9 of this machine.
           target: (turn) => `http://127.0.0.1:9/${turn}`,
         }),
-        await ours(run, database, {
-          name: `${TOLD}, on ${database}`,
-          accounts: accounts(database),
-          target: (turn) => `${receiver.url}/count/${database}/${turn}`,
-        }),
+        toTheEnd(
+          await ours(run, database, {
+            name: `${TOLD}, on ${database}`,
+            accounts: accounts(database),
+            target: (turn) => `${receiver.url}/count/${database}/${turn}`,
+          }),
+          receiver,
+        ),
       ],
       (database) => [
         {
