@@ -68,12 +68,12 @@ async function healthyWaits(
     if (body === undefined) throw new Error('refused at this rate, nothing can be said of those who wait');
     return String(JSON.parse(body).data.event_id);
   };
-  const sentAt = new Map(asked.map((one) => [idOf(one.body), one.sentAt]));
+  const dueAt = new Map(asked.map((one) => [idOf(one.body), one.dueAt]));
   const waits: number[] = [];
   for (const wanted = (asked.length * healthy) / ACCOUNTS; waits.length < wanted; await wait(20)) {
     const { arrivals } = await receiver.report();
     for (const [path, record, at] of arrivals) {
-      const since = sentAt.get(record);
+      const since = dueAt.get(record);
       if (since !== undefined && path.startsWith(`/ok/${slug}/`)) waits.push(at - since);
     }
   }

@@ -87,7 +87,7 @@ async function ours(
       const second = await asking();
       const all = memoryMib(service.process.pid);
       await service.stop('SIGKILL');
-      const times = [...first, ...second].map(({ sentAt, answeredAt }) => answeredAt - sentAt);
+      const times = [...first, ...second].map(({ dueAt, answeredAt }) => answeredAt - dueAt);
       return {
         'ms at p50': quantile(times, 0.5),
         'ms at p99': quantile(times, 0.99),
