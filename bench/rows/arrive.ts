@@ -67,7 +67,7 @@ async function ours(stage: Stage, receiver: Receiver, database: Database, roundM
 export const arrive: Bench = {
   id: 'P6',
   name: 'arrive',
-  title: 'from when a request was due until its notification is at the receiver, asked at a fixed rate',
+  title: 'from the request until its notification is at the receiver, asked at a fixed rate',
   target: 'at 50/s and 200/s at most 5 ms at p95 and 15 ms at p99; at 1,000/s at most 20 ms at p95',
   async measure({ stage, rounds, roundMs, say }) {
     const receiver = await stage.receiver();
