@@ -80,8 +80,8 @@ const HELD_BACK =
   Tried: no savepoints (× 0.98 to 1.03), a fourth of the checkpoints (× 1.01), 64 MiB of room for what is young (× 1.05, and 80 MiB
   more), what a write leaves behind made only where there is some (× 1.04, kept). Next, with what each should bring: log lines
   written by another thread (× 1.05), no row read back that was given whole (× 1.03), answers put together as text (× 1.03). All of
-  it would not reach 0.60. On PostgreSQL F2 puts all calls that wait into one insertion, and ours gives each account a transaction
-  of its own. Next there: writes of several accounts in one commit; what it brings has not been tried.`.replaceAll(
+  it would not reach 0.60. On PostgreSQL both put what waits into one commit; F2 does so by one statement on one table,
+  and ours by about as many statements as tables are concerned: see [W](#w). No profile says yet what 64 accounts cost beside one.`.replaceAll(
     /\s+/g,
     ' ',
   );
