@@ -254,6 +254,32 @@ test('what is answered beside a failure that may have been none can have earned 
   assert.ok(found(unearned).includes('removed, or not, against the count'), 'four at once, after two 200s');
 });
 
+test('a failure that began before one that may have been none may count itself', () => {
+  const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
+  const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
+  // It came back with its hook, or is what was asked for; what began after it is heard of before what began beside it.
+  const doubtful = told(0, 31, { answer: 500, answeredAt: 35 });
+  const heard = told(1, 36, { answeredAt: 38 });
+  const beside = told(2, 29, { answer: 500, answeredAt: 40 });
+  const ids = [0, 1, 2];
+  const standsAt = (fate: 0 | 1 | 2, ...arrivals: Arrival[]) =>
+    found({
+      calls: [subscribed, again, ...ids.map((id) => made(id, 17)), once],
+      arrivals: [told(0, 20), ...arrivals, told(2, 120)],
+      crashes: [crash(100, ['2'], fate)],
+      database: {
+        ...agreed.database,
+        records: new Map(ids.map((id) => [at(id), `w${id}`])),
+        occurrences: ids.map(fact),
+      },
+    });
+  const wrong = ['removed, or not, against the count'];
+  for (const fate of [0, 1] as const) assert.deepEqual(standsAt(fate, doubtful, heard, beside), []);
+  assert.deepEqual(standsAt(2, doubtful, heard, beside), wrong, 'never both');
+  assert.deepEqual(standsAt(1, doubtful, heard), wrong, 'what was heard since has reset it');
+  assert.deepEqual(standsAt(0, { ...doubtful, answer: 200 }, heard, beside), wrong, 'nothing is in doubt');
+});
+
 test('a restored hook begins anew, and what comes late from before changes nothing', () => {
   const wrong = 'removed, or not, against the count';
   const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };

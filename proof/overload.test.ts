@@ -66,12 +66,12 @@ test('R12 a noisy account costs the others nothing, neither answers nor time, an
   const noise = (ms: number, more: object = {}) => ({
     alone: heardOf([calls(2)]),
     beside: heardOf([{ ...calls(ms), ...more }]),
-    refused: 100,
+    noisy: { answered: 120, refused: 100 },
     limits: '',
   });
   assert.deepEqual(judgeNoise(noise(2.4)), []);
   assert.deepEqual(judgeNoise(noise(2.5)), ['the others wait 2.5 ms at p99 beside a noisy account, and 2 ms alone']);
-  assert.deepEqual(judgeNoise({ ...noise(2), refused: 0 }), [
+  assert.deepEqual(judgeNoise({ ...noise(2), noisy: { answered: 120, refused: 0 } }), [
     'the noisy account was not noisy: nothing of it was refused',
   ]);
   assert.deepEqual(judgeNoise(noise(2, { byStatus: { 200: 5_700, 429: 300 } })), [

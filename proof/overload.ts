@@ -56,6 +56,8 @@ async function prove(run: Run): Promise<Figure> {
     if (run.count < overload.long) continue;
     const noise = await besideNoise(store, run.context, run.count);
     counts[`${store.name}: where each account may`] = noise.limits;
+    counts[`${store.name}: the noisy one, a second`] =
+      `${noise.noisy.answered} answered, ${noise.noisy.refused} refused with 429`;
     counts[`${store.name}: p99 of the others, ms`] = `${noise.alone.p99}; beside a noisy account ${noise.beside.p99}`;
     counts[`${store.name}: that is`] = percent(noise.beside.p99 / noise.alone.p99);
     broken.push(...judgeNoise(noise).map((line) => `${store.name}: ${line}`));

@@ -43,6 +43,9 @@ type Step = { readonly at: number } & (
   | { readonly restored: boolean }
 );
 
+/** What would be known had a failure in doubt been none. */
+type Otherwise = { readonly fates: ReadonlySet<Fate>; readonly failureHeardAt: number };
+
 class Reckoning {
   readonly #ledgers: Ledgers;
   readonly #hook: StoredHook;
@@ -58,6 +61,8 @@ class Reckoning {
   #failureHeardAt = Number.NEGATIVE_INFINITY;
   /** It may have been none. */
   #isFailureInDoubt = false;
+  /** Where it stands if that was none: others that failed in its burst count then. */
+  #otherwise: Otherwise | undefined;
   /** The delivery that failed, and is tried again before any other; undefined where it is not known. */
   #retried: string | undefined;
   /** How many it can have earned to have in flight. */
@@ -84,7 +89,7 @@ class Reckoning {
     const { endedReason } = this.#hook;
     const fits = (fate: Fate) => (typeof fate === 'number' ? endedReason === null : fate === endedReason);
     const byHand = endedReason === 'deleted' || endedReason === 'user_deleted';
-    if (!byHand && this.#fates !== undefined && ![...this.#fates].some(fits)) {
+    if (!byHand && this.#fates !== undefined && ![...this.#possible(this.#fates)].some(fits)) {
       this.#say(`is ${endedReason ?? 'live'} at the end, and may be at ${[...this.#fates].join(' or ')}`);
     }
     return this.#found;
@@ -153,12 +158,16 @@ class Reckoning {
     const verdicts = weight === 'none' ? before : before.map((fate) => after(fate, one.answer));
     const isInDoubt = this.#crashes.some(({ at }) => endOf(one) <= at && at <= writtenBy(this.#ledgers, one));
     this.#fates = new Set(isInDoubt || weight === 'unknown' ? [...verdicts, ...before] : verdicts);
+    if (this.#otherwise !== undefined && (one.answer === 200 || !asked)) {
+      this.#otherwise = this.#inThatCase(this.#otherwise, one, isInDoubt);
+    }
     if (weight !== 'none') this.#dueAt = Number.NEGATIVE_INFINITY;
     if (one.answer === 200) {
       // Beside a failure that may have been none, it may have earned something.
       const mayEarn = weight === 'full' || this.#fates.size > 1 || this.#isFailureInDoubt;
       if (mayEarn) this.#earned = Math.min(this.#earned + 1, MOST_IN_FLIGHT.healthy);
     } else if (weight === 'unknown') {
+      this.#otherwise ??= { fates: new Set(before), failureHeardAt: this.#failureHeardAt };
       this.#failureHeardAt = heardAt(this.#ledgers, one);
       this.#isFailureInDoubt = true;
     } else if (weight === 'full') this.#wait(one, verdicts[0]);
@@ -176,10 +185,26 @@ class Reckoning {
     return isTried && !isOfTest(this.#ledgers, one) ? 'unknown' : 'none';
   }
 
+  /** What an answer that counts comes to if the failure in doubt was none. */
+  #inThatCase(otherwise: Otherwise, one: Arrival, isInDoubt: boolean): Otherwise {
+    const { fates, failureHeardAt } = otherwise;
+    if (began(one) < failureHeardAt && one.answer !== 401) return otherwise;
+    const verdicts = [...fates].map((fate) => after(fate, one.answer));
+    return {
+      fates: new Set(isInDoubt ? [...verdicts, ...fates] : verdicts),
+      failureHeardAt: one.answer === 200 ? failureHeardAt : heardAt(this.#ledgers, one),
+    };
+  }
+
+  #possible(fates: ReadonlySet<Fate>): ReadonlySet<Fate> {
+    return new Set([...fates, ...(this.#otherwise?.fates ?? [])]);
+  }
+
   #wait(one: Arrival, fate: Fate | undefined): void {
     const { waitsMs, calmFrom = Number.POSITIVE_INFINITY } = this.#ledgers;
     this.#failureHeardAt = heardAt(this.#ledgers, one);
     this.#isFailureInDoubt = false;
+    this.#otherwise = undefined;
     this.#retried = one.deliveryId;
     this.#earned = 1;
     const waitMs = typeof fate === 'number' ? waitsMs?.[fate - 1] : undefined;
@@ -198,11 +223,12 @@ class Reckoning {
     this.#inFlight.clear();
     // A failure that went down with a crash counts when it comes again, however soon that is.
     this.#failureHeardAt = Number.NEGATIVE_INFINITY;
-    this.#isFailureInDoubt = false;
     this.#latest = Number.POSITIVE_INFINITY;
-    if (this.#fates !== undefined && !this.#fates.has(fate)) {
+    if (this.#fates !== undefined && !this.#possible(this.#fates).has(fate)) {
       this.#say(`is at ${fate} after a crash at ${at}, and may be at ${[...this.#fates].join(' or ')}`);
     }
+    this.#isFailureInDoubt = false;
+    this.#otherwise = undefined;
     this.#earned = 1;
     if (this.#fates?.size !== 1) {
       this.#dueAt = Number.NEGATIVE_INFINITY;
@@ -216,6 +242,7 @@ class Reckoning {
     this.#inFlight.clear();
     this.#failureHeardAt = Number.NEGATIVE_INFINITY;
     this.#isFailureInDoubt = false;
+    this.#otherwise = undefined;
     this.#dueAt = Number.NEGATIVE_INFINITY;
     this.#earned = 1;
     this.#retried = undefined;

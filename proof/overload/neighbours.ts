@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Cleanup } from '../../test/harness/cleanup.ts';
 import { carillonJson } from '../../test/harness/command.ts';
@@ -6,9 +7,7 @@ import type { Answered } from './generator.ts';
 import { runGenerator } from './load.ts';
 import { requestsOf } from './requests.ts';
 
-/** What an operator would grant an account: more than one needs, and little enough that to do it costs the others nothing. */
-const LIMITS = { CARILLON_RATE_LIMIT_ACCOUNT_READS: '20/s', CARILLON_RATE_LIMIT_ACCOUNT_WRITES: '10/s' };
-const SAID = 'read 20/s and write 10/s, set by the operator; without limits, who asks the most is answered the most';
+const operating = new URL('../../docs/operating.md', import.meta.url);
 
 /** The noisy one asks with so many connections, each again as soon as it is answered, whatever it is answered. */
 const NOISY_CONNECTIONS = 32;
@@ -24,7 +23,7 @@ const MOST_NOISE = 1.2;
 const LEAST_CALLS = 5_000;
 
 /** How long it has been noisy when the others are looked at: what it may ask for at once, as anybody, is used up by then. */
-const NOISY_BEFORE_MS = 2_000;
+const NOISY_BEFORE_MS = { first: 15_000, later: 3_000 };
 
 /** Alone and beside in turn, so that what drifts on the machine is in both. */
 const ROUNDS = 10;
@@ -32,16 +31,20 @@ const ROUNDS = 10;
 /** What came of the calls of the others. */
 type Heard = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
 
+/** What came of the calls of the noisy one, a second. */
+type Made = { readonly answered: number; readonly refused: number };
+
 export type Noise = {
   readonly alone: Heard;
   readonly beside: Heard;
-  readonly refused: number;
+  readonly noisy: Made;
   readonly limits: string;
 };
 
 /** How long the slowest hundredth of the calls of others takes, without a noisy account and beside it. */
 export async function besideNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
-  const service = await store.serviceProcess(context, LIMITS);
+  const limits = recommendedRates();
+  const service = await store.serviceProcess(context, limits);
   const account = async (domain: string): Promise<Record<string, string>> => {
     const wanted = ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`];
     const { key } = await carillonJson([...wanted, '--database', service.database]);
@@ -62,19 +65,42 @@ export async function besideNoise(store: TestStore, context: Cleanup, seconds: n
     origin,
     requests: requestsOf({ headers: await account('noisy.test') }),
     connections: NOISY_CONNECTIONS,
-    forMs: NOISY_BEFORE_MS + forMs + 1_000,
   };
-  const heard: Record<'alone' | 'beside', Answered[]> = { alone: [], beside: [] };
-  let refused = 0;
+  const heard: Record<'alone' | 'beside' | 'noisy', Answered[]> = { alone: [], beside: [], noisy: [] };
+  let noisyMs = 0;
   await runGenerator(context, { ...others, forMs: 1_000 }, service);
   for (let round = 0; round < ROUNDS; round += 1) {
     heard.alone.push((await runGenerator(context, others, service)).answered);
-    const noise = runGenerator(context, noisy, service);
-    await wait(NOISY_BEFORE_MS);
+    const beforeMs = round === 0 ? NOISY_BEFORE_MS.first : NOISY_BEFORE_MS.later;
+    const noiseMs = beforeMs + forMs + 1_000;
+    const noise = runGenerator(context, { ...noisy, forMs: noiseMs }, service);
+    await wait(beforeMs);
     heard.beside.push((await runGenerator(context, others, service)).answered);
-    refused += (await noise).answered.byStatus[429] ?? 0;
+    heard.noisy.push((await noise).answered);
+    noisyMs += noiseMs;
   }
-  return { alone: heardOf(heard.alone), beside: heardOf(heard.beside), refused, limits: SAID };
+  const said = Object.entries(limits).map(([name, value]) => `${name}=${value}`);
+  return {
+    alone: heardOf(heard.alone),
+    beside: heardOf(heard.beside),
+    noisy: madeOf(heard.noisy, noisyMs),
+    limits: `${said.join(', ')}, as docs/operating.md has them; without limits, who asks the most is answered the most`,
+  };
+}
+
+/** The rates that the guide for operators recommends, where accounts belong to strangers. */
+function recommendedRates(): Record<string, string> {
+  const found = [...readFileSync(operating, 'utf8').matchAll(/^(CARILLON_RATE_LIMIT_\w+)=(\S+)$/gm)];
+  if (found.length === 0) throw new Error(`${operating.pathname} recommends no rates`);
+  return Object.fromEntries(found.map(([, name, rate]) => [name, rate]));
+}
+
+function madeOf(all: readonly Answered[], ms: number): Made {
+  const aSecond = (...statuses: number[]) => {
+    const counted = all.flatMap(({ byStatus }) => statuses.map((status) => byStatus[status] ?? 0));
+    return Math.round((counted.reduce((a, b) => a + b, 0) * 1_000) / ms);
+  };
+  return { answered: aSecond(200, 201), refused: aSecond(429) };
 }
 
 export function heardOf(all: readonly Answered[]): Heard {
@@ -90,10 +116,10 @@ export function heardOf(all: readonly Answered[]): Heard {
 }
 
 /** What does not hold of how the others fared. */
-export function judgeNoise({ alone, beside, refused }: Noise): string[] {
+export function judgeNoise({ alone, beside, noisy }: Noise): string[] {
   const broken = [...alone.wrong, ...beside.wrong];
   for (const { calls } of [alone, beside]) if (calls < LEAST_CALLS) broken.push(`only ${calls} calls of the others`);
-  if (refused === 0) broken.push('the noisy account was not noisy: nothing of it was refused');
+  if (noisy.refused === 0) broken.push('the noisy account was not noisy: nothing of it was refused');
   if (!(beside.p99 <= MOST_NOISE * alone.p99)) {
     broken.push(`the others wait ${beside.p99} ms at p99 beside a noisy account, and ${alone.p99} ms alone`);
   }
