@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import type { ServiceProcess } from '../../test/harness/process.ts';
-import type { Answered, Order } from './generator.ts';
+import { type Answered, type Order, shareOf } from './generator.ts';
 
 const generator = fileURLToPath(new URL('generator.ts', import.meta.url));
 
@@ -26,6 +26,28 @@ export async function runGenerator(
   const used = processorMsOf(service.process) - before;
   child.disconnect();
   return { answered, processorMs: used };
+}
+
+/** What came of several orders, one after the other, as if they had been one. */
+export function together(all: readonly Ran[]): Ran {
+  const sum = (of: (ran: Ran) => number) => all.reduce((total, ran) => total + of(ran), 0);
+  const byStatus: Record<string, number> = {};
+  for (const { answered } of all) {
+    for (const [status, count] of Object.entries(answered.byStatus)) byStatus[status] = (byStatus[status] ?? 0) + count;
+  }
+  const times = all.flatMap(({ answered }) => answered.times).sort((a, b) => a - b);
+  const answered: Answered = {
+    byStatus,
+    withoutRetryAfter: sum(({ answered }) => answered.withoutRetryAfter),
+    made: all.flatMap(({ answered }) => answered.made),
+    unanswered: sum(({ answered }) => answered.unanswered),
+    unsent: sum(({ answered }) => answered.unsent),
+    times,
+    p50: shareOf(times, 0.5),
+    p99: shareOf(times, 0.99),
+    perSecond: Math.round(sum(({ answered }) => answered.perSecond) / all.length),
+  };
+  return { answered, processorMs: sum(({ processorMs }) => processorMs) };
 }
 
 async function heard(child: ChildProcess): Promise<unknown> {
