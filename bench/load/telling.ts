@@ -19,12 +19,15 @@ export type Tally = { owed: number; told: number };
 /** Begins to commit, and goes on until it is over; resolves when nothing more is committed. */
 export type Committing = (tally: Tally, isOver: () => boolean) => Promise<void>;
 
-/** How many were told each second while `commit` went on for so long, and in all, once everything owed has been told. */
+/**
+ * How many were told each second while `commit` went on for so long, how many were still owed when that was over, and how
+ * many were told in all, once nothing was owed.
+ */
 export async function toldPerSecond(
   receiver: Receiver,
   forMs: number,
   commit: Committing,
-): Promise<{ readonly perSecond: number; readonly told: number }> {
+): Promise<{ readonly perSecond: number; readonly behind: number; readonly told: number }> {
   const tally: Tally = { owed: 0, told: 0 };
   const count = async () => {
     await wait(LOOK_MS);
@@ -36,12 +39,13 @@ export async function toldPerSecond(
   const committing = commit(tally, isOver);
   while (!isOver()) await count();
   const perSecond = tally.told / ((performance.now() - begun) / 1_000);
+  const behind = tally.owed - tally.told;
   await committing;
   // What is left over is told before anybody else is measured.
   for (const giveUpAt = performance.now() + LONGEST_REST_MS; tally.told < tally.owed; await count()) {
     if (performance.now() > giveUpAt) throw new Error(`of ${tally.owed} owed, ${tally.told} were told`);
   }
-  return { perSecond, told: tally.told };
+  return { perSecond, behind, told: tally.told };
 }
 
 /** Resolves when the receiver has heard of nothing for so long: who told it does not work beside whoever is next. */
@@ -64,6 +68,27 @@ export function asFastAsTold(write: (writer: number) => Promise<number>, writers
       }
     };
     await Promise.all(Array.from({ length: writers }, keepWriting));
+  };
+}
+
+/** Writers that commit so much a second, whether it is told or not; less where they cannot. */
+export function atPace(
+  write: (writer: number) => Promise<number>,
+  { perSecond, each }: { readonly perSecond: number; readonly each: number },
+): Committing {
+  return async (tally, isOver) => {
+    const begun = performance.now();
+    let asked = 0;
+    const keepWriting = async (_: unknown, writer: number) => {
+      while (!isOver()) {
+        if (asked > ((performance.now() - begun) * perSecond) / 1_000) await wait(1);
+        else {
+          asked += each;
+          tally.owed += await write(writer);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: WRITERS }, keepWriting));
   };
 }
 

@@ -24,6 +24,9 @@ const MOST_IN_FLIGHT = 2_000;
 /** The most of them for one account: however many of its targets hang, the others have slots (C22). */
 const MOST_OF_ONE_ACCOUNT = MOST_IN_FLIGHT / 4;
 
+/** The most of them to targets that are not known to answer: however many hang, those that answer have slots (C22). */
+const MOST_ON_TRIAL = MOST_IN_FLIGHT / 2;
+
 /** How many lanes are read at once. */
 const LANES_A_TURN = 64;
 
@@ -90,7 +93,8 @@ export class Engine {
     this.#ports = ports;
     this.#keptRoom = new KeptRoom(ports.clock);
     this.#settler = new Settler({ ...ports, onWritten: (written, fenced) => this.#settled(written, fenced) });
-    this.#shares = new Shares({ account: MOST_OF_ONE_ACCOUNT, host: ports.mostToOneHost });
+    const { mostToOneHost: host } = ports;
+    this.#shares = new Shares({ account: MOST_OF_ONE_ACCOUNT, host, trial: MOST_ON_TRIAL });
   }
 
   /** Begins: everything that was owed when the service last stopped is owed still (C20). */
@@ -389,7 +393,7 @@ export class Engine {
     const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = lane.begin(row, clock.now());
     this.#inFlight += 1;
-    this.#shares.take(lane);
+    const place = this.#shares.take(lane);
     const deliveryId = String(row.deliveryId);
     const body = JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) });
     const order = {
@@ -412,7 +416,10 @@ export class Engine {
         this.#ports.log.error({ event: 'attempt.broke', err: error, hook_id: lane.hookId });
         return { kind: 'ours', fault: 'broken', ms: 0 };
       })
-      .then((outcome) => this.#finish(lane, flight, outcome))
+      .then((outcome) => {
+        this.#shares.giveBack(place);
+        this.#finish(lane, flight, outcome);
+      })
       .catch((error: unknown) =>
         this.#ports.log.error({ event: 'engine.finish_failed', err: error, hook_id: lane.hookId }),
       );
@@ -420,7 +427,6 @@ export class Engine {
 
   #finish(lane: Lane, flight: AttemptInFlight, outcome: Outcome): void {
     this.#inFlight -= 1;
-    this.#shares.giveBack(lane);
     this.#passOn(lane);
     const verdict = judge({
       outcome,

@@ -1,5 +1,5 @@
 import { AttemptInFlight } from './flight.ts';
-import type { Verdict } from './policy.ts';
+import { DELIVERED, type Verdict } from './policy.ts';
 import type { LaneRow, OwedRow } from './queue.ts';
 import type { Settlement } from './settle.ts';
 import type { Secret } from './signature.ts';
@@ -89,6 +89,11 @@ export class Lane {
 
   get failures(): number {
     return this.#failures;
+  }
+
+  /** Its target answered 200 the last time. */
+  get isKnown(): boolean {
+    return this.#failures === 0 && this.#lastOutcome === DELIVERED;
   }
 
   /** Faults of our own in a row before an attempt: those of one burst are one. */

@@ -2,11 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Shares } from './shares.ts';
 
-type Lane = { readonly accountId: number; readonly host: string; readonly name: string };
+type Lane = { readonly accountId: number; readonly host: string; isKnown: boolean; readonly name: string };
+
+/** Plenty. */
+const trial = 10_000;
+const isKnown = true;
 
 test('C22 an account has its share of the slots, and its lanes wait for room in turn', () => {
-  const shares = new Shares<Lane>({ account: 2, host: 100 });
-  const lane = (name: string) => ({ accountId: 1, host: 'one', name });
+  const shares = new Shares<Lane>({ account: 2, host: 100, trial });
+  const lane = (name: string) => ({ accountId: 1, host: 'one', isKnown, name });
   const called = () => shares.call(first).map(({ name }) => name);
   const first = lane('first');
   shares.take(first);
@@ -15,7 +19,7 @@ test('C22 an account has its share of the slots, and its lanes wait for room in 
   const [b, c] = [lane('b'), lane('c')];
   assert.ok(!shares.admits(b));
   assert.ok(!shares.admits(c));
-  assert.ok(shares.admits({ accountId: 2, host: 'one', name: 'another account' }));
+  assert.ok(shares.admits({ accountId: 2, host: 'one', isKnown, name: 'another account' }));
   assert.deepEqual(called(), [], 'there is no room yet');
   shares.giveBack(first);
   assert.deepEqual(called(), ['b']);
@@ -30,8 +34,8 @@ test('C22 an account has its share of the slots, and its lanes wait for room in 
 });
 
 test('C22 room is for whoever has it at both ends: the account’s and the host’s; accounts at one host have a turn each', () => {
-  const shares = new Shares<Lane>({ account: 2, host: 3 });
-  const lane = (accountId: number, host: string, name: string) => ({ accountId, host, name });
+  const shares = new Shares<Lane>({ account: 2, host: 3, trial });
+  const lane = (accountId: number, host: string, name: string) => ({ accountId, host, isKnown, name });
   const [first, second] = [lane(1, 'full', 'first'), lane(2, 'full', 'second')];
   for (const one of [first, first, second]) {
     assert.ok(shares.admits(one));
@@ -52,12 +56,12 @@ test('C22 room is for whoever has it at both ends: the account’s and the host�
 });
 
 test('C22 however many wait at both ends, one that ends looks at few of them, and every lane gets its turn', () => {
-  const [accounts, lanesOfEach, share] = [3, 2_000, { account: 50, host: 100 }];
+  const [accounts, lanesOfEach, share] = [3, 2_000, { account: 50, host: 100, trial }];
   const shares = new Shares<Lane>(share);
   const turns = new Map<Lane, number>();
   const ready = new Set<Lane>();
   for (let number = 0; number < accounts * lanesOfEach; number += 1)
-    turns.set({ accountId: number % accounts, host: 'one', name: `${number}` }, 0);
+    turns.set({ accountId: number % accounts, host: 'one', isKnown: number % 2 === 0, name: `${number}` }, 0);
   const inFlight: Lane[] = [];
   let looks = 0;
   const begin = () => {
@@ -92,4 +96,91 @@ test('C22 however many wait at both ends, one that ends looks at few of them, an
     Math.min(...counts) >= 1 && Math.max(...counts) <= 5,
     `${Math.min(...counts)} to ${Math.max(...counts)} turns`,
   );
+});
+
+test('C22 targets that are not known to answer have their share, one turn for each account, and those that answer the rest', () => {
+  const shares = new Shares<Lane>({ account: 4, host: 100, trial: 2 });
+  const strange = (accountId: number, host: string): Lane => ({
+    accountId,
+    host,
+    isKnown: false,
+    name: `${accountId} ${host}`,
+  });
+  const known = { ...strange(2, 'known'), isKnown };
+  const called = (beside: Lane) => shares.call(beside).map(({ name }) => name);
+  const [first, second] = [strange(1, 'a'), strange(1, 'b')];
+  for (const one of [first, second]) {
+    assert.ok(shares.admits(one));
+    shares.take(one);
+  }
+  const waiting = [strange(1, 'c'), strange(1, 'd'), strange(2, 'x'), strange(3, 'y')];
+  for (const one of waiting) assert.ok(!shares.admits(one));
+  assert.ok(shares.admits(known));
+  const place = shares.take(known);
+  assert.deepEqual(called(known), [], 'that is no room for them');
+  shares.giveBack(place);
+  assert.deepEqual(called(known), []);
+  shares.giveBack(first);
+  assert.deepEqual(called(first), ['1 c']);
+  shares.giveBack(second);
+  assert.deepEqual(called(second), ['2 x'], 'of another account, which never had a turn');
+  const [c, d, x, y] = waiting;
+  assert.ok(c !== undefined && d !== undefined && x !== undefined && y !== undefined);
+  assert.ok(shares.admits(c));
+  // It has no use for it after all.
+  assert.deepEqual(called(c), ['3 y']);
+  // It has answered meanwhile, and needs the room no more that was kept for it.
+  x.isKnown = true;
+  assert.ok(shares.admits(x));
+  assert.deepEqual(called(x), ['1 d']);
+  assert.ok(shares.admits(d) && shares.admits(y));
+});
+
+test('C22 room on trial is for whoever has it at the other ends', () => {
+  const shares = new Shares<Lane>({ account: 1, host: 2, trial: 3 });
+  const strange = (accountId: number, host: string): Lane => ({
+    accountId,
+    host,
+    isKnown: false,
+    name: `${accountId} ${host}`,
+  });
+  const inFlight = [strange(1, 'full'), strange(2, 'full'), strange(3, 'other')];
+  const places = inFlight.map((one) => {
+    assert.ok(shares.admits(one));
+    return shares.take(one);
+  });
+  for (const one of [strange(1, 'a'), strange(4, 'full'), strange(5, 'free')]) assert.ok(!shares.admits(one));
+  const end = (turn: number) => {
+    const [one, place] = [inFlight[turn], places[turn]];
+    assert.ok(one !== undefined && place !== undefined);
+    shares.giveBack(place);
+    return shares.call(one).map(({ name }) => name);
+  };
+  assert.deepEqual(end(2), ['5 free'], 'past an account and a host that are full');
+  assert.deepEqual(end(1), ['4 full']);
+  assert.deepEqual(end(0), ['1 a']);
+});
+
+test('C22 a lane that has waited for room and for a trial is called once', () => {
+  const shares = new Shares<Lane>({ account: 2, host: 9, trial: 1 });
+  const [first, second] = [1, 2].map((accountId): Lane => ({ accountId, host: 'one', isKnown: false, name: '' }));
+  assert.ok(first !== undefined && second !== undefined);
+  const known = { ...first, isKnown };
+  const [one, other, tried] = [known, known, second].map((lane) => {
+    assert.ok(shares.admits(lane));
+    return shares.take(lane);
+  });
+  assert.ok(one !== undefined && other !== undefined && tried !== undefined);
+  assert.ok(!shares.admits(first), 'its account has its share');
+  shares.giveBack(one);
+  assert.ok(!shares.admits(first), 'another one is on trial');
+  shares.giveBack(other);
+  shares.giveBack(tried);
+  assert.deepEqual(shares.call(second), [first]);
+  assert.deepEqual(shares.call(first), [], 'not twice');
+  assert.ok(shares.admits(first));
+  for (let count = 0; count < 2; count += 1) {
+    assert.ok(shares.admits(known), 'no room is kept for it any more');
+    shares.take(known);
+  }
 });

@@ -1,8 +1,16 @@
-/** Whose attempt one of a lane is, and where it goes. */
-type Placed = { readonly accountId: number; readonly host: string };
+/** Whose attempt one of a lane is, where it goes, and whether the target is known to answer: the last time, it did. */
+type Place = { readonly accountId: number; readonly host: string; readonly isKnown: boolean };
 
-/** Lanes of one account to one host that wait, and the number of their last turn. */
-type Line<L> = { readonly lanes: Set<L>; readonly turn: number };
+/**
+ * Lanes of one account to one host that wait, for room there or for a trial, and the number of their last turn.
+ */
+type Line<L> = {
+  readonly accountId: number;
+  readonly host: string;
+  readonly isForTrial: boolean;
+  readonly lanes: Set<L>;
+  readonly turn: number;
+};
 
 /**
  * An account or a host: attempts in flight, with the room that is kept for lanes that were called; and the lines that
@@ -10,85 +18,142 @@ type Line<L> = { readonly lanes: Set<L>; readonly turn: number };
  */
 type Holder<L> = { taken: number; readonly lines: Map<number | string, Line<L>> };
 
+/** How many attempts may be in flight. */
+type Most = {
+  /** Of one account. */
+  readonly account: number;
+  /** To one host. */
+  readonly host: number;
+  /** To all targets together that are not known to answer. */
+  readonly trial: number;
+};
+
 /**
- * How many attempts each account has in flight, and how many go to each host, and which lanes wait because either has
- * its share: so that what is one account's (C22), or goes to one host, leaves slots to the others, and no more than the
- * share goes out at once. Lanes of one account to one host wait in one line, and the lines get a turn each.
+ * How many attempts each account has in flight, how many go to each host, and how many are on trial, to targets that are
+ * not known to answer; and which lanes wait because one of these has its share: so that what is one account's (C22), or
+ * goes to one host, or may well hang, leaves slots to the others, and no more than the share goes out at once. Lanes of
+ * one account to one host wait in one line, and the lines get a turn each; on trial, the accounts do.
  */
-export class Shares<L extends Placed> {
-  readonly #most: { readonly account: number; readonly host: number };
+export class Shares<L extends Place> {
+  readonly #most: Most;
   readonly #accounts = new Map<number, Holder<L>>();
   readonly #hosts = new Map<string, Holder<L>>();
-  readonly #called = new Set<L>();
+  /** The lines of each account that wait for a trial, the account first that has waited longest for a turn. */
+  readonly #trials = new Map<number, Map<string, Line<L>>>();
+  readonly #called = new Map<L, Place>();
+  #onTrial = 0;
   #turns = 0;
 
-  /** @param most the most attempts of one account, and to one host */
-  constructor(most: { readonly account: number; readonly host: number }) {
+  constructor(most: Most) {
     this.#most = most;
   }
 
   /** Whether one more of a lane may begin; if not, the lane is kept until it may. */
   admits(lane: L): boolean {
-    if (this.#called.delete(lane)) {
-      this.giveBack(lane);
-      return true;
-    }
-    if (this.#hasRoom(lane)) return true;
-    const line = this.#accounts.get(lane.accountId)?.lines.get(lane.host);
-    if (line === undefined) this.#putLast(lane, new Set([lane]));
-    else line.lanes.add(lane);
-    return false;
+    const kept = this.#called.get(lane);
+    this.#called.delete(lane);
+    if (kept !== undefined) this.giveBack(kept);
+    const hasRoom = this.#hasRoom(lane);
+    const admits = hasRoom && this.#mayTry(lane);
+    if (!admits) this.#keep(lane, hasRoom);
+    return admits;
   }
 
-  take({ accountId, host }: L): void {
+  /** One of this lane begins; answers what is given back when it has ended. */
+  take({ accountId, host, isKnown }: L): Place {
     holderOf(this.#accounts, accountId).taken += 1;
     holderOf(this.#hosts, host).taken += 1;
+    if (!isKnown) this.#onTrial += 1;
+    return { accountId, host, isKnown };
   }
 
-  giveBack({ accountId, host }: L): void {
+  giveBack({ accountId, host, isKnown }: Place): void {
     leave(this.#accounts, accountId);
     leave(this.#hosts, host);
+    if (!isKnown) this.#onTrial -= 1;
   }
 
   /** Where there is room beside a lane, which it has no use for or has just left: those that have waited for it. */
   call({ accountId, host }: L): L[] {
     const called: L[] = [];
     for (;;) {
-      const ofAccount = this.#nextOf(this.#accounts.get(accountId));
-      const toHost = this.#nextOf(this.#hosts.get(host));
-      const [next] = [ofAccount, toHost].filter((line) => line !== undefined).sort((a, b) => a.turn - b.turn);
-      const [lane] = next?.lanes ?? [];
-      if (next === undefined || lane === undefined) return called;
-      next.lanes.delete(lane);
-      this.#accounts.get(lane.accountId)?.lines.delete(lane.host);
-      this.#hosts.get(lane.host)?.lines.delete(lane.accountId);
-      if (next.lanes.size > 0) this.#putLast(lane, next.lanes);
-      this.#called.add(lane);
-      this.take(lane);
-      called.push(lane);
+      const ofAccount = this.#nextOf(this.#accounts.get(accountId)?.lines);
+      const toHost = this.#nextOf(this.#hosts.get(host)?.lines);
+      const waiting = [ofAccount, toHost, this.#nextOnTrial()].filter((line) => line !== undefined);
+      const [line] = waiting.sort((a, b) => a.turn - b.turn);
+      const [lane] = line?.lanes ?? [];
+      if (line === undefined || lane === undefined) return called;
+      line.lanes.delete(lane);
+      // It may have waited for room, and for a trial since: once is enough.
+      const isCalled = this.#called.has(lane);
+      const begins = !isCalled && this.#mayTry(lane);
+      if (begins || line.lanes.size === 0) this.#remove(line);
+      if (begins) {
+        if (line.lanes.size > 0) this.#putLast(line);
+        this.#called.set(lane, this.take(lane));
+        called.push(lane);
+      } else if (!isCalled) this.#keep(lane, true);
     }
   }
 
   /** Passes over the lines that have no room at their other end: as many as there are holders that have their share. */
-  #nextOf(holder: Holder<L> | undefined): Line<L> | undefined {
-    for (const line of holder?.lines.values() ?? []) {
-      const [lane] = line.lanes;
-      if (lane !== undefined && this.#hasRoom(lane)) return line;
+  #nextOf(lines: ReadonlyMap<number | string, Line<L>> | undefined): Line<L> | undefined {
+    for (const line of lines?.values() ?? []) if (this.#hasRoom(line)) return line;
+    return undefined;
+  }
+
+  #nextOnTrial(): Line<L> | undefined {
+    if (this.#onTrial >= this.#most.trial) return undefined;
+    for (const [accountId, lines] of this.#trials) {
+      const hasRoom = (this.#accounts.get(accountId)?.taken ?? 0) < this.#most.account;
+      const line = hasRoom ? this.#nextOf(lines) : undefined;
+      if (line !== undefined) return line;
     }
     return undefined;
   }
 
-  /** The line that this lane belongs to. */
-  #putLast({ accountId, host }: L, lanes: Set<L>): void {
+  /** In the line that it belongs to, behind the others. */
+  #keep(lane: L, isForTrial: boolean): void {
+    const { accountId, host } = lane;
+    const lines = isForTrial ? this.#trials.get(accountId) : this.#accounts.get(accountId)?.lines;
+    const line = lines?.get(host);
+    if (line === undefined) this.#putLast({ accountId, host, isForTrial, lanes: new Set([lane]) });
+    else line.lanes.add(lane);
+  }
+
+  #putLast(waiting: Omit<Line<L>, 'turn'>): void {
+    const { accountId, host, isForTrial } = waiting;
     this.#turns += 1;
-    const line = { lanes, turn: this.#turns };
+    const line = { ...waiting, turn: this.#turns };
+    if (isForTrial) {
+      const lines = this.#trials.get(accountId) ?? new Map<string, Line<L>>();
+      this.#trials.set(accountId, lines.set(host, line));
+      return;
+    }
     holderOf(this.#accounts, accountId).lines.set(host, line);
     holderOf(this.#hosts, host).lines.set(accountId, line);
   }
 
-  #hasRoom({ accountId, host }: L): boolean {
+  /** Takes a line out; whatever else of its account waits for a trial comes after all others. */
+  #remove({ accountId, host, isForTrial }: Line<L>): void {
+    if (!isForTrial) {
+      this.#accounts.get(accountId)?.lines.delete(host);
+      this.#hosts.get(host)?.lines.delete(accountId);
+      return;
+    }
+    const lines = this.#trials.get(accountId);
+    this.#trials.delete(accountId);
+    lines?.delete(host);
+    if (lines !== undefined && lines.size > 0) this.#trials.set(accountId, lines);
+  }
+
+  #hasRoom({ accountId, host }: Pick<Place, 'accountId' | 'host'>): boolean {
     const [ofAccount, toHost] = [this.#accounts.get(accountId)?.taken ?? 0, this.#hosts.get(host)?.taken ?? 0];
     return ofAccount < this.#most.account && toHost < this.#most.host;
+  }
+
+  #mayTry({ isKnown }: L): boolean {
+    return isKnown || this.#onTrial < this.#most.trial;
   }
 }
 

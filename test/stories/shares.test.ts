@@ -12,6 +12,8 @@ for (const { test, testService } of stores) {
   /** More hanging targets than there are slots in all. */
   const TARGETS = 2_100;
   const SHARE = 500;
+  /** Of all that are not known to answer. */
+  const ON_TRIAL = 1_000;
 
   const TOLD: Outcome = { kind: 'answered', status: 200, ms: 1 };
   const UNSUBSCRIBED: Outcome = { kind: 'answered', status: 401, ms: 1 };
@@ -120,6 +122,55 @@ for (const { test, testService } of stores) {
       () => carillon.store.read.selectFrom('settled').select('delivery_id').execute(),
       (rows) => rows.length === TARGETS,
     );
+  });
+
+  test('C22 however many accounts have targets that hang, those that have answered are told at once, and a new one in its turn', async (t) => {
+    const targets = hangingTargets();
+    const carillon = await testService(t, { ports: { attempt: targets.attempt } });
+    const healthy = await carillon.account('healthy.test');
+    await subscribe(carillon, healthy, 1);
+    await healthy.carillon.events.create(event);
+    await eventually(
+      () => targets.begun.length,
+      (begun) => begun === 1,
+    );
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      const hostile = await carillon.account(`${name}.hostile.test`);
+      await subscribe(carillon, hostile, SHARE);
+      await hostile.carillon.events.create(event);
+    }
+    await eventually(
+      () => targets.hanging.size,
+      (size) => size >= ON_TRIAL,
+    );
+
+    const told = targets.begun.length;
+    await healthy.carillon.events.create(event);
+    await eventually(
+      () => targets.begun.slice(told).includes('http://healthy.test/0'),
+      (again) => again,
+    );
+    const stranger = await carillon.account('stranger.test');
+    await subscribe(carillon, stranger, 1);
+    await stranger.carillon.events.create(event);
+    await eventually(
+      () => carillon.store.read.selectFrom('owed').select('delivery_id').where('kind', '=', 'new_event').execute(),
+      (rows) => rows.length >= 5 * SHARE + 1,
+    );
+    assert.equal(targets.hanging.size, ON_TRIAL, 'the share of those that are not known to answer, and no more');
+    assert.ok(!targets.begun.includes('http://stranger.test/0'), 'nor is it known yet');
+    // Each account has one turn before any has a second: it does not wait for the 1,500 that are in line before it.
+    let ended = 0;
+    await eventually(
+      () => {
+        targets.letGo(1);
+        ended += 1;
+        return targets.begun.includes('http://stranger.test/0');
+      },
+      (told) => told,
+    );
+    assert.ok(ended < 100, `after ${ended} turns`);
+    assert.equal(targets.most, ON_TRIAL);
   });
 
   test('C22 C23 lanes that end while they wait for their account’s share are not in the way of the others', async (t) => {

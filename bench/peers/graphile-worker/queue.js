@@ -15,6 +15,6 @@ export async function open({ address: connectionString, post, atOnce }) {
     failJobBatchDelay: 0,
     logger,
   };
-  await run({ preset: { worker }, taskList: { tell: post } });
-  return { add: () => utils.addJob('tell', {}) };
+  await run({ preset: { worker }, taskList: { tell: ({ number }) => post(number) } });
+  return { add: (number) => utils.addJob('tell', { number }) };
 }

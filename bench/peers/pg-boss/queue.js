@@ -18,7 +18,7 @@ export async function open({ address, post, atOnce }) {
       pollingIntervalSeconds: 0.5,
       burstWhenBatchFull: true,
     },
-    (jobs) => Promise.all(jobs.map(post)),
+    (jobs) => Promise.all(jobs.map(({ data }) => post(data.number))),
   );
-  return { add: () => boss.send('tell', {}) };
+  return { add: (number) => boss.send('tell', { number }) };
 }

@@ -11,7 +11,11 @@ export async function open({ address, post, atOnce }) {
   // Its own pragmas come first: what is added has to be on disk.
   database.pragma('synchronous = full');
   for (let turn = 0; turn < atOnce; turn += 1) {
-    void defineWorker('tell', post, { queue, logger: quiet, pollIntervall: 10 }).start();
+    void defineWorker('tell', ({ data }) => post(JSON.parse(data).number), {
+      queue,
+      logger: quiet,
+      pollIntervall: 10,
+    }).start();
   }
-  return { add: async () => queue.add('tell', {}) };
+  return { add: async (number) => queue.add('tell', { number }) };
 }
