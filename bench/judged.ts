@@ -28,7 +28,7 @@ export function judge({ series, claims }: Pick<Measured, 'series' | 'claims'>): 
       median,
       least: Math.min(...values),
       most: Math.max(...values),
-      holds: median >= atLeast && median <= atMost,
+      holds: values.every(Number.isFinite) && median >= atLeast && median <= atMost,
     };
   });
 }

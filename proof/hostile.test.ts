@@ -21,12 +21,15 @@ test('R9 notices an attempt that comes to something else, or too late', () => {
 });
 
 test('R9 notices a healthy target that waits', () => {
-  assert.deepEqual(judgeHealthy([3, 3, 4], [3, 4, 900]), []);
-  assert.deepEqual(judgeHealthy([3, 3, 4], [3, 251, 900]), [
-    'the healthy target was told after 251 ms at the median, not 250',
+  assert.deepEqual(judgeHealthy([3, 3, 4], [3, 4, 900], 0.5), []);
+  assert.deepEqual(judgeHealthy([3, 3, 4], [3, 251, 900], 0.5), [
+    'the healthy target was told after 251 ms at p50, not 250',
   ]);
-  assert.deepEqual(judgeHealthy([40, 50, 60], [3, 300, 900]), []);
-  assert.deepEqual(judgeHealthy([3], [3, Number.POSITIVE_INFINITY]), ['the healthy target was not told']);
+  assert.deepEqual(judgeHealthy([3, 3, 4], [3, 4, 900], 0.95), [
+    'the healthy target was told after 900 ms at p95, not 250',
+  ]);
+  assert.deepEqual(judgeHealthy([40, 50, 60], [3, 300, 900], 0.5), []);
+  assert.deepEqual(judgeHealthy([3], [3, Number.POSITIVE_INFINITY], 0.5), ['the healthy target was not told']);
 });
 
 test('R9 notices a redirect that is followed, a connection that stays open, and memory that grows', () => {

@@ -45,6 +45,7 @@ export function countsOf({ clients, network, stored, crashes }: Over): Record<st
     'ends of the process': crashes.length,
     'with something owed': crashes.filter(({ owed }) => owed.size > 0).length,
     hooks: stored.hooks.length,
+    'of these left out, since others had their target': stored.hooks.filter(isOneOfSeveral(stored)).length,
     'removed at the third failure': ended('three_failures'),
     'removed at a 401': ended('answered_401'),
     deleted: ended('deleted'),
@@ -52,16 +53,23 @@ export function countsOf({ clients, network, stored, crashes }: Over): Record<st
   };
 }
 
+/** Whether a target is one that several hooks have had. */
+function isOneOfSeveral({ hooks }: Stored): (one: { readonly path: string }) => boolean {
+  const known = new Set<string>();
+  const taken = new Set<string>();
+  for (const { path } of hooks) (known.has(path) ? taken : known).add(path);
+  return ({ path }) => taken.has(path);
+}
+
 /** Where two hooks have had one target, one after the other, the ledgers could not tell whose an arrival is: without these. */
 function ledgersOf({ clients, network, stored, crashes, times }: Over): Ledgers {
-  const paths = stored.hooks.map(({ path }) => path);
-  const taken = new Set(paths.filter((path, index) => paths.indexOf(path) !== index));
-  const isClear = (call: Call) => !('path' in call && taken.has(call.path));
+  const taken = isOneOfSeveral(stored);
+  const isClear = (call: Call) => !('path' in call && taken(call));
   return {
     ...times,
     calls: clients.calls.filter(isClear),
-    arrivals: network.arrivals.filter(({ path }) => !taken.has(path)),
-    database: { ...stored, hooks: stored.hooks.filter(({ path }) => !taken.has(path)) },
+    arrivals: network.arrivals.filter((one) => !taken(one)),
+    database: { ...stored, hooks: stored.hooks.filter((hook) => !taken(hook)) },
     crashes,
   };
 }
