@@ -13,8 +13,22 @@ export type Result = Figure &
     readonly lacks?: string;
   };
 
+/** How long all quick forms took, one after the other with nothing beside them, the last time that all of them held. */
+export type QuickResult = Surroundings & { readonly seconds: number };
+
 const root = fileURLToPath(new URL('..', import.meta.url));
 const fileOf = ({ id }: Pick<Proof, 'id'>) => `${root}proof/results/${id}.json`;
+
+const quickFile = `${root}proof/results/quick.json`;
+
+export function keepQuick(seconds: number, commit: string): void {
+  const result: QuickResult = { seconds, ...surroundings(commit) };
+  writeFileSync(quickFile, `${JSON.stringify(result, undefined, 2)}\n`);
+}
+
+export function quickResult(): QuickResult | undefined {
+  return existsSync(quickFile) ? JSON.parse(readFileSync(quickFile, 'utf8')) : undefined;
+}
 
 /** Writes down what a long form came to, in place of what it came to before; that it cannot be run here replaces nothing. */
 export function keep(

@@ -5,11 +5,11 @@ import { globalSetup, globalTeardown } from '../test/harness/once.ts';
 import { chosen } from '../test/harness/stores.ts';
 import type { Figure, Proof } from './proof.ts';
 import { proofs } from './proofs.ts';
-import { keep } from './results.ts';
+import { keep, keepQuick } from './results.ts';
 
 // `npm run prove`: the long form of every proof; `npm run prove -- R1 kills --count 50 --seed 7`: of some, or shorter. What
 // a whole long form came to, on all databases, is kept in `proof/results/`, and `docs/reliability.md` is written from that by
-// `npm run docs`.
+// `npm run docs`. `--quick` runs the quick forms one after the other, and how long all of them took is kept as well.
 const MOST_SHOWN = 50;
 
 const { values, positionals } = parseArgs({
@@ -35,12 +35,11 @@ function numberIn(name: 'count' | 'seed', least: number): number | undefined {
 const seed = numberIn('seed', 0) ?? Date.now() % 2 ** 31;
 const wanted = numberIn('count', 1);
 // Whole, on all databases, and not what was found once over again.
-const isLong =
-  wanted === undefined &&
-  !values.quick &&
-  ['TEST_STORES', 'RUN', 'REPLAY'].every((name) => process.env[name] === undefined);
+const isWhole =
+  wanted === undefined && ['TEST_STORES', 'RUN', 'REPLAY'].every((name) => process.env[name] === undefined);
+const isLong = isWhole && !values.quick;
 const commit = sourceNow();
-if (isLong && commit === undefined) say('The source is not as committed: what it comes to is said, and not kept.');
+if (isWhole && commit === undefined) say('The source is not as committed: what it comes to is said, and not kept.');
 
 /** Runs one, says what came of it, keeps that of a long form, and answers whether it holds. */
 async function prove(proof: Proof): Promise<boolean> {
@@ -84,9 +83,15 @@ let held = true;
 setInterval(() => undefined, 60_000);
 await globalSetup();
 try {
-  for (const proof of named.length > 0 ? named : proofs) {
+  const began = performance.now();
+  const every = values.quick ? proofs.filter(({ quick }) => quick !== undefined) : proofs;
+  for (const proof of named.length > 0 ? named : every) {
     held = (await prove(proof)) && held;
   }
+  const seconds = Math.round((performance.now() - began) / 1_000);
+  say(`${held ? 'holds' : 'DOES NOT HOLD'}, ${seconds} s in all`);
+  const isEvery = isWhole && values.quick && named.length === 0;
+  if (isEvery && held && commit !== undefined) keepQuick(seconds, commit);
 } finally {
   await globalTeardown();
 }

@@ -13,8 +13,8 @@ const ACCOUNTS = 20;
 const HOOKS_EACH = 50;
 
 /**
- * More targets that hang than a service has attempts in flight, of accounts of their own and all at once; and the healthy
- * ones beside them, as many with them as without. They are measured past the deadline of an attempt.
+ * More targets that hang than a service has attempts in flight, all at once, each account's at a host of their own; and the
+ * healthy ones beside them, as many with them as without. They are measured past the deadline of an attempt.
  */
 const CROWD = { accounts: 5, hooksEach: 500, healthy: 5, healthyEach: 20, forMs: 20_000 } as const;
 
@@ -104,17 +104,20 @@ const crowdOn = (database: Database, hanging: number) =>
   `beside ${hanging.toLocaleString('en')} that hang, on ${database}`;
 
 /** From the request until the notification is at a healthy receiver that has answered before, while a crowd of others hangs. */
-async function besideACrowd(run: Run, receiver: Receiver, database: Database, hanging: number, turn: number) {
+async function besideACrowd(
+  run: Run,
+  receiver: Receiver,
+  hosts: readonly Receiver[],
+  { database, turn }: { readonly database: Database; readonly turn: number },
+) {
   const where = await run.stage.newDatabase(database);
-  const crowd = hanging / CROWD.hooksEach;
-  const accounts = await makeAccounts(where, CROWD.healthy + crowd);
+  const accounts = await makeAccounts(where, CROWD.healthy + hosts.length);
   const service = await run.stage.service(where);
-  const hangs = await run.stage.receiver();
   const slug = `${database}/crowd-${turn}`;
   for (const [place, account] of accounts.entries()) {
-    const isHealthy = place < CROWD.healthy;
-    const target = isHealthy ? `${receiver.url}/ok` : `${hangs.url}/hang`;
-    const hooks = isHealthy ? CROWD.healthyEach : CROWD.hooksEach;
+    const hangs = hosts[place - CROWD.healthy];
+    const target = hangs === undefined ? `${receiver.url}/ok` : `${hangs.url}/hang`;
+    const hooks = hangs === undefined ? CROWD.healthyEach : CROWD.hooksEach;
     for (let hook = 0; hook < hooks; hook += 1)
       await ask(service.baseUrl, subscribe(account, `${target}/${slug}/${place}/${hook}`));
   }
@@ -159,13 +162,15 @@ export const isolate: Bench = {
       ),
     );
     const crowd = CROWD.accounts * CROWD.hooksEach;
+    const hosts: Receiver[] = [];
+    while (hosts.length < CROWD.accounts) hosts.push(await run.stage.receiver());
     for (const database of databases) {
       for (const hanging of [0, crowd]) {
         contenders.push({
           name: crowdOn(database, hanging),
           measure() {
             turn += 1;
-            return besideACrowd(run, receiver, database, hanging, turn);
+            return besideACrowd(run, receiver, hanging > 0 ? hosts : [], { database, turn });
           },
         });
       }
