@@ -36,6 +36,7 @@ const ACCEPTED = 'a turn of the event loop, not a span of time: one connection i
 const LINES = 'a turn of the event loop, not a span of time: its lines are written together';
 const ANSWERS = 'a turn of the event loop, not a span of time: its answers leave together';
 const READS = 'a turn of the event loop, not a span of time: what is asked in it is one query, or one transaction';
+const TOLD = 'a turn of the event loop, not a span of time: other calls are heard between two handfuls of attempts';
 const LOOKS = 'a turn of the event loop, not a span of time: other calls are heard between two looks';
 
 const TIME_AND_CHANCE: readonly Exception[] = [
@@ -58,6 +59,7 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
   { path: 'src/http/admission.ts', word: 'setImmediate(', because: ACCEPTED },
   { path: 'src/http/closing.ts', word: 'setImmediate(', because: ACCEPTED },
+  { path: 'src/delivery/engine.ts', word: 'setImmediate(', because: TOLD },
   { path: 'src/resources/tally.ts', word: 'setImmediate(', because: LOOKS },
   { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },
   { path: 'src/sdk/follow.ts', word: 'setTimeout(', because: 'the SDK stands alone and has no clock' },

@@ -173,6 +173,32 @@ for (const { test, testService } of stores) {
     assert.equal(targets.most, ON_TRIAL);
   });
 
+  test('C22 however many hooks are told of one change, a handful of attempts begins in each turn, and callers are heard in between', async (t) => {
+    let turn = 0;
+    const begun = new Map<number, number>();
+    let all = 0;
+    const attempt: Attempt = async () => {
+      begun.set(turn, (begun.get(turn) ?? 0) + 1);
+      all += 1;
+      return TOLD;
+    };
+    const carillon = await testService(t, { ports: { attempt } });
+    const owner = await carillon.account('owner.test');
+    await subscribe(carillon, owner, SHARE);
+    const next = () => {
+      turn += 1;
+      if (all < SHARE) setImmediate(next);
+    };
+    next();
+    await owner.carillon.events.create(event);
+    await eventually(
+      () => all,
+      (told) => told === SHARE,
+    );
+    const most = Math.max(...begun.values());
+    assert.ok(most < SHARE / 4, `${most} began in one turn`);
+  });
+
   test('C22 C23 lanes that end while they wait for their account’s share are not in the way of the others', async (t) => {
     const targets = hangingTargets();
     const carillon = await testService(t, { ports: { attempt: targets.attempt } });
