@@ -68,7 +68,7 @@ for (const { test, database } of stores) {
   test('C20 X3 what came of attempts is written at once: told is told, a failure counts, and each attempt is in the history', async (t) => {
     const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
     const settlements = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
-    assert.deepEqual(await settle(store, settlements, NOW, noNotices), [], 'nothing was fenced');
+    assert.deepEqual(await settle(store, () => settlements, NOW, noNotices), [], 'nothing was fenced');
     assert.deepEqual(await look(), {
       attempts: [attemptOf(1, '200', 0, 'delivered'), attemptOf(2, '500', 1, 'failed')],
       owed: [2],
@@ -95,7 +95,7 @@ for (const { test, database } of stores) {
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
-    const fenced = await settle(store, settlements, NOW, noNotices);
+    const fenced = await settle(store, () => settlements, NOW, noNotices);
     assert.deepEqual(
       fenced.map(({ hookId }) => hookId),
       [1, 2, 3, 5],
@@ -118,7 +118,7 @@ for (const { test, database } of stores) {
     const settlements: Settlement[] = [];
     for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));
     const again = settlements.slice(0, 20).map((one) => ({ ...one, attempt: { ...one.attempt, at: NOW + 1_000 } }));
-    assert.deepEqual(await settle(store, [...settlements, ...again], NOW, noNotices), []);
+    assert.deepEqual(await settle(store, () => [...settlements, ...again], NOW, noNotices), []);
     const { attempts, owed, told } = await look();
     assert.deepEqual([attempts.length, owed.length, told.length], [150, 0, 130]);
   });

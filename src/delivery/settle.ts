@@ -39,15 +39,17 @@ export type Settlement = {
  * Writes down what attempts have come to, many at once. What belongs to a lane that has ended or changed hands since
  * the attempt began changes nothing (the generation fences it); that the attempt was made stays in the history.
  *
+ * @param take those that are waiting when the transaction begins; asked again where it has to be made again
  * @returns what was fenced
  */
 export async function settle(
   store: Store,
-  settlements: readonly Settlement[],
+  take: () => readonly Settlement[],
   now: number,
   notices: Notices,
 ): Promise<Settlement[]> {
   return store.write(async (tx) => {
+    const settlements = take();
     const current = await addAttempts(tx.queries, settlements);
     const corrections = settlements.map((one) => correctionOf(one, current.get(one.hookId)));
     const valid: Settlement[] = [];

@@ -9,7 +9,7 @@ import { type Settlement, settle } from './settle.ts';
 const AGAIN_MS = 500;
 
 /** The most settlements of one transaction. */
-const LARGEST_SETTLEMENT = 200;
+const LARGEST_SETTLEMENT = 500;
 
 export type SettlerPorts = {
   readonly store: Store;
@@ -56,9 +56,13 @@ export class Settler {
     // What ends in this turn of the event loop is written together.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.slice(0, LARGEST_SETTLEMENT);
+      let batch: readonly Settlement[] = [];
+      const take = () => {
+        batch = this.#waiting.slice(0, LARGEST_SETTLEMENT);
+        return batch;
+      };
       try {
-        const fenced = await settle(store, batch, clock.now(), notices);
+        const fenced = await settle(store, take, clock.now(), notices);
         this.#waiting.splice(0, batch.length);
         await onWritten(batch, fenced);
       } catch (error) {
