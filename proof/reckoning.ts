@@ -59,9 +59,7 @@ class Reckoning {
   /** What was told, be it by an attempt from before the hook ended: nobody is to tell it again. */
   readonly #told = new Set<string>();
   #failureHeardAt = Number.NEGATIVE_INFINITY;
-  /** It may have been none. */
-  #isFailureInDoubt = false;
-  /** Where it stands if that was none: others that failed in its burst count then. */
+  /** Where it stands if that failure was none, while that is in doubt: others that failed in its burst count then. */
   #otherwise: Otherwise | undefined;
   /** The delivery that failed, and is tried again before any other; undefined where it is not known. */
   #retried: string | undefined;
@@ -164,12 +162,11 @@ class Reckoning {
     if (weight !== 'none') this.#dueAt = Number.NEGATIVE_INFINITY;
     if (one.answer === 200) {
       // Beside a failure that may have been none, it may have earned something.
-      const mayEarn = weight === 'full' || this.#fates.size > 1 || this.#isFailureInDoubt;
+      const mayEarn = weight === 'full' || this.#fates.size > 1 || this.#otherwise !== undefined;
       if (mayEarn) this.#earned = Math.min(this.#earned + 1, MOST_IN_FLIGHT.healthy);
     } else if (weight === 'unknown') {
       this.#otherwise ??= { fates: new Set(before), failureHeardAt: this.#failureHeardAt };
       this.#failureHeardAt = heardAt(this.#ledgers, one);
-      this.#isFailureInDoubt = true;
     } else if (weight === 'full') this.#wait(one, verdicts[0]);
   }
 
@@ -203,7 +200,6 @@ class Reckoning {
   #wait(one: Arrival, fate: Fate | undefined): void {
     const { waitsMs, calmFrom = Number.POSITIVE_INFINITY } = this.#ledgers;
     this.#failureHeardAt = heardAt(this.#ledgers, one);
-    this.#isFailureInDoubt = false;
     this.#otherwise = undefined;
     this.#retried = one.deliveryId;
     this.#earned = 1;
@@ -227,7 +223,6 @@ class Reckoning {
     if (this.#fates !== undefined && !this.#possible(this.#fates).has(fate)) {
       this.#say(`is at ${fate} after a crash at ${at}, and may be at ${[...this.#fates].join(' or ')}`);
     }
-    this.#isFailureInDoubt = false;
     this.#otherwise = undefined;
     this.#earned = 1;
     if (this.#fates?.size !== 1) {
@@ -241,7 +236,6 @@ class Reckoning {
     this.#restoredAt = at;
     this.#inFlight.clear();
     this.#failureHeardAt = Number.NEGATIVE_INFINITY;
-    this.#isFailureInDoubt = false;
     this.#otherwise = undefined;
     this.#dueAt = Number.NEGATIVE_INFINITY;
     this.#earned = 1;

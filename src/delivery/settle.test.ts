@@ -113,6 +113,16 @@ for (const { test, database } of stores) {
     assert.deepEqual(rest, { owed: [2, 3, 4], told: ['1 delivered', '5 delivered'], failures: [0, 0, 0, 1, 0] });
   });
 
+  test('C20 X3 what is settled until the transaction begins is written down in it', async (t) => {
+    const { store, settlementOf, look } = await openWith(t, { generation: 1 }, { generation: 1 });
+    const [first, second] = [await settlementOf(1, 1, '200'), await settlementOf(2, 1, '200')];
+    const waiting = [first];
+    const settling = settle(store, () => [...waiting], NOW, noNotices);
+    waiting.push(second);
+    assert.deepEqual(await settling, []);
+    assert.deepEqual((await look()).told, ['1 delivered', '2 delivered']);
+  });
+
   test('C20 X3 hundreds of attempts are written at once, some of them on the same lane', async (t) => {
     const { store, settlementOf, look } = await openWith(t, ...Array.from({ length: 130 }, () => ({ generation: 1 })));
     const settlements: Settlement[] = [];
