@@ -16,9 +16,12 @@ export const truth = (): Buffer => tagged(0x01, Buffer.from([0xff]));
 /** Whole bytes; `unused` bits at the end of the last are none. */
 export const bits = (bytes: Uint8Array, unused = 0): Buffer => tagged(0x03, Buffer.from([unused]), bytes);
 
-/** From its bytes, the highest first; a bit that would make it negative is kept from that. */
-export const integer = (bytes: Uint8Array): Buffer =>
-  tagged(0x02, (bytes[0] ?? 0) >= 0x80 ? Buffer.from([0]) : Buffer.alloc(0), bytes);
+/** From its bytes, the highest first, in as few as say it; a bit that would make it negative is kept from that. */
+export function integer(bytes: Uint8Array): Buffer {
+  const first = bytes.findIndex((byte) => byte !== 0);
+  const least = first < 0 ? bytes.subarray(-1) : bytes.subarray(first);
+  return tagged(0x02, (least[0] ?? 0) >= 0x80 ? Buffer.from([0]) : Buffer.alloc(0), least);
+}
 
 /** `1.2.840.10045.4.3.2` */
 export function identifier(dotted: string): Buffer {
