@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { gather } from '../gather.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { Held } from './claims.ts';
@@ -52,10 +53,15 @@ export class Settler {
   }
 
   async #writeAll(): Promise<void> {
+    do await gather(() => this.#waiting.length, LARGEST_SETTLEMENT);
+    while (await this.#writeSome());
+    this.#writing = undefined;
+  }
+
+  /** Writes one batch down; answers whether there is more to write. */
+  async #writeSome(): Promise<boolean> {
     const { store, clock, notices, log, onWritten } = this.#ports;
-    // What ends in this turn of the event loop is written together.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
+    for (;;) {
       let batch: readonly Settlement[] = [];
       const take = () => {
         batch = this.#waiting.slice(0, LARGEST_SETTLEMENT);
@@ -65,12 +71,12 @@ export class Settler {
         const fenced = await settle(store, take, clock.now(), notices);
         this.#waiting.splice(0, batch.length);
         await onWritten(batch, fenced);
+        return this.#waiting.length > 0;
       } catch (error) {
         log.error({ event: 'engine.settle_failed', err: error, settlements: this.#waiting.length });
-        if (this.#isCut) break;
+        if (this.#isCut) return false;
         await new Promise<void>((resolve) => clock.after(AGAIN_MS, resolve));
       }
     }
-    this.#writing = undefined;
   }
 }

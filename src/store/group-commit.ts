@@ -1,5 +1,6 @@
 import type { Compilable } from 'kysely';
 import type { Clock } from '../clock.ts';
+import { gather } from '../gather.ts';
 import { Problem } from '../problems.ts';
 import { LeftForCommit } from './at-commit.ts';
 import { NewsInTheMaking, trail } from './news.ts';
@@ -23,9 +24,6 @@ const MOST_WAITING = 4_096;
 
 /** A group larger than this would hold its members, and the event loop, for too long. */
 const LARGEST_GROUP = 256;
-
-/** Turns of the event loop without a new write, after which a group is closed; a turn without work costs microseconds. */
-const QUIET_TURNS = 2;
 
 type Waiting = {
   readonly work: (tx: Tx) => Promise<unknown>;
@@ -144,21 +142,10 @@ export class GroupCommit {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await this.#gather();
+      await gather(() => this.#waiting.length, LARGEST_GROUP);
       await this.#commit(this.#waiting.splice(0, LARGEST_GROUP));
     }
     this.#running = undefined;
-  }
-
-  /** Lets sockets be read for as long as that brings more writes: the busier it is, the larger the group. */
-  async #gather(): Promise<void> {
-    let quiet = 0;
-    // One turn at least, also between two full groups: those who were answered must be able to hear it.
-    do {
-      const known = this.#waiting.length;
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      quiet = this.#waiting.length > known ? 0 : quiet + 1;
-    } while (quiet < QUIET_TURNS && this.#waiting.length < LARGEST_GROUP);
   }
 
   async #commit(writes: readonly Waiting[]): Promise<void> {

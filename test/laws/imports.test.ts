@@ -12,6 +12,7 @@ const BASE = [
   'access.ts',
   'clock.ts',
   'durations.ts',
+  'gather.ts',
   'log-lines.ts',
   'log.ts',
   'loopback.ts',
