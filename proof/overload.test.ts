@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Answered } from './overload/generator.ts';
+import { costOfRefusing } from './overload/load.ts';
 import { heardOf, judgeNoise } from './overload/neighbours.ts';
-import { isAsBefore, judge, overload, type Seen } from './overload.ts';
+import { requestsOf } from './overload/requests.ts';
+import { costOfRefusal, isAsBefore, judge, overload, type Seen } from './overload.ts';
 import { quick } from './quick.ts';
 
 quick(overload);
@@ -43,6 +45,20 @@ test('R12 a service that gives in, keeps silent, loses or stays slow does not pa
     'acknowledged and lost: /v2/events/7': { ...kept, lost: ['/v2/events/7'] },
   };
   for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(judge(seen), [line]);
+});
+
+test('R12 what a refusal costs is what is used beyond what the rest takes at its best', () => {
+  const used = kept.over.processorMs + 150;
+  assert.equal(costOfRefusal(kept.peak, kept.over), 0);
+  assert.equal(costOfRefusal(kept.peak, { ...kept.over, processorMs: used }), 50);
+});
+
+test('R12 bare refusers refuse whatever they are asked, and cost something', async (t) => {
+  const requests = requestsOf({ headers: { key: 'k' } });
+  for (const bare of ['node:http', 'socket'] as const) {
+    const cost = await costOfRefusing(t, bare, { requests, connections: 8, forMs: 500 });
+    assert.ok(cost > 0 && cost < Number.POSITIVE_INFINITY, `${bare}: ${cost}`);
+  }
 });
 
 test('R12 all is as before where everything is answered again, as soon as it was, and nothing else', () => {

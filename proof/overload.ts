@@ -5,7 +5,7 @@ import { storedEvents } from '../test/harness/load.ts';
 import type { ServiceProcess } from '../test/harness/process.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import type { Answered, Order } from './overload/generator.ts';
-import { type Ran, runGenerator, together } from './overload/load.ts';
+import { costOfRefusing, type Ran, runGenerator, together } from './overload/load.ts';
 import { besideNoise, judgeNoise } from './overload/neighbours.ts';
 import { requestsOf } from './overload/requests.ts';
 import type { Figure, Proof, Run } from './proof.ts';
@@ -48,6 +48,8 @@ export const overload: Proof = {
   unit: 'seconds of overload, all databases together',
   quick: 10,
   long: 120,
+  heldBack:
+    'what node:http takes to read a request and to answer it that is refused, which is nearly all that a refusal costs here; the lines above have both, and what would be left if that were all. A socket that is answered without being read would reach the promise. It takes a second reader of HTTP beside the one in Node, though, to know where a request ends, and two readers that may disagree are what request smuggling is made of. Where there are more than two processors, a proxy in front that refuses does it, and the service never sees what is too much.',
   prove,
 };
 
@@ -61,6 +63,7 @@ async function prove(run: Run): Promise<Figure> {
     broken.push(...judge(seen, bounds).map((line) => `${store.name}: ${line}`));
     // A hundredth of the calls is a figure only where there are many.
     if (run.count < overload.long) continue;
+    Object.assign(counts, await besideBare(store, run, seen));
     const noise = await besideNoise(store, run.context, run.count);
     counts[`${store.name}: where each account may`] = noise.limits;
     counts[`${store.name}: the noisy one, a second`] =
@@ -70,6 +73,21 @@ async function prove(run: Run): Promise<Figure> {
     broken.push(...judgeNoise(noise).map((line) => `${store.name}: ${line}`));
   }
   return { counts, broken };
+}
+
+/** What it costs to refuse a request, here and where nothing else is done; in microseconds of a processor. */
+async function besideBare({ name }: TestStore, { context }: Run, { peak, over }: Seen): Promise<Figure['counts']> {
+  const requests = requestsOf({ headers: { key: 'k'.repeat(40), domain: 'carillon.test' } });
+  const order = { requests, connections: CONNECTIONS, rate: peak.answered.perSecond * TIMES, forMs: ROUND_MS };
+  const [http, socket] = [
+    await costOfRefusing(context, 'node:http', order),
+    await costOfRefusing(context, 'socket', order),
+  ];
+  const leftWith = (cost: number) => percent(1 / (1 + (cost * refused(over)) / good(over.answered) / costOfGood(peak)));
+  return {
+    [`${name}: what a refusal costs, µs of a processor`]: `${costOfRefusal(peak, over).toFixed(0)}; of a node:http that does nothing else ${http.toFixed(0)}, of a socket that is answered unread ${socket.toFixed(0)}`,
+    [`${name}: goodput for each second of processor, if it cost as much as these`]: `${leftWith(http)}, ${leftWith(socket)}`,
+  };
 }
 
 /** What was seen of one service. */
@@ -152,15 +170,14 @@ export function judge({ peak, over, recoveredMs, lost }: Seen, bounds = BOUNDS.l
 
 function shown(seen: Seen): Record<string, number | string> {
   const { peak, over, recoveredMs, lost } = seen;
-  const { byStatus, p99 } = over.answered;
   return {
     'answered at best, a second': peak.answered.perSecond,
     asked: over.asked,
     'answered 2xx': good(over.answered),
-    'refused with 503 and Retry-After': (byStatus[503] ?? 0) - over.answered.withoutRetryAfter,
+    'refused with 503 and Retry-After': refused(over) - over.answered.withoutRetryAfter,
     'goodput, of the best, for each second of processor': percent(goodput(over) / goodput(peak)),
     'goodput, of the best, by the clock': `${percent(over.answered.perSecond / peak.answered.perSecond)}, on ${availableParallelism()} processors, which whoever asks so much needs a part of: it was not there when the best was measured`,
-    'p99 of what was answered, ms': p99,
+    'p99 of what was answered, ms': over.answered.p99,
     acknowledged: over.answered.made.length + peak.answered.made.length,
     'acknowledged and lost': lost.length,
     'as before after, ms': recoveredMs,
@@ -169,6 +186,16 @@ function shown(seen: Seen): Record<string, number | string> {
 
 function good({ byStatus }: Answered): number {
   return (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
+}
+
+const refused = ({ answered }: Ran): number => answered.byStatus[503] ?? 0;
+
+/** In microseconds of a processor. */
+const costOfGood = ({ answered, processorMs }: Ran): number => (processorMs * 1_000) / good(answered);
+
+/** What it has used beyond what the rest takes at its best. */
+export function costOfRefusal(peak: Ran, over: Ran): number {
+  return (over.processorMs * 1_000 - good(over.answered) * costOfGood(peak)) / refused(over);
 }
 
 /** For each second that the service had a processor: what others do on this machine is not its doing. */

@@ -19,6 +19,8 @@ export type Proof = {
   readonly long: number;
   /** What this machine lacks for it, in words for the reader; undefined when nothing is. */
   readonly lacks?: () => string | undefined;
+  /** What holds back a promise that is not kept, and what would keep it. */
+  readonly heldBack?: string;
   readonly prove: (run: Run) => Promise<Figure>;
 };
 

@@ -4,8 +4,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import type { ServiceProcess } from '../../test/harness/process.ts';
+import type { Bare } from './bare.ts';
 import { type Answered, type Order, shareOf } from './generator.ts';
 
+const refuser = fileURLToPath(new URL('bare.ts', import.meta.url));
 const generator = fileURLToPath(new URL('generator.ts', import.meta.url));
 
 /** What came of an order, and how long the service had a processor meanwhile. */
@@ -26,6 +28,20 @@ export async function runGenerator(
   const used = processorMsOf(service.process) - before;
   child.disconnect();
   return { answered, processorMs: used };
+}
+
+/**
+ * What it costs at the least to refuse a request, in microseconds of a processor: by one who does nothing else, asked as
+ * often over as many connections.
+ */
+export async function costOfRefusing(context: Cleanup, bare: Bare, order: Omit<Order, 'origin'>): Promise<number> {
+  const child = fork(refuser);
+  atEnd(context, () => child.kill('SIGKILL'));
+  child.send(bare);
+  const origin = `http://127.0.0.1:${await heard(child)}`;
+  const { answered, processorMs } = await runGenerator(context, { ...order, origin }, { process: child });
+  child.kill('SIGKILL');
+  return (processorMs * 1_000) / (answered.byStatus[503] ?? 0);
 }
 
 /** What came of several orders, one after the other, as if they had been one. */

@@ -41,7 +41,7 @@ function verdictOf(result: Result | undefined): string {
 }
 
 function section({ proof, result }: { proof: Proof; result: Result | undefined }): string {
-  const { id, name, title, promise } = proof;
+  const { id, name, title, promise, heldBack } = proof;
   const parts = [
     `## ${id}`,
     `${title[0]?.toUpperCase()}${title.slice(1)}. What must show: ${promise}. Again: ${code(`npm run prove -- ${name}`)}`,
@@ -61,6 +61,7 @@ function section({ proof, result }: { proof: Proof; result: Result | undefined }
               .slice(0, 20)
               .map((line) => `- ${line}`)
               .join('\n'),
+            ...(heldBack === undefined ? [] : [`What holds it back: ${heldBack}`]),
           ]
         : []),
       `${number(count)} ${proof.unit} in ${number(seconds)} s, seed ${seed}; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,

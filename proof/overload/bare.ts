@@ -1,0 +1,40 @@
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+
+/** Who refuses: Node's HTTP, with nothing behind it; or a socket whose owner does not read what was asked. */
+export type Bare = 'node:http' | 'socket';
+
+/** About as long as the service's. */
+const BODY = JSON.stringify({ title: 'Too much is asked at once.', detail: 'x'.repeat(200), status: 503 });
+const HEADERS = {
+  'content-type': 'application/problem+json',
+  'content-length': BODY.length,
+  'retry-after': '1',
+};
+
+function byHttp(): Server {
+  return createHttpServer((_request, response) => {
+    response.sendDate = false;
+    response.writeHead(503, HEADERS).end(BODY);
+  });
+}
+
+function bySocket(): Server {
+  const head = ['HTTP/1.1 503 Service Unavailable', ...Object.entries(HEADERS).map((pair) => pair.join(': '))];
+  const answer = `${head.join('\r\n')}\r\n\r\n${BODY}`;
+  return createServer({ noDelay: true }, (socket) => {
+    socket.on('error', () => socket.destroy());
+    // Each request of the load is small enough to come in one piece.
+    socket.on('data', () => socket.write(answer, 'latin1'));
+  });
+}
+
+const servers: Record<Bare, () => Server> = { 'node:http': byHttp, socket: bySocket };
+
+/** One that refuses every request, in a process of its own: says its port. */
+if (import.meta.main) {
+  process.once('message', (bare: Bare) => {
+    const server = servers[bare]();
+    server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
+  });
+}
