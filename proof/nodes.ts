@@ -94,9 +94,7 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
             tookMs.set(loss, [...(tookMs.get(loss) ?? []), ...found.tookMs]);
             broken.push(...found.broken.map((line) => `${loss}: ${line}`));
             done += 1;
-            say(
-              `${done} of ${count}: ${loss}, lanes taken up after ${saySpan(found.tookMs)}, ${found.broken.length} faults`,
-            );
+            say(`${done} of ${count}: ${loss}, ${saySpan(found.tookMs)}, ${found.broken.length} faults`);
           }
         }).catch((error: unknown) => void broken.push(...brokeOff(error).broken));
       }
@@ -254,7 +252,8 @@ const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
 function saySpan(tookMs: readonly number[]): string {
-  return `${Math.min(...tookMs)} to ${Math.max(...tookMs)} ms`;
+  if (tookMs.length === 0) return 'every lane waited after a failure';
+  return `lanes taken up after ${Math.min(...tookMs)} to ${Math.max(...tookMs)} ms`;
 }
 
 function figuresOf(tookMs: ReadonlyMap<Loss, readonly number[]>): Record<string, string> {
