@@ -86,9 +86,9 @@ for (const { name, test, testService } of stores) {
   });
 
   if (shared.some((store) => store.name === name)) {
-    test('C7 total_records is exact on each of two nodes, whichever of them writes', async () => {
+    test('C7 total_records is exact on each of two nodes, whichever of them writes', async (t) => {
       const acme = await account('nodes.test');
-      const { baseUrl } = await testService({ after }, { database: carillon.database });
+      const { baseUrl } = await testService(t, { database: carillon.database });
       const there = new Carillon({ baseUrl, auth: apiKey({ domain: acme.domain, key: acme.key }) });
       for (let turn = 0; turn < 5; turn += 1) {
         const { client_id } = await acme.carillon.clients.create({ client_name: 'Here' });

@@ -1,0 +1,16 @@
+import { createRequire } from 'node:module';
+
+// Preloaded into every file of tests, before the runner. To name the test that an error belongs to which nobody caught, it
+// follows every promise of the process from where it was made to where it is collected: a tenth to a fourth of what a test
+// takes in which a service works. Without that such an error is the file's, which fails.
+if (process.env.NODE_TEST_CONTEXT !== undefined) {
+  const hooks: typeof import('node:async_hooks') = createRequire(import.meta.url)('node:async_hooks');
+  const { createHook } = hooks;
+  hooks.createHook = (callbacks) => {
+    hooks.createHook = createHook;
+    const hook = createHook(callbacks);
+    hook.enable = () => hook;
+    return hook;
+  };
+  await import('node:test');
+}
