@@ -45,6 +45,8 @@ export type Run = {
   readonly stage: Stage;
   readonly rounds: number;
   readonly roundMs: number;
+  /** Whether it is to say within some seconds whether a change has made something worse, and no more. */
+  readonly isQuick: boolean;
   readonly say: (line: string) => void;
 };
 

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startProcess } from '../demo/started.ts';
 import { startBrowser } from '../test/harness/chromium.ts';
-import { keepResults, latencies } from './measured.ts';
+import { latencies } from './measured.ts';
+import { keepStudy } from './results.ts';
 import { signIn } from './signed-in.ts';
 
 // How long somebody waits for the console with nothing of it in the cache: until the calendar is drawn and answers a
@@ -52,7 +53,7 @@ for (const [name, isSignedIn] of [
     `${name}: drawn and answering after p50 ${interactiveMs.p50} ms, p95 ${interactiveMs.p95} ms; ${bytes} bytes\n`,
   );
 }
-keepResults('first-paint', results);
+keepStudy('first-paint', results);
 await browser.close();
 await service.stop('SIGTERM');
 rmSync(folder, { recursive: true, force: true });

@@ -13,7 +13,7 @@ import { openAt } from '../test/harness/database.ts';
 import { rowFor } from '../test/harness/filled.ts';
 import { startPostgres } from '../test/harness/postgres.ts';
 import { newPostgresDatabase } from '../test/harness/postgres-databases.ts';
-import { keepResults } from './measured.ts';
+import { keepStudy } from './results.ts';
 
 // What a row weighs, with all that its indexes need, on either database: what retention costs in bytes.
 const { values } = parseArgs({ options: { rows: { type: 'string', default: '100000' } } });
@@ -113,7 +113,7 @@ const postgres = await weigh(large, async () => {
     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')`.execute(large.read);
   return rows[0]?.bytes ?? 0;
 });
-keepResults('growth', { rows: ROWS, bytesARow: { sqlite, postgres } });
+keepStudy('growth', { rows: ROWS, bytesARow: { sqlite, postgres } });
 for (const close of closing.reverse()) await close();
 await server.stop();
 rmSync(folder, { recursive: true, force: true });

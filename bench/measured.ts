@@ -1,6 +1,3 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
-
 /** The value below which a share of the numbers lies; not a number of none. */
 export function quantile(numbers: readonly number[], share: number): number {
   const sorted = [...numbers].sort((a, b) => a - b);
@@ -25,15 +22,3 @@ export function latencies(numbers: readonly number[]) {
 
 /** Milliseconds, with fractions, on the one clock that all processes of a machine share and nobody sets. */
 export const moment = () => Number(process.hrtime.bigint()) / 1e6;
-
-/** Writes what a run came to, with what it ran on. */
-export function keepResults(name: string, results: object): void {
-  const summary = {
-    at: new Date().toISOString(),
-    node: process.version,
-    machine: `${cpus().length} × ${cpus()[0]?.model}`,
-    ...results,
-  };
-  mkdirSync(new URL('./results/', import.meta.url), { recursive: true });
-  writeFileSync(new URL(`./results/${name}.json`, import.meta.url), `${JSON.stringify(summary, undefined, 2)}\n`);
-}

@@ -6,7 +6,8 @@ import { parseArgs } from 'node:util';
 import { type Started, startProcess } from '../demo/started.ts';
 import { startBrowser } from '../test/harness/chromium.ts';
 import { DAY_MS, dayOf, fillWithEvents } from './events.ts';
-import { keepResults, latencies } from './measured.ts';
+import { latencies } from './measured.ts';
+import { keepStudy } from './results.ts';
 import { signIn } from './signed-in.ts';
 
 // How long somebody waits for a month of the calendar, in a real browser: from the click on "Next month" until its
@@ -85,7 +86,7 @@ for (const account of accounts) {
   await service.stop('SIGTERM');
   rmSync(folder, { recursive: true, force: true });
 }
-keepResults('month-paint', results);
+keepStudy('month-paint', results);
 
 async function totalOf(baseUrl: string, headers: Record<string, string>, filters: string): Promise<number> {
   const answer = await fetch(`${baseUrl}/v2/events?limit=1&${filters}`, { headers });

@@ -12,7 +12,8 @@ import { newPostgresDatabase } from '../test/harness/postgres-databases.ts';
 import { createEvent } from './load/calls.ts';
 import { callsPerSecond } from './load/closed-loop.ts';
 import { wired } from './load/connection.ts';
-import { keepResults, median, rounded } from './measured.ts';
+import { median, rounded } from './measured.ts';
+import { keepStudy } from './results.ts';
 
 // How many events per second one, two and four services create on one PostgreSQL, each call with its key and on disk
 // before its 201, beside bare inserts into the same table in the same run.
@@ -104,7 +105,7 @@ const figures = runs.map(({ name }) => {
     ratios: [rounded(Math.min(...ratios)), rounded(Math.max(...ratios))],
   };
 });
-keepResults('nodes', { connections: CONNECTIONS, accounts: ACCOUNTS, figures, rounds });
+keepStudy('nodes', { connections: CONNECTIONS, accounts: ACCOUNTS, figures, rounds });
 for (const { run, perSecond, ratioToOne, ratios } of figures)
   process.stdout.write(`${run}: ${perSecond}/s, ${ratioToOne} of one process (${ratios.join(' to ')})\n`);
 for (const close of closing.reverse()) await close();

@@ -8,7 +8,7 @@ import { openAt } from '../test/harness/database.ts';
 import { startPostgres } from '../test/harness/postgres.ts';
 import { newPostgresDatabase } from '../test/harness/postgres-databases.ts';
 import { startTestService } from '../test/harness/service.ts';
-import { keepResults } from './measured.ts';
+import { keepStudy } from './results.ts';
 
 // Whether the past slows the present: events created and told, without history and with ten million rows of it.
 const { values } = parseArgs({ options: { rows: { type: 'string', default: '10000000' } } });
@@ -146,7 +146,7 @@ try {
     };
     process.stdout.write(`${name}: ${JSON.stringify(results[name])}\n`);
   }
-  keepResults('old-rows', { rows: ROWS, tables, ...results });
+  keepStudy('old-rows', { rows: ROWS, tables, ...results });
 } finally {
   for (const close of closing.reverse()) await close();
   await server.stop();

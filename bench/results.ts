@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Surroundings } from '../test/harness/figures.ts';
+import { type Surroundings, sourceNow, surroundings } from '../test/harness/figures.ts';
 import type { Bench, Measured } from './bench.ts';
 import { quantile } from './measured.ts';
 
@@ -27,15 +27,22 @@ export type Result = Measured &
 
 const FLUSHES = 200;
 
-const fileOf = ({ id }: Pick<Bench, 'id'>) => fileURLToPath(new URL(`./results/${id}.json`, import.meta.url));
+const fileOf = (name: string) => fileURLToPath(new URL(`./results/${name}.json`, import.meta.url));
 
-export function keep(bench: Pick<Bench, 'id'>, result: Result): void {
-  writeFileSync(fileOf(bench), `${JSON.stringify(result, undefined, 2)}\n`);
+function write(name: string, result: object): void {
+  writeFileSync(fileOf(name), `${JSON.stringify(result, undefined, 2)}\n`);
+}
+
+export const keep = ({ id }: Pick<Bench, 'id'>, result: Result): void => write(id, result);
+
+/** Writes down what a study came to, where, and on which source; it is kept as well where that is not as committed. */
+export function keepStudy(name: string, result: object): void {
+  write(name, { ...surroundings(sourceNow() ?? 'not as committed'), ...result });
 }
 
 /** What is kept of a row; undefined when it has never been measured. */
 export function resultOf(bench: Pick<Bench, 'id'>): Result | undefined {
-  const file = fileOf(bench);
+  const file = fileOf(bench.id);
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
 }
 

@@ -8,7 +8,8 @@ import type { Store } from '../src/store/store.ts';
 import { openAt } from '../test/harness/database.ts';
 import { startPostgres } from '../test/harness/postgres.ts';
 import { newPostgresDatabase } from '../test/harness/postgres-databases.ts';
-import { keepResults, latencies, median, moment, quantile, rounded } from './measured.ts';
+import { latencies, median, moment, quantile, rounded } from './measured.ts';
+import { keepStudy } from './results.ts';
 import { claimsPerSecond, settledPerSecond, wakeUps } from './scale-floor.ts';
 import type { Report } from './scale-node.ts';
 import { Processes } from './scale-processes.ts';
@@ -227,7 +228,7 @@ for (const hooks of HOOKS) {
 const { rows: state } = await client.query(
   "select deadlocks::int, xact_rollback::int as rollbacks, current_setting('server_version') as postgres from pg_stat_database where datname = current_database()",
 );
-keepResults(values.full ? 'scale' : 'scale-small', {
+keepStudy(values.full ? 'scale' : 'scale-small', {
   ...state[0],
   form: values.full ? 'full' : 'small',
   seeded,

@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
@@ -17,6 +17,7 @@ import { openAt } from '../test/harness/database.ts';
 import { rowFor } from '../test/harness/filled.ts';
 import { startPostgres } from '../test/harness/postgres.ts';
 import { newPostgresDatabase } from '../test/harness/postgres-databases.ts';
+import { keepStudy } from './results.ts';
 
 // How long it takes to export and import a service with a million records, each with its occurrence, beside SQLite
 // copying the same rows from one file into another by itself.
@@ -124,13 +125,6 @@ if (values.postgres) {
   measured.push(await measure('postgres', await newPostgresDatabase(context), await newPostgresDatabase(context)));
   closing.unshift(server.stop);
 }
-const summary = {
-  at: new Date().toISOString(),
-  node: process.version,
-  machine: `${cpus().length} × ${cpus()[0]?.model}`,
-  measured,
-};
-mkdirSync(new URL('./results/', import.meta.url), { recursive: true });
-writeFileSync(new URL('./results/transfer.json', import.meta.url), `${JSON.stringify(summary, undefined, 2)}\n`);
+keepStudy('transfer', { measured });
 process.stdout.write(`${JSON.stringify(measured, undefined, 2)}\n`);
 for (const close of closing.reverse()) await close();
