@@ -71,6 +71,12 @@ for (const { test, database } of stores) {
           () => told.length,
           (length) => length >= count,
         ),
+      /** Since when what could not be written down has been waiting for its next try. */
+      refused: () =>
+        eventually(
+          () => state.refused,
+          (refused) => refused > 0,
+        ),
       occur: (recordId: number) =>
         inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
       redeliver: (deliveryId: number) => inAccount((write) => askFor(write, { deliveryId, hookId })),
@@ -100,11 +106,12 @@ for (const { test, database } of stores) {
   }
 
   test('C20 what cannot be written down as a stop begins is tried again for as long as the stop has', async (t) => {
-    const { engine, clock, state, toldBy, occur, written } = await engineWithOneHook(t);
+    const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
     await toldBy(1);
     const stopped = engine.stop(8_000);
+    await refused();
     await clock.advance(2_000);
     assert.ok(state.refused > 2, 'it is tried again');
     state.writable = true;
@@ -115,11 +122,12 @@ for (const { test, database } of stores) {
   });
 
   test('C20 a stop ends in time where nothing can be written, and what was told stays owed', async (t) => {
-    const { engine, clock, state, toldBy, occur, written } = await engineWithOneHook(t);
+    const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
     await toldBy(1);
     const stopped = engine.stop(8_000);
+    await refused();
     await clock.advance(9_000);
     await stopped;
     const { owed, delivered } = await written();
@@ -127,13 +135,14 @@ for (const { test, database } of stores) {
   });
 
   test('X3 C18 a redelivery asked for before the first attempt could be written down is made once, and counts nothing', async (t) => {
-    const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
+    const { clock, state, told, toldBy, refused, occur, redeliver, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
     await toldBy(1);
     state.status = 500;
     await redeliver(1);
     await toldBy(2);
+    await refused();
     await clock.advance(5_000);
     assert.ok(state.refused > 1, 'it could not be written down all the while');
     assert.deepEqual(await written(), { failures: 0, last_outcome: '', owed: 1, asks: 1, delivered: 0, attempts: [] });
