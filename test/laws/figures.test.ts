@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { benches } from '../../bench/benches.ts';
+import { judge } from '../../bench/judged.ts';
+import { resultOf as measured } from '../../bench/results.ts';
+import { proofs } from '../../proof/proofs.ts';
+import { resultOf as proved } from '../../proof/results.ts';
+
+/** Of rows, those that miss what they must show and do not say why. */
+function silent(rows: readonly { id: string; isMissed: boolean; heldBack?: string | undefined }[]): string[] {
+  return rows.filter(({ isMissed, heldBack }) => isMissed && heldBack === undefined).map(({ id }) => id);
+}
+
+test('a proof that does not hold says what holds it back', () => {
+  const rows = proofs.map((proof) => ({ ...proof, isMissed: (proved(proof)?.broken.length ?? 0) > 0 }));
+  assert.deepEqual(silent(rows), []);
+});
+
+test('a figure that is missed says what holds it back', () => {
+  const rows = benches.map((bench) => {
+    const result = measured(bench);
+    return { ...bench, isMissed: result !== undefined && judge(result).some(({ holds }) => !holds) };
+  });
+  assert.deepEqual(silent(rows), []);
+});
+
+test('a row that misses and is silent is named', () => {
+  const missed = { id: 'R0', isMissed: true };
+  assert.deepEqual(silent([missed, { ...missed, heldBack: 'the disk' }, { id: 'R00', isMissed: false }]), ['R0']);
+});
