@@ -64,32 +64,35 @@ export function asFastAsTold(write: (writer: number) => Promise<number>, writers
     const keepWriting = async (_: unknown, writer: number) => {
       while (!isOver()) {
         if (tally.owed - tally.told > MOST_BEHIND) await wait(LOOK_MS);
-        else tally.owed += await write(writer);
+        else add(tally, await write(writer));
       }
     };
     await Promise.all(Array.from({ length: writers }, keepWriting));
   };
 }
 
-/** Writers that commit so much a second, whether it is told or not; less where they cannot. */
+/** Writers that commit so much a second in turn, whether it is told or not; less where they cannot. */
 export function atPace(
   write: (writer: number) => Promise<number>,
   { perSecond, each }: { readonly perSecond: number; readonly each: number },
 ): Committing {
   return async (tally, isOver) => {
     const begun = performance.now();
-    let asked = 0;
     const keepWriting = async (_: unknown, writer: number) => {
-      while (!isOver()) {
-        if (asked > ((performance.now() - begun) * perSecond) / 1_000) await wait(1);
-        else {
-          asked += each;
-          tally.owed += await write(writer);
-        }
+      for (let turn = writer; ; turn += WRITERS) {
+        const dueInMs = () => begun + (turn * each * 1_000) / perSecond - performance.now();
+        while (dueInMs() > 0 && !isOver()) await wait(1);
+        if (isOver()) return;
+        add(tally, await write(writer));
       }
     };
     await Promise.all(Array.from({ length: WRITERS }, keepWriting));
   };
+}
+
+/** Once it is known: `tally.owed += await …` would forget what others have added meanwhile. */
+function add(tally: Tally, owed: number): void {
+  tally.owed += owed;
 }
 
 function arrivedIn({ counts }: Awaited<ReturnType<Receiver['report']>>): number {

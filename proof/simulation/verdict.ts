@@ -30,6 +30,9 @@ export function brokenIn(over: Over): string[] {
   ];
 }
 
+/** Hooks that no ledger can tell apart: the fewer the better, and none would be best. */
+export const LEFT_OUT = 'of these left out, since others had their target';
+
 /** How much of what matters has happened in a world. */
 export function countsOf({ clients, network, stored, crashes }: Over): Record<string, number> {
   const done = clients.calls.filter(({ answeredAt }) => answeredAt !== undefined);
@@ -45,7 +48,7 @@ export function countsOf({ clients, network, stored, crashes }: Over): Record<st
     'ends of the process': crashes.length,
     'with something owed': crashes.filter(({ owed }) => owed.size > 0).length,
     hooks: stored.hooks.length,
-    'of these left out, since others had their target': stored.hooks.filter(isOneOfSeveral(stored)).length,
+    [LEFT_OUT]: stored.hooks.filter(isOneOfSeveral(stored)).length,
     'removed at the third failure': ended('three_failures'),
     'removed at a 401': ended('answered_401'),
     deleted: ended('deleted'),
