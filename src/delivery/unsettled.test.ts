@@ -71,7 +71,7 @@ for (const { test, database } of stores) {
           () => told.length,
           (length) => length >= count,
         ),
-      /** Since when what could not be written down has been waiting for its next try. */
+      /** Resolves when something could not be written down: it waits for its next try. */
       refused: () =>
         eventually(
           () => state.refused,
