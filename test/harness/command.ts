@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
+import { inherited } from './environment.ts';
 import type { Json } from './service.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -112,9 +113,8 @@ export async function serve(
 }
 
 function start(args: readonly string[], { environment = {}, cwd, input }: Surroundings): ChildProcess {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(CARILLON_|NODE_)/.test(name));
   return spawn(process.execPath, [main, ...args], {
-    env: { ...Object.fromEntries(inherited), ...environment },
+    env: { ...inherited, ...environment },
     ...(cwd === undefined ? {} : { cwd }),
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });

@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { follow, isSent } from '../harness/dockerfile.ts';
+import { inherited } from '../harness/environment.ts';
 import { freePort } from '../harness/port.ts';
 import { temporaryFolder } from '../harness/service.ts';
 
@@ -19,9 +20,7 @@ const owner = process.getuid?.() === 0 ? NOBODY : undefined;
 
 /** As in the image: nothing of this repository on the path, nothing of the npm that may run this test. */
 const environment = {
-  ...Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_(?!EXTRA_CA_CERTS)|CARILLON_|INIT_CWD)/i.test(name)),
-  ),
+  ...inherited,
   PATH: [join(process.execPath, '..'), ...(process.env.PATH ?? '').split(delimiter)]
     .filter((path) => !path.includes('node_modules/.bin'))
     .join(delimiter),

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { programOf } from '../../src/cli/commands.ts';
 import { type Commands, documentedCommands, namedCommands, ways } from '../documents/commands.ts';
+import { inherited } from '../harness/environment.ts';
 import { newPostgresDatabase } from '../harness/postgres-databases.ts';
 import type { ServiceProcess } from '../harness/process.ts';
 import { temporaryFolder } from '../harness/service.ts';
@@ -43,10 +44,9 @@ async function stageOf(t: TestContext): Promise<Stage> {
   const service = await sqlite.serviceProcess(t, { CARILLON_DATABASE: `sqlite:${join(folder, 'data/carillon.db')}` });
   const { baseUrl, domain, key } = service;
   const hook = await service.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/bell', event: 'new_client' });
-  const outside = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CARILLON_|INIT_CWD|XDG_)/i.test(name));
   const { stdout: curl } = await run('sh', ['-c', 'command -v curl']);
   const env = {
-    ...Object.fromEntries(outside),
+    ...inherited,
     PATH: `${bin}:${dirname(process.execPath)}:${process.env.PATH}`,
     HOME: folder,
     ROOT: root,

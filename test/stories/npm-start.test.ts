@@ -6,12 +6,10 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openStore } from '../../src/store/open.ts';
 import { openingOf } from '../harness/database.ts';
+import { inherited } from '../harness/environment.ts';
 import { temporaryFolder } from '../harness/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-
-/** As in a newcomer's shell: nothing of the npm that may run this test, and no word with a registry. */
-const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CARILLON_|INIT_CWD)/i.test(name));
 
 test('C20 npm start that is told to stop leaves nothing running behind it, and the database to the next', async (t) => {
   const path = join(temporaryFolder(t), 'carillon.db');
@@ -20,7 +18,7 @@ test('C20 npm start that is told to stop leaves nothing running behind it, and t
     // A group of its own, so that whatever is left of it can be ended with the test.
     detached: true,
     env: {
-      ...Object.fromEntries(inherited),
+      ...inherited,
       CARILLON_DATABASE: `sqlite:${path}`,
       CARILLON_PORT: '0',
       npm_config_update_notifier: 'false',

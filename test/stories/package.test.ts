@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { inherited } from '../harness/environment.ts';
 import { type Json, temporaryFolder } from '../harness/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -14,9 +15,7 @@ const run = promisify(execFile);
 
 /** As in a newcomer's shell: nothing of this repository on the path, nothing of the npm that may run this test. */
 const environment = {
-  ...Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_(?!EXTRA_CA_CERTS)|CARILLON_|INIT_CWD)/i.test(name)),
-  ),
+  ...inherited,
   PATH: (process.env.PATH ?? '')
     .split(delimiter)
     .filter((path) => !path.includes('node_modules'))

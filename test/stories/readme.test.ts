@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { inherited } from '../harness/environment.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/port.ts';
 import { temporaryFolder } from '../harness/service.ts';
@@ -32,8 +33,7 @@ function told(page: string, values: Readonly<Record<string, string>>): string {
 /** What a story says on its way. Whatever it leaves running ends with it, also when a line of it fails. */
 async function saidBy(story: string, cwd: string): Promise<string> {
   const script = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${story}`;
-  const outside = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|CARILLON_|INIT_CWD|XDG_)/i.test(name));
-  const env = { ...Object.fromEntries(outside), PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd };
+  const env = { ...inherited, PATH: `${dirname(process.execPath)}:${process.env.PATH}`, HOME: cwd };
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
     timeout: 60_000,
     cwd,
