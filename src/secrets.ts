@@ -74,7 +74,7 @@ export class Passphrases {
   readonly #waiting: (() => void)[] = [];
   #underWay = 0;
 
-  constructor(chance: Chance, cost: Cost = COST) {
+  constructor(chance: Chance, cost: Cost) {
     this.#chance = chance;
     this.#cost = cost;
     this.#nobodys = { cost, salt: chance.bytes(16), hash: chance.bytes(HASH_BYTES) };

@@ -27,7 +27,7 @@ import { allRoutes, consoleRoutes, openRoutes } from './resources/index.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { Tries } from './resources/passphrases/tries.ts';
 import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
-import { type Chance, Passphrases, systemChance } from './secrets.ts';
+import { type Chance, COST, type Cost, Passphrases, systemChance } from './secrets.ts';
 import type { OpenOptions } from './store/location.ts';
 import { openStore } from './store/open.ts';
 import { type Store, StoreFault } from './store/store.ts';
@@ -57,6 +57,8 @@ export type Ports = {
   readonly listen?: typeof listen;
   /** How long callers are waited for. */
   readonly patience?: Patience;
+  /** How dear a hash of a passphrase is. */
+  readonly passphraseCost?: Cost | undefined;
 };
 
 export type Service = {
@@ -133,7 +135,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const routes = limited(allRoutes(routePorts), limits);
     const consolePorts = {
       ...routePorts,
-      passphrases: new Passphrases(chance),
+      passphrases: new Passphrases(chance, given.passphraseCost ?? COST),
       tries: new Tries(clock),
       onRefused: (refused: RefusedSignIn) => denials.addSignIn(refused),
       isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),

@@ -20,5 +20,25 @@ export async function globalSetup(): Promise<void> {
 }
 
 export async function globalTeardown(): Promise<void> {
+  await __count();
   await stop();
+}
+export async function __count() {
+  const pg = (await import('pg')).default;
+  const { execSync } = await import('node:child_process');
+  const c = new pg.Client({ connectionString: process.env.TEST_DATABASE_URL });
+  await c.connect();
+  const { rows } = await c.query(
+    'select sum(sessions) s, (select count(*) from pg_database) d, (select pg_postmaster_start_time()) from pg_stat_database',
+  );
+  console.error('SESSIONS', JSON.stringify(rows));
+  const {
+    rows: [r],
+  } = await c.query('select pg_backend_pid() as pid');
+  const pp = execSync(`ps -o ppid= -p ${r.pid}`).toString().trim();
+  console.error(
+    'PGCPU',
+    execSync(`awk '{print "own",($14+$15)/100,"children",($16+$17)/100}' /proc/${pp}/stat`).toString(),
+  );
+  await c.end();
 }

@@ -2,7 +2,7 @@ import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
 import { allRoutes, type ConsolePorts, consoleRoutes } from '../../src/resources/index.ts';
 import { Tries } from '../../src/resources/passphrases/tries.ts';
-import { Passphrases, systemChance } from '../../src/secrets.ts';
+import { COST, Passphrases, systemChance } from '../../src/secrets.ts';
 
 /** What the rows need from outside, where they are only looked at. */
 const ports: ConsolePorts = {
@@ -10,7 +10,7 @@ const ports: ConsolePorts = {
   chance: systemChance,
   log: createLog('silent'),
   baseUrl: () => '',
-  passphrases: new Passphrases(systemChance),
+  passphrases: new Passphrases(systemChance, COST),
   tries: new Tries(systemClock),
   onRefused: () => undefined,
   isTaken: async () => false,

@@ -14,7 +14,7 @@ import { openSession } from '../../src/resources/sessions/actions.ts';
 import { insertUser } from '../../src/resources/users/actions.ts';
 import { CarillonConsole } from '../../src/sdk/console.ts';
 import { apiKey, Carillon } from '../../src/sdk/index.ts';
-import { systemChance } from '../../src/secrets.ts';
+import { type Cost, systemChance } from '../../src/secrets.ts';
 import { type Ports, type Service, startService } from '../../src/service.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -103,6 +103,12 @@ const patientBeats: Clock = {
   after: systemClock.after,
 };
 
+/** Many passphrases are made and tried; what guessing one costs is for few tests to see, with {@link asShipped}. */
+const passphraseCost: Cost = { logN: 5, r: 8, p: 1 };
+
+/** A service whose passphrases cost what they cost everywhere. */
+export const asShipped: Setup = { ports: { passphraseCost: undefined } };
+
 /** Nobody comes to a service that a test has done with. */
 const hasty = { ...patience, drainMs: 0 };
 
@@ -122,7 +128,7 @@ export async function startTestService(context: Cleanup, database: string, setup
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const beats = setup.ports?.clock === undefined ? {} : { beats: patientBeats };
-  const service = await startService(loaded.config, { log, ...beats, patience: hasty, ...setup.ports });
+  const service = await startService(loaded.config, { log, ...beats, patience: hasty, passphraseCost, ...setup.ports });
   const store = await openStore({
     database: loaded.config.database,
     as: 'command',

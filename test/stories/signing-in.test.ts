@@ -4,7 +4,7 @@ import { CarillonConsole } from '../../src/sdk/console.ts';
 import { testClock } from '../harness/clock.ts';
 import { bytesOf } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
-import type { Answer, Person, TestService } from '../harness/service.ts';
+import { type Answer, asShipped, type Person, type TestService } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
 
 const PASSPHRASE = 'correct horse battery staple';
@@ -144,12 +144,14 @@ for (const { test, testService } of stores) {
     assert.deepEqual([await post('https://calendar.example'), await post(at)], [200, 403]);
   });
 
-  test('all that may be wrong at signing in has one answer, after the same work', async () => {
-    const owner = await carillon.account('wrong.test');
-    const bare = await carillon.user(owner, 'member');
-    const gone = await carillon.user(owner, 'admin');
-    await welcome(owner);
-    await welcome(gone);
+  test('all that may be wrong at signing in has one answer, after the same work', async (t) => {
+    const shipped = await testService(t, asShipped);
+    await shipped.account('welcome.test');
+    const owner = await shipped.account('wrong.test');
+    const bare = await shipped.user(owner, 'member');
+    const gone = await shipped.user(owner, 'admin');
+    await welcome(owner, PASSPHRASE, shipped);
+    await welcome(gone, PASSPHRASE, shipped);
     const goneEmail = await emailOf(gone);
     await owner.carillon.users.delete(gone.userId);
     const good = { domain: 'wrong.test', email: 'owner@wrong.test', passphrase: PASSPHRASE };
@@ -167,7 +169,7 @@ for (const { test, testService } of stores) {
     const tookMs: number[] = [];
     for (const [what, input] of Object.entries(wrong)) {
       const begun = performance.now();
-      const { status, text, json, headers } = await open('session', input);
+      const { status, text, json, headers } = await open('session', input, {}, shipped);
       tookMs.push(performance.now() - begun);
       assert.deepEqual([status, json.code], [401, 'sign_in_refused'], what);
       assert.equal(headers.get('set-cookie'), null);
@@ -178,7 +180,7 @@ for (const { test, testService } of stores) {
     // Hashing takes a good part of a second: whoever skipped it would be found out by far.
     const least = Math.min(...tookMs);
     assert.ok(least > 50, `${least} ms`);
-    assert.equal((await open('session', good)).status, 200);
+    assert.equal((await open('session', good, {}, shipped)).status, 200);
   });
 
   test('refused sign-ins are gathered into the audit log, by the user they named, and nothing that was typed', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { testClock } from '../../../test/harness/clock.ts';
 import { everythingWritten } from '../../../test/harness/ledger.ts';
-import type { Person, SignedIn, TestService } from '../../../test/harness/service.ts';
+import { asShipped, type Person, type SignedIn, type TestService } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { Passphrases, systemChance } from '../../secrets.ts';
 
@@ -11,7 +11,7 @@ const SECOND = 'another horse, another staple';
 const HOME = { 'sec-fetch-site': 'same-origin' };
 
 for (const { test, testService } of stores) {
-  const carillon = await testService({ after });
+  const carillon = await testService({ after }, asShipped);
 
   async function withPassphrase(who: Person, at: TestService = carillon): Promise<void> {
     const token = (await at.link(who)).split('/').at(-1);
