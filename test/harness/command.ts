@@ -114,7 +114,7 @@ export async function serve(
 
 function start(args: readonly string[], { environment = {}, cwd, input }: Surroundings): ChildProcess {
   return spawn(process.execPath, [main, ...args], {
-    env: { ...inherited, ...environment },
+    env: { ...inherited, NODE_OPTIONS: process.env.NODE_OPTIONS, ...environment },
     ...(cwd === undefined ? {} : { cwd }),
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
