@@ -38,6 +38,8 @@ test('a team is written down in one line, named, coloured, filled with people, a
   await page.getByRole('button', { name: 'Change Colour of Ringers' }).click();
   await page.getByLabel('Colour of Ringers').selectOption('Green');
   await page.keyboard.press('Enter');
+  // Where a field closes under the pointer, what was beside it has moved.
+  await page.getByLabel('Colour of Ringers').waitFor({ state: 'hidden' });
   await button(page, 'In Ringers: nobody').click();
   assert.equal(
     await page.getByRole('dialog').getByRole('heading', { name: 'Teams' }).count(),

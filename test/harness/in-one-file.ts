@@ -21,12 +21,16 @@ export async function loadInOneFile(folder: URL): Promise<void> {
 }
 
 async function bundle(entry: string, file: URL, folder: URL): Promise<void> {
+  const { NODE_ENV } = process.env;
   const built = await build({
     configFile: false,
     logLevel: 'silent',
     build: { write: false, minify: false, ssr: true, rolldownOptions: { input: entry } },
     ssr: { noExternal: true },
   });
+  // Building says that all of this process is for production, and npm leaves much out then.
+  if (NODE_ENV === undefined) delete process.env.NODE_ENV;
+  else process.env.NODE_ENV = NODE_ENV;
   if (!('output' in built)) throw new Error('not built');
   mkdirSync(folder, { recursive: true });
   // Others may begin at the same time.
