@@ -49,7 +49,7 @@ export const overload: Proof = {
   quick: 10,
   long: 120,
   heldBack:
-    'what node:http takes to read a request and to answer it that is refused, which is nearly all that a refusal costs here; the lines above have both, and what would be left if that were all. A socket that is answered without being read would reach the promise. It takes a second reader of HTTP beside the one in Node, though, to know where a request ends, and two readers that may disagree are what request smuggling is made of. Where there are more than two processors, a proxy in front that refuses does it, and the service never sees what is too much.',
+    'what it takes to read a request and to answer that it is refused: the lines above have what that costs here, reckoned from all that is used beyond what the answers take at their best, what it costs a node:http that does nothing else, and a socket that is answered unread, and what each of these would leave. Of what is ours, on PostgreSQL above all, a profile is the next thing to take; what node:http leaves is the most that can be hoped of it. A socket that is answered without being read would reach the promise. It takes a second reader of HTTP beside the one in Node, though, to know where a request ends, and two readers that may disagree are what request smuggling is made of. Where there are more than two processors, a proxy in front that refuses does it, and the service never sees what is too much.',
   prove,
 };
 
