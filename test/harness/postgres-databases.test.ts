@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
 import { within } from './cleanup.ts';
+import { TEST_EPOCH } from './clock.ts';
 import { newServiceDatabase } from './postgres-databases.ts';
 import { shared } from './stores.ts';
 
@@ -29,6 +30,18 @@ for (const { test } of shared) {
       const { found } = await asked('select count(*)::int as accounts from accounts', MAKE);
       assert.deepEqual(found, [[{ accounts: 0 }], [{ account_id: '1' }]]);
     }
+  });
+
+  test('the weeks that a test’s own clock has made are gone for the next one, which has those of today and of the clock’s beginning', async () => {
+    const weeks = "select relname from pg_class where relname ~ '^attempts_w[0-9]+$' order by 1";
+    const far = 'create table attempts_w1 partition of attempts for values from (604800000) to (1209600000)';
+    const [before = []] = (await asked(weeks)).found;
+    for (const now of [Date.now(), TEST_EPOCH])
+      assert.ok(
+        before.some(({ relname }) => relname === `attempts_w${Math.floor(now / 604_800_000)}`),
+        String(now),
+      );
+    for (const _ of [1, 2, 3]) assert.deepEqual((await asked(weeks, far)).found[0], before);
   });
 
   test('a database that was changed in more than rows is nobody else’s', async () => {

@@ -1,12 +1,15 @@
 import pg from 'pg';
+import { systemClock } from '../../src/clock.ts';
 import { openStore } from '../../src/store/open.ts';
 import { atEnd, type Cleanup } from './cleanup.ts';
+import { testClock } from './clock.ts';
 import { openingOf } from './database.ts';
 import { serverAddress } from './postgres.ts';
 
 /** What databases of services are copied from, and what it is like; said by whoever made it for all tests. */
 const TEMPLATE = 'TEST_DATABASE_TEMPLATE';
 const TEMPLATE_SHAPE = 'TEST_DATABASE_SHAPE';
+const TEMPLATE_RANGES = 'TEST_DATABASE_RANGES';
 
 /** To empty one that is larger takes as long as to copy another. */
 const LARGEST_TO_EMPTY_BYTES = 32 * 1024 * 1024;
@@ -31,6 +34,11 @@ const SHAPE = `
       where setdatabase = (select oid from pg_database where datname = current_database())),
     (select string_agg(migrations::text, ',' order by version) from migrations)
   )) as shape, pg_database_size(current_database())::float8 as bytes`;
+
+/** The tables that hold a week each of what grows: today's weeks, and those of a clock of a test's own, that may go far. */
+const RANGES = `
+  select relname as name from pg_class join pg_inherits on inhrelid = pg_class.oid
+  where relkind = 'r' and relname ~ '_w[0-9]+$'`;
 
 /** Rows are deleted table by table, whatever refers to what: to truncate, or to restart a sequence, makes a new file of it. */
 const EMPTY = `
@@ -69,14 +77,17 @@ export async function newServiceDatabase(context: Cleanup): Promise<string> {
   return addressOf(name);
 }
 
-/** Makes the database that those of services are copied from. */
+/** Makes the database that those of services are copied from, with the weeks that most of them will ask for. */
 export async function makeTemplate(): Promise<void> {
   const name = `carillon_template_${process.pid}`;
   await onServer(`create database ${name}`);
-  const store = await openStore({ ...openingOf(await addressOf(name)), as: 'command' });
-  await store.close();
+  for (const clock of [systemClock, testClock()]) {
+    const store = await openStore({ ...openingOf(await addressOf(name)), as: 'command', clock });
+    await store.close();
+  }
   process.env[TEMPLATE] = name;
   process.env[TEMPLATE_SHAPE] = (await on(name, shapeOf)).shape;
+  process.env[TEMPLATE_RANGES] = (await on(name, rangesOf)).join();
 }
 
 /** Drops it again, and what was copied from it: for a server that outlives the tests. */
@@ -132,6 +143,9 @@ async function empty(client: pg.Client): Promise<boolean> {
     select pg_terminate_backend(pid, ${LONGEST_GOODBYE_MS}) as gone from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`);
   if (rows.some(({ gone }) => !gone)) return false;
+  const kept = process.env[TEMPLATE_RANGES]?.split(',') ?? [];
+  const added = (await rangesOf(client)).filter((range) => !kept.includes(range));
+  if (added.length > 0) await client.query(`drop table ${added.join()}`);
   const { shape, bytes } = await shapeOf(client);
   if (shape !== process.env[TEMPLATE_SHAPE] || bytes > LARGEST_TO_EMPTY_BYTES) return false;
   await client.query(EMPTY);
@@ -142,6 +156,11 @@ async function shapeOf(client: pg.Client): Promise<{ shape: string; bytes: numbe
   const { rows } = await client.query<{ shape: string; bytes: number }>(SHAPE);
   if (rows[0] === undefined) throw new Error('no shape');
   return rows[0];
+}
+
+async function rangesOf(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(RANGES);
+  return rows.map(({ name }) => name);
 }
 
 async function addressOf(name: string): Promise<string> {
