@@ -179,12 +179,19 @@ function repeated(ledgers: Ledgers): string[] {
       const isRestored = about(calls, 'restore', later.path).some(({ askedAt }) => isBetween(told, askedAt, later));
       if (isLost || isRestored) continue;
       const ask = asks.findIndex((askedAt) => askedAt <= later.at);
-      if (ask < 0) found.push(`${later.path} ${later.deliveryId} at ${later.at}`);
+      if (ask < 0) found.push(sayAgain(ledgers, told, later));
       // What a crash has cut off was asked for all the same.
       else if (!crashes.some(({ at }) => later.at <= at && at <= writtenBy(ledgers, later))) asks.splice(ask, 1);
     }
   }
   return found;
+}
+
+/** What was told, when and how it was answered, what has died since, and what these have left owed of it. */
+function sayAgain({ crashes }: Ledgers, told: Arrival, later: Arrival): string {
+  const since = crashes.filter(({ at }) => told.at <= at && at <= later.at);
+  const died = since.map(({ at, owed }) => `${at} ${owed.has(told.deliveryId) ? 'and left it owed' : 'and did not'}`);
+  return `${later.path} ${later.deliveryId} at ${later.at}, answered ${later.answer}; before from ${told.at} to ${told.answeredAt}, answered ${told.answer}; died since: ${died.join(', ') || 'nothing'}`;
 }
 
 /** What was asked for is told once more, if its hook lives on (X1, X3). */
