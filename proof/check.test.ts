@@ -136,6 +136,12 @@ test('a delivery comes again after a failure, or over a crash that left it owed,
     ['told again for no reason'],
     'what was answered so long before the crash is written down',
   );
+  const deadSince = (killedAt: number) => ({
+    arrivals: [...agreed.arrivals, told(2, 90)],
+    crashes: [{ ...crash(85, ['2']), killedAt }],
+  });
+  assert.deepEqual(found(deadSince(60)), [], 'it was killed long before that was seen');
+  assert.deepEqual(found(deadSince(80)), ['told again for no reason'], 'killed too late for that');
   const both = [told(1, 12), told(2, 22, { answeredAt: 40 }), told(2, 30, { answeredAt: 41 })];
   assert.deepEqual(found({ arrivals: both }), ['told again for no reason'], 'two at once');
 });

@@ -4,6 +4,7 @@ import {
   about,
   causes,
   deletedIn,
+  diedUnwritten,
   endOf,
   isEnd,
   isOfTest,
@@ -157,8 +158,7 @@ function repeated(ledgers: Ledgers): string[] {
     calls.flatMap((call) => (call.did === 'redeliver' ? [call] : [])),
     ({ deliveryId }) => deliveryId,
   );
-  const isBetween = (earlier: Arrival, moment: number, later: Arrival) =>
-    earlier.at <= moment && moment <= Math.min(later.at, writtenBy(ledgers, earlier));
+  const isBetween = (earlier: Arrival, moment: number, later: Arrival) => earlier.at <= moment && moment <= later.at;
   // What occurred once is one delivery to a hook, however often it is told.
   const found = [
     ...Map.groupBy(
@@ -175,13 +175,19 @@ function repeated(ledgers: Ledgers): string[] {
       const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
       const told = inOrder.slice(0, index).findLast((one) => isOver(one) || isOfTest(ledgers, one));
       if (told === undefined) continue;
-      const isLost = crashes.some(({ at, owed }) => isBetween(told, at, later) && owed.has(told.deliveryId));
-      const isRestored = about(calls, 'restore', later.path).some(({ askedAt }) => isBetween(told, askedAt, later));
+      const isLost = crashes.some(
+        (crash) =>
+          isBetween(told, crash.at, later) && diedUnwritten(ledgers, crash, told) && crash.owed.has(told.deliveryId),
+      );
+      const isRestored = about(calls, 'restore', later.path).some(
+        ({ askedAt }) => isBetween(told, askedAt, later) && askedAt <= writtenBy(ledgers, told),
+      );
       if (isLost || isRestored) continue;
       const ask = asks.findIndex((askedAt) => askedAt <= later.at);
       if (ask < 0) found.push(sayAgain(ledgers, told, later));
       // What a crash has cut off was asked for all the same.
-      else if (!crashes.some(({ at }) => later.at <= at && at <= writtenBy(ledgers, later))) asks.splice(ask, 1);
+      else if (!crashes.some((crash) => later.at <= crash.at && diedUnwritten(ledgers, crash, later)))
+        asks.splice(ask, 1);
     }
   }
   return found;

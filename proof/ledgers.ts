@@ -171,6 +171,13 @@ export function writtenBy({ settlesWithinMs = 0 }: Pick<Ledgers, 'settlesWithinM
   return end + (typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end));
 }
 
+/**
+ * Whether a process died so soon after an attempt that what came of it may not have been written down. It is known to be dead
+ * later than it died: where its database went with it, by as long as that took to be there again.
+ */
+export const diedUnwritten = (ledgers: Pick<Ledgers, 'settlesWithinMs'>, crash: Crash, one: Arrival): boolean =>
+  (crash.killedAt ?? crash.at) <= writtenBy(ledgers, one);
+
 /** A test tells the hook of itself, and was asked for (X1). */
 export function isOfTest({ calls, database }: Ledgers, { path, body, at: moment }: Arrival): boolean {
   const record = recordIn(body);

@@ -2,13 +2,13 @@ import {
   type Arrival,
   about,
   type Crash,
+  diedUnwritten,
   endOf,
   type Fate,
   heardAt,
   isOfTest,
   type Ledgers,
   type StoredHook,
-  writtenBy,
 } from './ledgers.ts';
 
 const FAILURES_THAT_END = 3;
@@ -154,7 +154,7 @@ class Reckoning {
     const weight = this.#weigh(one, asked);
     const before = [...this.#fates];
     const verdicts = weight === 'none' ? before : before.map((fate) => after(fate, one.answer));
-    const isInDoubt = this.#crashes.some(({ at }) => endOf(one) <= at && at <= writtenBy(this.#ledgers, one));
+    const isInDoubt = this.#crashes.some((crash) => endOf(one) <= crash.at && diedUnwritten(this.#ledgers, crash, one));
     this.#fates = new Set(isInDoubt || weight === 'unknown' ? [...verdicts, ...before] : verdicts);
     if (this.#otherwise !== undefined && (one.answer === 200 || !asked)) {
       this.#otherwise = this.#inThatCase(this.#otherwise, one, isInDoubt);
