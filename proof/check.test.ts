@@ -198,6 +198,13 @@ test('what our own crash cut off is no failure', () => {
   assert.deepEqual(found(other), ['removed, or not, against the count'], 'a crash of whoever tells another hook');
 });
 
+test('a failure goes down with whoever was killed soon after it, however late that is seen', () => {
+  const arrivals = [failing(1, 12), told(1, 92), told(2, 94)];
+  const deadSince = (killedAt: number) => ({ arrivals, crashes: [{ ...crash(90, ['1', '2']), killedAt }] });
+  assert.deepEqual(found(deadSince(40)), []);
+  assert.deepEqual(found(deadSince(80)), ['removed, or not, against the count'], 'killed long after it');
+});
+
 test('a failure that went down with a crash counts when it comes again, however soon that is', () => {
   const arrivals = [failing(1, 10), told(2, 12), failing(1, 60), failing(1, 200), told(1, 6_000)];
   const over = (fate: 1 | 2) => ({ crashes: [crash(20, ['1']), crash(5_000, ['1'], fate)] });
@@ -333,6 +340,9 @@ test('what somebody asked for counts no failure and waits for none, and nobody i
   assert.deepEqual(found({ calls: [...agreed.calls, once, once], arrivals: more }), [again], 'an ask is one attempt');
   const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };
   assert.deepEqual(found(cut), [], 'and is made again when a crash has cut it off');
+  const seenLate = { ...crash(200, []), killedAt: 35.5 };
+  assert.deepEqual(found({ ...cut, crashes: [seenLate] }), [], 'however late that was seen');
+  assert.deepEqual(found({ ...cut, crashes: [{ ...seenLate, killedAt: 199 }] }), [again], 'and not long after');
   assert.deepEqual(found({ calls: [...agreed.calls, once] }), ['asked for and not told']);
   const tests = [...arrivals.slice(0, 2), { ...test, at: 50, answeredAt: 51 }, ...arrivals.slice(2)];
   assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals: tests }), [again], 'a failed test');

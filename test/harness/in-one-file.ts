@@ -7,7 +7,8 @@ const KYSELY = 'TEST_KYSELY';
 
 /**
  * Has every process that begins from here on load Kysely out of one file: it is 255 of them, a third of all that a process
- * of this service loads, and one run of the tests begins a thousand processes.
+ * of this service loads, and one run of the tests begins a thousand processes. What is started as a newcomer would start it
+ * (`environment.ts`) takes the package as it came.
  *
  * @param folder where it is put, for later runs as well
  */
