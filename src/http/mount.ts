@@ -195,7 +195,10 @@ async function run(
 ): Promise<Answer> {
   const { row } = mounted;
   if (row.mode === 'follow') throw new Error('what follows is answered elsewhere');
-  if (row.mode === 'read') return row.run(viewOf(caller, ports), caller, input);
+  if (row.mode === 'read') {
+    const read = () => row.run(viewOf(caller, ports), caller, input);
+    return row.asksOutside === true ? read() : ports.store.readInTurn(read);
+  }
   const { once } = asked;
   const change = () =>
     row.mode === 'steps'

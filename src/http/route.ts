@@ -69,7 +69,12 @@ export type Route = {
   /** Its path is that of a single record, which a request may lay conditions on (X5). */
   readonly conditional: boolean;
 } & (
-  | { readonly mode: 'read'; run(view: AccountView, caller: Caller, input: Input): Promise<Answer> }
+  | {
+      readonly mode: 'read';
+      /** It waits for others than the database, who may take their time: nobody's reads wait for it. */
+      readonly asksOutside?: true;
+      run(view: AccountView, caller: Caller, input: Input): Promise<Answer>;
+    }
   | {
       /** A read of what happens, which can be waited for and streamed (X2). */
       readonly mode: 'follow';

@@ -16,9 +16,9 @@ export class Known<V extends Visitor> {
   readonly #store: Store;
   readonly #visitors = new Map<string, V>();
   readonly #byCaller = new Map<Caller, V>();
+  /** Who is being asked for, since nothing has changed. */
+  readonly #asked = new Map<string, Promise<V | undefined>>();
   #foreignVersion: number;
-  /** How often everything was forgotten. */
-  changes = 0;
 
   constructor(store: Store) {
     this.#store = store;
@@ -28,10 +28,16 @@ export class Known<V extends Visitor> {
     });
   }
 
-  /** @param shown the hash of what they show, and whatever belongs to it */
-  find(shown: string): V | undefined {
+  /**
+   * Whoever shows this: at once if they are known. The database is asked once, however many show it meanwhile: where it has
+   * much to do, each of them would wait for an answer of its own.
+   *
+   * @param shown the hash of what they show, and whatever belongs to it
+   * @param ask asks the database
+   */
+  find(shown: string, ask: () => Promise<V | undefined>): V | Promise<V | undefined> {
     this.#lookAround();
-    return this.#visitors.get(shown);
+    return this.#visitors.get(shown) ?? this.#asked.get(shown) ?? this.#ask(shown, ask());
   }
 
   /** The same, by who it is; undefined if anything has changed since this caller was let in. */
@@ -40,7 +46,21 @@ export class Known<V extends Visitor> {
     return this.#byCaller.get(caller);
   }
 
-  add(shown: string, visitor: V): void {
+  #ask(shown: string, asking: Promise<V | undefined>): Promise<V | undefined> {
+    const asked = asking.then((visitor) => {
+      // What was read before something changed is good for those alone who came before that.
+      if (visitor !== undefined && this.#asked.get(shown) === asked) this.#add(shown, visitor);
+      return visitor;
+    });
+    this.#asked.set(shown, asked);
+    const through = () => {
+      if (this.#asked.get(shown) === asked) this.#asked.delete(shown);
+    };
+    asked.then(through, through);
+    return asked;
+  }
+
+  #add(shown: string, visitor: V): void {
     if (this.#visitors.size >= MOST_KNOWN) this.#forget();
     this.#visitors.set(shown, visitor);
     this.#byCaller.set(visitor.caller, visitor);
@@ -56,6 +76,6 @@ export class Known<V extends Visitor> {
   #forget(): void {
     this.#visitors.clear();
     this.#byCaller.clear();
-    this.changes += 1;
+    this.#asked.clear();
   }
 }

@@ -18,6 +18,7 @@ import { migrateWhenFree } from './postgres-migrate.ts';
 import { NodeSession } from './postgres-news.ts';
 import { Pool } from './postgres-pool.ts';
 import { dropRanges, makeRanges } from './postgres-ranges.ts';
+import { Reads } from './postgres-reads.ts';
 import { sequences } from './postgres-sequences.ts';
 import { snapshot } from './postgres-snapshot.ts';
 import { Together } from './postgres-together.ts';
@@ -36,6 +37,9 @@ const LONGEST_GOODBYE_MS = 2_000;
 
 /** Of a node's own, for what must not wait behind its callers. */
 const CONNECTIONS_ASIDE = 3;
+
+/** Calls that read at once, for each connection: there is always one that has a query to ask. */
+const READS_A_CONNECTION = 4;
 
 /** How often a read is asked. */
 const MOST_TRIES = 3;
@@ -122,8 +126,10 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   // Whatever is heard in one turn of the event loop.
   const together = new Together((text, values) => ask(text, values, 'once'), setImmediate);
   const read = queriesOver(ask, (text, parameters) => together.ask(text, parameters));
+  const reads = new Reads(extras.pool * READS_A_CONNECTION, clock);
   const store: Store = {
     read,
+    readInTurn: (work) => reads.run(work),
     sessions: session,
     write: (work, whose) => writes.write(work, whose),
     writeAside: (work) => writesAside.write(work),

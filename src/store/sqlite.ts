@@ -91,6 +91,8 @@ function createStore(
   let foreign: number | undefined;
   return {
     read: reader.queries,
+    // Each is through before the next one begins.
+    readInTurn: (work) => work(),
     sessions: undefined,
     dropBefore: (table, before, isStopped) => dropInBites((work) => groups.write(work), table, before, isStopped),
     foreignVersion() {

@@ -78,6 +78,12 @@ export type Store = {
   /** Queries outside a transaction, over what has been committed. */
   readonly read: Queries;
   /**
+   * Runs the reads of one call: after those that came before it, where so many are under way that they would keep each
+   * other waiting. The work awaits reads and nothing else. Rejects with the problem `overloaded` when it would begin too
+   * late.
+   */
+  readInTurn<T>(work: () => Promise<T>): Promise<T>;
+  /**
    * Runs `work` in a transaction. Durable when the promise resolves, rolled back when it rejects. The work awaits
    * queries of its `tx` and nothing else. Rejects with the problem `storage_unavailable` when the database cannot
    * take it (full, busy for too long), `overloaded` when too many writes are waiting.

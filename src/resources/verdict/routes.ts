@@ -24,6 +24,7 @@ export function verdictRoutes({ guard, isTaken }: VerdictPorts): readonly Route[
       problems: [],
       conditional: false,
       mode: 'read',
+      asksOutside: true,
       async run(_view, _caller, { query }) {
         const { target_url: text = '' } = readQuery(verdictParameters, query);
         return { body: { data: present(verdictFields, await judgeTarget(guard, isTaken, text)) } };

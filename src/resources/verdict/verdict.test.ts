@@ -6,7 +6,9 @@ import type { Resolve } from '../../delivery/resolver.ts';
 
 for (const { test, testService } of stores) {
   const ADDRESSES: Readonly<Record<string, string>> = { 'public.test': '93.184.215.14', 'inside.test': '10.1.2.3' };
+  const named = Promise.withResolvers<{ addresses: string[] }>();
   const resolve: Resolve = async (name) => {
+    if (name === 'slow.test') return named.promise;
     const address = ADDRESSES[name];
     if (address !== undefined) return { addresses: [address] };
     return { failure: name === 'silent.test' ? 'resolver_silent' : 'no_such_name' };
@@ -45,6 +47,16 @@ for (const { test, testService } of stores) {
     assert.equal((await verdict('HTTPS://PUBLIC.test:443/a/../taken#part')).verdict, 'taken');
     await owner.carillon.hooks.delete(id);
     assert.equal((await verdict(target)).verdict, 'allowed');
+  });
+
+  test('names that take long to resolve keep no reads of others waiting', async () => {
+    const owner = await carillon.account('slow-names.test');
+    const other = await carillon.account('beside-slow-names.test');
+    const verdict = await verdictOf(owner);
+    const judged = Array.from({ length: 60 }, () => verdict('https://slow.test/in'));
+    assert.equal((await other.carillon.events.list()).data.length, 0);
+    named.resolve({ addresses: ['93.184.215.14'] });
+    for (const one of judged) assert.equal((await one).verdict, 'allowed');
   });
 
   test('the rows of the console are behind its door alone', async () => {
