@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { executionAsyncId } from 'node:async_hooks';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from './service.ts';
+
+const preload = fileURLToPath(new URL('untracked.ts', import.meta.url));
+
+test('no promise is followed', async () => {
+  await null;
+  assert.equal(executionAsyncId(), 0);
+});
+
+test('an error that nobody catches fails its file, though no test is named, and those that pass do', (t) => {
+  const file = join(temporaryFolder(t), 'stray.test.mjs');
+  const stray = "await new Promise((resolve) => setTimeout(resolve, 10)); throw new Error('nobody catches this');";
+  writeFileSync(
+    file,
+    `import { test } from 'node:test';
+    test('passes', async () => { void (async () => { ${stray} })(); await new Promise((resolve) => setTimeout(resolve, 50)); });`,
+  );
+  const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
+  const ran = spawnSync(process.execPath, ['--import', preload, '--test', file], {
+    env: environment,
+    encoding: 'utf8',
+  });
+  assert.equal(ran.status, 1);
+  assert.match(ran.stdout, /nobody catches this/);
+  assert.match(ran.stdout, /✔ passes|ok 1 - passes/);
+});
