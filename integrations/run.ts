@@ -4,14 +4,16 @@ import { delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { install } from '../test/install.ts';
 
-// Installs each package of this folder by its own lockfile, then builds, lints and tests it with its platform's tools.
+// Installs each package of this folder by its own lockfile, then builds, lints and tests it with its platform's tools:
+// `npm run integrations`; `npm run integrations -- n8n` does so with one.
 const steps = ['build', 'types', 'lint', 'test'];
 const bin = (folder: URL) => fileURLToPath(new URL('node_modules/.bin', folder));
 const root = new URL('../', import.meta.url);
 
 // The tests stand on the harness of the root, and on its types.
 install(new URL('test/', root));
-for (const name of ['n8n', 'zapier']) {
+const named = process.argv.slice(2);
+for (const name of named.length > 0 ? named : ['n8n', 'zapier']) {
   const folder = new URL(`${name}/`, import.meta.url);
   const { scripts } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));
   timed(`${name}: install`, () => install(folder));
