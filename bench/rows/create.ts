@@ -124,8 +124,7 @@ export const createHooked: Bench = {
   name: 'create-hooked',
   title: 'the same, where each event is owed to a hook',
   target: 'at least 0.50 of F2, in which nothing is owed to anybody',
-  heldBack:
-    'what holds back P1; what is owed is an insertion more. On PostgreSQL this was measured beside an earlier F2, which did not commit in groups yet; beside the one of P1 it misses as well, and is to be measured again.',
+  heldBack: 'what holds back P1; what is owed is an insertion more.',
   async measure(run) {
     const receiver = await run.stage.receiver();
     const accounts = (database: Database) => (database === 'PostgreSQL' ? ACCOUNTS : 1);
