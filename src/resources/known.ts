@@ -47,16 +47,17 @@ export class Known<V extends Visitor> {
   }
 
   #ask(shown: string, asking: Promise<V | undefined>): Promise<V | undefined> {
-    const asked = asking.then((visitor) => {
-      // What was read before something changed is good for those alone who came before that.
-      if (visitor !== undefined && this.#asked.get(shown) === asked) this.#add(shown, visitor);
-      return visitor;
-    });
+    // What was read before something changed is good for those alone who came before that.
+    const isOn = () => this.#asked.get(shown) === asked;
+    const asked: Promise<V | undefined> = asking
+      .then((visitor) => {
+        if (visitor !== undefined && isOn()) this.#add(shown, visitor);
+        return visitor;
+      })
+      .finally(() => {
+        if (isOn()) this.#asked.delete(shown);
+      });
     this.#asked.set(shown, asked);
-    const through = () => {
-      if (this.#asked.get(shown) === asked) this.#asked.delete(shown);
-    };
-    asked.then(through, through);
     return asked;
   }
 

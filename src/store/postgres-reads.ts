@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 
-/** How long a call waits for its turn, milliseconds: whoever asked it has hardly waited for longer. */
+/** How long a call waits for its turn, milliseconds. */
 const LONGEST_WAIT_MS = 10_000;
 
 type Waiting = { readonly since: number; readonly begin: () => void; readonly giveUp: (problem: Problem) => void };
@@ -14,7 +14,7 @@ type Waiting = { readonly since: number; readonly begin: () => void; readonly gi
 export class Reads {
   readonly #most: number;
   readonly #clock: Pick<Clock, 'monotonic'>;
-  #waiting: Waiting[] = [];
+  readonly #waiting: Waiting[] = [];
   #begun = 0;
 
   /** @param most calls at once */
@@ -39,7 +39,7 @@ export class Reads {
     return new Promise((begin, giveUp) => this.#waiting.push({ since, begin, giveUp }));
   }
 
-  /** Whoever came too long ago is answered by now, and nobody would read what they are told. */
+  /** Whoever came too long ago is told to come again: the calls behind them are to have an answer of use. */
   #beginNext(): void {
     const lastSince = this.#clock.monotonic() - LONGEST_WAIT_MS;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
+import { eventually } from '../../../test/harness/eventually.ts';
 import type { Person } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import type { Resolve } from '../../delivery/resolver.ts';
@@ -7,8 +8,12 @@ import type { Resolve } from '../../delivery/resolver.ts';
 for (const { test, testService } of stores) {
   const ADDRESSES: Readonly<Record<string, string>> = { 'public.test': '93.184.215.14', 'inside.test': '10.1.2.3' };
   const named = Promise.withResolvers<{ addresses: string[] }>();
+  let waiting = 0;
   const resolve: Resolve = async (name) => {
-    if (name === 'slow.test') return named.promise;
+    if (name === 'slow.test') {
+      waiting += 1;
+      return named.promise;
+    }
     const address = ADDRESSES[name];
     if (address !== undefined) return { addresses: [address] };
     return { failure: name === 'silent.test' ? 'resolver_silent' : 'no_such_name' };
@@ -53,7 +58,12 @@ for (const { test, testService } of stores) {
     const owner = await carillon.account('slow-names.test');
     const other = await carillon.account('beside-slow-names.test');
     const verdict = await verdictOf(owner);
+    // More than a store lets read at once.
     const judged = Array.from({ length: 60 }, () => verdict('https://slow.test/in'));
+    await eventually(
+      () => waiting,
+      (names) => names === judged.length,
+    );
     assert.equal((await other.carillon.events.list()).data.length, 0);
     named.resolve({ addresses: ['93.184.215.14'] });
     for (const one of judged) assert.equal((await one).verdict, 'allowed');
