@@ -55,6 +55,10 @@ test('a program lists the tools and calls them over standard input and output, w
     ['events_delete', { event_id: made.event_id }],
     ['events_show', { event_id: made.event_id }],
     ['events_show', { event_id: '../users' }],
+    ['events_show', { event_id: ['17'] }],
+    ['events_show', {}],
+    ['events_list', { start_form: '20270301' }],
+    ['events_list', { limit: [1] }],
     ['clients_list', {}],
     ['keys_create', {}],
   ];
@@ -78,7 +82,21 @@ test('a program lists the tools and calls them over standard input and output, w
   const results: Json[] = [];
   for (const [name, given] of calls) results.push(await request('tools/call', { name, arguments: given }));
   const said = results.map(({ content: [{ text }], isError }: Json) => (isError ? text : JSON.parse(text)));
-  const [created, shown, page, bad, gone, missing, malformed, refused, secret] = said;
+  const [
+    created,
+    shown,
+    page,
+    bad,
+    gone,
+    missing,
+    malformed,
+    listOfIds,
+    noId,
+    misspelt,
+    listOfLimits,
+    refused,
+    secret,
+  ] = said;
   assert.equal(created.data.event_name, 'By a tool');
   assert.deepEqual(shown.data, made);
   assert.deepEqual([page.data.length, page.paging.total_records], [1, 3]);
@@ -87,6 +105,10 @@ test('a program lists the tools and calls them over standard input and output, w
   assert.deepEqual(gone, []);
   assert.match(missing, /^404 not_found: /);
   assert.match(malformed, /event_id must be digits/);
+  assert.equal(listOfIds, 'event_id must be a text, a number, true or false.');
+  assert.equal(noId, 'event_id is missing.');
+  assert.match(misspelt, /^start_form is no argument; there are .*\bstart_from\b/);
+  assert.equal(listOfLimits, 'limit must be a text, a number, true or false.');
   assert.match(refused, /^401 not_permitted: /);
   assert.equal(secret, 'There is no tool keys_create.');
   assert.equal(await server.end(), 0);

@@ -106,16 +106,27 @@ async function call(
   const { row, ids } = verb;
   const path = pathOf(
     verb,
-    ids.map((name) => String(given[name] ?? '')),
+    ids.map((name) => textOf(name, given[name])),
   );
   const rest = Object.entries(given).filter(([name]) => !ids.includes(name));
+  const unknown = rest.find(([name]) => !(name in row.parameters));
+  // The service judges a body, and passes over what it does not know in a query: a filter that is misspelt would be none.
+  if (row.body === undefined && unknown !== undefined)
+    throw new Refusal([`${unknown[0]} is no argument; there are ${argumentsOf(verb)}.`]);
   const query = Object.fromEntries(
-    rest.filter(([name]) => name in row.parameters).map(([name, value]) => [name, String(value)]),
+    rest.filter(([name]) => name in row.parameters).map(([name, value]) => [name, textOf(name, value)]),
   );
   const body = row.body === undefined ? undefined : Object.fromEntries(rest);
   const answer = await send({ method: row.method, path, query, body, timeoutMs: TIMEOUT_MS });
   const behind = isList(row) ? behindPage(answer) : undefined;
   return { answer: behind === undefined ? answer.body : { ...Object(answer.body), next: behind.after } };
+}
+
+const argumentsOf = ({ ids, row }: Verb) => [...ids, ...Object.keys(row.parameters)].join(', ') || 'none';
+
+function textOf(name: string, value: unknown): string {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw new Refusal([`${name} ${value === undefined ? 'is missing' : 'must be a text, a number, true or false'}.`]);
 }
 
 /** What went wrong, for whoever called: by fields, where it is about these. */
