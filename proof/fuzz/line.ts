@@ -8,8 +8,8 @@ export type Reply = {
   readonly body: Buffer;
 };
 
-/** Whoever hears nothing for so long has found a request that hangs. */
-const LONGEST_MS = 20_000;
+/** Whoever hears nothing for so long has found a request that hangs: one that waits for what happens may do so for 30 s. */
+const LONGEST_MS = 50_000;
 
 /**
  * A caller who writes bytes as they are and reads what comes back, one request after another over one connection, and
