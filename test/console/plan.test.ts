@@ -101,6 +101,36 @@ test('Escape takes back, also when the focus goes; a bad value says at the field
   assert.deepEqual(sent, wanted, 'what is wrong is not sent again by going away from it');
 });
 
+test('whoever clicks elsewhere while a field is open, or is being saved, has clicked what was there', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { project_id } = await withProject({ owner });
+  await visit(page, `projects/${project_id}`);
+  const field = (what: string) => page.getByLabel(`${what} of Bells`, { exact: true });
+  const press = async (name: string) => {
+    const { x, y, width, height } = (await button(page, name).boundingBox()) ?? assert.fail(name);
+    await page.mouse.move(x + width / 2, y + height / 2);
+    await page.mouse.down();
+  };
+
+  // Five lines high, and above what is pressed: when it closes, that moves up.
+  await opened(page, 'Description of Bells');
+  await press('Change Notes of Bells: Add notes');
+  await page.mouse.up();
+  await field('Notes').waitFor();
+  await field('Description').waitFor({ state: 'detached' });
+
+  await page.keyboard.press('Escape');
+  await (await opened(page, 'Description of Bells')).fill('Two of bronze');
+  const saved = page.waitForResponse((response) => response.request().method() === 'PUT');
+  await press('Change Notes of Bells: Add notes');
+  await saved;
+  await told(page, 'Description changed.');
+  assert.equal(await field('Description').getAttribute('readonly'), '', 'it waits');
+  await page.mouse.up();
+  await field('Notes').waitFor();
+  await field('Description').waitFor({ state: 'detached' });
+});
+
 test('two people edit one project: what the other has changed stays, and nobody is overwritten unasked', async (t) => {
   const { page, owner, service, open } = await consoleOf(t);
   const { project_id } = await withProject({ owner });

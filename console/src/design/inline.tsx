@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Icon } from './icon.tsx';
+import { letGo } from './press.ts';
 import './inline.css';
 
 export type InlineProps = {
@@ -79,6 +80,12 @@ function Editor({
     isDone.current = true;
     onClose();
   };
+  // Whoever has gone elsewhere may be about to click there.
+  const leave = async () => {
+    setBusy(true);
+    if (document.activeElement !== field.current) await letGo();
+    close();
+  };
   const save = async (next = draft) => {
     if (isBusy || isDone.current) return;
     if (field.current instanceof HTMLInputElement && field.current.validity.badInput) {
@@ -90,13 +97,13 @@ function Editor({
       return;
     }
     if (next === value) {
-      close();
+      await leave();
       return;
     }
     setBusy(true);
     try {
       await onSave(next);
-      close();
+      await leave();
     } catch (error) {
       setFault(explain(error));
       setBusy(false);
