@@ -29,7 +29,7 @@ export type Comment = {
 
 /** A comment, as a list has it. */
 export type ListedComment = Comment & {
-  /** The replies to it, by id. */
+  /** The replies to it, by id: at most 1000. */
   readonly replies: readonly Comment[];
 };
 

@@ -15,13 +15,32 @@ export const comments = {
     filters: commentFilters,
     async stored(given, _before, view) {
       const { parent_id = 0 } = given;
-      if (parent_id === 0 || (await comments.get(view, parent_id)).parent_id === 0) return given;
-      throw invalidInput([{ field: 'parent_id', message: 'must be a comment that is no reply' }]);
+      const must = parent_id === 0 ? undefined : await mustOfParent(view, parent_id);
+      if (must === undefined) return given;
+      throw invalidInput([{ field: 'parent_id', message: must }]);
     },
   }),
   listed: threadFields,
   list: listThreads,
 };
+
+/** They come with their comment, whatever the page is that it stands on. */
+const MOST_REPLIES = 1_000;
+
+/** What a comment that is to be replied to is not; undefined when it can be. */
+async function mustOfParent(view: AccountView, parentId: number): Promise<string | undefined> {
+  const replies = view.selectFrom('comments').select('comment_id').where('comments.parent_id', '=', parentId);
+  const [{ parent_id }, last] = await Promise.all([
+    comments.get(view, parentId),
+    replies
+      .orderBy('comments.comment_id')
+      .offset(MOST_REPLIES - 1)
+      .limit(1)
+      .executeTakeFirst(),
+  ]);
+  if (parent_id !== 0) return 'must be a comment that is no reply';
+  return last === undefined ? undefined : `must be a comment with fewer than ${MOST_REPLIES} replies`;
+}
 
 /** Only those that are no replies: these come with them. */
 const list = filtered(

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { noting } from '../../../test/harness/ledger.ts';
+import type { Json } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
+import { AccountWrite } from '../../store/account.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -59,6 +61,36 @@ for (const { test, testService } of stores) {
     const seen: string[] = [];
     for await (const one of comments.each({ project_id, limit: 1 })) seen.push(one.comment);
     assert.deepEqual(seen, ['First', 'Second', 'Third']);
+  });
+
+  test('C39 a comment has at most a thousand replies: one more is refused, and what is there comes whole', async () => {
+    const { project_id } = await place();
+    const { comment_id } = await comments.create(project_id, { comment: 'Much discussed' });
+    const reply = (number: number) => ({
+      ...{ comment: `${number}`, parent_id: Number(comment_id), project_id: Number(project_id), task_id: 0 },
+      ...{ subtask_id: 0, date_created: 1, date_modified: null, user_id: Number(owner.userId) },
+    });
+    const { account_id } = await carillon.store.read
+      .selectFrom('users')
+      .select('account_id')
+      .where('user_id', '=', Number(owner.userId))
+      .executeTakeFirstOrThrow();
+    const replies = Array.from({ length: 999 }, (_, index) => reply(index + 1));
+    await carillon.store.write((tx) =>
+      new AccountWrite(tx, account_id, Date.now()).insertInto('comments', replies).execute(),
+    );
+    const again = () => comments.create(project_id, { comment: 'One more', parent_id: comment_id });
+    await again();
+    await assert.rejects(again(), (error: Json) => {
+      assert.deepEqual(error.errors, [
+        { field: 'parent_id', message: 'must be a comment with fewer than 1000 replies' },
+      ]);
+      return naming('parent_id')(error);
+    });
+    const [thread] = (await comments.list({ project_id })).data;
+    assert.deepEqual([thread?.replies.length, thread?.replies.at(-1)?.comment], [1_000, 'One more']);
+    await comments.delete(String(thread?.replies[0]?.comment_id));
+    await again();
   });
 
   test('C39 what a comment names belongs together; what does not is refused by the name of the field', async () => {

@@ -14,7 +14,10 @@ export const commentFields = {
 };
 
 /** What a list shows: comments that are no replies, each with those to it. */
-export const threadFields = { ...commentFields, replies: shownRecords('The replies to it, by id.', commentFields) };
+export const threadFields = {
+  ...commentFields,
+  replies: shownRecords('The replies to it, by id: at most 1000.', commentFields),
+};
 
 export const commentFilters = {
   project_id: idFilter('About this project, its tasks and subtasks.', 'comments.project_id'),
