@@ -10,7 +10,7 @@ import { headerLines } from './headers.ts';
 import { parseId } from './ids.ts';
 import { MOST_RECORDS, pagingParameters } from './paging.ts';
 import { type Given, type Parameter, type Parameters, readQuery } from './query.ts';
-import type { Head, Input, Route, Stretch } from './route.ts';
+import type { Head, Input, Reading, Route, Stretch } from './route.ts';
 import { ENTRIES_A_READ, EVENT_STREAM, eventStream, wantsStream } from './stream.ts';
 
 /** The longest that a call waits for something to happen. */
@@ -30,17 +30,14 @@ const wait: Parameter<number> = {
 
 const followParameters = {
   after: {
-    says: 'The cursor behind which to go on; left out: from the oldest that is kept.',
-    schema: { type: 'string', pattern: '^\\d{1,16}$' },
-    must: CURSOR_MUST,
-    read: parseId,
-  } as Parameter<number>,
+    says: 'The cursor behind which to go on; latest: behind all that there is; left out: from the oldest that is kept.',
+    schema: { type: 'string', pattern: '^(\\d{1,16}|latest)$' },
+    must: `${CURSOR_MUST}, or latest`,
+    read: (text) => (text === 'latest' ? text : parseId(text)),
+  } as Parameter<number | 'latest'>,
   limit: { ...pagingParameters.limit, says: 'How many entries to answer; more than 1000 is taken as 1000.' },
   wait,
 };
-
-/** From where, and how many. */
-export type Reading = { readonly after: number | undefined; readonly limit: number };
 
 /** What was found behind a cursor, as stored. */
 export type Found<Row> = { readonly rows: readonly Row[]; readonly next: number; readonly isEnd: boolean };
@@ -126,7 +123,7 @@ export async function answerFollowing(
 ): Promise<FastifyReply> {
   const { followers, row, viewOf } = ports;
   const { given, after, limit, waitMs, isStream } = askedBy(request, row.parameters, input.query);
-  const look = (who: Caller, behind: number | undefined) => row.look(viewOf(who), who, given, { after: behind, limit });
+  const look = (who: Caller, behind: Reading['after']) => row.look(viewOf(who), who, given, { after: behind, limit });
   if (!isStream && waitMs === 0) return answer(reply, await look(caller, after));
 
   const follower = followers.join(caller.accountId);

@@ -33,6 +33,9 @@ export type Answer = {
   readonly paging?: Paging & { readonly next?: string | undefined };
 };
 
+/** From where what happens is read: behind a cursor, behind all that there is, or from the oldest that is kept; and how many. */
+export type Reading = { readonly after: number | 'latest' | undefined; readonly limit: number };
+
 /**
  * What was found behind a cursor: entries as they are answered, each with its own cursor and kind; the cursor to go on
  * with, which lies behind what was left out, too; and whether there is nothing more at this moment.
@@ -82,7 +85,7 @@ export type Route = {
         view: AccountView,
         caller: Caller,
         given: Readonly<Record<string, unknown>>,
-        reading: { readonly after: number | undefined; readonly limit: number },
+        reading: Reading,
       ): Promise<Stretch>;
     }
   | {

@@ -32,6 +32,7 @@ export type StreamPorts = {
 
 /**
  * What happens, as server-sent events from a first stretch on: `id` is the cursor, `event` the kind, `data` the entry.
+ * A cursor without data is no event, but the reader takes it along, and comes back with it.
  * It ends when the follower is over or the caller may not read any more, and the reader comes back with Last-Event-ID.
  */
 export async function* eventStream(
@@ -44,6 +45,11 @@ export async function* eventStream(
   let reached = 0;
   let beatAt = clock.monotonic() + HEARTBEAT_MS;
   yield* taken(`retry: ${RETRY_MS}\n\n`, ports);
+  // Whoever is lost before anything happens goes on from here, wherever they have begun.
+  if (stretch.entries.length === 0) {
+    yield* taken(cursorOf(stretch), ports);
+    reached = stretch.next;
+  }
   while (!follower.isOver) {
     if (stretch.entries.length > 0) {
       yield* taken(stretch.entries.map(message).join(''), ports);
@@ -54,8 +60,8 @@ export async function* eventStream(
     const isWoken = !stretch.isEnd || (await follower.sleep(clock, untilNext(beatAt - clock.monotonic())));
     if (follower.isOver) return;
     if (clock.monotonic() >= beatAt) {
-      // A cursor without data is no event, but the reader takes it along: what was left out need not be read again.
-      yield* taken(stretch.next > reached ? `:\nid: ${stretch.next}\n\n` : ':\n\n', ports);
+      // What was left out need not be read again.
+      yield* taken(stretch.next > reached ? `:\n${cursorOf(stretch)}` : ':\n\n', ports);
       reached = stretch.next;
       beatAt = clock.monotonic() + HEARTBEAT_MS;
     }
@@ -74,6 +80,8 @@ async function stillThere(stretch: Stretch, { check }: StreamPorts): Promise<Str
 function untilNext(beatInMs: number): number {
   return Math.min(CHECK_EVERY_MS, Math.max(beatInMs, 0));
 }
+
+const cursorOf = ({ next }: Stretch) => `id: ${next}\n\n`;
 
 function message({ cursor, kind, shown }: Stretch['entries'][number]): string {
   return `id: ${cursor}\nevent: ${kind}\ndata: ${JSON.stringify(shown)}\n\n`;

@@ -22,7 +22,7 @@ export type Notification = {
 
 /** Where the feed is read from, and what of it. X2. */
 export type NotificationFilters = Optional<{
-  /** The cursor behind which to go on; left out: from the oldest that is kept. */
+  /** The cursor behind which to go on; `latest`: behind all that there is; left out: from the oldest that is kept. */
   after: string;
   /** Of this kind alone. */
   kind: FeedKind;

@@ -42,6 +42,20 @@ for (const { test, testService } of stores) {
     ]);
   });
 
+  test('X2 a stream of what is to happen says at once where it goes on, should it be lost before', async (t) => {
+    const { carillon, owner } = await stage(t);
+    await owner.carillon.clients.create({ client_name: 'Before' });
+    const stream = await openStream(t, carillon, owner, `${FEED}?after=latest`);
+    await eventually(
+      async () => stream.messages,
+      (messages) => messages.length === 2,
+    );
+    assert.deepEqual(stream.messages, [{ retry: '2000' }, { id: '1' }]);
+    await owner.carillon.clients.create({ client_name: 'After' });
+    const [told] = await stream.arrived(1);
+    assert.deepEqual([told?.id, told?.event], ['2', 'new_client']);
+  });
+
   test('X2 a stream goes on behind Last-Event-ID, which goes before `after`', async (t) => {
     const { carillon, owner } = await stage(t);
     for (const name of ['A', 'B', 'C']) await owner.carillon.clients.create({ client_name: name });

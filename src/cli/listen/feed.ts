@@ -45,14 +45,7 @@ export class Feed {
 
   /** The cursor behind everything that has happened so far. */
   async end(): Promise<string> {
-    // Of a kind that is rare, so that little is sent: `next` lies behind what was left out, too.
-    const page = (after: string | undefined) => this.#list({ after, kind: 'new_user' });
-    let { next } = await page(undefined);
-    for (let before = ''; before !== next; ) {
-      before = next;
-      ({ next } = await page(before));
-    }
-    return next;
+    return (await this.#list({ after: 'latest' })).next;
   }
 
   /** The oldest entry that is kept. */

@@ -1,8 +1,9 @@
 import type { Caller } from '../../access.ts';
 import { type Kind, resourceUrl } from '../../delivery/kinds.ts';
 import type { Shown } from '../../http/field.ts';
-import type { Found, Reading } from '../../http/follow.ts';
+import type { Found } from '../../http/follow.ts';
 import type { Given } from '../../http/query.ts';
+import type { Reading } from '../../http/route.ts';
 import { Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account.ts';
 import { type Occurrence, occurrencesOf } from './occurrences.ts';
@@ -33,7 +34,7 @@ export async function followNotifications(
     .selectFrom('positions')
     .select(['positions.position', 'positions.epoch_start'])
     .executeTakeFirstOrThrow();
-  if (after === position) return { rows: [], next: after, isEnd: true };
+  if (after === 'latest' || after === position) return { rows: [], next: position, isEnd: true };
   // Ahead of everything, or from before a restore: it was never given out in this life of the database.
   if (after !== undefined && (after > position || after < epochStart)) throw new Problem('cursor_gone');
 

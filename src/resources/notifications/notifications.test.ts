@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
+import { stepByStep } from '../../../test/harness/eventually.ts';
 import type { Person, TestService } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { permissions } from '../../access.ts';
@@ -182,6 +183,29 @@ for (const { test, testService } of stores) {
     const query = carillon.store.read.selectFrom('accounts').select('account_id').where('domain', '=', domain);
     return (await query.executeTakeFirstOrThrow()).account_id;
   }
+
+  test('X2 after=latest is behind all that there is, whoever may see it: what happens next comes, and nothing before', async () => {
+    const owner = await carillon.account('latest.test');
+    const member = await carillon.user(owner, 'member');
+    assert.deepEqual(await feed(owner, '?after=latest'), { data: [], next: '0' });
+    await owner.carillon.clients.create({ client_name: 'Before' });
+    for (const who of [owner, member])
+      assert.deepEqual(await feed(who, '?after=latest&scope=own'), { data: [], next: '1' });
+    const waiting = feed(owner, '?after=latest&wait=30');
+    let isTold = false;
+    waiting.finally(() => {
+      isTold = true;
+    });
+    // Whenever it begins to wait, something happens after that.
+    const happen = () => owner.carillon.clients.create({ client_name: 'Then' });
+    await stepByStep(happen, () => isTold, Boolean);
+    const { data, next } = await waiting;
+    assert.deepEqual([data[0].kind, data.at(-1).cursor], ['new_client', next]);
+    assert.ok(Number(data[0].cursor) > 1);
+    const { status, json } = await carillon.call(owner, 'GET', `${FEED}?after=newest`);
+    const message = 'must be a cursor that was answered before, or latest';
+    assert.deepEqual([status, json.errors], [400, [{ field: 'after', message }]]);
+  });
 
   test('X2 a cursor behind which something is not kept any more is 410, and so is one that was never given out', async () => {
     const owner = await carillon.account('old.test');

@@ -38,9 +38,7 @@ export async function follow(scope: 'own' | 'account', again: Again, signal: Abo
   const projectsChanged = sparingly(() => again.projects());
   while (!signal.aborted) {
     try {
-      const { data } = await client.activity.list({ limit: 1, scope }, { signal });
-      const from = { scope, ...(data[0] !== undefined && { after: data[0].cursor }) };
-      for await (const { kind } of client.notifications.follow(from, { signal })) {
+      for await (const { kind } of client.notifications.follow({ after: 'latest', scope }, { signal })) {
         if (/_(event|task|project)$/.test(kind)) changed();
         if (kind.endsWith('_project')) projectsChanged();
       }
