@@ -58,8 +58,9 @@ export type Place = {
   put(request: Request, value: string): Request;
 };
 
-const ID = '^\\d+$';
-const CURSOR = '^\\d{1,16}$';
+/** Whether an id or a cursor can stand there, whatever else can. */
+const takesId = ({ schema }: Route['parameters'][string]) =>
+  schema.pattern !== undefined && new RegExp(String(schema.pattern)).test('17');
 
 /** Every place of an operation in which an id or a cursor can stand. */
 export function placesOf({ row }: Pick<Operation, 'row'>): Place[] {
@@ -67,7 +68,7 @@ export function placesOf({ row }: Pick<Operation, 'row'>): Place[] {
     place('path', name, (request, id) => ({ ...request, ids: { ...request.ids, [name]: id } })),
   );
   const inQuery = Object.entries(row.parameters)
-    .filter(([, { schema }]) => schema.pattern === ID || schema.pattern === CURSOR)
+    .filter(([, parameter]) => takesId(parameter))
     .map(([name]) => place('query', name, (request, id) => ({ ...request, query: { ...request.query, [name]: id } })));
   const inHead =
     row.mode === 'follow'
