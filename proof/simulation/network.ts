@@ -75,8 +75,11 @@ export class Network {
   readonly #faults: Faults;
   readonly #chance: SeededChance;
   readonly #temperaments = new Map<string, readonly Doing[]>();
-  /** By delivery: what was answered, and whoever told it does not know of yet. */
-  readonly #unheard = new Map<string, Arrival>();
+  /**
+   * By delivery: what was answered, and whoever told it does not know of yet, in the order in which they will. There are two
+   * where a hook was restored while it was still being told.
+   */
+  readonly #unheard = new Map<string, Arrival[]>();
   /** Arrivals that were cut off by a stop; they end with it. */
   readonly #cut: Parked['arrival'][] = [];
 
@@ -164,8 +167,7 @@ export class Network {
 
   /** Whoever told a delivery has heard, at this very moment, what came of it. */
   isHeard(deliveryId: string): void {
-    const arrival = this.#unheard.get(deliveryId);
-    this.#unheard.delete(deliveryId);
+    const arrival = this.#unheard.get(deliveryId)?.shift();
     if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.moment() });
   }
 
@@ -206,7 +208,7 @@ export class Network {
     const finish: Parked['finish'] = (outcome, answer = {}) => {
       leave();
       Object.assign(arrival, { answeredAt: this.#time.moment() }, answer);
-      this.#unheard.set(arrival.deliveryId, arrival);
+      this.#isAnswered(arrival);
       resolve(outcome);
     };
     // Nobody waits for the answer any more: the service has cut it off at its own stop.
@@ -228,8 +230,14 @@ export class Network {
   #unreached(order: Order, began: number, cause: Cause): Outcome {
     const arrival = this.#arrive(order, began);
     arrival.answeredAt = this.#time.moment();
-    this.#unheard.set(arrival.deliveryId, arrival);
+    this.#isAnswered(arrival);
     return { kind: 'failed', cause, ms: 0 };
+  }
+
+  #isAnswered(arrival: Arrival): void {
+    const unheard = this.#unheard.get(arrival.deliveryId);
+    if (unheard === undefined) this.#unheard.set(arrival.deliveryId, [arrival]);
+    else unheard.push(arrival);
   }
 
   #arrive({ target, deliveryId, body }: Order, began: number): Parked['arrival'] {
