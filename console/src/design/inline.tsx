@@ -80,12 +80,6 @@ function Editor({
     isDone.current = true;
     onClose();
   };
-  // Whoever has gone elsewhere may be about to click there.
-  const leave = async () => {
-    setBusy(true);
-    if (document.activeElement !== field.current) await letGo();
-    close();
-  };
   const save = async (next = draft) => {
     if (isBusy || isDone.current) return;
     if (field.current instanceof HTMLInputElement && field.current.validity.badInput) {
@@ -96,14 +90,12 @@ function Editor({
       setFault('Write the year with four digits.');
       return;
     }
-    if (next === value) {
-      await leave();
-      return;
-    }
     setBusy(true);
     try {
-      await onSave(next);
-      await leave();
+      if (next !== value) await onSave(next);
+      // Whoever has gone elsewhere may be about to click there.
+      if (document.activeElement !== field.current) await letGo();
+      close();
     } catch (error) {
       setFault(explain(error));
       setBusy(false);
