@@ -19,7 +19,7 @@ export type Order = {
   onDialled?: () => void;
   /** Called when that connection was dead, and another one is dialled: an abort leaves no more doubt than before. */
   onUndialled?: () => void;
-  /** Connections to this target that were left open, one of which may be used; left out: one is dialled, and ended. */
+  /** Connections to this very target that were left open, one of which may be used; left out: one is dialled, and ended. */
   kept?: KeptConnections | undefined;
 };
 
@@ -52,7 +52,7 @@ export function createAttempt(ports: Ports): Attempt {
     const leftMs = () => Math.max(0, order.deadlineMs - elapsedMs());
     const ended = (result: Result): Outcome => ({ ...result, ms: Math.round(elapsedMs()) });
     if (order.signal.aborted) return { ...STOPPED, ms: 0 };
-    const trying: Trying = { order, url: new URL(order.target), leftMs };
+    const trying: Trying = { order, leftMs };
     const kept = order.kept?.take();
     if (kept !== undefined) {
       const result = await post(ports, trying, kept, true);
@@ -67,14 +67,15 @@ export function createAttempt(ports: Ports): Attempt {
   };
 }
 
-type Trying = { readonly order: Order; readonly url: URL; readonly leftMs: () => number };
+type Trying = { readonly order: Order; readonly leftMs: () => number };
 
 /** Resolves, judges and dials; what is not open by the deadline, or not wanted any more, never is. */
 async function open(
   { guard, clock, ca }: Ports,
-  { order: { signal, deadlineMs }, url, leftMs }: Trying,
+  { order: { target, signal, deadlineMs }, leftMs }: Trying,
 ): Promise<Connection | Failed | Ours> {
   if (signal.aborted) return STOPPED;
+  const url = new URL(target);
   const ended = new AbortController();
   const { promise: over, resolve: give } = Promise.withResolvers<Failed | Ours>();
   let isResolved = false;
@@ -88,7 +89,7 @@ async function open(
     ended.signal.throwIfAborted();
     isResolved = true;
     const socket = await dial(url, addresses, { clock, leftMs, ended: ended.signal, ca });
-    return new Connection(url.origin, socket, clock.monotonic());
+    return new Connection(url, socket, clock.monotonic());
   };
   const reached = reach();
   try {
@@ -110,7 +111,7 @@ async function open(
 /** Sends the notification over a connection, and resolves as soon as it is known what has come of it. */
 function post(
   { userAgent, clock }: Ports,
-  { order, url, leftMs }: Trying,
+  { order, leftMs }: Trying,
   connection: Connection,
   isUsedAgain: boolean,
 ): Promise<Result | typeof STALE> {
@@ -150,7 +151,7 @@ function post(
   connection.client.dispatch(
     {
       method: 'POST',
-      path: `${url.pathname}${url.search}`,
+      path: connection.path,
       headers: [
         ...['content-type', 'application/json', 'user-agent', userAgent, 'webhook-id', order.deliveryId],
         ...(order.signature ?? []),

@@ -15,17 +15,20 @@ const MOST_KEPT = 1_000;
 
 /** A connection to a target, which carries one attempt at a time. It is dialled once. */
 export class Connection {
+  /** What is asked for on it: path and query of the target. */
+  readonly path: string;
   readonly client: Client;
   readonly meter: Meter;
   readonly openedAt: number;
   readonly #socket: Socket;
 
-  constructor(origin: string, socket: Socket, openedAt: number) {
+  constructor(target: URL, socket: Socket, openedAt: number) {
+    this.path = `${target.pathname}${target.search}`;
     this.#socket = socket;
     this.openedAt = openedAt;
     this.meter = new Meter(socket);
     let isTaken = false;
-    this.client = new Client(origin, {
+    this.client = new Client(target.origin, {
       connect: (_options, callback) => {
         // undici dials again when a connection breaks before the request is on it; we resolve and dial once.
         const isBroken = isTaken || socket.destroyed;

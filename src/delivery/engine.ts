@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { type Log, maskTarget } from '../log.ts';
+import type { Log } from '../log.ts';
 import type { Chance } from '../secrets.ts';
 import type { News, Store } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
@@ -477,7 +477,7 @@ export class Engine {
       hook_id: lane.hookId,
       delivery_id: flight.row.deliveryId,
       kind: flight.row.kind satisfies DeliveryKind,
-      target: maskTarget(lane.target),
+      target: lane.maskedTarget,
       outcome: word,
       verdict: verdict.is,
       failures: lane.failures,

@@ -1,3 +1,4 @@
+import { maskTarget } from '../log.ts';
 import { AttemptInFlight } from './flight.ts';
 import { DELIVERED, type Verdict } from './policy.ts';
 import type { LaneRow, OwedRow } from './queue.ts';
@@ -32,6 +33,8 @@ export class Lane {
   readonly target: string;
   /** Where that is: host and port. */
   readonly host: string;
+  /** The target as it may stand in a log. */
+  readonly maskedTarget: string;
   /** As it was taken up; fences what is written down. */
   readonly generation: number;
 
@@ -78,6 +81,7 @@ export class Lane {
     this.accountId = row.accountId;
     this.target = row.target;
     this.host = hostOf(row.target);
+    this.maskedTarget = maskTarget(row.target);
     this.generation = row.generation;
     this.#failures = row.failures;
     this.#dueAt = row.dueAt;

@@ -95,11 +95,12 @@ export function preparedOver<Item extends Values, Given extends Values, Row>(
 ): (queries: Queries, items: readonly Item[], values: Given) => Promise<Row[]> {
   const ofLength = new Map<number, Compiled<Row>>();
   const compiledFor = (length: number): Compiled<Row> => {
+    const known = ofLength.get(length);
+    if (known !== undefined) return known;
     const items = Array.from({ length }, (_, item) => placeholders<Item>(item));
-    const known =
-      ofLength.get(length) ?? compiledOnce((queries) => build(queries, items, placeholders<Given>()), 'once');
-    ofLength.set(length, known);
-    return known;
+    const compiled = compiledOnce((queries) => build(queries, items, placeholders<Given>()), 'once');
+    ofLength.set(length, compiled);
+    return compiled;
   };
   return async (queries, items, values) => {
     const answers = piecesOf(items).map((piece) => compiledFor(piece.length)(queries, values, piece));
