@@ -11,6 +11,7 @@ import { ascending, behind, number, ordered } from '../order.ts';
 import { ownerOf } from '../owner.ts';
 import { beginOf, pageIn } from '../pages.ts';
 import type { deliveryDetailFields, deliveryFields, deliveryParameters } from './schema.ts';
+import { settledOfHook } from './stretches.ts';
 
 type DeliveryRow = Shown<typeof deliveryFields>;
 type DeliveryDetailRow = Shown<typeof deliveryDetailFields>;
@@ -83,10 +84,11 @@ export async function listDeliveries(
 ): Promise<Page<DeliveryRow>> {
   const userId = ownerOf(caller, given.user_id);
   let waiting = owed(view).where('owed.user_id', '=', userId);
-  let past = settled(view).where('settled.user_id', '=', userId);
-  if (given.hook_id !== undefined) {
+  let past = settled(view);
+  if (given.hook_id === undefined) past = past.where('settled.user_id', '=', userId);
+  else {
     waiting = waiting.where('owed.hook_id', '=', given.hook_id);
-    past = past.where('settled.hook_id', '=', given.hook_id);
+    past = past.where(settledOfHook(view, userId, given.hook_id));
   }
   if (given.state !== undefined) {
     const ended = given.state === 'undelivered' ? 'is not' : 'is';
