@@ -142,7 +142,7 @@ export const processes: Bench = {
   target:
     'more with each process until the machine has no more; beside graphile-worker, pg-boss and BullMQ on PostgreSQL and plainjob on SQLite, which do the same posts: ahead of each, with as many processes',
   heldBack:
-    'two processors, which callers, receivers and the database share. One process takes nearly all of them: 384 µs of the services and 231 of PostgreSQL for each notification, its creation over HTTP among them. With two it is 521 and 332, with four 1,323 and 669: each further one makes smaller groups of the same work, hears the news of what the others commit, and beats. graphile-worker and BullMQ lose as well. Next: news of several commits told to the other nodes as one, which may bring a tenth (without any news, four processes created 1.16 times as much: docs/scaling.md). Whether it grows with each process has to be measured where there are more processors.',
+    'two processors, which callers, receivers and the database share. One process takes nearly all of them: 363 µs of the services and 207 of PostgreSQL for each notification, its creation over HTTP among them. With two it is 512 and 342, with four 1,350 and 793: each further one makes smaller groups of the same work, hears the news of what the others commit, and beats. graphile-worker and BullMQ lose as well. Next: news of several commits told to the other nodes as one, which may bring a tenth (without any news, four processes created 1.16 times as much: docs/scaling.md). Whether it grows with each process has to be measured where there are more processors.',
   async measure({ stage, rounds, roundMs, say }) {
     const setting = { stage, receiver: await stage.receiver(), roundMs };
     const contenders: Contender[] = [];
