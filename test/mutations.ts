@@ -187,7 +187,7 @@ export const mutations: readonly Mutation[] = [
         '        const retryAfterMs = parseRetryAfter(',
         `        const { location } = headers;
         if (status >= 300 && status < 400 && typeof location === 'string') {
-          const onward = { ...order, target: new URL(location, url).href };
+          const onward = { ...order, target: new URL(location, order.target).href };
           createAttempt(ports)(onward).then(resolve, reject);
           end();
           return;
@@ -195,8 +195,8 @@ export const mutations: readonly Mutation[] = [
         const retryAfterMs = parseRetryAfter(`,
       ],
       [
-        '  { userAgent, clock }: Ports,\n  { order, url, leftMs }: Trying,\n  connection: Connection,',
-        '  ports: Ports,\n  { order, url, leftMs }: Trying,\n  connection: Connection,',
+        '  { userAgent, clock }: Ports,\n  { order, leftMs }: Trying,\n  connection: Connection,',
+        '  ports: Ports,\n  { order, leftMs }: Trying,\n  connection: Connection,',
       ],
       [
         '  const { promise, resolve, reject } = Promise.withResolvers<Result | typeof STALE>();',
