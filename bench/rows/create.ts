@@ -74,7 +74,7 @@ async function measured(
 
 /** From profiles of one account; what was tried was measured beside what stands, in the same run. */
 const HELD_BACK =
-  `on SQLite one thread does everything. A creation takes 75 to 90 µs of it, and F2 takes 18. The commit and its flush
+  `on SQLite one thread does everything. A creation takes 75 to 105 µs of it, and F2 takes 18 to 23. The commit and its flush
   are 13 of them, the statements 12, collecting garbage 9; what else there is (HTTP, the framework, the key, the checks, the log
   line, the metrics, what is recorded) lies below 4 each: see [W](#w), whose 65 accounts touch as many pages of each index.
   Tried: no savepoints (× 0.98 to 1.03), a fourth of the checkpoints (× 1.01), 64 MiB of room for what is young (× 1.05, and 80 MiB
