@@ -171,16 +171,29 @@ for (const { test, database } of stores) {
 
   test('C20 what becomes owed while its lane is being read is told at once, and not at the next look around', async (t) => {
     const { between, attempted, happen, settled, clock } = await openEngine(t);
-    await happen();
-    await eventually(settled, (count) => count === 1);
     const reading = between.holdNext('owed');
     await happen();
     await reading;
     await happen();
     between.letGo();
+    await eventually(settled, (count) => count === 2);
+    assert.deepEqual(attempted, ['1', '2']);
+    assert.equal(clock.now(), TEST_EPOCH, 'no time has passed');
+  });
+
+  test('C20 what a commit owes is told without being read again, and is not told again by what is read', async (t) => {
+    const { between, attempted, happen, inAccount, settled } = await openEngine(t);
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    const reading = between.holdNext('owed');
+    await happen();
+    await eventually(settled, (count) => count === 2);
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.announceOwed([HOOK]));
+    await reading;
+    between.letGo();
+    await happen();
     await eventually(settled, (count) => count === 3);
     assert.deepEqual(attempted, ['1', '2', '3']);
-    assert.equal(clock.now(), TEST_EPOCH, 'no time has passed');
   });
 
   test('C13 C20 a hook that is ended and restored while it is being taken up is told as the one that it is now', async (t) => {

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Chance } from '../secrets.ts';
-import type { News, Store } from '../store/store.ts';
+import type { NewlyOwed, News, Store } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
 import type { Claims, Held } from './claims.ts';
 import { KeptConnections, KeptRoom } from './connection.ts';
@@ -11,7 +11,7 @@ import { Lane } from './lane.ts';
 import type { Notices } from './notices.ts';
 import type { Outcome } from './outcome.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
-import type { LaneRow, OwedRow } from './queue.ts';
+import { type LaneRow, type OwedRow, owedRows } from './queue.ts';
 import { fill } from './read-ahead.ts';
 import type { Settlement } from './settle.ts';
 import { Settler } from './settler.ts';
@@ -266,17 +266,19 @@ export class Engine {
     const dropped = known.length > 0 ? this.#drop(known) : undefined;
     // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already.
     const mine = (hookId: number) => news.from !== 'deliverer' || isKnown(hookId);
-    for (const hookId of news.owed) if (mine(hookId)) this.#wake(hookId, 'owed');
+    for (const [hookId, rows] of news.owed) if (mine(hookId)) this.#wake(hookId, 'owed', rows);
     for (const hookId of news.asked) if (mine(hookId)) this.#wake(hookId, 'asked');
     return dropped;
   }
 
-  #wake(hookId: number, what: 'owed' | 'asked'): void {
+  /** @param rows all that is newly owed, where it is known */
+  #wake(hookId: number, what: 'owed' | 'asked', rows?: readonly NewlyOwed[]): void {
     const lane = this.#lanes.get(hookId);
     if (lane === undefined) this.#unknown.add(hookId);
     else {
       if (what === 'asked') lane.moreAsked = true;
-      else lane.more = true;
+      else if (rows === undefined) lane.more = true;
+      else lane.hand(owedRows(rows), this.#ports.clock.now());
       this.#ready.add(lane);
     }
     this.#pump();

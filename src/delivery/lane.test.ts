@@ -418,3 +418,32 @@ test('C22 what was asked for makes no more than eight attempts at once, and on a
 test('C20 a settlement carries the generation that the lane was taken up with, so that a late one is fenced', () => {
   assert.equal(new Drive({}, 1).deliver(OK).generation, fresh.generation);
 });
+
+test('C20 C22 a lane that waits for nothing takes what a commit hands it; a full or failing one is to read it', () => {
+  const drive = new Drive();
+  drive.lane.hand([owed(1)], drive.now);
+  assert.deepEqual(ids(drive.beginAll()), [], 'something may be before it: nothing was read yet');
+  drive.lane.more = false;
+  drive.lane.addNext([], true);
+  drive.lane.hand([owed(2), owed(3)], drive.now);
+  assert.equal(drive.lane.more, false);
+  const [flight] = drive.beginAll();
+  assert.equal(flight?.row.position, 2);
+  drive.lane.hand([owed(4)], drive.now);
+  assert.equal(drive.lane.more, true, 'its window is full');
+  drive.lane.more = false;
+  if (flight !== undefined) drive.finish(flight, BROKEN);
+  drive.lane.hand([owed(5)], drive.now);
+  assert.equal(drive.lane.more, true, 'it waits');
+});
+
+test('C20 a lane that commits have handed 32 reads next what there is', () => {
+  const drive = new Drive();
+  drive.lane.more = false;
+  for (let position = 1; !drive.lane.more; position += 1) {
+    drive.lane.hand([owed(position)], drive.now);
+    if (!drive.lane.more) assert.equal(drive.deliver(OK).row.position, position);
+    drive.lane.settled(position + 10);
+    assert.ok(position <= 33);
+  }
+});

@@ -11,6 +11,9 @@ const WIDEST_WINDOW = 8;
 /** It does not run further ahead of what is written down: a crash would tell all of that once more. */
 const MOST_UNSETTLED = 32;
 
+/** Of what is handed to it, it remembers so much until it reads again. */
+const MOST_HANDED = 32;
+
 /** How an attempt has ended, for `Lane.finish`. */
 export type Finished = {
   readonly flight: AttemptInFlight;
@@ -38,7 +41,7 @@ export class Lane {
   /** As it was taken up; fences what is written down. */
   readonly generation: number;
 
-  /** The database may hold more behind `readUpTo`. */
+  /** The database may hold more behind `readUpTo` than was handed. */
   more = true;
   /** When it was taken up, or something was last begun on it, milliseconds since the epoch. */
   usedAt: number;
@@ -46,7 +49,7 @@ export class Lane {
   isBeingRead = false;
   /** The database may hold something asked for. */
   moreAsked = true;
-  readUpTo = 0;
+  #readUpTo = 0;
   /** Asks are read once, and in order. */
   askedUpTo = 0;
   /** The delivery that failed before a restart, to be read first (C18). */
@@ -61,6 +64,9 @@ export class Lane {
   readonly #asked: OwedRow[] = [];
   /** By delivery: the same one is never in flight twice at once. */
   readonly #inFlight = new Map<number, AttemptInFlight>();
+  /** Handed, and perhaps behind `readUpTo`: not to be taken once more by what is read. */
+  readonly #handed = new Set<number>();
+  #handedUpTo = 0;
   /** Told, or given up, and not written down yet: the database still says that they are owed. */
   readonly #unsettled = new Set<number>();
   #failures: number;
@@ -162,9 +168,51 @@ export class Lane {
     return this.#waiting.length === 0;
   }
 
+  /** Everything that is owed up to this position was read. */
+  get readUpTo(): number {
+    return this.#readUpTo;
+  }
+
   /** Takes what was read, but for what is known already. */
   add(rows: readonly OwedRow[]): void {
     for (const row of rows) if (!this.#knows(row.deliveryId)) this.#waiting.push(row);
+  }
+
+  /**
+   * Takes the next of what was read behind `readUpTo`.
+   *
+   * @param isAll nothing else was committed behind it when it was read
+   */
+  addNext(rows: readonly OwedRow[], isAll: boolean): void {
+    this.add(rows);
+    this.#readUpTo = rows.at(-1)?.position ?? this.#readUpTo;
+    if (!isAll) {
+      this.more = true;
+      return;
+    }
+    // What was handed had been committed, and so had all before it.
+    this.#readUpTo = Math.max(this.#readUpTo, this.#handedUpTo);
+    this.#handed.clear();
+  }
+
+  /**
+   * Takes what a commit has just made owed, as if it had been read, where nothing else is to be read before it and one
+   * more may begin; otherwise it is to be read. `readUpTo` stays: what another has committed before may be heard of
+   * after.
+   */
+  hand(rows: readonly OwedRow[], now: number): void {
+    const isFull = this.#handed.size + rows.length > MOST_HANDED;
+    if (this.more || this.isBeingRead || isFull || !this.mayBegin(now)) {
+      this.more = true;
+      return;
+    }
+    for (const row of rows) {
+      // It may have been read before it was heard of.
+      if (Number(row.position) <= this.#readUpTo) continue;
+      this.#waiting.push(row);
+      this.#handed.add(row.deliveryId);
+      this.#handedUpTo = Math.max(this.#handedUpTo, Number(row.position));
+    }
   }
 
   /** Takes what was asked for; it goes before everything, and during a wait too (X1). */
@@ -363,7 +411,12 @@ export class Lane {
     const flight = this.#inFlight.get(deliveryId);
     // In flight because it was asked for, it is owed all the same.
     const owed = flight !== undefined && flight.row.askId === null;
-    return owed || this.#unsettled.has(deliveryId) || this.#waiting.some((row) => row.deliveryId === deliveryId);
+    return (
+      owed ||
+      this.#unsettled.has(deliveryId) ||
+      this.#handed.has(deliveryId) ||
+      this.#waiting.some((row) => row.deliveryId === deliveryId)
+    );
   }
 }
 

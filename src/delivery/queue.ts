@@ -172,6 +172,11 @@ function owedRow(row: OwedColumns, askId: number | null): OwedRow {
   };
 }
 
+/** Of what is owed to a hook by its positions: oldest first. */
+export function owedRows(rows: readonly OwedColumns[]): OwedRow[] {
+  return rows.map((row) => owedRow(row, null)).sort((one, other) => Number(one.position) - Number(other.position));
+}
+
 type Behind = { readonly hookId: number; readonly after: number; readonly most: number };
 
 const owedBehind = prepared(
@@ -188,8 +193,7 @@ const owedBehind = prepared(
 
 /** The next deliveries of a lane, behind a position, oldest first; tests, which have none, are not among them. */
 export async function nextOwed(read: Queries, hookId: number, afterPosition: number, most: number): Promise<OwedRow[]> {
-  const rows = await owedBehind(read, { hookId, after: afterPosition, most });
-  return rows.map((row) => owedRow(row, null)).sort((one, other) => Number(one.position) - Number(other.position));
+  return owedRows(await owedBehind(read, { hookId, after: afterPosition, most }));
 }
 
 /** One delivery of a lane, if it is still owed. */

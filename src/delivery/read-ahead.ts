@@ -56,7 +56,5 @@ async function fillOwed(read: Queries, lane: Lane): Promise<void> {
     lane.more = true;
     throw error;
   });
-  lane.readUpTo = rows.at(-1)?.position ?? lane.readUpTo;
-  if (rows.length === READ_AHEAD) lane.more = true;
-  lane.add(rows);
+  lane.addNext(rows, rows.length < READ_AHEAD);
 }

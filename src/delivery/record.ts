@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
 import { locked, preparedOver } from '../store/prepared.ts';
-import type { AtCommit } from '../store/store.ts';
+import type { AtCommit, NewlyOwed } from '../store/store.ts';
 import { type Kind, kinds } from './kinds.ts';
 import { mustOweNothing } from './owe.ts';
 
@@ -65,7 +65,7 @@ const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
 
 /** What `owe` does, for the positions that were taken last. */
 const oweToHooks = preparedOver((_queries, facts: readonly Placed[]) => {
-  return sql<{ hook_id: number }>`
+  return sql<NewlyOwed>`
     with ${factsOf(facts)}
     insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
     select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
@@ -74,7 +74,7 @@ const oweToHooks = preparedOver((_queries, facts: readonly Placed[]) => {
       join hooks on hooks.account_id = facts.account_id and hooks.user_id = facts.user_id and hooks.kind = facts.kind
         and hooks.date_ended is null
     order by facts.account_id, facts.back desc
-    returning hook_id`;
+    returning hook_id, delivery_id, position, kind, record_id, owed_at`;
 });
 
 /** What one write records. */
@@ -112,5 +112,5 @@ const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
     oweToHooks(queries, told, {}),
   ]);
   if (taken.length !== accounts.length) throw new Error('an account has no position');
-  news.announceOwed(owed.map((row) => row.hook_id));
+  news.announceNewlyOwed(owed);
 };

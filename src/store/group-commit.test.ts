@@ -86,7 +86,7 @@ test('between two full groups the event loop turns, so that those who were answe
 test('a write that fails is undone alone: those beside it in the commit stay, and only they are announced', async (t) => {
   const { store, groups } = await openTestStore(t);
   const announced: number[] = [];
-  store.onCommitted((news) => void announced.push(...news.owed));
+  store.onCommitted((news) => void announced.push(...news.owed.keys()));
   const outcomes = await Promise.allSettled([
     store.write(addAccount('first.test')),
     store.write(async (tx) => {

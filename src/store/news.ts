@@ -1,13 +1,14 @@
 import type { Compilable } from 'kysely';
 import { sendNow } from './prepared.ts';
-import type { Announcements, News, Queries } from './store.ts';
+import type { Announcements, NewlyOwed, News, Queries } from './store.ts';
 
 const NOBODY: ReadonlySet<number> = new Set();
+const NONE_OWED: News['owed'] = new Map();
 const NONE_ENDED: ReadonlyMap<number, string> = new Map();
 
 /** The news of one transaction while it runs: what nearly all of them have none of is not made. */
 export class NewsInTheMaking implements News, Announcements {
-  #owed: Set<number> | undefined;
+  #owed: Map<number, NewlyOwed[] | undefined> | undefined;
   #asked: Set<number> | undefined;
   #ended: Map<number, string> | undefined;
   #changed: Set<number> | undefined;
@@ -19,8 +20,8 @@ export class NewsInTheMaking implements News, Announcements {
     this.from = from;
   }
 
-  get owed(): ReadonlySet<number> {
-    return this.#owed ?? NOBODY;
+  get owed(): News['owed'] {
+    return this.#owed ?? NONE_OWED;
   }
 
   get asked(): ReadonlySet<number> {
@@ -44,7 +45,20 @@ export class NewsInTheMaking implements News, Announcements {
   }
 
   announceOwed(hookIds: Iterable<number>): void {
-    this.#owed = withAll(this.#owed, hookIds);
+    for (const hookId of hookIds) {
+      this.#owed ??= new Map();
+      this.#owed.set(hookId, undefined);
+    }
+  }
+
+  /** Where something is to be read of a hook, all of it is. */
+  announceNewlyOwed(rows: readonly NewlyOwed[]): void {
+    for (const row of rows) {
+      this.#owed ??= new Map();
+      const known = this.#owed.get(row.hook_id);
+      if (known !== undefined) known.push(row);
+      else if (!this.#owed.has(row.hook_id)) this.#owed.set(row.hook_id, [row]);
+    }
   }
 
   announceAsked(hookIds: Iterable<number>): void {
@@ -72,7 +86,10 @@ export class NewsInTheMaking implements News, Announcements {
 
   /** The news of one more write of the same commit. */
   add(news: News): void {
-    this.announceOwed(news.owed);
+    for (const [hookId, rows] of news.owed) {
+      if (rows === undefined) this.announceOwed([hookId]);
+      else this.announceNewlyOwed(rows);
+    }
     this.announceAsked(news.asked);
     for (const [hookId, reason] of news.ended) this.announceEnded([hookId], reason);
     this.announceChanged(news.changed);

@@ -230,7 +230,7 @@ function* messagesOf(news: News): Generator<Message> {
   const { owed, asked, ended, changed, happened, access } = news;
   if (countOf(news) <= IDS_A_MESSAGE) {
     yield {
-      owed: [...owed],
+      owed: [...owed.keys()],
       asked: [...asked],
       ended: [...ended],
       ...(changed.size > 0 ? { changed: [...changed] } : {}),
@@ -239,7 +239,7 @@ function* messagesOf(news: News): Generator<Message> {
     };
     return;
   }
-  for (const owed of chunks(news.owed)) yield { owed };
+  for (const owed of chunks(news.owed.keys())) yield { owed };
   for (const asked of chunks(news.asked)) yield { asked };
   for (const ended of chunks(news.ended)) yield { ended };
   for (const changed of chunks(news.changed)) yield { changed };

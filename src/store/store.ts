@@ -1,14 +1,20 @@
-import type { Compilable, Kysely } from 'kysely';
+import type { Compilable, Kysely, Selectable } from 'kysely';
 import type { Sequences } from './sequences.ts';
 import type { Tables } from './tables.ts';
 
 /** Queries over every table. Only the machinery holds one; resources go through `AccountView` and `AccountWrite`. */
 export type Queries = Kysely<Tables>;
 
+/** What is newly owed to a hook, as its commit has written it down. */
+export type NewlyOwed = Pick<
+  Selectable<Tables['owed']>,
+  'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'owed_at'
+>;
+
 /** What a committed write means for those who remember something: hooks by id, and whether access has changed. */
 export type News = {
-  /** Something more is owed to these. */
-  readonly owed: ReadonlySet<number>;
+  /** Something more is owed to these: what it is, or undefined where that is to be read. */
+  readonly owed: ReadonlyMap<number, readonly NewlyOwed[] | undefined>;
   /** Something was asked for on these: a test, a redelivery. */
   readonly asked: ReadonlySet<number>;
   /** These have ended, each for a reason: nothing may go out to them any more. */
@@ -26,6 +32,7 @@ export type News = {
 /** What is to be told when, and only when, a transaction has committed. */
 export type Announcements = {
   announceOwed(hookIds: Iterable<number>): void;
+  announceNewlyOwed(rows: readonly NewlyOwed[]): void;
   announceAsked(hookIds: Iterable<number>): void;
   announceEnded(hookIds: Iterable<number>, reason: string): void;
   announceChanged(hookIds: Iterable<number>): void;

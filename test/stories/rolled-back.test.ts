@@ -61,7 +61,7 @@ for (const { name, test, database } of stores) {
       }
     });
     const announced: number[][] = [];
-    store.onCommitted((news) => void announced.push([...news.owed]));
+    store.onCommitted((news) => void announced.push([...news.owed.keys()]));
     const inAccount = (work: (write: AccountWrite) => Promise<unknown>) =>
       store.write((tx: Tx) => work(new AccountWrite(tx, 1, NOW)));
     const stored = async () => ({

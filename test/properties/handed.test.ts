@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AttemptInFlight } from '../../src/delivery/flight.ts';
+import { Lane } from '../../src/delivery/lane.ts';
+import type { OwedRow } from '../../src/delivery/queue.ts';
+
+const READ_AT_ONCE = 4;
+
+/** What may happen next, and to which of several. */
+const steps = [
+  'commit',
+  'commit elsewhere',
+  'hear',
+  'read',
+  'have read',
+  'begin',
+  'answer',
+  'write',
+  'have written',
+] as const;
+type Step = readonly [what: (typeof steps)[number], which: number];
+
+const owedAt = (position: number): OwedRow => ({
+  deliveryId: position + 1_000,
+  position,
+  kind: 'new_event',
+  recordId: 1,
+  owedAt: 0,
+  askId: null,
+});
+
+/** A lane, and the database that it reads: each question and each answer takes its time, and others commit as well. */
+class Drive {
+  readonly lane = new Lane(
+    {
+      hookId: 1,
+      accountId: 1,
+      target: 'http://127.0.0.1:9/',
+      generation: 1,
+      failures: 0,
+      dueAt: null,
+      retryDeliveryId: null,
+      lastOutcome: '',
+      secrets: [],
+    },
+    0,
+  );
+  readonly told: (number | null)[] = [];
+  committed = 0;
+  #owed: OwedRow[] = [];
+  readonly #unheard: (readonly OwedRow[] | undefined)[] = [];
+  #reading: readonly OwedRow[] | undefined;
+  readonly #inFlight: AttemptInFlight[] = [];
+  readonly #unwritten: OwedRow[] = [];
+  readonly #written: OwedRow[] = [];
+
+  /** Answers whether anything has come of it. */
+  do([what, which]: Step): boolean {
+    switch (what) {
+      case 'commit':
+      case 'commit elsewhere': {
+        const rows = Array.from({ length: 1 + (which % 3) }, (_, index) => owedAt(this.committed + index + 1));
+        this.committed += rows.length;
+        this.#owed.push(...rows);
+        this.#unheard.push(what === 'commit' ? rows : undefined);
+        return true;
+      }
+      case 'hear':
+        return this.#hear(which);
+      case 'read':
+        return this.#read();
+      case 'have read':
+        return this.#haveRead();
+      case 'begin': {
+        const row = this.lane.next(0);
+        if (row !== undefined) this.#inFlight.push(this.lane.begin(row, 0));
+        return row !== undefined;
+      }
+      case 'answer':
+        return this.#answer(which);
+      case 'write': {
+        const rows = this.#unwritten.splice(0);
+        this.#owed = this.#owed.filter((row) => !rows.includes(row));
+        this.#written.push(...rows);
+        return rows.length > 0;
+      }
+      case 'have written': {
+        const rows = this.#written.splice(0);
+        for (const row of rows) this.lane.settled(row.deliveryId);
+        return rows.length > 0;
+      }
+    }
+  }
+
+  /** News may come in another order than its commits did. */
+  #hear(which: number): boolean {
+    if (this.#unheard.length === 0) return false;
+    const [rows] = this.#unheard.splice(which % this.#unheard.length, 1);
+    if (rows === undefined) this.lane.more = true;
+    else this.lane.hand(rows, 0);
+    return true;
+  }
+
+  #read(): boolean {
+    const { lane } = this;
+    if (lane.isBeingRead || !lane.isEmpty || !lane.more || !lane.mayBegin(0)) return false;
+    lane.isBeingRead = true;
+    lane.more = false;
+    this.#reading = this.#owed.filter((row) => Number(row.position) > lane.readUpTo).slice(0, READ_AT_ONCE);
+    return true;
+  }
+
+  #haveRead(): boolean {
+    if (this.#reading === undefined) return false;
+    this.lane.addNext(this.#reading, this.#reading.length < READ_AT_ONCE);
+    this.#reading = undefined;
+    this.lane.isBeingRead = false;
+    return true;
+  }
+
+  #answer(which: number): boolean {
+    const [flight] = this.#inFlight.splice(which % Math.max(1, this.#inFlight.length), 1);
+    if (flight === undefined) return false;
+    this.told.push(flight.row.position);
+    this.lane.finish({ flight, verdict: { is: 'delivered' }, outcome: '200', reason: '', ms: 1, now: 0 });
+    this.#unwritten.push(flight.row);
+    return true;
+  }
+}
+
+test('C20 what is handed to a lane, read by it, or both, is told once, in whatever order it is heard of', () => {
+  const step = fc.tuple(fc.constantFrom(...steps), fc.nat(100));
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120, size: 'max' }), (some) => {
+      const drive = new Drive();
+      for (const one of some) drive.do(one);
+      const rest = steps.filter((what) => !what.startsWith('commit'));
+      while (rest.map((what) => drive.do([what, 0])).includes(true));
+      const each = Array.from({ length: drive.committed }, (_, index) => index + 1);
+      assert.deepEqual(
+        drive.told.toSorted((one, other) => Number(one) - Number(other)),
+        each,
+      );
+    }),
+    { numRuns: 3_000 },
+  );
+});
