@@ -27,6 +27,11 @@ import { signBy } from './signing.ts';
 for (const { test, database } of stores) {
   const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
   const HOOK = 1;
+  /** A second hook, of another kind. */
+  const otherHook = {
+    ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
+    ...{ due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null },
+  };
 
   /** Stands between the engine and its store: holds a result back once, after the database has given it; or fails. */
   class Between implements KyselyPlugin {
@@ -210,12 +215,7 @@ for (const { test, database } of stores) {
 
   test('C22 that one hook ends keeps no other from being taken up', async (t) => {
     const { between, happen, inAccount, settled } = await openEngine(t);
-    const other = await inAccount((write) =>
-      write.insertRow('hooks', {
-        ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
-        ...{ due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null },
-      }),
-    );
+    const other = await inAccount((write) => write.insertRow('hooks', otherHook));
     const reading = between.holdNext('hooks');
     await happen();
     await reading;
@@ -225,6 +225,25 @@ for (const { test, database } of stores) {
     void between.holdNext('hooks');
     assert.equal(await eventually(settled, (count) => count === 1), 1);
     between.letGo();
+  });
+
+  test('C22 that a lane is being taken up, or read, keeps no other from being told', async (t) => {
+    const { between, happen, inAccount, settled } = await openEngine(t);
+    const other = await inAccount((write) => write.insertRow('hooks', otherHook));
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    for (const [round, table] of ['hooks', 'owed'].entries()) {
+      const waiting = between.holdNext(table);
+      await inAccount(async (write) => {
+        record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
+        AccountWrite.transactionOf(write).news.announceOwed([other.hook_id]);
+      });
+      await waiting;
+      await happen();
+      assert.equal(await eventually(settled, (count) => count === 2 + 2 * round), 2 + 2 * round);
+      between.letGo();
+      assert.equal(await eventually(settled, (count) => count === 3 + 2 * round), 3 + 2 * round);
+    }
   });
 
   test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {

@@ -8,11 +8,12 @@ import { KeptConnections, KeptRoom } from './connection.ts';
 import type { AttemptInFlight } from './flight.ts';
 import { type DeliveryKind, resourceUrl } from './kinds.ts';
 import { Lane } from './lane.ts';
+import { firstOf, Loop } from './loop.ts';
 import type { Notices } from './notices.ts';
 import type { Outcome } from './outcome.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
 import { type LaneRow, type OwedRow, owedRows } from './queue.ts';
-import { fill } from './read-ahead.ts';
+import { ReadAhead } from './read-ahead.ts';
 import type { Settlement } from './settle.ts';
 import { Settler } from './settler.ts';
 import { Shares } from './shares.ts';
@@ -27,9 +28,6 @@ const MOST_OF_ONE_ACCOUNT = MOST_IN_FLIGHT / 4;
 /** The most of them to targets that are not known to answer: however many hang, those that answer have slots (C22). */
 const MOST_ON_TRIAL = MOST_IN_FLIGHT / 2;
 
-/** How many lanes are read at once. */
-const LANES_A_TURN = 64;
-
 /** How many lanes are taken up at once. */
 const LANES_A_CLAIM = 100;
 
@@ -37,7 +35,7 @@ const LANES_A_CLAIM = 100;
  * Of many that could begin, so many do in one turn of the event loop: whoever calls the service meanwhile is answered in
  * between. Where few can at a time, they begin at once: what they come to is then written down together.
  */
-const BEGUN_A_TURN = 32;
+const LANES_A_TURN = 32;
 
 /** Lanes kept in memory while nothing is owed to them; beyond it the idle ones are forgotten. */
 const MOST_LANES = 50_000;
@@ -45,7 +43,7 @@ const MOST_LANES = 50_000;
 /** Where lanes are shared, one that nothing was owed to for so long is let go. */
 const IDLE_MS = 10_000;
 
-/** After something could not be read or said: when it is tried again. */
+/** After something could not be said: when it is tried again. */
 const AGAIN_MS = 500;
 
 export type EnginePorts = {
@@ -89,7 +87,9 @@ export class Engine {
   /** Those of which this was said while lanes are being taken up: the secrets that come back of these are old. */
   readonly #changedMeanwhile = new Set<number>();
   #inFlight = 0;
-  #pumping = false;
+  readonly #takingUp: Loop;
+  readonly #reading: ReadAhead;
+  readonly #beginning: Loop;
   readonly #settler: Settler;
   #stopping = false;
   #cancelPoll: () => void = () => undefined;
@@ -99,6 +99,21 @@ export class Engine {
     this.#ports = ports;
     this.#keptRoom = new KeptRoom(ports.clock);
     this.#settler = new Settler({ ...ports, onWritten: (written, fenced) => this.#settled(written, fenced) });
+    const mayGoOn = () => !this.#stopping && ports.claims.mayBegin();
+    this.#takingUp = new Loop(ports, {
+      hasWork: () => this.#unknown.size > 0 && mayGoOn(),
+      turn: () => this.#takeUpSome(),
+    });
+    this.#reading = new ReadAhead({
+      ...ports,
+      mayGoOn,
+      mayReadSecrets: ({ hookId }) => !this.#hearing.has(hookId),
+      onRead: (lane) => this.#turnTo([lane]),
+    });
+    this.#beginning = new Loop(ports, {
+      hasWork: () => this.#ready.size > 0 && this.#inFlight < MOST_IN_FLIGHT && mayGoOn(),
+      turn: () => this.#beginSome(),
+    });
     const { mostToOneHost: host } = ports;
     this.#shares = new Shares({ account: MOST_OF_ONE_ACCOUNT, host, trial: MOST_ON_TRIAL });
   }
@@ -108,7 +123,9 @@ export class Engine {
     const { store, claims } = this.#ports;
     store.onCommitted((news) => this.#hear(news));
     await claims.start({
-      onMayBegin: () => this.#pump(),
+      onMayBegin: () => {
+        for (const loop of [this.#takingUp, this.#reading, this.#beginning]) loop.go();
+      },
       onLost: (hookIds) => void this.#lose(hookIds),
       onChanged: (hookIds) => this.#signAnew(hookIds),
     });
@@ -166,10 +183,7 @@ export class Engine {
   #lookAt(hookId: number): void {
     const lane = this.#lanes.get(hookId);
     if (lane?.isAtWork !== true) this.#wake(hookId, 'owed');
-    else if (lane.isLeftAlone(this.#ports.clock.now())) {
-      this.#ready.add(lane);
-      this.#pump();
-    }
+    else if (lane.isLeftAlone(this.#ports.clock.now())) this.#turnTo([lane]);
   }
 
   /** At a stop: others may go on at once with lanes of which everything is written down. */
@@ -242,10 +256,8 @@ export class Engine {
     for (const hookId of hookIds) {
       this.#hearing.delete(hookId);
       this.#changedMeanwhile.add(hookId);
-      const lane = this.#lanes.get(hookId);
-      if (lane !== undefined) this.#ready.add(lane);
     }
-    this.#pump();
+    this.#turnTo(hookIds.map((hookId) => this.#lanes.get(hookId)).filter((lane) => lane !== undefined));
   }
 
   #wakeFor(hookId: number): void {
@@ -274,61 +286,25 @@ export class Engine {
   /** @param rows all that is newly owed, where it is known */
   #wake(hookId: number, what: 'owed' | 'asked', rows?: readonly NewlyOwed[]): void {
     const lane = this.#lanes.get(hookId);
-    if (lane === undefined) this.#unknown.add(hookId);
-    else {
-      if (what === 'asked') lane.moreAsked = true;
-      else if (rows === undefined) lane.more = true;
-      else lane.hand(owedRows(rows), this.#ports.clock.now());
-      this.#ready.add(lane);
+    if (lane === undefined) {
+      this.#unknown.add(hookId);
+      this.#takingUp.go();
+      return;
     }
-    this.#pump();
+    if (what === 'asked') lane.moreAsked = true;
+    else if (rows === undefined) lane.more = true;
+    else lane.hand(owedRows(rows), this.#ports.clock.now());
+    this.#turnTo([lane]);
   }
 
-  /** Begins every attempt that may begin now. One at a time; what arrives meanwhile makes it go round again. */
-  #pump(): void {
-    if (this.#pumping || this.#stopping) return;
-    this.#pumping = true;
-    let failed = false;
-    this.#pumpOut()
-      .catch((error: unknown) => {
-        failed = true;
-        this.#ports.log.error({ event: 'engine.read_failed', err: error });
-        this.#ports.clock.after(AGAIN_MS, () => this.#pump());
-      })
-      .finally(() => {
-        this.#pumping = false;
-        if (!failed && this.#hasWork()) this.#pump();
-      });
+  /** These may be able to begin an attempt. */
+  #turnTo(lanes: readonly Lane[]): void {
+    for (const lane of lanes) this.#ready.add(lane);
+    this.#beginning.go();
   }
 
-  #hasWork(): boolean {
-    if (this.#stopping || !this.#ports.claims.mayBegin()) return false;
-    return this.#unknown.size > 0 || (this.#ready.size > 0 && this.#inFlight < MOST_IN_FLIGHT);
-  }
-
-  async #pumpOut(): Promise<void> {
-    let begun = 0;
-    while (this.#hasWork()) {
-      await this.#takeUpUnknown();
-      const lanes = firstOf(this.#ready, LANES_A_TURN);
-      await this.#fillAll(lanes);
-      for (const lane of lanes) {
-        if (this.#inFlight >= MOST_IN_FLIGHT) break;
-        // To the end of the line, so that every lane gets its turn when slots are few.
-        this.#ready.delete(lane);
-        if (!this.#shares.admits(lane)) continue;
-        // One moment for both: a wait that ends between them would leave the lane without a turn and without a timer.
-        const now = this.#ports.clock.now();
-        if (this.#beginOn(lane, now)) this.#ready.add(lane);
-        else this.#hold(lane, now);
-        begun += 1;
-        if (begun % BEGUN_A_TURN === 0) await new Promise<void>((resolve) => setImmediate(resolve));
-      }
-    }
-  }
-
-  async #takeUpUnknown(): Promise<void> {
-    if (this.#unknown.size === 0) return;
+  /** Takes up some of the lanes that something is owed to. */
+  async #takeUpSome(): Promise<void> {
     const hookIds = firstOf(this.#unknown, LANES_A_CLAIM);
     const losses = this.#losses;
     this.#endedMeanwhile.clear();
@@ -351,30 +327,14 @@ export class Engine {
     if (this.#changedMeanwhile.has(lane.hookId) || this.#hearing.has(lane.hookId)) lane.signAnew();
     this.#lanes.set(lane.hookId, lane);
     this.#kept.set(lane, new KeptConnections(this.#keptRoom));
-    this.#ready.add(lane);
     this.#wakeWhenDue(lane, this.#ports.clock.now());
+    this.#turnTo([lane]);
   }
 
   #wakeWhenDue(lane: Lane, now: number): void {
     const waitMs = lane.wakeMs(now);
     if (waitMs <= 0) return;
-    lane.setTimer(
-      this.#ports.clock.after(waitMs, () => {
-        this.#ready.add(lane);
-        this.#pump();
-      }),
-    );
-  }
-
-  /** Reads what the next attempts of these lanes need, all of them at once. */
-  async #fillAll(lanes: readonly Lane[]): Promise<void> {
-    const { store, clock } = this.#ports;
-    const filled = await Promise.allSettled(
-      lanes.map((lane) => fill(store.read, lane, () => clock.now(), !this.#hearing.has(lane.hookId))),
-    );
-    // What could not be read now is read again: these lanes are still in line.
-    const failed = filled.find((one) => one.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+    lane.setTimer(this.#ports.clock.after(waitMs, () => this.#turnTo([lane])));
   }
 
   /** Nothing of this lane can begin now: its timer, or what happens to it, brings it back. */
@@ -389,14 +349,33 @@ export class Engine {
     for (const next of this.#shares.call(lane)) this.#ready.add(next);
   }
 
-  /** Begins one attempt of the lane if it may; answers whether it may be able to begin another. */
-  #beginOn(lane: Lane, now: number): boolean {
-    // Not at this moment: it gets its turn when it may.
-    if (this.#stopping || !this.#ports.claims.mayBegin()) return true;
-    // The lane may have ended, or begun to wait, while it was read: asked again here.
+  /** Begins one attempt on each of some lanes, as far as it may. */
+  async #beginSome(): Promise<void> {
+    const { clock, claims } = this.#ports;
+    const lanes = firstOf(this.#ready, LANES_A_TURN);
+    for (const lane of lanes) {
+      if (this.#inFlight >= MOST_IN_FLIGHT || !claims.mayBegin()) break;
+      // To the end of the line, so that every lane gets its turn when slots are few.
+      this.#ready.delete(lane);
+      // Read or not: once it is, it gets its turn.
+      if (!lane.isBeingRead) this.#beginOn(lane, clock.now());
+    }
+    if (lanes.length === LANES_A_TURN) await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+
+  /** One moment for all of it: a wait that ends in between would leave the lane without a turn and without a timer. */
+  #beginOn(lane: Lane, now: number): void {
+    if (lane.isUnread(now) && !this.#hearing.has(lane.hookId)) {
+      this.#reading.add(lane);
+      return;
+    }
+    if (!this.#shares.admits(lane)) return;
     const row = lane.nextAsked(now) ?? lane.next(now);
-    if (row !== undefined) this.#begin(lane, row);
-    return row !== undefined || (lane.isUnread(now) && !this.#hearing.has(lane.hookId));
+    if (row === undefined) this.#hold(lane, now);
+    else {
+      this.#begin(lane, row);
+      this.#ready.add(lane);
+    }
   }
 
   #begin(lane: Lane, row: OwedRow): void {
@@ -465,7 +444,7 @@ export class Engine {
       this.#wakeWhenDue(lane, now);
       this.#ready.add(lane);
     }
-    this.#pump();
+    this.#beginning.go();
     if (this.#inFlight === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
@@ -493,7 +472,7 @@ export class Engine {
   #settled(written: readonly Settlement[], fenced: readonly Held[]): Promise<void> | undefined {
     for (const one of written) this.#isWritten(one);
     for (const one of fenced) this.#hasChanged(one);
-    this.#pump();
+    this.#beginning.go();
     // Whatever still hangs at a stop holds its own lane and no other.
     return this.#stopping ? this.#handOver() : undefined;
   }
@@ -513,14 +492,4 @@ export class Engine {
     this.#forget(lane);
     this.#wakeFor(hookId);
   }
-}
-
-/** So many of a set that may be far larger, in its order. */
-function firstOf<T>(all: ReadonlySet<T>, most: number): T[] {
-  const first: T[] = [];
-  for (const one of all) {
-    if (first.length === most) break;
-    first.push(one);
-  }
-  return first;
 }

@@ -136,9 +136,9 @@ export class Lane {
     return !this.isBusy && !this.isBeingRead && this.wakeMs(now) <= 0;
   }
 
-  /** What was told has to be written down before more is. */
+  /** What was told, or is being told, has to be written down before more is. */
   get isAhead(): boolean {
-    return this.#unsettled.size >= MOST_UNSETTLED;
+    return this.#inFlight.size + this.#unsettled.size >= MOST_UNSETTLED;
   }
 
   /** How long nothing may begin on this lane, milliseconds; 0 or less: now. */
