@@ -18,6 +18,9 @@ const OWED = 1_000_000;
 const HOOKS = 1_000;
 const PER_SECOND = 100;
 
+/** One statement with all of it may take longer than a database is waited for. */
+const PIECES = 10;
+
 /** Memory is looked at for longer than a round, once: what grows slowly shows. */
 const MINUTE_MS = 60_000;
 
@@ -25,19 +28,23 @@ const GROWN = 'MiB more after a minute';
 
 const nameOf = (owed: number, database: Database) => `${owed.toLocaleString('en')} owed, on ${database}`;
 
-/** What a busy service is owed to others, put there at once: as commits would have. */
+/** What a busy service is owed to others, put there a piece at a time: as commits would have. */
 function owe(database: string): Promise<void> {
   return within(async (context) => {
     const store = await openAt(context, database);
-    const numbers =
-      store.sessions === undefined
-        ? sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${OWED / HOOKS}) select n from numbers`
-        : sql`select n from generate_series(1, ${OWED / HOOKS}::int) as n`;
-    await store.write(async ({ queries }) => {
-      await sql`insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
-        select hooks.account_id, hooks.user_id, hooks.hook_id, 1000000 + n, 'new_client', n, 0
-        from hooks, (${numbers}) as numbered where hooks.kind = 'new_client'`.execute(queries);
-    });
+    const ofEach = OWED / HOOKS;
+    for (let first = 1; first <= ofEach; first += ofEach / PIECES) {
+      const last = first + ofEach / PIECES - 1;
+      const numbers =
+        store.sessions === undefined
+          ? sql`with recursive numbers (n) as (select ${first} union all select n + 1 from numbers where n < ${last}) select n from numbers`
+          : sql`select n from generate_series(${first}::int, ${last}::int) as n`;
+      await store.write(async ({ queries }) => {
+        await sql`insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
+          select hooks.account_id, hooks.user_id, hooks.hook_id, 1000000 + n, 'new_client', n, 0
+          from hooks, (${numbers}) as numbered where hooks.kind = 'new_client'`.execute(queries);
+      });
+    }
   });
 }
 

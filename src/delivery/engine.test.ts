@@ -97,7 +97,7 @@ for (const { test, database } of stores) {
     t: TestContext,
     attempt: Attempt = async () => OK,
     seen = (clock: Clock): Clock => clock,
-    heard: Claims['heard'] = async () => undefined,
+    over: (claims: Claims) => Partial<Claims> = () => ({}),
   ) {
     const store = await openAt(t, await database(t));
     await store.write(async ({ queries }) => {
@@ -132,9 +132,10 @@ for (const { test, database } of stores) {
         return Promise.reject(new Problem('storage_unavailable'));
       },
     };
+    const claims = soleClaims(engineStore);
     const engine = new Engine({
       store: engineStore,
-      claims: { ...soleClaims(engineStore), heard },
+      claims: { ...claims, ...over(claims) },
       clock: seen(clock),
       chance: steadyChance(),
       attempt: (order) => {
@@ -244,6 +245,29 @@ for (const { test, database } of stores) {
       between.letGo();
       assert.equal(await eventually(settled, (count) => count === 3 + 2 * round), 3 + 2 * round);
     }
+  });
+
+  test('C20 a lane that another node has is asked for once between two looks, unless it may have become free', async (t) => {
+    let isTheirs = true;
+    let asked = 0;
+    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ takeUp, findWork }) => ({
+      pollMs: 1_000,
+      takeUp(hookIds) {
+        asked += 1;
+        return isTheirs ? Promise.resolve([]) : takeUp(hookIds);
+      },
+      findWork: (after) => (isTheirs ? Promise.resolve({ owed: [], asked: [], next: undefined }) : findWork(after)),
+    }));
+    for (let count = 0; count < 3; count += 1) await happen();
+    assert.equal(asked, 1);
+    await clock.advance(1_000);
+    await happen();
+    assert.equal(asked, 2, 'nobody knows whose it is after a look');
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.announceOwed([HOOK]));
+    assert.equal(asked, 3, 'this is said of what was let go of');
+    isTheirs = false;
+    await clock.advance(1_000);
+    assert.equal(await eventually(settled, (count) => count === 4), 4);
   });
 
   test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
@@ -403,7 +427,7 @@ for (const { test, database } of stores) {
         return OK;
       },
       undefined,
-      () => heard[Math.min(said++, 1)]?.promise ?? assert.fail(),
+      () => ({ heard: () => heard[Math.min(said++, 1)]?.promise ?? assert.fail() }),
     );
     await happen();
     await eventually(settled, (count) => count === 1);

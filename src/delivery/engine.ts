@@ -72,6 +72,8 @@ export class Engine {
   readonly #lanes = new Map<number, Lane>();
   /** Hooks that something is owed to, not yet read. */
   readonly #unknown = new Set<number>();
+  /** Hooks that could not be taken up since the last look: another node has them, or they have ended. */
+  readonly #elsewhere = new Set<number>();
   /** Lanes that may be able to begin an attempt. */
   readonly #ready = new Set<Lane>();
   readonly #shares: Shares<Lane>;
@@ -165,6 +167,7 @@ export class Engine {
 
   async #poll(): Promise<void> {
     const { claims, clock, log } = this.#ports;
+    this.#elsewhere.clear();
     try {
       for (let after: number | undefined = 0; after !== undefined && !this.#stopping; ) {
         const { owed, asked, next } = await claims.findWork(after);
@@ -287,6 +290,8 @@ export class Engine {
   #wake(hookId: number, what: 'owed' | 'asked', rows?: readonly NewlyOwed[]): void {
     const lane = this.#lanes.get(hookId);
     if (lane === undefined) {
+      // Whoever has it hears of it, too; asking for it each time would cost more than telling.
+      if (rows !== undefined && this.#elsewhere.has(hookId)) return;
       this.#unknown.add(hookId);
       this.#takingUp.go();
       return;
@@ -318,6 +323,7 @@ export class Engine {
       this.#unknown.delete(hookId);
       const row = byHook.get(hookId);
       if (row !== undefined) this.#addLane(row);
+      else this.#elsewhere.add(hookId);
     }
     if (this.#lanes.size > MOST_LANES) await this.#letGo((lane) => lane.isIdle);
   }
