@@ -63,6 +63,18 @@ for (const { test, database } of shared) {
     assert.equal((await domains(store)).length, 20);
   });
 
+  test('writes that come turn after turn of the event loop are one commit, as many as one carries', async (t) => {
+    const { store, commits } = await open(t);
+    const writing: Promise<unknown>[] = [];
+    for (let turn = 1; turn <= 70; turn += 1) {
+      const accountId = turn;
+      writing.push(store.write((tx) => add(`${turn}.test`)(tx, accountId), { accountId, how: 'beside' }));
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    await Promise.all(writing);
+    assert.deepEqual(commits, [64, 6]);
+  });
+
   test('C20 where the database cannot say whether accounts are held, their writes are made by themselves, and the process goes on', async (t) => {
     const { store } = await open(t);
     // Until now it could: the connection is lost between a transaction's first question and what its writes ask.

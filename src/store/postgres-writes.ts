@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { gather } from '../gather.ts';
 import { Problem } from '../problems.ts';
 import { asProblem, type Extras, isConnectionLost } from './postgres-connection.ts';
 import type { Pool } from './postgres-pool.ts';
@@ -34,8 +35,8 @@ type Waiting = {
 };
 
 /**
- * Writes to PostgreSQL. Those that wait at the same moment, and may run beside others, are carried by one transaction and
- * one commit; any other is a transaction by itself.
+ * Writes to PostgreSQL. Those that come one after another without a pause, and may run beside others, are carried by one
+ * transaction and one commit; any other is a transaction by itself.
  */
 export class Writes {
   readonly #pool: Pool;
@@ -95,8 +96,7 @@ export class Writes {
 
   /** Never rejects. */
   async #carry(): Promise<void> {
-    // Whoever is heard in this turn of the event loop comes along.
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await gather(() => this.#waiting.length, LARGEST_GROUP);
     const group = this.#waiting.splice(0, LARGEST_GROUP);
     if (group.length === 0) return;
     this.#goOn();

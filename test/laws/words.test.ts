@@ -55,7 +55,6 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/store/sqlite.ts', word: 'setImmediate(', because: TURN },
   { path: 'src/store/postgres-news.ts', word: 'setImmediate(', because: TOGETHER },
   { path: 'src/store/postgres-writes.ts', word: 'performance.now', because: MEASURED },
-  { path: 'src/store/postgres-writes.ts', word: 'setImmediate(', because: TURN },
   { path: 'src/store/sqlite-connection.ts', word: 'setImmediate(', because: READS },
   { path: 'src/http/turn-answers.ts', word: 'setImmediate(', because: ANSWERS },
   { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
