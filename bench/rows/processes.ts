@@ -24,7 +24,11 @@ const ACCOUNTS = 64;
 /** Writers of a crew, all of its processes together: as many as nodes and databases have use for. */
 const WRITERS = 64;
 
-const WARM_MS = 1_000;
+/**
+ * Each process tells for so long without being counted, as if it had the machine for itself: one that shares two
+ * processors with three others has had its code compiled after sixteen seconds, and not after four.
+ */
+const WARM_MS_A_PROCESS = 4_000;
 
 const OURS = 'carillon';
 
@@ -46,19 +50,20 @@ const nothing = (): Readonly<Record<string, number>> => ({});
 
 /** Somebody who is measured: it is there for its own turns alone, since those who wait look for work again and again. */
 function told(
-  name: string,
+  crew: Crew,
+  who: string,
   side: Side,
   { receiver, roundMs }: Setting,
   start: (context: Cleanup) => Promise<Telling>,
 ): Contender {
   return {
-    name,
+    name: nameOf(who, crew),
     side,
     measure: () =>
       within(async (context) => {
         const { commitFor, spent = nothing } = await start(context);
-        // Once without being counted: code is compiled, caches are filled.
-        await toldPerSecond(receiver, WARM_MS, commitFor(WARM_MS));
+        const warmMs = WARM_MS_A_PROCESS * crew.processes;
+        await toldPerSecond(receiver, warmMs, commitFor(warmMs));
         const before = spent();
         const { perSecond, told } = await toldPerSecond(receiver, roundMs, commitFor(roundMs));
         const costs = Object.entries(spent()).map(([who, seconds]) => {
@@ -81,7 +86,7 @@ async function ours(setting: Setting, crew: Crew): Promise<Contender> {
     await ask(first.baseUrl, subscribe(account, `${receiver.url}/count/${database}/${processes}/${turn}`));
   }
   await first.stop('SIGTERM');
-  return told(nameOf(OURS, crew), 'ours', setting, async (context) => {
+  return told(crew, OURS, 'ours', setting, async (context) => {
     const urls: string[] = [];
     const pids: (number | undefined)[] = [];
     for (let one = 0; one < processes; one += 1) {
@@ -118,7 +123,7 @@ async function peer(setting: Setting, who: Peer, crew: Crew): Promise<Contender>
   const address = database === 'SQLite' ? stage.newFile() : await stage.newDatabase(database);
   const target = `${receiver.url}/count/${who}/${processes}`;
   const order = { address, target, mostBehind: MOST_BEHIND / processes };
-  return told(nameOf(peerNameOf(who), crew), 'peer', setting, async (context) => {
+  return told(crew, peerNameOf(who), 'peer', setting, async (context) => {
     const programs: Program[] = [];
     // The first one makes what all of them need.
     for (let one = 0; one < processes; one += 1) programs.push(await startTelling(context, who, order));
