@@ -9,8 +9,8 @@ const REFRESH_AFTER_MS = 60_000;
 type Ports = {
   readonly store: Store;
   readonly clock: Clock;
-  /** Writes down when one was last used. */
-  readonly write: (queries: Queries, id: number, at: number) => Promise<unknown>;
+  /** Writes down when these were last used; those that another node is just writing down, that one sees to. */
+  readonly write: (queries: Queries, ids: readonly number[], at: number) => Promise<unknown>;
   /** Hears that it could not be written down. */
   readonly failed: (error: unknown) => void;
 };
@@ -18,8 +18,11 @@ type Ports = {
 /** When each key, or each session, was last used, without a write per request. */
 export class Uses {
   readonly #ports: Ports;
-  readonly #waiting = new Map<number, number>();
+  readonly #waiting = new Set<number>();
+  /** When the first of them was used. */
+  #since = 0;
   #cancel: (() => void) | undefined;
+  #writing: Promise<unknown> | undefined;
 
   constructor(ports: Ports) {
     this.#ports = ports;
@@ -30,25 +33,36 @@ export class Uses {
     const now = this.#ports.clock.now();
     if (now - visitor.lastUsed < REFRESH_AFTER_MS) return;
     visitor.lastUsed = now;
-    this.#waiting.set(id, now);
-    this.#cancel ??= this.#ports.clock.after(WRITE_AFTER_MS, () => void this.flush());
+    if (this.#waiting.size === 0) this.#since = now;
+    this.#waiting.add(id);
+    this.#writeSoon();
   }
 
-  /** Writes down what is remembered. */
+  /** Writes down what is remembered, at a stop. */
   async flush(): Promise<void> {
-    const { store, write, failed } = this.#ports;
+    await this.#writing;
     this.#cancel?.();
-    this.#cancel = undefined;
-    const uses = [...this.#waiting];
-    if (uses.length === 0) return;
+    await this.#write();
+  }
+
+  /** One write at a time, however long it takes: what comes meanwhile has time. */
+  #writeSoon(): void {
+    this.#cancel ??= this.#ports.clock.after(WRITE_AFTER_MS, () => {
+      this.#cancel = undefined;
+      if (this.#writing === undefined) void this.#write();
+      else this.#writeSoon();
+    });
+  }
+
+  async #write(): Promise<void> {
+    const { store, write, failed } = this.#ports;
+    if (this.#waiting.size === 0) return;
+    const [ids, at] = [[...this.#waiting], this.#since];
     this.#waiting.clear();
-    try {
-      await store.write(async ({ queries }) => {
-        for (const [id, at] of uses) await write(queries, id, at);
-      });
-    } catch (error) {
-      // When something was used is worth knowing and not worth failing for; the next use is remembered again.
-      failed(error);
-    }
+    // When something was used is worth knowing and not worth failing for; the next use is remembered again.
+    const written = store.write(({ queries }) => write(queries, ids, at)).catch(failed);
+    this.#writing = written;
+    await written;
+    this.#writing = undefined;
   }
 }

@@ -35,12 +35,17 @@ export function isShared(queries: Queries): boolean {
 }
 
 /** A query whose rows can be kept from others. */
-type Lockable = { forNoKeyUpdate(): unknown };
+type Lockable = { forNoKeyUpdate(): unknown; skipLocked(): unknown };
 
 /** Keeps the rows that a query finds from being changed by others until the transaction is through that it is a part of. */
 export function locked<Q extends Lockable>(queries: Queries, query: Q): Q {
   // Where there is one writer at a time, they are kept already.
   return isShared(queries) ? (query.forNoKeyUpdate() as Q) : query;
+}
+
+/** The same, but for the rows that another transaction keeps: they are passed over, and nobody waits for anybody. */
+export function lockedIfFree<Q extends Lockable>(queries: Queries, query: Q): Q {
+  return isShared(queries) ? ((query.forNoKeyUpdate() as Q).skipLocked() as Q) : query;
 }
 
 type Values = Readonly<Record<string, unknown>>;

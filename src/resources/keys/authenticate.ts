@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { Authenticate, Confirm, Found } from '../../http/auth.ts';
 import type { Log } from '../../log.ts';
 import { hashApiKey } from '../../secrets.ts';
-import { prepared } from '../../store/prepared.ts';
+import { lockedIfFree, prepared } from '../../store/prepared.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { Known, type Visitor } from '../known.ts';
 import { Uses } from '../uses.ts';
@@ -68,8 +68,18 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
   const uses = new Uses({
     store,
     clock,
-    write: (queries, keyId, at) =>
-      queries.updateTable('api_keys').set({ last_used: at }).where('key_id', '=', keyId).execute(),
+    write: (queries, keyIds, at) => {
+      const older = queries
+        .selectFrom('api_keys')
+        .select('key_id')
+        .where('key_id', 'in', keyIds)
+        .where(({ or, eb }) => or([eb('last_used', 'is', null), eb('last_used', '<', at)]));
+      return queries
+        .updateTable('api_keys')
+        .set({ last_used: at })
+        .where('key_id', 'in', lockedIfFree(queries, older))
+        .execute();
+    },
     failed: (err) => log.warn({ event: 'keys.last_used_failed', err }),
   });
 

@@ -4,7 +4,7 @@ import type { Confirm, Found } from '../../http/auth.ts';
 import type { AuthenticateSession } from '../../http/door.ts';
 import type { Log } from '../../log.ts';
 import { hashToken } from '../../secrets.ts';
-import { prepared } from '../../store/prepared.ts';
+import { lockedIfFree, prepared } from '../../store/prepared.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { Known, type Visitor } from '../known.ts';
 import { Uses } from '../uses.ts';
@@ -61,8 +61,18 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
   const uses = new Uses({
     store,
     clock,
-    write: (queries, sessionId, at) =>
-      queries.updateTable('sessions').set({ last_used: at }).where('session_id', '=', sessionId).execute(),
+    write: (queries, sessionIds, at) => {
+      const older = queries
+        .selectFrom('sessions')
+        .select('session_id')
+        .where('session_id', 'in', sessionIds)
+        .where('last_used', '<', at);
+      return queries
+        .updateTable('sessions')
+        .set({ last_used: at })
+        .where('session_id', 'in', lockedIfFree(queries, older))
+        .execute();
+    },
     failed: (err) => log.warn({ event: 'sessions.last_used_failed', err }),
   });
 
