@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
 import { stores } from '../../test/harness/stores.ts';
+import { createLog } from '../log.ts';
 import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
+import type { Store } from '../store/store.ts';
 import { noNotices } from './notices.ts';
 import { nextOwed } from './queue.ts';
 import { type Settlement, settle } from './settle.ts';
+import { Settler } from './settler.ts';
 
 for (const { test, database } of stores) {
   const NOW = Date.UTC(2026, 0, 1);
@@ -68,7 +72,11 @@ for (const { test, database } of stores) {
   test('C20 X3 what came of attempts is written at once: told is told, a failure counts, and each attempt is in the history', async (t) => {
     const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
     const settlements = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
-    assert.deepEqual(await settle(store, () => settlements, NOW, noNotices), [], 'nothing was fenced');
+    assert.deepEqual(
+      await settle(store, () => ({ settlements: settlements, now: NOW }), noNotices),
+      [],
+      'nothing was fenced',
+    );
     assert.deepEqual(await look(), {
       attempts: [attemptOf(1, '200', 0, 'delivered'), attemptOf(2, '500', 1, 'failed')],
       owed: [2],
@@ -95,7 +103,7 @@ for (const { test, database } of stores) {
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
-    const fenced = await settle(store, () => settlements, NOW, noNotices);
+    const fenced = await settle(store, () => ({ settlements: settlements, now: NOW }), noNotices);
     assert.deepEqual(
       fenced.map(({ hookId }) => hookId),
       [1, 2, 3, 5],
@@ -117,10 +125,26 @@ for (const { test, database } of stores) {
     const { store, settlementOf, look } = await openWith(t, { generation: 1 }, { generation: 1 });
     const [first, second] = [await settlementOf(1, 1, '200'), await settlementOf(2, 1, '200')];
     const waiting = [first];
-    const settling = settle(store, () => [...waiting], NOW, noNotices);
+    const settling = settle(store, () => ({ settlements: [...waiting], now: NOW }), noNotices);
     waiting.push(second);
     assert.deepEqual(await settling, []);
     assert.deepEqual((await look()).told, ['1 delivered', '2 delivered']);
+  });
+
+  test('C17 a hook ends when that is written down, and not before what ended it was heard', async (t) => {
+    const { store, settlementOf } = await openWith(t, { generation: 1 });
+    const clock = testClock(NOW);
+    const write: Store['write'] = async (work) => {
+      // Others write before it.
+      await clock.advance(7);
+      return store.write(work);
+    };
+    const ports = { clock, notices: noNotices, log: createLog('silent'), onWritten: () => undefined };
+    const settler = new Settler({ ...ports, store: { ...store, write } });
+    settler.add({ ...(await settlementOf(1, 1, '500')), ended: 'answered_401' });
+    await settler.written();
+    const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
+    assert.equal(date_ended, NOW + 7);
   });
 
   test('C20 X3 hundreds of attempts are written at once, some of them on the same lane', async (t) => {
@@ -128,7 +152,7 @@ for (const { test, database } of stores) {
     const settlements: Settlement[] = [];
     for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));
     const again = settlements.slice(0, 20).map((one) => ({ ...one, attempt: { ...one.attempt, at: NOW + 1_000 } }));
-    assert.deepEqual(await settle(store, () => [...settlements, ...again], NOW, noNotices), []);
+    assert.deepEqual(await settle(store, () => ({ settlements: [...settlements, ...again], now: NOW }), noNotices), []);
     const { attempts, owed, told } = await look();
     assert.deepEqual([attempts.length, owed.length, told.length], [150, 0, 130]);
   });

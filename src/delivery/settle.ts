@@ -8,6 +8,9 @@ import { FAILURES_TOLD, type Notices } from './notices.ts';
 import type { EndedReason } from './policy.ts';
 import { hookIdsOf, type OneHook, type OwedRow } from './queue.ts';
 
+/** What is written down at once: `now` is when it was taken, later than all that it came to. */
+export type Batch = { readonly settlements: readonly Settlement[]; readonly now: number };
+
 /** What one attempt has come to, to be written down. */
 export type Settlement = {
   readonly hookId: number;
@@ -42,14 +45,9 @@ export type Settlement = {
  * @param take those that are waiting when the transaction begins; asked again where it has to be made again
  * @returns what was fenced
  */
-export async function settle(
-  store: Store,
-  take: () => readonly Settlement[],
-  now: number,
-  notices: Notices,
-): Promise<Settlement[]> {
+export async function settle(store: Store, take: () => Batch, notices: Notices): Promise<Settlement[]> {
   return store.write(async (tx) => {
-    const settlements = take();
+    const { settlements, now } = take();
     const current = await addAttempts(tx.queries, settlements);
     const corrections = settlements.map((one) => correctionOf(one, current.get(one.hookId)));
     const valid: Settlement[] = [];

@@ -65,10 +65,10 @@ export class Settler {
       let batch: readonly Settlement[] = [];
       const take = () => {
         batch = this.#waiting.slice(0, LARGEST_SETTLEMENT);
-        return batch;
+        return { settlements: batch, now: clock.now() };
       };
       try {
-        const fenced = await settle(store, take, clock.now(), notices);
+        const fenced = await settle(store, take, notices);
         this.#waiting.splice(0, batch.length);
         await onWritten(batch, fenced);
         return this.#waiting.length > 0;
