@@ -247,6 +247,36 @@ for (const { test, database } of stores) {
     }
   });
 
+  test('C22 of many whose targets are not known to answer twenty begin in twenty milliseconds, and who answers beside them at once', async (t) => {
+    const { promise: late, resolve: answer } = Promise.withResolvers<void>();
+    t.after(() => answer());
+    const attempt: Attempt = async ({ target }) => {
+      if (target !== 'http://a.test/') await late;
+      return OK;
+    };
+    const { attempted, clock, happen, inAccount, settled } = await openEngine(t, attempt);
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    await clock.advance(20);
+    await inAccount(async (write) => {
+      for (let number = 1; number <= 44; number += 1) {
+        await write.insertRow('hooks', { ...otherHook, kind: 'new_event', target: `http://b.test/${number}` });
+      }
+    });
+    const begun = async () => attempted.length;
+    let expected = 2;
+    await happen();
+    for (const more of [20, 20, 4]) {
+      expected += more;
+      await eventually(begun, (count) => count >= expected);
+      await eventually(settled, (count) => count === 2);
+      assert.equal(attempted.length, expected);
+      await clock.advance(20);
+    }
+    answer();
+    await eventually(settled, (count) => count === 46);
+  });
+
   test('C20 a lane that another node has is asked for once between two looks, unless it may have become free', async (t) => {
     let isTheirs = true;
     let asked = 0;

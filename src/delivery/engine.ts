@@ -11,6 +11,7 @@ import { Lane } from './lane.ts';
 import { firstOf, Loop } from './loop.ts';
 import type { Notices } from './notices.ts';
 import type { Outcome } from './outcome.ts';
+import { Pace } from './pace.ts';
 import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
 import { type LaneRow, type OwedRow, owedRows } from './queue.ts';
 import { ReadAhead } from './read-ahead.ts';
@@ -27,6 +28,12 @@ const MOST_OF_ONE_ACCOUNT = MOST_IN_FLIGHT / 4;
 
 /** The most of them to targets that are not known to answer: however many hang, those that answer have slots (C22). */
 const MOST_ON_TRIAL = MOST_IN_FLIGHT / 2;
+
+/**
+ * So many attempts to targets that are not known to answer begin in so many milliseconds: a crowd of them is spread over
+ * as many seconds as it has thousands, in which whoever answers is told as ever (C22).
+ */
+const TRIALS = { most: 20, everyMs: 20 } as const;
 
 /** How many lanes are taken up at once. */
 const LANES_A_CLAIM = 100;
@@ -117,7 +124,8 @@ export class Engine {
       turn: () => this.#beginSome(),
     });
     const { mostToOneHost: host } = ports;
-    this.#shares = new Shares({ account: MOST_OF_ONE_ACCOUNT, host, trial: MOST_ON_TRIAL });
+    const pace = new Pace({ clock: ports.clock, ...TRIALS, onMore: () => this.#turnTo(this.#shares.call()) });
+    this.#shares = new Shares({ account: MOST_OF_ONE_ACCOUNT, host, trial: MOST_ON_TRIAL }, pace);
   }
 
   /** Begins: everything that was owed when the service last stopped is owed still (C20). */

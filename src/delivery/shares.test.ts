@@ -8,8 +8,11 @@ type Lane = { readonly accountId: number; readonly host: string; isKnown: boolea
 const trial = 10_000;
 const isKnown = true;
 
+/** As many at once as there are. */
+const unhurried = { isLeft: true, take: () => undefined, giveBack: () => undefined };
+
 test('C22 an account has its share of the slots, and its lanes wait for room in turn', () => {
-  const shares = new Shares<Lane>({ account: 2, host: 100, trial });
+  const shares = new Shares<Lane>({ account: 2, host: 100, trial }, unhurried);
   const lane = (name: string) => ({ accountId: 1, host: 'one', isKnown, name });
   const called = () => shares.call(first).map(({ name }) => name);
   const first = lane('first');
@@ -34,7 +37,7 @@ test('C22 an account has its share of the slots, and its lanes wait for room in 
 });
 
 test('C22 room is for whoever has it at both ends: the account’s and the host’s; accounts at one host have a turn each', () => {
-  const shares = new Shares<Lane>({ account: 2, host: 3, trial });
+  const shares = new Shares<Lane>({ account: 2, host: 3, trial }, unhurried);
   const lane = (accountId: number, host: string, name: string) => ({ accountId, host, isKnown, name });
   const [first, second] = [lane(1, 'full', 'first'), lane(2, 'full', 'second')];
   for (const one of [first, first, second]) {
@@ -57,7 +60,7 @@ test('C22 room is for whoever has it at both ends: the account’s and the host�
 
 test('C22 however many wait at both ends, one that ends looks at few of them, and every lane gets its turn', () => {
   const [accounts, lanesOfEach, share] = [3, 2_000, { account: 50, host: 100, trial }];
-  const shares = new Shares<Lane>(share);
+  const shares = new Shares<Lane>(share, unhurried);
   const turns = new Map<Lane, number>();
   const ready = new Set<Lane>();
   for (let number = 0; number < accounts * lanesOfEach; number += 1)
@@ -99,7 +102,7 @@ test('C22 however many wait at both ends, one that ends looks at few of them, an
 });
 
 test('C22 targets that are not known to answer have their share, one turn for each account, and those that answer the rest', () => {
-  const shares = new Shares<Lane>({ account: 4, host: 100, trial: 2 });
+  const shares = new Shares<Lane>({ account: 4, host: 100, trial: 2 }, unhurried);
   const strange = (accountId: number, host: string): Lane => ({
     accountId,
     host,
@@ -137,7 +140,7 @@ test('C22 targets that are not known to answer have their share, one turn for ea
 });
 
 test('C22 room on trial is for whoever has it at the other ends', () => {
-  const shares = new Shares<Lane>({ account: 1, host: 2, trial: 3 });
+  const shares = new Shares<Lane>({ account: 1, host: 2, trial: 3 }, unhurried);
   const strange = (accountId: number, host: string): Lane => ({
     accountId,
     host,
@@ -162,7 +165,7 @@ test('C22 room on trial is for whoever has it at the other ends', () => {
 });
 
 test('C22 a lane that has waited for room and for a trial is called once', () => {
-  const shares = new Shares<Lane>({ account: 2, host: 9, trial: 2 });
+  const shares = new Shares<Lane>({ account: 2, host: 9, trial: 2 }, unhurried);
   const strange = (accountId: number): Lane => ({ accountId, host: 'one', isKnown: false, name: '' });
   const [first, second, third] = [strange(1), strange(2), strange(3)];
   const known = { ...first, isKnown };
@@ -182,4 +185,39 @@ test('C22 a lane that has waited for room and for a trial is called once', () =>
     assert.ok(shares.admits(known), 'no room is kept for it any more');
     shares.take(known);
   }
+});
+
+test('C22 targets that are not known to answer begin at a pace, and those that answer beside them at once', () => {
+  const pace = { left: 2 };
+  const shares = new Shares<Lane>(
+    { account: 9, host: 9, trial: 9 },
+    {
+      get isLeft() {
+        return pace.left > 0;
+      },
+      take: () => {
+        pace.left -= 1;
+      },
+      giveBack: () => {
+        pace.left += 1;
+      },
+    },
+  );
+  const strange = (name: string): Lane => ({ accountId: 1, host: 'a', isKnown: false, name });
+  const [first, second, third, fourth] = ['first', 'second', 'third', 'fourth'].map(strange);
+  assert.ok(first !== undefined && second !== undefined && third !== undefined && fourth !== undefined);
+  for (const one of [first, second]) {
+    assert.ok(shares.admits(one));
+    shares.take(one);
+  }
+  for (const one of [third, fourth]) assert.ok(!shares.admits(one));
+  const known = { ...strange('known'), isKnown };
+  assert.ok(shares.admits(known));
+  assert.deepEqual(shares.call(known), [], 'there is room, and not yet time');
+  pace.left = 1;
+  assert.deepEqual(shares.call(), [third]);
+  assert.deepEqual(shares.call(), [], 'the one that may begin is kept for whoever was called');
+  assert.ok(shares.admits(third));
+  // It has no use for it after all.
+  assert.deepEqual(shares.call(third), [fourth]);
 });

@@ -1,3 +1,5 @@
+import type { Pace } from './pace.ts';
+
 /** Whose attempt one of a lane is, where it goes, and whether the target is known to answer: the last time, it did. */
 type Place = { readonly accountId: number; readonly host: string; readonly isKnown: boolean };
 
@@ -31,11 +33,13 @@ type Most = {
 /**
  * How many attempts each account has in flight, how many go to each host, and how many are on trial, to targets that are
  * not known to answer; and which lanes wait because one of these has its share: so that what is one account's (C22), or
- * goes to one host, or may well hang, leaves slots to the others, and no more than the share goes out at once. Lanes of
- * one account to one host wait in one line, and the lines get a turn each; on trial, the accounts do.
+ * goes to one host, or may well hang, leaves slots to the others, and no more than the share goes out at once. What is on
+ * trial begins at a pace. Lanes of one account to one host wait in one line, and the lines get a turn each; on trial, the
+ * accounts do.
  */
 export class Shares<L extends Place> {
   readonly #most: Most;
+  readonly #pace: Pick<Pace, 'isLeft' | 'take' | 'giveBack'>;
   readonly #accounts = new Map<number, Holder<L>>();
   readonly #hosts = new Map<string, Holder<L>>();
   /** The lines of each account that wait for a trial, the account first that has waited longest for a turn. */
@@ -44,15 +48,16 @@ export class Shares<L extends Place> {
   #onTrial = 0;
   #turns = 0;
 
-  constructor(most: Most) {
+  constructor(most: Most, pace: Pick<Pace, 'isLeft' | 'take' | 'giveBack'>) {
     this.#most = most;
+    this.#pace = pace;
   }
 
   /** Whether one more of a lane may begin; if not, the lane is kept until it may. */
   admits(lane: L): boolean {
     const kept = this.#called.get(lane);
     this.#called.delete(lane);
-    if (kept !== undefined) this.giveBack(kept);
+    if (kept !== undefined) this.#giveUp(kept);
     const hasRoom = this.#hasRoom(lane);
     const admits = hasRoom && this.#mayTry(lane);
     if (!admits) this.#keep(lane, hasRoom);
@@ -63,7 +68,10 @@ export class Shares<L extends Place> {
   take({ accountId, host, isKnown }: L): Place {
     holderOf(this.#accounts, accountId).taken += 1;
     holderOf(this.#hosts, host).taken += 1;
-    if (!isKnown) this.#onTrial += 1;
+    if (!isKnown) {
+      this.#onTrial += 1;
+      this.#pace.take();
+    }
     return { accountId, host, isKnown };
   }
 
@@ -73,12 +81,21 @@ export class Shares<L extends Place> {
     if (!isKnown) this.#onTrial -= 1;
   }
 
-  /** Where there is room beside a lane, which it has no use for or has just left: those that have waited for it. */
-  call({ accountId, host }: L): L[] {
+  /** Gives back a place in which nothing has begun. */
+  #giveUp(place: Place): void {
+    this.giveBack(place);
+    if (!place.isKnown) this.#pace.giveBack();
+  }
+
+  /**
+   * Where there is room beside a lane, which it has no use for or has just left, or where more may be tried: those that
+   * have waited for it.
+   */
+  call(beside?: L): L[] {
     const called: L[] = [];
     for (;;) {
-      const ofAccount = this.#nextOf(this.#accounts.get(accountId)?.lines);
-      const toHost = this.#nextOf(this.#hosts.get(host)?.lines);
+      const ofAccount = beside && this.#nextOf(this.#accounts.get(beside.accountId)?.lines);
+      const toHost = beside && this.#nextOf(this.#hosts.get(beside.host)?.lines);
       const waiting = [ofAccount, toHost, this.#nextOnTrial()].filter((line) => line !== undefined);
       const [line] = waiting.sort((a, b) => a.turn - b.turn);
       const [lane] = line?.lanes ?? [];
@@ -103,7 +120,7 @@ export class Shares<L extends Place> {
   }
 
   #nextOnTrial(): Line<L> | undefined {
-    if (this.#onTrial >= this.#most.trial) return undefined;
+    if (!this.#mayTryOne) return undefined;
     for (const [accountId, lines] of this.#trials) {
       const hasRoom = (this.#accounts.get(accountId)?.taken ?? 0) < this.#most.account;
       const line = hasRoom ? this.#nextOf(lines) : undefined;
@@ -153,7 +170,11 @@ export class Shares<L extends Place> {
   }
 
   #mayTry({ isKnown }: L): boolean {
-    return isKnown || this.#onTrial < this.#most.trial;
+    return isKnown || this.#mayTryOne;
+  }
+
+  get #mayTryOne(): boolean {
+    return this.#onTrial < this.#most.trial && this.#pace.isLeft;
   }
 }
 
