@@ -31,6 +31,9 @@ const HOOKS_A_QUESTION = 1_000;
 /** What is known of another node: its beat, and since when it has stood still, by our own monotonic clock. */
 type Other = { beat: number; since: number };
 
+/** A node whose beat stands still, for how long. */
+type Silent = { readonly node_id: number; readonly beat: number; readonly stillMs: number };
+
 export type NodePorts = {
   readonly store: Store;
   readonly sessions: Sessions;
@@ -198,16 +201,15 @@ export class Node implements Claims, Holder {
     this.#silent = true;
   }
 
-  /** One beat, and a look at the others: one round trip. */
+  /** One beat, and a look at the others: one round trip, and another one where somebody is silent. */
   async #beat(): Promise<void> {
     const { sessions, beats } = this.#ports;
     const nodeId = this.#nodeId;
     const [sentAt, sentAtWall] = [beats.monotonic(), beats.now()];
     const { queries } = sessions;
-    const [own, others, held, unheard] = await Promise.all([
+    const [own, others, unheard] = await Promise.all([
       beatOnce(queries, { nodeId }),
       findOthers(queries, { nodeId }),
-      sessions.held(),
       findUnheard(queries, { nodeId }),
     ]);
     if (own.length === 0) return this.#wasTakenAway();
@@ -217,7 +219,7 @@ export class Node implements Claims, Holder {
     this.#freshUntilWall = sentAtWall + FRESH_MS;
     this.#hear(unheard);
     if (!wasFresh) this.#listeners?.onMayBegin();
-    this.#lookAtOthers(others, held);
+    await this.#lookAtOthers(others);
   }
 
   /** What no news has told of, or not yet. */
@@ -236,34 +238,35 @@ export class Node implements Claims, Holder {
     await this.#join();
   }
 
-  #lookAtOthers(others: readonly { node_id: number; beat: number }[], held: ReadonlySet<number>): void {
-    const now = this.#ports.beats.monotonic();
+  async #lookAtOthers(others: readonly { node_id: number; beat: number }[]): Promise<void> {
+    const { sessions, beats } = this.#ports;
+    const now = beats.monotonic();
     for (const known of this.#others.keys()) {
       if (!others.some((one) => one.node_id === known)) this.#others.delete(known);
     }
+    const silent: Silent[] = [];
     for (const { node_id, beat } of others) {
       const known = this.#others.get(node_id);
-      if (known === undefined || known.beat !== beat) {
-        this.#others.set(node_id, { beat, since: now });
-        continue;
-      }
-      const stillMs = now - known.since;
-      const limitMs = held.has(node_id) ? SILENT_AFTER_MS : KILLED_AFTER_MS;
-      if (stillMs > limitMs) this.#giveUp(node_id, beat, stillMs);
+      if (known === undefined || known.beat !== beat) this.#others.set(node_id, { beat, since: now });
+      else if (now - known.since > KILLED_AFTER_MS) silent.push({ node_id, beat, stillMs: now - known.since });
     }
+    if (silent.length === 0) return;
+    // Asked for here alone: to say it, the database looks through all of its locks.
+    const held = await sessions.held();
+    for (const one of silent) if (!held.has(one.node_id) || one.stillMs > SILENT_AFTER_MS) this.#giveUp(one);
   }
 
   /** Beside the beat, which must not wait: rows that the silent node has locked may take their time. */
-  #giveUp(nodeId: number, beat: number, stillMs: number): void {
-    if (this.#givingUp.has(nodeId)) return;
-    const taking = this.#takeAway(nodeId, beat, stillMs)
+  #giveUp(one: Silent): void {
+    if (this.#givingUp.has(one.node_id)) return;
+    const taking = this.#takeAway(one)
       .catch((error: unknown) => this.#fellSilent(error))
-      .finally(() => this.#givingUp.delete(nodeId));
-    this.#givingUp.set(nodeId, taking);
+      .finally(() => this.#givingUp.delete(one.node_id));
+    this.#givingUp.set(one.node_id, taking);
   }
 
   /** Its lanes are free for whoever comes first. */
-  async #takeAway(nodeId: number, beat: number, stillMs: number): Promise<void> {
+  async #takeAway({ node_id: nodeId, beat, stillMs }: Silent): Promise<void> {
     const { store, log } = this.#ports;
     const freed = await store.write(async (tx) => {
       // Unless it has beaten since.
