@@ -70,7 +70,7 @@ export function isTagged(row: Route, rows: readonly Route[]): boolean {
   if (row.mode !== 'write') return row.conditional;
   const record = `/${pathOf(row).split('/')[1]}/{}`;
   const shown = rows.find((one) => one.mode === 'read' && one.conditional && shapeOf(one.path) === record);
-  return shown !== undefined && JSON.stringify(shown.answer) === JSON.stringify(keptSchema(row));
+  return shown !== undefined && JSON.stringify(shown.answer) === keptSchema(row);
 }
 
 /** The names of the fields that the answer of a row shows this once. */
@@ -87,9 +87,12 @@ function recordProperties(row: Route): Schemas {
   return (data?.properties ?? {}) as Schemas;
 }
 
-/** The schema of an answer without what is shown once. */
-function keptSchema(row: Route): unknown {
-  return JSON.parse(JSON.stringify(row.answer), (_, value) => (value?.['x-shown-once'] === true ? undefined : value));
+/** The schema of an answer without what is shown once, as it is written. */
+function keptSchema({ answer }: Route): string {
+  const whole = JSON.stringify(answer);
+  // Few have anything of that, and not every value of the others need be looked at.
+  if (!whole.includes('"x-shown-once":true')) return whole;
+  return JSON.stringify(answer, (_, value) => (value?.['x-shown-once'] === true ? undefined : value));
 }
 
 /** What an answer comes to without what is shown once: what may be kept, and what its tag is of. */
