@@ -20,6 +20,9 @@ type Line<L> = {
  */
 type Holder<L> = { taken: number; readonly lines: Map<number | string, Line<L>> };
 
+/** How soon after each other attempts on trial may begin. */
+type Trials = Pick<Pace, 'isLeft' | 'take' | 'giveBack'>;
+
 /** How many attempts may be in flight. */
 type Most = {
   /** Of one account. */
@@ -39,7 +42,7 @@ type Most = {
  */
 export class Shares<L extends Place> {
   readonly #most: Most;
-  readonly #pace: Pick<Pace, 'isLeft' | 'take' | 'giveBack'>;
+  readonly #pace: Trials;
   readonly #accounts = new Map<number, Holder<L>>();
   readonly #hosts = new Map<string, Holder<L>>();
   /** The lines of each account that wait for a trial, the account first that has waited longest for a turn. */
@@ -48,7 +51,7 @@ export class Shares<L extends Place> {
   #onTrial = 0;
   #turns = 0;
 
-  constructor(most: Most, pace: Pick<Pace, 'isLeft' | 'take' | 'giveBack'>) {
+  constructor(most: Most, pace: Trials) {
     this.#most = most;
     this.#pace = pace;
   }

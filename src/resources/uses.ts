@@ -42,6 +42,7 @@ export class Uses {
   async flush(): Promise<void> {
     await this.#writing;
     this.#cancel?.();
+    this.#cancel = undefined;
     await this.#write();
   }
 
