@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { asFastAsTold, atPace, MOST_BEHIND, type Tally, WRITERS } from './telling.ts';
+import { asFastAsTold, atPace, MOST_BEHIND, type Tally } from './telling.ts';
+
+const WRITERS = 8;
 
 /** A write that takes a moment, by which so many more are owed; and how many were. */
 function slowWrites(each: number): { write: () => Promise<number>; made: () => number } {
@@ -16,8 +18,8 @@ function slowWrites(each: number): { write: () => Promise<number>; made: () => n
 
 test('what several writers make owed at the same time is all counted', async () => {
   for (const committing of [
-    asFastAsTold,
-    (write: () => Promise<number>) => atPace(write, { perSecond: 1e6, each: 3 }),
+    (write: () => Promise<number>) => asFastAsTold(write, WRITERS),
+    (write: () => Promise<number>) => atPace(write, { perSecond: 1e6, each: 3, writers: WRITERS }),
   ]) {
     const { write, made } = slowWrites(3);
     const tally: Tally = { owed: 0, told: Number.POSITIVE_INFINITY };
@@ -30,7 +32,7 @@ test('no more is committed while so much is still to be told', async () => {
   const { write } = slowWrites(100);
   const tally: Tally = { owed: 0, told: 0 };
   let looks = 0;
-  await asFastAsTold(write)(tally, () => tally.owed > MOST_BEHIND && ++looks > 5 * WRITERS);
+  await asFastAsTold(write, WRITERS)(tally, () => tally.owed > MOST_BEHIND && ++looks > 5 * WRITERS);
   assert.ok(tally.owed <= MOST_BEHIND + WRITERS * 100, `${tally.owed}`);
 });
 
@@ -42,7 +44,7 @@ test('at a pace, no more is committed than that says, by all writers in turn', a
     return 10;
   };
   const begun = performance.now();
-  await atPace(write, { perSecond: 1_000, each: 10 })(tally, () => turns.length >= 3 * WRITERS);
+  await atPace(write, { perSecond: 1_000, each: 10, writers: WRITERS })(tally, () => turns.length >= 3 * WRITERS);
   assert.ok(performance.now() - begun >= (turns.length - 1) * 10);
   assert.equal(tally.owed, turns.length * 10);
   for (let writer = 0; writer < WRITERS; writer += 1) assert.ok(turns.includes(writer), `${writer} had no turn`);

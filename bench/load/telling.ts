@@ -7,9 +7,6 @@ const SILENT_MS = 500;
 /** No more is committed while so much is still to be told: the rate that lasts is the one at which the backlog is flat. */
 export const MOST_BEHIND = 2_000;
 
-/** Writers of whoever is measured, all processes together. */
-export const WRITERS = 8;
-
 /** What is still to be told is waited for so long. */
 const LONGEST_REST_MS = 60_000;
 
@@ -59,7 +56,7 @@ export async function untilSilent(receiver: Receiver): Promise<void> {
  *
  * @param write one commit of a writer; answers how many it has made owed
  */
-export function asFastAsTold(write: (writer: number) => Promise<number>, writers = WRITERS): Committing {
+export function asFastAsTold(write: (writer: number) => Promise<number>, writers: number): Committing {
   return async (tally, isOver) => {
     const keepWriting = async (_: unknown, writer: number) => {
       while (!isOver()) {
@@ -74,19 +71,19 @@ export function asFastAsTold(write: (writer: number) => Promise<number>, writers
 /** Writers that commit so much a second in turn, whether it is told or not; less where they cannot. */
 export function atPace(
   write: (writer: number) => Promise<number>,
-  { perSecond, each }: { readonly perSecond: number; readonly each: number },
+  { perSecond, each, writers }: { readonly perSecond: number; readonly each: number; readonly writers: number },
 ): Committing {
   return async (tally, isOver) => {
     const begun = performance.now();
     const keepWriting = async (_: unknown, writer: number) => {
-      for (let turn = writer; ; turn += WRITERS) {
+      for (let turn = writer; ; turn += writers) {
         const dueInMs = () => begun + (turn * each * 1_000) / perSecond - performance.now();
         while (dueInMs() > 0 && !isOver()) await wait(1);
         if (isOver()) return;
         add(tally, await write(writer));
       }
     };
-    await Promise.all(Array.from({ length: WRITERS }, keepWriting));
+    await Promise.all(Array.from({ length: writers }, keepWriting));
   };
 }
 
