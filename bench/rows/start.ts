@@ -7,8 +7,8 @@ import { memoryMib, processorSeconds } from '../processor.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { type Database, databases, type Stage } from '../stage.ts';
 
-/** What is idle is looked at for so long, once it has calmed down. */
-const CALM_MS = 3_000;
+/** What is idle is looked at for so long, once what the start has left is collected: that goes on for some twenty seconds. */
+const CALM_MS = 20_000;
 const IDLE_MS = 10_000;
 
 const nameOf = (database: Database) => `a service on ${database}`;
