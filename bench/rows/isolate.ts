@@ -147,8 +147,6 @@ export const isolate: Bench = {
   title: 'how long healthy targets wait while others hang, drip a byte a second, or refuse',
   target:
     'at most 1.5 times as long at p95, with 10, 50 and 90 % of all targets hanging, and beside more that hang than there are attempts in flight',
-  heldBack:
-    'looked at second by second, the healthy ones wait as without the crowd, 6 to 20 ms at the worst, but for two: the one in which its attempts begin and the one in which they time out, 0.1 to 0.3 s each, while service, database and receivers need both processors. Of twenty seconds that is a twentieth or two: p95 lies now before it, now in it. Lanes taken up, read and begun beside each other took the first of the two from 0.23 to 0.12 s on PostgreSQL (decision 130). Since these figures, attempts to targets that are not known to answer begin at a pace, so that neither second is full: side by side p95 was 11 to 14 ms in place of 15 to 20 on PostgreSQL, and 9 to 10 in place of 13 to 14 on SQLite (decision 132). Next: this row again.',
   async measure(run) {
     const receiver = await run.stage.receiver();
     let turn = 0;

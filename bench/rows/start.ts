@@ -56,8 +56,6 @@ export const start: Bench = {
   name: 'start',
   title: 'a start of the published package until /readyz answers 200, and what it needs while nobody asks for anything',
   target: 'ready within 1 s; at most 120 MiB; as good as no processor',
-  heldBack:
-    'an idle node on PostgreSQL counts up its own number five times a second, looks once a second for work, and watches the others: 0.9 % of a processor on this machine, and 1.2 in an hour in which everything took a third longer and a start half as long again. By a profile of 32 s, of source 563cf13, a third of what it does in JavaScript is collecting what the start has left, and a fifth its beats. Next: the three statements of a beat as one, which should bring a tenth.',
   async measure({ stage, rounds, say }) {
     const contenders: Contender[] = [];
     const main = published();
