@@ -54,7 +54,8 @@ export const start: Bench = {
   id: 'P10',
   aRound: `a start and ${IDLE_MS / 1_000} s of idling on each database`,
   name: 'start',
-  title: 'a start of the published package until /readyz answers 200, and what it needs while nobody asks for anything',
+  title:
+    'a start of the published package until /readyz answers 200, and from twenty seconds after that what it needs while nobody asks for anything',
   target: 'ready within 1 s; at most 120 MiB; as good as no processor',
   async measure({ stage, rounds, say }) {
     const contenders: Contender[] = [];

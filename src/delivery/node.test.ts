@@ -17,7 +17,7 @@ for (const { test, database } of shared) {
     assert.ok(store.sessions !== undefined);
     const node = new Node({ store, sessions: store.sessions, beats, log: createLog('silent'), role: 'all' });
     await node.attend();
-    return { node, store, beats };
+    return { store, beats };
   }
 
   /** One that beats and sees another stand still; answers after how long that one is no node any more. */
