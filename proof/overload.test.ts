@@ -4,7 +4,7 @@ import type { Answered } from './overload/generator.ts';
 import { costOfRefusing } from './overload/load.ts';
 import { heardOf, judgeNoise } from './overload/neighbours.ts';
 import { requestsOf } from './overload/requests.ts';
-import { costOfRefusal, isAsBefore, judge, overload, type Seen } from './overload.ts';
+import { costOfRefusal, isAsBefore, judge, overload, overloaded, type Seen } from './overload.ts';
 import { quick } from './quick.ts';
 
 quick(overload);
@@ -45,6 +45,21 @@ test('R12 a service that gives in, keeps silent, loses or stays slow does not pa
     'acknowledged and lost: /v2/events/7': { ...kept, lost: ['/v2/events/7'] },
   };
   for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(judge(seen), [line]);
+});
+
+test('R12 who answers four times its best was not at its best: it is asked four times that, and not for ever', async () => {
+  const serviceOf = (capacity: number) => async (rate: number) => {
+    const good = Math.min(rate, capacity);
+    const byStatus = { 201: good, ...(rate > good && { 503: rate - good }) };
+    return { processorMs: 1_000, answered: { ...answered, byStatus, perSecond: good } };
+  };
+  const seen = async (capacity: number, best: number) => {
+    const { over, rate, inFull } = await overloaded(serviceOf(capacity), best);
+    return [...inFull.map(({ answered }) => answered.perSecond), `${over.answered.perSecond} of ${rate}`];
+  };
+  assert.deepEqual(await seen(400, 400), ['400 of 1600']);
+  assert.deepEqual(await seen(700, 150), [600, '700 of 2400'], 'others had the processors when it was at its best');
+  assert.deepEqual(await seen(Number.POSITIVE_INFINITY, 1), [4, 16, 64, '256 of 256'], 'one that refuses nothing');
 });
 
 test('R12 what a refusal costs is what is used beyond what the rest takes at its best', () => {

@@ -30,6 +30,9 @@ const ROUND_MS = 10_000;
 const AT_BEST = 1 / 4;
 const LEAST_AT_BEST_MS = 2_000;
 
+/** How often what was taken for its best may turn out not to have been. */
+const MOST_TRIES = 4;
+
 /** With so many connections the service is as busy as it gets, and no busier. */
 const PEAK_CONNECTIONS = 64;
 
@@ -113,11 +116,13 @@ async function overloadOn(store: TestStore, { count, context, stores, say }: Run
   const roundMs = forMs / rounds;
   const peaks: Ran[] = [];
   const overs: Ran[] = [];
+  const besides: Ran[] = [];
   let asked = 0;
   for (let round = 0; round < rounds; round += 1) {
     const peak = await run({ ...closed, forMs: Math.max(LEAST_AT_BEST_MS, roundMs * AT_BEST) });
-    const rate = peak.answered.perSecond * TIMES;
-    const over = await run({ connections: CONNECTIONS, forMs: roundMs, rate });
+    const ask = (rate: number) => run({ connections: CONNECTIONS, forMs: roundMs, rate });
+    const { over, rate, inFull } = await overloaded(ask, peak.answered.perSecond);
+    besides.push(...inFull);
     say(`${store.name}: ${peak.answered.perSecond}/s at best, ${over.answered.perSecond}/s of ${rate}/s asked`);
     asked += Math.round((rate * roundMs) / 1_000);
     peaks.push(peak);
@@ -136,9 +141,33 @@ async function overloadOn(store: TestStore, { count, context, stores, say }: Run
   const database = await openAt(context, service.database, { as: 'command' });
   const stored = await storedEvents(database);
   await database.close();
-  const made = [warm, before, peak, over, ...after].flatMap(({ answered }) => answered.made);
+  const made = [warm, before, peak, over, ...besides, ...after].flatMap(({ answered }) => answered.made);
   return { peak, over, recoveredMs, lost: made.filter((address) => !stored.has(new URL(address).pathname)) };
 }
+
+/**
+ * Asks four times as much as can be answered. Whoever answers all of it was not at its best when that was measured, since
+ * others had the processors: what it answers now is its best, and it is asked four times that.
+ *
+ * @returns what came of the last, with its rate, and what was answered in full before
+ */
+export async function overloaded(
+  ask: (rate: number) => Promise<Ran>,
+  best: number,
+): Promise<{ over: Ran; rate: number; inFull: readonly Ran[] }> {
+  const inFull: Ran[] = [];
+  let rate = best * TIMES;
+  let over = await ask(rate);
+  while (isInFull(over) && inFull.length < MOST_TRIES - 1) {
+    inFull.push(over);
+    rate = over.answered.perSecond * TIMES;
+    over = await ask(rate);
+  }
+  return { over, rate, inFull };
+}
+
+const isInFull = ({ answered }: Ran): boolean =>
+  answered.unsent + answered.unanswered === 0 && Object.keys(answered.byStatus).every((status) => status < '300');
 
 /** Whether everything is answered, and takes no longer than twice as long as it did. */
 export function isAsBefore(now: Answered | undefined, before: Answered): boolean {
