@@ -41,13 +41,8 @@ export async function openAt(
 }
 
 /** What a query answers, on a connection of its own, beside whatever runs on the database. */
-export async function rowsOf(database: string, query: string): Promise<Json[]> {
-  const store = await openStore({ ...openingOf(database), as: 'command' });
-  try {
-    return (await sql.raw<Json>(query).execute(store.read)).rows;
-  } finally {
-    await store.close();
-  }
+export function rowsOf(database: string, query: string): Promise<Json[]> {
+  return reading(database, (ask) => ask(query));
 }
 
 /** Every byte that a database holds, for what must not stand in it: a file with its log, or all rows of all tables. */
@@ -56,8 +51,23 @@ export async function bytesOf(database: string): Promise<Buffer> {
   if (value.scheme === 'sqlite') {
     return Buffer.concat([value.path, `${value.path}-wal`].filter(existsSync).map((file) => readFileSync(file)));
   }
-  const tables = await rowsOf(database, "select tablename from pg_tables where schemaname = 'public'");
-  const all: Json[] = [];
-  for (const { tablename } of tables) all.push(...(await rowsOf(database, `select * from "${tablename}"`)));
+  const all = await reading(database, async (ask) => {
+    // Their weeks are read with the tables that have such: by itself, one may just be dropped.
+    const tables = await ask(`
+      select relname as name from pg_class
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition`);
+    const rows: Json[][] = [];
+    for (const { name } of tables) rows.push(await ask(`select * from "${name}"`));
+    return rows;
+  });
   return Buffer.from(JSON.stringify(all));
+}
+
+async function reading<T>(database: string, read: (ask: (query: string) => Promise<Json[]>) => Promise<T>): Promise<T> {
+  const store = await openStore({ ...openingOf(database), as: 'command' });
+  try {
+    return await read(async (query) => (await sql.raw<Json>(query).execute(store.read)).rows);
+  } finally {
+    await store.close();
+  }
 }
