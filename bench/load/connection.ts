@@ -63,6 +63,11 @@ export class Connection {
     });
   }
 
+  /** Who is asked closes what has not been asked anything for a while. */
+  get isOpen(): boolean {
+    return this.#socket.readyState === 'open';
+  }
+
   close(): void {
     this.#socket.destroy();
   }

@@ -30,6 +30,7 @@ export async function atRate(
   const asked: Promise<Asked>[] = [];
   const ask = async (turn: number, dueAt: number): Promise<Asked> => {
     let connection = free.pop();
+    while (connection?.isOpen === false) connection = free.pop();
     if (connection === undefined) {
       connection = await Connection.open(origin);
       all.push(connection);

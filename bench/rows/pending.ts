@@ -21,10 +21,15 @@ const PER_SECOND = 100;
 /** One statement with all of it may take longer than a database is waited for. */
 const PIECES = 10;
 
-/** Memory is looked at for longer than a round, once: what grows slowly shows. */
-const MINUTE_MS = 60_000;
+/**
+ * Memory is looked at in two stretches of this length, once. It rises until the heap is collected as a whole, which is every
+ * minute or two, and falls by half: two moments say nothing, the mean of a stretch with a collection in it does.
+ */
+const STRETCH_MS = 150_000;
+const LOOK_MS = 500;
 
-const GROWN = 'MiB more after a minute';
+const GROWN = 'MiB more on average in a second stretch';
+const MOST = 'MiB at most, in both';
 
 const nameOf = (owed: number, database: Database) => `${owed.toLocaleString('en')} owed, on ${database}`;
 
@@ -55,8 +60,22 @@ async function hooksOf(baseUrl: string, account: Account, receiver: Receiver, da
   }
 }
 
-/** How a service answers, and how much it has grown. */
-type Pending = { readonly inRounds: Contender; readonly forAMinute: Contender };
+/** How a service answers, and what it weighs while it goes on answering. */
+type Pending = { readonly inRounds: Contender; readonly weigh: () => Promise<Contender> };
+
+/** What a process weighs for so long, looked at again and again: on average, and at most. */
+async function weighed(
+  pid: number | undefined,
+  forMs: number,
+): Promise<{ readonly mean: number; readonly most: number }> {
+  const looks: number[] = [];
+  const until = performance.now() + forMs;
+  while (performance.now() < until) {
+    looks.push(memoryMib(pid));
+    await wait(LOOK_MS);
+  }
+  return { mean: looks.reduce((sum, look) => sum + look, 0) / looks.length, most: Math.max(...looks) };
+}
 
 /** A service, quiet or with very much to tell: how it answers, what it weighs, and how soon it tells after a start. */
 async function ours(
@@ -75,38 +94,31 @@ async function ours(
   if (owed > 0) await hooksOf(first.baseUrl, account, receiver, database);
   await first.stop('SIGTERM');
   if (owed > 0) await owe(where);
-  const calls = (baseUrl: string) => [wired(baseUrl, createEvent(other)), wired(baseUrl, fetchEvent(account, id))];
-  const during = async (forMs: number) => {
-    const begun = performance.now();
-    const service = await stage.service(where);
-    await receiver.report();
-    // Of another account, and so of another hook: it is told beside all that.
-    await ask(service.baseUrl, createEvent(other));
-    for (;;) {
-      const { counts } = await receiver.report();
-      if (counts[`/ok/${database}/${owed}`]) break;
-      await wait(5);
-    }
-    const toldMs = performance.now() - begun;
-    await wait(2_000);
-    const [write, read] = calls(service.baseUrl);
-    if (write === undefined || read === undefined) throw new Error('there are calls');
-    const asking = (ms: number) =>
-      atRate(service.baseUrl, (turn) => (turn % 2 === 0 ? write : read), { perSecond: PER_SECOND, forMs: ms });
-    // What is new takes what it needs first: after that, it should be flat.
-    const first = await asking(roundMs);
-    const warm = memoryMib(service.process.pid);
-    const second = await asking(forMs);
-    const all = memoryMib(service.process.pid);
-    await service.stop('SIGKILL');
-    const times = [...first, ...second].map(({ dueAt, answeredAt }) => answeredAt - dueAt);
-    return { times, toldMs, grown: all - warm, all };
+  const asking = (baseUrl: string, forMs: number) => {
+    const [write, read] = [wired(baseUrl, createEvent(other)), wired(baseUrl, fetchEvent(account, id))];
+    return atRate(baseUrl, (turn) => (turn % 2 === 0 ? write : read), { perSecond: PER_SECOND, forMs });
   };
+  const name = nameOf(owed, database);
   return {
     inRounds: {
-      name: nameOf(owed, database),
+      name,
       async measure() {
-        const { times, toldMs, all } = await during(roundMs);
+        const begun = performance.now();
+        const service = await stage.service(where);
+        await receiver.report();
+        // Of another account, and so of another hook: it is told beside all that.
+        await ask(service.baseUrl, createEvent(other));
+        for (;;) {
+          const { counts } = await receiver.report();
+          if (counts[`/ok/${database}/${owed}`]) break;
+          await wait(5);
+        }
+        const toldMs = performance.now() - begun;
+        await wait(2_000);
+        const asked = await asking(service.baseUrl, 2 * roundMs);
+        const all = memoryMib(service.process.pid);
+        await service.stop('SIGKILL');
+        const times = asked.map(({ dueAt, answeredAt }) => answeredAt - dueAt);
         return {
           'ms at p50': quantile(times, 0.5),
           'ms at p99': quantile(times, 0.99),
@@ -115,9 +127,14 @@ async function ours(
         };
       },
     },
-    forAMinute: {
-      name: nameOf(owed, database),
-      measure: async () => ({ [GROWN]: (await during(MINUTE_MS)).grown }),
+    async weigh() {
+      const { baseUrl, process, stop } = await stage.service(where);
+      const asked = asking(baseUrl, 2 * STRETCH_MS);
+      const [first, second] = [await weighed(process.pid, STRETCH_MS), await weighed(process.pid, STRETCH_MS)];
+      await asked;
+      await stop('SIGKILL');
+      const figures = { [GROWN]: second.mean - first.mean, [MOST]: Math.max(first.most, second.most) };
+      return { name, measure: async () => figures };
     },
   };
 }
@@ -151,7 +168,7 @@ export const pending: Bench = {
           atMost: 3_000,
         },
         {
-          says: `grown in a minute on ${database}, MiB`,
+          says: `grown from one stretch to the next on ${database}, MiB`,
           of: seriesOf(full, GROWN),
           atMost: 16,
         },
@@ -159,7 +176,8 @@ export const pending: Bench = {
     });
     const answering = all.map((one) => one.inRounds);
     const series = await inRounds(answering, rounds, say);
-    const growing = all.map(({ forAMinute }) => forAMinute);
-    return { series: [...series, ...(await inRounds(growing, 1, say))], claims };
+    // At the same time: what they weigh is no matter of how fast they are.
+    const weighing = await Promise.all(all.map(({ weigh }) => weigh()));
+    return { series: [...series, ...(await inRounds(weighing, 1, say))], claims };
   },
 };
