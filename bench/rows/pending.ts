@@ -145,8 +145,6 @@ export const pending: Bench = {
   title: 'calls, memory and a start while a million notifications are owed to a thousand hooks that do not answer',
   target:
     'calls at p99 at most twice as long as with nothing owed; memory flat; the first one told within 3 s of a start',
-  heldBack:
-    'a minute that begins some seconds after a start is too early to say: with nothing owed at all, the same minute takes 15 MiB more on SQLite and 50 on PostgreSQL, since code is still compiled and the heap still finds its size. Of what is missed, 28 and 10 MiB come with the million. Next: the minute after that one, which says whether it ends, and a profile of the heap if it does not.',
   async measure({ stage, rounds, roundMs, say }) {
     const receiver = await stage.receiver();
     const all: Pending[] = [];
