@@ -8,8 +8,11 @@ import type { Secret } from './signature.ts';
 /** The most attempts that a healthy lane has in flight; it begins with one and earns the others by its 200s (C22). */
 const WIDEST_WINDOW = 8;
 
-/** It does not run further ahead of what is written down: a crash would tell all of that once more. */
-const MOST_UNSETTLED = 32;
+/**
+ * It does not run further ahead of what is written down: a crash would tell all of that once more. As much as a lane tells
+ * while one commit of a busy service is gathered and made, and more (decision 133).
+ */
+const MOST_UNSETTLED = 128;
 
 /** Of what is handed to it, it remembers so much until it reads again. */
 const MOST_HANDED = 32;

@@ -162,18 +162,18 @@ for (const { test, database } of stores) {
 
   test('X3 what a redelivery has told and could not be written down is not told once more when its turn comes', async (t) => {
     const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
-    const count = 40;
+    const count = 140;
     state.status = 500;
     for (let number = 1; number <= count; number += 1) await occur(number);
     await toldBy(1);
     await eventually(written, ({ failures }) => failures === 1);
     state.writable = false;
     state.status = 200;
-    // Beyond what is read at once. No more runs ahead of what is written down than 32.
+    // Beyond what is read at once. No more runs ahead of what is written down than 128.
     await redeliver(count);
-    await toldBy(1 + 32);
+    await toldBy(1 + 128);
     await clock.advance(400);
-    assert.equal(told.length, 1 + 32);
+    assert.equal(told.length, 1 + 128);
     state.writable = true;
     await clock.advance(100);
     await eventually(written, ({ owed }) => owed === 0);
