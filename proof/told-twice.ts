@@ -2,7 +2,7 @@ import type { Arrival, Crash } from './ledgers.ts';
 import { SETTLES_WITHIN_MS } from './witnesses.ts';
 
 /** What a hook may have had told that is not written down: as many as may wait for that, beside those in flight (C22). */
-const MOST_AT_ONCE = 32 + 8;
+const MOST_AT_ONCE = 128 + 8;
 
 /** What was answered longer ago than this should be written down, wherever there is enough of a processor. */
 const LATE_MS = 100;
