@@ -15,18 +15,23 @@ const NUMBERS = 90;
 const ROW = 26;
 const HEAD = 34;
 
-/** Bars below each other, the longest as long as there is room; a line shows from where to where each lay. */
+/**
+ * Bars below each other, the longest as long as there is room; a line shows from where to where each lay. What is less than
+ * nothing goes to the left, from where nothing is.
+ */
 export function chart(title: string, unit: string, bars: readonly Bar[]): string {
-  const largest = Math.max(...bars.map(({ most }) => most)) || 1;
+  const smallest = Math.min(0, ...bars.map(({ least }) => least));
+  const largest = Math.max(0, ...bars.map(({ most }) => most));
   const room = WIDTH - NAMES - NUMBERS;
-  const x = (value: number) => (NAMES + (room * value) / largest).toFixed(1);
+  const at = (value: number) => NAMES + (room * (value - smallest)) / (largest - smallest || 1);
+  const x = (value: number) => at(value).toFixed(1);
   const height = HEAD + bars.length * ROW + 8;
   const lines = bars.map(({ name, colour, median, least, most }, index) => {
     const y = HEAD + index * ROW;
     const middle = y + ROW / 2;
     return [
       `<text x="${NAMES - 8}" y="${middle + 4}" text-anchor="end">${escaped(name)}</text>`,
-      `<rect x="${NAMES}" y="${y + 5}" width="${((room * median) / largest).toFixed(1)}" height="${ROW - 10}" fill="${colour}"/>`,
+      `<rect x="${Number(x(Math.min(0, median)))}" y="${y + 5}" width="${Math.abs(at(median) - at(0)).toFixed(1)}" height="${ROW - 10}" fill="${colour}"/>`,
       `<path d="M${x(least)} ${middle}H${x(most)}" stroke="#222" stroke-width="1.5"/>`,
       `<text x="${WIDTH - NUMBERS + 8}" y="${middle + 4}">${shortly(median)}</text>`,
     ].join('');

@@ -70,6 +70,12 @@ test('every derived document is up to date: npm run docs writes them', () => {
   );
 });
 
+test('every picture of performance is one of a row: what no row shows any more is removed', () => {
+  const drawn = new Set(derivedDocuments().map(({ path }) => path));
+  const left = filesBelow('docs/performance').filter((path) => !drawn.has(path));
+  assert.deepEqual(left, []);
+});
+
 test('every relative link leads to a file, and to a heading in it', () => {
   const wrong = found(({ path, prose, text }) =>
     [...prose.matchAll(/\]\(([^)\s]+)\)/g)]

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3';
 
-/** With its defaults: no authentication, no limits; a rollback journal, and every commit on disk. */
+/** With its defaults, no authentication and no limits, but for one: it writes a log ahead without waiting for the disk. */
 export async function serve({ address, port }) {
   const database = new Database(address);
   database.exec(
@@ -9,4 +9,6 @@ export async function serve({ address, port }) {
   database.close();
   process.argv.push('--database', address, '--port', String(port));
   await import('soul-cli/src/server.js');
+  const { default: own } = await import('soul-cli/src/db/index.js');
+  own.pragma('synchronous = full');
 }
