@@ -150,7 +150,7 @@ export const pending: Bench = {
     'calls, memory and a start while a million notifications are owed to a thousand hooks that answer after fourteen seconds each',
   target:
     'calls at p99 at most twice as long as with nothing owed; memory flat; the first one told within 3 s of a start',
-  aRound: '10 s, and memory once for 300 s',
+  aRound: '10 s, and memory once for 300 s,',
   async measure({ stage, rounds, roundMs, say }) {
     const receiver = await stage.receiver();
     const all: Pending[] = [];

@@ -18,7 +18,7 @@ const parties = [
   { database: 'SQLite', peers: ['plainjob'], processes: [1] },
 ] as const satisfies readonly { database: Database; peers: readonly Peer[]; processes: readonly number[] }[];
 
-/** Each with a hook of its own: on PostgreSQL, the writes of one account wait for each other. */
+/** Each with a hook of its own, as the queues of others have no account that writes would share. */
 const ACCOUNTS = 64;
 
 /** Writers of a crew, all of its processes together: as many as nodes and databases have use for. */

@@ -73,7 +73,8 @@ export const statements: Bench = {
   id: 'P8',
   aRound: `${IDLE_EVENTS} events one at a time and ${BUSY_EVENTS.toLocaleString('en')} at load, on each database`,
   name: 'statements',
-  title: 'statements that the database runs to take up, load and write down one delivery, but for begin and commit',
+  title:
+    'statements that the database runs to take up, load and write down one delivery, but for what begins, bounds and ends a transaction',
   target:
     'at most 4 while nothing else goes on; at most 1 at load, where many share one; that a write on PostgreSQL makes at most three round trips is held by a test (test/stories/round-trips.test.ts)',
   async measure({ stage, rounds, say }) {
