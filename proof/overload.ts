@@ -167,7 +167,7 @@ export async function overloaded(
 }
 
 const isInFull = ({ answered }: Ran): boolean =>
-  answered.unsent + answered.unanswered === 0 && Object.keys(answered.byStatus).every((status) => status < '300');
+  answered.unsent + answered.unanswered === 0 && Object.keys(answered.byStatus).every((status) => Number(status) < 300);
 
 /** Whether everything is answered, and takes no longer than twice as long as it did. */
 export function isAsBefore(now: Answered | undefined, before: Answered): boolean {

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3';
 
-/** With its defaults, no authentication and no limits, but for one: it writes a log ahead without waiting for the disk. */
+/** With its defaults, no authentication and no limits; but what it answers is on disk, for which it does not wait by itself. */
 export async function serve({ address, port }) {
   const database = new Database(address);
   database.exec(
