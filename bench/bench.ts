@@ -50,6 +50,15 @@ export type Run = {
   readonly say: (line: string) => void;
 };
 
+/** What holds back the claims that are missed. */
+export type HeldBack = {
+  readonly says: string;
+  /** The profiles that show it: what of W they are of. */
+  readonly shownBy: readonly string[];
+  /** What would be tried next, and what it should bring. */
+  readonly next: readonly { readonly idea: string; readonly gain: string }[];
+};
+
 /** A row of the table of performance. */
 export type Bench = {
   /** `P1`; and the word by which it is run. */
@@ -58,8 +67,7 @@ export type Bench = {
   readonly title: string;
   /** What it must show, as it is read. */
   readonly target: string;
-  /** What holds back the claims that are missed, as profiles show it, and what would be tried next. */
-  readonly heldBack?: string;
+  readonly heldBack?: HeldBack;
   /** What one of its rounds is, where it does not go on for as long as the rounds of the others. */
   readonly aRound?: string;
   measure(run: Run): Promise<Measured>;

@@ -4,8 +4,8 @@ import { createEvent, fetchEvent, listEvents, subscribe } from './load/calls.ts'
 import { ask, type Call } from './load/connection.ts';
 import type { Database, Stage } from './stage.ts';
 
-/** What nearly all calls are, and what each of them comes to a name for. */
-export const hotCalls = ['fetch', 'list', 'create', 'create-owed'] as const;
+/** What nearly all calls are: creations in one account, in as many as there are connections, and in as many that owe them to a hook. */
+export const hotCalls = ['fetch', 'list', 'create', 'create-apart', 'create-owed'] as const;
 
 export type HotCall = (typeof hotCalls)[number];
 
@@ -50,7 +50,8 @@ export async function calledService(
     calls: {
       fetch: [fetchEvent(reader, one), ...ids.map((id) => fetchEvent(reader, id))],
       list: [listEvents(reader, 'start_from=20270101&start_to=20270131&limit=100')],
-      create: [createEvent(plain), ...others.slice(CONNECTIONS).map(createEvent)],
+      create: [createEvent(plain)],
+      'create-apart': [createEvent(plain), ...others.slice(CONNECTIONS).map(createEvent)],
       'create-owed': [createEvent(first), ...more.map(createEvent)],
     },
   };

@@ -7,6 +7,8 @@ export type Judged = {
   readonly median: number;
   readonly least: number;
   readonly most: number;
+  /** How often it was measured. */
+  readonly times: number;
   readonly holds: boolean;
 };
 
@@ -28,6 +30,7 @@ export function judge({ series, claims }: Pick<Measured, 'series' | 'claims'>): 
       median,
       least: Math.min(...values),
       most: Math.max(...values),
+      times: values.length,
       holds: values.every(Number.isFinite) && median >= atLeast && median <= atMost,
     };
   });

@@ -7,7 +7,7 @@ export type Stretch = { readonly from: number; readonly until: number };
 type Frame = { readonly functionName: string; readonly url: string };
 
 /** What V8 writes: which function was at work at each look, and how long after the one before that was. */
-type Profile = {
+export type Profile = {
   readonly startTime: number;
   readonly nodes: readonly { readonly id: number; readonly callFrame: Frame }[];
   readonly samples: readonly number[];
@@ -46,21 +46,18 @@ const ELSE = 'everything else';
 
 const areaOf = (frame: Frame): string => areas.find(([, fits]) => fits(frame))?.[0] ?? ELSE;
 
-/** The profile that a process has left in a folder of its own. */
-export function readProfile(folder: string): Profile {
-  const [file, ...more] = readdirSync(folder);
-  if (file === undefined || more.length > 0) throw new Error(`there is not one profile in ${folder}`);
-  return JSON.parse(readFileSync(join(folder, file), 'utf8'));
+/** The profiles that processes have left in a folder of their own. */
+export function readProfiles(folder: string): Profile[] {
+  return readdirSync(folder).map((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')));
 }
 
-/** What share of its work each area had in a stretch of time; what it waited is no work. */
-export function sharesIn(
+/** How long each area was at work in a stretch of time, microseconds; what was waited is no work. */
+export function busyIn(
   { startTime, nodes, samples, timeDeltas }: Profile,
   { from, until }: Stretch,
 ): Map<string, number> {
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
   const spent = new Map<string, number>();
-  let all = 0;
   let at = startTime;
   for (const [index, id] of samples.entries()) {
     const took = timeDeltas[index] ?? 0;
@@ -69,9 +66,6 @@ export function sharesIn(
     if (frame === undefined || at < from * 1_000 || at > until * 1_000 || frame.functionName === '(idle)') continue;
     const area = areaOf(frame);
     spent.set(area, (spent.get(area) ?? 0) + took);
-    all += took;
   }
-  return new Map(
-    [...spent].map(([area, took]) => [area, took / all] as const).sort(([, one], [, other]) => other - one),
-  );
+  return spent;
 }

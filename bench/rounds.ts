@@ -10,8 +10,8 @@ export type Contender = {
 };
 
 /**
- * Measures all of them in every round, each time in another order, so that none is always first, and what the machine
- * does beside falls on all alike.
+ * Measures all of them in every round, each time in another order, so that none is always first, or always after the same one,
+ * and what the machine does beside falls on all alike.
  */
 export async function inRounds(
   contenders: readonly Contender[],
@@ -20,8 +20,7 @@ export async function inRounds(
 ): Promise<Series[]> {
   const series = new Map<string, Series & { rounds: number[] }>();
   for (let round = 0; round < rounds; round += 1) {
-    const turn = round % contenders.length;
-    for (const contender of [...contenders.slice(turn), ...contenders.slice(0, turn)]) {
+    for (const contender of inOrderOf(round, contenders)) {
       const measured = await contender.measure();
       for (const [unit, value] of Object.entries(measured)) {
         const name = seriesOf(contender.name, unit);
@@ -34,6 +33,13 @@ export async function inRounds(
     }
   }
   return [...series.values()];
+}
+
+/** Each is the first one in turn, and every other round goes backwards from there. */
+function inOrderOf<Each>(round: number, all: readonly Each[]): Each[] {
+  const turn = round % all.length;
+  const order = [...all.slice(turn), ...all.slice(0, turn)];
+  return round % 2 === 0 ? order : [...order.slice(0, 1), ...order.slice(1).reverse()];
 }
 
 /** The name of what one contender came to in one unit. */

@@ -25,7 +25,7 @@ const LONG = { rounds: 5, roundMs: 5_000 };
 const QUICK = { rounds: 3, roundMs: 1_000 };
 /** Those whose ratio to their floor says the most in the least time. */
 const QUICK_ROWS = ['P1', 'P3', 'P5'];
-/** What is worse than this, of what was kept, is said to be worse. */
+/** What is worse than this, of the worst round of what was kept, is said to be worse: rounds this short lie far apart. */
 const WORSE = 0.9;
 
 const say = (line = '') => void process.stdout.write(`${line}\n`);
@@ -81,9 +81,12 @@ async function run(
   for (const { claim, median, least, most, holds } of judge(measured)) {
     const kept = before && judge(before).find((one) => one.claim.says === claim.says);
     const isWorse =
-      kept !== undefined && claim.to !== undefined && median < kept.median * WORSE && claim.atLeast !== undefined;
+      kept !== undefined && claim.to !== undefined && median < kept.least * WORSE && claim.atLeast !== undefined;
     isAnyWorse ||= isWorse;
-    const was = kept === undefined ? '' : `; kept: ${rounded(kept.median)}${isWorse ? ', WORSE' : ''}`;
+    const was =
+      kept === undefined
+        ? ''
+        : `; kept: ${rounded(kept.median)} (${rounded(kept.least)} to ${rounded(kept.most)})${isWorse ? ', WORSE' : ''}`;
     const limit = claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`;
     say(
       `  ${claim.says}: ${rounded(median)} (${rounded(least)} to ${rounded(most)}), ${limit}: ${holds ? 'holds' : 'DOES NOT HOLD'}${was}`,

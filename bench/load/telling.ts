@@ -17,8 +17,8 @@ export type Tally = { owed: number; told: number };
 export type Committing = (tally: Tally, isOver: () => boolean) => Promise<void>;
 
 /**
- * How many were told each second while `commit` went on for so long, how many were still owed when that was over, and how
- * many were told in all, once nothing was owed.
+ * Commits for so long, and waits until nothing is owed any more. How many were told in all, how many that is for each second
+ * of both: who leaves much to the end is not better for it, and not worse. And how many were owed when nothing more was committed.
  */
 export async function toldPerSecond(
   receiver: Receiver,
@@ -35,13 +35,12 @@ export async function toldPerSecond(
   const isOver = () => performance.now() - begun > forMs;
   const committing = commit(tally, isOver);
   while (!isOver()) await count();
-  const perSecond = tally.told / ((performance.now() - begun) / 1_000);
   const behind = tally.owed - tally.told;
   await committing;
-  // What is left over is told before anybody else is measured.
   for (const giveUpAt = performance.now() + LONGEST_REST_MS; tally.told < tally.owed; await count()) {
     if (performance.now() > giveUpAt) throw new Error(`of ${tally.owed} owed, ${tally.told} were told`);
   }
+  const perSecond = tally.told / ((performance.now() - begun) / 1_000);
   return { perSecond, behind, told: tally.told };
 }
 

@@ -72,23 +72,24 @@ async function measured(
   return { series: await inRounds(contenders, run.rounds, run.say), claims: databases.flatMap(claims) };
 }
 
-/** From profiles of one account; what was tried was measured beside what stands, in the same run. */
-const HELD_BACK =
-  `on SQLite one thread does everything. A creation in one account takes 100 to 130 µs of it in this run, and F2 21 to 26; in a run
-  of a faster hour 75 to 91, and F2 18 to 20. By a profile then, the commit and its flush are 13, the statements 12, collecting
-  garbage 9, and HTTP, the framework, the key, the checks, the log line, the metrics and what is recorded below 4 each; what is left
-  is spread over Node's own streams and sockets. In 64 accounts it takes 152 to 205: by the profile of [W](#w), SQLite is 114 of
-  192, since each account has pages of its own in every index, and a page that is touched goes to the log as a whole.
-  Tried: no savepoints (× 0.98 to 1.03), a fourth of the checkpoints (× 1.01), 64 MiB of room for what is young (× 1.05, and 80 MiB
-  more), what a write leaves behind made only where there is some (× 1.04, kept). Next, with what each should bring: log lines
-  written by another thread (× 1.05), no row read back that was given whole (× 1.03), answers put together as text (× 1.03); in 64
-  accounts an index less, by reckoning × 1.06 for each tenth of the pages. All of it would not reach 0.60. On PostgreSQL both put
-  what waits into one commit; F2 does so by one statement on one table, and ours by about as many statements as tables are
-  concerned: by W, of before writes were gathered there, a third is sockets, and a tenth each the driver, transactions and collecting
-  garbage. Next there: ids taken ahead (P6), a round trip of each commit less, which should bring × 1.05.`.replaceAll(
+/** What was tried was measured beside what stands, in the same run. */
+const CREATING = {
+  says: `on SQLite one thread does everything. A creation in one account takes 100 to 130 µs of it in this run, and F2 21 to 26; in a
+  run of a faster hour 75 to 91, and F2 18 to 20. In 64 accounts it takes 152 to 205, since each account has pages of its own in
+  every index, and a page that is touched goes to the log as a whole. On PostgreSQL both put what waits into one commit; F2 does so
+  by one statement on one table, and ours by about as many statements as tables are concerned. Tried: no savepoints (decision 134),
+  a fourth of the checkpoints (× 1.01), 64 MiB of room for what is young (× 1.05, and 80 MiB more), what a write leaves behind made
+  only where there is some (× 1.04, kept). What comes next would not reach 0.60, all of it together.`.replaceAll(
     /\s+/g,
     ' ',
-  );
+  ),
+  next: [
+    { idea: 'log lines written by another thread', gain: '× 1.05' },
+    { idea: 'no row read back that was given whole', gain: '× 1.03' },
+    { idea: 'in 64 accounts an index less, by reckoning', gain: '× 1.06 for each tenth of the pages' },
+    { idea: 'on PostgreSQL, ids taken from their sequence ahead: a round trip of each commit less', gain: '× 1.05' },
+  ],
+} as const;
 
 const crowds = [1, ACCOUNTS] as const;
 
@@ -103,7 +104,10 @@ export const create: Bench = {
   title: 'events created over 64 connections, each with its key, on disk before its 201, no hook',
   target:
     'at least 0.60 of F2: node:http, one prepared insert, group commit, nobody asked who they are, nothing checked',
-  heldBack: HELD_BACK,
+  heldBack: {
+    ...CREATING,
+    shownBy: databases.flatMap((database) => [`create on ${database}`, `create-apart on ${database}`]),
+  },
   measure: (run) =>
     measured(
       run,
@@ -132,8 +136,11 @@ export const createHooked: Bench = {
   name: 'create-hooked',
   title: 'the same, where each event is owed to a hook',
   target: 'at least 0.50 of F2, in which nothing is owed to anybody',
-  heldBack:
-    'what holds back P1. What is owed is an insertion with three indexes more: by the profiles of [W](#w), with as many hooks as connections, 58 µs on SQLite, 46 of them statements. Where it is told as well, the same thread posts, hears the answer and writes down what came of it: what [P5](#p5) says. Next: what these two name, with the gains that they expect; an index less of what is owed was tried there and brought nothing.',
+  heldBack: {
+    says: 'what holds back P1. What is owed is an insertion with three indexes more. Where it is told as well, the same thread posts, hears the answer and writes down what came of it: what P5 says. An index less of what is owed was tried there and brought nothing.',
+    shownBy: databases.flatMap((database) => [`create-owed on ${database}`, `told, one hook on ${database}`]),
+    next: CREATING.next,
+  },
   async measure(run) {
     const receiver = await run.stage.receiver();
     const accounts = (database: Database) => (database === 'PostgreSQL' ? ACCOUNTS : 1);

@@ -1,48 +1,192 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Bench, Series } from '../bench.ts';
+import { makeAccounts } from '../accounts.ts';
+import type { Bench, Run, Series } from '../bench.ts';
 import { calledService, hotCalls } from '../hot-path.ts';
 import { busy } from '../load/busy.ts';
+import { createEvent, subscribe } from '../load/calls.ts';
+import { ask, wired } from '../load/connection.ts';
+import { atRate } from '../load/open-loop.ts';
 import { moment } from '../measured.ts';
-import { readProfile, type Stretch, sharesIn } from '../profile.ts';
-import { seriesOf } from '../rounds.ts';
-import { databases } from '../stage.ts';
+import { processorSecondsBelow } from '../processor.ts';
+import { busyIn, type Profile, readProfiles, type Stretch } from '../profile.ts';
+import type { Receiver } from '../receiver.ts';
+import { inRounds, seriesOf } from '../rounds.ts';
+import { type Database, databases } from '../stage.ts';
+import { type Crowd, crowded, startTellers } from '../tellers.ts';
+import { nameOf as crowdOf, crowds } from './deliver.ts';
+import { EACH_ITS_OWN } from './processes.ts';
 
 /** How often is looked what is at work, microseconds. */
 const LOOK_EVERY_US = 250;
 
+/** What a service takes in all, and what the processes of its database take beside that. */
+const SERVICE = 'in all';
+const BESIDE = 'and the processes of PostgreSQL';
+
+/** What is created each second where a service has hardly anything to do. */
+const CALM = 50;
+
+/** What a service does while it is looked at. */
+type Work = {
+  readonly name: string;
+  /** Where all that work leave their profiles. */
+  readonly folder: string;
+  /** Goes on for a round, and answers how many pieces of work that was. */
+  run(): Promise<number>;
+  stop(): Promise<unknown>;
+};
+
+/** By whom the work is begun and heard, and with what a service is started so that it is looked at. */
+type Setting = { readonly run: Run; readonly database: Database; readonly receiver: Receiver };
+
+function lookedAt({ run, database }: Setting, name: string) {
+  const folder = join(run.stage.folder, `${name} on ${database}`.replaceAll(/\W+/g, '-'));
+  mkdirSync(folder);
+  return {
+    folder,
+    options: { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder} --cpu-prof-interval=${LOOK_EVERY_US}` },
+  };
+}
+
+/** Calls as fast as they are answered, over many connections, of one service. */
+async function called(setting: Setting): Promise<Work[]> {
+  const { run, database } = setting;
+  const { folder, options } = lookedAt(setting, 'called');
+  const service = await calledService(run.stage, database, { options });
+  return hotCalls.map((call) => {
+    const contender = busy(call, service, service.calls[call], run.roundMs);
+    return {
+      name: `${call} on ${database}`,
+      folder,
+      run: async () => ((await contender.measure())['/s'] ?? Number.NaN) * (run.roundMs / 1_000),
+      stop: service.stop,
+    };
+  });
+}
+
+/** Events created and told as fast as they are told, by one process or several. */
+async function told(setting: Setting, name: string, crowd: Crowd, processes = 1): Promise<Work> {
+  const { run, database, receiver } = setting;
+  const { folder, options } = lookedAt(setting, name);
+  const where = await crowded(run.stage, receiver, database, crowd);
+  const { tell, stop } = await startTellers(run.stage, where, { processes, options });
+  return { name, folder, run: async () => (await tell(run.roundMs)).told, stop };
+}
+
+/** Events created now and then, each told to one hook. */
+async function calm(setting: Setting): Promise<Work> {
+  const { run, database, receiver } = setting;
+  const name = `created and told at ${CALM}/s on ${database}`;
+  const { folder, options } = lookedAt(setting, name);
+  const address = await run.stage.newDatabase(database);
+  const [account] = await makeAccounts(address, 1);
+  if (account === undefined) throw new Error('there is an account');
+  const { baseUrl, stop } = await run.stage.service(address, options);
+  await ask(baseUrl, subscribe(account, `${receiver.url}/count/calm`));
+  const call = wired(baseUrl, createEvent(account));
+  return {
+    name,
+    folder,
+    run: async () => (await atRate(baseUrl, () => call, { perSecond: CALM, forMs: run.roundMs })).length,
+    stop: () => stop('SIGTERM'),
+  };
+}
+
+async function worksOn(setting: Setting): Promise<Work[]> {
+  const { database } = setting;
+  const works = [...(await called(setting)), await calm(setting)];
+  for (const crowd of crowds) works.push(await told(setting, `told, ${crowdOf(crowd.hooksEach, database)}`, crowd));
+  if (database === 'PostgreSQL') {
+    for (const processes of [1, 4])
+      works.push(
+        await told(
+          setting,
+          `told by ${processes === 1 ? 'one process' : `${processes} processes`} on ${database}`,
+          EACH_ITS_OWN,
+          processes,
+        ),
+      );
+  }
+  return works;
+}
+
+/** When a round of it was, how many pieces of work that were, and what the database took for each, where it is another process. */
+type Seen = Stretch & { readonly pieces: number; readonly database: number };
+
 export const where: Bench = {
   id: 'W',
   name: 'where',
-  title: 'where the microseconds of a call go, by a profile of the service while 64 connections keep it busy',
+  title:
+    'where the microseconds go, by profiles of the one thread of a service: calls as fast as they are answered over 64 connections, notifications as fast as they are told (P5, P11), and both where there is hardly anything to do (P6)',
   target: 'nothing: it says what to do next',
-  async measure({ stage, roundMs, say }) {
-    const series: Series[] = [];
-    for (const database of databases) {
-      const folder = join(stage.folder, `profile-${database}`);
-      mkdirSync(folder);
-      const options = { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder} --cpu-prof-interval=${LOOK_EVERY_US}` };
-      const service = await calledService(stage, database, { options });
-      const looked: { call: string; stretch: Stretch; each: number }[] = [];
-      for (const call of hotCalls) {
-        const contender = busy(call, service, service.calls[call], roundMs);
-        // Once without being counted: code is compiled, caches are filled.
-        await contender.measure();
-        const from = moment();
-        const { 'µs of processor a call': each = Number.NaN } = await contender.measure();
-        looked.push({ call, stretch: { from, until: moment() }, each });
-      }
-      await service.stop();
-      const profile = readProfile(folder);
-      for (const { call, stretch, each } of looked) {
-        const unit = `µs of ${call} on ${database}`;
-        say(`${call} on ${database}: ${Math.round(each)} µs`);
-        for (const [area, share] of sharesIn(profile, stretch)) {
-          say(`  ${area}: ${(share * each).toFixed(1)} µs, ${(share * 100).toFixed(1)} %`);
-          series.push({ name: seriesOf(area, unit), side: 'ours', unit, rounds: [share * each] });
-        }
-      }
-    }
+  async measure(run) {
+    const receiver = await run.stage.receiver();
+    const works: Work[] = [];
+    for (const database of databases) works.push(...(await worksOn({ run, database, receiver })));
+    const seen = new Map<string, Seen[]>(works.map(({ name }) => [name, []]));
+    const contenders = works.map((work) => ({
+      name: work.name,
+      async measure() {
+        const [from, before] = [moment(), ofDatabase(run, work)];
+        const pieces = await work.run();
+        seen.get(work.name)?.push({
+          from,
+          until: moment(),
+          pieces,
+          database: ((ofDatabase(run, work) - before) * 1e6) / pieces,
+        });
+        return { pieces };
+      },
+    }));
+    // Once without being counted: code is compiled, caches are filled.
+    await inRounds(contenders, 1, () => undefined);
+    for (const all of seen.values()) all.length = 0;
+    await inRounds(contenders, run.rounds, run.say);
+    for (const stop of new Set(works.map(({ stop }) => stop))) await stop();
+    const profiles = new Map([...new Set(works.map(({ folder }) => folder))].map((one) => [one, readProfiles(one)]));
+    const series = works.flatMap(({ name, folder }) =>
+      seriesFrom(`µs of ${name}`, seen.get(name) ?? [], profiles.get(folder) ?? []),
+    );
     return { series, claims: [] };
   },
 };
+
+/** What each area took of a piece of work, what that is in all, and what the database took beside. */
+function seriesFrom(unit: string, seen: readonly Seen[], profiles: readonly Profile[]): Series[] {
+  if (profiles.length === 0) throw new Error(`there is no profile of ${unit}`);
+  const busy = seen.map((stretch) => {
+    const each = new Map<string, number>();
+    for (const profile of profiles) {
+      for (const [area, micros] of busyIn(profile, stretch))
+        each.set(area, (each.get(area) ?? 0) + micros / stretch.pieces);
+    }
+    return each;
+  });
+  const one = (area: string, rounds: readonly number[]): Series => ({
+    name: seriesOf(area, unit),
+    side: 'ours',
+    unit,
+    rounds,
+  });
+  const areas = new Set(busy.flatMap((each) => [...each.keys()]));
+  const all = busy.map((each) => [...each.values()].reduce((sum, micros) => sum + micros, 0));
+  const beside = seen.map(({ database }) => database).filter(Number.isFinite);
+  return [
+    one(SERVICE, all),
+    ...(beside.length === 0 ? [] : [one(BESIDE, beside)]),
+    ...[...areas].map((area) =>
+      one(
+        area,
+        busy.map((each) => each.get(area) ?? 0),
+      ),
+    ),
+  ];
+}
+
+/** Seconds of processor that the processes of a database have used so far; not a number where it has none. */
+function ofDatabase({ stage }: Run, { name }: Work): number {
+  return stage.postgresPid !== undefined && name.endsWith('on PostgreSQL')
+    ? processorSecondsBelow(stage.postgresPid)
+    : Number.NaN;
+}

@@ -1,4 +1,4 @@
-import type { Bench, Side } from '../../bench/bench.ts';
+import type { Bench, HeldBack, Side } from '../../bench/bench.ts';
 import { benches } from '../../bench/benches.ts';
 import { type Judged, judge } from '../../bench/judged.ts';
 import { quantile } from '../../bench/measured.ts';
@@ -45,35 +45,48 @@ function section({ id, title, target, heldBack, aRound }: Bench, result: Result 
   const { rounds, roundMs, seconds, fsyncMs, commit, node, machine, date } = result;
   const judged = table(
     ['What', 'Figure', 'From', 'To', 'Must be', ''],
-    judge(result).map(({ claim, median, least, most, holds }) => [
+    judge(result).map(({ claim, median, least, most, times, holds }) => [
       claim.says,
       shortly(median),
-      shortly(least),
-      shortly(most),
+      ...(times === 1 ? ['once', ''] : [shortly(least), shortly(most)]),
       claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`,
       holds ? 'holds' : '**missed**',
     ]),
   );
   return [
     ...head,
-    result.claims.length === 0 ? figuresOf(result) : judged,
-    ...(heldBack === undefined ? [] : [`What holds back what is missed: ${heldBack}`]),
+    ...(result.claims.length === 0 ? figuresOf(result) : [judged]),
+    ...(heldBack === undefined ? [] : heldBackBy(heldBack)),
     ...(result.curves ?? []).map(({ title }) => `![${title}](performance/${fileOf(title)})`),
     ...units(result).map((unit) => `![${id}, ${unit}](performance/${fileOf(`${id}-${unit}`)})`),
     `${rounds} rounds of ${aRound ?? `${roundMs / 1_000} s`} in ${seconds} s; a flush took ${fsyncMs} ms; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
   ].join('\n\n');
 }
 
-/** Where nothing has to show: all there is, a column for each unit, what comes to the most first. */
-function figuresOf(result: Result): string {
-  const all = units(result);
+function heldBackBy({ says, shownBy, next }: HeldBack): string[] {
+  const ideas = next.map(({ idea, gain }) => `- ${idea}: ${gain}`);
+  return [
+    `What holds back what is missed: ${says}`,
+    `The profiles are in [W](#w): ${shownBy.join('; ')}.`,
+    ['Next, with what each should bring:', '', ...ideas].join('\n'),
+  ];
+}
+
+/** Where nothing has to show: all there is, a table for each database, with a column for each unit. */
+function figuresOf(result: Result): string[] {
+  const byDatabase = Map.groupBy(units(result), (unit) => / on (\w+)$/.exec(unit)?.[1]);
+  return [...byDatabase.values()].map((all) => figuresIn(result, all));
+}
+
+/** What comes to the most first. */
+function figuresIn(result: Result, all: readonly string[]): string {
   const rows = Map.groupBy(result.series, ({ name, unit }) => name.slice(0, -unit.length - 2));
   const figureOf = (name: string, unit: string) => {
     const one = rows.get(name)?.find((series) => series.unit === unit);
     return one === undefined ? Number.NaN : quantile(one.rounds, 0.5);
   };
   const sumOf = (name: string) => all.reduce((sum, unit) => sum + (figureOf(name, unit) || 0), 0);
-  const names = [...rows.keys()].sort((one, other) => sumOf(other) - sumOf(one));
+  const names = [...rows.keys()].filter((name) => sumOf(name) > 0).sort((one, other) => sumOf(other) - sumOf(one));
   return table(
     ['', ...all],
     names.map((name) => [
