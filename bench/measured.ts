@@ -9,6 +9,8 @@ export const median = (numbers: readonly number[]) => quantile(numbers, 0.5);
 /** As it is read: three digits are as many as any of this is worth. */
 export const rounded = (number: number) => (Number.isFinite(number) ? Number(number.toPrecision(3)) : null);
 
+export type Latencies = ReturnType<typeof latencies>;
+
 /** What is said of latencies, milliseconds. */
 export function latencies(numbers: readonly number[]) {
   return {

@@ -99,7 +99,7 @@ const figures = runs.map(({ name }) => {
   const rates = rounds.map((one) => one[name] ?? Number.NaN);
   const ratios = rounds.map((one) => (one[name] ?? Number.NaN) / (one['1'] ?? Number.NaN));
   return {
-    run: name === 'bare' ? 'bare inserts' : `${name} processes`,
+    run: name === 'bare' ? 'bare inserts' : `${name} ${name === '1' ? 'process' : 'processes'}`,
     perSecond: rounded(median(rates)),
     ratioToOne: rounded(median(ratios)),
     ratios: [rounded(Math.min(...ratios)), rounded(Math.max(...ratios))],

@@ -40,6 +40,13 @@ export function keepStudy(name: string, result: object): void {
   write(name, { ...surroundings(sourceNow() ?? 'not as committed'), ...result });
 }
 
+/** What a study came to, where, and on which source. */
+export type Studied<Study> = Study & Surroundings;
+
+export function studyOf<Study>(name: string): Studied<Study> {
+  return JSON.parse(readFileSync(fileOf(name), 'utf8'));
+}
+
 /** What is kept of a row; undefined when it has never been measured. */
 export function resultOf(bench: Pick<Bench, 'id'>): Result | undefined {
   const file = fileOf(bench.id);

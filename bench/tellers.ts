@@ -23,6 +23,7 @@ export type Told = Awaited<ReturnType<typeof toldPerSecond>> & { readonly micros
 
 /** One of them or several, on one database, each of which is asked by its part of the writers. */
 export type Tellers = {
+  readonly pids: readonly (number | undefined)[];
   /** As fast as it is told, unless it is said how. */
   tell(forMs: number, committing?: (write: (writer: number) => Promise<number>) => Committing): Promise<Told>;
   stop(): Promise<void>;
@@ -57,6 +58,7 @@ export async function startTellers(
   });
   let turn = 0;
   return {
+    pids,
     async tell(forMs, committing = (write) => asFastAsTold(write, crowd.writers)) {
       const connections = await Promise.all(
         Array.from({ length: crowd.writers }, (_, writer) => Connection.open(serviceOf(writer))),

@@ -25,7 +25,7 @@ export const EACH_ITS_OWN = { accounts: 64, hooksEach: 1, writers: 64 } as const
  * Each process tells for so long without being counted, as if it had the machine for itself: one that shares two
  * processors with three others has had its code compiled after sixteen seconds, and not after four.
  */
-const WARM_MS_A_PROCESS = 4_000;
+export const WARM_MS_A_PROCESS = 4_000;
 
 const OURS = 'carillon';
 

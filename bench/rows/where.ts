@@ -8,30 +8,35 @@ import { createEvent, subscribe } from '../load/calls.ts';
 import { ask, wired } from '../load/connection.ts';
 import { atRate } from '../load/open-loop.ts';
 import { moment } from '../measured.ts';
-import { processorSecondsBelow } from '../processor.ts';
+import { processorSeconds, processorSecondsBelow } from '../processor.ts';
 import { busyIn, type Profile, readProfiles, type Stretch } from '../profile.ts';
 import type { Receiver } from '../receiver.ts';
 import { inRounds, seriesOf } from '../rounds.ts';
 import { type Database, databases } from '../stage.ts';
 import { type Crowd, crowded, startTellers } from '../tellers.ts';
 import { nameOf as crowdOf, crowds } from './deliver.ts';
-import { EACH_ITS_OWN } from './processes.ts';
+import { EACH_ITS_OWN, WARM_MS_A_PROCESS } from './processes.ts';
 
-/** How often is looked what is at work, microseconds. */
-const LOOK_EVERY_US = 250;
+/** How often is looked what is at work, microseconds: often enough, and hardly a part of the work itself. */
+const LOOK_EVERY_US = 1_000;
 
 /** What a service takes in all, and what the processes of its database take beside that. */
 const SERVICE = 'in all';
 const BESIDE = 'and the processes of PostgreSQL';
 
-/** What is created each second where a service has hardly anything to do. */
+/** What is created each second where a service has hardly anything to do; and until its code is compiled. */
 const CALM = 50;
+const BUSY = 500;
 
 /** What a service does while it is looked at. */
 type Work = {
   readonly name: string;
+  /** More processes than have a processor each: what they wait for one is no work of theirs. */
+  readonly pids?: readonly (number | undefined)[];
   /** Where all that work leave their profiles. */
   readonly folder: string;
+  /** Until its code is compiled and its caches are filled. */
+  warm(): Promise<unknown>;
   /** Goes on for a round, and answers how many pieces of work that was. */
   run(): Promise<number>;
   stop(): Promise<unknown>;
@@ -59,6 +64,7 @@ async function called(setting: Setting): Promise<Work[]> {
     return {
       name: `${call} on ${database}`,
       folder,
+      warm: contender.measure,
       run: async () => ((await contender.measure())['/s'] ?? Number.NaN) * (run.roundMs / 1_000),
       stop: service.stop,
     };
@@ -70,8 +76,15 @@ async function told(setting: Setting, name: string, crowd: Crowd, processes = 1)
   const { run, database, receiver } = setting;
   const { folder, options } = lookedAt(setting, name);
   const where = await crowded(run.stage, receiver, database, crowd);
-  const { tell, stop } = await startTellers(run.stage, where, { processes, options });
-  return { name, folder, run: async () => (await tell(run.roundMs)).told, stop };
+  const { pids, tell, stop } = await startTellers(run.stage, where, { processes, options });
+  return {
+    name,
+    folder,
+    warm: () => tell(WARM_MS_A_PROCESS * processes),
+    run: async () => (await tell(run.roundMs)).told,
+    ...(processes > 1 && { pids }),
+    stop,
+  };
 }
 
 /** Events created now and then, each told to one hook. */
@@ -85,10 +98,12 @@ async function calm(setting: Setting): Promise<Work> {
   const { baseUrl, stop } = await run.stage.service(address, options);
   await ask(baseUrl, subscribe(account, `${receiver.url}/count/calm`));
   const call = wired(baseUrl, createEvent(account));
+  const create = (perSecond: number, forMs: number) => atRate(baseUrl, () => call, { perSecond, forMs });
   return {
     name,
     folder,
-    run: async () => (await atRate(baseUrl, () => call, { perSecond: CALM, forMs: run.roundMs })).length,
+    warm: () => create(BUSY, WARM_MS_A_PROCESS),
+    run: async () => (await create(CALM, run.roundMs)).length,
     stop: () => stop('SIGTERM'),
   };
 }
@@ -111,8 +126,11 @@ async function worksOn(setting: Setting): Promise<Work[]> {
   return works;
 }
 
-/** When a round of it was, how many pieces of work that were, and what the database took for each, where it is another process. */
-type Seen = Stretch & { readonly pieces: number; readonly database: number };
+/**
+ * When a round of it was, how many pieces of work that were, and what each took of the processors, microseconds: of the
+ * database, where it has processes of its own, and of the services, where they have to wait for each other.
+ */
+type Seen = Stretch & { readonly pieces: number; readonly database: number; readonly services: number };
 
 export const where: Bench = {
   id: 'W',
@@ -128,20 +146,19 @@ export const where: Bench = {
     const contenders = works.map((work) => ({
       name: work.name,
       async measure() {
-        const [from, before] = [moment(), ofDatabase(run, work)];
+        const [from, database, services] = [moment(), ofDatabase(run, work), ofServices(work)];
         const pieces = await work.run();
         seen.get(work.name)?.push({
           from,
           until: moment(),
           pieces,
-          database: ((ofDatabase(run, work) - before) * 1e6) / pieces,
+          database: ((ofDatabase(run, work) - database) * 1e6) / pieces,
+          services: ((ofServices(work) - services) * 1e6) / pieces,
         });
         return { pieces };
       },
     }));
-    // Once without being counted: code is compiled, caches are filled.
-    await inRounds(contenders, 1, () => undefined);
-    for (const all of seen.values()) all.length = 0;
+    for (const { warm } of works) await warm();
     await inRounds(contenders, run.rounds, run.say);
     for (const stop of new Set(works.map(({ stop }) => stop))) await stop();
     const profiles = new Map([...new Set(works.map(({ folder }) => folder))].map((one) => [one, readProfiles(one)]));
@@ -161,7 +178,9 @@ function seriesFrom(unit: string, seen: readonly Seen[], profiles: readonly Prof
       for (const [area, micros] of busyIn(profile, stretch))
         each.set(area, (each.get(area) ?? 0) + micros / stretch.pieces);
     }
-    return each;
+    const sum = [...each.values()].reduce((all, micros) => all + micros, 0);
+    const worked = Number.isFinite(stretch.services) ? stretch.services / sum : 1;
+    return new Map([...each].map(([area, micros]) => [area, micros * worked] as const));
   });
   const one = (area: string, rounds: readonly number[]): Series => ({
     name: seriesOf(area, unit),
@@ -182,6 +201,11 @@ function seriesFrom(unit: string, seen: readonly Seen[], profiles: readonly Prof
       ),
     ),
   ];
+}
+
+/** Seconds of processor that services have used so far; not a number where each has one for itself. */
+function ofServices({ pids }: Work): number {
+  return pids === undefined ? Number.NaN : pids.reduce<number>((sum, pid) => sum + processorSeconds(pid), 0);
 }
 
 /** Seconds of processor that the processes of a database have used so far; not a number where it has none. */
