@@ -95,7 +95,8 @@ async function ours(
 export const deliver: Bench = {
   id: 'P5',
   name: 'deliver',
-  title: 'told each second, from the commit to the 200 of the receiver, one hook and 1,000 hooks',
+  title:
+    'told each second, from the commit to the 200 of the receiver, of events that 64 connections create for one hook, and 8 for 1,000 hooks',
   target:
     'at least 0.35 of F3: undici posting the same body to the same receiver over kept connections; committed at that pace for a minute, or nearly at its own where that is less, what is owed does not grow',
   heldBack: {
