@@ -1,6 +1,13 @@
 import pg from 'pg';
 import type { Log } from '../log.ts';
-import { clientOptions, isConnectionLost } from './postgres-connection.ts';
+import { clientOptions, type Extras, isConnectionLost } from './postgres-connection.ts';
+
+/**
+ * A plan that is kept may be of a moment at which hardly anything was owed: the cheapest way was to read the whole table then,
+ * and it is the dearest when thousands are owed the moment after. So where plans are kept, none reads the whole of a table that
+ * has an index for it; nor is one compiled because it is thought to be dear.
+ */
+const BY_INDEX = 'set enable_seqscan = off; set jit = off';
 
 /** Connections for many, made as they are needed. */
 export class Pool {
@@ -11,7 +18,8 @@ export class Pool {
   readonly #waiting = new Set<() => void>();
   #pool: pg.Pool;
 
-  constructor(address: string, max: number, log: Log) {
+  /** @param max as many as the address says, unless it is said */
+  constructor(address: string, extras: Extras, log: Log, max = extras.pool) {
     this.most = max;
     this.#make = () => {
       const pool = new pg.Pool({ ...clientOptions(address), max, idleTimeoutMillis: 60_000 });
@@ -20,6 +28,8 @@ export class Pool {
       // One that is at work, too, and at once: what its queries come to is told to whoever asked. An error that nobody
       // hears would end the process.
       pool.on('connect', (client) => void client.on('error', () => undefined));
+      // Before anything else: whoever has waited for the connection asks behind it.
+      if (extras.prepared) pool.on('connect', (client) => void client.query(BY_INDEX).catch(() => undefined));
       pool.on('acquire', (client) => this.#atWork.add(client));
       pool.on('release', (_error, client) => this.#atWork.delete(client));
       return pool;

@@ -53,7 +53,7 @@ type Options = OpenOptions<Extract<Location, { scheme: 'postgres' }>>;
 export async function openStore(options: Options): Promise<Store> {
   const { address, extras } = readAddress(options.database.url);
   try {
-    const pool = new Pool(address, extras.pool, options.log);
+    const pool = new Pool(address, extras, options.log);
     try {
       await check(pool, options.durability ?? 'full');
       await migrateWhenFree(pool, options);
@@ -88,8 +88,8 @@ async function check(pool: Pool, durability: 'full' | 'any'): Promise<void> {
 
 async function createStore(pool: Pool, address: string, extras: Extras, options: Options): Promise<Store> {
   const { clock, log } = options;
-  const readers = new Pool(address, extras.pool, log);
-  const aside = new Pool(address, CONNECTIONS_ASIDE, log);
+  const readers = new Pool(address, extras, log);
+  const aside = new Pool(address, extras, log, CONNECTIONS_ASIDE);
   const committed = new Listeners();
   const grouped: ((writes: number, seconds: number) => void)[] = [];
   let accessChanges = 0;

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import { eventually } from '../harness/eventually.ts';
+import { shared } from '../harness/stores.ts';
+import { startTarget } from '../harness/target.ts';
+
+const HOOKS = 20;
+const BURST = 100;
+
+/** So often a statement is planned for its values; then its plan is kept. */
+const PLANNED = 6;
+
+for (const { test, testService } of shared) {
+  test('C20 a burst after a quiet time is told by index, although the plans that are kept are of a time when nothing was owed', async (t) => {
+    const target = await startTarget(t);
+    const { store, account } = await testService(t);
+    const { carillon } = await account('acme.test');
+    for (let hook = 0; hook < HOOKS; hook += 1)
+      await carillon.hooks.create({ target_url: target.at(`/${hook}`), event: 'new_event' });
+    let told = 0;
+    const tell = async (events: number) => {
+      const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
+      await Promise.all(Array.from({ length: events }, () => carillon.events.create(event)));
+      told += events * HOOKS;
+      await target.arrived(told);
+      await eventually(
+        () => store.read.selectFrom('owed').select('delivery_id').limit(1).execute(),
+        (rows) => rows.length === 0,
+      );
+    };
+    const scans = async () => {
+      const { rows } = await sql<{ whole: number; led: number }>`
+        select seq_scan::int as whole, idx_scan::int as led from pg_stat_user_tables where relname = 'owed'`.execute(
+        store.read,
+      );
+      return rows[0] ?? assert.fail('what is owed is a table');
+    };
+
+    await tell(1);
+    // What the vacuum that comes by itself finds in a quiet time, and every plan is made anew.
+    await sql`vacuum analyze owed`.execute(store.read);
+    for (let turn = 0; turn < PLANNED; turn += 1) await tell(1);
+    const before = await scans();
+    await tell(BURST);
+    // A connection says what it has scanned within a second of its last statement.
+    const after = await eventually(scans, ({ led }) => led > before.led + HOOKS);
+    assert.equal(after.whole - before.whole, 0, `of ${after.led - before.led} looks into what is owed, whole ones`);
+  });
+}
