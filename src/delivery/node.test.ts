@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { sql } from 'kysely';
 import { testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
 import { stepByStep } from '../../test/harness/eventually.ts';
 import { nodesOn } from '../../test/harness/nodes.ts';
 import { shared } from '../../test/harness/stores.ts';
 import { createLog } from '../log.ts';
+import { createAccount } from '../resources/accounts/actions.ts';
+import { systemChance } from '../secrets.ts';
 import { Node } from './node.ts';
 
 const BEAT_MS = 200;
@@ -17,7 +20,7 @@ for (const { test, database } of shared) {
     assert.ok(store.sessions !== undefined);
     const node = new Node({ store, sessions: store.sessions, beats, log: createLog('silent'), role: 'all' });
     await node.attend();
-    return { store, beats };
+    return { node, store, beats };
   }
 
   /** One that beats and sees another stand still; answers after how long that one is no node any more. */
@@ -44,5 +47,29 @@ for (const { test, database } of shared) {
   test('C20 a node that stands still is given up after eight seconds while its connection is open', async (t) => {
     const ms = await goneAfter(t, false);
     assert.ok(ms >= 8_000, `${ms}`);
+  });
+
+  test('C20 of very many lanes all are let go of, a few by each commit: whoever wants one waits for those alone', async (t) => {
+    const { node, store } = await startNode(t, await database(t));
+    const { account_id, user_id } = await store.write(async (tx) => {
+      await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, 0, systemChance);
+      return tx.queries.selectFrom('users').select(['account_id', 'user_id']).executeTakeFirstOrThrow();
+    });
+    const row = (index: number) => ({
+      ...{ account_id, user_id, kind: 'new_event' as const, target: `https://a.test/${index}`, date_created: 0 },
+      ...{ lease_owner: node.nodeId, generation: 7, date_ended: index === 1 ? 1 : null },
+    });
+    const rows = Array.from({ length: 1_201 }, (_, index) => row(index));
+    const hooks = await store.write(({ queries }) =>
+      queries.insertInto('hooks').values(rows).returning('hook_id').execute(),
+    );
+    // The first has been taken up anew since, the second has ended.
+    await node.letGo(hooks.map(({ hook_id }, index) => ({ hookId: hook_id, generation: index < 2 ? 6 : 7 })));
+
+    const held = await store.read.selectFrom('hooks').select('hook_id').where('lease_owner', '<>', 0).execute();
+    assert.deepEqual(held, hooks.slice(0, 1));
+    const { rows: commits } = await sql<{ lanes: number }>`
+      select count(*)::int as lanes from hooks where lease_owner = 0 group by xmin::text`.execute(store.read);
+    assert.ok(Math.max(...commits.map(({ lanes }) => lanes)) <= 500, JSON.stringify(commits));
   });
 }

@@ -25,6 +25,9 @@ const POLL_MS = 1_000;
 /** How often a write that ended a hook asks whether the node that has its lane has let go. */
 const ASK_AGAIN_MS = 10;
 
+/** So many lanes are let go of by one commit: whoever wants one of them waits until that is through. */
+const LET_GO_AT_ONCE = 500;
+
 /** Well below the number of values that a statement can carry. */
 const HOOKS_A_QUESTION = 1_000;
 
@@ -124,23 +127,20 @@ export class Node implements Claims, Holder {
   }
 
   async letGo(lanes: readonly Held[]): Promise<void> {
-    if (lanes.length === 0) return;
     const nodeId = this.#nodeId;
-    await this.#ports.store.write(async (tx) => {
-      const { queries } = tx;
-      if (this.#leaving) tx.news.announceOwed(lanes.map((lane) => lane.hookId));
-      const letGo = lanes.map(({ hookId, generation }) =>
-        queries
-          .updateTable('hooks')
-          .set({ lease_owner: 0 })
-          .where('hook_id', '=', hookId)
-          .where('lease_owner', '=', nodeId)
-          // Taken up anew by this node since: then it is held. An end raises it, too, and is to be let go.
-          .where(({ or, eb }) => or([eb('generation', '=', generation), eb('date_ended', 'is not', null)]))
-          .execute(),
-      );
-      await Promise.all(letGo);
-    });
+    for (let from = 0; from < lanes.length; from += LET_GO_AT_ONCE) {
+      const some = lanes.slice(from, from + LET_GO_AT_ONCE);
+      const hookIds = some.map(({ hookId }) => hookId);
+      const generations = some.map(({ generation }) => generation);
+      await this.#ports.store.write(async (tx) => {
+        if (this.#leaving) tx.news.announceOwed(hookIds);
+        // Taken up anew by this node since: then it is held. An end raises its generation, too, and it is to be let go.
+        await sql`update hooks set lease_owner = 0
+          from unnest(${hookIds}::int8[], ${generations}::int8[]) as held (hook_id, generation)
+          where hooks.hook_id = held.hook_id and hooks.lease_owner = ${nodeId}
+            and (hooks.generation = held.generation or hooks.date_ended is not null)`.execute(tx.queries);
+      });
+    }
   }
 
   async heard(hookIds: readonly number[]): Promise<void> {
