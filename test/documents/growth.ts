@@ -61,8 +61,11 @@ export function growthDocument(): string {
   );
 }
 
-const said = ({ commit, node, machine, date }: Studied<object>) =>
-  `Source ${code(commit)}, Node ${node}, ${machine}; ${date}.`;
+/** Studies of before the source was written down say when they were made, and no more. */
+const said = ({ commit, node, machine, date, at }: Studied<object> & { readonly at?: string }) =>
+  at === undefined
+    ? `Source ${code(commit)}, Node ${node}, ${machine}; ${date}.`
+    : `Node ${node}, ${machine}; ${at.slice(0, 10)}.`;
 
 const processesOf = (count: number) => (count === 1 ? '1 process' : `${count} processes`);
 
