@@ -50,7 +50,7 @@ async function ours(stage: Stage, database: Database, size: Size, roundMs: numbe
   const [account] = await makeAccounts(where, 1);
   if (account === undefined) throw new Error('there is an account');
   const { from, to, inMonth } = await fillWithEvents(where, size);
-  const after = await copied(stage, where);
+  const after = copied(stage, where);
   const { baseUrl } = await stage.service(where);
   const month = `start_from=${from}&start_to=${to}&limit=100`;
   const lists = [
@@ -116,7 +116,7 @@ async function pageMs(connection: Connection, call: Wired, totals: readonly numb
 }
 
 /** Another one with the same in it: a file of SQLite has one service. */
-async function copied(stage: Stage, where: string): Promise<string> {
+function copied(stage: Stage, where: string): string {
   const file = /^sqlite:(.*)/.exec(where)?.[1];
   if (file === undefined) return where;
   const copy = stage.newFile();
