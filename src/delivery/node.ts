@@ -49,19 +49,20 @@ export type NodePorts = {
 
 type OneNode = { readonly nodeId: number };
 
-// What every beat asks, several times a second, however little there is to do.
+/** Another node, and how far it has counted itself up. */
+type Seen = { readonly what: 'other'; readonly id: number; readonly value: number };
+/** A lane of this node that has ended, at that moment, or changed: what no news has told of, or not yet. */
+type Unheard = { readonly what: 'lane'; readonly id: number; readonly value: number | null };
+type Found = Seen | Unheard | { readonly what: 'self'; readonly id: number; readonly value: null };
 
-const beatOnce = prepared((queries, { nodeId }: OneNode) =>
-  queries.updateTable('nodes').set({ beat: sql<number>`beat + 1` }).where('node_id', '=', nodeId).returning('node_id'),
-);
-
-const findOthers = prepared((queries, { nodeId }: OneNode) =>
-  queries.selectFrom('nodes').select(['node_id', 'beat']).where('node_id', '<>', nodeId),
-);
-
-const findUnheard = prepared((queries, { nodeId }: OneNode) =>
-  queries.selectFrom('hooks').select(['hook_id', 'date_ended']).where('lease_owner', '=', nodeId).where(isUnheard),
-);
+/** Counts this node up and looks at everything else that it has to know: one statement, however little there is to do. */
+const beatOnce = prepared((_, { nodeId }: OneNode) => {
+  const beaten = sql`with beaten as (update nodes set beat = beat + 1 where node_id = ${nodeId} returning node_id)`;
+  return sql<Found>`${beaten}
+    select 'self' as what, node_id as id, null::int8 as value from beaten
+    union all select 'other', node_id, beat from nodes where node_id <> ${nodeId}
+    union all select 'lane', hook_id, date_ended from hooks where lease_owner = ${nodeId} and ${isUnheard}`;
+});
 
 /**
  * One of several nodes on a database. Lanes are leased to nodes, and a lease lasts as long as its node's beat: every
@@ -201,33 +202,27 @@ export class Node implements Claims, Holder {
     this.#silent = true;
   }
 
-  /** One beat, and a look at the others: one round trip, and another one where somebody is silent. */
+  /** One beat, and a look at the others: one statement, and another one where somebody is silent. */
   async #beat(): Promise<void> {
     const { sessions, beats } = this.#ports;
     const nodeId = this.#nodeId;
     const [sentAt, sentAtWall] = [beats.monotonic(), beats.now()];
-    const { queries } = sessions;
-    const [own, others, unheard] = await Promise.all([
-      beatOnce(queries, { nodeId }),
-      findOthers(queries, { nodeId }),
-      findUnheard(queries, { nodeId }),
-    ]);
-    if (own.length === 0) return this.#wasTakenAway();
+    const found = await beatOnce(sessions.queries, { nodeId });
+    if (!found.some(({ what }) => what === 'self')) return this.#wasTakenAway();
     this.#silent = false;
     const wasFresh = this.mayBegin();
     this.#freshUntil = sentAt + FRESH_MS;
     this.#freshUntilWall = sentAtWall + FRESH_MS;
-    this.#hear(unheard);
+    this.#hear(found.filter((one) => one.what === 'lane'));
     if (!wasFresh) this.#listeners?.onMayBegin();
-    await this.#lookAtOthers(others);
+    await this.#lookAtOthers(found.filter((one) => one.what === 'other'));
   }
 
-  /** What no news has told of, or not yet. */
-  #hear(unheard: readonly { hook_id: number; date_ended: number | null }[]): void {
-    const ended = unheard.filter((row) => row.date_ended !== null);
-    const changed = unheard.filter((row) => row.date_ended === null);
-    if (ended.length > 0) this.#listeners?.onLost(ended.map((row) => row.hook_id));
-    if (changed.length > 0) this.#listeners?.onChanged(changed.map((row) => row.hook_id));
+  #hear(unheard: readonly Unheard[]): void {
+    const ended = unheard.filter((lane) => lane.value !== null);
+    const changed = unheard.filter((lane) => lane.value === null);
+    if (ended.length > 0) this.#listeners?.onLost(ended.map(({ id }) => id));
+    if (changed.length > 0) this.#listeners?.onChanged(changed.map(({ id }) => id));
   }
 
   /** The others thought it dead: it has nothing any more, and begins anew. */
@@ -238,14 +233,14 @@ export class Node implements Claims, Holder {
     await this.#join();
   }
 
-  async #lookAtOthers(others: readonly { node_id: number; beat: number }[]): Promise<void> {
+  async #lookAtOthers(others: readonly Seen[]): Promise<void> {
     const { sessions, beats } = this.#ports;
     const now = beats.monotonic();
     for (const known of this.#others.keys()) {
-      if (!others.some((one) => one.node_id === known)) this.#others.delete(known);
+      if (!others.some(({ id }) => id === known)) this.#others.delete(known);
     }
     const silent: Silent[] = [];
-    for (const { node_id, beat } of others) {
+    for (const { id: node_id, value: beat } of others) {
       const known = this.#others.get(node_id);
       if (known === undefined || known.beat !== beat) this.#others.set(node_id, { beat, since: now });
       else if (now - known.since > KILLED_AFTER_MS) silent.push({ node_id, beat, stillMs: now - known.since });
