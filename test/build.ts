@@ -1,20 +1,39 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { tsc } from './toolbox.ts';
+import { build } from 'vite';
 
-// Emits the package: Node strips no types under node_modules, so what is published is JavaScript; the console; and the
-// package of the SDK alone.
+// Makes what the package holds. Node strips no types under node_modules, so what is published is JavaScript; and of few
+// files, as each is looked for at every start. What a file finds beside itself it finds there, too: all lie in one folder.
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-function run(command: string, ...args: string[]): void {
-  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
+function run(...args: string[]): void {
+  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 }
 
-rmSync(`${root}/dist`, { recursive: true, force: true });
-run(tsc, '-p', 'tsconfig.build.json');
-cpSync(`${root}/src/store/migrations`, `${root}/dist/store/migrations`, { recursive: true });
+await build({
+  root,
+  configFile: false,
+  logLevel: 'warn',
+  publicDir: false,
+  build: {
+    // Its dependencies are installed beside it.
+    ssr: true,
+    outDir: 'dist',
+    target: 'node24',
+    minify: false,
+    rolldownOptions: {
+      input: { main: 'src/main.ts', reader: 'src/ical/reader.ts' },
+      output: { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
+    },
+  },
+});
+cpSync(`${root}/src/store/migrations`, `${root}/dist/migrations`, { recursive: true });
 chmodSync(`${root}/dist/main.js`, 0o755);
-run(process.execPath, 'console/build.ts', '--must');
-run(process.execPath, 'test/build-sdk.ts');
+run('console/build.ts', '--must');
+run('test/build-sdk.ts');
+cpSync(`${root}/build/sdk`, `${root}/dist/sdk`, {
+  recursive: true,
+  filter: (path) => !/\.(json|md)$|LICENSE$/.test(path),
+});

@@ -39,7 +39,7 @@ test('the package holds what runs and what is read, and no test', () => {
     'package.json',
   ])
     assert.ok(paths.includes(path), path);
-  assert.ok(paths.some((path) => /^dist\/store\/migrations\/0001_\w+\.sql$/.test(path)));
+  assert.ok(paths.some((path) => /^dist\/migrations\/0001_\w+\.sql$/.test(path)));
   const strange = paths.filter(
     (path) =>
       !/^dist\/[\w/-]+(\.postgres)?\.(js|d\.ts|sql)$/.test(path) &&
@@ -122,6 +122,17 @@ test('installed from its tarball into an empty folder it starts with npx, on the
   const args = [join(folder, 'caller.js'), baseUrl, said('domain'), said('key')];
   const { stdout } = await run(join(folder, 'node_modules/.bin/node'), args, { cwd: folder, env: environment });
   assert.equal(stdout, 'ACME');
+
+  // A file is read by a process of its own, from a file of the package that nothing imports.
+  writeFileSync(
+    join(folder, 'bells.ics'),
+    'BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nUID:1@bells\r\nDTSTAMP:20270101T000000Z\r\nDTSTART:20270131T090000Z\r\nDTEND:20270131T100000Z\r\nSUMMARY:Casting\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n',
+  );
+  const imported = await run('npx', ['--no-install', 'carillon', 'import-calendar', 'bells.ics'], {
+    cwd: folder,
+    env: { ...environment, CARILLON_SERVICE: baseUrl, CARILLON_DOMAIN: said('domain'), CARILLON_KEY: said('key') },
+  });
+  assert.match(imported.stdout, /^created: 1, /);
 
   end();
   await once(child, 'close');
