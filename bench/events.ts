@@ -69,6 +69,8 @@ export function fillWithEvents(
       ).length;
       await store.write((tx) => inserter.insert(tx.queries, 'events', rows));
     }
+    const ids = { table: 'events', column: 'event_id', last: events };
+    await store.write((tx) => store.sequences.raise(tx.queries, ids, events));
     return { from: first.replaceAll('-', ''), to: last.replaceAll('-', ''), inMonth };
   });
 }

@@ -102,7 +102,7 @@ export const processes: Bench = {
   target:
     'more with each process until the machine has no more; beside graphile-worker, pg-boss and BullMQ on PostgreSQL and plainjob on SQLite, which do the same posts: ahead of each, with as many processes',
   heldBack: {
-    says: 'two processors, which callers, receivers and the database share: with two processes they are used up, and four take more of them for each notification: 682 µs in the services where one takes 389, and 419 in the database’s processes where one causes 195; looked at by a profiler, which they have no processor left for, 1,600 and 748. Each further one makes smaller groups of the same work, reads what the others tell of, and asks for each key once a second. On a machine with more processors the same row should grow.',
+    says: 'two processors, which callers, receivers and the database share: with two processes they are used up, and four take more of them for each notification: 1,094 µs in the services where one takes 420, and 601 in the database’s processes where one causes 234; looked at by a profiler, which they have no processor left for, 1,600 and 748. Each has a fourth of the callers, so that 16 creations share a commit where one process puts 64 into one, and about ten of what was told are written down together; transactions are ten times as many. What only computes takes longer, too, a hash 13.5 µs where it took 3.7: so many processes take turns that each finds its caches cold. Messages to the other nodes kept 20 ms apart, so that fewer wake them, brought nothing. On a machine with more processors the same row should grow.',
     shownBy: ['told by one process on PostgreSQL', 'told by 4 processes on PostgreSQL'],
     next: [
       {

@@ -156,6 +156,17 @@ test('every package that src imports is a dependency, and every dependency is im
   assert.deepEqual([...new Set(named)].sort(), Object.keys(dependencies).sort());
 });
 
+test('node:http is imported for its types alone: whatever else names it loads a second HTTP client (decision 138)', () => {
+  const all = files.flatMap(({ path, imports }) =>
+    imports.filter(({ from }) => ['node:http', 'http'].includes(from)).map(({ typeOnly }) => ({ path, typeOnly })),
+  );
+  assert.ok(all.length > 5);
+  assert.deepEqual(
+    all.filter(({ typeOnly }) => !typeOnly).map(({ path }) => path),
+    [],
+  );
+});
+
 test('no file has a name that refuses nothing', () => {
   const everywhere = ['src', 'test', 'demo', 'bench', 'proof'].filter((folder) => existsSync(join(root, folder)));
   const paths = everywhere.flatMap((folder) => sourcesBelow(folder).map(({ path }) => path));
