@@ -51,17 +51,21 @@ type OneNode = { readonly nodeId: number };
 
 /** Another node, and how far it has counted itself up. */
 type Seen = { readonly what: 'other'; readonly id: number; readonly value: number };
-/** A lane of this node that has ended, at that moment, or changed: what no news has told of, or not yet. */
+/** A lane of this node of which no news has told, or not yet. `value`: when it ended; null where it only changed. */
 type Unheard = { readonly what: 'lane'; readonly id: number; readonly value: number | null };
 type Found = Seen | Unheard | { readonly what: 'self'; readonly id: number; readonly value: null };
 
-/** Counts this node up and looks at everything else that it has to know: one statement, however little there is to do. */
+/**
+ * Counts this node up and looks at everything else that it has to know: one statement, however little there is to do. That
+ * a lane is somebody's is said for the index of those: no plan that is kept knows that a node is not 0.
+ */
 const beatOnce = prepared((_, { nodeId }: OneNode) => {
   const beaten = sql`with beaten as (update nodes set beat = beat + 1 where node_id = ${nodeId} returning node_id)`;
   return sql<Found>`${beaten}
     select 'self' as what, node_id as id, null::int8 as value from beaten
     union all select 'other', node_id, beat from nodes where node_id <> ${nodeId}
-    union all select 'lane', hook_id, date_ended from hooks where lease_owner = ${nodeId} and ${isUnheard}`;
+    union all select 'lane', hook_id, date_ended from hooks
+      where lease_owner = ${nodeId} and lease_owner <> 0 and ${isUnheard}`;
 });
 
 /**

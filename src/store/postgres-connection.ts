@@ -62,6 +62,13 @@ export function readAddress(address: string): { address: string; extras: Extras 
   };
 }
 
+/**
+ * A plan that is kept may be of a moment at which hardly anything was owed: the cheapest way was to read the whole table then,
+ * and it is the dearest when thousands are owed the moment after. So where plans are kept, none reads the whole of a table that
+ * has an index for it; nor is one compiled because it is thought to be dear.
+ */
+export const BY_INDEX = 'set enable_seqscan = off; set jit = off';
+
 /** How every connection is made: queries are sent without waiting for those before them. */
 export function clientOptions(address: string) {
   return {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { NewsInTheMaking } from './news.ts';
-import { askOver, clientOptions, type Extras, isTimeout, queriesOver } from './postgres-connection.ts';
+import { askOver, BY_INDEX, clientOptions, type Extras, isTimeout, queriesOver } from './postgres-connection.ts';
 import type { News, Queries, Sessions } from './store.ts';
 
 const CHANNEL = 'carillon';
@@ -85,6 +85,7 @@ export class NodeSession implements Sessions {
     });
     try {
       await client.connect();
+      if (this.#extras.prepared) await client.query(BY_INDEX);
       if (this.#extras.listen) await client.query(`listen ${CHANNEL}`);
       if (this.#held !== undefined) await client.query(LOCK, [NODE_LOCKS, this.#held]);
       if (this.#closed) throw new Error('the session is closed');

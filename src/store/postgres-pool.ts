@@ -1,13 +1,6 @@
 import pg from 'pg';
 import type { Log } from '../log.ts';
-import { clientOptions, type Extras, isConnectionLost } from './postgres-connection.ts';
-
-/**
- * A plan that is kept may be of a moment at which hardly anything was owed: the cheapest way was to read the whole table then,
- * and it is the dearest when thousands are owed the moment after. So where plans are kept, none reads the whole of a table that
- * has an index for it; nor is one compiled because it is thought to be dear.
- */
-const BY_INDEX = 'set enable_seqscan = off; set jit = off';
+import { BY_INDEX, clientOptions, type Extras, isConnectionLost } from './postgres-connection.ts';
 
 /** Connections for many, made as they are needed. */
 export class Pool {

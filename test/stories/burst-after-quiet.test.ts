@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
+import type { Store } from '../../src/store/store.ts';
 import { eventually } from '../harness/eventually.ts';
 import { shared } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
@@ -9,6 +10,15 @@ const BURST = 100;
 
 /** So often a statement is planned for its values; then its plan is kept. */
 const PLANNED = 6;
+
+/** How often a table was read as a whole, and how often by an index. */
+async function scansOf(store: Store, table: string) {
+  const { rows } = await sql<{ whole: number; led: number }>`
+    select seq_scan::int as whole, idx_scan::int as led from pg_stat_user_tables where relname = ${table}`.execute(
+    store.read,
+  );
+  return rows[0] ?? assert.fail(`${table} is a table`);
+}
 
 for (const { test, testService } of shared) {
   test('C20 a burst after a quiet time is told by index, although the plans that are kept are of a time when nothing was owed', async (t) => {
@@ -28,14 +38,7 @@ for (const { test, testService } of shared) {
         (rows) => rows.length === 0,
       );
     };
-    const scans = async () => {
-      const { rows } = await sql<{ whole: number; led: number }>`
-        select seq_scan::int as whole, idx_scan::int as led from pg_stat_user_tables where relname = 'owed'`.execute(
-        store.read,
-      );
-      return rows[0] ?? assert.fail('what is owed is a table');
-    };
-
+    const scans = () => scansOf(store, 'owed');
     await tell(1);
     // What the vacuum that comes by itself finds in a quiet time, and every plan is made anew.
     await sql`vacuum analyze owed`.execute(store.read);
@@ -45,5 +48,23 @@ for (const { test, testService } of shared) {
     // A connection says what it has scanned within a second of its last statement.
     const after = await eventually(scans, ({ led }) => led > before.led + HOOKS);
     assert.equal(after.whole - before.whole, 0, `of ${after.led - before.led} looks into what is owed, whole ones`);
+  });
+
+  test('C20 a node that has nothing to do reads no whole table of hooks, however few there are', async (t) => {
+    const { store, account } = await testService(t);
+    const { carillon } = await account('acme.test');
+    await carillon.hooks.create({ target_url: 'https://hooks.example/1', event: 'new_event' });
+    await sql`vacuum analyze hooks`.execute(store.read);
+    const looked = async (more: number) => {
+      const { led } = await scansOf(store, 'hooks');
+      return eventually(
+        () => scansOf(store, 'hooks'),
+        (now) => now.led > led + more,
+        20_000,
+      );
+    };
+    const before = await looked(PLANNED);
+    const after = await looked(4 * PLANNED);
+    assert.equal(after.whole - before.whole, 0, `of ${after.led - before.led} looks into the hooks, whole ones`);
   });
 }
