@@ -18,13 +18,16 @@ export class Stage {
   readonly context: Cleanup;
   readonly folder: string;
   readonly #log: number;
+  readonly #outer: Stage | undefined;
   #postgres: Promise<void> | undefined;
   /** The first process of the PostgreSQL, once there is one. */
   postgresPid: number | undefined;
   #files = 0;
 
-  constructor(context: Cleanup) {
+  /** @param outer whose PostgreSQL this one takes: to start one of its own takes as long as a short row */
+  constructor(context: Cleanup, outer?: Stage) {
     this.context = context;
+    this.#outer = outer;
     this.folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
     atEnd(context, () => rmSync(this.folder, { recursive: true, force: true }));
     // The log of a newcomer, in a file: to write it is a part of the work.
@@ -40,8 +43,7 @@ export class Stage {
   /** A new and empty database, as `--database` takes it. */
   async newDatabase(kind: Database): Promise<string> {
     if (kind === 'SQLite') return `sqlite:${this.newFile()}`;
-    this.#postgres ??= this.#startPostgres();
-    await this.#postgres;
+    await this.startPostgres();
     return newPostgresDatabase(this.context);
   }
 
@@ -73,7 +75,18 @@ export class Stage {
     return new Receiver(await this.program('./receiver-process.ts'));
   }
 
-  async #startPostgres(): Promise<void> {
+  /** Once, however often it is asked for. */
+  startPostgres(): Promise<void> {
+    this.#postgres ??= this.#outer === undefined ? this.#startOwn() : this.#takeFrom(this.#outer);
+    return this.#postgres;
+  }
+
+  async #takeFrom(outer: Stage): Promise<void> {
+    await outer.startPostgres();
+    this.postgresPid = outer.postgresPid;
+  }
+
+  async #startOwn(): Promise<void> {
     const server = await startPostgres();
     atEnd(this.context, () => server.stop());
     process.env.TEST_DATABASE_URL = server.address;
