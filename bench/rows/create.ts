@@ -140,7 +140,7 @@ export const createHooked: Bench = {
   title: 'the same, in one account on SQLite and 64 on PostgreSQL, where each event is owed to a hook',
   target: 'at least 0.50 of F2, in which nothing is owed to anybody',
   heldBack: {
-    says: 'what holds back P1. What is owed is an insertion with three indexes more: with as many hooks as connections 95 µs on SQLite, 70 of them statements and commits, and on PostgreSQL 41, and 49 of its own processes. Where it is told as well, the same thread posts, hears the answer and writes down what came of it: what P5 says. An index less of what is owed was tried there and brought nothing.',
+    says: 'what holds back P1. What is owed is an insertion with three indexes more: by the profiles, in 64 accounts with a hook each, 95 µs on SQLite, 70 of them statements and commits, and on PostgreSQL 41, and 49 of its own processes. Where it is told as well, the same thread posts, hears the answer and writes down what came of it: what P5 says. An index less of what is owed was tried there and brought nothing.',
     shownBy: databases.flatMap((database) => [`create-owed on ${database}`, `told, one hook on ${database}`]),
     next: NEXT,
   },
