@@ -72,7 +72,6 @@ async function measured(
   return { series: await inRounds(contenders, run.rounds, run.say), claims: databases.flatMap(claims) };
 }
 
-/** What was tried was measured beside what stands, in the same run. */
 /** What every creation would gain. */
 const NEXT = [
   { idea: 'log lines written by another thread', gain: '× 1.05' },
@@ -80,6 +79,7 @@ const NEXT = [
   { idea: 'on PostgreSQL, ids taken from their sequence ahead: a round trip of each commit less', gain: '× 1.05' },
 ] as const;
 
+/** What was tried was measured beside what stands, in the same run. */
 const CREATING = {
   says: `on SQLite one thread does everything. Of 110 µs for a creation in one account, 35 are statements and their commit, 29 Node's HTTP
   and what it asks the system for, 10 collecting garbage, and all else is spread thin. In 64 accounts SQLite takes 121 of 199, since
