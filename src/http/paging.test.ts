@@ -1,15 +1,22 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
+import type { Insertable } from 'kysely';
 import type { Person } from '../../test/harness/service.ts';
 import { stores } from '../../test/harness/stores.ts';
+import type { Tables } from '../store/tables.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
   const lists = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'keys', 'hooks', 'deliveries'];
 
-  /** Events 1 to `count`, straight into the database; all of them start on the same few days. */
-  async function seed({ domain, userId }: Person, count: number): Promise<void> {
+  /** Rows 1 to `count` of an account, straight into the database. */
+  async function seed<T extends 'events' | 'clients'>(
+    table: T,
+    { domain, userId }: Person,
+    count: number,
+    row: (number: number) => Omit<Insertable<Tables[T]>, 'account_id' | 'user_id' | 'date_created' | 'date_modified'>,
+  ): Promise<void> {
     await carillon.store.write(async ({ queries }) => {
       const account = await queries
         .selectFrom('accounts')
@@ -17,16 +24,34 @@ for (const { test, testService } of stores) {
         .where('domain', '=', domain)
         .executeTakeFirstOrThrow();
       for (let number = 1; number <= count; number += 1) {
-        const day = `2027-01-0${1 + (number % 3)} 00:00:00`;
-        const span = { event_name: `e${number}`, start_date: day, due_date: day, project_id: 0 };
         const stamps = { date_created: number, date_modified: null, user_id: Number(userId) };
         await queries
-          .insertInto('events')
-          .values({ ...account, ...span, ...stamps })
+          .insertInto(table)
+          .values({ ...account, ...row(number), ...stamps } as never)
           .execute();
       }
     });
   }
+
+  /** All of them start on the same few days. */
+  const seedEvents = (who: Person, count: number) =>
+    seed('events', who, count, (number) => {
+      const day = `2027-01-0${1 + (number % 3)} 00:00:00`;
+      return { event_name: `e${number}`, start_date: day, due_date: day, project_id: 0 };
+    });
+
+  /** Many have the same name, but for the case of its letters. */
+  const seedClients = (who: Person, count: number) => {
+    const texts = ['email', 'tel', 'fax', 'mobile', 'website', 'address', 'city', 'state', 'postcode', 'country'];
+    const others = Object.fromEntries([...texts, 'notes', 'background'].map((column) => [column, '']));
+    const names = ['Äon', 'beta', 'Beta', 'gamma', 'äon'];
+    return seed(
+      'clients',
+      who,
+      count,
+      (number) => ({ ...others, client_name: names[number % names.length], active: 1 }) as never,
+    );
+  };
 
   /** The address that a `Link` calls the next page; undefined where there is none. */
   function nextOf(headers: Headers): string | undefined {
@@ -92,7 +117,7 @@ for (const { test, testService } of stores) {
 
   test('C7 no page holds more than 1000 records, with or without a limit; the rest is one Link away', async () => {
     const many = await carillon.account('many.test');
-    await seed(many, 1_002);
+    await seedEvents(many, 1_002);
     for (const query of ['', '?limit=1000', '?limit=1001', '?limit=100000']) {
       const pages = await follow(many, `/v2/events${query}`);
       assert.deepEqual(
@@ -105,7 +130,7 @@ for (const { test, testService } of stores) {
 
   test('C7 following Link to the end gives every record once, in the order of the list', async () => {
     const many = await carillon.account('follow.test');
-    await seed(many, 25);
+    await seedEvents(many, 25);
     const { json } = await carillon.call(many, 'GET', '/v2/events');
     const order = json.data.map((event: { start_date: string; event_id: string }) => [
       event.start_date,
@@ -119,6 +144,33 @@ for (const { test, testService } of stores) {
       assert.equal(pages.length, Math.ceil(25 / limit));
     }
     assert.deepEqual((await follow(many, '/v2/events?limit=4&offset=7')).flat(), json.data.slice(7));
+  });
+
+  test('C7 a page far from both ends is the same by its offset as it is on the way there, in any order and with a filter', async () => {
+    const many = await carillon.account('far.test');
+    const count = 2_103;
+    await seedEvents(many, count);
+    await seedClients(many, count);
+    for (const list of [
+      'events?',
+      'events?start_to=20270102',
+      'clients?',
+      'clients?order=clientname',
+      'clients?order=latest',
+    ]) {
+      const whole = (await follow(many, `/v2/${list}`)).flat();
+      assert.equal(whole.length, list.includes('start_to') ? count - 701 : count, list);
+      for (const offset of [1_000, 1_001, 1_051, 1_052, 1_390, whole.length - 3, whole.length - 1].filter(
+        (one) => one < whole.length,
+      )) {
+        const { status, json } = await carillon.call(many, 'GET', `/v2/${list}&limit=3&offset=${offset}`);
+        assert.equal(status, 200);
+        assert.deepEqual(json.paging, { offset, limit: 3, total_records: whole.length });
+        assert.deepEqual(json.data, whole.slice(offset, offset + 3), `${list}, from ${offset} on`);
+      }
+      const rest = await follow(many, `/v2/${list}&limit=400&offset=${whole.length - 900}`);
+      assert.deepEqual(rest.flat(), whole.slice(-900), `${list}, the last 900`);
+    }
   });
 
   test('C7 Link goes on right behind the last record of its page, whatever comes and goes before it', async () => {
@@ -208,7 +260,7 @@ for (const { test, testService } of stores) {
 
   test('C7 an offset beyond the end is an empty page that still says how many there are', async () => {
     const many = await carillon.account('beyond.test');
-    await seed(many, 3);
+    await seedEvents(many, 3);
     for (const offset of [3, 4, 1_000_000, Number.MAX_SAFE_INTEGER]) {
       const { status, json, headers } = await carillon.call(many, 'GET', `/v2/events?offset=${offset}`);
       assert.equal(status, 200);

@@ -5,13 +5,29 @@ import { invalidInput } from '../problems.ts';
 type Key = { readonly by: string; readonly is: 'number' | 'string' };
 
 /** A total order of the records of a list (C7): by each key in turn, all of them in one direction. */
-export type Order = { readonly name: string; readonly direction: 'asc' | 'desc'; readonly keys: readonly Key[] };
+export type Order = {
+  readonly name: string;
+  readonly direction: 'asc' | 'desc';
+  readonly keys: readonly Key[];
+  /** Whether an index has them in this order; where none does, the database sorts all that it finds. */
+  readonly isIndexed: boolean;
+};
 
 export const number = (by: string): Key => ({ by, is: 'number' });
 export const text = (by: string): Key => ({ by, is: 'string' });
 
-export const ascending = (name: string, ...keys: readonly Key[]): Order => ({ name, direction: 'asc', keys });
-export const descending = (name: string, ...keys: readonly Key[]): Order => ({ name, direction: 'desc', keys });
+export const ascending = (name: string, ...keys: readonly Key[]): Order => ({
+  name,
+  direction: 'asc',
+  keys,
+  isIndexed: true,
+});
+export const descending = (name: string, ...keys: readonly Key[]): Order => ({
+  name,
+  direction: 'desc',
+  keys,
+  isIndexed: true,
+});
 
 /** An order that a list can be asked for in, by one key. */
 type Asked = { readonly direction: Order['direction']; readonly by: Key };
@@ -25,9 +41,15 @@ export type Orders = Readonly<Record<string, Asked>>;
 /** The same, each made total by the id (C7). */
 export function totalOrders(orders: Orders, id: Key): ReadonlyMap<string, Order> {
   return new Map(
-    Object.entries(orders).map(([name, { direction, by }]) => [name, { name, direction, keys: [by, id] }]),
+    Object.entries(orders).map(([name, { direction, by }]) => [
+      name,
+      { name, direction, keys: [by, id], isIndexed: false },
+    ]),
   );
 }
+
+/** The same from its end on. */
+export const reversed = (order: Order): Order => ({ ...order, direction: order.direction === 'asc' ? 'desc' : 'asc' });
 
 /** The values that a record has for the keys of an order. */
 export type Place = readonly unknown[];
@@ -48,6 +70,15 @@ const keyName = (index: number) => `key_${index}`;
 /** The column that a row has, where a key is no more than that. */
 const columnOf = (by: string): string | undefined => /^(?:\w+\.)?(\w+)$/.exec(by)?.[1];
 
+/** Nothing but the keys of what a query finds, in an order: all that `standOf` reads. */
+export function keysOf<DB, T extends keyof DB>(
+  query: SelectQueryBuilder<DB, T, object>,
+  order: Order,
+): SelectQueryBuilder<DB, T, object> {
+  const columns = order.keys.map(({ by }) => columnOf(by)).filter((one) => one !== undefined);
+  return ordered(query.select(columns.map((one) => sql.ref(one).as(one))), order);
+}
+
 /** What stands behind a place. */
 export function behind({ keys, direction }: Order, place: Place): Expression<SqlBool> {
   const [names, values] = [sql.join(keys.map(({ by }) => sql.raw(by))), sql.join(place)];
@@ -55,9 +86,13 @@ export function behind({ keys, direction }: Order, place: Place): Expression<Sql
 }
 
 /** Where a row that was read by `ordered` stands, in letters, digits, `-` and `_`: what `placeOf` reads. */
-export function cursorOf({ name, keys }: Order, row: object): string {
-  const place = keys.map(({ by }, index) => (row as Record<string, unknown>)[columnOf(by) ?? keyName(index)]);
-  return Buffer.from(JSON.stringify([name, ...place])).toString('base64url');
+export function cursorOf(order: Order, row: object): string {
+  return Buffer.from(JSON.stringify([order.name, ...standOf(order, row)])).toString('base64url');
+}
+
+/** Where a row stands that was read by `ordered` or by `keysOf`. */
+export function standOf({ keys }: Order, row: object): Place {
+  return keys.map(({ by }, index) => (row as Record<string, unknown>)[columnOf(by) ?? keyName(index)]);
 }
 
 /** The place that a cursor stands for. */

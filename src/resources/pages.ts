@@ -1,11 +1,11 @@
-import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { type Compilable, type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import type { Page, Paging } from '../http/paging.ts';
 import type { Given, Parameters } from '../http/query.ts';
 import { AccountView } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
 import { type Bound, boundIn, type Filters } from './filters.ts';
 import { type ListedNoun, tables } from './listed.ts';
-import { behind, cursorOf, type Order, ordered, type Place, placeOf } from './order.ts';
+import { behind, cursorOf, keysOf, type Order, ordered, type Place, placeOf, reversed, standOf } from './order.ts';
 import { totalOf } from './totals.ts';
 
 /**
@@ -50,12 +50,22 @@ export function pageIn<Row>(found: readonly Row[], order: Order, { limit }: Pagi
 /** Shapes of one list that are kept compiled; whoever asks in more ways than that has theirs compiled each time. */
 const MOST_SHAPES = 100;
 
-type Values = Readonly<Record<string, unknown>>;
+/**
+ * With more records before a page than this, and an index that has their order, the last one of them is looked up by itself,
+ * from the nearer end: to pass over keys alone takes that index, to pass over whole records takes each of them.
+ */
+const FAR = 1_000;
 
-/** One shape of a list, compiled: by which filters, in which order, from where on. */
+/** What a list is asked with: how many records at most, how many it passes over, and the values of the filters and of a place. */
+type Values = Readonly<Record<string, unknown>> & { readonly most: number; readonly offset: number };
+
+/** One shape of a list, each query of it compiled when it is first asked: by which filters, in which order. */
 type Shape<Row> = {
   readonly count: (view: AccountView, values: Values) => Promise<number>;
   readonly page: (view: AccountView, values: Values) => Promise<Row[]>;
+  readonly pageBehind: (view: AccountView, values: Values, place: Place) => Promise<Row[]>;
+  /** Where the last record that is passed over stands, of so many in all; undefined where it went meanwhile. */
+  readonly lastBefore: (view: AccountView, values: Values, total: number) => Promise<Place | undefined>;
 };
 
 /**
@@ -70,52 +80,60 @@ export function filtered<F extends Filters, DB, T extends keyof DB, Row>(
 ): (view: AccountView, given: Given<F & Parameters>, paging: Paging, order: Order) => Promise<Page<Row>> {
   const shapes = new Map<string, Shape<Row>>();
 
-  function shapeOf(given: readonly Bound[], order: Order, isBehind: boolean): Shape<Row> {
+  function shapeOf(given: readonly Bound[], order: Order): Shape<Row> {
     const named = given.map(({ name, filter, bound }) => (filter.chooses ? `${name}=${bound}` : name));
-    const name = [order.name, isBehind, ...named].join(' ');
-    const known = shapes.get(name) ?? compiled(given, order, isBehind);
+    const name = [order.name, ...named].join(' ');
+    const known = shapes.get(name) ?? compiled(given, order);
     if (shapes.size < MOST_SHAPES) shapes.set(name, known);
     return known;
   }
 
-  function compiled(given: readonly Bound[], order: Order, isBehind: boolean): Shape<Row> {
-    const conditions = (values: Values) =>
-      given.map(({ name, filter, bound }) => filter.where(filter.chooses ? bound : values[name]));
-    const narrowed = (values: Values) =>
-      isBehind ? [...conditions(values), behind(order, placeIn(values, order))] : conditions(values);
-    const count = AccountView.prepared((view, values: Values) => {
-      const counting = conditions(values).reduce((query, one) => query.where(one), view.selectFrom(tables[noun]));
-      return counting.select(sql<number>`count(*)`.as('total'));
-      // What is best depends on the values: a day, or all days.
-    }, 'anew');
+  function compiled(given: readonly Bound[], order: Order): Shape<Row> {
+    const narrowed = <DB, T extends keyof DB, O>(query: SelectQueryBuilder<DB, T, O>, values: Values) =>
+      given.reduce((q, { name, filter, bound }) => q.where(filter.where(filter.chooses ? bound : values[name])), query);
+    // What is best depends on the values: a day, or all days.
+    const anew = <Row>(build: (view: AccountView, values: Values) => Compilable<Row>) =>
+      AccountView.prepared(build, 'anew');
+    const bare = (view: AccountView, values: Values) => narrowed(view.selectFrom(tables[noun]), values);
+    const whole = (view: AccountView, values: Values) =>
+      narrowed(ordered(shown(view), order), values).limit(values.most);
+    const keysIn = (either: Order) =>
+      anew((view, values) => keysOf(bare(view, values), either).limit(1).offset(values.offset));
+    const count = anew((view, values) => bare(view, values).select(sql<number>`count(*)`.as('total')));
+    const behindPlace = anew((view, values) => whole(view, values).where(behind(order, placeIn(values, order))));
+    const [keys, keysFromEnd] = [keysIn(order), keysIn(reversed(order))];
     return {
       count: async (view, values) =>
         given.length === 0 ? totalOf(view, noun) : ((await count(view, values))[0]?.total ?? 0),
-      page: AccountView.prepared(
-        (view, values: Values & { readonly most: number; readonly offset: number }) =>
-          narrowed(values)
-            .reduce((query, one) => query.where(one), ordered(shown(view), order))
-            .limit(values.most)
-            .offset(values.offset),
-        'anew',
-      ) as Shape<Row>['page'],
+      page: anew((view, values) => whole(view, values).offset(values.offset)) as Shape<Row>['page'],
+      pageBehind: (view, values, place) => behindPlace(view, { ...values, ...placed(place) }) as Promise<Row[]>,
+      async lastBefore(view, values, total) {
+        const { offset } = values;
+        const [found] =
+          offset <= total / 2
+            ? await keys(view, { ...values, offset: offset - 1 })
+            : await keysFromEnd(view, { ...values, offset: total - offset });
+        return found && standOf(order, found);
+      },
     };
   }
 
   return async (view, given, paging, order) => {
     const bound = boundIn(filters, given);
-    const { offset, place } = beginOf(paging, order);
-    const values = Object.fromEntries(bound.map((one) => [one.name, one.bound]));
-    const { count, page } = shapeOf(bound, order, place !== undefined);
+    const { offset, place: begin } = beginOf(paging, order);
+    const filtering = Object.fromEntries(bound.map((one) => [one.name, one.bound]));
+    const values: Values = { ...filtering, most: paging.limit + 1, offset };
+    const { count, page, pageBehind, lastBefore } = shapeOf(bound, order);
     const total = await count(view, values);
     if (offset >= total) return { rows: [], total };
-    const found = await page(view, { ...values, ...placed(place ?? []), most: paging.limit + 1, offset });
+    const place = offset > FAR && order.isIndexed ? await lastBefore(view, values, total) : begin;
+    const found = await (place === undefined ? page(view, values) : pageBehind(view, values, place));
     return { ...pageIn(found, order, paging), total };
   };
 }
 
 const placeName = (index: number) => `place_${index}`;
 
-const placed = (place: Place): Values => Object.fromEntries(place.map((value, index) => [placeName(index), value]));
+const placed = (place: Place) => Object.fromEntries(place.map((value, index) => [placeName(index), value]));
 
 const placeIn = (values: Values, { keys }: Order): Place => keys.map((_, index) => values[placeName(index)]);
