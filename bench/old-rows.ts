@@ -16,6 +16,7 @@ const ROWS = Number(values.rows);
 const EVENTS = 2_000;
 const RUNS = 5;
 const WRITERS = 32;
+const DROPPED_FOR_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
 const WEEK_MS = 7 * DAY_MS;
 
@@ -55,20 +56,24 @@ async function measure(database: string): Promise<number> {
   return EVENTS / seconds;
 }
 
-/** Attempts, settled deliveries and occurrences of a week that is past, in the range that it has on PostgreSQL. */
+/**
+ * Attempts, settled deliveries and occurrences of a week that is past, in the range that it has on PostgreSQL, of an
+ * account that is there, and numbered before all that were made since.
+ */
 async function fill(database: string, isPostgres: boolean): Promise<void> {
   const store = await openAt(context, database, { as: 'command' });
   const week = Math.floor(systemClock.now() / WEEK_MS) - 8;
   const at = week * WEEK_MS + DAY_MS;
+  const { account_id } = await store.read.selectFrom('accounts').select('account_id').executeTakeFirstOrThrow();
   const columns = {
-    attempts: 'account_id, hook_id, delivery_id, attempted_at, outcome, milliseconds, counted, reason',
+    attempts: 'attempt_id, account_id, hook_id, delivery_id, attempted_at, outcome, milliseconds, counted, reason',
     settled: 'delivery_id, account_id, user_id, hook_id, position, kind, record_id, owed_at, settled_at, state',
     occurrences: 'account_id, position, kind, user_id, record_id, occurred_at',
   };
   const rows = {
-    attempts: `1, 1, 1000000000 + n, ${at} + n / 100, '200', 5, 0, 'answered 200: delivered'`,
-    settled: `1000000000 + n, 1, 1, 1, n, 'new_event', n, ${at}, ${at} + n / 100, 'delivered'`,
-    occurrences: `1, n, 'new_event', 1, n, ${at} + n / 100`,
+    attempts: `n - ${ROWS}, ${account_id}, 1, 1000000000 + n, ${at} + n / 100, '200', 5, 0, 'answered 200: delivered'`,
+    settled: `1000000000 + n, ${account_id}, 1, 1, n - ${ROWS}, 'new_event', n, ${at}, ${at} + n / 100, 'delivered'`,
+    occurrences: `${account_id}, n - ${ROWS}, 'new_event', 1, n, ${at} + n / 100`,
   };
   const numbers = (from: number, count: number) =>
     isPostgres
@@ -89,8 +94,8 @@ async function fill(database: string, isPostgres: boolean): Promise<void> {
   await store.close();
 }
 
-/** How long the past takes to go, and what a write beside it waits for at most, milliseconds. */
-async function drop(database: string): Promise<{ seconds: number; slowestWriteMs: number }> {
+/** How long the past takes to go, what of it is left after the time that it has, and what a write beside it waits for at most. */
+async function drop(database: string): Promise<{ seconds: number; rowsLeft: number; slowestWriteMs: number }> {
   const store = await openAt(context, database, { as: 'service' });
   let slowestWriteMs = 0;
   let done = false;
@@ -102,13 +107,16 @@ async function drop(database: string): Promise<{ seconds: number; slowestWriteMs
     }
   })();
   const began = performance.now();
-  for (const table of tables)
-    await store.dropBefore(table, systemClock.now() - 30 * DAY_MS, () => performance.now() - began > 60_000);
+  const past = systemClock.now() - 30 * DAY_MS;
+  const isOver = () => performance.now() - began > DROPPED_FOR_MS;
+  let dropped = 0;
+  for (const table of tables) dropped += await store.dropBefore(table, past, isOver);
   const seconds = (performance.now() - began) / 1_000;
   done = true;
   await beside;
   await store.close();
-  return { seconds: Math.round(seconds * 10) / 10, slowestWriteMs: Math.round(slowestWriteMs) };
+  const rowsLeft = Math.max(0, ROWS * tables.length - dropped);
+  return { seconds: Math.round(seconds * 10) / 10, rowsLeft, slowestWriteMs: Math.round(slowestWriteMs) };
 }
 
 /** What a service that has been running has had from PostgreSQL itself, whatever stands in its tables. */
