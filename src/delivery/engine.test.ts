@@ -300,6 +300,79 @@ for (const { test, database } of stores) {
     assert.equal(await eventually(settled, (count) => count === 4), 4);
   });
 
+  test('C20 a lane that becomes free while it is asked for in vain is asked for once more', async (t) => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let asked = 0;
+    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ takeUp }) => ({
+      async takeUp(hookIds) {
+        asked += 1;
+        if (asked > 1) return takeUp(hookIds);
+        await answered;
+        return [];
+      },
+    }));
+    await happen();
+    await eventually(
+      () => asked,
+      (times) => times === 1,
+    );
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.announceOwed([HOOK]));
+    answer();
+    assert.equal(await eventually(settled, (count) => count === 1), 1);
+    assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
+  });
+
+  for (const [at, isStoppedAt] of [
+    ['whose attempt is given up before it has gone out', 'dialling'],
+    ['that is still being taken up', 'taking up'],
+  ] as const) {
+    test(`C20 at a stop others may have a lane at once ${at}, also while another target hangs`, async (t) => {
+      const hanging = Promise.withResolvers<void>();
+      const dialling = Promise.withResolvers<void>();
+      t.after(() => hanging.resolve());
+      t.after(() => dialling.resolve());
+      const attempt: Attempt = async ({ target, onDialled, signal }) => {
+        if (target === otherHook.target) await hanging.promise;
+        else await dialling.promise;
+        onDialled?.();
+        return signal.aborted ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
+      };
+      let isLeaving = false;
+      const free: number[] = [];
+      const claims: Partial<Claims> = {
+        mayBegin: () => !isLeaving,
+        standDown() {
+          isLeaving = true;
+        },
+        letGo: async (lanes) => void free.push(...lanes.map(({ hookId }) => hookId)),
+      };
+      const { engine, attempted, between, happen, inAccount } = await openEngine(t, attempt, undefined, () => claims);
+      await inAccount((write) => write.insertRow('hooks', otherHook));
+      await inAccount(async (write) => record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]));
+      const begun = (count: number) =>
+        eventually(
+          () => attempted.length,
+          (times) => times === count,
+        );
+      await begun(1);
+      const takingUp = between.holdNext(isStoppedAt === 'taking up' ? 'hooks' : 'none');
+      await happen();
+      await (isStoppedAt === 'taking up' ? takingUp : begun(2));
+      const stopped = engine.stop(8_000);
+      for (let turns = 0; turns < 10; turns += 1) await turn();
+      assert.deepEqual(free, []);
+      between.letGo();
+      dialling.resolve();
+      await eventually(
+        () => free,
+        (lanes) => lanes.length > 0,
+      );
+      assert.deepEqual(free, [HOOK]);
+      hanging.resolve();
+      await stopped;
+    });
+  }
+
   test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
     const { between, attempted, happen, inAccount, owed } = await openEngine(t);
     const reading = between.holdNext('hooks');

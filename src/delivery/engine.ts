@@ -95,6 +95,8 @@ export class Engine {
   readonly #hearing = new Set<number>();
   /** Those of which this was said while lanes are being taken up: the secrets that come back of these are old. */
   readonly #changedMeanwhile = new Set<number>();
+  /** Hooks that may have become free while lanes are being taken up: whoever is refused one of these asks once more. */
+  readonly #freedMeanwhile = new Set<number>();
   #inFlight = 0;
   readonly #takingUp: Loop;
   readonly #reading: ReadAhead;
@@ -102,7 +104,8 @@ export class Engine {
   readonly #settler: Settler;
   #stopping = false;
   #cancelPoll: () => void = () => undefined;
-  #whenIdle: (() => void)[] = [];
+  /** At a stop: something has ended, or was written down. */
+  #onStep: () => void = () => undefined;
 
   constructor(ports: EnginePorts) {
     this.#ports = ports;
@@ -153,7 +156,6 @@ export class Engine {
     });
     this.#ports.claims.standDown();
     await this.#handOver();
-    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
     for (const lane of this.#lanes.values()) {
       lane.forget();
       this.#kept.get(lane)?.end();
@@ -197,10 +199,20 @@ export class Engine {
     else if (lane.isLeftAlone(this.#ports.clock.now())) this.#turnTo([lane]);
   }
 
-  /** At a stop: others may go on at once with lanes of which everything is written down. */
+  /**
+   * At a stop, until nothing is in flight any more: others may go on at once with lanes of which everything is written
+   * down. Whatever still hangs holds its own lane and no other.
+   */
   async #handOver(): Promise<void> {
-    const { unwritten } = this.#settler;
-    await this.#letGo((lane) => !lane.isBusy && !unwritten.has(lane.hookId));
+    for (let isOver = false; !isOver; ) {
+      const step = new Promise<void>((resolve) => {
+        this.#onStep = resolve;
+      });
+      const { unwritten } = this.#settler;
+      await this.#letGo((lane) => !lane.isBusy && !unwritten.has(lane.hookId));
+      isOver = this.#inFlight === 0;
+      if (!isOver) await step;
+    }
   }
 
   /** Forgets lanes that need nothing of this engine now, and lets go of them. */
@@ -300,6 +312,7 @@ export class Engine {
     if (lane === undefined) {
       // Whoever has it hears of it, too; asking for it each time would cost more than telling.
       if (rows !== undefined && this.#elsewhere.has(hookId)) return;
+      if (rows === undefined) this.#freedMeanwhile.add(hookId);
       this.#unknown.add(hookId);
       this.#takingUp.go();
       return;
@@ -322,17 +335,20 @@ export class Engine {
     const losses = this.#losses;
     this.#endedMeanwhile.clear();
     this.#changedMeanwhile.clear();
+    this.#freedMeanwhile.clear();
     const rows = await this.#ports.claims.takeUp(hookIds);
     if (losses !== this.#losses) return;
     const byHook = new Map(rows.map((row) => [row.hookId, row]));
     for (const hookId of hookIds) {
       // It may have been restored since: then it is in line again, and is taken up anew.
       if (this.#endedMeanwhile.has(hookId)) continue;
-      this.#unknown.delete(hookId);
       const row = byHook.get(hookId);
+      if (row === undefined && this.#freedMeanwhile.has(hookId)) continue;
+      this.#unknown.delete(hookId);
       if (row !== undefined) this.#addLane(row);
       else this.#elsewhere.add(hookId);
     }
+    this.#onStep();
     if (this.#lanes.size > MOST_LANES) await this.#letGo((lane) => lane.isIdle);
   }
 
@@ -459,7 +475,7 @@ export class Engine {
       this.#ready.add(lane);
     }
     this.#beginning.go();
-    if (this.#inFlight === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+    this.#onStep();
   }
 
   #report(lane: Lane, flight: AttemptInFlight, outcome: Outcome, verdict: Verdict): void {
@@ -483,12 +499,11 @@ export class Engine {
   }
 
   /** What was settled is written down, or its lane is not this engine's any more. */
-  #settled(written: readonly Settlement[], fenced: readonly Held[]): Promise<void> | undefined {
+  #settled(written: readonly Settlement[], fenced: readonly Held[]): void {
     for (const one of written) this.#isWritten(one);
     for (const one of fenced) this.#hasChanged(one);
     this.#beginning.go();
-    // Whatever still hangs at a stop holds its own lane and no other.
-    return this.#stopping ? this.#handOver() : undefined;
+    this.#onStep();
   }
 
   #isWritten({ hookId, row }: Settlement): void {

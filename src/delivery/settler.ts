@@ -18,7 +18,7 @@ export type SettlerPorts = {
   readonly notices: Notices;
   readonly log: Log;
   /** Told what is written down, and which of these lanes are not any more as they were taken up (C20). */
-  readonly onWritten: (written: readonly Settlement[], fenced: readonly Held[]) => Promise<void> | undefined;
+  readonly onWritten: (written: readonly Settlement[], fenced: readonly Held[]) => void;
 };
 
 /** Writes settlements in batches until none is left; what cannot be written now is tried again, in order. */
@@ -70,7 +70,7 @@ export class Settler {
       try {
         const fenced = await settle(store, take, notices);
         this.#waiting.splice(0, batch.length);
-        await onWritten(batch, fenced);
+        onWritten(batch, fenced);
         return this.#waiting.length > 0;
       } catch (error) {
         log.error({ event: 'engine.settle_failed', err: error, settlements: this.#waiting.length });

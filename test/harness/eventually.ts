@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { inspect } from 'node:util';
 
 /** Between two looks: what takes longer is looked at less often, since each look is work for what is waited for, too. */
 const SHORTEST_MS = 5;
@@ -32,7 +33,8 @@ async function looking<T>(
   for (let pauseMs = SHORTEST_MS; ; pauseMs = Math.min(2 * pauseMs, longestMs)) {
     const answer = await ask();
     if (wanted(answer)) return answer;
-    if (performance.now() > giveUpAt) throw new Error(`not within ${withinMs} ms; at last: ${JSON.stringify(answer)}`);
+    if (performance.now() > giveUpAt)
+      throw new Error(`not within ${withinMs} ms; at last: ${inspect(answer, { depth: 6 })}`);
     await wait(pauseMs);
   }
 }
