@@ -339,14 +339,25 @@ for (const { test, database } of stores) {
       };
       let isLeaving = false;
       const free: number[] = [];
+      let refused = 0;
       const claims: Partial<Claims> = {
         mayBegin: () => !isLeaving,
         standDown() {
           isLeaving = true;
         },
-        letGo: async (lanes) => void free.push(...lanes.map(({ hookId }) => hookId)),
+        async letGo(lanes) {
+          if (lanes.length === 0) return;
+          refused += 1;
+          if (refused === 1) throw new Problem('storage_unavailable');
+          free.push(...lanes.map(({ hookId }) => hookId));
+        },
       };
-      const { engine, attempted, between, happen, inAccount } = await openEngine(t, attempt, undefined, () => claims);
+      const { engine, attempted, between, clock, happen, inAccount } = await openEngine(
+        t,
+        attempt,
+        undefined,
+        () => claims,
+      );
       await inAccount((write) => write.insertRow('hooks', otherHook));
       await inAccount(async (write) => record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]));
       const begun = (count: number) =>
@@ -364,6 +375,11 @@ for (const { test, database } of stores) {
       between.letGo();
       dialling.resolve();
       await eventually(
+        () => refused,
+        (times) => times === 1,
+      );
+      await stepByStep(
+        () => clock.advance(500),
         () => free,
         (lanes) => lanes.length > 0,
       );

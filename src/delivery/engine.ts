@@ -204,28 +204,41 @@ export class Engine {
    * down. Whatever still hangs holds its own lane and no other.
    */
   async #handOver(): Promise<void> {
-    for (let isOver = false; !isOver; ) {
+    let lanes: Held[] = [];
+    for (;;) {
       const step = new Promise<void>((resolve) => {
         this.#onStep = resolve;
       });
       const { unwritten } = this.#settler;
-      await this.#letGo((lane) => !lane.isBusy && !unwritten.has(lane.hookId));
-      isOver = this.#inFlight === 0;
-      if (!isOver) await step;
+      lanes.push(...this.#forgetAll((lane) => !lane.isBusy && !unwritten.has(lane.hookId)));
+      if (await this.#letGoOf(lanes)) lanes = [];
+      else this.#ports.clock.after(AGAIN_MS, () => this.#onStep());
+      if (this.#inFlight === 0) return;
+      await step;
     }
   }
 
   /** Forgets lanes that need nothing of this engine now, and lets go of them. */
   async #letGo(which: (lane: Lane) => boolean): Promise<void> {
-    const lanes = [...this.#lanes.values()].filter(which);
-    for (const lane of lanes) this.#forget(lane);
-    await this.#letGoOf(lanes);
+    await this.#letGoOf(this.#forgetAll(which));
   }
 
-  /** What cannot be let go of now is let go of with the next beat, or with this node. */
-  async #letGoOf(lanes: readonly Held[]): Promise<void> {
+  #forgetAll(which: (lane: Lane) => boolean): Lane[] {
+    const lanes = [...this.#lanes.values()].filter(which);
+    for (const lane of lanes) this.#forget(lane);
+    return lanes;
+  }
+
+  /** Whether these are let go of; what is not, is with the next beat, or with this node. */
+  #letGoOf(lanes: readonly Held[]): Promise<boolean> {
     const { claims, log } = this.#ports;
-    await claims.letGo(lanes).catch((error: unknown) => log.error({ event: 'engine.let_go_failed', err: error }));
+    return claims.letGo(lanes).then(
+      () => true,
+      (error: unknown) => {
+        log.error({ event: 'engine.let_go_failed', err: error });
+        return false;
+      },
+    );
   }
 
   /** Nothing begins on it any more, also where it is just being read. Where it is in line, its turn passes on. */
@@ -236,7 +249,7 @@ export class Engine {
   }
 
   /** These are not this engine's any more: nothing begins on them, and what has not gone out does not go out. */
-  #drop(hookIds: readonly number[]): Promise<void> {
+  async #drop(hookIds: readonly number[]): Promise<void> {
     for (const hookId of hookIds) this.#endedMeanwhile.add(hookId);
     const lanes = hookIds.map((hookId) => ({ hookId, generation: this.#lanes.get(hookId)?.generation ?? 0 }));
     for (const hookId of hookIds) {
@@ -244,7 +257,7 @@ export class Engine {
       if (lane !== undefined) this.#forget(lane);
       this.#unknown.delete(hookId);
     }
-    return this.#letGoOf(lanes);
+    await this.#letGoOf(lanes);
   }
 
   /** These lanes are not this node's any more; all of them are not, when undefined. */
