@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
+import { eventually } from '../../test/harness/eventually.ts';
 import { stores } from '../../test/harness/stores.ts';
 import { createLog } from '../log.ts';
 import { createAccount } from '../resources/accounts/actions.ts';
@@ -145,6 +146,22 @@ for (const { test, database } of stores) {
     await settler.written();
     const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
     assert.equal(date_ended, NOW + 7);
+  });
+
+  test('C20 what an attempt has come to is written down, however shortly after others it comes', async (t) => {
+    const hooks = Array.from({ length: 12 }, () => ({ generation: 1 }));
+    const { store, settlementOf, look } = await openWith(t, ...hooks);
+    const settlements: Settlement[] = [];
+    for (const [index] of hooks.entries()) settlements.push(await settlementOf(index + 1, 1, '200'));
+    const addNext = async (after: number) => {
+      for (let steps = 0; steps < after; steps += 1) await Promise.resolve();
+      for (const settlement of settlements.slice(after, after + 1)) settler.add(settlement);
+    };
+    const onWritten = ([first]: readonly Settlement[]) => void addNext(first?.hookId ?? 0);
+    const ports = { clock: testClock(NOW), notices: noNotices, log: createLog('silent'), store, onWritten };
+    const settler = new Settler(ports);
+    await addNext(0);
+    await eventually(look, ({ told }) => told.length === hooks.length);
   });
 
   test('C20 X3 hundreds of attempts are written at once, some of them on the same lane', async (t) => {

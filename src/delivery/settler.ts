@@ -53,12 +53,16 @@ export class Settler {
   }
 
   async #writeAll(): Promise<void> {
-    do await gather(() => this.#waiting.length, LARGEST_SETTLEMENT);
-    while (await this.#writeSome());
+    let isWritten: boolean;
+    do {
+      await gather(() => this.#waiting.length, LARGEST_SETTLEMENT);
+      isWritten = await this.#writeSome();
+      // Looked at in the very moment in which this ends: what came right before it would wait for the next one otherwise.
+    } while (isWritten && this.#waiting.length > 0);
     this.#writing = undefined;
   }
 
-  /** Writes one batch down; answers whether there is more to write. */
+  /** Writes one batch down; answers whether that was possible. */
   async #writeSome(): Promise<boolean> {
     const { store, clock, notices, log, onWritten } = this.#ports;
     for (;;) {
@@ -71,7 +75,7 @@ export class Settler {
         const fenced = await settle(store, take, notices);
         this.#waiting.splice(0, batch.length);
         onWritten(batch, fenced);
-        return this.#waiting.length > 0;
+        return true;
       } catch (error) {
         log.error({ event: 'engine.settle_failed', err: error, settlements: this.#waiting.length });
         if (this.#isCut) return false;
