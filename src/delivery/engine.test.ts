@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { CompiledQuery, type KyselyPlugin } from 'kysely';
+import { Between } from '../../test/harness/between.ts';
 import { atEnd } from '../../test/harness/cleanup.ts';
 import { steadyChance, TEST_EPOCH, testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
@@ -11,8 +11,8 @@ import type { Clock } from '../clock.ts';
 import { createLog } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
-import { runDirectly } from '../store/prepared.ts';
-import type { Queries, Store, Tx } from '../store/store.ts';
+import { NewsInTheMaking } from '../store/news.ts';
+import type { News, Store, Tx } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
 import { type Claims, soleClaims } from './claims.ts';
 import { endHooks } from './end.ts';
@@ -32,65 +32,6 @@ for (const { test, database } of stores) {
     ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
     ...{ due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null },
   };
-
-  /** Stands between the engine and its store: holds a result back once, after the database has given it; or fails. */
-  class Between implements KyselyPlugin {
-    #held: PromiseWithResolvers<void> | undefined;
-    #whenHolding = Promise.withResolvers<void>();
-    #table = '';
-    failures = 0;
-
-    /** The next result that comes from this table waits until it is let go; resolves when it does. */
-    holdNext(table: string): Promise<void> {
-      this.#held = Promise.withResolvers();
-      this.#whenHolding = Promise.withResolvers();
-      this.#table = table;
-      return this.#whenHolding.promise;
-    }
-
-    letGo(): void {
-      this.#held?.resolve();
-      this.#held = undefined;
-    }
-
-    readonly #tables = new WeakMap<object, string>();
-
-    transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
-      this.#tables.set(queryId, JSON.stringify('from' in node ? node.from : ''));
-      this.#fail();
-      return node;
-    };
-
-    transformResult: KyselyPlugin['transformResult'] = async ({ result, queryId }) => {
-      await this.#hold(this.#tables.get(queryId) ?? '');
-      return result;
-    };
-
-    /** The queries of a store, with this between. */
-    over(queries: Queries): Queries {
-      const read = queries.withPlugin(this);
-      runDirectly(read, async (sql, parameters) => {
-        this.#fail();
-        const { rows } = await queries.executeQuery(CompiledQuery.raw(sql, [...parameters]));
-        await this.#hold(/ from ("\w+")/.exec(sql)?.[1] ?? '');
-        return rows;
-      });
-      return read;
-    }
-
-    #fail(): void {
-      if (this.failures === 0) return;
-      this.failures -= 1;
-      throw new Error('the disk is slow to wake');
-    }
-
-    async #hold(tables: string): Promise<void> {
-      const held = this.#held;
-      if (held === undefined || !tables.includes(`"${this.#table}"`)) return;
-      this.#whenHolding.resolve();
-      await held.promise;
-    }
-  }
 
   /** An engine on a real store with one hook for new events, and what it attempts. */
   async function openEngine(
@@ -123,8 +64,13 @@ for (const { test, database } of stores) {
     const clock = testClock();
     const attempted: string[] = [];
     let refusedWrites = 0;
+    let hear: (news: News) => unknown = () => undefined;
     const engineStore: Store = {
       ...store,
+      onCommitted(listener) {
+        hear = listener;
+        store.onCommitted(listener);
+      },
       read: between.over(store.read),
       write(work) {
         if (refusedWrites === 0) return store.write(work);
@@ -166,6 +112,8 @@ for (const { test, database } of stores) {
       between,
       attempted,
       inAccount,
+      /** As if another node had said it. */
+      hear: (news: News) => hear(news),
       happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
       refuseWrites: (count: number) => {
         refusedWrites = count;
@@ -322,6 +270,102 @@ for (const { test, database } of stores) {
     assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
   });
 
+  test('C20 that others commit what their own lanes are owed has nobody else ask for these, also while they are asked for', async (t) => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let asked = 0;
+    const { happen, hear } = await openEngine(t, undefined, undefined, () => ({
+      async takeUp() {
+        asked += 1;
+        await answered;
+        return [];
+      },
+    }));
+    await happen();
+    await eventually(
+      () => asked,
+      (times) => times === 1,
+    );
+    const news = new NewsInTheMaking('deliverer');
+    news.announceOwed([HOOK]);
+    hear(news);
+    answer();
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    assert.equal(asked, 1);
+  });
+
+  test('C22 lanes that others have, and may let go of at any time, keep no other from being taken up', async (t) => {
+    const theirs = new Set(Array.from({ length: 150 }, (_, index) => HOOK + 1 + index));
+    const { promise: happened, resolve: begin } = Promise.withResolvers<void>();
+    const claims: (readonly number[])[] = [];
+    const { settled, happen, hear } = await openEngine(t, undefined, undefined, ({ takeUp }) => ({
+      async takeUp(hookIds) {
+        claims.push(hookIds);
+        await happened;
+        if (claims.length < 20) sayFree();
+        return takeUp(hookIds.filter((hookId) => !theirs.has(hookId)));
+      },
+    }));
+    const sayFree = () => {
+      const news = new NewsInTheMaking('other');
+      news.announceOwed(theirs);
+      hear(news);
+    };
+    sayFree();
+    await happen();
+    begin();
+    await eventually(settled, (count) => count === 1);
+    assert.equal(
+      claims.findIndex((hookIds) => hookIds.includes(HOOK)),
+      1,
+    );
+    assert.ok(claims.length >= 20, 'the others are asked for as often as it is said');
+  });
+
+  test('C13 C20 a stop ends in time, also where what hangs was told to a hook that has ended since', async (t) => {
+    const { engine, attempted, clock, happen, inAccount, owed } = await openEngine(t, ({ signal, onDialled }) => {
+      onDialled?.();
+      return new Promise((resolve) =>
+        signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 })),
+      );
+    });
+    await happen();
+    await eventually(
+      () => attempted,
+      (begun) => begun.length === 1,
+    );
+    await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
+    let isStopped = false;
+    void engine.stop(8_000).then(() => {
+      isStopped = true;
+    });
+    await clock.advance(7_999);
+    assert.equal(isStopped, false, 'its target may answer still');
+    await stepByStep(
+      () => clock.advance(1),
+      () => isStopped,
+      (is) => is,
+    );
+    assert.equal(await owed(), 1);
+  });
+
+  test('C20 a stop waits for lanes that are being taken up, so that these are let go of, too', async (t) => {
+    const order: string[] = [];
+    const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ takeUp }) => ({
+      takeUp: (hookIds) => takeUp(hookIds).finally(() => order.push('taken up')),
+      async stop() {
+        order.push('stopped');
+      },
+    }));
+    const takingUp = between.holdNext('hooks');
+    await happen();
+    await takingUp;
+    const stopped = engine.stop(8_000);
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    between.letGo();
+    await stopped;
+    assert.deepEqual(order, ['taken up', 'stopped']);
+  });
+
   for (const [at, isStoppedAt] of [
     ['whose attempt is given up before it has gone out', 'dialling'],
     ['that is still being taken up', 'taking up'],
@@ -383,7 +427,7 @@ for (const { test, database } of stores) {
         () => free,
         (lanes) => lanes.length > 0,
       );
-      assert.deepEqual(free, [HOOK]);
+      assert.deepEqual([free, refused], [[HOOK], 2]);
       hanging.resolve();
       await stopped;
     });

@@ -95,16 +95,18 @@ export class Engine {
   readonly #hearing = new Set<number>();
   /** Those of which this was said while lanes are being taken up: the secrets that come back of these are old. */
   readonly #changedMeanwhile = new Set<number>();
-  /** Hooks that may have become free while lanes are being taken up: whoever is refused one of these asks once more. */
+  /** Hooks that may have become free while lanes are being taken up: where one of these is refused, it is asked for once more. */
   readonly #freedMeanwhile = new Set<number>();
-  #inFlight = 0;
+  readonly #flights = new Set<AttemptInFlight>();
   readonly #takingUp: Loop;
+  /** The lanes that are being taken up are this engine's, or have failed to be. */
+  #takenUp: Promise<void> = Promise.resolve();
   readonly #reading: ReadAhead;
   readonly #beginning: Loop;
   readonly #settler: Settler;
   #stopping = false;
   #cancelPoll: () => void = () => undefined;
-  /** At a stop: something has ended, or was written down. */
+  /** At a stop: something has ended, was written down, or was taken up. */
   #onStep: () => void = () => undefined;
 
   constructor(ports: EnginePorts) {
@@ -114,7 +116,11 @@ export class Engine {
     const mayGoOn = () => !this.#stopping && ports.claims.mayBegin();
     this.#takingUp = new Loop(ports, {
       hasWork: () => this.#unknown.size > 0 && mayGoOn(),
-      turn: () => this.#takeUpSome(),
+      turn: () => {
+        const turn = this.#takeUpSome();
+        this.#takenUp = turn.catch(() => undefined);
+        return turn;
+      },
     });
     this.#reading = new ReadAhead({
       ...ports,
@@ -123,7 +129,7 @@ export class Engine {
       onRead: (lane) => this.#turnTo([lane]),
     });
     this.#beginning = new Loop(ports, {
-      hasWork: () => this.#ready.size > 0 && this.#inFlight < MOST_IN_FLIGHT && mayGoOn(),
+      hasWork: () => this.#ready.size > 0 && this.#flights.size < MOST_IN_FLIGHT && mayGoOn(),
       turn: () => this.#beginSome(),
     });
     const { mostToOneHost: host } = ports;
@@ -152,10 +158,11 @@ export class Engine {
     this.#cancelPoll();
     const cancelCut = this.#ports.clock.after(graceMs, () => {
       this.#settler.cut();
-      for (const lane of this.#lanes.values()) lane.abortAll();
+      for (const flight of this.#flights) flight.abort();
     });
     this.#ports.claims.standDown();
     await this.#handOver();
+    await this.#takenUp;
     for (const lane of this.#lanes.values()) {
       lane.forget();
       this.#kept.get(lane)?.end();
@@ -167,7 +174,7 @@ export class Engine {
 
   /** How many attempts are in flight, for the metrics. */
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#flights.size;
   }
 
   /** How many lanes it has taken up, for the metrics. */
@@ -211,10 +218,10 @@ export class Engine {
       });
       const { unwritten } = this.#settler;
       lanes.push(...this.#forgetAll((lane) => !lane.isBusy && !unwritten.has(lane.hookId)));
-      if (await this.#letGoOf(lanes)) lanes = [];
-      else this.#ports.clock.after(AGAIN_MS, () => this.#onStep());
-      if (this.#inFlight === 0) return;
-      await step;
+      const areFree = await this.#letGoOf(lanes);
+      if (areFree) lanes = [];
+      if (this.#flights.size === 0) return;
+      await (areFree ? step : new Promise<void>((resolve) => this.#ports.clock.after(AGAIN_MS, resolve)));
     }
   }
 
@@ -229,7 +236,7 @@ export class Engine {
     return lanes;
   }
 
-  /** Whether these are let go of; what is not, is with the next beat, or with this node. */
+  /** Whether these are let go of. What is not stays this node's, until it takes it up again or ends. */
   #letGoOf(lanes: readonly Held[]): Promise<boolean> {
     const { claims, log } = this.#ports;
     return claims.letGo(lanes).then(
@@ -312,8 +319,9 @@ export class Engine {
     this.#signAnew([...news.changed].filter(isKnown));
     const known = ended.filter(isKnown);
     const dropped = known.length > 0 ? this.#drop(known) : undefined;
-    // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already.
-    const mine = (hookId: number) => news.from !== 'deliverer' || isKnown(hookId);
+    // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already. One
+    // that is just being taken up is read after that.
+    const mine = (hookId: number) => news.from !== 'deliverer' || this.#lanes.has(hookId);
     for (const [hookId, rows] of news.owed) if (mine(hookId)) this.#wake(hookId, 'owed', rows);
     for (const hookId of news.asked) if (mine(hookId)) this.#wake(hookId, 'asked');
     return dropped;
@@ -356,9 +364,10 @@ export class Engine {
       // It may have been restored since: then it is in line again, and is taken up anew.
       if (this.#endedMeanwhile.has(hookId)) continue;
       const row = byHook.get(hookId);
-      if (row === undefined && this.#freedMeanwhile.has(hookId)) continue;
       this.#unknown.delete(hookId);
       if (row !== undefined) this.#addLane(row);
+      // To the end of the line, so that every hook gets its turn.
+      else if (this.#freedMeanwhile.has(hookId)) this.#unknown.add(hookId);
       else this.#elsewhere.add(hookId);
     }
     this.#onStep();
@@ -397,7 +406,7 @@ export class Engine {
     const { clock, claims } = this.#ports;
     const lanes = firstOf(this.#ready, LANES_A_TURN);
     for (const lane of lanes) {
-      if (this.#inFlight >= MOST_IN_FLIGHT || !claims.mayBegin()) break;
+      if (this.#flights.size >= MOST_IN_FLIGHT || !claims.mayBegin()) break;
       // To the end of the line, so that every lane gets its turn when slots are few.
       this.#ready.delete(lane);
       // Read or not: once it is, it gets its turn.
@@ -425,7 +434,7 @@ export class Engine {
     if (lane.ended) return;
     const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = lane.begin(row, clock.now());
-    this.#inFlight += 1;
+    this.#flights.add(flight);
     const place = this.#shares.take(lane);
     const deliveryId = String(row.deliveryId);
     const body = JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) });
@@ -459,7 +468,7 @@ export class Engine {
   }
 
   #finish(lane: Lane, flight: AttemptInFlight, outcome: Outcome): void {
-    this.#inFlight -= 1;
+    this.#flights.delete(flight);
     this.#passOn(lane);
     const verdict = judge({
       outcome,

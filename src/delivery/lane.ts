@@ -292,10 +292,6 @@ export class Lane {
     for (const flight of this.#inFlight.values()) flight.abortUnsent();
   }
 
-  abortAll(): void {
-    for (const flight of this.#inFlight.values()) flight.abort();
-  }
-
   setTimer(cancel: () => void): void {
     this.#cancelTimer();
     this.#cancelTimer = cancel;
