@@ -9,7 +9,7 @@ export type Order = {
   readonly name: string;
   readonly direction: 'asc' | 'desc';
   readonly keys: readonly Key[];
-  /** Whether an index has them in this order; where none does, the database sorts all that it finds. */
+  /** Whether an index has a whole list in this order; where none does, the database sorts all that it finds. */
   readonly isIndexed: boolean;
 };
 

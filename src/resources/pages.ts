@@ -6,7 +6,7 @@ import type { Tables } from '../store/tables.ts';
 import { type Bound, boundIn, type Filters } from './filters.ts';
 import { type ListedNoun, tables } from './listed.ts';
 import { behind, cursorOf, keysOf, type Order, ordered, type Place, placeOf, reversed, standOf } from './order.ts';
-import { totalOf } from './totals.ts';
+import { type Counted, totalOf } from './totals.ts';
 
 /**
  * One page of a query, and exactly how many records there are in all (C7).
@@ -51,8 +51,8 @@ export function pageIn<Row>(found: readonly Row[], order: Order, { limit }: Pagi
 const MOST_SHAPES = 100;
 
 /**
- * With more records before a page than this, and an index that has their order, the last one of them is looked up by itself,
- * from the nearer end: to pass over keys alone takes that index, to pass over whole records takes each of them.
+ * With more records of a whole list before a page than this, and an index that has their order, the last one of them is
+ * looked up by itself, from the nearer end: to pass over keys alone takes that index, to pass over whole records takes each.
  */
 const FAR = 1_000;
 
@@ -64,8 +64,8 @@ type Shape<Row> = {
   readonly count: (view: AccountView, values: Values) => Promise<number>;
   readonly page: (view: AccountView, values: Values) => Promise<Row[]>;
   readonly pageBehind: (view: AccountView, values: Values, place: Place) => Promise<Row[]>;
-  /** Where the last record that is passed over stands, of so many in all; undefined where it went meanwhile. */
-  readonly lastBefore: (view: AccountView, values: Values, total: number) => Promise<Place | undefined>;
+  /** Where the last record that is passed over stands, in a whole list; undefined where it went meanwhile. */
+  readonly lastBefore: (view: AccountView, values: Values, whole: Counted) => Promise<Place | undefined>;
 };
 
 /**
@@ -97,22 +97,22 @@ export function filtered<F extends Filters, DB, T extends keyof DB, Row>(
     const bare = (view: AccountView, values: Values) => narrowed(view.selectFrom(tables[noun]), values);
     const whole = (view: AccountView, values: Values) =>
       narrowed(ordered(shown(view), order), values).limit(values.most);
-    const keysIn = (either: Order) =>
-      anew((view, values) => keysOf(bare(view, values), either).limit(1).offset(values.offset));
+    const keys = anew((view, values) => keysOf(bare(view, values), order).limit(1).offset(values.offset));
+    const keysFromEnd = anew((view, values) =>
+      keysOf(bare(view, values), reversed(order)).select(positionOf(view)).limit(1).offset(values.offset),
+    );
     const count = anew((view, values) => bare(view, values).select(sql<number>`count(*)`.as('total')));
     const behindPlace = anew((view, values) => whole(view, values).where(behind(order, placeIn(values, order))));
-    const [keys, keysFromEnd] = [keysIn(order), keysIn(reversed(order))];
     return {
-      count: async (view, values) =>
-        given.length === 0 ? totalOf(view, noun) : ((await count(view, values))[0]?.total ?? 0),
+      count: async (view, values) => (await count(view, values))[0]?.total ?? 0,
       page: anew((view, values) => whole(view, values).offset(values.offset)) as Shape<Row>['page'],
       pageBehind: (view, values, place) => behindPlace(view, { ...values, ...placed(place) }) as Promise<Row[]>,
-      async lastBefore(view, values, total) {
+      async lastBefore(view, values, { total, position }) {
         const { offset } = values;
-        const [found] =
-          offset <= total / 2
-            ? await keys(view, { ...values, offset: offset - 1 })
-            : await keysFromEnd(view, { ...values, offset: total - offset });
+        const [last] = offset > total / 2 ? await keysFromEnd(view, { ...values, offset: total - offset }) : [];
+        // Something may have come or gone since it was counted: then it is another one, seen from the end.
+        if (last !== undefined && last.as_of === position) return standOf(order, last);
+        const [found] = await keys(view, { ...values, offset: offset - 1 });
         return found && standOf(order, found);
       },
     };
@@ -124,13 +124,19 @@ export function filtered<F extends Filters, DB, T extends keyof DB, Row>(
     const filtering = Object.fromEntries(bound.map((one) => [one.name, one.bound]));
     const values: Values = { ...filtering, most: paging.limit + 1, offset };
     const { count, page, pageBehind, lastBefore } = shapeOf(bound, order);
-    const total = await count(view, values);
+    const whole = bound.length === 0 ? await totalOf(view, noun) : undefined;
+    const total = whole?.total ?? (await count(view, values));
     if (offset >= total) return { rows: [], total };
-    const place = offset > FAR && order.isIndexed ? await lastBefore(view, values, total) : begin;
+    const isFar = whole !== undefined && offset > FAR && order.isIndexed;
+    const place = isFar ? await lastBefore(view, values, whole) : begin;
     const found = await (place === undefined ? page(view, values) : pageBehind(view, values, place));
     return { ...pageIn(found, order, paging), total };
   };
 }
+
+/** The position of the account at the moment of a query, as `as_of`. */
+const positionOf = (view: AccountView) =>
+  sql<number>`(${view.selectFrom('positions').select('positions.position')})`.as('as_of');
 
 const placeName = (index: number) => `place_${index}`;
 

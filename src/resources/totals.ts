@@ -3,7 +3,10 @@ import { AccountView } from '../store/account.ts';
 import { type ListedNoun, ofEach, tables } from './listed.ts';
 
 /** How many records there were at a position of an account. */
-type Counted = { readonly position: number; readonly total: number };
+export type Counted = { readonly position: number; readonly total: number };
+
+/** Before an account has begun. */
+const NOTHING: Counted = { position: 0, total: 0 };
 
 /** What has occurred behind a position: up to where, how many occurrences were found, how many more records there are. */
 type Since = { readonly position: number; readonly found: number; readonly more: number };
@@ -18,19 +21,19 @@ const knownFrom = new WeakMap<object, Map<string, Counted>>();
  * for the account's position of that moment, and each creation and deletion since is an occurrence behind it (C14). Nothing
  * is written for it, and it holds on all nodes.
  */
-export async function totalOf(view: AccountView, noun: ListedNoun): Promise<number> {
+export async function totalOf(view: AccountView, noun: ListedNoun): Promise<Counted> {
   const source = view.committed;
-  if (source === undefined) return (await counts[noun](view, {}))[0]?.total ?? 0;
+  if (source === undefined) return (await counts[noun](view, {}))[0] ?? NOTHING;
   const known = knownFrom.get(source) ?? new Map<string, Counted>();
   knownFrom.set(source, known);
   const name = `${view.accountId} ${noun}`;
   const before = known.get(name);
   const now = (before && (await broughtUp(view, noun, before))) ?? (await counts[noun](view, {}))[0];
-  if (now === undefined) return 0;
+  if (now === undefined) return NOTHING;
   known.delete(name);
   known.set(name, now);
   if (known.size > MOST_KNOWN) known.delete(known.keys().next().value ?? '');
-  return now.total;
+  return now;
 }
 
 /** Undefined where it takes less to count: too much has occurred since, or what has is forgotten by now. */

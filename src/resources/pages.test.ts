@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { Between } from '../../test/harness/between.ts';
+import { openAt } from '../../test/harness/database.ts';
+import { stores } from '../../test/harness/stores.ts';
+import { systemChance } from '../secrets.ts';
+import { AccountView, AccountWrite } from '../store/account.ts';
+import { createAccount } from './accounts/actions.ts';
+import { teams } from './teams/actions.ts';
+
+for (const { test, database } of stores) {
+  const COUNT = 2_100;
+  const NOW = 0;
+
+  /** An account with teams 1 to `COUNT`, and what is between whoever lists them and the store. */
+  async function openWithTeams(t: TestContext) {
+    const store = await openAt(t, await database(t));
+    const owner = { domain: 'acme.test', email: 'owner@acme.test' };
+    const { account_id, user_id } = await store.write(async (tx) => {
+      await createAccount(tx, owner, NOW, systemChance);
+      return tx.queries.selectFrom('users').select(['account_id', 'user_id']).executeTakeFirstOrThrow();
+    });
+    const caller = { accountId: account_id, userId: user_id, role: 'owner', keyId: 0, sessionId: 0 } as const;
+    const act = { ...caller, permissions: new Set<never>(), expiresAt: null };
+    const change = (work: (write: AccountWrite) => Promise<unknown>) =>
+      store.write((tx) => work(new AccountWrite(tx, account_id, NOW)));
+    const create = (names: readonly string[]) =>
+      change(async (write) => {
+        for (const team_name of names) await teams.create(write, act, { team_name, color: '', users: [] });
+      });
+    await create(Array.from({ length: COUNT }, (_, index) => `team ${index + 1}`));
+    const between = new Between();
+    t.after(() => between.letGo());
+    const view = new AccountView(between.over(store.read), account_id, NOW);
+    const pageAt = async (offset: number) => {
+      const { rows, total } = await teams.list(view, {}, { offset, limit: 3 });
+      return { names: rows.map(({ team_name }) => team_name), total };
+    };
+    const idOf = async (name: string) => {
+      const found = store.read.selectFrom('teams').select('team_id').where('team_name', '=', name);
+      return (await found.executeTakeFirstOrThrow()).team_id;
+    };
+    const remove = async (name: string) => {
+      const teamId = await idOf(name);
+      await change((write) => teams.remove(write, act, teamId));
+    };
+    return { between, pageAt, create, remove };
+  }
+
+  test('C7 a page far behind is the one at its offset, whatever comes and goes behind it while it is looked for', async (t) => {
+    const { between, pageAt, create, remove } = await openWithTeams(t);
+    const wanted = { names: ['team 2001', 'team 2002', 'team 2003'], total: COUNT };
+    assert.deepEqual(await pageAt(2_000), wanted);
+    for (const shift of [
+      () => create(['one more', 'and one more']),
+      () => remove('and one more'),
+      () => Promise.all([remove(`team ${COUNT}`), create(['in its place'])]),
+      () => Promise.all([remove('team 2050'), remove('team 2051')]),
+    ]) {
+      const { total } = await pageAt(0);
+      // What says how many there are, and of which moment.
+      const counting = between.holdNext('positions');
+      const asked = pageAt(2_000);
+      await counting;
+      await shift();
+      between.letGo();
+      assert.deepEqual(await asked, { ...wanted, total });
+    }
+  });
+}
