@@ -8,6 +8,7 @@ import { khal } from './khal.ts';
 import { kills } from './kills.ts';
 import { model } from './model.ts';
 import { nodes } from './nodes.ts';
+import { oneCaller } from './one-caller.ts';
 import { overload } from './overload.ts';
 import { plantedBugs } from './planted.ts';
 import { power } from './power.ts';
@@ -36,6 +37,7 @@ export const proofs: readonly Proof[] = [
   stops,
   backups,
   canary,
+  oneCaller,
   model,
   khal,
 ];

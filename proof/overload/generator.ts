@@ -93,6 +93,11 @@ class Line {
     this.#text = '';
     const ms = performance.now() - this.#askedAt;
     this.#askedAt = undefined;
+    // The service ends this connection: the next request has one of its own.
+    if (/\r\nconnection: close/i.test(head)) {
+      this.end();
+      this.#socket = undefined;
+    }
     this.#heard.answer(Number(head.slice(9, 12)), head, ms);
   }
 }

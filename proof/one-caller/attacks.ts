@@ -1,0 +1,162 @@
+import { calendarBombs, headerBombs, headerNames, jsonBombs } from './bombs.ts';
+import { request, withoutBody } from './requests.ts';
+import { type Aim, flood, hold, MAX_CONNECTIONS } from './sockets.ts';
+
+/** The callers that attack: without a key, by the address of a calendar, a member of the honest account, another account. */
+export const attackers = ['no key', 'a calendar URL', 'a member', 'another account'] as const;
+export type Attacker = (typeof attackers)[number];
+
+/** What an attacker has: the headers of its key and the path of its calendar, where it has them. */
+export type Attacking = Aim & {
+  readonly by: Attacker;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The path of the address of a large calendar. */
+  readonly calendar: string;
+};
+
+export type Attack = {
+  readonly name: string;
+  readonly by: readonly Attacker[];
+  run(attacking: Attacking): Promise<void>;
+};
+
+const EVERYONE = attackers;
+const WITH_A_KEY = ['a member', 'another account'] as const;
+
+/** The longest list there is, and its longest page: comments with their replies. */
+const LIST = '/v2/comments';
+
+const IMPORT = '/v2/events/import';
+const IMPORT_BYTES = 8 * 1_000_000;
+const SIGN_IN = '/console/session';
+
+const CALLS_AT_ONCE = 32;
+
+const json = { 'content-type': 'application/json' };
+const closing = { connection: 'close' };
+
+export const attacks: readonly Attack[] = [
+  {
+    name: 'bodies that are announced and never sent',
+    by: EVERYONE,
+    async run(aim) {
+      const { by, headers, calendar } = aim;
+      const paths = {
+        'no key': ['POST /nothing', 'GET /', 'GET /healthz', `POST ${SIGN_IN}`, 'POST /v2/events'],
+        'a calendar URL': [`GET ${calendar}`, `POST ${calendar}`],
+        'a member': ['POST /v2/events', `POST ${IMPORT}`, 'GET /v2/user'],
+        'another account': ['POST /v2/events', `POST ${IMPORT}`, 'GET /v2/user'],
+      }[by];
+      const each = Math.floor(MAX_CONNECTIONS / paths.length);
+      const origin = { ...headers, origin: aim.origin };
+      await Promise.all(
+        paths.map((line) => {
+          const [method = '', path = ''] = line.split(' ');
+          return hold(aim, each, { first: withoutBody(method, path, { ...json, ...origin }, 9) });
+        }),
+      );
+    },
+  },
+  {
+    name: 'large bodies that arrive a byte at a time',
+    by: EVERYONE,
+    async run(aim) {
+      const { by, headers, calendar } = aim;
+      const path = { 'no key': SIGN_IN, 'a calendar URL': calendar, 'a member': IMPORT, 'another account': IMPORT }[by];
+      const bytes = by === 'a member' || by === 'another account' ? IMPORT_BYTES : 60_000;
+      const head = withoutBody('POST', path, { ...json, ...headers, origin: aim.origin }, bytes);
+      // Nearly all of it comes at once, and the rest never: that is held in memory.
+      const most = `{"ics":"${'x'.repeat(Math.floor(bytes * 0.9))}`;
+      await hold(aim, 300, { first: head + most, after: { text: 'x', everyMs: 1_000 } });
+    },
+  },
+  {
+    name: 'connections that say nothing, or a header a second',
+    by: ['no key'],
+    async run(aim) {
+      await Promise.all([
+        hold(aim, MAX_CONNECTIONS / 2, { first: '' }),
+        hold(aim, MAX_CONNECTIONS / 2, {
+          first: 'GET / HTTP/1.1\r\n',
+          after: { text: 'x-slow: 1\r\n', everyMs: 1_000 },
+        }),
+      ]);
+    },
+  },
+  {
+    name: 'large responses that are never read',
+    by: EVERYONE,
+    async run(aim) {
+      const { by, headers, calendar } = aim;
+      const path = {
+        'no key': '/openapi.json',
+        'a calendar URL': calendar,
+        'a member': LIST,
+        'another account': LIST,
+      }[by];
+      // As many as a browser would never ask for at once on one connection: each response waits behind the one before.
+      const first = request('GET', path, headers).repeat(20);
+      await hold(aim, 60, { first, unread: true });
+    },
+  },
+  {
+    name: 'the largest pages, again and again',
+    by: ['a calendar URL', ...WITH_A_KEY],
+    async run(aim) {
+      const path = aim.by === 'a calendar URL' ? aim.calendar : LIST;
+      await flood(aim, CALLS_AT_ONCE, [request('GET', path, { ...aim.headers, ...closing })]);
+    },
+  },
+  {
+    name: 'headers that are expensive to read',
+    by: EVERYONE,
+    async run(aim) {
+      const { by, headers, calendar, origin } = aim;
+      const method = by === 'no key' ? 'POST' : 'GET';
+      const path = {
+        'no key': SIGN_IN,
+        'a calendar URL': calendar,
+        'a member': '/v2/user',
+        'another account': '/v2/user',
+      };
+      const known = { ...headers, ...closing, ...(by === 'no key' ? { origin, ...json } : {}) };
+      const body = by === 'no key' ? '{}' : undefined;
+      const requests = headerBombs.flatMap((bomb) =>
+        headerNames.map((name) => request(method, path[by], { ...known, [name]: bomb }, body)),
+      );
+      await flood(aim, CALLS_AT_ONCE, requests);
+    },
+  },
+  {
+    name: 'JSON that is expensive to read',
+    by: ['no key', ...WITH_A_KEY],
+    async run(aim) {
+      const { by, headers, origin } = aim;
+      const path = by === 'no key' ? SIGN_IN : IMPORT;
+      const bodies = jsonBombs(by === 'no key' ? 60_000 : IMPORT_BYTES);
+      const requests = bodies.map((body) => request('POST', path, { ...json, ...headers, ...closing, origin }, body));
+      await flood(aim, 8, requests);
+    },
+  },
+  {
+    name: 'calendar files that repeat without end',
+    by: WITH_A_KEY,
+    async run(aim) {
+      const bodies = calendarBombs.map((ics) => JSON.stringify({ ics }));
+      const requests = bodies.map((body) => request('POST', IMPORT, { ...json, ...aim.headers, ...closing }, body));
+      await flood(aim, 10, requests);
+    },
+  },
+  {
+    name: 'sign-ins with a wrong passphrase',
+    by: ['no key'],
+    async run(aim) {
+      const { origin } = aim;
+      const requests = Array.from({ length: 500 }, (_, number) => {
+        const body = { domain: 'honest.test', email: `person-${number}@honest.test`, passphrase: 'a wrong passphrase' };
+        return request('POST', SIGN_IN, { ...json, ...closing, origin }, JSON.stringify(body));
+      });
+      await flood(aim, 60, requests);
+    },
+  },
+];
