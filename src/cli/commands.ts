@@ -127,7 +127,8 @@ export async function programOf(isWanted: (name: string) => boolean): Promise<Co
     .version(version)
     .addHelpText('after', EPILOGUE)
     .configureOutput({
-      outputError: (text, write) => write(`${text.trim().replace(/\s*\n\s*/g, ' ')}; see carillon --help\n`),
+      outputError: (text, write) =>
+        write(`${text.trim().replace(/\s+/g, (blank) => (blank.includes('\n') ? ' ' : blank))}; see carillon --help\n`),
     })
     .exitOverride();
   for (const [group, rows] of Object.entries(GROUPS)) {

@@ -58,7 +58,7 @@ function readService(text: string): string {
   if (/\/v2\/*$/.test(url?.pathname ?? ''))
     throw new Refusal(['--service is the address in front of /v2, such as http://127.0.0.1:8080.']);
   const isPlain = url !== null && url.username + url.password + url.search + url.hash === '';
-  if (isPlain && ['http:', 'https:'].includes(url.protocol)) return url.href.replace(/\/+$/, '');
+  if (isPlain && ['http:', 'https:'].includes(url.protocol)) return url.href.replace(/([^/])\/+$/, '$1');
   throw new Refusal(['--service must be an http or https address without query, such as http://127.0.0.1:8080.']);
 }
 

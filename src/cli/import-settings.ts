@@ -67,7 +67,7 @@ function readBase(address: string): string {
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:';
   if (url === undefined || !isHttp || url.username + url.password + url.search + url.hash !== '')
     throw new Refusal(['--from-api must be an http or https address without userinfo, query and fragment.']);
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '').replace(/\/v2$/, '');
+  return `${url.origin}${url.pathname}`.replace(/([^/])\/+$/, '$1').replace(/\/v2$/, '');
 }
 
 /** One place says the key; a file, or `-` for standard input, is seen by nobody else. */

@@ -5,7 +5,7 @@ const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
  * or turn the direction of reading is shown as �. Names are written by others, who must not be able to do that.
  */
 export function printable(text: string): string {
-  return text.replace(/\s*[\r\n\t]\s*/g, ' ').replace(CONTROL, '\u{fffd}');
+  return text.replace(/\s+/g, (blank) => (/[\r\n\t]/.test(blank) ? ' ' : blank)).replace(CONTROL, '\u{fffd}');
 }
 
 const signs = new Intl.Segmenter(undefined, { granularity: 'grapheme' });

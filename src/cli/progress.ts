@@ -90,7 +90,7 @@ function bar(done: number, total: number, width: number): string {
 
 /** 1234567 as 1,234,567. */
 export function grouped(count: number): string {
-  return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ',');
+  return Math.round(count).toLocaleString('en');
 }
 
 function duration(seconds: number): string {

@@ -259,7 +259,7 @@ function parseBaseUrl(text: string): Parsed<string> {
   const url = URL.parse(text);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) return fault;
   if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') return fault;
-  return { value: url.href.replace(/\/+$/, '') };
+  return { value: url.href.replace(/([^/])\/+$/, '$1') };
 }
 
 /** A year: more can only be a slip of the pen, and some such moments no calendar can show. */

@@ -63,7 +63,7 @@ function literal(value: unknown): string {
   return JSON.stringify(value)
     .replace(/"(\w+)":/g, ' $1: ')
     .replaceAll('"', "'")
-    .replaceAll(/ *\}$/g, ' }');
+    .replace(/\}$/, ' }');
 }
 
 /** The fields that a creation requires; of a change, where none is, the first that can be given. */

@@ -1,17 +1,15 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { invalidInput, Problem } from '../problems.ts';
+import { type EntityTag, parseEntityTags } from './entity-tags.ts';
 import { headerLines } from './headers.ts';
 import type { Route } from './route.ts';
 
 /** What a header names: any representation, or these tags. */
-type Named = '*' | readonly { readonly opaque: string; readonly isWeak: boolean }[];
+type Named = '*' | readonly EntityTag[];
 
 /** What a request demands of the record as it is (RFC 9110, 13.1). */
 export type Conditions = { readonly ifMatch: Named | undefined; readonly ifNoneMatch: Named | undefined };
-
-const TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
-const LIST = new RegExp(`^[\\s,]*${TAG.source}(?:\\s*,\\s*(?:${TAG.source})?)*\\s*$`);
 
 /** The strong tag of a representation: a hash of its bytes (X5). */
 export function tagOf(text: string): string {
@@ -30,13 +28,11 @@ function namedIn(request: Pick<IncomingMessage, 'rawHeaders'>, header: string): 
   if (lines.length === 0) return undefined;
   const text = lines.join(',').trim();
   if (text === '*') return '*';
-  if (!LIST.test(text)) {
+  const tags = parseEntityTags(text);
+  if (tags === undefined) {
     throw invalidInput([{ field: header, message: 'must be * or a list of entity tags in double quotes' }]);
   }
-  return [...text.matchAll(TAG)].map(([, weak, opaque = '']) => ({
-    opaque: `"${opaque}"`,
-    isWeak: weak !== undefined,
-  }));
+  return tags;
 }
 
 /**

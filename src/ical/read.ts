@@ -86,5 +86,5 @@ function eventsIn(parts: readonly Part[], drops: Drops): ReadonlyMap<string, Fou
 }
 
 function summaryIn(text: string): string {
-  return /^SUMMARY[^:\r\n]*:(.*)$/im.exec(text)?.[1]?.trim() ?? '(no name)';
+  return /(?:^|\n)SUMMARY[^:\r\n]*:(.*)/i.exec(text)?.[1]?.trim() ?? '(no name)';
 }

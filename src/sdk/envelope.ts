@@ -36,7 +36,7 @@ export function pageOf<T>(answer: Answer): Page<T> {
 
 /** What the page behind this one is asked for with, as its `Link` says; undefined behind the last one. C7. */
 export function behindPage({ headers }: Answer): { offset: number; limit: number; after: string } | undefined {
-  const [, address] = /<([^>]*)>; *rel="next"/.exec(headers.get('link') ?? '') ?? [];
+  const [, address] = /<([^<>]*)>; *rel="next"/.exec(headers.get('link') ?? '') ?? [];
   if (address === undefined) return undefined;
   const said = new URL(address, 'http://any').searchParams;
   return { offset: Number(said.get('offset')), limit: Number(said.get('limit')), after: said.get('after') ?? '' };

@@ -19,7 +19,7 @@ export function rootOf(z: ZObject, { authData }: Bundle): string {
       'base_url',
     );
   }
-  return `${url.href.replace(/\/+$/, '')}/v2`;
+  return `${url.href.replace(/([^/])\/+$/, '$1')}/v2`;
 }
 
 /** The key goes to the service and nowhere else: to no other address, and along no redirect. */

@@ -310,7 +310,8 @@ function nameLeft(text: string, taken: readonly (readonly [number, number])[]): 
   return (name + text.slice(at))
     .replace(/\s+/gu, ' ')
     .replace(/ ,/g, ',')
-    .replace(/^[\s,–—-]+|[\s,–—-]+$/gu, '');
+    .replace(/^[\s,–—-]+/u, '')
+    .replace(/([^\s,–—-])[\s,–—-]+$/u, '$1');
 }
 
 /** Days as they come next: a stretch that is not over yet; a time is an hour long, unless it says until when. */

@@ -28,7 +28,7 @@ export type Answer = { status: number; body: IDataObject };
 /** The address of the service, without a slash at its end. */
 export async function baseUrlOf(context: Context): Promise<string> {
   const { baseUrl } = await context.getCredentials<{ baseUrl: string }>('carillonApi');
-  return baseUrl.trim().replace(/\/+$/, '');
+  return baseUrl.trim().replace(/([^/])\/+$/, '$1');
 }
 
 /** One call with the key, which goes to the base URL and nowhere else: no redirect is followed. */
