@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { biome, tsc } from './toolbox.ts';
+// Installs the tools first: a change may have brought a new one.
+import './tools.ts';
 
 // What a change must pass beside the tests: types, lint and format, derived documents up to date.
 const root = fileURLToPath(new URL('..', import.meta.url));
