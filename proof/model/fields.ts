@@ -5,7 +5,13 @@ import { fc } from '../../test/harness/fast-check.ts';
  * `bad` is refused.
  */
 export type Written =
-  | { readonly as: 'text'; readonly sent: unknown; readonly shown: string }
+  | {
+      readonly as: 'text';
+      readonly sent: unknown;
+      readonly shown: string;
+      /** What it also sets: another field, and what is shown there. */
+      readonly implies?: readonly [field: string, shown: string];
+    }
   | { readonly as: 'reference'; readonly noun: Noun; readonly pick: number; readonly needed: boolean }
   | { readonly as: 'users'; readonly picks: readonly number[] }
   | { readonly as: 'bad'; readonly sent: unknown };
@@ -62,11 +68,36 @@ const decimal: Spec = {
   good: texts([0, '0'], [12.5, '12.5'], ['12.5', '12.5'], ['80', '80'], [999999999, '999999999'], ['0.0001', '0.0001']),
   bad: fc.constantFrom<unknown>(-1, 'much', '1.00001', 1e9, null),
 };
+/** A flag, or the amount that it stands for: that goes to another field (C42). */
+const fixedPrice: Spec = {
+  ...flag,
+  good: fc.oneof(
+    flags,
+    fc
+      .constantFrom<readonly [unknown, string]>([1000, '1000'], ['12.5000', '12.5000'], [0.25, '0.25'])
+      .map(([sent, price]): Written => ({ as: 'text', sent, shown: '1', implies: ['price', price] })),
+  ),
+  bad: fc.constantFrom<unknown>(-1, 1e9, '1.00001', 'yes', null),
+};
+const letters = ['D', 'W', 'M', 'Q', 'S', 'Y'] as const;
+const recurring: Spec = {
+  initial: '',
+  good: texts(
+    ...letters.map((letter) => [letter, letter] as const),
+    ['', ''],
+    [0, ''],
+    ['0', ''],
+    [false, ''],
+    [null, ''],
+  ),
+  bad: fc.constantFrom<unknown>('d', 'weekly', 1, '1', true),
+};
 const whole = (most: number): Spec => ({
   initial: '0',
   good: texts([0, '0'], [1, '1'], ['50', '50'], [most, String(most)]),
   bad: fc.constantFrom<unknown>(-1, most + 1, 1.5, 'half', null),
 });
+const order = whole(9_999_999_999_999);
 const tags: Spec = {
   initial: '',
   good: texts(['', ''], ['red', 'red'], ['red,blue', 'red,blue'], ['bluered', 'bluered'], [' red , blue', 'red,blue']),
@@ -117,21 +148,22 @@ export const fields: Readonly<Record<Noun, Readonly<Record<string, Spec>>>> = {
     project_name: name,
     ...{ uri: line(2_048), description: prose, color: line(32), tags, notes: prose },
     ...{ start_date: timeOrNone, due_date: timeOrNone, ongoing: flag, client_id: refersTo('client'), currency },
-    ...{ hourly_rate: decimal, fixed_price: flag, price: decimal, public: flag, active, important: flag },
-    ...{ closed: flag, archived: flag, progress: whole(100), user_id: refersTo('user'), users },
+    ...{ hourly_rate: decimal, fixed_price: fixedPrice, price: decimal, public: flag, active, important: flag },
+    ...{ closed: flag, archived: flag, progress: whole(100), estimated_hours: decimal, project_order: order },
+    ...{ notifications: flag, recurring, user_id: refersTo('user'), users },
   },
   task: {
     task_name: name,
     ...{ description: prose, color: line(32), tags, notes: prose, start_date: timeOrNone, due_date: timeOrNone },
-    ...{ ongoing: flag, estimated_hours: decimal, estimated_cost: decimal, hourly_rate: decimal, fixed_price: flag },
-    ...{ price: decimal, task_order: whole(999_999_999), active, important: flag, completed: flag },
-    ...{ progress: whole(100), recurring: flag, archived: flag, user_id: refersTo('user'), users },
+    ...{ ongoing: flag, estimated_hours: decimal, estimated_cost: decimal, hourly_rate: decimal },
+    ...{ fixed_price: fixedPrice, price: decimal, task_order: order, active, important: flag, completed: flag },
+    ...{ progress: whole(100), notifications: flag, recurring, archived: flag, user_id: refersTo('user'), users },
   },
   subtask: {
     subtask_name: name,
     ...{ description: prose, color: line(32), notes: prose, start_date: timeOrNone, due_date: timeOrNone },
-    ...{ ongoing: flag, estimated_hours: decimal, subtask_order: whole(999_999_999), active, important: flag },
-    ...{ completed: flag, progress: whole(100), recurring: flag, user_id: refersTo('user'), users },
+    ...{ ongoing: flag, estimated_hours: decimal, subtask_order: order, active, important: flag },
+    ...{ completed: flag, progress: whole(100), notifications: flag, recurring, user_id: refersTo('user'), users },
   },
   event: {
     event_name: name,

@@ -85,6 +85,7 @@ export const filters: Readonly<Record<Noun, Readonly<Record<string, Filter>>>> =
     status: statusOf('closed', [
       ['closed', flag('closed', '1')],
       ['archived', flag('archived', '1')],
+      ['templates', () => false],
     ]),
   },
   task: {
@@ -104,7 +105,16 @@ export const filters: Readonly<Record<Noun, Readonly<Record<string, Filter>>>> =
       return [id, ({ users }) => users.includes(id) && world.find(account, 'user', id) !== undefined];
     },
     ...{ ...due, ...completed },
-    status: statusOf('completed', [['completed', flag('completed', '1')], ...activity]),
+    status: (world, account, pick) => {
+      const isArchived = ({ parent }: Recorded) => world.find(account, 'task', parent)?.shown.archived === '1';
+      const states = word(
+        ['open', (record) => record.shown.completed === '0' && !isArchived(record)],
+        ['completed', flag('completed', '1')],
+        ['archived', isArchived],
+        ...activity,
+      );
+      return states(world, account, pick);
+    },
   },
   event: {
     project_id: of('project', ({ shown }) => shown.project_id),
@@ -167,7 +177,11 @@ const dueDate = by(({ shown }) => shown.due_date ?? '');
 /** C30, and what the other lists can be ordered by. Else every list is by id, and events by their start (C7). */
 export const orders: Readonly<Record<Noun, Readonly<Record<string, Order>>>> = {
   client: { clientname: then(name('client_name'), id), latest },
-  project: { projectname: then(name('project_name'), id), duedate: then(dueDate, id), progress, latest },
+  // Nothing has any time here.
+  project: {
+    ...{ projectname: then(name('project_name'), id), duedate: then(dueDate, id), progress, latest },
+    billablehours: turned(id),
+  },
   task: {
     taskname: then(name('task_name'), id),
     // What is not due comes last.

@@ -159,7 +159,10 @@ export class World {
       .map((user) => ({ user_id: user.id, user_name: nameOf(user) }));
     // It has no teams and no time.
     const assigned = { users, teams: [] };
-    if (noun === 'project') return { ...whole, ...assigned, client_name: named('client', shown.client_id ?? '') };
+    if (noun === 'project') {
+      const untimed = { template: '0', tracked_seconds: '0', billable_hours: 0 };
+      return { ...whole, ...assigned, ...untimed, client_name: named('client', shown.client_id ?? '') };
+    }
     const step = { ...whole, ...assigned, tracked_seconds: '0' };
     if (noun === 'task') return { ...step, project_id: record.parent, project_name: named('project', record.parent) };
     const task = this.find(account, 'task', record.parent);
@@ -291,6 +294,7 @@ export function given(world: World, account: Account, entries: Entries): Given {
   const body: Record<string, unknown> = {};
   const shown: Record<string, string> = {};
   const refers: (readonly [Noun, string])[] = [];
+  const implied: (readonly [field: string, shown: string])[] = [];
   const bad: string[] = [];
   let users: readonly string[] | undefined;
   for (const [field, written] of all) {
@@ -307,11 +311,12 @@ export function given(world: World, account: Account, entries: Entries): Given {
       const [sent, text] = written.as === 'text' ? [written.sent, written.shown] : referred(world, account, written);
       body[field] = sent;
       shown[field] = text;
+      if (written.as === 'text' && written.implies !== undefined) implied.push(written.implies);
       // C14: whoever names a creator is judged apart.
       if (written.as === 'reference' && field !== 'user_id' && text !== '0') refers.push([written.noun, text]);
     }
   }
-  return { body, shown, users, bad, refers };
+  return { body, shown: { ...shown, ...Object.fromEntries(implied) }, users, bad, refers };
 }
 
 function referred(

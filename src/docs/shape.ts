@@ -27,10 +27,23 @@ export function formIn(must: unknown): string {
   return String(must).replace(/^must be /, '');
 }
 
+/** The words of a field that takes one of a few. "0" is one where it means no; elsewhere it is another spelling of none. */
+export function wordsIn(schema: JsonSchema): readonly string[] {
+  const words = Array.isArray(schema.enum) ? schema.enum : [];
+  const texts = words.filter((word): word is string => typeof word === 'string');
+  return texts.includes('1') ? texts : texts.filter((word) => word !== '0');
+}
+
+/** Whether a field is yes or no, whatever else it takes. */
+export function isFlag({ enum: words, type }: JsonSchema): boolean {
+  return Array.isArray(words) ? words.includes(true) : Array.isArray(type) && type.includes('boolean');
+}
+
 /** How a value is answered: its possible words, or what it looks like. */
 export function formOf(schema: JsonSchema): { readonly words: readonly string[] } | { readonly is: string } {
   if (schema.type === 'integer')
     return { is: Array.isArray(schema.enum) ? `number, ${schema.enum.join(' or ')}` : 'number' };
+  if (schema.type === 'number') return { is: 'number' };
   if (Array.isArray(schema.enum)) return { words: schema.enum.map(String) };
   if ('const' in schema) return { words: [String(schema.const)] };
   if (schema.type === 'array') return { is: listForm(schema.items as JsonSchema) };

@@ -53,7 +53,7 @@ export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
     const input = Object.fromEntries(
       writable.map(([name, field]) => [name, Object.hasOwn(body, name) ? field.parse(body[name]) : field.initial]),
     );
-    return input as Created<F>;
+    return { ...input, ...impliedBy(writable, body) } as Created<F>;
   });
 }
 
@@ -62,11 +62,18 @@ export function change<F extends Fields>(fields: F): BodySpec<Changed<F>> {
   const writable = writableOf(fields);
   return bodySpec(writable, [], (body) => {
     const given = writable.filter(([name]) => Object.hasOwn(body, name));
-    return Object.fromEntries(given.map(([name, field]) => [name, field.parse(body[name])])) as Changed<F>;
+    const input = Object.fromEntries(given.map(([name, field]) => [name, field.parse(body[name])]));
+    return { ...input, ...impliedBy(given, body) } as Changed<F>;
   });
 }
 
 type Rows = readonly (readonly [name: string, field: Field])[];
+
+/** What the given fields also set of other fields. */
+function impliedBy(rows: Rows, body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const implied = rows.map(([name, field]) => (Object.hasOwn(body, name) ? field.implies?.(body[name]) : undefined));
+  return Object.assign({}, ...implied);
+}
 
 function writableOf(fields: Fields): Rows {
   return Object.entries(fields).filter(([, field]) => field.mode === 'written' || field.mode === 'asked');

@@ -32,7 +32,8 @@ function isDay(year: string, month: string, day: string): boolean {
   return Number(year) >= 1 && date >= 1 && date <= daysIn(Number(year), Number(month));
 }
 
-function daysIn(year: number, month: number): number {
+/** How many days a month has; 0 where there is no such month. */
+export function daysIn(year: number, month: number): number {
   if (month < 1 || month > 12) return 0;
   if (month === 2) return (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0 ? 29 : 28;
   return [4, 6, 9, 11].includes(month) ? 30 : 31;

@@ -20,6 +20,8 @@ export type Field<Stored = unknown, M extends Mode = Mode> = {
   fault?(value: unknown): string | undefined;
   /** From an accepted value to what is stored. */
   parse(value: unknown): Stored;
+  /** What an accepted value also sets of other fields, as it is stored there. */
+  implies?(value: unknown): Readonly<Record<string, unknown>> | undefined;
   /** What is stored when a creation leaves it out; undefined means that it is required. */
   readonly initial: Stored | undefined;
   /** What is answered. */

@@ -21,7 +21,7 @@ const FLAG: JsonSchema = { type: 'string', enum: ['0', '1'] };
 export const key = (says: string) => shown<number>(says, String, { type: 'string', pattern: '^\\d+$' });
 
 /** A field that always reads the same. */
-export const fixed = (says: string, value: string): Field<undefined, 'fixed'> => ({
+export const fixed = (says: string, value: string | null): Field<undefined, 'fixed'> => ({
   mode: 'fixed',
   says,
   accepts: {},
@@ -46,6 +46,10 @@ export const shownId = (says: string) => shown<number | null>(says, (id) => Stri
 
 /** A whole number that the service writes. */
 export const shownNumber = (says: string) => shown<number | null>(says, (count) => String(count ?? 0), STRING);
+
+/** A number of hours, kept as seconds and shown as a number with at most four decimals. */
+export const shownHours = (says: string) =>
+  shown<number | null>(says, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' });
 
 /** A number that the service writes, shown as one. */
 export const shownCount = (says: string) => shown<number>(says, Number, { type: 'integer' });
@@ -219,12 +223,44 @@ export const whole = (says: string, most: number, need: 'required' | 'optional' 
   written<number>(
     {
       says,
-      accepts: { type: ['string', 'integer'], pattern: '^\\d{1,9}$', minimum: 0, maximum: most, 'x-most': most },
+      accepts: {
+        type: ['string', 'integer'],
+        pattern: `^\\d{1,${String(most).length}}$`,
+        minimum: 0,
+        maximum: most,
+        'x-most': most,
+      },
       must: `must be a whole number from 0 to ${most}`,
       parse: Number,
       show: String,
     },
     need === 'required' ? undefined : 0,
+  );
+
+const MAX_ORDER = 9_999_999_999_999;
+
+/** The place of a record among others: a whole number below 10^13, which a timestamp in milliseconds is, too (C42). */
+export const order = (says: string) => whole(says, MAX_ORDER);
+
+const MAX_SECONDS = 999_999_999;
+
+/** A required number of seconds. Clients compute it from hours, so a fraction is rounded, a half up (C42). */
+export const seconds = (says: string) =>
+  written<number>(
+    {
+      says: `${says} A fraction is rounded.`,
+      accepts: {
+        type: ['string', 'number'],
+        pattern: `^\\d{1,${String(MAX_SECONDS).length}}(\\.\\d+)?$`,
+        minimum: 0,
+        maximum: MAX_SECONDS,
+        'x-most': MAX_SECONDS,
+      },
+      must: `must be a number of seconds from 0 to ${MAX_SECONDS}`,
+      parse: (value) => Math.round(Number(value)),
+      show: String,
+    },
+    undefined,
   );
 
 /** An amount of at least 0 with at most four decimals, as a string or a number; kept as text, never as a float. */
@@ -249,6 +285,31 @@ export function isDecimal(text: string): boolean {
 function plainDecimal(text: string): string {
   return text.replace(/^0+(?=\d)/, '');
 }
+
+/** Whether a value of `fixedPrice` is the price itself. */
+const isAmount = (value: unknown) => !FLAG_VALUES.includes(value as string) && Number(value) !== 0;
+
+/** A flag that an amount sets, too: existing clients write the price here, and it goes to `price` (C42). */
+export const fixedPrice = (says: string): Field<number, 'written'> => ({
+  ...written<number>(
+    {
+      says: `${says} An amount other than 0 and 1 sets it, and is the price.`,
+      accepts: {
+        type: ['string', 'number', 'boolean'],
+        format: 'decimal',
+        minimum: 0,
+        exclusiveMaximum: 1e9,
+        'x-decimal': true,
+      },
+      must: 'must be 0, 1, or an amount from 0 to 999999999.9999 with at most four decimals',
+      parse: (value) => (isAmount(value) ? 1 : isOn(value)),
+      show: String,
+      answers: FLAG,
+    },
+    0,
+  ),
+  implies: (value) => (isAmount(value) ? { price: plainDecimal(String(value)) } : undefined),
+});
 
 /** The id of another record, required. */
 export const reference = (says: string) =>
@@ -280,13 +341,6 @@ export const referenceOrNone = (says: string) =>
     },
     0,
   );
-
-/** The same, shown as an empty text where there is none. */
-export const referenceOrBlank = (says: string): Field<number, 'written'> => ({
-  ...referenceOrNone(says),
-  says: `${says} Empty for none.`,
-  show: (id) => (id === 0 ? '' : String(id)),
-});
 
 function idOf(value: unknown): number {
   return value === '' || value === null ? 0 : (parseId(value) ?? never());

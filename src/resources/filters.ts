@@ -90,6 +90,15 @@ export const assignedFilter = (says: string, noun: string, table: string, key: s
       and users.date_deleted is null)`,
 });
 
+/** Records of a noun that a team is assigned to. */
+export const assignedTeamFilter = (says: string, noun: string, table: string, key: string): Filter<number> => ({
+  ...idParameter(says),
+  where: (teamId) =>
+    sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${column(`${table}.account_id`)}
+      and team_assignments.noun = ${noun} and team_assignments.record_id = ${column(`${table}.${key}`)}
+      and team_assignments.team_id = ${teamId})`,
+});
+
 /** One of the tags of a comma list. */
 export const tagIn = (says: string, name: string): Filter<string> => ({
   ...textParameter(says),

@@ -7,3 +7,8 @@ export const trackedSeconds = (id: 'tasks.task_id' | 'subtasks.subtask_id') => {
     where time_entries.account_id = ${sql.ref(`${table}.account_id`)}
     and ${sql.ref(`time_entries.${key}`)} = ${sql.ref(id)})`.as('tracked_seconds');
 };
+
+/** How many seconds were worked on the tasks of a project, as SQL that is never null. */
+export const PROJECT_SECONDS = `(select cast(coalesce(sum(time_entries.seconds), 0) as bigint) from tasks
+  inner join time_entries on time_entries.account_id = tasks.account_id and time_entries.task_id = tasks.task_id
+  where tasks.account_id = projects.account_id and tasks.project_id = projects.project_id)`;

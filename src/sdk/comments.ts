@@ -19,6 +19,12 @@ export type Comment = {
   readonly task_id: string;
   /** The subtask of that task. "0" for none. */
   readonly subtask_id: string;
+  /** Always null: there are no files. */
+  readonly filepath: null;
+  /** Always null: there are no files. */
+  readonly filename: null;
+  /** Always "0": it is a comment, and no note. */
+  readonly note: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */

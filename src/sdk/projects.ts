@@ -49,12 +49,20 @@ export type Project = {
   readonly client_name: string;
   /** Currency of its amounts. */
   readonly currency: string;
+  /** Hours that were worked on its tasks, as a number. */
+  readonly billable_hours: number;
+  /** The same in seconds: the sum of the time entries of its tasks. */
+  readonly tracked_seconds: string;
+  /** Estimated hours. */
+  readonly estimated_hours: string;
   /** Rate for one hour. */
   readonly hourly_rate: string;
-  /** It has a fixed price. */
+  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
   readonly fixed_price: Flag;
   /** Price. */
   readonly price: string;
+  /** Its place among the projects. */
+  readonly project_order: string;
   /** It may be shown to the client. */
   readonly public: Flag;
   /** 1 active, 0 inactive, 2 on hold. */
@@ -67,6 +75,12 @@ export type Project = {
   readonly archived: Flag;
   /** Progress in percent. */
   readonly progress: string;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: Flag;
+  /** How it recurs; a closed project does not repeat by itself. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
+  /** Always "0": there are no templates. */
+  readonly template: string;
   /** When it was created, UTC. */
   readonly date_created: DateText;
   /** When it was last modified, UTC. */
@@ -104,12 +118,16 @@ export type ProjectInput = {
   readonly client_id: IdOrNone;
   /** Currency of its amounts. */
   readonly currency: string;
+  /** Estimated hours. */
+  readonly estimated_hours: NumberInput;
   /** Rate for one hour. */
   readonly hourly_rate: NumberInput;
-  /** It has a fixed price. */
-  readonly fixed_price: FlagInput;
+  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  readonly fixed_price: FlagInput | NumberInput;
   /** Price. */
   readonly price: NumberInput;
+  /** Its place among the projects. */
+  readonly project_order: NumberInput;
   /** It may be shown to the client. */
   readonly public: FlagInput;
   /** 1 active, 0 inactive, 2 on hold. */
@@ -122,6 +140,10 @@ export type ProjectInput = {
   readonly archived: FlagInput;
   /** Progress in percent. */
   readonly progress: NumberInput;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: FlagInput;
+  /** How it recurs; a closed project does not repeat by itself. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
   /** Who created it. Only admins may name another user than themselves. "0" for none. */
   readonly user_id: IdOrNone;
   /** Who is assigned. */
@@ -148,10 +170,10 @@ export type ProjectFilters = Window &
     readonly created_to: Day;
     /** With this tag. */
     readonly tag: string;
-    /** open leaves out closed and archived. */
-    readonly status: 'open' | 'closed' | 'archived';
-    /** projectname and duedate ascending, progress and latest descending; else by id. */
-    readonly order: 'projectname' | 'duedate' | 'progress' | 'latest';
+    /** open leaves out closed and archived; there are no templates. */
+    readonly status: 'open' | 'closed' | 'templates' | 'archived';
+    /** projectname and duedate ascending, progress, billablehours and latest descending; else by id. */
+    readonly order: 'projectname' | 'duedate' | 'progress' | 'billablehours' | 'latest';
   }>;
 
 /** Projects. C30, C34. */

@@ -61,8 +61,10 @@ export type Subtask = {
   readonly completed: Flag;
   /** Progress in percent. */
   readonly progress: string;
-  /** It comes again and again. */
-  readonly recurring: Flag;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: Flag;
+  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
   /** Seconds that were worked on it, by its time entries. */
   readonly tracked_seconds: string;
   /** When it was created, UTC. */
@@ -106,8 +108,10 @@ export type SubtaskInput = {
   readonly completed: FlagInput;
   /** Progress in percent. */
   readonly progress: NumberInput;
-  /** It comes again and again. */
-  readonly recurring: FlagInput;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: FlagInput;
+  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
   /** Who created it. Only admins may name another user than themselves. "0" for none. */
   readonly user_id: IdOrNone;
   /** Who is assigned. */
@@ -133,6 +137,8 @@ export type SubtaskFilters = Window &
     readonly task_id: Id;
     /** Assigned to this user. */
     readonly user_id: Id;
+    /** Assigned to this team. */
+    readonly team_id: Id;
     /** Due on this day or later. */
     readonly due_from: Day;
     /** Due on this day or earlier. */
@@ -141,8 +147,8 @@ export type SubtaskFilters = Window &
     readonly completed_from: Day;
     /** Completed on this day (UTC) or earlier. */
     readonly completed_to: Day;
-    /** open leaves out completed. */
-    readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive';
+    /** open leaves out completed and archived; archived are those of archived tasks. */
+    readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive' | 'archived';
   }>;
 
 /** Subtasks; `create` takes the id of what they belong to first. C32, C33, C34. */

@@ -53,7 +53,7 @@ export type Task = {
   readonly estimated_cost: string;
   /** Rate for one hour. */
   readonly hourly_rate: string;
-  /** It has a fixed price. */
+  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
   readonly fixed_price: Flag;
   /** Price. */
   readonly price: string;
@@ -67,8 +67,10 @@ export type Task = {
   readonly completed: Flag;
   /** Progress in percent. */
   readonly progress: string;
-  /** It comes again and again. */
-  readonly recurring: Flag;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: Flag;
+  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
   /** It is archived. */
   readonly archived: Flag;
   /** Seconds that were worked on it, by its time entries. */
@@ -110,8 +112,8 @@ export type TaskInput = {
   readonly estimated_cost: NumberInput;
   /** Rate for one hour. */
   readonly hourly_rate: NumberInput;
-  /** It has a fixed price. */
-  readonly fixed_price: FlagInput;
+  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  readonly fixed_price: FlagInput | NumberInput;
   /** Price. */
   readonly price: NumberInput;
   /** Its place among the tasks of the project. */
@@ -124,8 +126,10 @@ export type TaskInput = {
   readonly completed: FlagInput;
   /** Progress in percent. */
   readonly progress: NumberInput;
-  /** It comes again and again. */
-  readonly recurring: FlagInput;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: FlagInput;
+  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
   /** It is archived. */
   readonly archived: FlagInput;
   /** Who created it. Only admins may name another user than themselves. "0" for none. */

@@ -18,7 +18,7 @@ export type TimeEntry = {
   readonly project_id: string;
   /** The task that was worked on. */
   readonly task_id: string;
-  /** The subtask of it. Empty for none. */
+  /** The subtask of it. "0" for none. */
   readonly subtask_id: string;
   /** The name of that project. */
   readonly project_name: string;
@@ -30,7 +30,7 @@ export type TimeEntry = {
   readonly hours: number;
   /** Whole minutes beside these hours. */
   readonly minutes: number;
-  /** How long it took, in seconds. */
+  /** How long it took, in seconds. A fraction is rounded. */
   readonly seconds: string;
   /** What was done. */
   readonly description: string;
@@ -44,7 +44,7 @@ export type TimeEntry = {
 
 /** What a time entry is created from. C38. */
 export type TimeEntryInput = {
-  /** How long it took, in seconds. */
+  /** How long it took, in seconds. A fraction is rounded. */
   readonly seconds: NumberInput;
 } & Optional<{
   /** The day it was worked; left out, the day that it is for the account. Written yyyymmdd, or as it is answered. */
@@ -53,7 +53,7 @@ export type TimeEntryInput = {
   readonly date_started: DateInputOrNone;
   /** When it ended; started, not stopped and of 0 seconds is a timer that runs. Written yyyymmdd, or as it is answered; empty for none. */
   readonly date_stopped: DateInputOrNone;
-  /** The subtask of it. Empty for none. */
+  /** The subtask of it. "0" for none. */
   readonly subtask_id: IdOrNone;
   /** What was done. */
   readonly description: string;

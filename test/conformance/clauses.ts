@@ -42,6 +42,8 @@ export const clauses: Readonly<Record<string, string>> = {
   C37: 'Teams: fields and paths; writes are for admins. Projects, tasks and subtasks have the teams that are assigned to them.',
   C38: 'Time entries: fields, paths and filters; created under a task, changed at two paths. What was worked on tasks and subtasks is the sum of their time entries.',
   C39: 'Comments: fields, paths and filters; created under a project, deleted and not changed. A list has each with its replies.',
+  C41: 'Projects, tasks and subtasks recur: daily, weekly, monthly, quarterly, every six months or yearly. Completing a recurring task or subtask creates the next one in the same transaction, with its dates moved by the period; the completed one does not recur any more.',
+  C42: 'What existing clients write is taken: seconds with a fraction, timestamps as orders, an amount as fixed_price, notifications. A time entry without a subtask says `"0"`.',
   X1: 'Hooks can be listed and read, ended ones restored, and live ones tested by a notification of the hook itself.',
   X2: 'The feed holds everything that happened in an account, told or not, in the order of the commits and without a gap, by cursor: as a page, as soon as something happens, or as a stream. A cursor that leads nowhere any more is 410.',
   X3: 'Deliveries can be listed and read with their attempts, and sent again under the same id.',

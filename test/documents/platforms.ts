@@ -1,5 +1,5 @@
 import { kinds, nouns } from '../../src/delivery/kinds.ts';
-import { type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
+import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
 import type { JsonSchema } from '../../src/http/field.ts';
 import { pagingParameters } from '../../src/http/paging.ts';
 import type { Route } from '../../src/http/route.ts';
@@ -62,9 +62,11 @@ function fieldOf(name: string, schema: JsonSchema, required: boolean) {
 function formOf(schema: JsonSchema): { readonly form: string; readonly words?: readonly string[] } {
   const { type, format = '', enum: words, pattern } = schema;
   if (Array.isArray(words)) {
-    const texts = words.filter((word) => typeof word === 'string');
+    // Forms have no choice without a text: none is chosen as "0".
+    const texts = words.filter((word) => typeof word === 'string' && word !== '');
     return texts.join() === '0,1' ? { form: 'flag' } : { form: 'word', words: texts };
   }
+  if (isFlag(schema)) return { form: 'flag' };
   if (type === 'array') return { form: 'ids' };
   if (pattern === '^\\d{8}$') return { form: 'day' };
   if (String(format).startsWith('calendar-time')) return { form: 'date' };
@@ -78,6 +80,7 @@ function sampleOf(properties: Properties): Readonly<Record<string, unknown>> {
 }
 
 function exampleOf(name: string, { type, enum: words, pattern = '' }: JsonSchema): unknown {
+  if (type === 'number') return 0;
   if (Array.isArray(words)) return words[0];
   if (type === 'array') return [{ user_id: '1', user_name: 'Release Team' }];
   if (String(pattern).includes(':')) return '2027-01-01 00:00:00';

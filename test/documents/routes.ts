@@ -124,7 +124,8 @@ function writing(name: string, creates: JsonSchema | undefined, changes: JsonSch
 /** A value as it is answered, in words. */
 function answered(schema: JsonSchema): string {
   const form = formOf(schema);
-  if ('words' in form) return `${'const' in schema ? 'always ' : ''}${form.words.map(code).join(', ')}`;
+  if ('words' in form)
+    return `${'const' in schema ? 'always ' : ''}${form.words.map((word) => code(word === '' ? '""' : word)).join(', ')}`;
   return form.is.startsWith('YYYY')
     ? code(form.is)
     : form.is.replace(/\{ (.+) \}/, (_, names) => `objects with ${names.split(', ').map(code).join(', ')}`);

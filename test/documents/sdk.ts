@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { type Noun, nouns } from '../../src/delivery/kinds.ts';
-import { type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
+import { isFlag, type Properties, propertiesOf, recordOf, requiredOf, wordsIn } from '../../src/docs/shape.ts';
 import type { JsonSchema } from '../../src/http/field.ts';
 import { pagingParameters } from '../../src/http/paging.ts';
 import type { Parameter } from '../../src/http/query.ts';
@@ -98,13 +98,15 @@ function fileOf({ noun, type, stem = type, clauses, beside }: SdkNoun, routes: r
   ].join('\n\n');
 
   const imports = [...homes(beside)].map(([file, names]) => {
-    const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(types));
+    const used = names.filter((name) => new RegExp(`\\b${name}\\b`).test(withoutComments(types)));
     const typed = used.map((name) => (/^[a-z]/.test(name) ? name : `type ${name}`));
     return used.length === 0 ? '' : `import { ${typed.join()} } from './${file}.ts';`;
   });
   const from = derivedFrom('the route rows').replace(/^<!-- | -->$/g, '');
   return formatted(`src/sdk${collection}.ts`, [`// ${from}`, imports.join('\n'), types].join('\n\n'));
 }
+
+const withoutComments = (code: string) => code.replace(/\/\*\*.*?\*\//gs, '');
 
 /** Where the words stand that a noun is made of. */
 const homes = (beside: string | undefined): ReadonlyMap<string, readonly string[]> =>
@@ -167,9 +169,10 @@ const FORMATS: Readonly<Record<string, string>> = {
 function given(schema: JsonSchema): string {
   const { enum: words, format = '', type } = schema;
   if (Array.isArray(words)) {
-    if (!words.includes(true)) return union(words);
+    if (!isFlag(schema)) return union(wordsIn(schema));
     return words.includes(2) ? 'ActiveInput' : 'FlagInput';
   }
+  if (isFlag(schema)) return 'FlagInput | NumberInput';
   if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeamInput[]' : 'readonly AssignedInput[]';
   return FORMATS[String(format)] ?? (Array.isArray(type) ? 'NumberInput' : 'string');
 }
@@ -178,6 +181,8 @@ function given(schema: JsonSchema): string {
 function answered(schema: JsonSchema): string {
   const { enum: words, pattern = '', type } = schema;
   if (type === 'integer') return Array.isArray(words) ? words.join(' | ') : 'number';
+  if (type === 'number') return 'number';
+  if (schema.const === null) return 'null';
   if (Array.isArray(words)) return { '0,1': 'Flag', '0,1,2': 'Active' }[words.join()] ?? union(words);
   if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeam[]' : 'readonly Assigned[]';
   if (String(pattern).includes(':')) return 'DateText';

@@ -84,6 +84,11 @@ export const meanings = {
   percent: { takes: wholes },
   overlap: { takes: wholes },
   order: { takes: [...wholes, ...longDigits] },
+  seconds: { takes: [...wholes, ...longDigits, 'a fraction', 'a fraction as text', 'a tiny number'] },
+  recurring: { takes: ['empty', 'zero', 'null', 'false'] },
+  'flag or amount': {
+    takes: [...wholes, ...longDigits, 'a fraction', 'a fraction as text', 'empty', 'true', 'false'],
+  },
   amount: { takes: [...wholes, ...longDigits, 'a fraction', 'a fraction as text', 'empty'] },
   id: { takes: [], unknown: [...ids, 'zero'] },
   'id or none': { takes: ['zero', 'empty', 'null'], unknown: ids },
@@ -123,16 +128,17 @@ const contact: Body = {
 };
 const project: Body = {
   ...{ ...span, ...shared, project_name: 'name', uri: 'text', tags: 'text', client_id: 'id or none' },
-  ...{ currency: 'currency', hourly_rate: 'amount', price: 'amount', fixed_price: 'flag', active: 'active' },
+  ...{ currency: 'currency', hourly_rate: 'amount', price: 'amount', fixed_price: 'flag or amount', active: 'active' },
   ...{ ongoing: 'flag', public: 'flag', important: 'flag', closed: 'flag', archived: 'flag', progress: 'percent' },
+  ...{ estimated_hours: 'amount', project_order: 'order', notifications: 'flag', recurring: 'recurring' },
 };
 const step: Body = {
   ...{ ...span, ...shared, ongoing: 'flag', active: 'active', important: 'flag', completed: 'flag' },
-  ...{ progress: 'percent', recurring: 'flag', estimated_hours: 'amount' },
+  ...{ progress: 'percent', recurring: 'recurring', notifications: 'flag', estimated_hours: 'amount' },
 };
 const task: Body = {
   ...{ ...step, task_name: 'name', tags: 'text', task_order: 'order', archived: 'flag' },
-  ...{ estimated_cost: 'amount', hourly_rate: 'amount', price: 'amount', fixed_price: 'flag' },
+  ...{ estimated_cost: 'amount', hourly_rate: 'amount', price: 'amount', fixed_price: 'flag or amount' },
 };
 const subtask: Body = { ...step, subtask_name: 'name', subtask_order: 'order' };
 const event: Body = {
@@ -140,7 +146,7 @@ const event: Body = {
 };
 const entry: Body = {
   ...{ date: 'day or none', date_started: 'date or none', date_stopped: 'date or none', subtask_id: 'id or none' },
-  ...{ seconds: 'order', description: 'text', billed: 'flag', user_id: 'id or none' },
+  ...{ seconds: 'seconds', description: 'text', billed: 'flag', user_id: 'id or none' },
 };
 const user: Body = { email: 'email', first_name: 'text', last_name: 'text', role: 'role' };
 

@@ -70,7 +70,14 @@ for (const { test, testService } of stores) {
         .executeTakeFirstOrThrow();
       counts[table] = count;
     }
-    const assignments = await read.selectFrom('assignments').selectAll().execute();
+    const assignments = await read
+      .selectFrom('assignments')
+      .selectAll()
+      .orderBy('account_id')
+      .orderBy('noun')
+      .orderBy('record_id')
+      .orderBy('user_id')
+      .execute();
     return { counts, assignments, positions: await read.selectFrom('positions').selectAll().execute() };
   }
 

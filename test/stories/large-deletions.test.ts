@@ -52,7 +52,7 @@ for (const { test, testService } of stores) {
     important: 0,
     completed: 0,
     progress: 0,
-    recurring: 0,
+    recurring: '',
     date_created: 0,
     date_modified: null,
     user_id: userId,

@@ -38,6 +38,7 @@ for (const { test, testService } of stores) {
   const project = await create('/v2/projects', {
     ...{ project_name: text, uri: 'x', description: text, color: '#fff', tags: 'a,b c', notes: text, currency: 'EUR' },
     ...{ ...span, ...amounts, ...flags, fixed_price: 1, public: 1, closed: 1, archived: 1, progress: 100 },
+    ...{ recurring: 'S', notifications: 1, estimated_hours: 2.5, project_order: 1_415_893_855_123 },
     ...{ client_id: client.client_id, users },
   });
   const task = await create(`/v2/tasks/${project.project_id}`, {
@@ -49,13 +50,13 @@ for (const { test, testService } of stores) {
       fixed_price: 1,
       estimated_hours: 0.25,
       estimated_cost: 7,
-      task_order: 999_999_999,
+      task_order: 9_999_999_999_999,
     },
-    ...{ completed: 1, progress: 100, recurring: 1, archived: 1, users },
+    ...{ completed: 1, progress: 100, recurring: 'Y', notifications: 1, archived: 1, users },
   });
   const subtask = await create(`/v2/subtasks/${task.task_id}`, {
     ...{ subtask_name: text, description: text, color: '#fff', notes: text, ...span, ...flags, estimated_hours: '0.1' },
-    ...{ subtask_order: 5, completed: true, progress: 1, recurring: 1, users },
+    ...{ subtask_order: 5, completed: true, progress: 1, recurring: 'D', users },
   });
   const event = await create('/v2/events', { event_name: text, ...span, project_id: project.project_id });
   const bare = {

@@ -14,7 +14,10 @@ import { startTarget } from '../harness/target.ts';
 type Row = Readonly<Record<string, unknown>>;
 
 /** What a later version has dropped, or given another meaning; everything else must read as it did. */
-const CHANGED: Readonly<Record<string, readonly string[]>> = { hooks: ['lease_owner', 'leased_until'] };
+const CHANGED: Readonly<Record<string, readonly string[]>> = {
+  hooks: ['lease_owner', 'leased_until'],
+  ...{ tasks: ['recurring'], subtasks: ['recurring'] },
+};
 
 function everyRow(path: string): Map<string, Row[]> {
   const database = new DatabaseSync(path, { readOnly: true });

@@ -22,7 +22,8 @@ export async function completeTask(task: Task, shows: Shows): Promise<void> {
   shows.task({ ...task, completed: '1' });
   const open: Subtask[] = [];
   const isDone = await attempt(async () => {
-    for await (const subtask of client.subtasks.each({ task_id: task.task_id, status: 'open' })) open.push(subtask);
+    for await (const subtask of client.subtasks.each({ task_id: task.task_id }))
+      if (subtask.completed === '0') open.push(subtask);
     shows.task(await client.tasks.complete(task.task_id));
   });
   if (!isDone) shows.task(task);

@@ -11,7 +11,10 @@ const types: Record<Field['form'], PlainInputField['type']> = {
   flag: 'boolean',
 };
 
-const words: Record<string, string> = { '0': 'No', '1': 'Yes', '2': 'On Hold' };
+const words: Record<string, string> = {
+  ...{ '0': 'No', '1': 'Yes', '2': 'On Hold' },
+  ...{ D: 'Daily', W: 'Weekly', M: 'Monthly', Q: 'Quarterly', S: 'Every Six Months', Y: 'Yearly' },
+};
 
 /** How Zapier asks for a field; an id is chosen from a list of names. */
 export function inputOf({ name, says, form, required = false, words: values = [] }: Field): PlainInputField {

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { requiredOf } from '../../docs/shape.ts';
+import { isFlag, requiredOf, wordsIn } from '../../docs/shape.ts';
 import type { JsonSchema } from '../../http/field.ts';
 import type { Parameters } from '../../http/query.ts';
 import { flagOf } from '../connection.ts';
@@ -65,21 +65,16 @@ function fieldsOf(body: JsonSchema | undefined): Readonly<Record<string, JsonSch
 
 const allowed = (schema: JsonSchema): readonly unknown[] => (Array.isArray(schema.enum) ? schema.enum : []);
 
-/** Whether a field is yes or no: no word of it has a meaning of its own. */
-function isFlag(schema: JsonSchema): boolean {
-  return allowed(schema).includes(true);
-}
-
 function wordsOf(schema: JsonSchema): readonly string[] {
-  const words = allowed(schema.type === 'array' ? (schema.items as JsonSchema) : schema);
-  return words.filter((word): word is string => typeof word === 'string');
+  return wordsIn(schema.type === 'array' ? (schema.items as JsonSchema) : schema);
 }
 
 /** What a value looks like, in the words of the help. */
 function shapeOf(schema: JsonSchema): string {
   const { format, pattern } = schema;
   if (schema.type === 'array') return 'list';
-  if (allowed(schema).length > 0) return isFlag(schema) ? 'flag' : 'word';
+  if (isFlag(schema)) return 'flag';
+  if (allowed(schema).length > 0) return 'word';
   if (String(format).startsWith('calendar-time') || pattern === '^\\d{8}$') return 'yyyymmdd';
   if (String(format).startsWith('id') || String(pattern).startsWith('^\\d+$')) return 'id';
   if (format === 'expiry') return 'duration';

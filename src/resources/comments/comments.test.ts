@@ -30,7 +30,8 @@ for (const { test, testService } of stores) {
     const { comment_id, date_created, ...plain } = await comments.create(project_id, { comment: ' Said ' });
     assert.match(date_created, /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/);
     const none = { parent_id: '0', task_id: '0', subtask_id: '0', date_modified: '0000-00-00 00:00:00' };
-    assert.deepEqual(plain, { ...none, comment: 'Said', project_id, user_id: owner.userId });
+    const noFile = { filepath: null, filename: null, note: '0' };
+    assert.deepEqual(plain, { ...none, ...noFile, comment: 'Said', project_id, user_id: owner.userId });
     const onTask = await comments.create(project_id, { comment: 'T', task_id });
     assert.deepEqual([onTask.task_id, onTask.subtask_id], [task_id, '0']);
     const onSubtask = await comments.create(project_id, { comment: 'S', subtask_id });

@@ -1,4 +1,4 @@
-import { key, referenceOrNone, shownId, shownRecords, text } from '../../http/fields.ts';
+import { fixed, key, referenceOrNone, shownId, shownRecords, text } from '../../http/fields.ts';
 import { idFilter } from '../filters.ts';
 import { stamps } from '../stamps.ts';
 
@@ -10,6 +10,9 @@ export const commentFields = {
   project_id: shownId('The project that it is about.'),
   task_id: referenceOrNone('The task of it.'),
   subtask_id: referenceOrNone('The subtask of that task.'),
+  filepath: fixed('Always null: there are no files.', null),
+  filename: fixed('Always null: there are no files.', null),
+  note: fixed('Always "0": it is a comment, and no note.', '0'),
   ...stamps,
 };
 

@@ -1,6 +1,8 @@
+import { sql } from 'kysely';
 import { falling, number, rising, text } from '../order.ts';
 import { recordsOf } from '../records.ts';
 import { mustBeInOrder } from '../spans.ts';
+import { PROJECT_SECONDS } from '../tracked.ts';
 import { revokeCalendars } from '../ways-in.ts';
 import { projectFields, projectFilters } from './schema.ts';
 
@@ -8,12 +10,13 @@ export const projects = recordsOf('project', {
   fields: projectFields,
   filters: projectFilters,
   orders: {
-    says: 'projectname and duedate ascending, progress and latest descending; else by id.',
+    says: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
     by: {
       projectname: rising(text('fold(projects.project_name)')),
       // A project without a due date is shown with zeros, and sorts so.
       duedate: rising(text("coalesce(projects.due_date, '')")),
       progress: falling(number('projects.progress')),
+      billablehours: falling(number(PROJECT_SECONDS)),
       latest: falling(number('projects.date_created')),
     },
   },
@@ -26,7 +29,11 @@ export const projects = recordsOf('project', {
           .onRef('clients.client_id', '=', 'projects.client_id'),
       )
       .selectAll('projects')
-      .select('clients.client_name'),
+      .select('clients.client_name')
+      .select([
+        sql.raw<number>(PROJECT_SECONDS).as('tracked_seconds'),
+        sql.raw<number>(PROJECT_SECONDS).as('billable_hours'),
+      ]),
   check: mustBeInOrder,
   removing: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
 });

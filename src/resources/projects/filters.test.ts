@@ -18,9 +18,16 @@ for (const { test, testService } of stores) {
     ['2027-03-11T00:00:00.000Z', { project_name: 'Älpler', due_date: '20270311', progress: 50, archived: 1 }],
     ['2027-03-11T00:00:00.000Z', { project_name: 'gamma', due_date: '20270309', progress: 50, tags: 'green,red' }],
   ];
+  /** Seconds that were worked on tasks of these projects. */
+  const worked: Readonly<Record<string, readonly number[]>> = { Delta: [60, 30], beta: [80] };
   for (const [created, project] of projects) {
     now = Date.parse(created);
-    assert.equal((await carillon.call(owner, 'POST', '/v2/projects', project)).status, 201);
+    const { status, json } = await carillon.call(owner, 'POST', '/v2/projects', project);
+    assert.equal(status, 201);
+    for (const seconds of worked[String(project.project_name)] ?? []) {
+      const { task_id } = await owner.carillon.tasks.create(json.data.project_id, { task_name: 'Task' });
+      await owner.carillon.timeEntries.create(task_id, { seconds });
+    }
   }
 
   async function named(query: string): Promise<string[]> {
@@ -47,10 +54,12 @@ for (const { test, testService } of stores) {
     ['status=open', ['beta', 'Delta', 'gamma']],
     ['status=closed', ['Alpha']],
     ['status=archived', ['Älpler']],
+    ['status=templates', []],
     ['status=open&tag=red&due_from=20270310', ['beta']],
     ['order=projectname', ['Alpha', 'beta', 'Delta', 'gamma', 'Älpler']],
     ['order=duedate', ['Delta', 'gamma', 'beta', 'Alpha', 'Älpler']],
     ['order=progress', ['Alpha', 'gamma', 'Älpler', 'beta', 'Delta']],
+    ['order=billablehours', ['Delta', 'beta', 'gamma', 'Älpler', 'Alpha']],
     ['order=latest', ['gamma', 'Älpler', 'Delta', 'Alpha', 'beta']],
     ['order=latest&status=open', ['gamma', 'Delta', 'beta']],
   ];
@@ -62,7 +71,7 @@ for (const { test, testService } of stores) {
   }
 
   test('C7 C30 every order is total: page by page it gives each project once', async () => {
-    for (const order of ['projectname', 'duedate', 'progress', 'latest']) {
+    for (const order of ['projectname', 'duedate', 'progress', 'billablehours', 'latest']) {
       const paged: string[] = [];
       for (let offset = 0; offset < 5; offset += 1) {
         const { json } = await carillon.call(owner, 'GET', `/v2/projects?order=${order}&limit=1&offset=${offset}`);

@@ -33,6 +33,10 @@ for (const { test, testService } of stores) {
     closed: ['1'],
     archived: [1, '1'],
     progress: [55, '55'],
+    estimated_hours: [12.5, '12.5'],
+    project_order: ['1415893855123'],
+    notifications: [true, '1'],
+    recurring: ['Q'],
   };
 
   const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
@@ -41,12 +45,14 @@ for (const { test, testService } of stores) {
     const { status, json } = await carillon.call(owner, 'POST', '/v2/projects', { project_name: 'Plain' });
     assert.equal(status, 201);
     const { project_id, date_created, ...rest } = json.data;
-    const texts = ['uri', 'description', 'color', 'tags', 'notes', 'currency', 'client_name'];
-    const flags = ['ongoing', 'fixed_price', 'public', 'important', 'closed', 'archived'];
+    const texts = ['uri', 'description', 'color', 'tags', 'notes', 'currency', 'client_name', 'recurring'];
+    const flags = ['ongoing', 'fixed_price', 'public', 'important', 'closed', 'archived', 'notifications', 'template'];
+    const numbers = ['estimated_hours', 'project_order', 'tracked_seconds'];
     assert.deepEqual(rest, {
       project_name: 'Plain',
       ...Object.fromEntries(texts.map((name) => [name, ''])),
-      ...Object.fromEntries(flags.map((name) => [name, '0'])),
+      ...Object.fromEntries([...flags, ...numbers].map((name) => [name, '0'])),
+      billable_hours: 0,
       ...{
         start_date: NEVER,
         due_date: NEVER,

@@ -5,17 +5,23 @@ import {
   calendarTimeOrNone,
   currency,
   decimal,
+  fixed,
+  fixedPrice,
   flag,
   key,
   line,
   name,
+  order,
   prose,
   referenceOrNone,
+  shownHours,
+  shownNumber,
   shownText,
   tags,
   whole,
 } from '../../http/fields.ts';
 import { condition, fromDay, idFilter, sinceDay, tagIn, toDay, untilDay, wordFilter } from '../filters.ts';
+import { recurring } from '../periods.ts';
 import { stamps } from '../stamps.ts';
 
 /** A project (C30). */
@@ -33,15 +39,22 @@ export const projectFields = {
   client_id: referenceOrNone('The client it is for.'),
   client_name: shownText('The name of that client.'),
   currency: currency('Currency of its amounts.'),
+  billable_hours: shownHours('Hours that were worked on its tasks, as a number.'),
+  tracked_seconds: shownNumber('The same in seconds: the sum of the time entries of its tasks.'),
+  estimated_hours: decimal('Estimated hours.'),
   hourly_rate: decimal('Rate for one hour.'),
-  fixed_price: flag('It has a fixed price.'),
+  fixed_price: fixedPrice('It has a fixed price.'),
   price: decimal('Price.'),
+  project_order: order('Its place among the projects.'),
   public: flag('It may be shown to the client.'),
   active: active(),
   important: flag('It is important.'),
   closed: flag('It is closed.'),
   archived: flag('It is archived.'),
   progress: whole('Progress in percent.', 100),
+  notifications: flag('Kept for clients that set it; it changes nothing here.'),
+  recurring: recurring('How it recurs; a closed project does not repeat by itself.'),
+  template: fixed('Always "0": there are no templates.', '0'),
   ...stamps,
   users: assigned('Who is assigned.'),
   teams: assignedTeams('Which teams are assigned.'),
@@ -54,9 +67,10 @@ export const projectFilters = {
   created_from: sinceDay('Created on this day (UTC) or later.', 'projects.date_created'),
   created_to: untilDay('Created on this day (UTC) or earlier.', 'projects.date_created'),
   tag: tagIn('With this tag.', 'projects.tags'),
-  status: wordFilter('open leaves out closed and archived.', {
+  status: wordFilter('open leaves out closed and archived; there are no templates.', {
     open: condition('projects.closed = 0 and projects.archived = 0'),
     closed: condition('projects.closed = 1'),
+    templates: condition('1 = 0'),
     archived: condition('projects.archived = 1'),
   }),
 };

@@ -12,6 +12,8 @@ for (const { test, testService } of stores) {
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });
   const cast = await owner.carillon.tasks.create(project.project_id, { task_name: 'Cast' });
   const hang = await owner.carillon.tasks.create(project.project_id, { task_name: 'Hang' });
+  const old = await owner.carillon.tasks.create(project.project_id, { task_name: 'Old', archived: 1 });
+  const { team_id } = await owner.carillon.teams.create({ team_name: 'Casting' });
 
   /** Every subtask of the account: its task, and when it was completed if it was. */
   const subtasks: [task: string, subtask: Record<string, unknown>, completed?: string][] = [
@@ -21,6 +23,7 @@ for (const { test, testService } of stores) {
     [hang.task_id, { subtask_name: 'd', due_date: '20270311' }, '2027-03-20T00:00:00Z'],
     [cast.task_id, { subtask_name: 'e', users: [owner.userId] }, '2027-03-20T23:59:59.999Z'],
     [cast.task_id, { subtask_name: 'f' }, '2027-03-21T00:00:00Z'],
+    [old.task_id, { subtask_name: 'g', teams: [team_id] }],
   ];
   for (const [taskId, subtask, completed] of subtasks) {
     const { json } = await carillon.call(owner, 'POST', `/v2/subtasks/${taskId}`, subtask);
@@ -30,7 +33,7 @@ for (const { test, testService } of stores) {
   }
 
   const cases: [query: string, left: string][] = [
-    ['', 'abcdef'],
+    ['', 'abcdefg'],
     [`task_id=${hang.task_id}`, 'cd'],
     [`user_id=${member.userId}`, 'ac'],
     [`user_id=${owner.userId}`, 'ce'],
@@ -41,7 +44,10 @@ for (const { test, testService } of stores) {
     ['completed_to=20270320', 'de'],
     ['status=open', 'abc'],
     ['status=completed', 'def'],
-    ['status=active', 'adef'],
+    ['status=active', 'adefg'],
+    ['status=archived', 'g'],
+    [`team_id=${team_id}`, 'g'],
+    ['team_id=999999', ''],
     ['status=onhold', 'b'],
     ['status=inactive', 'c'],
     [`status=open&user_id=${member.userId}&due_to=20270309`, 'c'],
@@ -58,7 +64,7 @@ for (const { test, testService } of stores) {
 
   test('C32 whoever was deleted is assigned to nothing: not as it is shown, and not as it is found', async () => {
     const gone = await carillon.user(owner, 'member');
-    const assigned = { subtask_name: 'g', users: [gone.userId, owner.userId] };
+    const assigned = { subtask_name: 'h', users: [gone.userId, owner.userId] };
     const { subtask_id } = await owner.carillon.subtasks.create(hang.task_id, assigned);
     assert.equal((await owner.carillon.subtasks.list({ user_id: gone.userId })).paging.total_records, 1);
     await owner.carillon.users.delete(gone.userId);
@@ -74,7 +80,8 @@ for (const { test, testService } of stores) {
     for (const [name, value] of [
       ['task_id', ''],
       ['user_id', 'me'],
-      ['status', 'archived'],
+      ['status', 'closed'],
+      ['team_id', 'us'],
       ['due_to', '20270229'],
       ['completed_from', 'x'],
     ]) {

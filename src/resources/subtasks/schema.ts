@@ -9,6 +9,7 @@ import {
   key,
   line,
   name,
+  order,
   prose,
   reference,
   shownId,
@@ -17,7 +18,18 @@ import {
   shownText,
   whole,
 } from '../../http/fields.ts';
-import { assignedFilter, condition, fromDay, idFilter, sinceDay, toDay, untilDay, wordFilter } from '../filters.ts';
+import {
+  assignedFilter,
+  assignedTeamFilter,
+  condition,
+  fromDay,
+  idFilter,
+  sinceDay,
+  toDay,
+  untilDay,
+  wordFilter,
+} from '../filters.ts';
+import { recurring } from '../periods.ts';
 import { stamps } from '../stamps.ts';
 
 /** A subtask (C32). */
@@ -36,17 +48,22 @@ export const subtaskFields = {
   task_id: shownId('The task it belongs to.'),
   task_name: shownText('The name of that task.'),
   estimated_hours: decimal('Estimated hours.'),
-  subtask_order: whole('Its place among the subtasks of the task.', 999_999_999),
+  subtask_order: order('Its place among the subtasks of the task.'),
   active: active(),
   important: flag('It is important.'),
   completed: flag('It is completed. Setting it completes the subtask; clearing it reopens it.'),
   progress: whole('Progress in percent.', 100),
-  recurring: flag('It comes again and again.'),
+  notifications: flag('Kept for clients that set it; it changes nothing here.'),
+  recurring: recurring('How it recurs: completing it creates the next one.'),
   tracked_seconds: shownNumber('Seconds that were worked on it, by its time entries.'),
   ...stamps,
   users: assigned('Who is assigned.'),
   teams: assignedTeams('Which teams are assigned.'),
 };
+
+/** Subtasks have no archive of their own: they are archived with their task. */
+const ARCHIVED = `exists (select 1 from tasks where tasks.account_id = subtasks.account_id
+  and tasks.task_id = subtasks.task_id and tasks.archived = 1)`;
 
 /** What a change takes: the subtask may also move to another task, and be reopened by `resume` (C33). */
 export const subtaskChangeFields = {
@@ -58,15 +75,17 @@ export const subtaskChangeFields = {
 export const subtaskFilters = {
   task_id: idFilter('Of this task.', 'subtasks.task_id'),
   user_id: assignedFilter('Assigned to this user.', 'subtask', 'subtasks', 'subtask_id'),
+  team_id: assignedTeamFilter('Assigned to this team.', 'subtask', 'subtasks', 'subtask_id'),
   due_from: fromDay('Due on this day or later.', 'subtasks.due_date'),
   due_to: toDay('Due on this day or earlier.', 'subtasks.due_date'),
   completed_from: sinceDay('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
   completed_to: untilDay('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
-  status: wordFilter('open leaves out completed.', {
-    open: condition('subtasks.completed = 0'),
+  status: wordFilter('open leaves out completed and archived; archived are those of archived tasks.', {
+    open: condition(`subtasks.completed = 0 and not ${ARCHIVED}`),
     completed: condition('subtasks.completed = 1'),
     active: condition('subtasks.active = 1'),
     onhold: condition('subtasks.active = 2'),
     inactive: condition('subtasks.active = 0'),
+    archived: condition(ARCHIVED),
   }),
 };

@@ -25,11 +25,12 @@ for (const { test, testService } of stores) {
     due_date: ['2027-02-01 12:30:00'],
     ongoing: [true, '1'],
     estimated_hours: [1.25, '1.25'],
-    subtask_order: ['12'],
+    subtask_order: ['1418804699'],
     active: [0, '0'],
     important: [1, '1'],
     progress: [99, '99'],
-    recurring: ['1'],
+    notifications: ['1'],
+    recurring: ['M'],
   };
 
   const shownOf = ([written, shown]: [unknown, unknown?]) => shown ?? written;
@@ -41,9 +42,17 @@ for (const { test, testService } of stores) {
     });
     assert.equal(status, 201);
     const { subtask_id, date_created, ...rest } = json.data;
-    const zeros = ['ongoing', 'estimated_hours', 'subtask_order', 'important', 'completed', 'progress', 'recurring'];
+    const zeros = [
+      'ongoing',
+      'estimated_hours',
+      'subtask_order',
+      'important',
+      'completed',
+      'progress',
+      'notifications',
+    ];
     assert.deepEqual(rest, {
-      ...{ subtask_name: 'Plain', description: '', color: '', notes: '', active: '1' },
+      ...{ subtask_name: 'Plain', description: '', color: '', notes: '', active: '1', recurring: '' },
       ...Object.fromEntries(zeros.map((name) => [name, '0'])),
       ...{ start_date: NEVER, due_date: NEVER, date_completed: NEVER, date_modified: NEVER },
       ...{ project_id: project.project_id, project_name: 'Bells', task_id: task.task_id, task_name: 'Cast' },

@@ -5,10 +5,12 @@ import {
   assignedTeams,
   calendarTimeOrNone,
   decimal,
+  fixedPrice,
   flag,
   key,
   line,
   name,
+  order,
   prose,
   reference,
   shownId,
@@ -19,6 +21,7 @@ import {
   whole,
 } from '../../http/fields.ts';
 import { condition, fromDay, idFilter, sinceDay, tagIn, toDay, untilDay, wordFilter } from '../filters.ts';
+import { recurring } from '../periods.ts';
 import { stamps } from '../stamps.ts';
 
 /** A task (C31). */
@@ -38,16 +41,17 @@ export const taskFields = {
   estimated_hours: decimal('Estimated hours.'),
   estimated_cost: decimal('Estimated cost.'),
   hourly_rate: decimal('Rate for one hour.'),
-  fixed_price: flag('It has a fixed price.'),
+  fixed_price: fixedPrice('It has a fixed price.'),
   price: decimal('Price.'),
-  task_order: whole('Its place among the tasks of the project.', 999_999_999),
+  task_order: order('Its place among the tasks of the project.'),
   active: active(),
   important: flag('It is important.'),
   completed: flag(
     'It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task.',
   ),
   progress: whole('Progress in percent.', 100),
-  recurring: flag('It comes again and again.'),
+  notifications: flag('Kept for clients that set it; it changes nothing here.'),
+  recurring: recurring('How it recurs: completing it creates the next one.'),
   archived: flag('It is archived.'),
   tracked_seconds: shownNumber('Seconds that were worked on it, by its time entries.'),
   ...stamps,

@@ -29,11 +29,12 @@ for (const { test, testService } of stores) {
     hourly_rate: ['0'],
     fixed_price: ['1'],
     price: [7, '7'],
-    task_order: [3, '3'],
+    task_order: [1_415_893_855_123, '1415893855123'],
     active: ['2'],
     important: [1, '1'],
     progress: ['100'],
-    recurring: [true, '1'],
+    notifications: [1, '1'],
+    recurring: ['W'],
     archived: ['1'],
   };
 
@@ -47,9 +48,9 @@ for (const { test, testService } of stores) {
     assert.equal(status, 201);
     const { task_id, date_created, ...rest } = json.data;
     const zeros = ['ongoing', 'estimated_hours', 'estimated_cost', 'hourly_rate', 'fixed_price', 'price', 'task_order'];
-    const flags = ['important', 'completed', 'progress', 'recurring', 'archived'];
+    const flags = ['important', 'completed', 'progress', 'notifications', 'archived'];
     assert.deepEqual(rest, {
-      ...{ task_name: 'Plain', description: '', color: '', tags: '', notes: '', active: '1' },
+      ...{ task_name: 'Plain', description: '', color: '', tags: '', notes: '', active: '1', recurring: '' },
       ...Object.fromEntries([...zeros, ...flags].map((name) => [name, '0'])),
       ...{ start_date: NEVER, due_date: NEVER, date_completed: NEVER, date_modified: NEVER },
       ...{

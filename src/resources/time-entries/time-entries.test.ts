@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
     const plain = await timeEntries.create(task_id, { seconds: 59 });
     const { entry_id, date, ...rest } = plain;
     const shown = {
-      ...{ date_started: NEVER, date_stopped: NEVER, project_id, task_id, subtask_id: '' },
+      ...{ date_started: NEVER, date_stopped: NEVER, project_id, task_id, subtask_id: '0' },
       ...{ project_name: 'Project', task_name: 'Task', subtask_name: '', hours: 0, minutes: 0, seconds: '59' },
       ...{ description: '', billed: 0, user_id: owner.userId, user_name },
     };
@@ -40,7 +40,7 @@ for (const { test, testService } of stores) {
       ...full,
       entry_id,
     });
-    assert.equal((await timeEntries.update(entry_id, { subtask_id: '' })).subtask_id, '');
+    assert.equal((await timeEntries.update(entry_id, { subtask_id: '' })).subtask_id, '0');
   });
 
   test('C38 a time entry is changed at both paths', async () => {
@@ -178,7 +178,7 @@ for (const { test, testService } of stores) {
       ['changed_time_entry', entry_id],
       ['deleted_subtask', one.subtask_id],
     ]);
-    assert.equal((await timeEntries.get(entry_id)).subtask_id, '');
+    assert.equal((await timeEntries.get(entry_id)).subtask_id, '0');
     assert.deepEqual(await kindsOf(() => subtasks.update(two.subtask_id, { task_id: other.task_id })), [
       ['changed_time_entry', moving.entry_id],
       ['changed_subtask', two.subtask_id],

@@ -75,7 +75,7 @@ export default function Projects() {
       <div class="row filters">
         <Choice<View>
           label="Which projects"
-          value={filters.status ?? 'all'}
+          value={chosen('view', views) ?? 'open'}
           options={views}
           onChange={(view) => setQuery({ view: view === 'open' ? '' : view, page: '' })}
         />

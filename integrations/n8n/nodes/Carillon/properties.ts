@@ -12,7 +12,10 @@ const forms: Record<Field['form'], Pick<INodeProperties, 'type' | 'default'>> = 
   word: { type: 'options', default: '' },
 };
 
-const words: Record<string, string> = { '0': 'No', '1': 'Yes', '2': 'On Hold' };
+const words: Record<string, string> = {
+  ...{ '0': 'No', '1': 'Yes', '2': 'On Hold' },
+  ...{ D: 'Daily', W: 'Weekly', M: 'Monthly', Q: 'Quarterly', S: 'Every Six Months', Y: 'Yearly' },
+};
 
 const OPERATION_NAMES: Record<string, string> = { getAll: 'Get Many' };
 

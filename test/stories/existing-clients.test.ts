@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { records } from '../corpus/existing-service.ts';
+import type { Json } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const call = (method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown) =>
+    carillon.call(owner, method, `/v2/${path}`, body);
+
+  async function created(path: string, body: unknown): Promise<Json> {
+    const { status, json, text } = await call('POST', path, body);
+    assert.equal(status, 201, text);
+    return json.data;
+  }
+
+  async function refused(method: 'POST' | 'PUT', path: string, field: string, value: unknown, more: object = {}) {
+    const { status, json } = await call(method, path, { ...more, [field]: value });
+    assert.equal(status, 400, `${field}: ${JSON.stringify(value)}`);
+    assert.deepEqual(
+      json.errors.map((error: Json) => error.field),
+      [field],
+      JSON.stringify(value),
+    );
+  }
+
+  const project = await created('projects', { project_name: 'Bells' });
+  const task = await created(`tasks/${project.project_id}`, { task_name: 'Cast' });
+  const subtask = await created(`subtasks/${task.task_id}`, { subtask_name: 'Melt' });
+  const comment = await created(`comments/${project.project_id}`, { comment: 'Hot' });
+  const client = await created('clients', { client_name: 'Cathedral' });
+  const event = await created('events', { event_name: 'Pour', start_date: '20270101', due_date: '20270101' });
+  const entry = await created(`time_entries/${task.task_id}`, { seconds: 60 });
+
+  /** Fields of the existing service that the contract does not have. */
+  const UNKNOWN: Readonly<Record<string, readonly string[]>> = {
+    company: ['signature'],
+    user: ['avatar', 'notifications', 'last_company_id'],
+  };
+  const ours: Readonly<Record<keyof typeof records, Json>> = {
+    ...{ client, project, task, subtask, event, comment, time_entry: entry },
+    company: (await call('GET', 'company')).json.data,
+    user: (await call('GET', 'user')).json.data,
+  };
+  const formOf = (value: unknown) => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value);
+
+  for (const [noun, record] of Object.entries(records)) {
+    test(`C30 C32 C38 C39 a ${noun} has every field that the existing service documents, in the same form`, () => {
+      const shown = ours[noun as keyof typeof records];
+      for (const [field, value] of Object.entries(record)) {
+        if (UNKNOWN[noun]?.includes(field)) continue;
+        assert.ok(field in shown, field);
+        // Null stands there for a text or a number that is empty here.
+        if (value !== null || field.startsWith('file')) assert.equal(formOf(shown[field]), formOf(value), field);
+      }
+    });
+  }
+
+  test('C42 seconds computed from hours are rounded, a half up, in creations and changes', async () => {
+    for (const [seconds, wanted] of [
+      [4.1 * 3600, '14760'],
+      [14_759.999999999998, '14760'],
+      ['14759.999999999998', '14760'],
+      [0.5, '1'],
+      ['0.49', '0'],
+      [1e-7, '0'],
+      [999_999_998.5, '999999999'],
+    ] as const) {
+      const made = await created(`time_entries/${task.task_id}`, { seconds });
+      assert.equal(made.seconds, wanted, String(seconds));
+      const { json } = await call('PUT', `time_entry/${entry.entry_id}`, { seconds });
+      assert.equal(json.data.seconds, wanted, String(seconds));
+    }
+    for (const seconds of [-0.5, 999_999_999.5, 1e9, '1e3', '.5', '1.', '1,5', '-1', '', null, true])
+      await refused('POST', `time_entries/${task.task_id}`, 'seconds', seconds);
+  });
+
+  test('C42 a time entry without a subtask says subtask_id "0", however that was written', async () => {
+    for (const subtask_id of ['', '0', 0, null, undefined]) {
+      const made = await created(`time_entries/${task.task_id}`, { seconds: 1, subtask_id });
+      assert.deepEqual([made.subtask_id, made.subtask_name], ['0', '']);
+    }
+    const made = await created(`time_entries/${task.task_id}`, { seconds: 1, subtask_id: subtask.subtask_id });
+    assert.equal((await call('PUT', `time_entry/${made.entry_id}`, { subtask_id: '' })).json.data.subtask_id, '0');
+  });
+
+  test('C42 the orders are whole numbers below 10^13: a timestamp, in seconds and in milliseconds', async () => {
+    const orders = [
+      [`projects/${project.project_id}`, 'project_order'],
+      [`tasks/${task.task_id}`, 'task_order'],
+      [`subtasks/${subtask.subtask_id}`, 'subtask_order'],
+    ] as const;
+    for (const [path, field] of orders) {
+      for (const place of ['1415893855', 1_415_893_855, 1_415_893_855_123, 9_999_999_999_999, '0'])
+        assert.equal((await call('PUT', path, { [field]: place })).json.data[field], String(place));
+      for (const place of [10_000_000_000_000, '10000000000000', -1, 1.5, '1.5', ''])
+        await refused('PUT', path, field, place);
+    }
+  });
+
+  test('C42 a fixed_price that is an amount sets the flag and the price; a flag sets the flag alone', async () => {
+    const parents = { projects: 'projects', tasks: `tasks/${project.project_id}` };
+    const named = { projects: { project_name: 'P' }, tasks: { task_name: 'T' } };
+    for (const noun of ['projects', 'tasks'] as const) {
+      for (const [given, fixed_price, price] of [
+        [{ fixed_price: 1000 }, '1', '1000'],
+        [{ fixed_price: '1000.50' }, '1', '1000.50'],
+        [{ fixed_price: 0.5 }, '1', '0.5'],
+        [{ fixed_price: 1000, price: 5 }, '1', '1000'],
+        [{ fixed_price: 1, price: 5 }, '1', '5'],
+        [{ fixed_price: '0', price: 5 }, '0', '5'],
+        [{ fixed_price: true }, '1', '0'],
+        [{ fixed_price: '0.00' }, '0', '0'],
+        [{ fixed_price: '' }, '0', '0'],
+      ] as const) {
+        const made = await created(parents[noun], { ...named[noun], ...given });
+        assert.deepEqual([made.fixed_price, made.price], [fixed_price, price], JSON.stringify(given));
+      }
+      const made = await created(parents[noun], { ...named[noun], price: 7 });
+      const path = `${noun}/${made[`${noun.slice(0, -1)}_id`]}`;
+      const { json } = await call('PUT', path, { fixed_price: 12.25 });
+      assert.deepEqual([json.data.fixed_price, json.data.price], ['1', '12.25']);
+      for (const value of [-1, 1e9, '1.00001', 'much', null, []]) await refused('PUT', path, 'fixed_price', value);
+    }
+  });
+
+  test('C41 C42 what existing clients write for recurring and notifications is taken and shown', async () => {
+    const paths = [`projects/${project.project_id}`, `tasks/${task.task_id}`, `subtasks/${subtask.subtask_id}`];
+    for (const path of paths) {
+      for (const letter of ['D', 'W', 'M', 'Q', 'S', 'Y'])
+        assert.equal((await call('PUT', path, { recurring: letter })).json.data.recurring, letter);
+      for (const none of ['', 0, '0', false, null]) {
+        await call('PUT', path, { recurring: 'D' });
+        assert.equal((await call('PUT', path, { recurring: none })).json.data.recurring, '', JSON.stringify(none));
+      }
+      for (const bad of ['d', 'DD', 'daily', 1, '1', true, ' ', 2, [], {}])
+        await refused('PUT', path, 'recurring', bad);
+      assert.equal((await call('PUT', path, { notifications: 1 })).json.data.notifications, '1');
+    }
+  });
+
+  test('C30 C42 a project has its tracked time as seconds and as hours', async () => {
+    const { project_id } = await created('projects', { project_name: 'Timed' });
+    const shown = async () => (await call('GET', `projects/${project_id}`)).json.data;
+    assert.deepEqual([(await shown()).tracked_seconds, (await shown()).billable_hours], ['0', 0]);
+    for (const seconds of [5_400, 198, 1]) {
+      const { task_id } = await created(`tasks/${project_id}`, { task_name: 'T' });
+      await created(`time_entries/${task_id}`, { seconds });
+    }
+    assert.deepEqual([(await shown()).tracked_seconds, (await shown()).billable_hours], ['5599', 1.5553]);
+  });
+}
