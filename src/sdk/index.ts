@@ -70,6 +70,8 @@ export type {
   Optional,
   Page,
   Paging,
+  Period,
+  PeriodInput,
   Window,
 } from './wire.ts';
 export { feedNouns, kinds } from './wire.ts';

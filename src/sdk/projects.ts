@@ -18,6 +18,8 @@ import type {
   IdOrNone,
   NumberInput,
   Optional,
+  Period,
+  PeriodInput,
   Window,
 } from './wire.ts';
 
@@ -78,7 +80,7 @@ export type Project = {
   /** Kept for clients that set it; it changes nothing here. */
   readonly notifications: Flag;
   /** How it recurs; a closed project does not repeat by itself. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
+  readonly recurring: Period;
   /** Always "0": there are no templates. */
   readonly template: string;
   /** When it was created, UTC. */
@@ -143,7 +145,7 @@ export type ProjectInput = {
   /** Kept for clients that set it; it changes nothing here. */
   readonly notifications: FlagInput;
   /** How it recurs; a closed project does not repeat by itself. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
+  readonly recurring: PeriodInput;
   /** Who created it. Only admins may name another user than themselves. "0" for none. */
   readonly user_id: IdOrNone;
   /** Who is assigned. */

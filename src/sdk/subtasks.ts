@@ -18,6 +18,8 @@ import type {
   IdOrNone,
   NumberInput,
   Optional,
+  Period,
+  PeriodInput,
   Window,
 } from './wire.ts';
 
@@ -64,7 +66,7 @@ export type Subtask = {
   /** Kept for clients that set it; it changes nothing here. */
   readonly notifications: Flag;
   /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
+  readonly recurring: Period;
   /** Seconds that were worked on it, by its time entries. */
   readonly tracked_seconds: string;
   /** When it was created, UTC. */
@@ -111,7 +113,7 @@ export type SubtaskInput = {
   /** Kept for clients that set it; it changes nothing here. */
   readonly notifications: FlagInput;
   /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
+  readonly recurring: PeriodInput;
   /** Who created it. Only admins may name another user than themselves. "0" for none. */
   readonly user_id: IdOrNone;
   /** Who is assigned. */

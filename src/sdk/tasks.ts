@@ -18,6 +18,8 @@ import type {
   IdOrNone,
   NumberInput,
   Optional,
+  Period,
+  PeriodInput,
   Window,
 } from './wire.ts';
 
@@ -70,7 +72,7 @@ export type Task = {
   /** Kept for clients that set it; it changes nothing here. */
   readonly notifications: Flag;
   /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
+  readonly recurring: Period;
   /** It is archived. */
   readonly archived: Flag;
   /** Seconds that were worked on it, by its time entries. */
@@ -129,7 +131,7 @@ export type TaskInput = {
   /** Kept for clients that set it; it changes nothing here. */
   readonly notifications: FlagInput;
   /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
-  readonly recurring: '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
+  readonly recurring: PeriodInput;
   /** It is archived. */
   readonly archived: FlagInput;
   /** Who created it. Only admins may name another user than themselves. "0" for none. */

@@ -28,6 +28,12 @@ export type Active = Flag | '2';
 /** `active` as it may be given: no, yes, on hold. */
 export type ActiveInput = FlagInput | 2 | '2';
 
+/** How a record recurs, as it is read: daily, weekly, monthly, quarterly, every six months, yearly; `""` for not. C41. */
+export type Period = '' | 'D' | 'W' | 'M' | 'Q' | 'S' | 'Y';
+
+/** How a record recurs, as it may be given. C41. */
+export type PeriodInput = Period | '0' | 0 | false | null;
+
 /** A start or due date that may be none: `""`, `null` or the zero date. */
 export type DateInputOrNone = DateInput | null;
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { type Noun, nouns } from '../../src/delivery/kinds.ts';
-import { isFlag, type Properties, propertiesOf, recordOf, requiredOf, wordsIn } from '../../src/docs/shape.ts';
+import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
 import type { JsonSchema } from '../../src/http/field.ts';
 import { pagingParameters } from '../../src/http/paging.ts';
 import type { Parameter } from '../../src/http/query.ts';
@@ -155,6 +155,8 @@ const WIRE = [
   'Id',
   'IdOrNone',
   'NumberInput',
+  'Period',
+  'PeriodInput',
 ] as const;
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -169,7 +171,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 function given(schema: JsonSchema): string {
   const { enum: words, format = '', type } = schema;
   if (Array.isArray(words)) {
-    if (!isFlag(schema)) return union(wordsIn(schema));
+    if (!isFlag(schema)) return words.includes(null) ? 'PeriodInput' : union(words);
     return words.includes(2) ? 'ActiveInput' : 'FlagInput';
   }
   if (isFlag(schema)) return 'FlagInput | NumberInput';
@@ -183,7 +185,8 @@ function answered(schema: JsonSchema): string {
   if (type === 'integer') return Array.isArray(words) ? words.join(' | ') : 'number';
   if (type === 'number') return 'number';
   if (schema.const === null) return 'null';
-  if (Array.isArray(words)) return { '0,1': 'Flag', '0,1,2': 'Active' }[words.join()] ?? union(words);
+  if (Array.isArray(words))
+    return { '0,1': 'Flag', '0,1,2': 'Active', ',D,W,M,Q,S,Y': 'Period' }[words.join()] ?? union(words);
   if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeam[]' : 'readonly Assigned[]';
   if (String(pattern).includes(':')) return 'DateText';
   return 'string';

@@ -93,7 +93,7 @@ const PLAIN: Readonly<Record<string, string>> = {
 /** The type of what a schema accepts. */
 function JSON_TYPES(schema: JsonSchema): string {
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
-  if ('const' in schema) return typeof schema.const;
+  if ('const' in schema) return schema.const === null ? 'null' : typeof schema.const;
   const types = [schema.type].flat();
   return types.map((type) => PLAIN[String(type)] ?? structure(String(type), schema)).join(' | ');
 }
