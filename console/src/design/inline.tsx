@@ -33,11 +33,18 @@ export function Inline(props: InlineProps) {
     wasOpen.current = isOpen;
   }, [isOpen]);
   if (isOpen) return <Editor {...props} onClose={() => setOpen(false)} />;
-  const { label, value, href, empty = 'None', children } = props;
+  const { label, value, type, href, empty = 'None', children } = props;
   const shown = children ?? (value === '' ? <span class="nothing">{empty}</span> : value);
   if (href === undefined) {
     return (
-      <button type="button" class="inline" ref={opener} title={`Change ${label}`} onClick={() => setOpen(true)}>
+      <button
+        type="button"
+        class="inline"
+        data-type={type}
+        ref={opener}
+        title={`Change ${label}`}
+        onClick={() => setOpen(true)}
+      >
         <span class="hidden-text">{`Change ${label}: `}</span>
         {shown}
       </button>

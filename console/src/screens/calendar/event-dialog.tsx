@@ -140,27 +140,36 @@ function When({ now, wrong, fields, set }: WhenProps) {
   };
   return (
     <>
-      <div class="when">
-        <TextField
-          label="From"
-          type="date"
-          value={now.startDay}
-          onInput={begin}
-          fault={fields.start_date ?? (wrong === 'start' ? 'Give the first day.' : undefined)}
-        />
-        {!isAllDay && (
-          <TextField label="Begins at" type="time" value={now.startTime} onInput={(startTime) => set({ startTime })} />
-        )}
-        <TextField
-          label="To"
-          type="date"
-          value={now.dueDay}
-          onInput={(dueDay) => set({ dueDay })}
-          fault={fields.due_date ?? (wrong === 'due' ? 'It ends before it begins.' : undefined)}
-        />
-        {!isAllDay && (
-          <TextField label="Ends at" type="time" value={now.dueTime} onInput={(dueTime) => set({ dueTime })} />
-        )}
+      <div class={`when ${isAllDay ? '' : 'timed'}`}>
+        <div class="bound">
+          <TextField
+            label="From"
+            type="date"
+            value={now.startDay}
+            onInput={begin}
+            fault={fields.start_date ?? (wrong === 'start' ? 'Give the first day.' : undefined)}
+          />
+          {!isAllDay && (
+            <TextField
+              label="Begins at"
+              type="time"
+              value={now.startTime}
+              onInput={(startTime) => set({ startTime })}
+            />
+          )}
+        </div>
+        <div class="bound">
+          <TextField
+            label="To"
+            type="date"
+            value={now.dueDay}
+            onInput={(dueDay) => set({ dueDay })}
+            fault={fields.due_date ?? (wrong === 'due' ? 'It ends before it begins.' : undefined)}
+          />
+          {!isAllDay && (
+            <TextField label="Ends at" type="time" value={now.dueTime} onInput={(dueTime) => set({ dueTime })} />
+          )}
+        </div>
       </div>
       <Check
         label="All day"

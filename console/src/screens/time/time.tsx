@@ -148,8 +148,10 @@ function Sheet({ entries: all, monday }: { readonly entries: readonly TimeEntry[
         {byTask.map(([taskId, ofTask]) => (
           <tr key={taskId}>
             <th scope="row">
-              <a href={to('tasks', taskId)}>{ofTask[0]?.task_name}</a>{' '}
-              <span class="small soft">{ofTask[0]?.project_name}</span>
+              <a href={to('tasks', taskId)} title={ofTask[0]?.task_name}>
+                {ofTask[0]?.task_name}
+              </a>{' '}
+              <span class="small soft cut">{ofTask[0]?.project_name}</span>
             </th>
             {cells(ofTask)}
             <td class="number">{showSeconds(sum(ofTask))}</td>

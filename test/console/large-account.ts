@@ -1,0 +1,178 @@
+import { plusDays } from '../../console/src/days.ts';
+import type { Person, TestService } from '../harness/service.ts';
+import { NOW } from './example.ts';
+
+/** How much of everything a team has after some months. The pages of a small account show few faults of layout. */
+export const SIZES = { people: 20, clients: 15, contacts: 25, projects: 60, tasks: 400, events: 300, comments: 30 };
+
+/** A few projects and tasks with ids that tests open. */
+export type LargeAccount = { readonly undated: string; readonly busy: string; readonly task: string };
+
+const TODAY = new Date(NOW).toISOString().slice(0, 10);
+
+/** Calls that are on their way at once: few enough that the service answers all of them. */
+const BATCH_SIZE = 40;
+
+async function inBatches<T>(count: number, create: (index: number) => Promise<T>): Promise<readonly T[]> {
+  const made: T[] = [];
+  for (let first = 0; first < count; first += BATCH_SIZE) {
+    const size = Math.min(BATCH_SIZE, count - first);
+    made.push(...(await Promise.all(Array.from({ length: size }, (_, index) => create(first + index)))));
+  }
+  return made;
+}
+
+const at = <T>(list: readonly T[], index: number): T => {
+  const found = list[index % list.length];
+  if (found === undefined) throw new Error('The list is empty.');
+  return found;
+};
+
+const plain = (day: string) => day.replaceAll('-', '');
+
+/** A day near the one on which the account is looked at. */
+const near = (index: number, spread: number) => plusDays(TODAY, ((index * 37) % (2 * spread)) - spread);
+
+const COLOURS = ['#3b7a57', '#4338ca', '#b7791f', '#be3455', '#0e7490', '#7c3aed', ''];
+const FIRST = ['Ada', 'Graciela', 'Bartholomew', 'Mei', 'Ines', 'Olu', 'Søren', 'Wilhelmina', 'Jo', 'Tadeusz'];
+const LAST = [
+  'Lovelace',
+  'Featherstonehaugh',
+  'Wang',
+  'García Márquez',
+  'Ng',
+  'Oyelaran',
+  'Lindqvist',
+  'Brzęczyszczykiewicz',
+];
+const CUSTOMERS = [
+  'Nordlys Hosting',
+  'Bellfounders’ Guild',
+  'City of Zürich, Department of Civil Engineering',
+  'Acme',
+  'OpenJS Foundation',
+];
+const PROJECTS = [
+  'Website relaunch',
+  'Q4 campaign',
+  'Migration of the warehouse and billing systems to the new data centre',
+  'Node.js v27',
+  'Office move',
+  'Annual report',
+];
+const TASKS = [
+  'Prepare press kit',
+  'Call the printer',
+  'Review the translated terms and conditions with the legal department',
+  'Fix login',
+  'Write the announcement',
+  'Order badges',
+  'Plan the end of the previous release line',
+];
+const EVENTS = [
+  'Standup',
+  'Steering committee with all project leads',
+  'Lunch with Bob',
+  'Sprint review',
+  '1:1',
+  'Interview: senior backend engineer',
+  'Board',
+];
+const REMARK =
+  'I have checked the numbers against last year, and they look right to me. Can somebody confirm the total?';
+
+/** Fills an account through its API with what a team of twenty has after some months. */
+export async function fillLargeAccount({ baseUrl }: TestService, owner: Person): Promise<LargeAccount> {
+  const { carillon } = owner;
+  const users = await inBatches(SIZES.people, (index) =>
+    carillon.users.create({
+      email: `person-${index}@${owner.domain}`,
+      first_name: at(FIRST, index),
+      last_name: at(LAST, index),
+      role: index % 5 === 0 ? 'admin' : 'member',
+    }),
+  );
+  const someone = (index: number) => at(users, index).user_id;
+  const clients = await inBatches(SIZES.clients, (index) =>
+    carillon.clients.create({
+      client_name: `${at(CUSTOMERS, index)} ${index}`,
+      email: `desk-${index}@customer.example`,
+    }),
+  );
+  await inBatches(SIZES.contacts, (index) =>
+    carillon.contacts.create({
+      contact_name: `${at(FIRST, index + 3)} ${at(LAST, index)}`,
+      role: 'Head of procurement',
+      email: `contact-${index}@customer.example`,
+      client_id: at(clients, index).client_id,
+    }),
+  );
+  const projects = await inBatches(SIZES.projects, (index) =>
+    carillon.projects.create({
+      project_name: `${at(PROJECTS, index)} ${index}`,
+      color: at(COLOURS, index),
+      client_id: index % 4 === 0 ? '0' : at(clients, index).client_id,
+      tags: index % 3 === 0 ? 'internal,priority' : '',
+      // The first one has no dates, as every project that was created a moment ago.
+      ...(index % 3 !== 0 && { start_date: plain(near(index, 90)), due_date: plain(plusDays(near(index, 90), 45)) }),
+      users: [someone(index), someone(index + 1), someone(index + 2), someone(index + 3)],
+    }),
+  );
+  const projectOf = (index: number) => at(projects, index).project_id;
+  const undated = projectOf(0);
+  const busy = projectOf(1);
+  const tasks = await inBatches(SIZES.tasks, (index) => {
+    const isUndated = index % 3 === 0;
+    const of = isUndated ? projectOf(index) : index % 5 === 0 ? busy : projectOf(index * 7 + (index % 3));
+    return carillon.tasks.create(of, {
+      task_name: `${at(TASKS, index)} ${index}`,
+      // Tasks of the first project come first, and none of them has a date.
+      ...(!isUndated && of !== undated && { due_date: plain(near(index, 60)) }),
+      users: index % 2 === 0 ? [someone(index)] : [],
+      tags: index % 11 === 0 ? 'blocked' : '',
+    });
+  });
+  const task = at(tasks, 0).task_id;
+  await inBatches(8, (index) => carillon.subtasks.create(task, { subtask_name: `${at(TASKS, index + 2)} ${index}` }));
+  await fillCalendar(owner, projectOf);
+  await inBatches(SIZES.comments, (index) =>
+    carillon.comments.create(undated, { comment: REMARK, ...(index % 2 === 0 && { task_id: task }) }),
+  );
+  await inBatches(24, (index) =>
+    carillon.timeEntries.create(at(tasks, index).task_id, {
+      seconds: 900 + 600 * (index % 20),
+      date: plain(plusDays(TODAY, -(index % 5))),
+      description: index % 3 === 0 ? '' : 'Numbers compared, sent to the client',
+    }),
+  );
+  await carillon.teams.create({ team_name: 'Reviewers', color: '#4338ca', users: users.map(({ user_id }) => user_id) });
+  await carillon.teams.create({ team_name: 'People who are on call at night', color: '#16a34a', users: [someone(0)] });
+  await inBatches(12, (index) =>
+    carillon.hooks.create({
+      target_url: `${baseUrl.replace(/:\d+$/, ':9')}/receivers/of/the/billing/system/${index}/k7Qd2xP04eZr81n`,
+      event: index % 2 === 0 ? 'new_event' : 'new_client',
+    }),
+  );
+  await carillon.clients.create({ client_name: 'A client whom the webhooks report' });
+  await inBatches(8, (index) => carillon.keys.create({ label: `${at(PROJECTS, index)}, read only, ${index}` }));
+  return { undated, busy, task };
+}
+
+/** Events over three months: whole days, hours that begin early, and several at the same time. */
+async function fillCalendar({ carillon }: Person, projectOf: (index: number) => string): Promise<void> {
+  await inBatches(SIZES.events, (index) => {
+    const day = near(index * 3 + (index % 7), 45);
+    const event = { event_name: at(EVENTS, index), project_id: index % 3 === 0 ? '0' : projectOf(index) };
+    if (index % 6 === 0) {
+      return carillon.events.create({
+        ...event,
+        start_date: plain(day),
+        due_date: plain(plusDays(day, index % 4)),
+      });
+    }
+    const hour = 8 + ((index * index) % 9);
+    const time = (hours: number, minutes: string) => `${day} ${String(hours).padStart(2, '0')}:${minutes}:00`;
+    const due_date = index % 4 === 0 ? time(hour, '30') : time(hour + 1 + (index % 2), '15');
+    return carillon.events.create({ ...event, start_date: time(hour, '00'), due_date });
+  });
+}
