@@ -3,6 +3,7 @@ import { createApp, type Patience, patience } from './app.ts';
 import { Denials, type RefusedSignIn } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
+import { openOrigins } from './config/origins.ts';
 import { createDelivering } from './delivering.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
 import { Backlog } from './delivery/backlog.ts';
@@ -213,6 +214,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     });
     delivering.startKeeping();
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
+    for (const open of openOrigins(config.corsOrigins)) log.warn({ event: 'cors.open_origin', ...open });
 
     let stopping: Promise<void> | undefined;
     const stop = async () => {

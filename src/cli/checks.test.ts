@@ -78,6 +78,12 @@ test('doctor looks at what others must reach: the base address, and what is open
     (await open('10.1.2.3,0.0.0.0/0,::/0')).join(),
     /^warning: --allow-targets opens 0\.0\.0\.0\/0, ::\/0: /,
   );
+  const origins = (corsOrigins: string) => found('origins', { config: configOf({ corsOrigins }) });
+  assert.deepEqual(await origins('https://app.example'), []);
+  assert.match(
+    (await origins('null,*')).join('\n'),
+    /^warning: --cors-origins holds \*: every web page .*\nwarning: --cors-origins holds null: every web page /,
+  );
   assert.deepEqual(await found('configuration', { strangers: ['CARILLON_PROT'] }), [
     'warning: CARILLON_PROT: no option of Carillon; mend or remove it',
   ]);

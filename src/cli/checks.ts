@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config/load.ts';
+import { openOrigins } from '../config/origins.ts';
 import type { AllowRule } from '../delivery/guard.ts';
 import { countMissing } from '../delivery/missing.ts';
 import type { Resolve } from '../delivery/resolver.ts';
@@ -38,6 +39,7 @@ export async function checkAll(subject: Subject): Promise<Finding[]> {
     configuration(strangers),
     ...baseUrl(config),
     ...allowTargets(config),
+    ...corsOrigins(config),
     ...(await storage(config, database, clock)),
     await time(clock),
     await egress(resolve),
@@ -82,6 +84,10 @@ function allowTargets({ allowTargets: rules }: Config): Finding[] {
       ),
     ];
   return [ok(check, `open besides what is public: ${rules.map(({ text }) => text).join(', ')}`)];
+}
+
+function corsOrigins({ corsOrigins: origins }: Config): Finding[] {
+  return openOrigins(origins).map(({ origin, risk }) => warning('origins', `--cors-origins holds ${origin}: ${risk}`));
 }
 
 /** Less than this, and the next busy hour may fill it. */

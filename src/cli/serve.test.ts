@@ -156,7 +156,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
         /^CARILLON_ALLOW_TARGETS "nonsense\/x" is not a CIDR\.$/,
         /^--retry-waits must be two durations of at most 365d, such as 1m,2h\.$/,
         /^--attempt-timeout must be a duration such as 15s, 2h or 250ms\.$/,
-        /^CARILLON_CORS_ORIGINS must list origins such as https:\/\/app\.example\.com; \* is none\.$/,
+        /^CARILLON_CORS_ORIGINS must list origins such as https:\/\/app\.example\.com, null or \*; \*\.example\.com is none\.$/,
         /^CARILLON_TRUST_PROXY must list IP addresses or CIDRs; all is none\.$/,
         /^CARILLON_METRICS_TOKEN must be at least 16 characters long\.$/,
         /^CARILLON_MAX_REQUESTS must be a whole number from 1 to 100000\.$/,
@@ -167,7 +167,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
       {
         CARILLON_BASE_URL: 'ftp://x',
         CARILLON_ALLOW_TARGETS: 'nonsense/x',
-        CARILLON_CORS_ORIGINS: '*',
+        CARILLON_CORS_ORIGINS: 'null,*.example.com,*',
         CARILLON_TRUST_PROXY: 'all',
         CARILLON_RATE_LIMIT_KEY_READS: '100',
         CARILLON_MAX_OWED_PER_ACCOUNT: '0',

@@ -10,6 +10,7 @@ import {
   showSender,
 } from '../mail/server.ts';
 import { parseDatabase, showDatabase } from '../store/location.ts';
+import { parseOrigins } from './origins.ts';
 
 /** What reading one option's text gives: its value, or what is wrong with it, in words that follow the option's name. */
 export type Parsed<T> = { value: T } | { fault: string };
@@ -137,9 +138,9 @@ export const options = {
   corsOrigins: option<readonly string[]>({
     flag: 'cors-origins',
     shape: 'list',
-    says: 'Web origins whose pages may call the interface, separated by commas.',
+    says: 'Web origins whose pages may call the interface, separated by commas; null for local files and desktop applications, * for every page.',
     initial: '',
-    parse: parseOrigins,
+    parse: (text) => parseOrigins(listOf(text)),
   }),
   trustProxy: option<readonly string[]>({
     flag: 'trust-proxy',
@@ -271,14 +272,6 @@ function parseWaits(text: string): Parsed<readonly [number, number]> {
   if (!isWait(first) || !isWait(second) || more.length > 0)
     return { fault: 'must be two durations of at most 365d, such as 1m,2h' };
   return { value: [first, second] };
-}
-
-function parseOrigins(text: string): Parsed<readonly string[]> {
-  const origins = listOf(text);
-  const wrong = origins.find((origin) => URL.parse(origin)?.origin !== origin);
-  return wrong === undefined
-    ? { value: origins }
-    : { fault: `must list origins such as https://app.example.com; ${wrong} is none` };
 }
 
 function parseProxies(text: string): Parsed<readonly string[]> {

@@ -9,6 +9,8 @@ import { problems } from '../problems.ts';
 for (const { test, testService } of stores) {
   const TOKEN = 'a-token-of-sixteen-and-more';
   const APP = 'https://app.example';
+  /** The level of a warning in a log line. */
+  const WARN = 40;
 
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
@@ -88,6 +90,54 @@ for (const { test, testService } of stores) {
     assert.deepEqual([refused.status, corsHeaders(refused)['access-control-allow-origin']], [401, APP]);
     const other = await open.call(resident, 'GET', '/v2/user', undefined, { origin: 'https://evil.example' });
     assert.equal(corsHeaders(other)['access-control-allow-origin'], undefined);
+  });
+
+  for (const [origins, origin, allowed] of [
+    ['*', 'https://any.example', '*'],
+    ['*', 'null', '*'],
+    ['null', 'null', 'null'],
+  ] as const) {
+    test(`X6 CARILLON_CORS_ORIGINS=${origins} admits ${origin} to the interface, and never to the console`, async (t) => {
+      const wide = await testService(t, { options: { corsOrigins: origins } });
+      const person = await wide.account('wide.test');
+      const visitor = await wide.signIn(person);
+      const preflight = { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'key' };
+      const asked = await ask(wide, '/v2/events', preflight, 'OPTIONS');
+      assert.deepEqual([asked.status, corsHeaders(asked)['access-control-allow-origin']], [204, allowed]);
+      assert.equal(asked.headers.get('access-control-allow-credentials'), null);
+      for (const [who, status] of [
+        [person, 200],
+        [undefined, 401],
+      ] as const) {
+        const answer = await wide.call(who, 'GET', '/v2/user', undefined, { origin });
+        assert.deepEqual([answer.status, corsHeaders(answer)['access-control-allow-origin']], [status, allowed]);
+        assert.equal(answer.headers.get('access-control-allow-credentials'), null);
+      }
+      const cookie = { cookie: visitor.headers.cookie ?? '', origin };
+      for (const [path, status] of [
+        ['/console/api/user', 200],
+        ['/%63onsole/api/user', 200],
+        ['/console/api/nothing', 404],
+        ['/console/nothing', 404],
+      ] as const) {
+        const answer = await ask(wide, path, { ...cookie, 'sec-fetch-site': 'same-origin' });
+        assert.deepEqual([answer.status, corsHeaders(answer)], [status, {}], path);
+        const foreign = await ask(wide, path, { ...cookie, ...preflight, 'sec-fetch-site': 'cross-site' }, 'OPTIONS');
+        assert.notEqual(foreign.status, 204, path);
+        assert.deepEqual(corsHeaders(foreign), {}, path);
+      }
+      assert.deepEqual(corsHeaders(await ask(wide, '/metrics', { origin })), {});
+      const warnings = wide.logged.filter(({ event }) => event === 'cors.open_origin');
+      assert.deepEqual(
+        warnings.map((line) => [line.level, line.origin]),
+        [[WARN, origins]],
+      );
+      assert.match(String(warnings[0]?.risk), /every web page/);
+    });
+  }
+
+  test('X6 a service that names its origins warns of none', () => {
+    assert.ok(!open.logged.some(({ event }) => event === 'cors.open_origin'));
   });
 
   test('X6 what only looks like a preflight is a call like any other', async () => {
