@@ -1,5 +1,3 @@
-import type { Parsed } from './options.ts';
-
 /** The origins that admit more than one site, and the risk of each. */
 const OPEN = new Map([
   ['*', 'every web page may call the interface from every browser, with any key that it is given'],
@@ -7,7 +5,7 @@ const OPEN = new Map([
 ]);
 
 /** Parses the origins of sites, and besides them `null` (local files, desktop applications) and `*` (every page). */
-export function parseOrigins(origins: readonly string[]): Parsed<readonly string[]> {
+export function parseOrigins(origins: readonly string[]): { value: readonly string[] } | { fault: string } {
   const wrong = origins.find((origin) => !OPEN.has(origin) && URL.parse(origin)?.origin !== origin);
   return wrong === undefined
     ? { value: origins }
