@@ -1,40 +1,67 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { COST, hashToken, newToken, Passphrases, systemChance } from './secrets.ts';
+import { COST, hashLimits, hashToken, newToken, Passphrases, systemChance } from './secrets.ts';
 
 /** Dear enough to be scrypt, and no more. */
 const CHEAP = { logN: 4, r: 8, p: 1 };
 const passphrases = new Passphrases(systemChance, CHEAP);
+/** The network that the requests of these tests come from. */
+const HERE = '192.0.2.1';
 const PASSPHRASE = 'correct horse battery staple';
 
 test('a passphrase matches what was stored of it, and nothing else does, however it was typed', async () => {
-  const stored = await passphrases.hash('Zoë goes by train');
-  assert.equal(await passphrases.matches('Zoë goes by train', stored), true);
-  assert.equal(await passphrases.matches('Zoe\u0308 goes by train', stored), true, 'the same signs, put together');
+  const stored = await passphrases.hash('Zoë goes by train', HERE);
+  assert.equal(await passphrases.matches('Zoë goes by train', stored, HERE), true);
+  assert.equal(
+    await passphrases.matches('Zoe\u0308 goes by train', stored, HERE),
+    true,
+    'the same signs, put together',
+  );
   for (const other of ['Zoe goes by train', 'zoë goes by train', ' Zoë goes by train', ''])
-    assert.equal(await passphrases.matches(other, stored), false, other);
-  assert.equal(await passphrases.matches('Zoë goes by train', undefined), false);
+    assert.equal(await passphrases.matches(other, stored, HERE), false, other);
+  assert.equal(await passphrases.matches('Zoë goes by train', undefined, HERE), false);
 });
 
 test('what is stored says how it was made, has a salt of its own, and can be made dearer', async () => {
-  const [one, other] = [await passphrases.hash(PASSPHRASE), await passphrases.hash(PASSPHRASE)];
+  const [one, other] = [await passphrases.hash(PASSPHRASE, HERE), await passphrases.hash(PASSPHRASE, HERE)];
   assert.match(one, /^scrypt:4:8:1:[\w-]{22}:[\w-]{43}$/);
   assert.notEqual(one, other);
   const dearer = new Passphrases(systemChance, { ...CHEAP, logN: 5 });
-  assert.equal(await dearer.matches(PASSPHRASE, one), true);
+  assert.equal(await dearer.matches(PASSPHRASE, one, HERE), true);
   assert.deepEqual([dearer.isOutdated(one), passphrases.isOutdated(one)], [true, false]);
-  await assert.rejects(passphrases.matches(PASSPHRASE, 'scrypt:4:8'), /no hash of a passphrase/);
+  await assert.rejects(passphrases.matches(PASSPHRASE, 'scrypt:4:8', HERE), /no hash of a passphrase/);
 });
 
 test('a new passphrase is hashed by 32 MiB, three times over', async () => {
-  assert.match(await new Passphrases(systemChance, COST).hash(PASSPHRASE), /^scrypt:15:8:3:/);
+  assert.match(await new Passphrases(systemChance, COST).hash(PASSPHRASE, HERE), /^scrypt:15:8:3:/);
 });
 
-test('two are hashed at once, 32 wait, and one more is told that there are too many', async () => {
-  const all = await Promise.allSettled(Array.from({ length: 40 }, () => passphrases.hash(PASSPHRASE)));
-  const refused = all.filter((one) => one.status === 'rejected').map(({ reason }) => reason.code);
-  assert.deepEqual(refused, Array(6).fill('overloaded'));
-  assert.equal(await passphrases.matches(PASSPHRASE, undefined), false, 'and there is room again');
+test('one core is left to everything else, and two of the four threads that hashing shares with files and names', () => {
+  assert.deepEqual(
+    [1, 2, 3, 16].map((cores) => hashLimits(cores).maxActive),
+    [1, 1, 2, 2],
+  );
+});
+
+test('one network has a quarter of the queue; those of others wait beside it, 32 in all, and are hashed in turn', async () => {
+  const two = new Passphrases(systemChance, CHEAP, hashLimits(2));
+  const done: string[] = [];
+  const from = (network: string, count: number) =>
+    Array.from({ length: count }, () => two.hash(PASSPHRASE, network).then(() => done.push(network)));
+  const refusedOf = async (all: readonly Promise<unknown>[]) => {
+    const settled = await Promise.allSettled(all);
+    return settled.filter((one) => one.status === 'rejected').map(({ reason }) => reason.code);
+  };
+  const [flood, honest, others] = await Promise.all([
+    refusedOf(from('192.0.2.1', 60)),
+    refusedOf(from('192.0.2.2', 1)),
+    refusedOf([3, 4, 5].flatMap((last) => from(`192.0.2.${last}`, 8))),
+  ]);
+  assert.deepEqual(flood, Array(51).fill('overloaded'), 'one is hashed and eight wait');
+  assert.deepEqual(honest, []);
+  assert.equal(done.indexOf('192.0.2.2'), 1, 'behind the one that was being hashed');
+  assert.deepEqual(others, ['overloaded'], 'the queue is full');
+  assert.equal(await two.matches(PASSPHRASE, undefined, HERE), false, 'and there is room again');
 });
 
 test('a token is 256 bits of chance, of which only a hash is stored', () => {

@@ -1,5 +1,6 @@
-import { hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { Problem } from './problems.ts';
+import { hash, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { type FairLimits, FairSemaphore } from './async/fair-semaphore.ts';
 
 /** The only place that makes chance. Handed in, so that a simulated service can be replayed from a seed. */
 export type Chance = {
@@ -56,9 +57,18 @@ export type Cost = { readonly logN: number; readonly r: number; readonly p: numb
 /** 32 MiB, and a good part of a second of one core. What is stored says its own, so that this may rise. */
 export const COST: Cost = { logN: 15, r: 8, p: 3 };
 
-/** Each takes a thread and its memory, and others need threads, too. */
-const HASHED_AT_ONCE = 2;
-const MOST_WAITING = 32;
+/** Of the four threads that file access and name resolution share with hashing, two stay free of it. */
+const MAX_HASHES = 2;
+
+/**
+ * How many passphrases are hashed at once: one core is left to everything else. One network has at most half of the
+ * permits and a quarter of the queue, so that a flood from one place keeps nobody else from signing in.
+ */
+export function hashLimits(cores: number): FairLimits {
+  const maxActive = Math.min(Math.max(cores - 1, 1), MAX_HASHES);
+  return { maxActive, maxActivePerGroup: Math.ceil(maxActive / 2), maxWaiting: 32, maxWaitingPerGroup: 8 };
+}
+
 const HASH_BYTES = 32;
 
 const STORED = /^scrypt:(\d{1,2}):(\d{1,2}):(\d{1,2}):([\w-]+):([\w-]+)$/;
@@ -71,27 +81,32 @@ export class Passphrases {
   readonly #cost: Cost;
   /** Compared with where there is nothing to compare with, so that this takes as long. */
   readonly #nobodys: Stored;
-  readonly #waiting: (() => void)[] = [];
-  #underWay = 0;
+  readonly #turns: FairSemaphore<string>;
 
-  constructor(chance: Chance, cost: Cost) {
+  constructor(chance: Chance, cost: Cost, limits = hashLimits(availableParallelism())) {
     this.#chance = chance;
     this.#cost = cost;
+    this.#turns = new FairSemaphore(limits);
     this.#nobodys = { cost, salt: chance.bytes(16), hash: chance.bytes(HASH_BYTES) };
   }
 
-  /** What is stored of a passphrase. Throws the problem `overloaded` when too many are waiting. */
-  async hash(passphrase: string): Promise<string> {
+  /**
+   * What is stored of a passphrase.
+   *
+   * @param network the network of the request, as `networkOf` names it
+   * @throws Problem `overloaded` when too many are waiting, of the network or of all
+   */
+  async hash(passphrase: string, network: string): Promise<string> {
     const salt = this.#chance.bytes(16);
-    const made = await this.#derive(passphrase, salt, this.#cost);
+    const made = await this.#derive(passphrase, salt, this.#cost, network);
     const { logN, r, p } = this.#cost;
     return `scrypt:${logN}:${r}:${p}:${base64url(salt)}:${base64url(made)}`;
   }
 
   /** Whether a passphrase is the one that was stored; takes as long where nothing was. `overloaded`, as above. */
-  async matches(passphrase: string, stored: string | undefined): Promise<boolean> {
+  async matches(passphrase: string, stored: string | undefined, network: string): Promise<boolean> {
     const { cost, salt, hash: wanted } = stored === undefined ? this.#nobodys : readStored(stored);
-    const made = await this.#derive(passphrase, salt, cost);
+    const made = await this.#derive(passphrase, salt, cost, network);
     return timingSafeEqual(made, wanted) && stored !== undefined;
   }
 
@@ -101,36 +116,18 @@ export class Passphrases {
     return 2 ** logN * r * p < 2 ** this.#cost.logN * this.#cost.r * this.#cost.p;
   }
 
-  async #derive(passphrase: string, salt: Uint8Array, { logN, r, p }: Cost): Promise<Buffer> {
-    await this.#enter();
-    try {
-      const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r };
-      return await new Promise((resolve, reject) => {
-        // One text however it was typed: keyboards differ in how they put signs together.
-        scrypt(passphrase.normalize('NFKC'), salt, HASH_BYTES, options, (error, key) =>
-          error === null ? resolve(key) : reject(error),
-        );
-      });
-    } finally {
-      this.#leave();
-    }
+  #derive(passphrase: string, salt: Uint8Array, { logN, r, p }: Cost, network: string): Promise<Buffer> {
+    const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r };
+    // One text however it was typed: keyboards differ in how they put signs together.
+    const text = passphrase.normalize('NFKC');
+    return this.#turns.run(network, () => scryptAsync(text, salt, HASH_BYTES, options));
   }
+}
 
-  async #enter(): Promise<void> {
-    if (this.#underWay < HASHED_AT_ONCE) {
-      this.#underWay += 1;
-      return;
-    }
-    if (this.#waiting.length >= MOST_WAITING) throw new Problem('overloaded');
-    // Whoever leaves hands the place over.
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  #leave(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#underWay -= 1;
-    else next();
-  }
+function scryptAsync(text: string, salt: Uint8Array, bytes: number, options: ScryptOptions): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(text, salt, bytes, options, (error, key) => (error === null ? resolve(key) : reject(error)));
+  });
 }
 
 function readStored(stored: string): Stored {

@@ -219,7 +219,7 @@ async function write(
   ports: MountPorts,
 ): Promise<Answer> {
   const { store, clock } = ports;
-  const found = await row.prepare?.(caller, input, viewOf(caller, ports));
+  const found = await row.prepare?.(caller, input, viewOf(caller, ports), source);
   const { accountId } = caller;
   const mayOwe = !(await ports.isOwedTooMuch(accountId));
   const work = async (tx: Tx) => {

@@ -93,7 +93,7 @@ export type Route = {
       /** Whether other writes of the account wait for it. */
       readonly holding: Holding;
       /** What must be known before the transaction begins, such as a name resolved; inside it only queries are awaited. */
-      prepare?(caller: Caller, input: Input, view: AccountView): Promise<unknown>;
+      prepare?(caller: Caller, input: Input, view: AccountView, source: string): Promise<unknown>;
       /** @param found what `prepare` has found; see `inTwo` */
       run(write: AccountWrite, caller: Caller, input: Input, found: unknown): Promise<Answer>;
     }
@@ -115,7 +115,8 @@ export type Steps = {
 
 /** The two halves of a write that needs something slow first: what the first one finds, the second one is given. */
 export function inTwo<T>(halves: {
-  prepare(caller: Caller, input: Input, view: AccountView): Promise<T>;
+  /** @param source the caller's address */
+  prepare(caller: Caller, input: Input, view: AccountView, source: string): Promise<T>;
   run(write: AccountWrite, caller: Caller, input: Input, found: T): Promise<Answer>;
 }): Pick<Extract<Route, { mode: 'write' }>, 'mode' | 'prepare' | 'run'> {
   return {

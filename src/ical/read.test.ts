@@ -3,10 +3,11 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { FairSemaphore } from '../async/fair-semaphore.ts';
 import type { Dropped } from './dropped.ts';
 import { CalendarFault } from './lines.ts';
 import { type ReadCalendar, readCalendar } from './read.ts';
-import { readAside, type Task } from './reading.ts';
+import { READER_LIMITS, readAside, type Task } from './reading.ts';
 import type { ReadOptions } from './series.ts';
 
 const OPTIONS: ReadOptions = { zone: undefined, domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
@@ -334,12 +335,29 @@ test('X9 a rule that never comes to an end is ended with its line, and the next 
     ...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine'),
     ...event('UID:1', 'DTSTART:20270101T090000', 'RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30', 'SUMMARY:Never'),
   ).join('\n');
-  await assert.rejects(readAside(text, OPTIONS, 1_000), { name: 'CalendarFault', line: 8, message: /too long/ });
+  await assert.rejects(readAside(1, text, OPTIONS, 1_000), { name: 'CalendarFault', line: 8, message: /too long/ });
   const { events } = await readAside(
+    1,
     calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine')).join('\n'),
     OPTIONS,
   );
   assert.equal(events.length, 1);
+});
+
+test('X9 ten files of one account leave a reader and most of the queue to the others', async () => {
+  const readers = new FairSemaphore<number>(READER_LIMITS);
+  const { promise: bombsEnd, resolve: endBombs } = Promise.withResolvers<void>();
+  const bombs = Array.from({ length: 10 }, () => readers.run(1, () => bombsEnd));
+  const refused = await Promise.allSettled(bombs.slice(3));
+  assert.deepEqual(
+    refused.map((one) => one.status === 'rejected' && one.reason.code),
+    Array(7).fill('overloaded'),
+    'one is read and two wait',
+  );
+  // No bomb has ended, and others are read.
+  for (const accountId of [2, 3, 2, 3]) assert.equal(await readers.run(accountId, async () => 'read'), 'read');
+  endBombs();
+  await Promise.all(bombs.slice(0, 3));
 });
 
 test('X9 the process that reads a file ends by itself, should nobody be left who would end it', async (t) => {

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type FairLimits, FairSemaphore } from '../async/fair-semaphore.ts';
 import { systemClock } from '../clock.ts';
-import { Problem } from '../problems.ts';
 import { CalendarFault } from './lines.ts';
 import type { ReadCalendar } from './read.ts';
 import type { ReadOptions } from './series.ts';
@@ -26,41 +26,26 @@ export type Said =
   | { readonly broken: string };
 
 /**
+ * Each reader takes a core and its memory, so there are few of them. One account has at most half of the readers and a
+ * quarter of the queue: files that take long delay those of their own account.
+ */
+export const READER_LIMITS: FairLimits = { maxActive: 2, maxActivePerGroup: 1, maxWaiting: 8, maxWaitingPerGroup: 2 };
+
+const readers = new FairSemaphore<number>(READER_LIMITS);
+
+/**
  * Reads a file in a process of its own: meanwhile everybody else is answered, and what does not come to an end is ended.
  * A thread would not do: when one runs out of memory, all of them end.
  *
- * @throws CalendarFault; the problem `overloaded` when too many are waiting
+ * @throws CalendarFault; the problem `overloaded` when too many files are waiting, of the account or of all
  */
-export async function readAside(text: string, options: ReadOptions, longestMs = LONGEST_MS): Promise<ReadCalendar> {
-  await enter();
-  try {
-    return await readIn(text, options, longestMs);
-  } finally {
-    leave();
-  }
-}
-
-/** Each takes a core and its memory. */
-const MOST_AT_ONCE = 2;
-const MOST_WAITING = 8;
-
-let underWay = 0;
-const waiting: (() => void)[] = [];
-
-async function enter(): Promise<void> {
-  if (underWay < MOST_AT_ONCE) {
-    underWay += 1;
-    return;
-  }
-  if (waiting.length >= MOST_WAITING) throw new Problem('overloaded');
-  // Whoever leaves hands the place over.
-  await new Promise<void>((resolve) => waiting.push(resolve));
-}
-
-function leave(): void {
-  const next = waiting.shift();
-  if (next === undefined) underWay -= 1;
-  else next();
+export function readAside(
+  accountId: number,
+  text: string,
+  options: ReadOptions,
+  longestMs = LONGEST_MS,
+): Promise<ReadCalendar> {
+  return readers.run(accountId, () => readIn(text, options, longestMs));
 }
 
 function readIn(text: string, options: ReadOptions, longestMs: number): Promise<ReadCalendar> {

@@ -10,6 +10,7 @@ import { product, root, sourcesBelow } from './source.ts';
  */
 const BASE = [
   'access.ts',
+  'async',
   'clock.ts',
   'durations.ts',
   'gather.ts',

@@ -188,3 +188,10 @@ test('nothing is silenced: no checker is told to look away', () => {
     [],
   );
 });
+
+test('waiting for a permit is written once, with a limit and a share for each group: in src/async', () => {
+  const queueOfResolvers = /\(resolve\)\s*=>\s*[\w.#]+\.push\(resolve\)/g;
+  // Followers are limited, for each account too, before they wait here.
+  const among = files.filter(({ path }) => !path.startsWith('src/async/') && path !== 'src/http/followers.ts');
+  assert.deepEqual(strays([queueOfResolvers], [], among), []);
+});

@@ -30,7 +30,7 @@ export async function importCalendar(
 ): Promise<Shown<typeof importFields>> {
   if (input.project_id !== 0) await mustBe(view, 'project', input.project_id);
   const options = await optionsFor(view, input.time_zone);
-  const { events, dropped, zone } = await read(input.ics, options);
+  const { events, dropped, zone } = await read(caller.accountId, input.ics, options);
   const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
   for (let first = 0; first < events.length; first += EVENTS_A_STEP) {
     const some = events.slice(first, first + EVENTS_A_STEP);
@@ -52,9 +52,9 @@ async function optionsFor(view: AccountView, wanted: string): Promise<ReadOption
   return { zone, domain, from: plusDays(today, -BACK_DAYS), to: plusDays(today, ON_DAYS) };
 }
 
-async function read(ics: string, options: ReadOptions): Promise<ReadCalendar> {
+async function read(accountId: number, ics: string, options: ReadOptions): Promise<ReadCalendar> {
   try {
-    return await readAside(ics, options);
+    return await readAside(accountId, ics, options);
   } catch (error) {
     if (!(error instanceof CalendarFault)) throw error;
     throw invalidInput([{ field: 'ics', message: `is no calendar: line ${error.line} ${error.message}` }]);

@@ -1,5 +1,6 @@
 import { creation } from '../../http/body.ts';
 import { type Created, present } from '../../http/field.ts';
+import { networkOf } from '../../http/network.ts';
 import type { OpenAnswer, OpenRoute, Visit } from '../../http/open.ts';
 import { Problem } from '../../problems.ts';
 import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
@@ -53,7 +54,7 @@ async function letIn(
 ): Promise<OpenAnswer> {
   const invitation = await findOpen(visit.read, token, visit.now);
   mustBeUnlike(passphrase, invitation);
-  const hash = await passphrases.hash(passphrase);
+  const hash = await passphrases.hash(passphrase, networkOf(visit.source));
   const { account_id: accountId, user_id: userId, invitation_id } = invitation;
   const opened = await visit.within({ accountId, userId, holding: 'alone' }, async (write) => {
     // Twice at the same moment is once.

@@ -1,6 +1,7 @@
 import type { Caller } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
 import type { Created } from '../../http/field.ts';
+import { networkOf } from '../../http/network.ts';
 import { invalidInput } from '../../problems.ts';
 import type { Passphrases } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
@@ -19,14 +20,16 @@ export async function preparePassphrase(
   view: AccountView,
   caller: Caller,
   input: Created<typeof passphraseFields>,
+  source: string,
   { passphrases, tries }: { passphrases: Passphrases; tries: Tries },
 ): Promise<NewPassphrase> {
   mustBeUnlike(input.passphrase, await namesOf(view, caller.userId));
   const stored = await storedOf(view, caller.userId);
   const attempt = tries.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
-  const isRight = await attempt.judge(() => passphrases.matches(input.current, stored));
+  const network = networkOf(source);
+  const isRight = await attempt.judge(() => passphrases.matches(input.current, stored, network));
   if (!isRight || stored === undefined) throw notTheCurrentOne();
-  return { stored, made: await passphrases.hash(input.passphrase) };
+  return { stored, made: await passphrases.hash(input.passphrase, network) };
 }
 
 /** Sets the passphrase and ends the user's other sessions, and links that could set another one. */

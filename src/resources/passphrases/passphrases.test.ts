@@ -104,7 +104,7 @@ for (const { test, testService } of stores) {
   test('a hash that was cheaper to make is made anew when its passphrase is used', async () => {
     const owner = await carillon.account('dearer.test');
     await withPassphrase(owner);
-    const cheap = await new Passphrases(systemChance, { logN: 10, r: 8, p: 1 }).hash(FIRST);
+    const cheap = await new Passphrases(systemChance, { logN: 10, r: 8, p: 1 }).hash(FIRST, 'test');
     await carillon.store.write(({ queries }) =>
       queries
         .updateTable('passphrases')

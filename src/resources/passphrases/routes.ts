@@ -26,7 +26,7 @@ export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
       problems: ['too_many_tries'],
       holding: 'alone',
       ...inTwo({
-        prepare: (caller, { body }, view) => preparePassphrase(view, caller, input.read(body), ports),
+        prepare: (caller, { body }, view, source) => preparePassphrase(view, caller, input.read(body), source, ports),
         run: async (write, caller, _input, found) => ({
           body: { data: present(passphraseSetFields, await changePassphrase(write, caller, found)) },
         }),

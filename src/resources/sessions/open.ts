@@ -1,5 +1,6 @@
 import { creation } from '../../http/body.ts';
 import { type Created, present } from '../../http/field.ts';
+import { networkOf } from '../../http/network.ts';
 import type { OpenAnswer, OpenRoute, Visit } from '../../http/open.ts';
 import { invalidInput, Problem } from '../../problems.ts';
 import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
@@ -58,7 +59,10 @@ async function signIn(
   // By one form of words for somebody and for nobody: who has to wait must not tell.
   const who = JSON.stringify([hasSeveral ? input.domain : '', person?.email ?? input.email]).toLowerCase();
   const stored = person?.passphrase_hash ?? undefined;
-  const opened = (await tries.begin(who, visit.source).judge(() => passphrases.matches(input.passphrase, stored)))
+  const network = networkOf(visit.source);
+  const opened = (await tries
+    .begin(who, visit.source)
+    .judge(() => passphrases.matches(input.passphrase, stored, network)))
     ? await open()
     : undefined;
   if (opened === undefined) {
@@ -70,7 +74,8 @@ async function signIn(
 
   async function open(): Promise<Opened | undefined> {
     // Hashed anew where a hash has become dearer since.
-    const anew = stored !== undefined && passphrases.isOutdated(stored) ? await passphrases.hash(input.passphrase) : '';
+    const isOutdated = stored !== undefined && passphrases.isOutdated(stored);
+    const anew = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
     return visit.within({ accountId, userId, holding: 'beside' }, async (write) => {
       // Set anew, or gone with its user, in the meantime.
       if ((await storedOf(write, userId)) !== stored) return undefined;
