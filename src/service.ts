@@ -31,9 +31,12 @@ import { createSessionAuthenticator } from './resources/sessions/authenticate.ts
 import { type Chance, COST, type Cost, Passphrases, systemChance } from './secrets.ts';
 import type { OpenOptions } from './store/location.ts';
 import { openStore } from './store/open.ts';
-import { type Store, StoreFault } from './store/store.ts';
+import { DatabaseLost, type Store, StoreFault } from './store/store.ts';
 import { explain, findUnfinished } from './transfer/unfinished.ts';
 import { version } from './version.ts';
+
+/** How long a process whose database is lost still answers 503, so that callers hear of it. */
+const LOST_GRACE_MS = 250;
 
 /** Where the console was built: beside the source, and beside what the package holds. */
 const CONSOLE = fileURLToPath(new URL('../console/dist', import.meta.url));
@@ -86,7 +89,12 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
   const beats = given.beats ?? systemClock;
   const chance = given.chance ?? systemChance;
   const log = given.log ?? createLog(config.logLevel);
-  const onFatal = given.onFatal ?? endProcess(log);
+  let isEnding = false;
+  const end = given.onFatal ?? endProcess(log, beats);
+  const onFatal = (error: unknown) => {
+    isEnding = true;
+    end(error);
+  };
   const waiting = given.patience ?? patience;
   const { drainMs } = waiting;
   let baseUrl = config.baseUrl ?? '';
@@ -176,6 +184,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
         registry: metrics.registry,
         metricsToken: config.metricsToken,
         probe: () => store.probe(),
+        isEnding: () => isEnding,
         openapi: () => {
           document ??= openapi(routes, baseUrl, version);
           return document;
@@ -266,9 +275,11 @@ function reasonFor(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function endProcess(log: Log): (error: unknown) => void {
+function endProcess(log: Log, beats: Clock): (error: unknown) => void {
   return (error) => {
     log.fatal({ event: 'fatal', err: error });
-    process.exit(1);
+    const exit = () => process.exit(1);
+    if (error instanceof DatabaseLost) beats.after(LOST_GRACE_MS, exit);
+    else exit();
   };
 }

@@ -67,6 +67,24 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'tenants', count: 1, seenAs: /with another account: is answered 200/ },
   },
   {
+    says: 'a commit to a database file that was removed is acknowledged',
+    file: 'src/store/group-commit.ts',
+    changes: [['if (this.#rejectIfLost(writes)) return;', '']],
+    caughtBy: {
+      file: 'src/store/sqlite.test.ts',
+      name: 'C20 the database is removed while it is open: no write is acknowledged any more, and the process is told to end',
+    },
+  },
+  {
+    says: 'a database file with a second name is opened',
+    file: 'src/store/sqlite-identity.ts',
+    changes: [['nlink > 1n', 'nlink > 9n']],
+    caughtBy: {
+      file: 'src/store/sqlite.test.ts',
+      name: 'C20 a database file with a second name (a hard link) is refused under both, for services and commands',
+    },
+  },
+  {
     says: 'what occurs and is owed is written in a transaction of its own, behind that of the record',
     file: 'src/store/group-commit.ts',
     changes: [

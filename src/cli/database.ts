@@ -7,7 +7,7 @@ import { findAccount } from '../resources/accounts/actions.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Location, OpenOptions } from '../store/location.ts';
 import { openStore } from '../store/open.ts';
-import { type Store, StoreFault } from '../store/store.ts';
+import { DatabaseLost, type Store, StoreFault } from '../store/store.ts';
 import { TransferFault } from '../transfer/fault.ts';
 import { explain, findUnfinished } from '../transfer/unfinished.ts';
 import { Refusal } from './refusal.ts';
@@ -58,7 +58,8 @@ async function opened<T>(flags: DatabaseFlags, as: OpenOptions['as'], work: (sto
       log: createLog('silent'),
       as,
       onFatal: (error) => {
-        throw error;
+        // The store refuses every write from then on, and the command says why.
+        if (!(error instanceof DatabaseLost)) throw error;
       },
     });
     try {
@@ -75,6 +76,7 @@ export async function faultsAsRefusals<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof TransferFault) throw new Refusal(error.lines);
+    if (error instanceof Problem && error.cause instanceof DatabaseLost) throw new Refusal([error.cause.message]);
     if (error instanceof StoreFault || error instanceof Problem) throw new Refusal([error.message]);
     throw error;
   }

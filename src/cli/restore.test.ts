@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -162,6 +171,29 @@ test('a database that is damaged, with a log beside it, is set aside as it is', 
   assert.equal(readFileSync(`${said.kept}-wal`, 'utf8').slice(0, 3), 'xxx');
   assert.deepEqual(namesIn(path), ['Before']);
   assert.deepEqual(beside(folder, 'carillon.db-'), [], 'no log that the new file could take for its own');
+});
+
+test('C20 a database that is gone while its log is still there is not begun anew; a restore sets the log aside', async (t) => {
+  const { folder, path, backup, service, environment } = await backedUp(t);
+  await service.stop('SIGKILL');
+  rmSync(path);
+  const log = readFileSync(`${path}-wal`);
+  assert.ok(log.length > 0);
+  const started = await carillon(['serve', '--port', '0'], { environment });
+  assert.deepEqual([started.code, started.stdout, started.faults.length], [1, '', 1]);
+  assert.match(
+    started.faults[0] ?? '',
+    /^The database .*carillon\.db is missing, but its log .*carillon\.db-wal is there/,
+  );
+  assert.deepEqual(readFileSync(`${path}-wal`), log, 'what it holds of the old database is kept');
+  assert.ok(!existsSync(path));
+  await carillonJson(['restore', '--from', backup], { environment });
+  assert.deepEqual(beside(folder, 'carillon.db-'), [], 'no log that the new file could take for its own');
+  const [kept = ''] = beside(folder, '-wal');
+  assert.deepEqual(readFileSync(join(folder, kept)), log);
+  assert.deepEqual(namesIn(path), ['Before']);
+  const [sound] = await rowsOf(`sqlite:${path}`, 'pragma integrity_check');
+  assert.equal(sound.integrity_check, 'ok');
 });
 
 test('something that has the database open keeps it from being replaced', async (t) => {

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../clock.ts';
 import { isLoopback } from '../loopback.ts';
-import { notFound, type ProblemCode, problems } from '../problems.ts';
+import { notFound, Problem, type ProblemCode, problems } from '../problems.ts';
 import { hashApiKey } from '../secrets.ts';
 import type { Pages } from './pages.ts';
 import type { Served } from './served.ts';
@@ -14,6 +14,8 @@ export type HealthPorts = {
   readonly metricsToken: string;
   /** Rejects unless the database is migrated and can be written. */
   readonly probe: () => Promise<void>;
+  /** Whether the process cannot go on and is about to end: then the result of an earlier probe says nothing. */
+  readonly isEnding?: () => boolean;
   readonly openapi: () => unknown;
   /** What is to be read at an address, by that. */
   readonly documents: Readonly<Record<string, () => Served>>;
@@ -34,6 +36,7 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
   app.get('/healthz', async () => ({ status: 'alive' }));
   const probe = onceASecond(ports);
   app.get('/readyz', async () => {
+    if (ports.isEnding?.()) throw new Problem('storage_unavailable');
     await probe();
     return { status: 'ready' };
   });

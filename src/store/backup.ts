@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { copyDatabase, whatIsWrong } from './copy.ts';
 import { versionOf } from './migrate.ts';
 import { SqliteConnection } from './sqlite-connection.ts';
+import { refuseSecondName } from './sqlite-identity.ts';
 import { type Queries, StoreFault } from './store.ts';
 
 /** What was written. */
@@ -22,6 +23,7 @@ export async function backUp<T>(
   if (!existsSync(path)) throw new StoreFault(`There is no database ${path}.`);
   let source: SqliteConnection | undefined;
   try {
+    refuseSecondName(path);
     source = new SqliteConnection(path, { readOnly: true, patient: true });
     const { database } = source;
     const version = versionOf(database);

@@ -13,7 +13,7 @@ import {
   type SqliteConnection,
   sqliteCode,
 } from './sqlite-connection.ts';
-import type { AtCommit, News, Queries, Tx } from './store.ts';
+import type { AtCommit, DatabaseLost, News, Queries, Tx } from './store.ts';
 
 /** How long a write waits for another process (a command of ours) to let go of the database. */
 const LONGEST_BUSY_MS = 10_000;
@@ -94,7 +94,8 @@ class WriteOfGroup implements Tx {
  * in a savepoint of its own, and all resolve after the one fsync of its commit.
  *
  * `onFatal` is called when the outcome of a commit cannot be known (an I/O error) or the file is corrupt: nobody of
- * that group is answered, and the process is expected to end and recover at its next start.
+ * that group is answered, and the process is expected to end and recover at its next start. It is also called, once, when
+ * the files of the database are no longer at their paths: all writes are rejected from then on, that group's too.
  */
 export class GroupCommit {
   readonly #connection: SqliteConnection;
@@ -102,7 +103,9 @@ export class GroupCommit {
   readonly #onCommitting: () => void;
   readonly #onCommitted: (news: News) => Promise<void> | undefined;
   readonly #onGroup: (writes: number, seconds: number) => void;
+  readonly #whatIsLost: () => DatabaseLost | undefined;
   readonly #onFatal: (error: unknown) => void;
+  #lost: Problem | undefined;
   #waiting: Waiting[] = [];
   #running: Promise<void> | undefined;
   #closed = false;
@@ -114,6 +117,7 @@ export class GroupCommit {
       onCommitting: () => void;
       onCommitted: (news: News) => Promise<void> | undefined;
       onGroup: (writes: number, seconds: number) => void;
+      whatIsLost: () => DatabaseLost | undefined;
       onFatal: (error: unknown) => void;
     },
   ) {
@@ -122,10 +126,22 @@ export class GroupCommit {
     this.#onCommitting = listeners.onCommitting;
     this.#onCommitted = listeners.onCommitted;
     this.#onGroup = listeners.onGroup;
+    this.#whatIsLost = listeners.whatIsLost;
     this.#onFatal = listeners.onFatal;
   }
 
+  /** Finds out whether the files are in place. Once they are not, no write is taken any more. */
+  look(): Problem | undefined {
+    if (this.#lost !== undefined) return this.#lost;
+    const lost = this.#whatIsLost();
+    if (lost === undefined) return undefined;
+    this.#lost = new Problem('storage_unavailable', { cause: lost });
+    this.#onFatal(lost);
+    return this.#lost;
+  }
+
   write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
     if (this.#closed) return Promise.reject(new Problem('storage_unavailable'));
     if (this.#waiting.length >= MOST_WAITING) return Promise.reject(new Problem('overloaded'));
     return new Promise<T>((resolve, reject) => {
@@ -169,6 +185,8 @@ export class GroupCommit {
       this.#abandon(writes, error);
       return;
     }
+    // Only now: what was committed to a file that is gone must not be acknowledged.
+    if (this.#rejectIfLost(writes)) return;
     this.#onGroup(writes.length, (performance.now() - begun) / 1_000);
     const telling = done.some((one) => 'value' in one) ? this.#onCommitted(group.news) : undefined;
     for (const one of done) {
@@ -177,6 +195,13 @@ export class GroupCommit {
       else if (telling === undefined) resolve(one.value);
       else telling.then(() => resolve(one.value), reject);
     }
+  }
+
+  #rejectIfLost(writes: readonly Waiting[]): boolean {
+    const lost = this.look();
+    if (lost === undefined) return false;
+    for (const waiting of writes) waiting.reject(lost);
+    return true;
   }
 
   async #runOne(waiting: Waiting, group: Coming): Promise<Done> {

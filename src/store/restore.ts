@@ -62,7 +62,7 @@ export async function replaceDatabase<T>(replacing: Replacing<T>): Promise<Repla
     const version = await copyBackup(from, made);
     const prepared = await bringUp(made, replacing);
     if (isThere) letGo(path, kept);
-    changePlaces(path, made, isThere ? kept : undefined);
+    changePlaces(path, made, kept);
     return { version, kept: isThere ? kept : undefined, prepared };
   } finally {
     removeAll(made);
@@ -130,12 +130,10 @@ function letGo(path: string, kept: string): void {
 
 const BESIDE = ['-wal', '-shm', '-journal'];
 
-function changePlaces(path: string, made: string, kept: string | undefined): void {
-  if (kept !== undefined) {
-    // Before all else: a log of the old file beside the new one would be taken for its own.
-    for (const end of BESIDE) if (existsSync(path + end)) renameSync(path + end, kept + end);
-    keepAs(path, kept);
-  }
+function changePlaces(path: string, made: string, kept: string): void {
+  // Before all else: a log of the old file beside the new one would be taken for its own, also where the old file is gone.
+  for (const end of BESIDE) if (existsSync(path + end)) renameSync(path + end, kept + end);
+  if (existsSync(path)) keepAs(path, kept);
   toDisk(made, 'r+');
   renameSync(made, path);
   toDisk(dirname(path), 'r');

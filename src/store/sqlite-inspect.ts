@@ -8,6 +8,7 @@ import { migrations, versionOf } from './migrate.ts';
 import { dialect } from './sqlite.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
 import { trueName } from './sqlite-file.ts';
+import { refuseSecondName } from './sqlite-identity.ts';
 
 /** File systems over a network, by the number that Linux gives them: their locks cannot be relied on. */
 const NETWORKS: Readonly<Record<number, string>> = {
@@ -20,6 +21,7 @@ const NETWORKS: Readonly<Record<number, string>> = {
 
 export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>): Promise<Inspection | undefined> {
   if (!existsSync(path)) return undefined;
+  refuseSecondName(path);
   const connection = new SqliteConnection(path, { readOnly: true, patient: true });
   try {
     const { database, queries } = connection;

@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { testClock } from '../../test/harness/clock.ts';
 import { openingOf } from '../../test/harness/database.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { Problem } from '../problems.ts';
@@ -10,7 +21,7 @@ import type { OpenOptions } from './location.ts';
 import { migrate, migrations } from './migrate.ts';
 import { openStore } from './open.ts';
 import { dialect } from './sqlite.ts';
-import { type Store, StoreFault } from './store.ts';
+import { DatabaseLost, type Store, StoreFault } from './store.ts';
 
 const newPath = (t: TestContext) => join(temporaryFolder(t), 'carillon.db');
 
@@ -59,6 +70,22 @@ test('a second service is refused also where it comes by a link to the file or t
   const second = await open(join(folder, 'link.db'));
   await assert.rejects(open(path), isFault(/Another service is running on /));
   await second.close();
+});
+
+test('C20 a database file with a second name (a hard link) is refused under both, for services and commands', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'carillon.db');
+  const other = join(folder, 'other.db');
+  const twoNames = isFault(/has 2 names .*hard links.*other\.db|has 2 names .*hard links.*carillon\.db/);
+  const first = await open(path);
+  linkSync(path, other);
+  for (const as of ['service', 'command'] as const) await assert.rejects(open(other, as), twoNames);
+  assert.ok(!existsSync(`${other}-wal`), 'nothing was opened under the other name');
+  await first.probe();
+  await first.close();
+  await assert.rejects(open(path), twoNames);
+  rmSync(other);
+  await (await open(path)).close();
 });
 
 test('a database from a newer version is refused in one line, and left as it is', async (t) => {
@@ -197,3 +224,79 @@ test('what is read in one turn of the event loop is of one moment; a commit of o
   elsewhere.close();
   await store.close();
 });
+
+/** An open database whose files something else changes, and everything that the store says about it. */
+async function openWatched(t: TestContext) {
+  const path = newPath(t);
+  const clock = testClock();
+  const fatal: unknown[] = [];
+  const store = await openStore({
+    ...openingOf(`sqlite:${path}`),
+    beats: clock,
+    onFatal: (error) => void fatal.push(error),
+  });
+  const add = (domain: string) =>
+    store.write(({ queries }) =>
+      queries.insertInto('accounts').values({ domain, company_name: '', date_created: 0 }).execute(),
+    );
+  await add('before.test');
+  return { path, clock, fatal, store, add };
+}
+
+const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'storage_unavailable';
+
+/** Everything that can happen to the files of an open database behind its back. */
+const losses: Readonly<Record<string, (path: string) => void>> = {
+  'the database is removed': (path) => rmSync(path),
+  'the database is renamed': (path) => renameSync(path, `${path}.old`),
+  'the database is replaced': (path) => {
+    writeFileSync(`${path}.new`, '');
+    renameSync(`${path}.new`, path);
+  },
+  'the log is removed': (path) => rmSync(`${path}-wal`),
+  'the log is replaced': (path) => {
+    rmSync(`${path}-wal`);
+    writeFileSync(`${path}-wal`, '');
+  },
+  'the index of the log is removed': (path) => rmSync(`${path}-shm`),
+  'the lock is removed': (path) => rmSync(`${path}.lock`),
+};
+
+for (const [name, lose] of Object.entries(losses)) {
+  test(`C20 ${name} while it is open: no write is acknowledged any more, and the process is told to end`, async (t) => {
+    const { path, fatal, store, add } = await openWatched(t);
+    const told: unknown[] = [];
+    store.onCommitted((news) => void told.push(news));
+    lose(path);
+    const writes = await Promise.allSettled(['a.test', 'b.test', 'c.test'].map(add));
+    assert.deepEqual(
+      writes.map(({ status }) => status),
+      ['rejected', 'rejected', 'rejected'],
+    );
+    await assert.rejects(add('d.test'), isUnavailable);
+    await assert.rejects(store.probe(), isUnavailable);
+    assert.deepEqual(told, [], 'nobody hears of what was not kept');
+    assert.deepEqual(
+      fatal.map((error) => error instanceof DatabaseLost),
+      [true],
+    );
+    assert.match(String(fatal[0]), /carillon\.db.* (removed|replaced)/);
+    const left = existsSync(`${path}-wal`);
+    await store.close();
+    assert.equal(existsSync(`${path}-wal`), left, 'the files that are there now belong to somebody else');
+  });
+
+  test(`C20 ${name} while nobody writes: it is found within a second`, async (t) => {
+    const { path, clock, fatal, store, add } = await openWatched(t);
+    await clock.advance(10_000);
+    assert.deepEqual(fatal, []);
+    lose(path);
+    await clock.advance(1_000);
+    assert.equal(fatal.length, 1);
+    await assert.rejects(add('a.test'), isUnavailable);
+    await clock.advance(10_000);
+    assert.equal(fatal.length, 1, 'said once');
+    await store.close();
+    assert.deepEqual(clock.pending, []);
+  });
+}

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { systemClock } from '../clock.ts';
+import { type Clock, systemClock } from '../clock.ts';
 import { keepOldVersion } from './before-migration.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { Location, OpenOptions } from './location.ts';
@@ -8,6 +8,7 @@ import { Listeners } from './news.ts';
 import { dropInBites } from './ranges.ts';
 import { asProblem, SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
 import { asFault, makeFile, takeLock } from './sqlite-file.ts';
+import { OpenFiles, refuseLogAlone, refuseSecondName } from './sqlite-identity.ts';
 import { sequences } from './sqlite-sequences.ts';
 import { type Queries, type Store, StoreFault } from './store.ts';
 
@@ -29,6 +30,9 @@ export const dialect: Dialect = {
 /** Written again at each probe; means nothing. */
 const PROBED = 1;
 
+/** How often the files of an open database are looked for at their paths while nobody writes. */
+const FILES_INTERVAL_MS = 1_000;
+
 type Options = OpenOptions<Extract<Location, { scheme: 'sqlite' }>>;
 
 /**
@@ -38,7 +42,13 @@ type Options = OpenOptions<Extract<Location, { scheme: 'sqlite' }>>;
 export async function openStore(options: Options): Promise<Store> {
   checkVersion();
   const { path } = options.database;
-  makeFile(path);
+  try {
+    refuseLogAlone(path);
+    makeFile(path);
+    refuseSecondName(path);
+  } catch (error) {
+    throw asFault(error, path);
+  }
   const lock = options.as === 'service' ? takeLock(path) : undefined;
   let writer: SqliteConnection | undefined;
   try {
@@ -74,7 +84,7 @@ function createStore(
   writer: SqliteConnection,
   reader: SqliteConnection,
   lock: DatabaseSync | undefined,
-  { database: { path }, beats = systemClock, onFatal }: Options,
+  { database: { path }, beats = systemClock, onFatal, sqlite }: Options,
 ): Store {
   const committed = new Listeners();
   const grouped: ((writes: number, seconds: number) => void)[] = [];
@@ -85,8 +95,13 @@ function createStore(
     onGroup: (writes, seconds) => {
       for (const listener of grouped) listener(writes, seconds);
     },
+    whatIsLost: () => files.lost(),
     onFatal,
   });
+  const files = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
+  // A stand-in for SQLite has a world of its own, where nothing else touches the files and each timer costs a round.
+  const isWatched = lock !== undefined && sqlite === undefined;
+  const stopLooking = isWatched ? every(beats, FILES_INTERVAL_MS, () => groups.look()) : () => undefined;
   const dataVersion = writer.database.prepare('pragma data_version');
   let foreign: number | undefined;
   return {
@@ -121,12 +136,23 @@ function createStore(
       await groups.write(async () => writer.database.exec(`pragma user_version = ${PROBED}`));
     },
     async close() {
+      stopLooking();
       await groups.close();
+      // SQLite would remove the log at its path, which may be another database's by now.
+      if (groups.look() !== undefined) return;
       reader.close();
       writer.close();
       lock?.close();
     },
   };
+}
+
+function every(clock: Clock, waitMs: number, run: () => void): () => void {
+  let cancel = clock.after(waitMs, function again() {
+    cancel = clock.after(waitMs, again);
+    run();
+  });
+  return () => cancel();
 }
 
 /** Reads begun in one transaction see the file as it was at the first of them, however much is written meanwhile. */

@@ -154,3 +154,11 @@ export class StoreFault extends Error {
     this.name = 'StoreFault';
   }
 }
+
+/** The files of an open database are no longer those at its path: whatever is written now would be lost at the next start. */
+export class DatabaseLost extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'DatabaseLost';
+  }
+}

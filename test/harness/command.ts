@@ -79,8 +79,12 @@ export type Served = {
   said(name: string): string | undefined;
   /** Every line on standard error so far. */
   readonly logged: () => readonly string[];
+  /** Its exit code, once it has ended. */
+  readonly exited: Promise<number | null>;
   /** SIGTERM, and its exit code. */
   stop(): Promise<number | null>;
+  /** SIGKILL, and the end of it. */
+  kill(): Promise<number | null>;
 };
 
 /** Runs `carillon serve …` until it says where it is; it is stopped when the test ends. */
@@ -92,10 +96,11 @@ export async function serve(
   const child = start(['serve', '--port', '0', ...args], surroundings);
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const exited = once(child, 'close').then(([code]) => code as number | null);
-  const stop = () => {
-    child.kill('SIGTERM');
+  const end = (signal: 'SIGTERM' | 'SIGKILL') => {
+    child.kill(signal);
     return exited;
   };
+  const stop = () => end('SIGTERM');
   atEnd(context, stop);
   // The greeting is one write.
   const ended = await Promise.race([stdout.first, exited]);
@@ -108,7 +113,9 @@ export async function serve(
     greeting,
     said,
     logged: () => linesOf(stderr.text),
+    exited,
     stop,
+    kill: () => end('SIGKILL'),
   };
 }
 
