@@ -23,7 +23,12 @@ function isThere(error: unknown): boolean {
 export function makeFolder(path: string): void {
   if (existsSync(path)) return;
   if (!existsSync(dirname(path))) makeFolder(dirname(path));
-  mkdirSync(path, { mode: 0o700 });
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process that starts at the same moment has just made it.
+    if (!isThere(error)) throw error;
+  }
 }
 
 /**
