@@ -7,6 +7,9 @@ const MIN_GAP_PX = 3;
 /** Text of more lines than this makes a row of a list hard to read. */
 const MAX_LINES = 3;
 
+/** A word of so many letters has room in every column. */
+const MAX_WHOLE_WORD = 10;
+
 /** Rounding of a browser that places text between pixels. */
 const TOLERANCE_PX = 1.5;
 
@@ -19,6 +22,7 @@ globalThis.layoutFaults = () => {
     ...scrollFaults(),
     ...widthFaults(),
     ...texts.flatMap((one) => [...heightFaults(one)]),
+    ...texts.flatMap((one) => [...wordFaults(one)]),
     ...texts.flatMap((one) => [...cardFaults(one)]),
     ...texts.flatMap((one) => [...cutFaults(one)]),
     ...touchFaults(texts),
@@ -57,8 +61,19 @@ function* widthFaults() {
 }
 
 function* heightFaults({ block, lines }) {
-  const count = new Set(lines.map(({ top }) => Math.round(top))).size;
+  const count = lineCount(lines);
   if (count > MAX_LINES && block.closest(PROSE) === null) yield `${count} lines: ${nameOf(block)}`;
+}
+
+/** Only a word that is longer than any place for it may be broken. */
+function* wordFaults({ block, nodes, lines }) {
+  if (lineCount(lines) < 2) return;
+  for (const node of nodes) {
+    for (const { 0: word, index } of node.data.matchAll(/\S+/g)) {
+      if (word.length > MAX_WHOLE_WORD || /[-/]/.test(word)) continue;
+      if (lineCount(linesOf(node, index, index + word.length)) > 1) yield `“${word}” is broken: ${nameOf(block)}`;
+    }
+  }
 }
 
 /** A text stays inside the card or dialog that it stands in. */
@@ -137,16 +152,25 @@ function textsOf(root) {
     if (!isSeen(parent)) continue;
     let block = parent;
     while (/^(inline|contents)$/.test(getComputedStyle(block).display)) block = block.parentElement;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    blocks.set(block, [...(blocks.get(block) ?? []), ...range.getClientRects()]);
+    const of = blocks.get(block) ?? { lines: [], nodes: [] };
+    blocks.set(block, { lines: [...of.lines, ...linesOf(node)], nodes: [...of.nodes, node] });
   }
   const isInView = (block) => (line) => {
     const { width, height } = inView(block, line);
     return width > 1 && height > 1;
   };
-  return [...blocks].map(([block, lines]) => ({ block, lines: lines.filter(isInView(block)) }));
+  return [...blocks].map(([block, { lines, nodes }]) => ({ block, nodes, lines: lines.filter(isInView(block)) }));
 }
+
+/** The boxes of the lines of a text, or of a part of it. */
+function linesOf(node, from = 0, to = node.length) {
+  const range = document.createRange();
+  range.setStart(node, from);
+  range.setEnd(node, to);
+  return [...range.getClientRects()];
+}
+
+const lineCount = (lines) => new Set(lines.map(({ top }) => Math.round(top))).size;
 
 /** What is left of a box in the areas that cut it off. */
 function inView(element, box) {

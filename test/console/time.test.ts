@@ -2,25 +2,95 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { plusDays, today } from '../../console/src/days.ts';
-import { mondayOf, readSeconds, showSeconds } from '../../console/src/screens/time/durations.ts';
+import {
+  bareHint,
+  HOW_TO_WRITE,
+  mondayOf,
+  readSeconds,
+  showSeconds,
+  timeFault,
+} from '../../console/src/screens/time/durations.ts';
 import { consoleOf } from '../harness/browser.ts';
+import type { Person } from '../harness/service.ts';
 import { visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
-test('a time is read as people write it, and shown as hours and minutes', () => {
-  const written = {
-    '1:30': 5_400,
-    '0:05': 300,
-    '1.5': 5_400,
-    '1,25': 4_500,
-    '2': 7_200,
-    '90m': 5_400,
-    '1h 30m': 5_400,
-  };
-  for (const [text, seconds] of Object.entries(written)) assert.equal(readSeconds(text), seconds, text);
-  for (const text of ['', ' ', 'soon', '1:75', '-1', '1h30', 'm']) assert.equal(readSeconds(text), undefined, text);
-  assert.deepEqual([0, 59, 60, 3_660, 360_000].map(showSeconds), ['0:00', '0:00', '0:01', '1:01', '100:00']);
+/** Spellings, by the seconds that they mean. */
+const SPELLINGS: Readonly<Record<number, readonly string[]>> = {
+  45: ['45s', '45 sec', '0:00:45'],
+  300: ['0:05', ':05', '5m', '00:05', '5 minutes'],
+  1500: ['25', '25m', '0:25:00'],
+  1800: ['0:30', ':30', '30', '0.5', '.5', ',5', '0,5h', '30 min', '30min'],
+  3600: ['1', '1h', '1:00', '60', '60m', '1 hour', '1.0', '01:00'],
+  3690: ['1:01:30', '1h 1m 30s', '61m 30s'],
+  5400: [
+    ...[
+      '1:30',
+      '01:30',
+      '1.5',
+      '1,5',
+      '1.50',
+      '1.5h',
+      '1,5 h',
+      '1h30',
+      '1h 30',
+      '1h30m',
+      '1h 30m',
+      '1H 30M',
+      '1 h 30 min',
+    ],
+    ...['1hr 30min', '1 hour 30 minutes', '1h30mins', '90', '90m', '90 m', '90min', '90 mins', '90 minutes', ' 1:30 '],
+  ],
+  7200: ['2', '2h', '2 hrs', '2 hours', '120', '120m', '2:00'],
+  86400: ['24', '24h', '24:00', '1440', '1440m'],
+};
+
+const NO_TIMES = [
+  '',
+  ' ',
+  'soon',
+  'h',
+  'm',
+  ':',
+  '.',
+  '1:75',
+  '1:5',
+  '-1',
+  '1 30',
+  '1h 75',
+  '1.5h 30m',
+  '30 45s',
+  '1h 30 20s',
+];
+
+test('a time is read as people write it', () => {
+  const spellings = Object.entries(SPELLINGS).flatMap(([seconds, texts]) => texts.map((text) => ({ seconds, text })));
+  assert.ok(spellings.length >= 60);
+  for (const { seconds, text } of spellings) {
+    assert.equal(readSeconds(text), Number(seconds), text);
+    assert.equal(timeFault(text), undefined, text);
+  }
+  for (const text of NO_TIMES) assert.equal(timeFault(text), HOW_TO_WRITE, text);
+});
+
+test('a whole number is hours up to 24 and minutes above, which is said; more than a day and nothing are refused', () => {
+  assert.deepEqual(['8', '24', '25', '90'].map(readSeconds), [8 * 3_600, 24 * 3_600, 25 * 60, 90 * 60]);
+  assert.equal(bareHint('15'), '15 hours. For minutes, write 15m.');
+  assert.equal(bareHint('90'), '90 minutes (1:30)');
+  for (const clear of ['1:30', '1.5', '90m', '', 'x', '2000']) assert.equal(bareHint(clear), undefined, clear);
+  for (const long of ['24:01', '25h', '1441', '96:00', '24.5', '99999']) {
+    assert.equal(timeFault(long), 'A day has 24 hours. Enter at most 24:00.', long);
+  }
+  for (const none of ['0', '0:00', '0m', '0.0']) assert.equal(timeFault(none), 'Enter a time above zero.', none);
+});
+
+test('a time is shown as hours and minutes, and what is less than a minute is not shown as nothing', () => {
+  const shown = [0, 1, 59, 60, 3_660, 360_000].map(showSeconds);
+  for (let seconds = 1; seconds <= 86_400; seconds += seconds < 60 ? 1 : 60) {
+    assert.equal(readSeconds(showSeconds(seconds)), seconds, 'what is shown can be typed');
+  }
+  assert.deepEqual(shown, ['0:00', '0:00:01', '0:00:59', '0:01', '1:01', '100:00']);
 });
 
 test('a week begins on a Monday, in every year', () => {
@@ -50,7 +120,7 @@ test('time is entered, summed by task and day, changed where it stands, and dele
   const form = page.getByRole('form', { name: 'Enter time' });
   await form.getByLabel('Time').fill('later');
   await button(page, 'Enter').click();
-  await form.getByText('Write it as 1:30, 1.5 or 90m.').waitFor();
+  await form.getByText(HOW_TO_WRITE).waitFor();
   await form.getByLabel('Day').fill(plusDays(monday, 2));
   await form.getByLabel('Time').fill('45m');
   await form.getByLabel('Description').fill('Tuned');
@@ -61,7 +131,7 @@ test('time is entered, summed by task and day, changed where it stands, and dele
   await page.getByRole('button', { name: 'Change Time of 0:10 on Cast' }).click();
   await page.getByLabel('Time of 0:10 on Cast').fill('soon');
   await page.keyboard.press('Enter');
-  await page.getByText('Write it as 1:30, 1.5 or 90m.').waitFor();
+  await page.getByText(HOW_TO_WRITE).waitFor();
   await page.getByLabel('Time of 0:10 on Cast').fill('0:20');
   await page.keyboard.press('Enter');
   await sheet.getByText('2:35').first().waitFor();
@@ -75,20 +145,115 @@ test('time is entered, summed by task and day, changed where it stands, and dele
   await sheet.getByText('1:05').first().waitFor();
 });
 
+/** The time that clocks in the time zone of the tests showed so many seconds ago. */
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
+
+async function withTask({ carillon }: Person): Promise<string> {
+  const { project_id } = await carillon.projects.create({ project_name: 'Bells' });
+  return (await carillon.tasks.create(project_id, { task_name: 'Cast' })).task_id;
+}
+
+test('90 is logged as 1:30, and no day gets more than 24 hours: not by an entry, a change or another date', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'projects' });
+  const task_id = await withTask(owner);
+  const monday = mondayOf(today());
+  const day = (ahead: number) => plusDays(monday, ahead).replaceAll('-', '');
+  await owner.carillon.timeEntries.create(task_id, { seconds: 20 * 3_600, date: day(0) });
+  const { entry_id } = await owner.carillon.timeEntries.create(task_id, { seconds: 5 * 3_600, date: day(1) });
+  await visit(page, 'time');
+  const form = page.getByRole('form', { name: 'Enter time' });
+  await form.getByLabel('Day').fill(monday);
+  await form.getByLabel('Time').fill('90');
+  await form.getByText('90 minutes (1:30)').waitFor();
+  await form.getByLabel('Time').press('Enter');
+  await page.getByRole('button', { name: 'Change Time of 1:30 on Cast' }).waitFor();
+  for (const [written, said] of [
+    ['96:00', 'A day has 24 hours. Enter at most 24:00.'],
+    ['3h', /^That makes 24:30 on .* A day has 24 hours\.$/],
+  ] as const) {
+    await form.getByLabel('Time').fill(written);
+    await form.getByLabel('Time').press('Enter');
+    await form.getByText(said).waitFor();
+  }
+  await page.getByRole('button', { name: 'Change Time of 1:30 on Cast' }).click();
+  await page.getByLabel('Time of 1:30 on Cast').fill('4:01');
+  await page.keyboard.press('Enter');
+  await page.getByText(/^That makes 24:01 on /).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Change Day of 5:00 on Cast' }).click();
+  await page.getByLabel('Day of 5:00 on Cast').fill(monday);
+  await page.keyboard.press('Enter');
+  await page.getByText(/^That makes 26:30 on /).waitFor();
+  const { data } = await owner.carillon.timeEntries.list({ task_id });
+  assert.deepEqual(data.map(({ seconds }) => seconds).sort(), ['18000', '5400', '72000']);
+  assert.equal((await owner.carillon.timeEntries.get(entry_id)).date, plusDays(monday, 1));
+});
+
+test('a day that a program made too long can be corrected, entry by entry', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'projects' });
+  const task_id = await withTask(owner);
+  const date = today().replaceAll('-', '');
+  for (const hours of [96, 30]) await owner.carillon.timeEntries.create(task_id, { seconds: hours * 3_600, date });
+  await visit(page, 'time');
+  await page.getByRole('button', { name: 'Change Time of 96:00 on Cast' }).click();
+  await page.getByLabel('Time of 96:00 on Cast').fill('8');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Change Time of 8:00 on Cast' }).waitFor();
+});
+
 test('a timer runs until it is stopped, whatever page is looked at meanwhile, and enters what it came to', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'projects' });
-  const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
-  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  const task_id = await withTask(owner);
   await visit(page, 'time');
   await button(page, 'Start').click();
   await page.getByRole('timer').waitFor();
+  const [started] = (await owner.carillon.timeEntries.list({ task_id, running: '1' })).data;
+  assert.ok(started !== undefined);
+  // As if it had been started earlier.
+  const date_started = ago(125);
+  await owner.carillon.timeEntries.update(started.entry_id, {
+    date_started,
+    date: date_started.slice(0, 10).replaceAll('-', ''),
+  });
   await visit(page, 'tasks');
   await visit(page, 'time');
-  await page.getByText('0:00:02').waitFor();
+  await page.getByText(/^0:02:\d\d$/).waitFor();
   await button(page, 'Stop').click();
   await button(page, 'Start').waitFor();
   const [entry] = (await owner.carillon.timeEntries.list({ task_id })).data;
-  assert.ok(entry !== undefined && Number(entry.seconds) >= 2);
+  assert.ok(entry !== undefined && Number(entry.seconds) >= 125);
   assert.ok(entry.date_stopped > entry.date_started);
-  assert.equal(entry.date, today());
+  assert.equal(entry.date, date_started.slice(0, 10));
+});
+
+test('a timer of a few seconds leaves no entry, which is said and can be undone', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'projects' });
+  const task_id = await withTask(owner);
+  await visit(page, 'time');
+  await button(page, 'Start').click();
+  await button(page, 'Stop').click();
+  await page.getByText('Timer discarded: it ran for less than a minute.').waitFor();
+  await button(page, 'Start').waitFor();
+  assert.deepEqual((await owner.carillon.timeEntries.list({ task_id })).data, []);
+  await button(page, 'Undo').click();
+  await page.getByRole('timer').waitFor();
+  assert.equal((await owner.carillon.timeEntries.list({ task_id, running: '1' })).data.length, 1);
+});
+
+test('a timer that was forgotten over the weekend asks for the time that was worked', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'projects' });
+  const task_id = await withTask(owner);
+  const date_started = ago(60 * 3_600);
+  const { entry_id } = await owner.carillon.timeEntries.create(task_id, { seconds: 0, date_started });
+  await visit(page, 'time');
+  await button(page, 'Stop').click();
+  const form = page.getByRole('form', { name: 'Correct the time' });
+  await form.getByText(/^That makes 60:00 on .* A day has 24 hours\.$/).waitFor();
+  assert.equal((await owner.carillon.timeEntries.get(entry_id)).seconds, '0', 'nothing is logged before that');
+  await form.getByLabel('Time worked').fill('7:30');
+  await button(page, 'Save').click();
+  await button(page, 'Start').waitFor();
+  const { seconds, date_stopped } = await owner.carillon.timeEntries.get(entry_id);
+  assert.equal(seconds, String(7.5 * 3_600));
+  assert.ok(date_stopped > date_started);
 });

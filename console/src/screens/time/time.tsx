@@ -13,16 +13,14 @@ import { FactField } from '../../plan/facts.tsx';
 import { useRecords } from '../../plan/records.ts';
 import { place, setQuery, to } from '../../router.ts';
 import { me } from '../../session.ts';
-import { HOW_TO_WRITE, mondayOf, readSeconds, showSeconds } from './durations.ts';
-import { entries, entryFacts, isRunning } from './entries.ts';
+import { bareHint, mondayOf, readSeconds, showSeconds, timeFault } from './durations.ts';
+import { checkDay, entries, entryFacts, given, isRunning } from './entries.ts';
 import { Running, Start, TaskSelect } from './timer.tsx';
 import '../../plan/plan.css';
 import './time.css';
 
 const DAYS = [0, 1, 2, 3, 4, 5, 6];
 const HEADS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
-
-const given = (day: string) => day.replaceAll('-', '');
 
 /** The Monday of the week that the address names, else of this one. */
 function mondayHere(): string {
@@ -186,14 +184,17 @@ function Enter({ tasks, day, onAdd }: EnterProps) {
   const [fault, setFault] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const taskId = task || tasks[0]?.task_id;
+  const hint = bareHint(time);
   const add = async (event: Event) => {
     event.preventDefault();
-    const seconds = readSeconds(time);
     if (isBusy) return;
-    if (seconds === undefined) return setFault(HOW_TO_WRITE);
+    const wrong = timeFault(time);
+    if (wrong !== undefined) return setFault(wrong);
     if (taskId === undefined) return setFault('There is no open task to enter it for.');
+    const seconds = readSeconds(time) ?? 0;
     setBusy(true);
     try {
+      await checkDay({ user_id: me().user.user_id, date: date || day, seconds });
       await client.timeEntries.create(taskId, { seconds, date: given(date || day), description });
       setTime('');
       setDescription('');
@@ -215,6 +216,7 @@ function Enter({ tasks, day, onAdd }: EnterProps) {
         autoComplete="off"
         value={time}
         {...(fault !== undefined && { fault })}
+        {...(hint !== undefined && { hint })}
         onInput={(text) => {
           setTime(text);
           setFault(undefined);

@@ -5,10 +5,12 @@ import { change } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { today } from '../../days.ts';
 import { Button } from '../../design/button.tsx';
-import { Select } from '../../design/field.tsx';
+import { Select, TextField } from '../../design/field.tsx';
+import { tell } from '../../design/toast.tsx';
 import { useEvery } from '../../every.ts';
-import { attempt } from '../../load.ts';
-import { showSeconds } from './durations.ts';
+import { attempt, explain } from '../../load.ts';
+import { bareHint, readSeconds, timeFault } from './durations.ts';
+import { checkDay, DayTooLong } from './entries.ts';
 
 type RunningProps = {
   readonly timer: TimeEntry;
@@ -16,17 +18,26 @@ type RunningProps = {
   readonly onChange: () => void;
 };
 
-/** A timer that runs; what it came to is entered when somebody says that they have ended. */
+/** A timer that runs. Stopped, it becomes an entry; a time that cannot be right is asked for before that. */
 export function Running({ timer, onChange }: RunningProps) {
   const [now, setNow] = useState(Date.now());
   const [isBusy, setBusy] = useState(false);
+  const [doubt, setDoubt] = useState<string>();
   useEvery(1_000, () => setNow(Date.now()));
-  const seconds = secondsOf(timer, now);
   const end = async () => {
+    const ran = secondsOf(timer, Date.now());
+    if (ran < 0) return setDoubt('The clock is behind the start of this timer.');
     setBusy(true);
-    await attempt(() => stop(timer));
-    setBusy(false);
-    onChange();
+    try {
+      if (ran < MIN_ENTRY_S) await discard(timer, onChange, 'Timer discarded: it ran for less than a minute.');
+      else await stop(timer, ran);
+      onChange();
+    } catch (error) {
+      if (error instanceof DayTooLong) setDoubt(error.message);
+      else tell(explain(error), { isBad: true });
+    } finally {
+      setBusy(false);
+    }
   };
   return (
     <section class="card padded row timer" aria-label="Timer">
@@ -34,13 +45,69 @@ export function Running({ timer, onChange }: RunningProps) {
         <strong>{timer.task_name}</strong> <span class="soft">in {timer.project_name}</span>
       </span>
       <span class="number" role="timer">
-        {showSeconds(seconds)}
-        <span class="soft">:{String(seconds % 60).padStart(2, '0')}</span>
+        {clockTime(Math.max(0, secondsOf(timer, now)))}
       </span>
-      <Button look="primary" icon="pause" disabled={isBusy} onClick={end}>
-        Stop
-      </Button>
+      {doubt === undefined ? (
+        <Button look="primary" icon="pause" disabled={isBusy} onClick={end}>
+          Stop
+        </Button>
+      ) : (
+        <Correct timer={timer} reason={doubt} onChange={onChange} />
+      )}
     </section>
+  );
+}
+
+/** A timer that ran for less than this was started by mistake. */
+const MIN_ENTRY_S = 60;
+
+type CorrectProps = RunningProps & { readonly reason: string };
+
+/** Asks how long the work took, where nobody has stopped the timer in time. */
+function Correct({ timer, reason, onChange }: CorrectProps) {
+  const [time, setTime] = useState('');
+  const [fault, setFault] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const hint = bareHint(time);
+  const run = async (work: () => Promise<unknown>) => {
+    setBusy(true);
+    try {
+      await work();
+      onChange();
+    } catch (error) {
+      setFault(explain(error));
+      setBusy(false);
+    }
+  };
+  const save = (event: Event) => {
+    event.preventDefault();
+    const wrong = timeFault(time);
+    if (wrong !== undefined) setFault(wrong);
+    else if (!isBusy) void run(() => stop(timer, readSeconds(time) ?? 0));
+  };
+  return (
+    <form class="row correct" aria-label="Correct the time" onSubmit={save}>
+      <p role="alert">{reason}</p>
+      <TextField
+        label="Time worked"
+        placeholder="7:30"
+        autoComplete="off"
+        autoFocus
+        value={time}
+        {...(fault !== undefined && { fault })}
+        {...(hint !== undefined && { hint })}
+        onInput={(text) => {
+          setTime(text);
+          setFault(undefined);
+        }}
+      />
+      <Button look="primary" type="submit" disabled={isBusy}>
+        Save
+      </Button>
+      <Button disabled={isBusy} onClick={() => void run(() => discard(timer, onChange, 'Timer discarded.'))}>
+        Discard
+      </Button>
+    </form>
   );
 }
 
@@ -85,19 +152,42 @@ export function TaskSelect({ label, tasks, value, onChange }: TaskSelectProps) {
   return <Select label={label} value={value} options={options} disabled={options.length === 0} onChange={onChange} />;
 }
 
-/** How long a timer has run, by the clock where somebody sits: it says when it was started as clocks there showed it. */
-const secondsOf = ({ date_started }: TimeEntry, now: number) =>
-  Math.max(0, Math.round((now - new Date(date_started.replace(' ', 'T')).getTime()) / 1_000));
+/** Hours, minutes and seconds. */
+function clockTime(seconds: number) {
+  const two = (part: number) => String(part).padStart(2, '0');
+  return (
+    <>
+      {Math.floor(seconds / 3_600)}:{two(Math.floor(seconds / 60) % 60)}
+      <span class="soft">:{two(seconds % 60)}</span>
+    </>
+  );
+}
+
+/** When a timer was started, as a moment: the service keeps the time that clocks showed where somebody sits. */
+const startOf = ({ date_started }: TimeEntry) => new Date(date_started.replace(' ', 'T')).getTime();
+
+/** How long a timer has run; below zero where clocks were set back, or somebody has travelled west. */
+const secondsOf = (timer: TimeEntry, now: number) => Math.round((now - startOf(timer)) / 1_000);
 
 /** The time that clocks show where somebody sits. */
-const clock = () => `${today()} ${new Date().toTimeString().slice(0, 8)}`;
+const clock = (now = new Date()) => `${today(now)} ${now.toTimeString().slice(0, 8)}`;
 
 const start = (taskId: string) => client.timeEntries.create(taskId, { seconds: 0, date_started: clock() });
 
-function stop(running: TimeEntry) {
-  const now = clock();
-  // Clocks that were set back, or somebody who has travelled west, may be behind the start.
-  const date_stopped = now < running.date_started ? running.date_started : now;
-  const changes = { seconds: secondsOf(running, Date.now()), date_stopped };
-  return change(client.timeEntries, running.entry_id, changes, running);
+/** Makes an entry of a timer. */
+async function stop(running: TimeEntry, seconds: number): Promise<void> {
+  await checkDay({ ...running, seconds });
+  const date_stopped = clock(new Date(startOf(running) + seconds * 1_000));
+  await change(client.timeEntries, running.entry_id, { seconds, date_stopped }, running);
+}
+
+/** Deletes a timer; Undo starts it again from the same moment. */
+async function discard(running: TimeEntry, onChange: () => void, text: string): Promise<void> {
+  await client.timeEntries.delete(running.entry_id);
+  const { task_id, date, date_started, description } = running;
+  const restart = async () => {
+    await client.timeEntries.create(task_id, { seconds: 0, date, date_started, description });
+    onChange();
+  };
+  tell(text, { undo: () => void attempt(restart) });
 }
