@@ -173,7 +173,7 @@ function repeated(ledgers: Ledgers): string[] {
     const asks = (redeliveries.get(inOrder[0]?.deliveryId ?? '') ?? []).map(({ askedAt }) => askedAt);
     for (const [index, later] of inOrder.entries()) {
       const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
-      const told = inOrder.slice(0, index).findLast((one) => isOver(one) || isOfTest(ledgers, one));
+      const told = inOrder.slice(0, index).findLast((one) => isOver(one) || (isOfTest(ledgers, one) && !one.isExcused));
       if (told === undefined) continue;
       const isLost = crashes.some(
         (crash) =>
@@ -185,8 +185,11 @@ function repeated(ledgers: Ledgers): string[] {
       if (isLost || isRestored) continue;
       const ask = asks.findIndex((askedAt) => askedAt <= later.at);
       if (ask < 0) found.push(sayAgain(ledgers, told, later));
-      // What a crash has cut off was asked for all the same.
-      else if (!crashes.some((crash) => later.at <= crash.at && diedUnwritten(ledgers, crash, later)))
+      // What a crash or a pause has cut off was asked for all the same.
+      else if (
+        !later.isExcused &&
+        !crashes.some((crash) => later.at <= crash.at && diedUnwritten(ledgers, crash, later))
+      )
         asks.splice(ask, 1);
     }
   }

@@ -65,6 +65,8 @@ export type Arrival = {
   readonly heardAt?: number;
   /** The status that was answered; undefined for none. */
   readonly answer: number | undefined;
+  /** The process that told it was paused meanwhile, for so long that no answer is no failure (C19). */
+  readonly isExcused?: true;
   /** How long the answer asked to be left alone. */
   readonly retryAfterMs?: number;
   /** What a GET of the record answered before this was; undefined where nobody asked. */

@@ -145,7 +145,7 @@ class Reckoning {
   #end(one: Arrival): void {
     if (one.answer === 200) this.#told.add(one.deliveryId);
     // Our own end cut it off, and that is no failure of theirs (C19); or it is from before the hook ended, and lived again.
-    if (!this.#inFlight.delete(one) || this.#fates === undefined) return;
+    if (!this.#inFlight.delete(one) || this.#fates === undefined || one.isExcused) return;
     const asked = this.#mayBeAsked(one);
     if (asked && !isOfTest(this.#ledgers, one) && this.#wasCrashed(one)) {
       this.#fates = undefined;

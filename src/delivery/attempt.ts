@@ -49,7 +49,11 @@ type Ports = { guard: Guard; userAgent: string; clock: Clock; ca?: string };
  * target. `ca` replaces the trusted certificate authorities.
  */
 export function createAttempt(ports: Ports): Attempt {
-  const { clock } = ports;
+  return measured(ports.clock, (order, leftMs) => makeOnce(ports, { order, leftMs }));
+}
+
+/** Measures how long an attempt takes, and whether this process was paused meanwhile (C19). */
+export function measured(clock: Clock, make: (order: Order, leftMs: () => number) => Promise<Result>): Attempt {
   const pauses = new PauseMonitor(clock);
   return async (order) => {
     if (order.signal.aborted) return { ...STOPPED, ms: 0 };
@@ -58,7 +62,7 @@ export function createAttempt(ports: Ports): Attempt {
     const leftMs = () => Math.max(0, order.deadlineMs - elapsedMs());
     const pause = pauses.watch();
     try {
-      const result = excusePaused(await makeOnce(ports, { order, leftMs }), pause.longestMs(), order.deadlineMs);
+      const result = excusePaused(await make(order, leftMs), pause.longestMs(), order.deadlineMs);
       return { ...result, ms: Math.round(elapsedMs()) };
     } finally {
       pause.end();
