@@ -39,6 +39,7 @@ const attemptFields = {
 const attempts = shownRecords(
   'Every attempt, oldest first: when, what it came to, how long it took, whether it counted as a failure, and why.',
   attemptFields,
+  'DeliveryAttempt',
 );
 
 /** One delivery with its attempts. */
