@@ -7,8 +7,6 @@ import {
   diedUnwritten,
   endOf,
   isEnd,
-  isExcused,
-  isGivenUp,
   isOfTest,
   type Ledgers,
   occurring,
@@ -152,11 +150,10 @@ function malformed({ arrivals }: Ledgers): string[] {
 /**
  * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it owed and
  * kept that answer from being written down, or because somebody asks for it: once for this delivery (X3), or for all that
- * was undelivered when its hook ended (X1). A test that failed does not come again either. Over a pause it comes again where it
- * was given up before its answer.
+ * was undelivered when its hook ended (X1). A test that failed does not come again either.
  */
 function repeated(ledgers: Ledgers): string[] {
-  const { calls, arrivals, crashes, pauses = [] } = ledgers;
+  const { calls, arrivals, crashes } = ledgers;
   const redeliveries = Map.groupBy(
     calls.flatMap((call) => (call.did === 'redeliver' ? [call] : [])),
     ({ deliveryId }) => deliveryId,
@@ -176,9 +173,7 @@ function repeated(ledgers: Ledgers): string[] {
     const asks = (redeliveries.get(inOrder[0]?.deliveryId ?? '') ?? []).map(({ askedAt }) => askedAt);
     for (const [index, later] of inOrder.entries()) {
       const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
-      const told = inOrder
-        .slice(0, index)
-        .findLast((one) => isOver(one) || (isOfTest(ledgers, one) && isExcused(ledgers, one) === false));
+      const told = inOrder.slice(0, index).findLast((one) => isOver(one) || isOfTest(ledgers, one));
       if (told === undefined) continue;
       const isLost = crashes.some(
         (crash) =>
@@ -187,14 +182,11 @@ function repeated(ledgers: Ledgers): string[] {
       const isRestored = about(calls, 'restore', later.path).some(
         ({ askedAt }) => isBetween(told, askedAt, later) && askedAt <= writtenBy(ledgers, told),
       );
-      if (isLost || isRestored || isGivenUp(pauses, told)) continue;
+      if (isLost || isRestored) continue;
       const ask = asks.findIndex((askedAt) => askedAt <= later.at);
       if (ask < 0) found.push(sayAgain(ledgers, told, later));
-      // What a crash or a pause has cut off was asked for all the same.
-      else if (
-        !later.isExcused &&
-        !crashes.some((crash) => later.at <= crash.at && diedUnwritten(ledgers, crash, later))
-      )
+      // What a crash has cut off was asked for all the same.
+      else if (!crashes.some((crash) => later.at <= crash.at && diedUnwritten(ledgers, crash, later)))
         asks.splice(ask, 1);
     }
   }

@@ -74,7 +74,7 @@ test('a tenant matrix goes red at a new route, a new place for an id, and an id 
     permission: undefined,
     parameters,
     fields,
-    call: async () => ({ rows: [], total: 0 }),
+    call: async () => ({ slices: [], total: 0 }),
   });
   assert.deepEqual(
     placesOf({ row: lists }).map(({ says }) => says),

@@ -1,7 +1,6 @@
-import { type Attempt, measured, type Order } from '../../src/delivery/attempt.ts';
-import { startDeadline } from '../../src/delivery/deadline.ts';
+import type { Attempt, Order } from '../../src/delivery/attempt.ts';
 import { createGuard } from '../../src/delivery/guard.ts';
-import type { Cause, Fault, Result } from '../../src/delivery/outcome.ts';
+import type { Cause, Fault, Outcome } from '../../src/delivery/outcome.ts';
 import type { Resolve, Resolved } from '../../src/delivery/resolver.ts';
 import type { SeededChance } from '../chance.ts';
 import type { Arrival } from '../ledgers.ts';
@@ -54,11 +53,8 @@ export type Parked = {
   /** Its hook has ended meanwhile: it is answered when the hook lives again. */
   isHeld: boolean;
   isLate: boolean;
-  readonly finish: (result: Result, answer?: Partial<Arrival>) => void;
+  readonly finish: (outcome: Outcome, answer?: Partial<Arrival>) => void;
 };
-
-/** What a target may come to because this side was paused. */
-const EXCUSABLE: readonly Cause[] = ['timeout', 'reset'];
 
 /** A new one each time: whatever waits for one is held by it. */
 const never = () => new Promise<never>(() => undefined);
@@ -86,8 +82,6 @@ export class Network {
   readonly #unheard = new Map<string, Arrival[]>();
   /** Arrivals that were cut off by a stop; they end with it. */
   readonly #cut: Parked['arrival'][] = [];
-  /** When the process stood still last. */
-  #pausedAt = Number.NEGATIVE_INFINITY;
 
   constructor(ports: { time: Time; faults: Faults; chance: SeededChance }) {
     this.#time = ports.time;
@@ -128,33 +122,29 @@ export class Network {
   attemptOf(life: Life): Attempt {
     const clock = this.#time.clockOf(life);
     const guard = createGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
-    return measured(this.#time.clockOf(life, true), async (order, leftMs) => {
+    return async (order) => {
       if (life.isDead) return never();
       const began = this.#time.moment();
       this.onOrder();
       if (life.isDead) return never();
       if (this.#faults.takes('attempt throws')) throw new Error('simulated');
       const shortage = shortages.find(([point]) => this.#faults.takes(point));
-      if (shortage !== undefined) return { kind: 'ours', fault: shortage[1] };
+      if (shortage !== undefined) return { kind: 'ours', fault: shortage[1], ms: 0 };
       const verdict = await guard.judge(new URL(order.target), 5_000);
       if (life.isDead) return never();
-      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
-      if ('failure' in verdict && verdict.failure === 'resolver_silent') return { kind: 'ours', fault: 'no_resolver' };
+      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
+      if ('failure' in verdict && verdict.failure === 'resolver_silent') {
+        return { kind: 'ours', fault: 'no_resolver', ms: 0 };
+      }
       if ('failure' in verdict) return this.#unreached(order, began, 'no_such_name');
       if (!verdict.allowed) return this.#unreached(order, began, 'forbidden');
       for (const { address } of verdict.addresses)
         if (!isPublic(address)) this.forbidden.push(`${order.target}: ${address}`);
-      if (leftMs() === 0) return { kind: 'failed', cause: 'timeout' };
       order.onDialled?.();
-      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
+      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
       const arrival = this.#arrive(order, began);
-      return new Promise((resolve) => this.#park({ life, order, arrival, clock, leftMs, resolve }));
-    });
-  }
-
-  /** The process has stood still, for longer than excuses it. */
-  paused(): void {
-    this.#pausedAt = this.#time.moment();
+      return new Promise((resolve) => this.#park({ life, order, arrival, clock, resolve }));
+    };
   }
 
   /** A target does with a notification what it is like to do. */
@@ -167,12 +157,12 @@ export class Network {
     if (does === 'hangs') return;
     if (typeof does === 'string') {
       this.#faults.hit(brokenBy[does]);
-      parked.finish({ kind: 'failed', cause: does });
+      parked.finish({ kind: 'failed', cause: does, ms: 1 });
       return;
     }
     const retryAfterMs = does === 429 ? this.#chance.one(RETRY_AFTER_S) * 1_000 : undefined;
     const told = retryAfterMs === undefined ? {} : { retryAfterMs };
-    parked.finish({ kind: 'answered', status: does, ...told }, { answer: does, ...told });
+    parked.finish({ kind: 'answered', status: does, ms: 1, ...told }, { answer: does, ...told });
   }
 
   /** Whoever told a delivery has heard, at this very moment, what came of it. */
@@ -207,44 +197,41 @@ export class Network {
     order: Order;
     arrival: Parked['arrival'];
     clock: ReturnType<Time['clockOf']>;
-    leftMs: () => number;
-    resolve: (result: Result) => void;
+    resolve: (outcome: Outcome) => void;
   }): void {
-    const { life, order, arrival, clock, leftMs, resolve } = ports;
+    const { life, order, arrival, clock, resolve } = ports;
     const leave = () => {
       cancel();
       order.signal.removeEventListener('abort', onAbort);
       this.parked = this.parked.filter((one) => one !== parked);
     };
-    const finish: Parked['finish'] = (result, answer = {}) => {
+    const finish: Parked['finish'] = (outcome, answer = {}) => {
       leave();
-      const wasPaused = arrival.began !== undefined && this.#pausedAt > arrival.began;
-      const isExcused = wasPaused && result.kind === 'failed' && EXCUSABLE.includes(result.cause);
-      Object.assign(arrival, { answeredAt: this.#time.moment() }, answer, isExcused ? { isExcused } : {});
+      Object.assign(arrival, { answeredAt: this.#time.moment() }, answer);
       this.#isAnswered(arrival);
-      resolve(result);
+      resolve(outcome);
     };
     // Nobody waits for the answer any more: the service has cut it off at its own stop.
     const onAbort = () => {
       if (life.isDead) return;
       this.#cut.push(arrival);
       leave();
-      resolve({ kind: 'ours', fault: 'stopped' });
+      resolve({ kind: 'ours', fault: 'stopped', ms: 1 });
     };
-    const cancel = startDeadline(clock, leftMs(), () => {
+    const cancel = clock.after(order.deadlineMs, () => {
       this.#faults.hit('target hangs past the deadline');
-      finish({ kind: 'failed', cause: 'timeout' });
+      finish({ kind: 'failed', cause: 'timeout', ms: order.deadlineMs });
     });
     const parked: Parked = { life, order, arrival, hangs: false, isHeld: false, isLate: false, finish };
     order.signal.addEventListener('abort', onAbort);
     this.parked.push(parked);
   }
 
-  #unreached(order: Order, began: number, cause: Cause): Result {
+  #unreached(order: Order, began: number, cause: Cause): Outcome {
     const arrival = this.#arrive(order, began);
     arrival.answeredAt = this.#time.moment();
     this.#isAnswered(arrival);
-    return { kind: 'failed', cause };
+    return { kind: 'failed', cause, ms: 0 };
   }
 
   #isAnswered(arrival: Arrival): void {

@@ -8,7 +8,6 @@ export type Fault =
   | 'no_route'
   | 'no_resolver'
   | 'no_memory'
-  | 'process_paused'
   | 'stopped'
   | 'broken';
 

@@ -54,7 +54,7 @@ you have dealt with; after any time away, go on behind it. <code>wait=30</code> 
   -H "domain: $CARILLON_DOMAIN" -H "key: $CARILLON_KEY"</code></pre>`;
 
 const listsAndDates = () => html`
-<p>A list is <code>{ "paging": { "offset", "limit", "total_records" }, "data": […] }</code>; at most 1000 records at once, in an order that does not
+<p>A list is <code>{ "paging": { "offset", "limit", "total_records" }, "data": […] }</code>; at most 1000 records and 8 MiB at once (a page that ends early has fewer records than the limit asked for, and says so), in an order that does not
 change, with <code>Link: rel="next"</code> while there is more: follow it, and whatever comes and goes meanwhile hides nothing. Values are strings (<code>hours</code>, <code>minutes</code> and <code>billed</code> of a time entry are numbers), flags <code>"0"</code> and <code>"1"</code>; ids are strings of digits.</p>
 <p>A day is given as <code>yyyymmdd</code>; start and due dates also as they are read, <code>YYYY-MM-DD HH:MM:SS</code>, where 00:00:00 means all day. They
 have no zone and are never converted. Moments that the service writes are UTC; <code>0000-00-00 00:00:00</code> is never.</p>

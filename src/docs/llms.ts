@@ -17,7 +17,7 @@ export function llmsText({ routes, baseUrl, version }: Documented): Served {
 - A notification is a POST of \`{"resource_url":"…"}\`; fetch that address with your key. Answer 200 when the work is safe. 401 ends the hook at once,
   three failures in a row end it. Repeated deliveries have the same \`Webhook-Id\`. Only addresses below ${baseUrl}/v2 are ever to be fetched.
 - What was missed is in GET /v2/notifications, by cursor.
-- Values are strings, but hours, minutes and billed of a time entry; days are written yyyymmdd; lists have at most 1000 records a page; errors are problem+json with a \`code\`.
+- Values are strings, but hours, minutes and billed of a time entry; days are written yyyymmdd; lists have at most 1000 records and 8 MiB a page: follow the Link header; errors are problem+json with a \`code\`.
 - [OpenAPI 3.1](${baseUrl}/openapi.json): every route with its parameters, fields and answers
 - [The interface, to read](${baseUrl}/docs): the same with examples
 

@@ -1,6 +1,7 @@
 import { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
+import { nextTurn } from './slices.ts';
 
 /** How long a stop goes on to accept, milliseconds: whoever was there before it has come in long before. */
 const ACCEPTS_MS = 1_000;
@@ -10,8 +11,6 @@ const EMPTY_TURN_MS = 1;
 
 /** How long a stop waits for the requests in flight. */
 const STOP_REQUESTS_MS = 6_000;
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /**
  * Leaves nobody unanswered: takes those who wait to be accepted, then no new connection, answers every request that still

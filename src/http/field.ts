@@ -73,6 +73,12 @@ export function written<S>(writing: Writing<S>, initial: S | undefined): Field<S
   return { mode: 'written', says, accepts, parse, initial, answers: writing.answers ?? { type: 'string' }, show };
 }
 
+/** The most characters of a text that a field takes; 0 where it takes none. */
+export function maxLengthOf(field: Field | undefined): number {
+  const { most = 0 } = (field?.accepts['x-text'] ?? {}) as { readonly most?: number };
+  return most;
+}
+
 /** Everything of a record that is shown, from its stored row, in the order of the table. */
 export function present<F extends Fields>(fields: F, row: Shown<F>): Record<string, unknown> {
   const answer: Record<string, unknown> = {};

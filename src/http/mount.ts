@@ -21,6 +21,8 @@ import { answerFollowing, type FollowPorts } from './follow.ts';
 import type { Followers } from './followers.ts';
 import { findKept, makeOnce, type Once, onceOf, Running } from './idempotency.ts';
 import { parseId } from './ids.ts';
+import { LargePages } from './large-pages.ts';
+import { sendPage, writeListing } from './listing.ts';
 import type { RawQuery } from './query.ts';
 import { type Budget, budgetOf, type RateLimits } from './rate-limits.ts';
 import { type Answer, type Input, idNames, type Route } from './route.ts';
@@ -101,7 +103,8 @@ export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void
         throw notFound();
       });
       const running = new Running();
-      for (const row of rows) addRow(scope, mountedRow(row, rows), door, ports, running);
+      const largePages = new LargePages(ports.clock);
+      for (const row of rows) addRow(scope, mountedRow(row, rows), door, ports, running, largePages);
     },
     { prefix: door.prefix },
   );
@@ -116,7 +119,14 @@ function mountedRow(row: Route, rows: readonly Route[]): Mounted {
   };
 }
 
-function addRow(scope: FastifyInstance, mounted: Mounted, door: Door, ports: MountPorts, running: Running): void {
+function addRow(
+  scope: FastifyInstance,
+  mounted: Mounted,
+  door: Door,
+  ports: MountPorts,
+  running: Running,
+  largePages: LargePages,
+): void {
   const { row } = mounted;
   const names = idNames(row.path);
   scope.route({
@@ -146,7 +156,12 @@ function addRow(scope: FastifyInstance, mounted: Mounted, door: Door, ports: Mou
       };
       if (row.mode === 'steps') ports.release(reply);
       const answer = await run(mounted, caller, input, asked, door, ports, running);
-      send(request, reply, mounted, asked, answer, ports.baseUrl() + door.prefix);
+      if (answer.listing !== undefined) {
+        const isGone = () => reply.sent || reply.raw.destroyed;
+        const page = await writeListing(answer.listing, { accountId: caller.accountId, largePages, isGone });
+        return sendPage(request, reply, page, ports.baseUrl() + door.prefix + row.path);
+      }
+      send(reply, mounted, asked, answer, ports.baseUrl() + door.prefix);
       if (isFetch(row, request, reply)) door.onFetched?.(caller, row.path, input.ids);
       return reply;
     },
@@ -283,7 +298,6 @@ async function inSteps(
 }
 
 function send(
-  request: FastifyRequest,
   reply: FastifyReply,
   { row, isTagged, shownOnce }: Mounted,
   { conditions }: Asked,
@@ -293,8 +307,6 @@ function send(
   // Given up meanwhile: it has had its answer.
   if (reply.sent) return reply;
   if (answer.created !== undefined) reply.header('location', base + answer.created);
-  const next = answer.paging === undefined ? undefined : nextPage(request, base + row.path, answer.paging);
-  if (next !== undefined) reply.header('link', `<${next}>; rel="next"`);
   if (answer.repeats !== undefined) reply.header('idempotency-replayed', 'true');
   const text = JSON.stringify(answer.body);
   if (isTagged) {
@@ -312,17 +324,6 @@ function send(
     .code(answer.repeats ?? row.status)
     .type('application/json; charset=utf-8')
     .send(text);
-}
-
-/** C7: where the next page is, while there is more. No list has an id in its path. */
-function nextPage(request: FastifyRequest, list: string, paging: NonNullable<Answer['paging']>): string | undefined {
-  if (paging.next === undefined) return undefined;
-  const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? [];
-  const parameters = new URLSearchParams(query);
-  parameters.set('offset', String(paging.offset + paging.limit));
-  parameters.set('limit', String(paging.limit));
-  parameters.set('after', paging.next);
-  return `${list}?${parameters}`;
 }
 
 function idsOf(names: readonly string[], request: FastifyRequest): Record<string, number> {

@@ -7,8 +7,25 @@ export const MOST_RECORDS = 1_000;
 /** `after`: begins behind the record that this stands for, wherever that is; the offset says no more than how many came before. */
 export type Paging = { readonly offset: number; readonly limit: number; readonly after?: string | undefined };
 
-/** One page of a list, and how many records there are in all; `next`: what the page behind it begins `after`, if there is one. */
-export type Page<Row> = { readonly rows: readonly Row[]; readonly total: number; readonly next?: string | undefined };
+/** Records of a page that are loaded together. */
+export type Slice<Row> = {
+  readonly rows: readonly Row[];
+  /** What a page begins `after` that goes on behind the row at this index. */
+  readonly cursorAfter: (index: number) => string;
+};
+
+/** The slices of a page: all of them already loaded, or one after the other while they are read. */
+export type Slices<Row> = readonly Slice<Row>[] | AsyncIterable<Slice<Row>>;
+
+/**
+ * One page of a list, and how many records there are in all. It is read slice by slice, so that nothing is loaded that
+ * has no room in the answer. `next`: what the page behind it begins `after`, if there is one.
+ */
+export type Page<Row> = {
+  readonly slices: Slices<Row>;
+  readonly total: number;
+  readonly next?: string | undefined;
+};
 
 /** The parameters that every list has. A larger limit is taken as the largest (C7). */
 export const pagingParameters = {
@@ -29,7 +46,7 @@ export const pagingParameters = {
   },
   after: {
     says: 'Where the page begins, as the `Link` of the page before has it: right behind the last record of that one, however much came or went meanwhile.',
-    schema: { type: 'string', minLength: 1, maxLength: 4_000 },
+    schema: { type: 'string' },
     must: 'must be as the Link of a page has it',
     read: (text) => (/^[\w-]{1,4000}$/.test(text) ? text : undefined),
   },
@@ -50,14 +67,9 @@ export function listSchema(record: JsonSchema): JsonSchema {
     required: ['paging', 'data'],
     properties: {
       paging: {
-        title: 'Paging',
         type: 'object',
         required: ['offset', 'limit', 'total_records'],
-        properties: {
-          offset: count,
-          limit: { type: 'integer', minimum: 1, maximum: MOST_RECORDS },
-          total_records: count,
-        },
+        properties: { offset: count, limit: count, total_records: count },
       },
       data: { type: 'array', items: record },
     },

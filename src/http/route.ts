@@ -12,6 +12,7 @@ import {
   present,
   type Shown,
 } from './field.ts';
+import { beginListing, type Listing } from './listing.ts';
 import { listSchema, MOST_RECORDS, type Page, type Paging, pagingParameters, recordSchema } from './paging.ts';
 import { type Given, type Parameters, type RawQuery, readQuery } from './query.ts';
 
@@ -24,13 +25,14 @@ export type Input = {
   readonly body: unknown;
 };
 
-/** What a route answers. `path` leads to what was created; `paging` to the next page. Both without the door's prefix. */
+/** What a route answers. `created` is the path of what was created, without the door's prefix. */
 export type Answer = {
   readonly body: unknown;
+  /** A list, whose body is written from it. */
+  readonly listing?: Listing;
   /** The status that was answered before, where this call was made before (X4). */
   readonly repeats?: number;
   readonly created?: string;
-  readonly paging?: Paging & { readonly next?: string | undefined };
 };
 
 /** From where what happens is read: behind a cursor, behind all that there is, or from the oldest that is kept; and how many. */
@@ -168,11 +170,8 @@ export function list<Path extends string, P extends Parameters, F extends Fields
       const { limit = MOST_RECORDS, offset = 0, after, ...given } = readQuery(parameters, input.query);
       const paging = { offset, limit, after };
       const page = await row.call(view, caller, given as Given<P>, paging, input.ids as Ids<Path>);
-      const data = page.rows.map((record) => present(row.fields, record));
-      return {
-        body: { paging: { offset, limit, total_records: page.total }, data },
-        paging: { offset, limit, next: page.next },
-      };
+      const listing = await beginListing(page, paging, (record) => present(row.fields, record));
+      return { body: undefined, listing };
     },
   };
 }
@@ -276,7 +275,7 @@ export function remove<Path extends string>(
     parameters: {},
     body: undefined,
     status: 200,
-    answer: { type: 'array', maxItems: 0, items: {} },
+    answer: { type: 'array', maxItems: 0 },
     records: row.records,
     // What stands below a record is read together with it, and has no tag of its own.
     conditional: row.path.endsWith('}'),

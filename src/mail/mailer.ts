@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts';
 import type { Holder } from '../delivery/claims.ts';
-import { startDeadline } from '../delivery/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { type Place, writeLetter } from './letter.ts';
@@ -58,7 +57,7 @@ export class Mailer {
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     this.#cancelLook();
-    const cut = startDeadline(this.#ports.clock, graceMs, () => {
+    const cut = this.#ports.clock.after(graceMs, () => {
       for (const conversation of this.#underWay) conversation.abort();
     });
     await this.#looking;
@@ -89,7 +88,7 @@ export class Mailer {
     const messageId = messageIdOf(mail, place.baseUrl);
     const letter = { ...writeLetter(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
     const outcome = await this.#within(LONGEST_MS, (signal) => post.send(letter, signal));
-    const verdict = judge(outcome, mail);
+    const verdict = judge(outcome, { tries: mail.tries, ageMs: clock.now() - mail.madeAt });
     this.#report(mail, verdict, outcome, { message_id: messageId, hooks: content.hooks.length });
     await this.#write(() => this.#settle(mail, verdict));
   }
@@ -97,7 +96,7 @@ export class Mailer {
   /** A stop waits for it, and ends it when that takes too long. */
   async #within<T>(milliseconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const conversation = new AbortController();
-    const cancel = startDeadline(this.#ports.clock, milliseconds, () => conversation.abort());
+    const cancel = this.#ports.clock.after(milliseconds, () => conversation.abort());
     this.#underWay.add(conversation);
     try {
       return await work(conversation.signal);

@@ -1,5 +1,6 @@
 import type { Expression } from 'kysely';
 import type { Assigned, AssignedTeam } from '../http/fields.ts';
+import { nextTurn } from '../http/slices.ts';
 import { notFound } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
 import { mustBeUsers, userName } from './people.ts';
@@ -19,53 +20,82 @@ export type Assignment = {
   readonly teams?: readonly AssignedTeam[] | undefined;
 };
 
-/** Each row with those who are assigned to it. */
-export async function withAssigned<R extends object>(
+/** Assignments of users, and of teams, that are loaded at once. A single record may have more. */
+export const MAX_ASSIGNED_AT_ONCE = 2_000;
+
+/**
+ * Each row with those who are assigned to it, in the order of the rows: all of them together where there are few, else in
+ * halves.
+ */
+export async function* withAssigned<R extends object>(
   view: AccountView,
   noun: AssignableNoun,
   rows: readonly R[],
   idOf: (row: R) => number,
-): Promise<(R & Required<Assignment>)[]> {
+): AsyncGenerator<readonly (R & Required<Assignment>)[], void> {
   const ids = rows.map(idOf);
-  const [users, teams] = await Promise.all([assignedTo(view, noun, ids), teamsOf(view, noun, ids)]);
-  return rows.map((row) => ({ ...row, users: users.get(idOf(row)) ?? [], teams: teams.get(idOf(row)) ?? [] }));
+  const [users, teams] = await Promise.all([usersOf(view, noun, ids), teamsOf(view, noun, ids)]);
+  if (rows.length > 1 && Math.max(users.length, teams.length) > MAX_ASSIGNED_AT_ONCE) {
+    await nextTurn();
+    const middle = rows.length >> 1;
+    yield* withAssigned(view, noun, rows.slice(0, middle), idOf);
+    yield* withAssigned(view, noun, rows.slice(middle), idOf);
+    return;
+  }
+  const usersByRecord = Map.groupBy(users, ({ record_id }) => record_id);
+  const teamsByRecord = Map.groupBy(teams, ({ record_id }) => record_id);
+  yield rows.map((row) => ({
+    ...row,
+    users: usersByRecord.get(idOf(row)) ?? [],
+    teams: teamsByRecord.get(idOf(row)) ?? [],
+  }));
 }
 
-/** The users who are assigned to each of these records, by record. */
+/** Who is assigned to one record. */
 export async function assignedTo(
   view: AccountView,
   noun: AssignableNoun,
+  recordId: number,
+): Promise<Required<Assignment>> {
+  const [users, teams] = await Promise.all([usersOf(view, noun, [recordId]), teamsOf(view, noun, [recordId])]);
+  return { users, teams };
+}
+
+/** One more than are loaded at once, so that it shows that there are more; a single record is loaded whole. */
+const limitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? MAX_ASSIGNED_AT_ONCE + 1 : undefined);
+
+/** The users who are assigned to these records, by their ids; no more than the limit. */
+export async function usersOf(
+  view: AccountView,
+  noun: AssignableNoun,
   recordIds: readonly number[],
-): Promise<ReadonlyMap<number, readonly Assigned[]>> {
-  if (recordIds.length === 0) return new Map();
-  const rows = await view
+  limit = limitFor(recordIds),
+) {
+  if (recordIds.length === 0) return [];
+  const query = view
     .selectFrom('assignments')
     .innerJoin('users', 'users.user_id', 'assignments.user_id')
     .where('users.date_deleted', 'is', null)
     .where('assignments.noun', '=', noun)
     .where('assignments.record_id', 'in', recordIds)
-    .select(['assignments.record_id', 'users.user_id', 'users.first_name', 'users.last_name'])
-    .orderBy('users.user_id')
-    .execute();
-  const named = rows.map((row) => ({ recordId: row.record_id, user_id: row.user_id, user_name: userName(row) }));
-  return Map.groupBy(named, ({ recordId }) => recordId);
+    .select(['assignments.record_id', 'users.user_id', 'users.first_name', 'users.last_name']);
+  const rows = await (limit === undefined ? query : query.limit(limit)).execute();
+  return rows
+    .map((row) => ({ record_id: row.record_id, user_id: row.user_id, user_name: userName(row) }))
+    .sort((one, other) => one.user_id - other.user_id);
 }
 
-async function teamsOf(
-  view: AccountView,
-  noun: AssignableNoun,
-  recordIds: readonly number[],
-): Promise<ReadonlyMap<number, readonly AssignedTeam[]>> {
-  if (recordIds.length === 0 || !assignable[noun]) return new Map();
-  const rows = await view
+async function teamsOf(view: AccountView, noun: AssignableNoun, recordIds: readonly number[]) {
+  const limit = limitFor(recordIds);
+  if (recordIds.length === 0 || !assignable[noun]) return [];
+  const query = view
     .selectFrom('team_assignments')
     .innerJoin('teams', 'teams.team_id', 'team_assignments.team_id')
     .where('team_assignments.noun', '=', noun)
     .where('team_assignments.record_id', 'in', recordIds)
-    .select(['team_assignments.record_id', 'teams.team_id', 'teams.team_name'])
-    .orderBy('teams.team_id')
-    .execute();
-  return Map.groupBy(rows, (row) => row.record_id);
+    .select(['team_assignments.record_id', 'teams.team_id', 'teams.team_name']);
+  const rows = await (limit === undefined ? query : query.limit(limit)).execute();
+  return rows.sort((one, other) => one.team_id - other.team_id);
 }
 
 /** Assigns exactly these to a record; who is unknown is 404. What is not given is left as it is. */

@@ -33,8 +33,10 @@ for (const { test, database } of stores) {
     t.after(() => between.letGo());
     const view = new AccountView(between.over(store.read), account_id, NOW);
     const pageAt = async (offset: number) => {
-      const { rows, total } = await teams.list(view, {}, { offset, limit: 3 });
-      return { names: rows.map(({ team_name }) => team_name), total };
+      const { slices, total } = await teams.list(view, {}, { offset, limit: 3 });
+      const names: string[] = [];
+      for await (const { rows } of slices) names.push(...rows.map(({ team_name }) => team_name));
+      return { names, total };
     };
     const idOf = async (name: string) => {
       const found = store.read.selectFrom('teams').select('team_id').where('team_name', '=', name);

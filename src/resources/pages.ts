@@ -1,11 +1,13 @@
 import { type Compilable, type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { nouns } from '../delivery/kinds.ts';
 import type { Page, Paging } from '../http/paging.ts';
 import type { Given, Parameters } from '../http/query.ts';
 import { AccountView } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
 import { type Bound, boundIn, type Filters } from './filters.ts';
-import { type ListedNoun, tables } from './listed.ts';
+import { idColumnOf, type ListedNoun, type ListedTable, tables } from './listed.ts';
 import { behind, cursorOf, keysOf, type Order, ordered, type Place, placeOf, reversed, standOf } from './order.ts';
+import { pageOfKeys, type SizedKey, sizeOf } from './pieces.ts';
 import { type Counted, totalOf } from './totals.ts';
 
 /**
@@ -25,14 +27,14 @@ export async function pageOf<DB extends Tables, T extends keyof DB, ShownDB, Sho
   const counting = conditions.reduce((query, one) => query.where(one), bare);
   const counted = await counting.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
   const { total } = counted as { total: number };
-  if (begin.offset >= total) return { rows: [], total };
+  if (begin.offset >= total) return { slices: [], total };
   const narrowed = [...conditions, ...(begin.place === undefined ? [] : [behind(order, begin.place)])];
   const listing = narrowed.reduce((query, one) => query.where(one), ordered(shown, order));
   const found = await listing
     .limit(paging.limit + 1)
     .offset(begin.offset)
     .execute();
-  return { ...pageIn(found, order, paging), total };
+  return { ...pageIn(found, order, paging.limit), total };
 }
 
 /** Where a page begins: so many records behind the first one, or right behind a place. */
@@ -40,11 +42,12 @@ export function beginOf({ offset, after }: Paging, order: Order): { readonly off
   return after === undefined ? { offset } : { offset: 0, place: placeOf(order, after) };
 }
 
-/** @param found the records of a page, and the one behind them where there is one */
-export function pageIn<Row>(found: readonly Row[], order: Order, { limit }: Paging): Omit<Page<Row>, 'total'> {
-  if (found.length <= limit) return { rows: found };
+/** A page that is loaded at once. `found`: its records, and the one behind them where there is one. */
+export function pageIn<Row>(found: readonly Row[], order: Order, limit: number): Omit<Page<Row>, 'total'> {
   const rows = found.slice(0, limit);
-  return { rows, next: cursorOf(order, rows.at(-1) as object) };
+  const cursorAfter = (index: number) => cursorOf(order, rows[index] as object);
+  const isMore = found.length > limit;
+  return { slices: [{ rows, cursorAfter }], next: isMore ? cursorAfter(limit - 1) : undefined };
 }
 
 /** Shapes of one list that are kept compiled; whoever asks in more ways than that has theirs compiled each time. */
@@ -62,75 +65,133 @@ type Values = Readonly<Record<string, unknown>> & { readonly most: number; reado
 /** One shape of a list, each query of it compiled when it is first asked: by which filters, in which order. */
 type Shape<Row> = {
   readonly count: (view: AccountView, values: Values) => Promise<number>;
-  readonly page: (view: AccountView, values: Values) => Promise<Row[]>;
-  readonly pageBehind: (view: AccountView, values: Values, place: Place) => Promise<Row[]>;
+  /** The page at the offset, or behind a place. */
+  readonly page: (view: AccountView, values: Values, place: Place | undefined) => Promise<Omit<Page<Row>, 'total'>>;
   /** Where the last record that is passed over stands, in a whole list; undefined where it went meanwhile. */
   readonly lastBefore: (view: AccountView, values: Values, whole: Counted) => Promise<Place | undefined>;
 };
 
+type Query<Row> = SelectQueryBuilder<Tables, ListedTable, Row>;
+type Build<Row> = (view: AccountView, values: Values) => Query<Row>;
+type Narrow = <Row>(query: Query<Row>, values: Values) => Query<Row>;
+
+/** What is best depends on the values: a day, or all days. */
+const anew = <Row>(build: (view: AccountView, values: Values) => Compilable<Row>) =>
+  AccountView.prepared(build, 'anew');
+
+/** The rows of a page, at its offset or behind a place. */
+function rowsOf<Row>(order: Order, build: Build<Row>) {
+  const atOffset = anew((view, values) => build(view, values).limit(values.most).offset(values.offset));
+  const behindPlace = anew((view, values) =>
+    build(view, values)
+      .limit(values.most)
+      .where(behind(order, placeIn(values, order))),
+  );
+  return (view: AccountView, values: Values, place: Place | undefined): Promise<Row[]> =>
+    place === undefined ? atOffset(view, values) : behindPlace(view, { ...values, ...placed(place) });
+}
+
+function lastBeforeOf(bare: Build<object>, order: Order): Shape<never>['lastBefore'] {
+  const keys = anew((view, values) => keysOf(bare(view, values), order).limit(1).offset(values.offset));
+  const keysFromEnd = anew((view, values) =>
+    keysOf(bare(view, values), reversed(order)).select(positionOf(view)).limit(1).offset(values.offset),
+  );
+  return async (view, values, { total, position }) => {
+    const { offset } = values;
+    const [last] = offset > total / 2 ? await keysFromEnd(view, { ...values, offset: total - offset }) : [];
+    // Something may have come or gone since it was counted: then it is another one, seen from the end.
+    if (last !== undefined && last.as_of === position) return standOf(order, last);
+    const [found] = await keys(view, { ...values, offset: offset - 1 });
+    return found && standOf(order, found);
+  };
+}
+
+/** The records of a noun, as a list shows them. */
+type Records<Row> = {
+  readonly noun: ListedNoun;
+  readonly shown: (view: AccountView) => Query<Row>;
+  readonly longTexts: readonly string[];
+  readonly byIds: (view: AccountView, keys: readonly { readonly id: number }[]) => Promise<Row[]>;
+};
+
+function pageAtOnce<Row>({ shown }: Records<Row>, narrow: Narrow, order: Order): Shape<Row>['page'] {
+  const rows = rowsOf(order, (view, values) => narrow(ordered(shown(view), order), values));
+  return async (view, values, place) => pageIn(await rows(view, values, place), order, values.most - 1);
+}
+
+/** Keys are looked for and sorted; the records are loaded a few at a time while they are written. */
+function pageInPieces<Row extends object>(
+  records: Records<Row>,
+  bare: Build<object>,
+  order: Order,
+): Shape<Row>['page'] {
+  const { noun, longTexts, byIds } = records;
+  const keys = rowsOf(order, (view, values) => {
+    const sized = keysOf(bare(view, values), order).select(sizeOf(longTexts).as('size'));
+    return sized as Query<SizedKey>;
+  });
+  return async (view, values, place) => {
+    const wanted = { order, limit: values.most - 1, id: nouns[noun].key };
+    const load = (ids: readonly number[]) =>
+      byIds(
+        view,
+        ids.map((id) => ({ id })),
+      );
+    return pageOfKeys(await keys(view, values, place), wanted, load);
+  };
+}
+
+function shapeOf<Row extends object>(records: Records<Row>, given: readonly Bound[], order: Order): Shape<Row> {
+  const narrow: Narrow = (query, values) =>
+    given.reduce((q, { name, filter, bound }) => q.where(filter.where(filter.chooses ? bound : values[name])), query);
+  const bare: Build<object> = (view, values) => narrow(view.selectFrom(tables[records.noun]) as Query<object>, values);
+  const count = anew((view, values) => bare(view, values).select(sql<number>`count(*)`.as('total')));
+  const isLong = records.longTexts.length > 0;
+  return {
+    count: async (view, values) => (await count(view, values))[0]?.total ?? 0,
+    page: isLong ? pageInPieces(records, bare, order) : pageAtOnce(records, narrow, order),
+    lastBefore: lastBeforeOf(bare, order),
+  };
+}
+
 /**
  * The list of a noun, narrowed by filters: what is asked often is compiled once for each set of filters that is given.
  *
- * @param shown its records, with everything that is shown of them
+ * @param find its records with everything that is shown of them
+ * @param longTexts its columns of long texts; where there are any, a page is loaded in pieces
  */
-export function filtered<F extends Filters, DB, T extends keyof DB, Row>(
+export function filtered<F extends Filters, DB, T extends keyof DB, Row extends object>(
   noun: ListedNoun,
   filters: F,
-  shown: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
+  find: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
+  longTexts: readonly string[],
 ): (view: AccountView, given: Given<F & Parameters>, paging: Paging, order: Order) => Promise<Page<Row>> {
+  const shown = find as unknown as Records<Row>['shown'];
+  const byIds = AccountView.preparedOver((view, keys: readonly { readonly id: number }[]) => {
+    const ids = keys.map(({ id }) => id);
+    return shown(view).where(idColumnOf(noun) as never, 'in', ids as never);
+  });
+  const records = { noun, shown, longTexts, byIds };
   const shapes = new Map<string, Shape<Row>>();
-
-  function shapeOf(given: readonly Bound[], order: Order): Shape<Row> {
+  function knownShape(given: readonly Bound[], order: Order): Shape<Row> {
     const named = given.map(({ name, filter, bound }) => (filter.chooses ? `${name}=${bound}` : name));
     const name = [order.name, ...named].join(' ');
-    const known = shapes.get(name) ?? compiled(given, order);
+    const known = shapes.get(name) ?? shapeOf(records, given, order);
     if (shapes.size < MOST_SHAPES) shapes.set(name, known);
     return known;
   }
-
-  function compiled(given: readonly Bound[], order: Order): Shape<Row> {
-    const narrowed = <DB, T extends keyof DB, O>(query: SelectQueryBuilder<DB, T, O>, values: Values) =>
-      given.reduce((q, { name, filter, bound }) => q.where(filter.where(filter.chooses ? bound : values[name])), query);
-    // What is best depends on the values: a day, or all days.
-    const anew = <Row>(build: (view: AccountView, values: Values) => Compilable<Row>) =>
-      AccountView.prepared(build, 'anew');
-    const bare = (view: AccountView, values: Values) => narrowed(view.selectFrom(tables[noun]), values);
-    const whole = (view: AccountView, values: Values) =>
-      narrowed(ordered(shown(view), order), values).limit(values.most);
-    const keys = anew((view, values) => keysOf(bare(view, values), order).limit(1).offset(values.offset));
-    const keysFromEnd = anew((view, values) =>
-      keysOf(bare(view, values), reversed(order)).select(positionOf(view)).limit(1).offset(values.offset),
-    );
-    const count = anew((view, values) => bare(view, values).select(sql<number>`count(*)`.as('total')));
-    const behindPlace = anew((view, values) => whole(view, values).where(behind(order, placeIn(values, order))));
-    return {
-      count: async (view, values) => (await count(view, values))[0]?.total ?? 0,
-      page: anew((view, values) => whole(view, values).offset(values.offset)) as Shape<Row>['page'],
-      pageBehind: (view, values, place) => behindPlace(view, { ...values, ...placed(place) }) as Promise<Row[]>,
-      async lastBefore(view, values, { total, position }) {
-        const { offset } = values;
-        const [last] = offset > total / 2 ? await keysFromEnd(view, { ...values, offset: total - offset }) : [];
-        // Something may have come or gone since it was counted: then it is another one, seen from the end.
-        if (last !== undefined && last.as_of === position) return standOf(order, last);
-        const [found] = await keys(view, { ...values, offset: offset - 1 });
-        return found && standOf(order, found);
-      },
-    };
-  }
-
   return async (view, given, paging, order) => {
     const bound = boundIn(filters, given);
     const { offset, place: begin } = beginOf(paging, order);
     const filtering = Object.fromEntries(bound.map((one) => [one.name, one.bound]));
     const values: Values = { ...filtering, most: paging.limit + 1, offset };
-    const { count, page, pageBehind, lastBefore } = shapeOf(bound, order);
+    const { count, page, lastBefore } = knownShape(bound, order);
     const whole = bound.length === 0 ? await totalOf(view, noun) : undefined;
     const total = whole?.total ?? (await count(view, values));
-    if (offset >= total) return { rows: [], total };
+    if (offset >= total) return { slices: [], total };
     const isFar = whole !== undefined && offset > FAR && order.isIndexed;
     const place = isFar ? await lastBefore(view, values, whole) : begin;
-    const found = await (place === undefined ? page(view, values) : pageBehind(view, values, place));
-    return { ...pageIn(found, order, paging), total };
+    return { ...(await page(view, values, place)), total };
   };
 }
 

@@ -2,13 +2,14 @@ import type { SelectQueryBuilder } from 'kysely';
 import type { Caller } from '../access.ts';
 import { type Kind, nouns } from '../delivery/kinds.ts';
 import { type Fact, record } from '../delivery/record.ts';
-import type { Changed, Created, Fields, Shown } from '../http/field.ts';
+import { type Changed, type Created, type Fields, maxLengthOf, type Shown } from '../http/field.ts';
 import type { Page, Paging } from '../http/paging.ts';
 import { type Given, type Parameter, wordParameter } from '../http/query.ts';
+import { expandRows } from '../http/slices.ts';
 import { notFound } from '../problems.ts';
 import { AccountView, type AccountWrite } from '../store/account.ts';
-import type { Tables } from '../store/tables.ts';
-import { type Assignment, assign, isAssignable, withAssigned } from './assigned.ts';
+import { columns, type Tables } from '../store/tables.ts';
+import { type Assignment, assign, assignedTo, isAssignable, withAssigned } from './assigned.ts';
 import type { Filters } from './filters.ts';
 import { idColumnOf, type ListedNoun, type ListedTable, tables } from './listed.ts';
 import { type Columns, kindsOfMove, moveAlong, namedBy } from './named.ts';
@@ -89,18 +90,17 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
   const shown = options.shown ?? ((view: AccountView) => view.selectFrom(table).selectAll(table) as AnyQuery);
   const isWhole = options.shown === undefined && !isAssignable(noun);
 
-  const page = filtered(noun, filters, shown);
+  const page = filtered(noun, filters, shown, longTextsOf(fields, table));
   const find = AccountView.prepared(
     (view, values: { id: number }) => shown(view).where(id as never, '=', values.id as never),
     'together',
   );
-  const whole = async (view: AccountView, rows: readonly Columns[]) =>
-    isAssignable(noun) ? withAssigned(view, noun, rows, (row) => Number(row[key])) : rows;
+  const idOf = (row: Columns) => Number(row[key]);
 
   async function get(view: AccountView, recordId: number): Promise<Columns> {
-    const [row] = await whole(view, await find(view, { id: recordId }));
+    const [row] = await find(view, { id: recordId });
     if (row === undefined) throw notFound();
-    return row;
+    return isAssignable(noun) ? { ...row, ...(await assignedTo(view, noun, recordId)) } : row;
   }
 
   return {
@@ -116,7 +116,7 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
     get,
     async list(view, { order: name = '', ...given }, paging) {
       const found = await page(view, given, paging, orders.get(name) ?? byId);
-      return { ...found, rows: await whole(view, found.rows) };
+      return isAssignable(noun) ? expandRows(found, (rows) => withAssigned(view, noun, rows, idOf)) : found;
     },
     async create(write, caller, { users, teams, user_id: named, ...input }, parentId) {
       check?.(input);
@@ -156,6 +156,15 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
       record(write, facts);
     },
   };
+}
+
+/** From this length on, a text counts for how many records are loaded at once. */
+const LONG_TEXT = 1_000;
+
+/** The columns of the long texts among these fields. */
+function longTextsOf(fields: Fields, table: ListedTable): string[] {
+  const names = Object.keys(fields).filter((name) => Object.hasOwn(columns[table], name));
+  return names.filter((name) => maxLengthOf(fields[name]) >= LONG_TEXT).map((name) => `${table}.${name}`);
 }
 
 /** A list that was given; undefined for an empty one. */

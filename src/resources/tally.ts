@@ -33,8 +33,3 @@ export function lastStretches(now: number, lengthMs: number, howMany: number): r
     return { from, until: from + lengthMs };
   });
 }
-
-/** Between two looks other calls are heard: on SQLite a query holds the event loop for as long as it takes. */
-export function betweenLooks(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}

@@ -35,7 +35,9 @@ export type Comment = {
 
 /** A comment, as a list has it. */
 export type ListedComment = Comment & {
-  /** The replies to it, by id: at most 1000. */
+  /** How many replies it has. */
+  readonly reply_count: string;
+  /** The first 50 replies to it, by id. The list with its id as parent_id has all of them. */
   readonly replies: readonly Comment[];
 };
 
@@ -63,6 +65,8 @@ export type CommentFilters = Window &
     readonly task_id: Id;
     /** About this subtask. */
     readonly subtask_id: Id;
+    /** Replies to this comment. Left out: comments that are no replies. */
+    readonly parent_id: Id;
   }>;
 
 /** Comments; `create` takes the id of what they belong to first. C39. */

@@ -11,7 +11,7 @@ import type {
   UpdateResult,
 } from 'kysely';
 import { type Actor, COMMAND_LINE } from '../access.ts';
-import { type Planned, prepared } from './prepared.ts';
+import { type Planned, prepared, preparedOver } from './prepared.ts';
 import type { Holding, Queries, Tx } from './store.ts';
 import type { AccountTable, ChangingTable, Tables } from './tables.ts';
 
@@ -53,6 +53,17 @@ export class AccountView {
       planned,
     );
     return (view, values) => run(view.#queries, { ...values, accountId: view.accountId, now: view.now });
+  }
+
+  /** The same over a list (see `preparedOver`), whose rows come in any order. */
+  static preparedOver<Item extends Readonly<Record<string, unknown>>, Row>(
+    build: (view: AccountView, items: readonly Item[]) => Compilable<Row>,
+  ): (view: AccountView, items: readonly Item[]) => Promise<Row[]> {
+    const run = preparedOver(
+      (queries, items: readonly Item[], values: { readonly accountId: number; readonly now: number }) =>
+        build(new AccountView(queries, values.accountId, values.now), items),
+    );
+    return (view, items) => run(view.#queries, items, { accountId: view.accountId, now: view.now });
   }
 
   selectFrom<T extends AccountTable>(table: T): SelectQueryBuilder<Tables, T, object> {

@@ -106,7 +106,7 @@ function createStore(
   let foreign: number | undefined;
   return {
     read: reader.queries,
-    // Each is through before the next one begins.
+    // One query ends before the next one begins; pages beyond their first slice take turns (see http/large-pages.ts).
     readInTurn: (work) => work(),
     sessions: undefined,
     dropBefore: (table, before, isStopped) => dropInBites((work) => groups.write(work), table, before, isStopped),

@@ -38,7 +38,7 @@ const LINES = 'a turn of the event loop, not a span of time: its lines are writt
 const ANSWERS = 'a turn of the event loop, not a span of time: its answers leave together';
 const READS = 'a turn of the event loop, not a span of time: what is asked in it is one query, or one transaction';
 const TOLD = 'a turn of the event loop, not a span of time: other calls are heard between two handfuls of attempts';
-const LOOKS = 'a turn of the event loop, not a span of time: other calls are heard between two looks';
+const SLICES = 'a turn of the event loop, not a span of time: other calls are served between two slices of a long one';
 
 const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/clock.ts', word: 'Date.now', because: CLOCK },
@@ -59,10 +59,8 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/http/turn-answers.ts', word: 'setImmediate(', because: ANSWERS },
   { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
   { path: 'src/http/admission.ts', word: 'setImmediate(', because: ACCEPTED },
-  { path: 'src/http/closing.ts', word: 'setImmediate(', because: ACCEPTED },
-  { path: 'src/delivery/deadline.ts', word: 'setImmediate(', because: 'the turn in which arrived data is read' },
   { path: 'src/delivery/engine.ts', word: 'setImmediate(', because: TOLD },
-  { path: 'src/resources/tally.ts', word: 'setImmediate(', because: LOOKS },
+  { path: 'src/http/slices.ts', word: 'setImmediate(', because: SLICES },
   { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },
   { path: 'src/sdk/follow.ts', word: 'setTimeout(', because: 'the SDK stands alone and has no clock' },
   { path: 'src/sdk/receive/time.ts', word: 'setTimeout(', because: 'the one place of a receiver that has timers' },

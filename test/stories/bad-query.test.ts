@@ -89,7 +89,7 @@ for (const { test, testService } of stores) {
       ...{ start_date_from: 'day', start_date_to: 'day', due_date_from: 'day', due_date_to: 'day' },
     },
     '/contacts': { ...paging, client_id: 'id' },
-    '/comments': { ...paging, project_id: 'id', task_id: 'id', subtask_id: 'id' },
+    '/comments': { ...paging, project_id: 'id', task_id: 'id', subtask_id: 'id', parent_id: 'id' },
     '/teams': paging,
     '/time_entries': {
       ...{ ...paging, user_id: 'id', client_id: 'id', project_id: 'id', task_id: 'id', subtask_id: 'id' },

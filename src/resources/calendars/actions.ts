@@ -3,6 +3,7 @@ import { note } from '../../audit/actions.ts';
 import type { Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
+import { mapRows } from '../../http/slices.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
@@ -62,7 +63,7 @@ export async function listCalendars(
     conditionsOf(calendarFilters, given),
     paging,
   );
-  return { ...page, rows: page.rows.map(shown) };
+  return mapRows(page, shown);
 }
 
 /** One that the caller may see. */

@@ -1,12 +1,12 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Permission } from '../../access.ts';
+import { nextTurn } from '../../http/slices.ts';
 import { plusDays } from '../../ical/days.ts';
 import type { Entry } from '../../ical/write.ts';
 import type { AccountView } from '../../store/account.ts';
-import { assignedTo } from '../assigned.ts';
 import { underWay } from '../events/under-way.ts';
 import { userName } from '../people.ts';
-import { betweenLooks } from '../tally.ts';
+import { assignedNames } from './names.ts';
 import type { Scope } from './schema.ts';
 
 /** What is looked for: of whom or of what, in which days, and how it is told. */
@@ -55,7 +55,7 @@ async function* within(most: number, pieces: AsyncIterable<readonly Entry[]>): A
     yield piece.slice(0, left);
     left -= piece.length;
     if (left <= 0) return;
-    await betweenLooks();
+    await nextTurn();
   }
 }
 
@@ -78,7 +78,7 @@ async function* stretched(
       const { entries, last } = await read(stretch, after);
       if (entries.length > 0) yield entries;
       after = last;
-      await betweenLooks();
+      await nextTurn();
     } while (after !== undefined);
   }
 }
@@ -194,7 +194,7 @@ async function tasks(view: AccountView, wanted: Wanted, stretch: Stretch, after:
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
   if (scope === 'own') query = query.where(concerns('task', 'tasks', 'task_id', wanted.userId));
   const rows = await query.orderBy('tasks.due_date').orderBy('tasks.task_id').limit(ROWS_A_LOOK).execute();
-  const assigned = await assignedTo(
+  const assigned = await assignedNames(
     view,
     'task',
     rows.map(({ task_id }) => task_id),
@@ -221,7 +221,7 @@ async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, aft
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
   if (scope === 'own') query = query.where(concerns('subtask', 'subtasks', 'subtask_id', wanted.userId));
   const rows = await query.orderBy('subtasks.due_date').orderBy('subtasks.subtask_id').limit(ROWS_A_LOOK).execute();
-  const assigned = await assignedTo(
+  const assigned = await assignedNames(
     view,
     'subtask',
     rows.map(({ subtask_id }) => subtask_id),
@@ -260,7 +260,7 @@ type Due = {
 };
 
 /** What is due stands where it is due: for how long it was worked at is no appointment. */
-function dueEntry(row: Due, assigned: readonly { user_name: string }[] = [], { domain, baseUrl }: Wanted): Entry {
+function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: Wanted): Entry {
   const due = row.due_date ?? '';
   return {
     uid: `${row.noun}-${row.id}@${domain}`,
@@ -270,7 +270,7 @@ function dueEntry(row: Due, assigned: readonly { user_name: string }[] = [], { d
     about: said(
       ['Project', row.project_name],
       ['Task', row.noun === 'subtask' ? row.task_name : ''],
-      ['Assigned to', assigned.map(({ user_name }) => user_name).join(', ')],
+      ['Assigned to', assigned ?? ''],
     ),
     category: row.project_name,
     url: `${baseUrl}/#/tasks/${row.task_id}`,

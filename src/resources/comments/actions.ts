@@ -1,13 +1,13 @@
 import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
+import { expandRows } from '../../http/slices.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView } from '../../store/account.ts';
-import { idFilter } from '../filters.ts';
 import { ascending, number } from '../order.ts';
 import { filtered } from '../pages.ts';
 import { recordsOf } from '../records.ts';
-import { commentFields, commentFilters, threadFields } from './schema.ts';
+import { commentFields, commentFilters, REPLIES_IN_LISTS, threadFields } from './schema.ts';
 
 export const comments = {
   ...recordsOf('comment', {
@@ -24,8 +24,11 @@ export const comments = {
   list: listThreads,
 };
 
-/** They come with their comment, whatever the page is that it stands on. */
-const MOST_REPLIES = 1_000;
+/** Replies that one comment can have. */
+const MAX_REPLIES = 1_000;
+
+/** Replies that are loaded at once, and one comment's more. */
+const MAX_REPLIES_AT_ONCE = 100;
 
 /** What a comment that is to be replied to is not; undefined when it can be. */
 async function mustOfParent(view: AccountView, parentId: number): Promise<string | undefined> {
@@ -34,32 +37,94 @@ async function mustOfParent(view: AccountView, parentId: number): Promise<string
     comments.get(view, parentId),
     replies
       .orderBy('comments.comment_id')
-      .offset(MOST_REPLIES - 1)
+      .offset(MAX_REPLIES - 1)
       .limit(1)
       .executeTakeFirst(),
   ]);
   if (parent_id !== 0) return 'must be a comment that is no reply';
-  return last === undefined ? undefined : `must be a comment with fewer than ${MOST_REPLIES} replies`;
+  return last === undefined ? undefined : `must be a comment with fewer than ${MAX_REPLIES} replies`;
 }
 
-/** Only those that are no replies: these come with them. */
-const list = filtered(
-  'comment',
-  { ...commentFilters, parent_id: idFilter('Replies to this one; 0 for those that are none.', 'comments.parent_id') },
-  (view) => view.selectFrom('comments').selectAll('comments'),
-);
+const list = filtered('comment', commentFilters, (view) => view.selectFrom('comments').selectAll('comments'), [
+  'comments.comment',
+]);
 
 const byId = ascending('id', number('comments.comment_id'));
 
+type CommentRow = Shown<typeof commentFields>;
+type ThreadRow = Shown<typeof threadFields>;
+
+/** Comments that are no replies, each with its first ones; or the replies to one comment. */
 async function listThreads(
   view: AccountView,
   given: Given<typeof commentFilters>,
   paging: Paging,
-): Promise<Page<Shown<typeof threadFields>>> {
-  const page = await list(view, { ...given, parent_id: 0 }, paging, byId);
-  const ids = page.rows.map(({ comment_id }) => comment_id);
-  const found = view.selectFrom('comments').selectAll('comments').where('comments.parent_id', 'in', ids);
-  const replies = ids.length === 0 ? [] : await found.orderBy('comments.comment_id').execute();
-  const byParent = Map.groupBy(replies, ({ parent_id }) => parent_id);
-  return { ...page, rows: page.rows.map((row) => ({ ...row, replies: byParent.get(row.comment_id) ?? [] })) };
+): Promise<Page<ThreadRow>> {
+  const page = await list(view, { parent_id: 0, ...given }, paging, byId);
+  return expandRows(page, (rows) => withReplies(view, rows));
+}
+
+/** Each comment with its first replies, in the order of the comments, and as many at once as have few of them. */
+async function* withReplies(
+  view: AccountView,
+  rows: readonly CommentRow[],
+): AsyncGenerator<readonly ThreadRow[], void> {
+  const counts = await countReplies(view, rows);
+  const countOf = ({ comment_id }: CommentRow) => counts.get(comment_id) ?? 0;
+  for (const some of together(rows, countOf)) {
+    const replies = await firstReplies(view, some, countOf);
+    yield some.map((row) => ({
+      ...row,
+      reply_count: countOf(row),
+      replies: replies.get(row.comment_id) ?? [],
+    }));
+  }
+}
+
+async function countReplies(view: AccountView, rows: readonly CommentRow[]): Promise<ReadonlyMap<number, number>> {
+  if (rows.length === 0) return new Map();
+  const ids = rows.map(({ comment_id }) => comment_id);
+  const counts = await view
+    .selectFrom('comments')
+    .where('comments.parent_id', 'in', ids)
+    .groupBy('comments.parent_id')
+    .select(({ fn }) => ['comments.parent_id', fn.countAll<number>().as('replies')])
+    .execute();
+  return new Map(counts.map(({ parent_id, replies }) => [parent_id, replies]));
+}
+
+/** Comments that follow each other, with as many replies as are loaded at once; at least one. */
+function together(
+  rows: readonly CommentRow[],
+  countOf: (row: CommentRow) => number,
+): readonly (readonly CommentRow[])[] {
+  const groups: CommentRow[][] = [];
+  let room = 0;
+  for (const row of rows) {
+    const replies = Math.min(countOf(row), REPLIES_IN_LISTS);
+    if (replies > room || groups.length === 0) {
+      groups.push([]);
+      room = MAX_REPLIES_AT_ONCE;
+    }
+    groups.at(-1)?.push(row);
+    room -= replies;
+  }
+  return groups;
+}
+
+/** The first replies to each of these, by comment. */
+async function firstReplies(
+  view: AccountView,
+  rows: readonly CommentRow[],
+  countOf: (row: CommentRow) => number,
+): Promise<ReadonlyMap<number, readonly CommentRow[]>> {
+  const replies = view.selectFrom('comments').selectAll('comments').orderBy('comments.comment_id');
+  const idsOf = (some: readonly CommentRow[]) => some.map(({ comment_id }) => comment_id);
+  const few = idsOf(rows.filter((row) => countOf(row) > 0 && countOf(row) <= REPLIES_IN_LISTS));
+  const many = idsOf(rows.filter((row) => countOf(row) > REPLIES_IN_LISTS));
+  const found = await Promise.all([
+    ...(few.length === 0 ? [] : [replies.where('comments.parent_id', 'in', few).execute()]),
+    ...many.map((id) => replies.where('comments.parent_id', '=', id).limit(REPLIES_IN_LISTS).execute()),
+  ]);
+  return Map.groupBy(found.flat(), ({ parent_id }) => parent_id);
 }

@@ -1,4 +1,4 @@
-import { fixed, key, referenceOrNone, shownId, shownRecords, text } from '../../http/fields.ts';
+import { fixed, key, referenceOrNone, shownId, shownNumber, shownRecords, text } from '../../http/fields.ts';
 import { idFilter } from '../filters.ts';
 import { stamps } from '../stamps.ts';
 
@@ -16,14 +16,24 @@ export const commentFields = {
   ...stamps,
 };
 
-/** What a list shows: comments that are no replies, each with those to it. */
+/**
+ * Replies that a comment has in a list. With so many of the longest, a comment is smaller than the largest page.
+ */
+export const REPLIES_IN_LISTS = 50;
+
+/** What a list shows of each comment. */
 export const threadFields = {
   ...commentFields,
-  replies: shownRecords('The replies to it, by id: at most 1000.', commentFields),
+  reply_count: shownNumber('How many replies it has.'),
+  replies: shownRecords(
+    `The first ${REPLIES_IN_LISTS} replies to it, by id. The list with its id as parent_id has all of them.`,
+    commentFields,
+  ),
 };
 
 export const commentFilters = {
   project_id: idFilter('About this project, its tasks and subtasks.', 'comments.project_id'),
   task_id: idFilter('About this task and its subtasks.', 'comments.task_id'),
   subtask_id: idFilter('About this subtask.', 'comments.subtask_id'),
+  parent_id: idFilter('Replies to this comment. Left out: comments that are no replies.', 'comments.parent_id'),
 };

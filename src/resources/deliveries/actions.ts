@@ -5,12 +5,13 @@ import { askFor } from '../../delivery/revive.ts';
 import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
+import { mapRows } from '../../http/slices.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { ascending, behind, number, ordered } from '../order.ts';
 import { ownerOf } from '../owner.ts';
 import { beginOf, pageIn } from '../pages.ts';
-import type { deliveryDetailFields, deliveryFields, deliveryParameters } from './schema.ts';
+import { type deliveryDetailFields, type deliveryFields, type deliveryParameters, MAX_ATTEMPTS } from './schema.ts';
 import { settledOfHook } from './stretches.ts';
 
 type DeliveryRow = Shown<typeof deliveryFields>;
@@ -106,34 +107,47 @@ export async function listDeliveries(
     waiting = waiting.where(behind(owedById, place));
     past = past.where(behind(settledById, place));
   }
-  const { rows: found, next } = pageIn(
-    await ordered(waiting.unionAll(past), byId)
-      .limit(paging.limit + 1)
-      .offset(offset)
-      .execute(),
-    byId,
-    paging,
-  );
-  const outcomes = await lastOutcomes(
+  const rows: Found[] = await ordered(waiting.unionAll(past), byId)
+    .limit(paging.limit + 1)
+    .offset(offset)
+    .execute();
+  const last = await lastAttempts(
     view,
-    found.map((row) => row.id),
+    rows.map(({ id }) => id),
   );
-  return {
-    total: waitingCount.total + pastCount.total,
-    rows: found.map((row) => shown(row, outcomes.get(row.id), baseUrl)),
-    next,
-  };
+  const page = { ...pageIn(rows, byId, paging.limit), total: waitingCount.total + pastCount.total };
+  return mapRows(page, (row) => shown(row, last.get(row.id)?.outcome, baseUrl));
 }
 
-async function lastOutcomes(view: AccountView, deliveryIds: readonly number[]): Promise<Map<number, string>> {
+/** An attempt of a delivery. */
+export type LastAttempt = { readonly outcome: string; readonly milliseconds: number };
+
+/** The last attempt of each delivery that was attempted, found along an index however many there were. */
+export async function lastAttempts(
+  view: AccountView,
+  deliveryIds: readonly number[],
+): Promise<ReadonlyMap<number, LastAttempt>> {
   if (deliveryIds.length === 0) return new Map();
-  const rows = await view
-    .selectFrom('attempts')
-    .select(['attempts.delivery_id', 'attempts.outcome'])
-    .where('attempts.delivery_id', 'in', deliveryIds)
-    .orderBy('attempts.attempt_id')
-    .execute();
-  return new Map(rows.map((row) => [row.delivery_id, row.outcome]));
+  const of = (table: 'owed' | 'settled') =>
+    view
+      .selectFrom(table)
+      .where(`${table}.delivery_id`, 'in', deliveryIds)
+      .innerJoin('attempts', (join) =>
+        join
+          .onRef('attempts.account_id', '=', `${table}.account_id`)
+          .onRef('attempts.delivery_id', '=', `${table}.delivery_id`)
+          .on(
+            'attempts.attempt_id',
+            '=',
+            sql<number>`(select max(of_delivery.attempt_id) from attempts as of_delivery
+              where of_delivery.account_id = ${sql.ref(`${table}.account_id`)}
+              and of_delivery.delivery_id = ${sql.ref(`${table}.delivery_id`)})`,
+          ),
+      )
+      .select(['attempts.delivery_id', 'attempts.outcome', 'attempts.milliseconds'])
+      .execute();
+  const rows = (await Promise.all([of('owed'), of('settled')])).flat();
+  return new Map(rows.map(({ delivery_id, ...last }) => [delivery_id, last]));
 }
 
 async function findReachable(view: AccountView, caller: Caller, deliveryId: number): Promise<Found> {
@@ -165,9 +179,10 @@ export async function getDelivery(
       'attempts.reason',
     ])
     .where('attempts.delivery_id', '=', deliveryId)
-    .orderBy('attempts.attempt_id')
+    .orderBy('attempts.attempt_id', 'desc')
+    .limit(MAX_ATTEMPTS)
     .execute();
-  return { ...shown(row, attempts.at(-1)?.outcome, baseUrl), attempts };
+  return { ...shown(row, attempts[0]?.outcome, baseUrl), attempts: attempts.reverse() };
 }
 
 /** X3: one more attempt under the same id, not counted; 409 on an ended hook. */

@@ -36,10 +36,12 @@ const attemptFields = {
   reason: shownText('Why, in a sentence.'),
 };
 
+/** Attempts that one delivery shows: who asks for more of them sees the last. */
+export const MAX_ATTEMPTS = 1_000;
+
 const attempts = shownRecords(
-  'Every attempt, oldest first: when, what it came to, how long it took, whether it counted as a failure, and why.',
+  'Every attempt (of more than 1000, the last 1000), oldest first: when, what it came to, how long it took, whether it counted as a failure, and why.',
   attemptFields,
-  'DeliveryAttempt',
 );
 
 /** One delivery with its attempts. */

@@ -43,4 +43,5 @@ const list = filtered(
   // What is due by a day has begun by then: with a first day, the list is a stretch of those in the order of their begin.
   { ...eventFilters, begun_by: eventFilters.start_to },
   (view) => view.selectFrom('events').selectAll('events'),
+  [],
 );

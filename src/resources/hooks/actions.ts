@@ -10,6 +10,7 @@ import { demand } from '../../http/auth.ts';
 import type { Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
+import { mapRows } from '../../http/slices.ts';
 import { maskTarget } from '../../log.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashTarget } from '../../secrets.ts';
@@ -64,7 +65,7 @@ export async function listHooks(
   const { user_id, ...filters } = given;
   const owned = view.selectFrom('hooks').where('hooks.user_id', '=', ownerOf(caller, user_id));
   const page = await pageOf(owned, owned.selectAll('hooks'), byId, conditionsOf(hookFilters, filters), paging);
-  return { ...page, rows: page.rows.map((row) => shown(row, view.now)) };
+  return mapRows(page, (row) => shown(row, view.now));
 }
 
 /** A hook of the account that is the caller's, or any for an admin; another user's is 401 (C13). */

@@ -3,11 +3,12 @@ import type { Caller } from '../../access.ts';
 import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
+import { nextTurn } from '../../http/slices.ts';
 import type { AccountView } from '../../store/account.ts';
 import { ascending, number } from '../order.ts';
 import { ownerOf } from '../owner.ts';
 import { beginOf, pageIn } from '../pages.ts';
-import { attemptsIn, betweenLooks, count, isDelivered, lastStretches } from '../tally.ts';
+import { attemptsIn, count, isDelivered, lastStretches } from '../tally.ts';
 import type { hourFields, hourParameters } from './schema.ts';
 
 type HourRow = Shown<typeof hourFields>;
@@ -45,7 +46,7 @@ export async function listHours(
   const hookIds = rows.map((row) => row.hook_id);
   const hours = await hoursOf(view, hookIds);
   const found = hours.filter((one) => Number(one.hook_id) > hookId || Number(one.hour) > hour);
-  return { ...pageIn(found.slice(skipped, skipped + paging.limit + 1), byHour, paging), total: total * HOURS };
+  return { ...pageIn(found.slice(skipped, skipped + paging.limit + 1), byHour, paging.limit), total: total * HOURS };
 }
 
 async function hoursOf(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {
@@ -53,7 +54,7 @@ async function hoursOf(view: AccountView, hookIds: readonly number[]): Promise<H
   const stretches = lastStretches(view.now, HOUR_MS, HOURS).toReversed();
   const found = new Map<string, HourRow>();
   for (const stretch of stretches) {
-    await betweenLooks();
+    await nextTurn();
     const sums = await attemptsIn(view, stretch, sql`attempts.hook_id in (${sql.join(hookIds)})`)
       .select(['attempts.hook_id', isDelivered.as('delivered'), count.as('attempts')])
       .select(sql<number>`cast(sum(attempts.milliseconds) as bigint)`.as('milliseconds'))

@@ -39,7 +39,6 @@ const dropped = shown<readonly Dropped[]>(
   {
     type: 'array',
     items: {
-      title: 'DroppedComponent',
       type: 'object',
       required: ['what', 'reason', 'says', 'count', 'examples'],
       properties: {

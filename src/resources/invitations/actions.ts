@@ -3,6 +3,7 @@ import { note } from '../../audit/actions.ts';
 import type { Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
+import { mapRows } from '../../http/slices.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
@@ -52,7 +53,7 @@ export async function listInvitations(
 ): Promise<Page<Shown<typeof invitationFields>>> {
   const all = open(view).selectAll('invitations');
   const page = await pageOf(open(view), all, byId, conditionsOf(invitationFilters, given), paging);
-  return { ...page, rows: page.rows.map(shown) };
+  return mapRows(page, shown);
 }
 
 /** Only admins reach this; a link is for nobody above the caller. */

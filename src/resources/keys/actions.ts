@@ -14,6 +14,7 @@ import { showMoment } from '../../http/dates.ts';
 import type { Changed, Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
+import { mapRows } from '../../http/slices.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { type Chance, hashApiKey, newApiKey } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
@@ -67,7 +68,7 @@ export async function listKeys(
     ? view.selectFrom('api_keys')
     : view.selectFrom('api_keys').where('api_keys.user_id', '=', caller.userId);
   const page = await pageOf(visible, visible.selectAll('api_keys'), byId, conditionsOf(keyFilters, given), paging);
-  return { ...page, rows: page.rows.map(shown) };
+  return mapRows(page, shown);
 }
 
 /** One key that the caller may see. */

@@ -4,6 +4,7 @@ import { note } from '../../audit/actions.ts';
 import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
+import { mapRows } from '../../http/slices.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
@@ -35,15 +36,12 @@ export async function listSessions(
   const owner = sql<SqlBool>`sessions.user_id = ${ownerOf(caller, given.user_id)}`;
   const shown = live(view).selectAll('sessions');
   const page = await pageOf(live(view), shown, byId, [owner], paging);
-  return {
-    ...page,
-    rows: page.rows.map((row) => ({
-      ...row,
-      id: row.session_id,
-      expires: endOf(row),
-      current: row.session_id === caller.sessionId,
-    })),
-  };
+  return mapRows(page, (row) => ({
+    ...row,
+    id: row.session_id,
+    expires: endOf(row),
+    current: row.session_id === caller.sessionId,
+  }));
 }
 
 /** Ends a session: one's own, or for admins that of a user whose role is not above theirs. */

@@ -5,6 +5,7 @@ import { endHooks } from '../../delivery/end.ts';
 import { record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
+import { mapRows } from '../../http/slices.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { ascending, number } from '../order.ts';
@@ -29,7 +30,7 @@ const byId = ascending('id', number('users.user_id'));
 
 export async function listUsers(view: AccountView, paging: Paging): Promise<Page<UserRow>> {
   const page = await pageOf(live(view), live(view).selectAll('users'), byId, [], paging);
-  return { ...page, rows: page.rows.map(named) };
+  return mapRows(page, named);
 }
 
 export async function getUser(view: AccountView, userId: number): Promise<UserRow> {

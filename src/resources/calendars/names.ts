@@ -1,0 +1,32 @@
+import { nextTurn } from '../../http/slices.ts';
+import type { AccountView } from '../../store/account.ts';
+import { type AssignableNoun, MAX_ASSIGNED_AT_ONCE, usersOf } from '../assigned.ts';
+
+/** Names that an entry shows of those who are assigned. */
+const MAX_NAMES = 20;
+
+/** Records that are looked up between two turns of the event loop. */
+const RECORDS_A_TURN = 50;
+
+/** The names of those who are assigned to each of these records, in one text. */
+export async function assignedNames(
+  view: AccountView,
+  noun: AssignableNoun,
+  recordIds: readonly number[],
+): Promise<ReadonlyMap<number, string>> {
+  let users = await usersOf(view, noun, recordIds);
+  if (users.length > MAX_ASSIGNED_AT_ONCE) {
+    users = [];
+    for (const [index, id] of recordIds.entries()) {
+      users.push(...(await usersOf(view, noun, [id], MAX_NAMES + 1)));
+      if (index % RECORDS_A_TURN === 0) await nextTurn();
+    }
+  }
+  const byRecord = Map.groupBy(users, ({ record_id }) => record_id);
+  return new Map([...byRecord].map(([id, some]) => [id, textOf(some.map(({ user_name }) => user_name))]));
+}
+
+function textOf(names: readonly string[]): string {
+  if (names.length <= MAX_NAMES) return names.join(', ');
+  return `${names.slice(0, MAX_NAMES).join(', ')} and others`;
+}

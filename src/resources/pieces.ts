@@ -1,0 +1,66 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Page, Slice } from '../http/paging.ts';
+import { MAX_SLICE_BYTES, nextTurn } from '../http/slices.ts';
+import { cursorOf, type Order } from './order.ts';
+
+/** The keys of a record in the order of its list, its id among them, and the bytes of its long texts. */
+export type SizedKey = Readonly<Record<string, unknown>> & { readonly size: number };
+
+/** The bytes of columns, which the database knows without reading them. */
+export const sizeOf = (columns: readonly string[]): RawBuilder<number> =>
+  sql<number>`${sql.join(
+    columns.map((column) => sql`octet_length(${sql.ref(column)})`),
+    sql` + `,
+  )}`;
+
+/**
+ * A page whose keys are known and whose records are loaded in pieces. Which records are on the page, and in which order,
+ * is of one moment: a record that moves meanwhile is neither missed nor shown twice, and one that is deleted is left out.
+ *
+ * @param keys of the records of the page, and of the one behind it where there is one
+ * @param load the records with these ids, in any order
+ */
+export function pageOfKeys<Row extends object>(
+  keys: readonly SizedKey[],
+  { order, limit, id }: { readonly order: Order; readonly limit: number; readonly id: string },
+  load: (ids: readonly number[]) => Promise<readonly Row[]>,
+): Omit<Page<Row>, 'total'> {
+  const shown = keys.slice(0, limit);
+  const last = shown.at(-1);
+  const idOf = (row: object) => Number(Reflect.get(row, id));
+  async function sliceOf(piece: readonly SizedKey[]): Promise<Slice<Row>> {
+    const rows = new Map((await load(piece.map(idOf))).map((row) => [idOf(row), row]));
+    const found = piece.flatMap((key) => {
+      const row = rows.get(idOf(key));
+      return row === undefined ? [] : [{ key, row }];
+    });
+    return {
+      rows: found.map(({ row }) => row),
+      cursorAfter: (index) => cursorOf(order, found[index]?.key ?? {}),
+    };
+  }
+  async function* slices() {
+    for (const [index, piece] of piecesOf(shown).entries()) {
+      if (index > 0) await nextTurn();
+      yield await sliceOf(piece);
+    }
+  }
+  return { slices: slices(), next: last !== undefined && keys.length > limit ? cursorOf(order, last) : undefined };
+}
+
+/** Keys that follow each other, with as many bytes as are loaded at once; at least one. */
+function piecesOf(keys: readonly SizedKey[]): readonly (readonly SizedKey[])[] {
+  const pieces: SizedKey[][] = [];
+  let room = 0;
+  for (const key of keys) {
+    const piece = pieces.at(-1);
+    if (piece !== undefined && key.size <= room) {
+      piece.push(key);
+      room -= key.size;
+      continue;
+    }
+    pieces.push([key]);
+    room = MAX_SLICE_BYTES - key.size;
+  }
+  return pieces;
+}
