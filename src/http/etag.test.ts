@@ -168,7 +168,7 @@ for (const { test, testService } of stores) {
     const { owner, path, tag } = await stage('form.test');
     const before = await everythingWritten(carillon);
     for (const [name, header] of ['If-Match', 'If-None-Match'].flatMap((one) =>
-      ['x', tag.slice(1, -1), `*, ${tag}`, `w/${tag}`, '"a" "b"', '"a', '', ',', 'W/'].map(
+      ['x', tag.slice(1, -1), `*, ${tag}`, `w/${tag}`, '"a" "b"', '"a', '', ',', 'W/', `"a"${', '.repeat(30)}x`].map(
         (text) => [one, text] as const,
       ),
     )) {
