@@ -5,6 +5,7 @@ import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } 
 import { askedOf, contradictions, listed } from './lists.ts';
 import { type Real, type Refused, refusal } from './real.ts';
 import { type Condition, isRecord, plannedChange, plannedCreate, plannedDelete, turnedAway } from './records.ts';
+import type { NewIds } from './recurring.ts';
 import { collectionOf, type Key, kinds, type Manner, permissionOf, type World } from './world.ts';
 
 /** Something that is done to the world and to the service alike; what the service answers is held against the world. */
@@ -154,10 +155,24 @@ function change(noun: Noun, entries = entriesOf(noun, 'change')) {
     const answer = await real.call(key, 'PUT', planned.path, planned.body, headers);
     if (typeof planned.comes !== 'function') return real.refused(answer, planned.comes);
     assert.equal(answer.status, 200, answer.text);
-    planned.comes();
+    planned.comes(await newIdsOf(world, real, key));
     const record = world.find(key.account, noun, planned.path.split('/')[2] ?? '');
     if (record !== undefined) isRecord(world, real, key, record, answer);
   });
+}
+
+/** The ids of tasks and subtasks that the world does not know: those of what a completion has created (C41). */
+async function newIdsOf(world: World, real: Real, key: Key): Promise<NewIds> {
+  const unknown = new Map<Noun, string[]>();
+  for (const noun of ['task', 'subtask'] as const) {
+    const { json } = await real.call(key, 'GET', `/${collectionOf(noun)}`);
+    const ids: string[] = (json.data ?? []).map((record: Record<string, string>) => record[`${noun}_id`]);
+    unknown.set(
+      noun,
+      ids.filter((id) => !world.isKnown(noun, id)),
+    );
+  }
+  return (noun) => unknown.get(noun)?.shift() ?? `no new ${noun}`;
 }
 
 function remove(noun: Noun) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Answer } from '../../test/harness/service.ts';
 import { type Entries, fields, NONE, type Noun } from './fields.ts';
 import { type Real, type Refused, refusal } from './real.ts';
+import { type NewIds, repeat } from './recurring.ts';
 import {
   collectionOf,
   type Given,
@@ -109,14 +110,14 @@ export function plannedChange(
   key: Key,
   noun: Noun,
   { pick, entries, condition }: { pick: number; entries: Entries; condition: 'none' | 'holds' | 'stale' },
-): Planned {
+): Omit<Planned, 'comes'> & { comes: Refused | ((newIds: NewIds) => void) } {
   const { account } = key;
   const id = world.pick(account, noun, pick);
   const record = world.find(account, noun, id);
   const written = given(world, account, entries);
   return { path: `/${collectionOf(noun)}/${id}`, body: written.body, comes: comes() };
 
-  function comes(): Refused | (() => void) {
+  function comes(): Refused | ((newIds: NewIds) => void) {
     const away = turnedAway(world, key, permissionOf(noun, 'write'));
     if (away !== undefined) return away;
     // X5: a condition is about the record, and looked at before the body.
@@ -133,20 +134,26 @@ export function plannedChange(
     const fault = noun === 'user' ? userFault(world, key, written, record) : unknownOf(world, key, written);
     if (fault !== undefined) return fault;
     if (resume === '1' && completed === '1') return refusal(400, 'invalid_input', ['resume']);
-    return () => {
+    return (newIds) => {
       Object.assign(record.shown, rest);
       if (noun !== 'user') Object.assign(record.shown, { date_modified: world.time, user_id: userId });
       if (noun === 'event' && project_id !== undefined) record.shown.project_id = project_id;
       if (noun === 'task' && project_id !== undefined) record.parent = project_id;
       if (noun === 'subtask' && task_id !== undefined) record.parent = task_id;
       if (written.users !== undefined) record.users = written.users;
-      finish(world, key, record, completed === '1', resume === '1' || completed === '0');
+      const reopens = resume === '1' || completed === '0';
+      finish(world, key, record, { completes: completed === '1', reopens, newIds });
     };
   }
 }
 
-/** C33: what a change says of completion, and what it is an occurrence of. */
-function finish(world: World, key: Key, record: Recorded, completes: boolean, reopens: boolean): void {
+/** C33, C41: what a change says of completion, and what it is an occurrence of. */
+function finish(
+  world: World,
+  key: Key,
+  record: Recorded,
+  { completes, reopens, newIds }: { completes: boolean; reopens: boolean; newIds: NewIds },
+): void {
   const { account, userId } = key;
   const { noun, shown, id } = record;
   if (reopens) Object.assign(shown, { completed: '0', date_completed: NONE });
@@ -159,9 +166,11 @@ function finish(world: World, key: Key, record: Recorded, completes: boolean, re
   const open = world.all(account, 'subtask').filter((one) => one.parent === id && one.shown.completed === '0');
   const along = noun === 'task' ? open : [];
   for (const subtask of along) Object.assign(subtask.shown, done, { date_modified: world.time });
+  const repeated = repeat(world, account, record, newIds);
   world.happen(account, [
     ...along.map((subtask) => ['completed_subtask', subtask, userId] as const),
     [`completed_${noun}`, record, userId],
+    ...repeated.map((next) => [`new_${next.noun}`, next, next.shown.user_id ?? ''] as const),
   ]);
 }
 

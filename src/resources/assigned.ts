@@ -126,6 +126,25 @@ export async function assign(
   }
 }
 
+const BATCH_SIZE = 1_000;
+
+/** Assigns to each copy of a record who is assigned to the record itself. */
+export async function copyAssigned(
+  write: AccountWrite,
+  noun: AssignableNoun,
+  copies: ReadonlyMap<number, number>,
+): Promise<void> {
+  const ids = [...copies.keys()];
+  const [users, teams] = await Promise.all([assignedTo(write, noun, ids), teamsOf(write, noun, ids)]);
+  const ofCopies = [...copies].map(([id, record_id]) => ({ id, to: { noun, record_id } }));
+  const userRows = ofCopies.flatMap(({ id, to }) => (users.get(id) ?? []).map(({ user_id }) => ({ ...to, user_id })));
+  const teamRows = ofCopies.flatMap(({ id, to }) => (teams.get(id) ?? []).map(({ team_id }) => ({ ...to, team_id })));
+  for (let first = 0; first < userRows.length; first += BATCH_SIZE)
+    await write.insertInto('assignments', userRows.slice(first, first + BATCH_SIZE)).execute();
+  for (let first = 0; first < teamRows.length; first += BATCH_SIZE)
+    await write.insertInto('team_assignments', teamRows.slice(first, first + BATCH_SIZE)).execute();
+}
+
 async function mustBeTeams(view: AccountView, teamIds: readonly number[]): Promise<void> {
   if (teamIds.length === 0) return;
   const rows = await view.selectFrom('teams').select('teams.team_id').where('teams.team_id', 'in', teamIds).execute();

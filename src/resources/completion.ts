@@ -6,8 +6,8 @@ type Given = { readonly completed?: number; readonly resume?: number };
 /** What is stored of it. */
 type Completion = { readonly completed: number; readonly date_completed: number | null };
 
-/** A record before it has ever been completed. */
-const open: Completion = { completed: 0, date_completed: null };
+/** A record that is not complete. */
+export const open: Completion = { completed: 0, date_completed: null };
 
 /**
  * What is stored of what was given of a task or subtask (C33): completing what is complete keeps its date.

@@ -90,6 +90,21 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await carillon.store.read.selectFrom('subtasks').select('subtask_id').limit(1).execute(), []);
   });
 
+  test('C33 C41 a recurring task with very many subtasks is completed, and all of them are in the next one', async () => {
+    const owner = await carillon.account('recurring.test');
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+    const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T', recurring: 'D' });
+    await insertMany(owner, 'subtasks', MANY, subtaskOf(Number(task_id), Number(owner.userId)));
+    const { result, noted } = await noting(carillon, owner, () =>
+      carillon.call(owner, 'PUT', `/v2/tasks/${task_id}`, { completed: true }),
+    );
+    assert.equal(result.status, 200, result.text);
+    assert.deepEqual(countOf(noted), { completed_subtask: MANY, completed_task: 1, new_task: 1, new_subtask: MANY });
+    const [next] = (await owner.carillon.tasks.list({ status: 'open' })).data;
+    const open = await owner.carillon.subtasks.list({ task_id: next?.task_id ?? '', status: 'open', limit: 1 });
+    assert.equal(open.paging.total_records, MANY);
+  });
+
   test('C34 a project is deleted with very many subtasks of its tasks', async () => {
     const owner = await carillon.account('project.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });

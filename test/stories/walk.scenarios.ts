@@ -177,6 +177,12 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
       body: () => ({ completed: 1 }),
     },
     {
+      says: 'completes a recurring one, and creates the next with its subtask',
+      records: ['completed_subtask', 'completed_task', 'new_task', 'new_subtask'],
+      before: ({ owner, ids }) => owner.carillon.tasks.update(ids.task_id, { recurring: 'W' }),
+      body: () => ({ completed: 1 }),
+    },
+    {
       says: 'completes what is complete',
       records: ['changed_task'],
       before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
@@ -213,6 +219,12 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'PUT /subtasks/{subtask_id}': [
     { says: 'changes', records: ['changed_subtask'], body: () => ({ notes: 'Other' }) },
     { says: 'completes', records: ['completed_subtask'], body: () => ({ completed: true }) },
+    {
+      says: 'completes a recurring one, and creates the next',
+      records: ['completed_subtask', 'new_subtask'],
+      before: ({ owner, ids }) => owner.carillon.subtasks.update(ids.subtask_id, { recurring: 'D' }),
+      body: () => ({ completed: true }),
+    },
     {
       says: 'moves to another task with its comment and its time',
       records: ['changed_comment', 'changed_time_entry', 'changed_subtask'],

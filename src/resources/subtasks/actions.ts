@@ -1,5 +1,6 @@
 import { isCompleted, withCompletion } from '../completion.ts';
 import { recordsOf } from '../records.ts';
+import { periodOf, repeatSubtask } from '../recurring.ts';
 import { mustBeInOrder } from '../spans.ts';
 import { trackedSeconds } from '../tracked.ts';
 import { subtaskChangeFields, subtaskFields, subtaskFilters } from './schema.ts';
@@ -18,10 +19,15 @@ export const subtasks = recordsOf('subtask', {
   check: mustBeInOrder,
   stored: withCompletion,
   changed: {
-    kinds: ['completed_subtask', 'changed_subtask'],
-    async facts(_write, { userId }, before, stored) {
-      const kind = isCompleted(before, stored) ? 'completed_subtask' : 'changed_subtask';
-      return [{ kind, recordId: before.subtask_id, userId }];
+    kinds: ['completed_subtask', 'changed_subtask', 'new_subtask'],
+    async facts(write, { userId }, before, stored) {
+      const { subtask_id: id } = before;
+      const completes = isCompleted(before, stored);
+      const period = completes ? periodOf(before, stored) : undefined;
+      return [
+        { kind: completes ? 'completed_subtask' : 'changed_subtask', recordId: id, userId },
+        ...(period === undefined ? [] : await repeatSubtask(write, period, id)),
+      ];
     },
   },
 });

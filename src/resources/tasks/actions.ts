@@ -4,6 +4,7 @@ import type { AccountWrite } from '../../store/account.ts';
 import { isCompleted, withCompletion } from '../completion.ts';
 import { falling, number, rising, text } from '../order.ts';
 import { recordsOf } from '../records.ts';
+import { periodOf, repeatTask } from '../recurring.ts';
 import { mustBeInOrder } from '../spans.ts';
 import { trackedSeconds } from '../tracked.ts';
 import { taskChangeFields, taskFields, taskFilters } from './schema.ts';
@@ -30,13 +31,15 @@ export const tasks = recordsOf('task', {
   check: mustBeInOrder,
   stored: withCompletion,
   changed: {
-    kinds: ['completed_subtask', 'completed_task', 'changed_task'],
+    kinds: ['completed_subtask', 'completed_task', 'changed_task', 'new_task', 'new_subtask'],
     async facts(write, caller, before, stored) {
       const { task_id: id } = before;
       const completes = isCompleted(before, stored);
+      const period = completes ? periodOf(before, stored) : undefined;
       return [
         ...(completes ? await completeSubtasks(write, caller, id) : []),
         { kind: completes ? 'completed_task' : 'changed_task', recordId: id, userId: caller.userId },
+        ...(period === undefined ? [] : await repeatTask(write, period, id)),
       ];
     },
   },

@@ -1,0 +1,90 @@
+/// <reference lib="esnext.temporal" />
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { isDueBeforeStart } from '../../src/http/dates.ts';
+import { type Dates, movedBy, type Period } from '../../src/resources/periods.ts';
+
+const periods: Readonly<Record<Period, Temporal.DurationLike>> = {
+  ...{ D: { days: 1 }, W: { weeks: 1 }, M: { months: 1 }, Q: { months: 3 }, S: { months: 6 }, Y: { years: 1 } },
+};
+const letters = Object.keys(periods) as Period[];
+const LAST_YEAR = 9999;
+
+const two = (value: number) => String(value).padStart(2, '0');
+const clock = fc
+  .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }), fc.integer({ min: 0, max: 59 }))
+  .map((parts) => parts.map(two).join(':'));
+/** Any day, and often the last days of a month in and around leap years, and of the calendar. */
+const day = fc.oneof(
+  fc
+    .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T00:00:00Z'), noInvalidDate: true })
+    .map((date) => date.toISOString().slice(0, 10)),
+  fc
+    .tuple(
+      fc.constantFrom(1, 4, 99, 1899, 1900, 2000, 2027, 2028, 2100, 9998, 9999),
+      fc.integer({ min: 1, max: 12 }),
+      fc.integer({ min: 27, max: 31 }),
+    )
+    .map(([year, month, date]) =>
+      Temporal.PlainDate.from({ year, month, day: date }, { overflow: 'constrain' }).toString(),
+    ),
+);
+const time = fc.tuple(day, fc.oneof(clock, fc.constant('00:00:00'))).map(([date, at]) => `${date} ${at}`);
+const dateOrNone = fc.option(time, { freq: 4 });
+const inOrder = fc
+  .record({ start_date: dateOrNone, due_date: dateOrNone }, { noNullPrototype: true })
+  .filter(({ start_date, due_date }) => !isDueBeforeStart(start_date, due_date));
+
+/** The calendar of the runtime: adding months stops at the end of a month. Undefined behind the last year. */
+function wantedOf(period: Period, date: string): string | undefined {
+  const moved = Temporal.PlainDateTime.from(date.replace(' ', 'T')).add(periods[period], { overflow: 'constrain' });
+  if (moved.year > LAST_YEAR) return undefined;
+  return `${String(moved.year).padStart(4, '0')}-${two(moved.month)}-${two(moved.day)}${date.slice(10)}`;
+}
+
+test('C41 the next dates are those of the calendar: one period later, clamped to the month, at the same time of day', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...letters), time, (period, date) => {
+      const wanted = wantedOf(period, date) ?? date;
+      assert.deepEqual(movedBy(period, { start_date: date, due_date: null }), { start_date: wanted, due_date: null });
+      assert.deepEqual(movedBy(period, { start_date: null, due_date: date }), { start_date: null, due_date: wanted });
+    }),
+    { numRuns: 5_000 },
+  );
+  assert.deepEqual(movedBy('M', { start_date: null, due_date: null }), { start_date: null, due_date: null });
+});
+
+test('C26 C41 the next dates are in order, however both were clamped, and stay together at the end of the calendar', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...letters), inOrder, (period, dates) => {
+      const moved = movedBy(period, dates);
+      assert.equal(isDueBeforeStart(moved.start_date, moved.due_date), false);
+      const wanted = [dates.start_date, dates.due_date].map((date) => (date === null ? null : wantedOf(period, date)));
+      if (wanted.includes(undefined)) return assert.deepEqual(moved, dates);
+      const [start, due] = wanted as (string | null)[];
+      assert.equal(moved.start_date, start);
+      const meets = isDueBeforeStart(start ?? null, due ?? null);
+      assert.equal(moved.due_date, meets ? start : due);
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test('C41 the examples that a person would name', () => {
+  const examples: [Period, Dates['due_date'], string][] = [
+    ['M', '2027-01-31 09:00:00', '2027-02-28 09:00:00'],
+    ['M', '2028-01-31 00:00:00', '2028-02-29 00:00:00'],
+    ['M', '2027-02-28 00:00:00', '2027-03-28 00:00:00'],
+    ['Q', '2027-11-30 00:00:00', '2028-02-29 00:00:00'],
+    ['S', '2027-08-31 00:00:00', '2028-02-29 00:00:00'],
+    ['Y', '2028-02-29 23:59:59', '2029-02-28 23:59:59'],
+    ['D', '2027-12-31 00:00:00', '2028-01-01 00:00:00'],
+    ['W', '2028-02-25 00:00:00', '2028-03-03 00:00:00'],
+  ];
+  for (const [period, due_date, wanted] of examples)
+    assert.equal(movedBy(period, { start_date: null, due_date }).due_date, wanted, `${period} ${due_date}`);
+  assert.deepEqual(movedBy('M', { start_date: '2027-01-29 15:00:00', due_date: '2027-01-31 10:00:00' }), {
+    ...{ start_date: '2027-02-28 15:00:00', due_date: '2027-02-28 15:00:00' },
+  });
+});
