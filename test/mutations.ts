@@ -309,6 +309,20 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
+    says: 'a completed task goes on to recur',
+    file: 'src/resources/recurring.ts',
+    changes: [
+      [
+        "const ending = write.updateTable(table).set({ recurring: '' } as never);",
+        'const ending = write.updateTable(table).set({ recurring: period } as never);',
+      ],
+    ],
+    caughtBy: {
+      file: 'src/resources/recurring.test.ts',
+      name: 'C41 completing a recurring task creates the next one: the same, open, one period later, with the letter',
+    },
+  },
+  {
     says: 'the console takes changes from every page of its site',
     file: 'src/http/origin.ts',
     changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],

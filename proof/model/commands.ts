@@ -142,6 +142,12 @@ const completions: readonly Entries[] = [
   [['completed', { as: 'text', sent: 1, shown: '1' }]],
   [['completed', { as: 'text', sent: false, shown: '0' }]],
   [['resume', { as: 'text', sent: '1', shown: '1' }]],
+  ...['M', 'D'].map(
+    (letter): Entries => [
+      ['recurring', { as: 'text', sent: letter, shown: letter }],
+      ['completed', { as: 'text', sent: '1', shown: '1' }],
+    ],
+  ),
 ];
 
 const assignments = fields.task.users?.good.map((written): Entries => [['users', written]]) ?? fc.constant<Entries>([]);
