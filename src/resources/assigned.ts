@@ -128,21 +128,38 @@ export async function assign(
 
 const BATCH_SIZE = 1_000;
 
-/** Assigns to each copy of a record who is assigned to the record itself. */
+/** Assigns to each copy of a record who is assigned to the record itself, by the ids of both. */
 export async function copyAssigned(
   write: AccountWrite,
   noun: AssignableNoun,
   copies: ReadonlyMap<number, number>,
 ): Promise<void> {
   const ids = [...copies.keys()];
-  const [users, teams] = await Promise.all([assignedTo(write, noun, ids), teamsOf(write, noun, ids)]);
-  const ofCopies = [...copies].map(([id, record_id]) => ({ id, to: { noun, record_id } }));
-  const userRows = ofCopies.flatMap(({ id, to }) => (users.get(id) ?? []).map(({ user_id }) => ({ ...to, user_id })));
-  const teamRows = ofCopies.flatMap(({ id, to }) => (teams.get(id) ?? []).map(({ team_id }) => ({ ...to, team_id })));
-  for (let first = 0; first < userRows.length; first += BATCH_SIZE)
-    await write.insertInto('assignments', userRows.slice(first, first + BATCH_SIZE)).execute();
-  for (let first = 0; first < teamRows.length; first += BATCH_SIZE)
-    await write.insertInto('team_assignments', teamRows.slice(first, first + BATCH_SIZE)).execute();
+  const [users, teams] = await Promise.all([
+    write
+      .selectFrom('assignments')
+      .innerJoin('users', 'users.user_id', 'assignments.user_id')
+      .where('users.date_deleted', 'is', null)
+      .where('assignments.noun', '=', noun)
+      .where('assignments.record_id', 'in', ids)
+      .select(['assignments.record_id', 'assignments.user_id'])
+      .execute(),
+    write
+      .selectFrom('team_assignments')
+      .where('team_assignments.noun', '=', noun)
+      .where('team_assignments.record_id', 'in', ids)
+      .select(['team_assignments.record_id', 'team_assignments.team_id'])
+      .execute(),
+  ]);
+  const ofCopy = <R extends { readonly record_id: number }>(row: R) => ({
+    ...row,
+    noun,
+    record_id: copies.get(row.record_id) ?? 0,
+  });
+  for (let first = 0; first < users.length; first += BATCH_SIZE)
+    await write.insertInto('assignments', users.slice(first, first + BATCH_SIZE).map(ofCopy)).execute();
+  for (let first = 0; first < teams.length; first += BATCH_SIZE)
+    await write.insertInto('team_assignments', teams.slice(first, first + BATCH_SIZE).map(ofCopy)).execute();
 }
 
 async function mustBeTeams(view: AccountView, teamIds: readonly number[]): Promise<void> {

@@ -9,7 +9,8 @@ import { type Dates, isPeriod, movedBy, type Period } from './periods.ts';
 
 type RecurringNoun = 'task' | 'subtask';
 
-const BATCH_SIZE = 500;
+/** Each may have a thousand users, whose assignments are copied together. */
+const BATCH_SIZE = 100;
 
 /** The period of a record after a change; undefined where it does not recur. */
 export function periodOf(before: Columns, stored: Columns): Period | undefined {
@@ -63,6 +64,7 @@ async function copyOpen(
   period: Period,
   rows: readonly Columns[],
 ): Promise<Fact[]> {
+  if (rows.length === 0) return [];
   const { key } = nouns[noun];
   const copies: readonly Columns[] = await Promise.all(
     rows.map(({ [key]: _id, account_id: _account, ...fields }) => {
