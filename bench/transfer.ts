@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import { showOn } from '../src/cli/progress.ts';
+import { stderr } from '../src/cli/screen.ts';
 import { systemClock } from '../src/clock.ts';
 import { createAccount } from '../src/resources/accounts/actions.ts';
 import { systemChance } from '../src/secrets.ts';
@@ -35,7 +36,7 @@ const closing: (() => unknown)[] = [];
 const context = { after: (close: () => unknown) => void closing.push(close) };
 const folder = mkdtempSync(join(tmpdir(), 'carillon-bench-'));
 context.after(() => rmSync(folder, { recursive: true, force: true }));
-const progress = showOn(process.stderr, systemClock);
+const progress = showOn(stderr, systemClock);
 
 async function timed<T>(work: () => Promise<T> | T): Promise<{ seconds: number; value: T }> {
   const begun = performance.now();

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { type Clock, systemClock } from './clock.ts';
+import { printableJson } from './control-characters.ts';
 
 /** What is held at the most, characters, where nobody takes it; the lines beyond it are dropped. */
 const MOST_HELD = 1_024 * 1_024;
@@ -30,9 +31,11 @@ export class LogLines {
 
   /** Takes one line. */
   write(line: string): void {
-    if (this.#length + line.length > MOST_HELD) return;
-    this.#held.push(line);
-    this.#length += line.length;
+    // Whoever reads along may do so on a terminal. The end of the line is no part of the JSON.
+    const safe = `${printableJson(line.slice(0, -1))}\n`;
+    if (this.#length + safe.length > MOST_HELD) return;
+    this.#held.push(safe);
+    this.#length += safe.length;
     if (this.#cancel !== undefined) return;
     const turn = setImmediate(() => this.flushSync());
     this.#cancel = () => clearImmediate(turn);

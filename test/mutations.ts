@@ -76,6 +76,24 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
+    says: 'a line is printed as it came',
+    file: 'src/cli/screen.ts',
+    changes: [["return typeof line === 'string' ? printable(line)", "return typeof line === 'string' ? line"]],
+    caughtBy: {
+      file: 'test/stories/terminal.test.ts',
+      name: 'nothing that a service answers can steer the terminal of its client, as a record or as an error',
+    },
+  },
+  {
+    says: 'a cursor may hold a text that no database keeps',
+    file: 'src/resources/order.ts',
+    changes: [["typeof value === 'string' && isStorable(value)", "typeof value === 'string'"]],
+    caughtBy: {
+      file: 'test/stories/bad-query.test.ts',
+      name: 'C4 C7 a place that holds NUL, a lone surrogate or another kind of value is refused by name in every order of every list',
+    },
+  },
+  {
     says: 'a database file with a second name is opened',
     file: 'src/store/sqlite-identity.ts',
     changes: [['nlink > 1n', 'nlink > 9n']],

@@ -4,11 +4,13 @@ import type { TestStore } from '../../test/harness/stores.ts';
 import { startTarget } from '../../test/harness/target.ts';
 import { chanceFrom, type SeededChance } from '../chance.ts';
 import type { Run } from '../proof.ts';
-import { operationsIn } from './document.ts';
+import { type Operation, operationsIn } from './document.ts';
 import { judgeOf } from './judge.ts';
 import { Line } from './line.ts';
 import { asked, bytesOf, type Draft, faultNames, spoil } from './requests.ts';
 import { newStage, type Stage } from './stage.ts';
+import { draftsWithSigns } from './unkeepable.ts';
+import { valid } from './values.ts';
 
 /** How many callers there are at once, and how many requests an account sees before the next one. */
 const LANES = 24;
@@ -96,7 +98,24 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
     line.close();
   }
 
+  /** Every place that takes a text, one after the other: chance would pass over most of them. */
+  async function sweep(chance: SeededChance): Promise<void> {
+    const line = new Line(baseUrl);
+    for (const operation of quickOnes) {
+      const stage = await newStage(beside, baseUrl, nextTarget);
+      const ask = () => asked(operation, stage.caller, stage, chance);
+      const sampleOf = (name: string, schema: Json) => valid(name, schema, stage, chance);
+      const cursors = await cursorsOf(operation, async (query) => {
+        const { headers } = await line.ask(bytesOf({ ...ask(), query }), operation.method);
+        return headers.get('link');
+      });
+      for (const draft of draftsWithSigns(operation, ask, sampleOf, cursors)) await tryOne(line, stage, draft);
+    }
+    line.close();
+  }
+
   const chance = chanceFrom(seed);
+  await sweep(chance.fork());
   const share = Math.ceil(count / LANES);
   await Promise.all(Array.from({ length: LANES }, () => lane(chance.fork(), share)));
   for (const [name, { good, taken }] of tally) {
@@ -112,6 +131,28 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   }
   say(`${store.name}: ${requests} requests, ${taken} taken`);
   return { requests, good, taken, broken };
+}
+
+/** Where the first page of a list ends, in each of its orders. */
+async function cursorsOf(
+  { method, query }: Operation,
+  linkOf: (query: Draft['query']) => Promise<string | undefined>,
+): Promise<{ cursor: string; query: Draft['query'] }[]> {
+  if (method !== 'GET' || !query.some(({ name }) => name === 'offset')) return [];
+  const orders: readonly string[] = query.find(({ name }) => name === 'order')?.schema.enum ?? [];
+  const found: { cursor: string; query: Draft['query'] }[] = [];
+  for (const order of [undefined, ...orders]) {
+    const asked: Draft['query'] =
+      order === undefined
+        ? [['limit', '1']]
+        : [
+            ['limit', '1'],
+            ['order', order],
+          ];
+    const [, cursor] = /[?&]after=([\w-]+)/.exec((await linkOf(asked)) ?? '') ?? [];
+    if (cursor !== undefined) found.push({ cursor, query: asked });
+  }
+  return found;
 }
 
 /** The bytes of a request, as they can be sent again: `printf '…' | nc`. */

@@ -4,6 +4,7 @@ import type { Json } from '../../test/harness/service.ts';
 import type { Operation } from './document.ts';
 import type { Reply } from './line.ts';
 import { addressOf, bodyOf, type Draft } from './requests.ts';
+import { unkeepableIn } from './unkeepable.ts';
 
 /** What nobody outside is to see: a stack, SQL, a file of ours, a word of a database's. */
 const LEAK =
@@ -55,7 +56,11 @@ export function judgeOf(document: Json, operations: readonly Operation[]): Judge
     if (status >= 400) return LEAK.test(text) ? `it tells too much: ${text}` : problemFault(operation, json, headers);
     if (faults.includes('a stranger')) return `a stranger is answered ${status}`;
     if (status === 201 && !leadsTo(headers.get('location'), document)) return '201 without a Location that leads there';
-    return operation === undefined ? undefined : takes(operation, draft);
+    if (operation === undefined) return undefined;
+    const unkeepable = unkeepableIn(operation, draft.query, bodyOf(draft)?.toString());
+    return unkeepable === undefined
+      ? takes(operation, draft)
+      : `a text in ${unkeepable} that no database keeps is taken`;
   };
 }
 

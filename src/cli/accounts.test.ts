@@ -83,7 +83,10 @@ test('C9 X9 accounts update gives an account its zone and its name beside the ru
   const mistakes: [string[], RegExp][] = [
     [update, /^Say what is to change, with --company-name, --time-zone or both\.$/],
     [[...update, '--time-zone', '+01:00'], /^--time-zone must be the name of a time zone, .*; \+01:00 is none\.$/],
-    [[...update, '--company-name', 'x'.repeat(256)], /^--company-name must be a text of at most 255 characters\.$/],
+    [
+      [...update, '--company-name', 'x'.repeat(256)],
+      /^--company-name must be a text of at most 255 characters, none of them a control character\.$/,
+    ],
     [
       ['accounts', 'update', '--domain', 'no.test', '--time-zone', 'UTC'],
       /^There is no account with the domain no\.test\.$/,
@@ -236,9 +239,18 @@ test('C2 C9 empty permissions, and texts longer than the interface takes, are re
   const mistakes: [string[], string][] = [
     [[...create, '--permissions', ' , '], none],
     [[...create, '--permissions='], none],
-    [[...create, '--label', 'x'.repeat(256)], '--label must be a text of at most 255 characters.'],
-    [[...user, '--first-name', 'x'.repeat(101)], '--first-name must be a text of at most 100 characters.'],
-    [[...user, '--last-name', 'x'.repeat(101)], '--last-name must be a text of at most 100 characters.'],
+    [
+      [...create, '--label', 'x'.repeat(256)],
+      '--label must be a text of at most 255 characters, none of them a control character.',
+    ],
+    [
+      [...user, '--first-name', 'x'.repeat(101)],
+      '--first-name must be a text of at most 100 characters, none of them a control character.',
+    ],
+    [
+      [...user, '--last-name', 'x'.repeat(101)],
+      '--last-name must be a text of at most 100 characters, none of them a control character.',
+    ],
   ];
   const there = async () => {
     const { data: users } = await as(owner.key).users.list();

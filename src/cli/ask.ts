@@ -1,22 +1,24 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
+import { printable } from '../control-characters.ts';
 import { Refusal } from './refusal.ts';
+import { keyboard, stderr } from './screen.ts';
 
 /** Asks for a line on the terminal. */
 export async function askLine(question: string): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  return answered(lines.question(question)).finally(() => lines.close());
+  const lines = createInterface(keyboard);
+  return answered(lines.question(printable(question))).finally(() => lines.close());
 }
 
 /** Asks for what nobody should see: on a terminal it is not shown while it is typed; else it is the whole standard input. */
 export async function askSecret(question: string): Promise<string> {
   if (!process.stdin.isTTY) return (await readInput()).trim();
-  process.stderr.write(question);
+  stderr.prompt(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   return answered(lines.question('')).finally(() => {
     lines.close();
-    process.stderr.write('\n');
+    stderr.print('');
   });
 }
 

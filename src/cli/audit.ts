@@ -38,9 +38,15 @@ export function addAudit(program: Command): void {
         source: row.source,
         detail: JSON.parse(row.detail),
       }));
-      const lines = listed.map((row) =>
-        [row.date, row.domain, row.action, row.subject, row.email, row.source, JSON.stringify(row.detail)].join('\t'),
-      );
+      const lines = listed.map((row) => [
+        row.date,
+        row.domain,
+        row.action,
+        row.subject,
+        row.email,
+        row.source,
+        JSON.stringify(row.detail),
+      ]);
       print(flags, listed, lines);
     });
 }

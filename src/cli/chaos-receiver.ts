@@ -9,8 +9,9 @@ import { createAuthority } from './chaos/certificates.ts';
 import { chanceFrom } from './chaos/chance.ts';
 import { type Receiver, type Setup, startReceiver } from './chaos/receiver.ts';
 import { parseScript, play } from './chaos/script.ts';
-import { listedJson, listedLines, schemeOf, visitedJson, visitedLine } from './chaos/shown.ts';
+import { listedAnswer, listedLines, schemeOf, visitedAnswer, visitedLine } from './chaos/shown.ts';
 import { Refusal } from './refusal.ts';
+import { stdout } from './screen.ts';
 
 type Flags = {
   readonly script?: string;
@@ -57,7 +58,7 @@ export function addChaosReceiver(program: Command): void {
     )
     .option('--json', 'Print one JSON object a line, for programs.')
     .action(async (flags: Flags) => {
-      if (flags.list) process.stdout.write(`${flags.json ? listedJson() : listedLines().join('\n')}\n`);
+      if (flags.list) stdout.answer(flags, listedAnswer(), listedLines());
       else await receive(flags);
     });
 }
@@ -98,7 +99,7 @@ function setupOf(flags: Flags, seed: number): Setup {
     deadlineMs: readDuration('deadline', flags.deadline),
     paceMs: readDuration('pace', flags.pace),
     authority: createAuthority([...new Set([...names, flags.host])], systemClock.now()),
-    visited: (visited) => process.stdout.write(`${flags.json ? visitedJson(visited) : visitedLine(visited)}\n`),
+    visited: (visited) => stdout.answer(flags, visitedAnswer(visited), [visitedLine(visited)]),
   };
 }
 
@@ -109,7 +110,7 @@ function print({ json, each }: Flags, listening: Listening): void {
   const says = each
     ? `${url}`
     : `Listening at ${url}${behaviour === null ? '<behaviour>' : ` and doing ${behaviour}`}, seed ${seed}. Ctrl-C ends it.`;
-  process.stdout.write(`${json ? JSON.stringify(listening) : says}\n`);
+  stdout.answer({ json }, listening, [says]);
 }
 
 /** Whether nobody can listen there, at whatever port. */

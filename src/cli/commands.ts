@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
 import { Refusal } from './refusal.ts';
+import { onOutputBroken, stderr, stdout } from './screen.ts';
 
 /** A command: its name, what the list of all says of it, and its file, which is loaded when it is asked for. */
 type Row = { readonly name: string; readonly says: string; load(): Promise<(program: Command) => void> };
@@ -105,8 +106,14 @@ Exit status: 0 when it is done, also by Ctrl-C; 1 when not, and standard error s
 /** The command line: one file a command. What cannot be done is said in one line each on standard error, exit 1. */
 export async function run(argv: readonly string[]): Promise<void> {
   // Whoever reads no further, such as `head`, has had enough.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  onOutputBroken((error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const words = argv.slice(2);
+  // Node itself would print an error as it is, with what a stranger wrote into its message. The service has its own way.
+  if (words[0] !== 'serve')
+    process.on('uncaughtException', (error) => {
+      printUnexpected(error);
+      process.exit(1);
+    });
   // `complete` and `help` are followed by the command that they are about.
   const program = await programOf((name) => words.slice(0, 3).includes(name));
   try {
@@ -115,9 +122,13 @@ export async function run(argv: readonly string[]): Promise<void> {
   } catch (error) {
     process.exitCode = 1;
     if (error instanceof CommanderError) process.exitCode = error.exitCode;
-    else if (error instanceof Refusal) for (const line of error.lines) process.stderr.write(`${line}\n`);
-    else throw error;
+    else if (error instanceof Refusal) stderr.print(...error.lines);
+    else printUnexpected(error);
   }
+}
+
+function printUnexpected(error: unknown): void {
+  stderr.print(...String(error instanceof Error ? error.stack : error).split('\n'));
 }
 
 /** The program with all its commands; those that are wanted whole, the others by their names. */
@@ -127,6 +138,8 @@ export async function programOf(isWanted: (name: string) => boolean): Promise<Co
     .version(version)
     .addHelpText('after', EPILOGUE)
     .configureOutput({
+      writeOut: (text) => stdout.printText(text),
+      writeErr: (text) => stderr.printText(text),
       outputError: (text, write) =>
         write(`${text.trim().replace(/\s+/g, (blank) => (blank.includes('\n') ? ' ' : blank))}; see carillon --help\n`),
     })

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { scripts } from './completion-scripts.ts';
 import { profileNames } from './profiles.ts';
 import { Refusal } from './refusal.ts';
+import { stdout } from './screen.ts';
 
 /** A word that could stand here, and what it means. */
 export type Suggestion = { readonly word: string; readonly says: string };
@@ -16,14 +17,14 @@ export function addCompletion(program: Command): void {
     );
   completion.addArgument(completion.createArgument('<shell>', 'The shell.').choices(shells)).action((shell: string) => {
     if (!Object.hasOwn(scripts, shell)) throw new Refusal([`${shell} is none of ${shells.join(', ')}.`]);
-    process.stdout.write(scripts[shell as keyof typeof scripts]);
+    stdout.printText(scripts[shell as keyof typeof scripts]);
   });
 }
 
 /** What the scripts ask: `carillon complete -- <words>`, the last of them the one that is being typed. */
 export function printSuggestions(program: Command, words: readonly string[]): void {
   const typed = joined(words[0] === '--' ? words.slice(1) : words);
-  for (const { word, says } of suggestions(program, typed)) process.stdout.write(`${word}\t${says}\n`);
+  stdout.print(...suggestions(program, typed).map(({ word, says }) => [word, says]));
 }
 
 /** bash takes `--state=live` and `localhost:80` apart. */

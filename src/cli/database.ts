@@ -11,6 +11,7 @@ import { DatabaseLost, type Store, StoreFault } from '../store/store.ts';
 import { TransferFault } from '../transfer/fault.ts';
 import { explain, findUnfinished } from '../transfer/unfinished.ts';
 import { Refusal } from './refusal.ts';
+import { type Line, stdout } from './screen.ts';
 
 /** The options of every command that works on the database itself, also while a service runs on it. */
 export type DatabaseFlags = { readonly database?: string; readonly json?: true };
@@ -97,6 +98,6 @@ export async function withAccount<T>(
 }
 
 /** Prints an answer: JSON for programs, else the lines for people. */
-export function print(flags: DatabaseFlags, answer: unknown, lines: readonly string[]): void {
-  process.stdout.write(`${flags.json ? JSON.stringify(answer) : lines.join('\n')}\n`);
+export function print(flags: DatabaseFlags, answer: unknown, lines: readonly Line[]): void {
+  stdout.answer(flags, answer, lines);
 }

@@ -10,6 +10,7 @@ import type { Location } from '../store/location.ts';
 import { checkAll, type Finding, type Subject } from './checks.ts';
 import { checkMail } from './mail.ts';
 import { Refusal } from './refusal.ts';
+import { stdout } from './screen.ts';
 import { addServeOptions } from './serve.ts';
 
 type Flags = Partial<Record<OptionName, string>> & {
@@ -29,7 +30,7 @@ export function addDoctor(program: Command): void {
       const findings = await examine(flags);
       const width = Math.max(...findings.map(({ check }) => check.length));
       const lines = findings.map(({ check, state, says }) => `${state.padEnd(7)}  ${check.padEnd(width)}  ${says}`);
-      process.stdout.write(`${flags.json ? JSON.stringify(findings) : lines.join('\n')}\n`);
+      stdout.answer(flags, findings, lines);
       if (findings.some(({ state }) => state === 'fault')) process.exitCode = 1;
     });
   addTarget(doctor);
@@ -84,7 +85,7 @@ function addTarget(doctor: Command): void {
       if ('failure' in verdict) throw new Refusal([FAILURES[verdict.failure]]);
       // No full stop: the setting stands last, and is there to be copied.
       if (!verdict.allowed) throw new Refusal([`forbidden: ${explain(verdict)}`]);
-      process.stdout.write(`allowed: ${verdict.addresses.map(({ address }) => address).join(', ')}\n`);
+      stdout.print(`allowed: ${verdict.addresses.map(({ address }) => address).join(', ')}`);
     });
 }
 

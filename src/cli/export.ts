@@ -7,6 +7,7 @@ import type { End } from '../transfer/format.ts';
 import { addDatabaseOptions, withStore } from './database.ts';
 import { addProgressOption, grouped, type ProgressFlags, progressOf } from './progress.ts';
 import { Refusal } from './refusal.ts';
+import { onOutputBroken, type Screen, stderr, stdout, writeOut } from './screen.ts';
 
 type Flags = ProgressFlags & { readonly domain?: string; readonly to: string };
 
@@ -21,22 +22,18 @@ export function addExport(program: Command): void {
       const progress = progressOf(flags);
       const work = (sink: Sink) =>
         withStore(flags, (store) => exportTo(sink, { store, domain, clock: systemClock, progress }));
-      if (flags.to === '-') return report(process.stderr, flags, await toStandardOutput(work));
-      report(process.stdout, flags, await toFile(flags.to, work));
+      if (flags.to === '-') return report(stderr, flags, await toStandardOutput(work));
+      report(stdout, flags, await toFile(flags.to, work));
     });
 }
 
 /** What was moved, in all and of each table. */
-export function report(
-  stream: { write(text: string): unknown },
-  { json }: Pick<ProgressFlags, 'json'>,
-  { rows, tables, sha256 }: End,
-): void {
+export function report(screen: Screen, flags: Pick<ProgressFlags, 'json'>, { rows, tables, sha256 }: End): void {
   const counts = Object.entries(tables).map(([table, tally]) => [table, tally.rows] as const);
   const filled = counts.filter(([, count]) => count > 0);
   const lines = [...filled.map(([table, count]) => `${table}: ${grouped(count)}`), `rows: ${grouped(rows)}`];
   const summary = { rows, tables: Object.fromEntries(counts), sha256 };
-  stream.write(`${json ? JSON.stringify(summary) : [...lines, `sha256: ${sha256}`].join('\n')}\n`);
+  screen.answer(flags, summary, [...lines, `sha256: ${sha256}`]);
 }
 
 /** Under its name the file is whole; until then it has `.part` behind it. */
@@ -61,15 +58,11 @@ async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promis
 }
 
 async function toStandardOutput<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
-  const { stdout } = process;
+  if (stdout.isTTY) throw new Refusal(['Standard output is a terminal; an export goes into a file or a pipe.']);
   // Its writes say so, too.
-  stdout.on('error', () => undefined);
-  const write = (text: string) =>
-    new Promise<void>((resolve, reject) => {
-      stdout.write(text, (error) => (error ? reject(error) : resolve()));
-    });
+  onOutputBroken(() => undefined);
   try {
-    return await work({ write });
+    return await work({ write: writeOut });
   } catch (error) {
     throw asRefusal(error, 'Standard output');
   }

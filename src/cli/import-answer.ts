@@ -1,7 +1,6 @@
 import type { ForeignHook } from '../moving/hooks.ts';
 import type { Compared, Moved } from '../moving/move.ts';
 import type { HookMoved } from './import-hooks.ts';
-import { printable } from './printable.ts';
 import { grouped } from './progress.ts';
 
 /** What an import from another service has come to. */
@@ -84,7 +83,7 @@ function standingOf({ standing: { changed } }: Moved): string[] {
 /** Two services that both tell would tell twice: they are made by whoever switches over. */
 function hooksOf({ hooks, moved }: Arrival): string[] {
   return (hooks ?? []).map((hook) => {
-    const [event, target_url] = [printable(hook.event), printable(hook.target_url)];
+    const { event, target_url } = hook;
     if ('made' in hook)
       return hook.made ? `hook: ${event} ${target_url}` : `no hook: ${event} ${target_url}: ${hook.why}`;
     return `hook there, not here: carillon hooks create --domain ${moved.domain} --event ${word(event)} --target-url ${word(target_url)}`;

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { ImportReport } from '../sdk/imports.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connection.ts';
-import { printable } from './printable.ts';
 import { Refusal } from './refusal.ts';
+import { stdout } from './screen.ts';
 
 type Flags = ConnectionFlags & {
   readonly json?: true;
@@ -37,7 +37,7 @@ async function importCalendar(file: string, flags: Flags): Promise<void> {
     again: flags.again,
   };
   const report = await withService(flags, ({ carillon }) => carillon.events.import(input));
-  process.stdout.write(`${flags.json ? JSON.stringify(report) : linesOf(report).join('\n')}\n`);
+  stdout.answer(flags, report, linesOf(report));
 }
 
 /** A file in UTF-8. */
@@ -57,8 +57,8 @@ function linesOf(report: ImportReport): string[] {
     `created: ${created}, changed: ${changed}, unchanged: ${unchanged}, deleted here and left so: ${deleted}`,
     `UTC was told in ${time_zone}; what repeats is there from ${repeated_from} to ${repeated_to}`,
     ...dropped.flatMap(({ count, what, says, examples }) => [
-      `left out: ${count} ${printable(what)}. ${says}`,
-      ...examples.map((example) => `  ${printable(example)}`),
+      `left out: ${count} ${what}. ${says}`,
+      ...examples.map((example) => `  ${example}`),
     ]),
   ];
 }

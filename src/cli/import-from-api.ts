@@ -16,16 +16,16 @@ import { faultsAsRefusals, print, withAccount, withStore, withStoreAlone } from 
 import { answerOf, linesOf } from './import-answer.ts';
 import { makeHooks } from './import-hooks.ts';
 import { type FromApiFlags, readSettings } from './import-settings.ts';
-import { printable } from './printable.ts';
 import { progressOf } from './progress.ts';
 import { Refusal } from './refusal.ts';
+import { stderr } from './screen.ts';
 
 /** `carillon import --from-api …` */
 export async function importFromApi(address: string, flags: FromApiFlags): Promise<void> {
   const settings = readSettings(address, flags);
   const consoleUrl = readBaseUrl(flags);
   const { domain, paths } = settings;
-  const say = flags.quiet ? () => undefined : (line: string) => void process.stderr.write(`${printable(line)}\n`);
+  const say = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
   if (settings.isInTheClear) say(`${settings.base} is http: the key goes there as anyone on the way can read it.`);
   const source = createSource({ ...settings, clock: systemClock, say });
   await faultsAsRefusals(async () => {

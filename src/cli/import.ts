@@ -9,6 +9,7 @@ import { importFromApi } from './import-from-api.ts';
 import type { FromApiFlags } from './import-settings.ts';
 import { addProgressOption, progressOf } from './progress.ts';
 import { Refusal } from './refusal.ts';
+import { stdout } from './screen.ts';
 
 type Flags = FromApiFlags & {
   readonly from?: string;
@@ -50,7 +51,7 @@ export function addImport(program: Command): void {
       const { end } = await withStoreAlone(flags, (store) =>
         importFrom({ store, path: from, clock: systemClock, progress, resume }),
       );
-      report(process.stdout, flags, end);
+      report(stdout, flags, end);
     });
 }
 

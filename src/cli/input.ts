@@ -1,4 +1,5 @@
 import { isPermission, isRole, type Permission, permissions, type Role, roles } from '../access.ts';
+import { isPlain } from '../control-characters.ts';
 import { type Expiry, parseExpiry } from '../durations.ts';
 import { isText } from '../http/body.ts';
 import { Refusal } from './refusal.ts';
@@ -7,13 +8,13 @@ import { Refusal } from './refusal.ts';
 
 export function readEmail(text: string, flag = '--email'): string {
   const email = text.trim();
-  if (/^[^\s@]+@[^\s@]+$/.test(email) && email.length <= 254) return email;
+  if (/^[^\s@]+@[^\s@]+$/.test(email) && isPlain(email) && email.length <= 254) return email;
   throw new Refusal([`${flag} must be an e-mail address; ${text} is none.`]);
 }
 
 export function readLine(flag: string, text: string, most: number): string {
-  if (isText(text, 0, most)) return text.trim();
-  throw new Refusal([`${flag} must be a text of at most ${most} characters.`]);
+  if (isText(text, 0, most) && isPlain(text)) return text.trim();
+  throw new Refusal([`${flag} must be a text of at most ${most} characters, none of them a control character.`]);
 }
 
 export function readRole(text: string): Role {

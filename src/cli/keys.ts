@@ -90,9 +90,13 @@ async function listKeys(flags: ListFlags): Promise<void> {
     expires: showMoment(row.expires_at),
     revoked: row.revoked_at !== null,
   }));
-  const lines = listed.map((row) =>
-    [row.id, row.email, row.label, row.revoked ? 'revoked' : 'live', `last used ${row.last_used}`].join('\t'),
-  );
+  const lines = listed.map((row) => [
+    row.id,
+    row.email,
+    row.label,
+    row.revoked ? 'revoked' : 'live',
+    `last used ${row.last_used}`,
+  ]);
   print(flags, listed, lines);
 }
 

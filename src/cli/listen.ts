@@ -8,8 +8,9 @@ import { explainGone, Feed } from './listen/feed.ts';
 import { Forwarder } from './listen/forward.ts';
 import { Notes } from './listen/notes.ts';
 import { type Asked, addListenOptions, type ListenFlags, readAsked } from './listen/options.ts';
-import { heardJson, heardLine } from './listen/shown.ts';
+import { heardAnswer, printHeard } from './listen/shown.ts';
 import { Refusal } from './refusal.ts';
+import { stderr, stdout } from './screen.ts';
 
 /** `carillon listen` */
 export function addListen(program: Command): void {
@@ -31,15 +32,13 @@ export function addListen(program: Command): void {
   });
 }
 
-const say = (line: string) => void process.stderr.write(`${line}\n`);
-
 async function listen(reached: Reached, flags: ListenFlags, asked: Asked, signal: AbortSignal): Promise<void> {
   const { service, domain } = reached.connection;
   const { user_id, email } = await reached.carillon.user.get({ signal });
   const { target, timeoutMs, secret, wanted } = asked;
   const kinds = flags.kinds === undefined ? '' : [...wanted].join(',');
   const listener = { service, domain, user_id, forward_to: target ?? '', kinds, scope: flags.scope ?? 'own' };
-  const notes = new Notes(say);
+  const notes = new Notes((line) => stderr.print(line));
   const feed = new Feed(reached, {
     scope: flags.scope,
     kind: onlyOne(wanted),
@@ -52,7 +51,7 @@ async function listen(reached: Reached, flags: ListenFlags, asked: Asked, signal
   const start = await startOf(flags, feed, file, listener);
   const behind = start === undefined ? 'from the oldest that is kept' : `behind cursor ${start.cursor}`;
   const where = target === undefined ? '' : `, forwarding to ${target}`;
-  say(`Listening to ${service} as ${email} of ${domain}, ${behind}${where}. Ctrl-C ends it.`);
+  stderr.print(`Listening to ${service} as ${email} of ${domain}, ${behind}${where}. Ctrl-C ends it.`);
   const { onceEach = false, json = false } = flags;
   const forwarder =
     target === undefined
@@ -109,7 +108,8 @@ async function goOn(work: Work, start: Mark | undefined): Promise<void> {
         const [record, told] = await Promise.all([feed.record(entry), forwarder?.tell(entry)]);
         if (told !== undefined) notes.hint(told);
         const heard = { entry, record, told };
-        process.stdout.write(`${json ? heardJson(heard) : heardLine(heard, process.stdout)}\n`);
+        if (json) stdout.printJson(heardAnswer(heard));
+        else printHeard(heard, stdout);
         move(entry.cursor, entry.occurred_at);
       }
       move(next);

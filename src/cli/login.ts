@@ -13,6 +13,7 @@ import {
 import { connectionOptions } from './connection-options.ts';
 import { forgetProfile, profilesFile, saveProfile } from './profiles.ts';
 import { Refusal } from './refusal.ts';
+import { stdout } from './screen.ts';
 
 type Flags = ConnectionFlags & { readonly json?: true };
 
@@ -46,9 +47,7 @@ export function addLogout(program: Command): void {
     .action((flags: Flags) => {
       const { profile } = readGiven(flags);
       if (!forgetProfile(profile)) throw new Refusal([`There is no profile ${profile}.`]);
-      process.stdout.write(
-        flags.json ? `${JSON.stringify({ profile, forgotten: true })}\n` : `forgotten: ${profile}\n`,
-      );
+      stdout.answer(flags, { profile, forgotten: true }, [`forgotten: ${profile}`]);
     });
 }
 
@@ -67,7 +66,7 @@ export function addWhoami(program: Command): void {
 function say(flags: Flags, { service, domain }: Connection, user: User, more: Readonly<Record<string, string>>): void {
   const said = { service, domain, user_id: user.user_id, email: user.email, role: user.role, ...more };
   const lines = Object.entries(said).map(([name, value]) => `${name}: ${value}`);
-  process.stdout.write(`${flags.json ? JSON.stringify(said) : lines.join('\n')}\n`);
+  stdout.answer(flags, said, lines);
 }
 
 async function askDomain(): Promise<string> {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../test/harness/clock.ts';
-import { type Screen, showOn } from './progress.ts';
+import { showOn } from './progress.ts';
+import { Screen } from './screen.ts';
 
 function screenOf(isTTY: boolean, columns?: number): { screen: Screen; said: string[] } {
   const said: string[] = [];
   const write = (text: string) => void said.push(text);
-  return { screen: columns === undefined ? { isTTY, write } : { isTTY, columns, write }, said };
+  return { screen: new Screen(columns === undefined ? { isTTY, write } : { isTTY, columns, write }), said };
 }
 
 test('on a terminal: one line that is drawn over, at most ten times a second, with percent, pace and time left', async () => {

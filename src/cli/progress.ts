@@ -2,12 +2,10 @@ import type { Command } from 'commander';
 import { type Clock, systemClock } from '../clock.ts';
 import type { Progress } from '../transfer/progress.ts';
 import type { DatabaseFlags } from './database.ts';
+import { type Screen, stderr } from './screen.ts';
 
 /** The options of every command that may take long. */
 export type ProgressFlags = DatabaseFlags & { readonly quiet?: true };
-
-/** Where progress is shown: a terminal, or anything that lines are written to. */
-export type Screen = { readonly isTTY?: boolean; readonly columns?: number; write(text: string): unknown };
 
 const REDRAW_MS = 100;
 const LINE_MS = 5_000;
@@ -21,7 +19,7 @@ export function addProgressOption(command: Command): Command {
 
 /** Shows how far it is on standard error: a bar on a terminal, elsewhere a line every few seconds. */
 export function progressOf(flags: ProgressFlags): Progress {
-  return flags.quiet ? silent : showOn(process.stderr, systemClock);
+  return flags.quiet ? silent : showOn(stderr, systemClock);
 }
 
 const silent: Progress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
@@ -45,20 +43,20 @@ export function showOn(screen: Screen, clock: Clock): Progress {
       shownAt = clock.monotonic();
       const words = underWay({ stage, done, total, seconds: seconds() });
       if (screen.isTTY) draw(screen, words.join(bar(done, total, room(screen, words))));
-      else screen.write(`${words.join('')}\n`);
+      else screen.print(words.join(''));
     },
     end() {
       const line = `${stage}: ${grouped(done)} rows in ${duration(seconds())}`;
       if (screen.isTTY) draw(screen, line, '\n');
       // What was over before its first line was due needs none.
-      else if (shownAt > begunAt) screen.write(`${line}\n`);
+      else if (shownAt > begunAt) screen.print(line);
     },
   };
 }
 
 /** Over what stood in this line of the terminal; what is longer than it would not go away again. */
-function draw(screen: Screen, line: string, end = ''): void {
-  screen.write(`\r${line.slice(0, (screen.columns ?? 80) - 1)}\x1b[K${end}`);
+function draw(screen: Screen, line: string, end?: '\n'): void {
+  screen.redraw(line.slice(0, (screen.columns ?? 80) - 1), end);
 }
 
 type Standing = {

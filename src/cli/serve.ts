@@ -5,6 +5,7 @@ import { linkTo } from '../resources/invitations/actions.ts';
 import type { Service } from '../service.ts';
 import { connectionVariables } from './connection-options.ts';
 import { Refusal } from './refusal.ts';
+import { stderr, stdout } from './screen.ts';
 import { releaseYoungSpace } from './young-space.ts';
 
 /** `carillon serve`: runs the service until it is told to stop. */
@@ -19,7 +20,7 @@ export function addServe(program: Command): void {
     stopOnSignals(starting);
     for (const name of unknownVariables(process.env)) {
       if (connectionVariables.includes(name)) continue;
-      process.stderr.write(`${name} is set and no option of Carillon; see carillon serve --help.\n`);
+      stderr.print(`${name} is set and no option of Carillon; see carillon serve --help.`);
     }
     greet(await starting);
   });
@@ -74,7 +75,7 @@ function greet({ baseUrl, firstAccount }: Service): void {
       `curl -X POST ${baseUrl}/v2/events -H 'domain: ${domain}' -H 'key: ${key}' -H 'content-type: application/json' -d '{"event_name":"Hello","start_date":"20270101","due_date":"20270102"}'`,
     );
   }
-  process.stdout.write(`${lines.join('\n')}\n`);
+  stdout.print(...lines);
 }
 
 /** A first signal stops the service once it has started; further ones change nothing. */
@@ -85,7 +86,7 @@ function stopOnSignals(starting: Promise<Service>): void {
       .then(
         () => process.exit(0),
         (error: unknown) => {
-          process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+          stderr.print(error instanceof Error ? error.message : String(error));
           process.exit(1);
         },
       );

@@ -8,11 +8,10 @@ import { fieldOf } from '../sdk/envelope.ts';
 import { CarillonError } from '../sdk/errors.ts';
 import type { Hook } from '../sdk/hooks.ts';
 import { addConnectionOptions, type ConnectionFlags, flagOf, type Reached, withService } from './connection.ts';
-import type { Screen } from './nouns/answers.ts';
 import { pathOf } from './nouns/command.ts';
 import { addFields, bodyOf, type FlagValues, givenFor } from './nouns/flags.ts';
 import { type Verb, verbsOf } from './nouns/rows.ts';
-import { printable } from './printable.ts';
+import { type Screen, stdout } from './screen.ts';
 
 type Flags = ConnectionFlags & FlagValues & { readonly json?: true };
 
@@ -20,7 +19,7 @@ type Flags = ConnectionFlags & FlagValues & { readonly json?: true };
 type Made = { readonly noun: string; readonly id: string; readonly name: string; readonly resource_url: string };
 
 /** `carillon trigger …`: one command for each kind that a hook can name. */
-export function addTrigger(program: Command, screen: Screen = process.stdout): void {
+export function addTrigger(program: Command, screen: Screen = stdout): void {
   const trigger = program
     .command('trigger')
     .description(
@@ -53,9 +52,7 @@ function addKind(trigger: Command, kind: Kind, screen: Screen): void {
       if (last === undefined) throw new Error('nothing was made');
       if (completes) await reached.send(completion(last, kind));
       const hooks = await toldHooks(reached, kind, flags);
-      screen.write(
-        `${flags.json ? JSON.stringify({ kind, made, hooks: hooks?.map(brief) ?? null }) : linesOf(kind, made, hooks).join('\n')}\n`,
-      );
+      screen.answer(flags, { kind, made, hooks: hooks?.map(brief) ?? null }, linesOf(kind, made, hooks));
     });
   });
 }
@@ -123,9 +120,9 @@ async function toldHooks({ carillon }: Reached, kind: Kind, flags: Flags): Promi
 const brief = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
 
 function linesOf(kind: Kind, made: readonly Made[], hooks: readonly Hook[] | undefined): string[] {
-  const told = hooks?.map(({ id, state, target_url }) => `told: hook ${id} (${state}) at ${printable(target_url)}`);
+  const told = hooks?.map(({ id, state, target_url }) => `told: hook ${id} (${state}) at ${target_url}`);
   return [
-    ...made.map(({ noun, id, name }) => `made: ${noun} ${id} ${printable(name)}`),
+    ...made.map(({ noun, id, name }) => `made: ${noun} ${id} ${name}`),
     `${kind}: ${made.at(-1)?.resource_url}`,
     ...(told ?? ['told: not known; this key may not read hooks']),
     ...(told?.length === 0

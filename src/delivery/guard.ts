@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { isPlain, isStorable } from '../control-characters.ts';
 import type { Resolve } from './resolver.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -193,7 +194,10 @@ export function parseTarget(text: unknown): { url: URL } | { fault: string } {
   if (typeof text !== 'string') return { fault: 'must be a string' };
   if (text.length > LONGEST_TARGET) return { fault: 'must be at most 2,048 characters' };
   // URL parsers drop some of these in silence: `ht\ttp://…` would be taken.
-  if (/[\s\p{Cc}]/u.test(text)) return { fault: 'must not contain spaces or control characters' };
+  if (/\s/.test(text) || !isPlain(text)) return { fault: 'must not contain spaces or control characters' };
+
+  // A URL parser replaces them, so that two different texts would be one target.
+  if (!isStorable(text)) return { fault: 'must not contain lone surrogates' };
 
   // The URL parser forgives `http:host` and `http:///host`, and forgets an empty `@`; so the text is looked at too.
   const authority = /^https?:\/\/([^/\\?#]*)/i.exec(text)?.[1];

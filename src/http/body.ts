@@ -1,4 +1,5 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import { isStorable } from '../control-characters.ts';
 import { parseExpiry } from '../durations.ts';
 import { type FieldError, invalidInput, Problem } from '../problems.ts';
 import { parseCalendarDay, parseCalendarTime } from './dates.ts';
@@ -38,7 +39,7 @@ ajv.addKeyword({
 
 /** Whether a text can be kept: no NUL, no lone surrogate, and as long as it may be after trimming, in characters. */
 export function isText(text: string, least: number, most: number): boolean {
-  if (text.includes('\0') || !text.isWellFormed()) return false;
+  if (!isStorable(text)) return false;
   const trimmed = text.trim();
   // The length in UTF-16 units is at most twice that in characters: the cheap test decides nearly always.
   const length = trimmed.length <= most ? trimmed.length : [...trimmed].length;
@@ -98,6 +99,11 @@ function bodySpec<T>(
       validate ??= ajv.compile(schema);
       const found = validate(body) ? new Map<string, FieldError>() : faultsOf(schema, validate.errors ?? []);
       const fields = body as Readonly<Record<string, unknown>>;
+      // Whatever a schema lets through: no field takes a text that a database would refuse or change.
+      for (const [name, { accepts }] of rows) {
+        if (found.has(name) || areStorable(fields[name])) continue;
+        found.set(name, { field: name, message: String(accepts['x-must']) });
+      }
       for (const [name, field] of looking) {
         if (found.has(name) || !Object.hasOwn(fields, name)) continue;
         const message = field.fault?.(fields[name]);
@@ -107,6 +113,12 @@ function bodySpec<T>(
       return read(fields);
     },
   };
+}
+
+function areStorable(value: unknown): boolean {
+  if (typeof value === 'string') return isStorable(value);
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.values(value).every(areStorable);
 }
 
 /** Every field that its schema refuses, each once, with the one sentence of that schema. */

@@ -1,4 +1,5 @@
 import { isRole, type Role } from '../access.ts';
+import { CONTROLS, PLAIN_PATTERN } from '../control-characters.ts';
 import { NO_DATE, parseCalendarDay, parseCalendarTime, showMoment } from './dates.ts';
 import {
   answerSchema,
@@ -87,6 +88,13 @@ export const name = (says: string) => text({ says, least: 1, most: 255 });
 /** A short text of one line; empty when left out. */
 export const line = (says: string, most = 255) => text({ says, most, initial: '' });
 
+/** A short text without control characters, since it is listed on terminals; empty when left out. */
+export function label(says: string, most = 255): Field<string, 'written'> {
+  const field = line(says, most);
+  const must = `must be a text of at most ${most} characters, none of them a control character`;
+  return { ...field, accepts: { ...field.accepts, pattern: PLAIN_PATTERN, 'x-must': must } };
+}
+
 /** A long text; empty when left out. */
 export const prose = (says: string) => text({ says, most: 20_000, initial: '' });
 
@@ -102,6 +110,8 @@ export function tags(says: string): Field<string, 'written'> {
   return { ...field, parse };
 }
 
+const ADDRESS = `[^\\s@${CONTROLS}]+@[^\\s@${CONTROLS}]+`;
+
 /** An e-mail address; `''` where it may be left out. */
 export function email(says: string, need: 'required' | 'optional'): Field<string, 'written'> {
   return written(
@@ -110,7 +120,7 @@ export function email(says: string, need: 'required' | 'optional'): Field<string
       accepts: {
         type: 'string',
         maxLength: 254,
-        pattern: need === 'required' ? '^[^\\s@\\u0000]+@[^\\s@\\u0000]+$' : '^([^\\s@\\u0000]+@[^\\s@\\u0000]+)?$',
+        pattern: need === 'required' ? `^${ADDRESS}$` : `^(${ADDRESS})?$`,
         'x-text': { least: 0, most: 254 },
       },
       must: 'must be an e-mail address of at most 254 characters',

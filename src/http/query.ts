@@ -1,3 +1,4 @@
+import { isStorable } from '../control-characters.ts';
 import { type FieldError, invalidInput } from '../problems.ts';
 import { isText } from './body.ts';
 import { parseDay } from './dates.ts';
@@ -57,7 +58,8 @@ export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): G
     const [text, ...more] = raw[field] ?? [];
     const parameter = parameters[field];
     if (text === undefined || parameter === undefined) continue;
-    const value = text === null || more.length > 0 ? undefined : parameter.read(text);
+    const isReadable = text !== null && more.length === 0 && isStorable(text);
+    const value = isReadable ? parameter.read(text) : undefined;
     if (value !== undefined) given[field] = value;
     else if (more.length > 0) errors.push({ field, message: 'must be given once' });
     else errors.push({ field, message: text === null ? 'must be UTF-8, percent-encoded' : parameter.must });

@@ -1,4 +1,5 @@
 import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { isStorable } from '../control-characters.ts';
 import { invalidInput } from '../problems.ts';
 
 /** What records are sorted by: a column or an expression in SQL, never null; and what it comes to. */
@@ -99,7 +100,7 @@ export function standOf({ keys }: Order, row: object): Place {
 export function placeOf({ name, keys }: Order, cursor: string): Place {
   const [of, ...place] = parsed(cursor);
   const fits = (value: unknown, index: number) =>
-    keys[index]?.is === 'number' ? Number.isSafeInteger(value) : typeof value === 'string';
+    keys[index]?.is === 'number' ? Number.isSafeInteger(value) : typeof value === 'string' && isStorable(value);
   if (of === name && place.length === keys.length && place.every(fits)) return place;
   throw invalidInput([{ field: 'after', message: 'must be as the Link of a page in the same order has it' }]);
 }

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { allRoutes, type ConsolePorts, consoleRoutes } from '../../src/resources/index.ts';
+import { allRoutes, type ConsolePorts, consoleRoutes, openRoutes } from '../../src/resources/index.ts';
 import { Tries } from '../../src/resources/passphrases/tries.ts';
 import { COST, Passphrases, systemChance } from '../../src/secrets.ts';
 
@@ -19,3 +19,6 @@ const ports: ConsolePorts = {
 /** The rows behind both doors, and those behind the second one alone. */
 export const publicRows = allRoutes(ports);
 export const consoleRows = consoleRoutes(ports);
+
+/** Those that nobody needs to be known for. */
+export const openRows = openRoutes(ports);

@@ -12,6 +12,7 @@ const BASE = [
   'access.ts',
   'async',
   'clock.ts',
+  'control-characters.ts',
   'durations.ts',
   'gather.ts',
   'log-lines.ts',

@@ -27,9 +27,25 @@ const texts = {
   'a target': '"http://127.0.0.1:9/{n}"',
 } as const;
 
+/** Texts that steer a terminal or turn the direction of reading: fine in a text, not in a label or an address. */
+const steering = {
+  'a terminal escape': '"a\\u001b[2Jb"',
+  'a second line': '"a\\nb"',
+  'a C1 sequence': '"a\\u009b31mb"',
+  'a line separator': '"a\\u2028b"',
+  'a turned text': '"a\\u202eb"',
+} as const;
+
 /** Every value that is tried in every field, as JSON. `{n}` is a number of its own each time, `{user}` a user's id. */
 export const values = {
   ...texts,
+  ...steering,
+  'an e-mail with an escape': '"a\\u001b[2J-{n}@acme.test"',
+  'an e-mail with a C1 sequence': '"a-{n}@acme\\u009b31m.test"',
+  'an e-mail that is turned': '"a\\u202e-{n}@acme.test"',
+  'a target with a lone surrogate': '"http://127.0.0.1:9/{n}\\ud800"',
+  'a target with NUL': '"http://127.0.0.1:9/{n}\\u0000"',
+  'a target that is turned': '"http://127.0.0.1:9/{n}\\u202e"',
   empty: '""',
   blanks: '"  \\t "',
   'too long': `"${'x'.repeat(20_001)}"`,
@@ -65,7 +81,13 @@ export type Value = keyof typeof values;
 /** What a field takes; of the rest, `unknown` are ids of nothing and answered 404, all others are 400 by name. */
 export type Meaning = { readonly takes: readonly Value[]; readonly unknown?: readonly Value[] };
 
-const anyText = Object.keys(texts) as (keyof typeof texts)[];
+const plainText = Object.keys(texts) as (keyof typeof texts)[];
+const anyText = [
+  ...plainText,
+  ...(Object.keys(steering) as (keyof typeof steering)[]),
+  ...(['an e-mail with an escape', 'an e-mail with a C1 sequence', 'an e-mail that is turned'] as const),
+  'a target that is turned',
+] as const;
 const wholes = ['zero', 'one', 'two', 'seven', 'one as text', 'digits as text'] as const;
 const longDigits = ['a day', 'a day that is none'] as const;
 const ids = ['one', 'two', 'seven', 'one as text', 'digits as text', ...longDigits] as const;
@@ -73,6 +95,7 @@ const ids = ['one', 'two', 'seven', 'one as text', 'digits as text', ...longDigi
 export const meanings = {
   name: { takes: anyText },
   text: { takes: [...anyText, 'empty', 'blanks'] },
+  label: { takes: [...plainText, 'empty'] },
   email: { takes: ['an e-mail'] },
   'email or none': { takes: ['an e-mail', 'empty'] },
   currency: { takes: ['a currency', 'empty'] },
@@ -161,7 +184,7 @@ export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Rec
     least: { ics: 'BEGIN:VCALENDAR\nEND:VCALENDAR\n' },
   },
   'POST /calendars': {
-    fields: { label: 'text', scope: 'scope', project_id: 'no project', time_zone: 'zone' },
+    fields: { label: 'label', scope: 'scope', project_id: 'no project', time_zone: 'zone' },
     least: {},
   },
   'POST /hooks': {
@@ -197,8 +220,8 @@ export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Rec
     least: { comment: 'C' },
   },
   'POST /keys': {
-    fields: { label: 'text', permissions: 'permissions', user_id: 'id or none', expires: 'expiry' },
+    fields: { label: 'label', permissions: 'permissions', user_id: 'id or none', expires: 'expiry' },
     least: {},
   },
-  'PUT /keys/{key_id}': { fields: { label: 'text', permissions: 'permissions' }, least: {} },
+  'PUT /keys/{key_id}': { fields: { label: 'label', permissions: 'permissions' }, least: {} },
 };

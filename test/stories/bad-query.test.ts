@@ -3,6 +3,7 @@ import { after } from 'node:test';
 import { createLog } from '../../src/log.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import { systemChance } from '../../src/secrets.ts';
+import { furnish } from '../harness/furnished.ts';
 import { stores } from '../harness/stores.ts';
 
 for (const { test, testService } of stores) {
@@ -127,16 +128,16 @@ for (const { test, testService } of stores) {
     '/notifications': { limit: 'limit', after: 'cursor', wait: 'seconds', kind: 'kind', scope: 'scope' },
   };
 
+  const rows = allRoutes({
+    guard: { judge: async () => ({ failure: 'no_such_name' }) },
+    chance: systemChance,
+    log: createLog('silent'),
+    baseUrl: () => '',
+  });
   const carillon = await testService({ after });
   const owner = await carillon.account('acme.test');
 
   test('C4 C6 the table knows every parameter of every list, and no other', () => {
-    const rows = allRoutes({
-      guard: { judge: async () => ({ failure: 'no_such_name' }) },
-      chance: systemChance,
-      log: createLog('silent'),
-      baseUrl: () => '',
-    });
     const known = Object.entries(lists).map(([path, parameters]) => [path, Object.keys(parameters).sort()]);
     const rest = rows.filter((row) => Object.keys(row.parameters).length > 0);
     const wanted = rest.map((row) => [row.path, Object.keys(row.parameters).sort()]);
@@ -159,4 +160,42 @@ for (const { test, testService } of stores) {
       await Promise.all(asked);
     });
   }
+
+  // The place that a page begins after comes back as it was made, by whoever asks; so does any text in it.
+  test('C4 C7 a place that holds NUL, a lone surrogate or another kind of value is refused by name in every order of every list', async () => {
+    const person = await carillon.account('placed.test');
+    await furnish(person, carillon, () => `http://127.0.0.1:9/${systemChance.fraction()}`);
+    await furnish(person, carillon, () => `http://127.0.0.1:9/${systemChance.fraction()}`);
+    let texts = 0;
+    for (const row of rows.filter(({ parameters }) => 'after' in parameters && 'offset' in parameters)) {
+      const orders: readonly unknown[] = (row.parameters.order?.schema.enum as unknown[] | undefined) ?? [];
+      for (const order of [undefined, ...orders]) {
+        const list = `/v2${row.path}?limit=1${order === undefined ? '' : `&order=${order}`}`;
+        const { headers } = await carillon.call(person, 'GET', list);
+        const [, cursor] = /[?&]after=([\w-]+)/.exec(headers.get('link') ?? '') ?? [];
+        assert.ok(cursor !== undefined, list);
+        const place: readonly unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+        const at = (index: number, value: unknown) =>
+          Buffer.from(JSON.stringify(place.with(index, value))).toString('base64url');
+        assert.equal((await carillon.call(person, 'GET', `${list}&after=${at(0, place[0])}`)).status, 200, list);
+        for (const [index, value] of place.entries()) {
+          const isText = typeof value === 'string';
+          if (isText && index > 0) texts += 1;
+          const wrong = isText
+            ? [`${value}\0`, `\ud800${value}`, 7, null, [value]]
+            : [`${value}`, 1.5, 2 ** 53, null, {}];
+          for (const one of wrong) {
+            const { status, json, text } = await carillon.call(person, 'GET', `${list}&after=${at(index, one)}`);
+            const what = `${list} ${JSON.stringify(place.with(index, one))}: ${text.slice(0, 200)}`;
+            assert.deepEqual(
+              [status, json?.errors?.map(({ field }: { field: string }) => field)],
+              [400, ['after']],
+              what,
+            );
+          }
+        }
+      }
+    }
+    assert.ok(texts >= 4, 'orders by a text are among them');
+  });
 }

@@ -1,4 +1,3 @@
-import { printable } from '../printable.ts';
 import { type Behaviour, verdictOn } from './behaviour.ts';
 import { groups } from './behaviours.ts';
 import type { Visited } from './receiver.ts';
@@ -10,18 +9,18 @@ export function visitedLine({ at, behaviour, asked, bytesRead, bytesWritten, ms,
   const over = tls ? ' over TLS' : '';
   const why = fault === undefined ? '' : `; ${fault}`;
   const name = behaviour?.slug ?? '-';
-  return printable(`${time}  ${name}  ${what}${over}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${why}`);
+  return `${time}  ${name}  ${what}${over}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${why}`;
 }
 
 /** The same for programs. */
-export function visitedJson({ behaviour, at, asked, ...rest }: Visited): string {
-  return JSON.stringify({
+export function visitedAnswer({ behaviour, at, asked, ...rest }: Visited): object {
+  return {
     behaviour: behaviour?.slug ?? null,
     date: new Date(at).toISOString(),
     ...rest,
     fault: rest.fault ?? null,
     asked: asked ?? null,
-  });
+  };
 }
 
 /** How a port is spoken to that does these, or what its paths say. */
@@ -39,8 +38,8 @@ export function listedLines(): readonly string[] {
   ]);
 }
 
-export function listedJson(): string {
-  const rows = Object.entries(groups).flatMap(([group, all]) =>
+export function listedAnswer(): readonly object[] {
+  return Object.entries(groups).flatMap(([group, all]) =>
     all.map((one) => ({
       slug: one.slug,
       group,
@@ -50,5 +49,4 @@ export function listedJson(): string {
       scheme: schemeOf([one]),
     })),
   );
-  return JSON.stringify(rows);
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { WriteStream } from 'node:tty';
@@ -8,8 +7,9 @@ import { testClock } from '../../../test/harness/clock.ts';
 import type { Attempt, Order } from '../../delivery/attempt.ts';
 import type { Outcome } from '../../delivery/outcome.ts';
 import type { Notification } from '../../sdk/notifications.ts';
+import { Screen, type Sink } from '../screen.ts';
 import { Forwarder, webhookIdOf } from './forward.ts';
-import { heardLine } from './shown.ts';
+import { type Heard, printHeard } from './shown.ts';
 
 const listener = {
   service: 'http://127.0.0.1:8080',
@@ -114,10 +114,15 @@ test('a Webhook-Id is that of one occurrence of one service, whoever asks', () =
 test('an occurrence is one line: cut and coloured on a terminal, whole and plain elsewhere and with NO_COLOR', () => {
   const told = { outcome: answered(200), webhookId: 'listen_42', attempts: 1 };
   const heard = { entry, record: { task_name: `Write\u001b[31m ${'and write '.repeat(9)}` }, told };
-  const pipe = new Writable();
+  const pipe = {};
   const terminal = (environment: object) => {
     const depth = () => WriteStream.prototype.getColorDepth({ TERM: 'xterm-256color', ...environment });
-    return Object.assign(new Writable(), { isTTY: true, columns: 80, getColorDepth: depth });
+    return { isTTY: true, columns: 80, getColorDepth: depth };
+  };
+  const heardLine = (what: Heard, sink: Omit<Sink, 'write'>) => {
+    const printed: string[] = [];
+    printHeard(what, new Screen({ ...sink, write: (text) => printed.push(text) }));
+    return printed.join('').replace(/\n$/, '');
   };
 
   assert.match(

@@ -1,7 +1,8 @@
-import { styleText } from 'node:util';
+import { printable } from '../../control-characters.ts';
 import { kinds, nounOf } from '../../delivery/kinds.ts';
 import type { Notification } from '../../sdk/notifications.ts';
-import { columnsOf, fitted, printable } from '../printable.ts';
+import { columnsOf, fitted } from '../columns.ts';
+import type { Screen } from '../screen.ts';
 import { type Told, wordOf } from './forward.ts';
 
 /** An occurrence that was dealt with: what happened, the record of it, and what came of forwarding it. */
@@ -13,26 +14,23 @@ export type Heard = {
   readonly told: Told | undefined;
 };
 
-export type Page = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
-
 const KIND_COLUMNS = Math.max(...Object.keys(kinds).map((kind) => kind.length));
 
-/** One line for people: when (UTC), what, what was answered and how soon, which record. Coloured on a terminal alone. */
-export function heardLine({ entry, record, told }: Heard, page: Page): string {
+/** Prints one line for people: when (UTC), what, what was answered and how soon, which record. */
+export function printHeard({ entry, record, told }: Heard, screen: Screen): void {
   const answered = told === undefined ? [] : [wordOf(told.outcome).padEnd(7), `${told.outcome.ms} ms`.padStart(8)];
   const cells = [entry.occurred_at, entry.kind.padEnd(KIND_COLUMNS), ...answered, idIn(entry.resource_url).padStart(5)];
   const line = `${cells.join('  ')}  `;
   const name = record === null ? '(gone)' : nameIn(entry, record);
-  const room = page.isTTY ? (page.columns || 80) - line.length : columnsOf(name);
+  const room = screen.isTTY ? (screen.columns || 80) - line.length : columnsOf(name);
   const whole = `${line}${fitted(name, Math.max(4, Math.min(room, columnsOf(name))))}`.trimEnd();
-  if (told === undefined) return whole;
-  const [word = ''] = answered;
-  const colour = wordOf(told.outcome) === '200' ? 'green' : 'red';
-  return whole.replace(word, styleText(colour, word, { stream: page }));
+  const [word] = answered;
+  if (told === undefined || word === undefined) screen.print(whole);
+  else screen.printColoured(whole, word, wordOf(told.outcome) === '200' ? 'green' : 'red');
 }
 
 /** The same for programs. */
-export function heardJson({ entry, record, told }: Heard): string {
+export function heardAnswer({ entry, record, told }: Heard): object {
   const forwarded =
     told === undefined
       ? null
@@ -43,7 +41,7 @@ export function heardJson({ entry, record, told }: Heard): string {
           attempts: told.attempts,
           webhook_id: told.webhookId,
         };
-  return JSON.stringify({ ...entry, record, forwarded });
+  return { ...entry, record, forwarded };
 }
 
 function nameIn({ kind }: Notification, record: Readonly<Record<string, unknown>>): string {

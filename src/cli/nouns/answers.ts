@@ -1,12 +1,10 @@
 import { type Command, Option } from 'commander';
 import { Refusal } from '../refusal.ts';
+import type { Screen } from '../screen.ts';
 import { type Answered, fieldLines, headOf, type Layout, layoutOf, rowOf } from './table.ts';
 
 /** How an answer is printed: for people, or as JSON for programs. */
 export type OutputFlags = { readonly json?: true; readonly jsonl?: true; readonly columns?: string };
-
-/** Where answers go: the terminal, a pipe, a file. */
-export type Screen = { readonly isTTY?: boolean; readonly columns?: number; write(text: string): unknown };
 
 export function addOutputOptions(command: Command): Command {
   return command.addOption(new Option('--json', 'Answer in JSON, for programs.').helpGroup('Output:'));
@@ -22,8 +20,8 @@ export function addListOptions(command: Command): Command {
 /** Prints one record, or whatever else was answered. */
 export function printOne(screen: Screen, flags: OutputFlags, answered: unknown): void {
   const isRecord = typeof answered === 'object' && answered !== null && !Array.isArray(answered);
-  const lines = isRecord && !flags.json ? fieldLines(answered as Answered) : [JSON.stringify(answered)];
-  for (const line of lines) screen.write(`${line}\n`);
+  if (isRecord && !flags.json) screen.print(...fieldLines(answered as Answered));
+  else screen.printJson(answered);
 }
 
 /** Prints records page by page, so that a long list is neither held in memory nor waited for. */
@@ -33,16 +31,16 @@ export async function printMany(
   pages: AsyncIterable<readonly Answered[]>,
 ): Promise<void> {
   if (flags.jsonl) {
-    for await (const page of pages) for (const record of page) screen.write(`${JSON.stringify(record)}\n`);
+    for await (const page of pages) for (const record of page) screen.printJson(record);
   } else if (flags.json) {
-    let before = '[';
+    let before: '[' | ',\n' = '[';
     for await (const page of pages) {
       for (const record of page) {
-        screen.write(before + JSON.stringify(record));
+        screen.printJson(record, { before, after: '' });
         before = ',\n';
       }
     }
-    screen.write(before === '[' ? '[]\n' : ']\n');
+    screen.print(before === '[' ? '[]' : ']');
   } else {
     await printTable(screen, flags, pages);
   }
@@ -57,12 +55,12 @@ async function printTable(
   for await (const page of pages) {
     if (layout === undefined) {
       layout = layoutOf(page, { width: widthOf(screen), wanted: columnsIn(flags, page) });
-      screen.write(`${headOf(layout)}\n`);
+      screen.print(headOf(layout));
     }
     const known = layout;
-    screen.write(page.map((record) => `${rowOf(known, record)}\n`).join(''));
+    screen.print(...page.map((record) => rowOf(known, record)));
   }
-  if (layout === undefined) screen.write('none\n');
+  if (layout === undefined) screen.print('none');
 }
 
 function columnsIn({ columns }: OutputFlags, page: readonly Answered[]): string[] | undefined {

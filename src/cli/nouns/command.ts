@@ -5,7 +5,8 @@ import { type Call, unexpected } from '../../sdk/transport.ts';
 import { readInput } from '../ask.ts';
 import { addConnectionOptions, type ConnectionFlags, type Reached, withService } from '../connection.ts';
 import { Refusal } from '../refusal.ts';
-import { addListOptions, addOutputOptions, type OutputFlags, printMany, printOne, type Screen } from './answers.ts';
+import { type Screen, stdout } from '../screen.ts';
+import { addListOptions, addOutputOptions, type OutputFlags, printMany, printOne } from './answers.ts';
 import { addFields, addFilters, bodyOf, type FlagValues, queryOf } from './flags.ts';
 import { pagesOf } from './pages.ts';
 import { isList, type Verb, verbsOf } from './rows.ts';
@@ -13,7 +14,7 @@ import { isList, type Verb, verbsOf } from './rows.ts';
 type Flags = ConnectionFlags & OutputFlags & FlagValues;
 
 /** `carillon events …`: what the rows of a noun can do, each as a command. */
-export function addNoun(program: Command, name: string, screen: Screen = process.stdout): void {
+export function addNoun(program: Command, name: string, screen: Screen = stdout): void {
   const verbs = verbsOf(name);
   const noun = program.command(name).description(`${verbs[0]?.says ?? ''} See docs/command-line.md.`);
   for (const verb of verbs) addVerb(noun, verb, screen);
@@ -64,7 +65,7 @@ async function run(noun: string, verb: Verb, { ids, body, flags, screen }: Asked
     // Subscribing alone answers its record at top level (C11), and deleting answers an empty list (C8).
     const data = fieldOf(answer.body, 'data') ?? answer.body;
     if (data === undefined) throw unexpected(answer.status, `The answer is ${answer.status} and empty.`);
-    if (verb.row.method === 'DELETE' && !flags.json) screen.write(`deleted: ${noun} ${ids.join(' ')}\n`);
+    if (verb.row.method === 'DELETE' && !flags.json) screen.print(`deleted: ${noun} ${ids.join(' ')}`);
     else printOne(screen, flags, data);
   });
 }

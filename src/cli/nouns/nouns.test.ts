@@ -6,8 +6,8 @@ import { carillon } from '../../../test/harness/command.ts';
 import { type Person, type TestService, temporaryFolder } from '../../../test/harness/service.ts';
 import { sqlite } from '../../../test/harness/stores.ts';
 import { Refusal } from '../refusal.ts';
+import { Screen } from '../screen.ts';
 import { addTrigger } from '../trigger.ts';
-import type { Screen } from './answers.ts';
 import { addNoun } from './command.ts';
 
 const { test } = sqlite;
@@ -16,7 +16,7 @@ const { test } = sqlite;
 function commands(service: TestService) {
   return async (person: Person, args: readonly string[]) => {
     const [written, faults]: string[][] = [[], []];
-    const screen: Screen = { write: (text) => written?.push(text) };
+    const screen = new Screen({ write: (text) => written?.push(text) });
     const program = new Command('carillon').exitOverride();
     program.configureOutput({ outputError: (text) => faults?.push(text.trim().replace(/\s*\n\s*/g, ' ')) });
     if (args[0] === 'trigger') addTrigger(program, screen);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnsOf, fitted, printable } from '../printable.ts';
+import { printable } from '../../control-characters.ts';
+import { columnsOf, fitted } from '../columns.ts';
+import { Screen } from '../screen.ts';
 import { printMany } from './answers.ts';
 import { cell, fieldLines, headOf, layoutOf, rowOf } from './table.ts';
 
@@ -46,7 +48,7 @@ test('a terminal that was never told its size is taken for one of 80 columns', a
   async function* pages() {
     yield [task('7', 'Write')];
   }
-  await printMany({ isTTY: true, columns: 0, write: (text) => printed.push(text) }, {}, pages());
+  await printMany(new Screen({ isTTY: true, columns: 0, write: (text) => printed.push(text) }), {}, pages());
   assert.deepEqual(printed, ['TASK_ID  TASK_NAME  DUE_DATE\n', '7        Write      2027-03-01\n']);
 });
 

@@ -1,4 +1,5 @@
-import { columnsOf, fitted, printable } from '../printable.ts';
+import { printable } from '../../control-characters.ts';
+import { columnsOf, fitted } from '../columns.ts';
 
 /** A record as it came over the wire. */
 export type Answered = Readonly<Record<string, unknown>>;

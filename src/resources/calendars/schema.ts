@@ -1,5 +1,5 @@
 import type { Field } from '../../http/field.ts';
-import { key, line, referenceOrNone, shownId, shownMoment, shownOnce, shownText } from '../../http/fields.ts';
+import { key, label, line, referenceOrNone, shownId, shownMoment, shownOnce, shownText } from '../../http/fields.ts';
 import { isZone } from '../../ical/zone.ts';
 import { idFilter } from '../filters.ts';
 
@@ -50,7 +50,7 @@ export function zone(says: string): Field<string, 'written'> {
 
 /** What making one takes. */
 export const calendarInputFields = {
-  label: line('What it is for.'),
+  label: label('What it is for.'),
   scope,
   project_id: referenceOrNone('The project, with scope project.'),
   time_zone: zone("The zone that its times are told in; left out: the account's."),

@@ -3,7 +3,7 @@ import { type Expiry, parseExpiry } from '../../durations.ts';
 import type { Field } from '../../http/field.ts';
 import {
   key,
-  line,
+  label,
   referenceOrNone,
   shownFlag,
   shownId,
@@ -57,7 +57,7 @@ const expires: Field<Expiry, 'written'> = {
 
 /** What issuing a key takes. */
 export const keyInputFields = {
-  label: line('What it is for.'),
+  label: label('What it is for.'),
   permissions: permissionList,
   user_id: referenceOrNone('Whose key it is to be; only admins may name another user.'),
   expires,

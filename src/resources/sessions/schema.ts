@@ -1,4 +1,4 @@
-import { key, line, shownFlag, shownId, shownMoment, shownText } from '../../http/fields.ts';
+import { key, label, line, shownFlag, shownId, shownMoment, shownText } from '../../http/fields.ts';
 import { idParameter } from '../../http/query.ts';
 import { triedPassphrase } from '../passphrases/schema.ts';
 
@@ -21,7 +21,7 @@ export const sessionParameters = {
 /** What signing in takes. */
 export const signInFields = {
   domain: line('The account; may be left out where the service has exactly one.'),
-  email: line('The e-mail address of the user.'),
+  email: label('The e-mail address of the user.'),
   passphrase: triedPassphrase('The passphrase of the user.'),
 };
 

@@ -1,13 +1,3 @@
-const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
-
-/**
- * A text as it may stand in a line on a terminal: line ends become spaces, and what would move the cursor, change colours
- * or turn the direction of reading is shown as �. Names are written by others, who must not be able to do that.
- */
-export function printable(text: string): string {
-  return text.replace(/\s+/g, (blank) => (/[\r\n\t]/.test(blank) ? ' ' : blank)).replace(CONTROL, '\u{fffd}');
-}
-
 const signs = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 /** East Asian wide and full-width signs, and emoji, take two columns of a terminal. */

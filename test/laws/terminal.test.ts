@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CONTROLS } from '../../src/control-characters.ts';
+import type { JsonSchema } from '../../src/http/field.ts';
+import { consoleRows, openRows, publicRows } from '../harness/rows.ts';
+import { product } from './source.ts';
+
+/** Files that write to standard output or standard error themselves; both escape control characters. */
+const WRITERS = ['src/cli/screen.ts', 'src/log-lines.ts'];
+
+const WRITING = [
+  /\bprocess\s*\??\.\s*(?:stdout|stderr)\b/g,
+  /\bconsole\s*\.\s*\w+/g,
+  /\b(?:writeSync|writeFileSync|appendFileSync|createWriteStream)\s*\(\s*(?:[12]\b|['"]\/dev\/(?:std|tty))/g,
+];
+
+test('what is printed goes through the one screen, and what is logged through the one log: both escape control characters', () => {
+  const found = product().flatMap(({ path, code, spoken }) =>
+    [...WRITING.slice(0, 2).flatMap((way) => [...code.matchAll(way)]), ...spoken.matchAll(WRITING[2] ?? /$^/g)].map(
+      ([text]) => ({ path, text }),
+    ),
+  );
+  assert.deepEqual(
+    found.filter(({ path }) => !WRITERS.includes(path)),
+    [],
+  );
+  assert.deepEqual([...new Set(found.map(({ path }) => path))].sort(), WRITERS, 'the law sees those that write');
+});
+
+test('C4 a label and an e-mail address take no control character, whoever asks for them', () => {
+  const named: { name: string; schema: JsonSchema; where: string }[] = [];
+  for (const { method, path, body } of [...publicRows, ...consoleRows, ...openRows]) {
+    const { properties = {} } = (body ?? {}) as { properties?: Readonly<Record<string, JsonSchema>> };
+    for (const [name, schema] of Object.entries(properties))
+      if (/(?:^|_)(?:label|email)$/.test(name)) named.push({ name, schema, where: `${method} ${path}` });
+  }
+  assert.ok(named.length >= 10, `only ${named.length} found`);
+  const controls = Array.from({ length: 0x2100 }, (_, code) => String.fromCharCode(code)).filter((char) =>
+    new RegExp(`[${CONTROLS}]`).test(char),
+  );
+  assert.equal(controls.length, 76);
+  for (const { name, schema, where } of named) {
+    const pattern = new RegExp(String(schema.pattern), 'u');
+    const good = name.endsWith('email') ? 'a@b.test' : 'for the calendar';
+    assert.ok(pattern.test(good), where);
+    for (const char of controls) {
+      const code = char.charCodeAt(0).toString(16);
+      for (const text of [char + good, good + char, good.replace('b', `b${char}`)])
+        if (text !== good) assert.ok(!pattern.test(text), `${where}: ${name} takes U+${code}`);
+    }
+  }
+});
