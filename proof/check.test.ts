@@ -198,6 +198,30 @@ test('what our own crash cut off is no failure', () => {
   assert.deepEqual(found(other), ['removed, or not, against the count'], 'a crash of whoever tells another hook');
 });
 
+test('what had no answer over a pause is no failure; what was answered is known when the pause is over', () => {
+  const pauses = [{ from: 100, stoppedAt: 102, to: 200 }];
+  const unanswered = (moment: number, end: number) => told(1, moment, { answer: undefined, answeredAt: end });
+  const then = (...arrivals: Arrival[]) => found({ pauses, hearsWithinMs: 5, arrivals: [...arrivals, told(2, 400)] });
+  const [during, twice] = [unanswered(99, 150), [failing(1, 270), failing(1, 350)]];
+  const all = [during, ...twice];
+  assert.deepEqual(found({ pauses, waitsMs: [60, 70], arrivals: [...all, told(1, 430), told(2, 440)] }), []);
+  const ended = { ...withHook({ endedReason: 'three_failures' }), owed: 0 };
+  assert.deepEqual(found({ pauses, waitsMs: [60, 70], database: ended, arrivals: all }), [
+    'removed, or not, against the count',
+  ]);
+  assert.deepEqual(then(during, told(1, 210)), [], 'tried again before a wait could be over');
+  assert.deepEqual(then(unanswered(90, 95), told(1, 210)), [], 'broken off so soon before that it may not be known');
+  assert.deepEqual(then(unanswered(80, 90), told(1, 110)), ['removed, or not, against the count']);
+  assert.deepEqual(then(told(1, 99, { answeredAt: 150 }), told(1, 210)), ['told again for no reason']);
+  assert.deepEqual(then(told(1, 99, { answeredAt: 210 }), told(1, 220)), [], 'given up when it was answered');
+  const burst = [failing(1, 99, 500), told(2, 203, { answer: 500 })];
+  assert.deepEqual(
+    found({ pauses, hearsWithinMs: 5, arrivals: [...burst, told(1, 300), told(2, 302)] }),
+    [],
+    'heard of when it goes on',
+  );
+});
+
 test('a failure goes down with whoever was killed soon after it, however late that is seen', () => {
   const arrivals = [failing(1, 12), told(1, 92), told(2, 94)];
   const deadSince = (killedAt: number) => ({ arrivals, crashes: [{ ...crash(90, ['1', '2']), killedAt }] });

@@ -7,6 +7,8 @@ import {
   diedUnwritten,
   endOf,
   isEnd,
+  isExcused,
+  isGivenUp,
   isOfTest,
   type Ledgers,
   occurring,
@@ -150,10 +152,11 @@ function malformed({ arrivals }: Ledgers): string[] {
 /**
  * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it owed and
  * kept that answer from being written down, or because somebody asks for it: once for this delivery (X3), or for all that
- * was undelivered when its hook ended (X1). A test that failed does not come again either.
+ * was undelivered when its hook ended (X1). A test that failed does not come again either. Over a pause it comes again where it
+ * was given up before its answer.
  */
 function repeated(ledgers: Ledgers): string[] {
-  const { calls, arrivals, crashes } = ledgers;
+  const { calls, arrivals, crashes, pauses = [] } = ledgers;
   const redeliveries = Map.groupBy(
     calls.flatMap((call) => (call.did === 'redeliver' ? [call] : [])),
     ({ deliveryId }) => deliveryId,
@@ -173,7 +176,9 @@ function repeated(ledgers: Ledgers): string[] {
     const asks = (redeliveries.get(inOrder[0]?.deliveryId ?? '') ?? []).map(({ askedAt }) => askedAt);
     for (const [index, later] of inOrder.entries()) {
       const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
-      const told = inOrder.slice(0, index).findLast((one) => isOver(one) || isOfTest(ledgers, one));
+      const told = inOrder
+        .slice(0, index)
+        .findLast((one) => isOver(one) || (isOfTest(ledgers, one) && isExcused(ledgers, one) === false));
       if (told === undefined) continue;
       const isLost = crashes.some(
         (crash) =>
@@ -182,11 +187,14 @@ function repeated(ledgers: Ledgers): string[] {
       const isRestored = about(calls, 'restore', later.path).some(
         ({ askedAt }) => isBetween(told, askedAt, later) && askedAt <= writtenBy(ledgers, told),
       );
-      if (isLost || isRestored) continue;
+      if (isLost || isRestored || isGivenUp(pauses, told)) continue;
       const ask = asks.findIndex((askedAt) => askedAt <= later.at);
       if (ask < 0) found.push(sayAgain(ledgers, told, later));
-      // What a crash has cut off was asked for all the same.
-      else if (!crashes.some((crash) => later.at <= crash.at && diedUnwritten(ledgers, crash, later)))
+      // What a crash or a pause has cut off was asked for all the same.
+      else if (
+        !later.isExcused &&
+        !crashes.some((crash) => later.at <= crash.at && diedUnwritten(ledgers, crash, later))
+      )
         asks.splice(ask, 1);
     }
   }

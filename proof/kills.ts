@@ -7,13 +7,15 @@ import { type PostgresServer, startPostgres } from '../test/harness/postgres.ts'
 import type { TestStore } from '../test/harness/stores.ts';
 import type { SeededChance } from './chance.ts';
 import { check, countFaults, type Fault, sayFault } from './check.ts';
-import type { Crash } from './ledgers.ts';
+import type { Crash, Pause } from './ledgers.ts';
+import { PAUSED, pause } from './pauses.ts';
 import type { Proof } from './proof.ts';
 import { inStretches, type Part, type Stretch } from './stretches.ts';
 import { toldTwice } from './told-twice.ts';
 import {
   BASE,
   type Door,
+  type Heard,
   readCrash,
   readDatabase,
   SETTLES_WITHIN_MS,
@@ -27,7 +29,8 @@ import {
 export const kills: Proof = {
   id: 'R1',
   name: 'kills',
-  title: 'C16 C19 C20 killed with SIGKILL under load, over and over: the service, and the PostgreSQL that it is on',
+  title:
+    'C16 C19 C20 killed with SIGKILL under load, over and over, and paused among it: the service, and the PostgreSQL that it is on',
   promise:
     'nothing acknowledged is lost, all that is owed is told, nothing else is, twice only what was in flight or not written down, and no hook is removed',
   unit: 'kills with something owed',
@@ -38,6 +41,10 @@ export const kills: Proof = {
 
 /** So many kills, then a new database: what is compared stays small. */
 const KILLS_A_STRETCH = 50;
+
+/** One pause in so many strikes, the first of them soon. */
+const PAUSES_ONE_IN = 10;
+const PAUSE_AT = 4;
 
 /** How long a service lives at least and, if something was written by then, at most. On PostgreSQL a start waits for the lanes of the dead. */
 const LIVES_MS = { SQLite: [40, 300], PostgreSQL: [1_200, 1_800] } as const;
@@ -84,9 +91,11 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
   const stage = await setUp(context, store, chance);
   const counts: Counts = { 'kills with something owed': 0 };
   const crashes: Crash[] = [];
+  const pauses: Pause[] = [];
   const strikes = STRIKES[store.name];
   for (let tried = 0; (counts['kills with something owed'] ?? 0) < times; tried += 1) {
     if (tried >= times * 2) throw new Error('too many kills found nothing owed');
+    if (tried % PAUSES_ONE_IN === PAUSE_AT) pauses.push(await pauseAtWork(stage));
     const isLast = counts['kills with something owed'] === times - 1;
     const struck = isLast ? 'service' : (strikes[tried % strikes.length] ?? 'service');
     const left = await strike(stage, struck, isLast ? [LONG_LIFE_MS, LONG_LIFE_MS + 1] : LIVES_MS[store.name], chance);
@@ -97,7 +106,7 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
     if (isCounted || death === undefined) counts[CALLED[struck]] = (counts[CALLED[struck]] ?? 0) + 1;
     if (isCounted) counts['kills with something owed'] = (counts['kills with something owed'] ?? 0) + 1;
   }
-  return compare(stage, crashes, counts);
+  return compare(stage, { crashes, pauses }, counts);
 }
 
 async function setUp(context: Cleanup, store: TestStore, chance: SeededChance): Promise<Stage> {
@@ -105,7 +114,7 @@ async function setUp(context: Cleanup, store: TestStore, chance: SeededChance): 
   const server = store.name === 'PostgreSQL' ? await startPostgres() : undefined;
   if (server !== undefined) atEnd(context, server.stop);
   const address = server?.address ?? (await store.database(context));
-  const environment = { CARILLON_DATABASE: address, CARILLON_PORT: '0', ...WATCHED };
+  const environment = { CARILLON_DATABASE: address, CARILLON_PORT: '0', ...WATCHED, ...PAUSED };
   const service = await startProcess(environment);
   const { domain = '', key = '' } = service;
   const headers = { domain, key };
@@ -159,6 +168,17 @@ async function strike(
   return crashes;
 }
 
+/** Paused with something in flight; then it works as before. */
+async function pauseAtWork(stage: Stage): Promise<Pause> {
+  const { witnesses, service } = stage;
+  witnesses.through(doorOf(stage));
+  await witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
+  await witnesses.whenBusy();
+  const paused = await pause(service.process);
+  await witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
+  return paused;
+}
+
 function afterCrash({ witnesses, address }: Stage, killedAt: number): Promise<Crash> {
   return witnesses.crashed(async () => {
     await untilQuiet(address);
@@ -166,8 +186,11 @@ function afterCrash({ witnesses, address }: Stage, killedAt: number): Promise<Cr
   });
 }
 
+type Ends = { readonly crashes: readonly Crash[]; readonly pauses: readonly Pause[] };
+
 /** Lets everything be told, stops, and lays the ledgers side by side. */
-async function compare(stage: Stage, crashes: readonly Crash[], counts: Counts): Promise<Part> {
+async function compare(stage: Stage, ends: Ends, counts: Counts): Promise<Part> {
+  const { crashes, pauses } = ends;
   const { witnesses, address, service } = stage;
   witnesses.recover();
   witnesses.through(doorOf(stage));
@@ -175,9 +198,9 @@ async function compare(stage: Stage, crashes: readonly Crash[], counts: Counts):
   await untilTold(address);
   const exitCode = await service.stop('SIGTERM');
   const database = await readDatabase(address, BASE);
-  const faults: readonly Fault[] = check(witnesses.ledgers(database));
+  const faults: readonly Fault[] = check({ ...witnesses.ledgers(database), pauses });
   const removed = database.hooks.filter(({ endedReason }) => endedReason !== null);
-  const twice = toldTwice(witnesses.heard, crashes);
+  const twice = toldTwice(witnesses.heard, crashes, pauses);
   const { acknowledged, unanswered, refused, others } = witnesses.tally;
   const broken = [
     ...faults.map(sayFault),
@@ -192,6 +215,9 @@ async function compare(stage: Stage, crashes: readonly Crash[], counts: Counts):
     'answered 503': refused,
     told: witnesses.heard.length,
     'failures of the receiver': witnesses.heard.filter(({ answer }) => answer !== 200).length,
+    pauses: pauses.length,
+    'answered while the service was paused': pauses.flatMap((one) => witnesses.heard.filter(isAnsweredIn(one))).length,
+    'given up after a pause': twice.givenUp,
     'in flight at the kills': twice.inFlight,
     'answered and not written down at the kills': twice.unwritten,
     'of these, answered more than 100 ms before': twice.unwrittenLate,
@@ -201,3 +227,8 @@ async function compare(stage: Stage, crashes: readonly Crash[], counts: Counts):
   };
   return { counts: { ...counts, ...found }, broken };
 }
+
+const isAnsweredIn =
+  ({ stoppedAt, to }: Pause) =>
+  ({ answer, answeredAt = 0 }: Heard) =>
+    answer === 200 && answeredAt >= stoppedAt && answeredAt < to;

@@ -11,6 +11,8 @@ export type Ledgers = {
   readonly database: Database;
   /** In order. */
   readonly crashes: readonly Crash[];
+  /** When a process that delivers stood still, in order. */
+  readonly pauses?: readonly Pause[];
   /** How long a hook waits at least after its first and its second failure; what is not given is not looked at. */
   readonly waitsMs?: readonly number[];
   /** How long an answer takes at most until the service knows of it, where that is not known of each. */
@@ -65,6 +67,8 @@ export type Arrival = {
   readonly heardAt?: number;
   /** The status that was answered; undefined for none. */
   readonly answer: number | undefined;
+  /** The process that told it was paused meanwhile, for so long that no answer is no failure (C19). */
+  readonly isExcused?: true;
   /** How long the answer asked to be left alone. */
   readonly retryAfterMs?: number;
   /** What a GET of the record answered before this was; undefined where nobody asked. */
@@ -101,6 +105,12 @@ export type Crash = {
   /** What had become of each hook, by the path of its target. */
   readonly fates: ReadonlyMap<string, Fate>;
 };
+
+/**
+ * A pause of the process that delivers, longer than an attempt may take: it stood still from `stoppedAt` on, from `from` on
+ * perhaps, until `to`.
+ */
+export type Pause = { readonly from: number; readonly stoppedAt: number; readonly to: number };
 
 /** What has become of a hook: how many failures in a row it has, or why it was removed. */
 export type Fate = number | 'answered_401' | 'three_failures';
@@ -161,22 +171,48 @@ export function causes({
 /** When an attempt was over, as far as its receiver knows. */
 export const endOf = ({ at, answeredAt }: Arrival): number => answeredAt ?? at;
 
+/** When something is over at the latest that takes so long from a moment on, and does not go on during a pause. */
+function overPauses({ pauses = [] }: Pick<Ledgers, 'pauses'>, since: number, takesMs: number): number {
+  return pauses.reduce((by, { from, to }) => (from <= by && to >= since ? to + takesMs : by), since + takesMs);
+}
+
 /** When whoever told it knew that, at the latest. */
-export const heardAt = ({ hearsWithinMs = 0 }: Pick<Ledgers, 'hearsWithinMs'>, one: Arrival): number =>
-  one.heardAt ?? endOf(one) + hearsWithinMs;
+export const heardAt = (ledgers: Pick<Ledgers, 'hearsWithinMs' | 'pauses'>, one: Arrival): number =>
+  one.heardAt ?? overPauses(ledgers, endOf(one), ledgers.hearsWithinMs ?? 0);
 
 /** By when at the latest it is written down what came of an attempt: what ends before may not know of it. */
-export function writtenBy({ settlesWithinMs = 0 }: Pick<Ledgers, 'settlesWithinMs'>, one: Arrival): number {
+export function writtenBy(ledgers: Pick<Ledgers, 'settlesWithinMs' | 'pauses'>, one: Arrival): number {
+  const { settlesWithinMs = 0 } = ledgers;
   const end = endOf(one);
-  return end + (typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end));
+  return overPauses(ledgers, end, typeof settlesWithinMs === 'number' ? settlesWithinMs : settlesWithinMs(end));
 }
+
+/**
+ * Whether it is no failure that an attempt had no answer, since its process was paused meanwhile (C19): certainly where it
+ * was in flight when that stood still already, perhaps where it was over, or began, at about that time.
+ */
+export function isExcused(ledgers: Ledgers, one: Arrival): boolean | 'perhaps' {
+  if (one.answer !== undefined) return false;
+  if (one.isExcused) return true;
+  const { pauses = [], hearsWithinMs = 0 } = ledgers;
+  if (pauses.some(({ from, stoppedAt }) => one.at <= from && endOf(one) >= stoppedAt)) return true;
+  const isNear = ({ from, to }: Pause) => one.at <= to + hearsWithinMs && heardAt(ledgers, one) >= from;
+  return pauses.some(isNear) && 'perhaps';
+}
+
+/** Whether an attempt was given up after a pause, at a moment at which its receiver had not answered yet. */
+export const isGivenUp = (pauses: readonly Pause[], one: Arrival): boolean =>
+  pauses.some(({ to }) => one.at <= to && endOf(one) >= to);
 
 /**
  * Whether a process died so soon after an attempt that what came of it may not have been written down. It is known to be dead
  * later than it died: where its database went with it, by as long as that took to be there again.
  */
-export const diedUnwritten = (ledgers: Pick<Ledgers, 'settlesWithinMs'>, crash: Crash, one: Arrival): boolean =>
-  (crash.killedAt ?? crash.at) <= writtenBy(ledgers, one);
+export const diedUnwritten = (
+  ledgers: Pick<Ledgers, 'settlesWithinMs' | 'pauses'>,
+  crash: Crash,
+  one: Arrival,
+): boolean => (crash.killedAt ?? crash.at) <= writtenBy(ledgers, one);
 
 /** A test tells the hook of itself, and was asked for (X1). */
 export function isOfTest({ calls, database }: Ledgers, { path, body, at: moment }: Arrival): boolean {

@@ -7,7 +7,14 @@ import { quick } from './quick.ts';
 if (shared.length > 0) quick(nodes);
 
 test('nodes are lost in every way, and lanes that wait for too long are named', () => {
-  assert.deepEqual(lossesOf(5).toSorted(), ['cut off', 'cut off in a transaction', 'killed', 'killed', 'stands still']);
+  assert.deepEqual(lossesOf(6).toSorted(), [
+    'cut off',
+    'cut off in a transaction',
+    'killed',
+    'killed',
+    'stands still',
+    'stands still for seconds',
+  ]);
   const waited = (killed: number, still: number, isAlone = true) =>
     tooSlow(new Map([['killed', [1_200, killed]] as const, ['stands still', [still]] as const]), isAlone);
   assert.deepEqual(waited(2_000, 15_000), []);

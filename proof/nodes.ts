@@ -6,6 +6,7 @@ import { shared } from '../test/harness/stores.ts';
 import { chanceFrom, type SeededChance } from './chance.ts';
 import { check, countFaults, sayFault } from './check.ts';
 import { choose, LONGEST_SETTLING_DOWN_MS, type Pair, startPair, type Way } from './nodes/pair.ts';
+import { pauseOne, type Round } from './nodes/paused.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 import { brokeOff, sideBySide } from './stretches.ts';
 import {
@@ -27,7 +28,7 @@ export const nodes: Proof = {
   promise:
     'the other takes its lanes up, of a killed one within 2 s, else within 15 s at p99; nothing is lost, and nothing comes after a DELETE',
   unit: 'nodes lost',
-  quick: 5,
+  quick: 6,
   long: 200,
   lacks: () => (shared.length === 0 ? 'TEST_STORES leaves PostgreSQL out' : undefined),
   prove,
@@ -37,6 +38,8 @@ export const nodes: Proof = {
 const LOSSES = {
   killed: { limitMs: 2_000, often: 2 },
   'stands still': { limitMs: 15_000, often: 1 },
+  /** Its lanes wait for it, and for nobody else. */
+  'stands still for seconds': { limitMs: undefined, often: 1 },
   'cut off': { limitMs: 15_000, often: 1 },
   'cut off in a transaction': { limitMs: 15_000, often: 1 },
 } as const;
@@ -69,8 +72,6 @@ const FRESH_MS = 1_000;
 /** What cannot have been taken up by then is broken, and not waited for. */
 const LONGEST_TAKING_UP_MS = 25_000;
 
-type Round = { readonly counts: Record<string, number>; readonly tookMs: readonly number[]; readonly broken: string[] };
-
 async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
   const [store] = stores.filter((one) => shared.includes(one));
   if (store === undefined) throw new Error('two nodes need a database that they can share');
@@ -89,12 +90,16 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
           for (let round = 0; round < LOSSES_A_PAIR; round += 1) {
             const loss = losses.shift();
             if (loss === undefined) return;
-            const found = await within((own) => lose(own, pair, { loss, round, dice }));
+            const found = await within((own) =>
+              loss === 'stands still for seconds'
+                ? pauseOne(own, pair, { round, dice })
+                : lose(own, pair, { loss, round, dice }),
+            );
             for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
-            tookMs.set(loss, [...(tookMs.get(loss) ?? []), ...found.tookMs]);
+            if (LOSSES[loss].limitMs !== undefined) tookMs.set(loss, [...(tookMs.get(loss) ?? []), ...found.tookMs]);
             broken.push(...found.broken.map((line) => `${loss}: ${line}`));
             done += 1;
-            say(`${done} of ${count}: ${loss}, ${saySpan(found.tookMs)}, ${found.broken.length} faults`);
+            say(`${done} of ${count}: ${loss}, ${saySpan(loss, found.tookMs)}, ${found.broken.length} faults`);
           }
         }).catch((error: unknown) => void broken.push(...brokeOff(error).broken));
       }
@@ -107,10 +112,14 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
 export function lossesOf(count: number): Loss[] {
   const mix = (Object.keys(LOSSES) as Loss[]).flatMap((loss) => Array<Loss>(LOSSES[loss].often).fill(loss));
   const all = Array.from({ length: count }, (_, index) => mix[index % mix.length] ?? 'killed');
-  return all.sort((a, b) => LOSSES[b].limitMs - LOSSES[a].limitMs);
+  return all.sort((a, b) => (LOSSES[b].limitMs ?? 0) - (LOSSES[a].limitMs ?? 0));
 }
 
-type Losing = { readonly loss: Loss; readonly round: number; readonly dice: SeededChance };
+type Losing = {
+  readonly loss: Exclude<Loss, 'stands still for seconds'>;
+  readonly round: number;
+  readonly dice: SeededChance;
+};
 
 /** One loss, under the eyes of witnesses of its own. */
 async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing): Promise<Round> {
@@ -251,7 +260,8 @@ function firstAttempt(heard: readonly Heard[], { path, from, since }: Wanted): n
 const percentile = (sorted: readonly number[], share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
-function saySpan(tookMs: readonly number[]): string {
+function saySpan(loss: Loss, tookMs: readonly number[]): string {
+  if (LOSSES[loss].limitMs === undefined) return 'its lanes stayed its own';
   if (tookMs.length === 0) return 'every lane waited after a failure';
   return `lanes taken up after ${Math.min(...tookMs)} to ${Math.max(...tookMs)} ms`;
 }
@@ -273,7 +283,8 @@ export function tooSlow(tookMs: ReadonlyMap<Loss, readonly number[]>, isAlone: b
       all.toSorted((a, b) => a - b),
       0.99,
     );
-    const limitMs = isAlone ? LOSSES[loss].limitMs : Math.max(LOSSES[loss].limitMs, LIMIT_BESIDE_OTHERS_MS);
+    const { limitMs: aloneMs = 0 } = LOSSES[loss];
+    const limitMs = isAlone ? aloneMs : Math.max(aloneMs, LIMIT_BESIDE_OTHERS_MS);
     return p99 <= limitMs ? [] : [`C20 ${loss}: lanes waited for ${p99} ms at p99`];
   });
 }

@@ -6,6 +6,7 @@ import {
   endOf,
   type Fate,
   heardAt,
+  isExcused,
   isOfTest,
   type Ledgers,
   type StoredHook,
@@ -146,12 +147,14 @@ class Reckoning {
     if (one.answer === 200) this.#told.add(one.deliveryId);
     // Our own end cut it off, and that is no failure of theirs (C19); or it is from before the hook ended, and lived again.
     if (!this.#inFlight.delete(one) || this.#fates === undefined) return;
+    const excused = isExcused(this.#ledgers, one);
+    if (excused === true) return;
     const asked = this.#mayBeAsked(one);
     if (asked && !isOfTest(this.#ledgers, one) && this.#wasCrashed(one)) {
       this.#fates = undefined;
       return;
     }
-    const weight = this.#weigh(one, asked);
+    const weight = excused === 'perhaps' && this.#weigh(one, asked) !== 'none' ? 'unknown' : this.#weigh(one, asked);
     const before = [...this.#fates];
     const verdicts = weight === 'none' ? before : before.map((fate) => after(fate, one.answer));
     const isInDoubt = this.#crashes.some((crash) => endOf(one) <= crash.at && diedUnwritten(this.#ledgers, crash, one));

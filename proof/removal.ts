@@ -9,7 +9,8 @@ import { freePort } from '../test/harness/port.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import { chanceFrom, type SeededChance } from './chance.ts';
 import { check, sayFault } from './check.ts';
-import type { Arrival, Call, Crash, Ledgers } from './ledgers.ts';
+import type { Arrival, Call, Crash, Ledgers, Pause } from './ledgers.ts';
+import { PAUSED, pause } from './pauses.ts';
 import type { Figure, Proof, Run } from './proof.ts';
 import { readCrash, readDatabase, untilQuiet, untilTold } from './witnesses.ts';
 
@@ -17,8 +18,9 @@ import { readCrash, readDatabase, untilQuiet, untilTold } from './witnesses.ts';
 export const removal: Proof = {
   id: 'R5',
   name: 'removal',
-  title: 'receivers that do as random scripts say, and a service that is killed among them',
-  promise: 'each hook ends exactly at its third failure in a row or its first 401, and no crash ends a healthy one',
+  title: 'receivers that do as random scripts say, and a service that is killed and paused among them',
+  promise:
+    'each hook ends exactly at its third failure in a row or its first 401, and no crash and no pause ends a healthy one',
   unit: 'scripts',
   quick: 1_000,
   long: 10_000,
@@ -29,6 +31,9 @@ export const removal: Proof = {
 const HOOKS = 500;
 const EVENTS = 6;
 const KILLS = 3;
+
+/** It is paused once, among its first kills, while most receivers have something to be told. */
+const PAUSED_BEFORE_KILL = 1;
 
 /** How many requests are under way at once. */
 const AT_ONCE = 16;
@@ -70,7 +75,7 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
   }
 }
 
-export function tally({ database: { hooks }, arrivals, crashes }: Ledgers): Record<string, number> {
+export function tally({ database: { hooks }, arrivals, crashes, pauses = [] }: Ledgers): Record<string, number> {
   const ended = (reason: string) => hooks.filter(({ endedReason }) => endedReason === reason).length;
   return {
     scripts: hooks.length,
@@ -79,8 +84,15 @@ export function tally({ database: { hooks }, arrivals, crashes }: Ledgers): Reco
     'removed at a 401': ended('answered_401'),
     'still live': hooks.filter(({ endedReason }) => endedReason === null).length,
     kills: crashes.length,
+    pauses: pauses.length,
+    'in flight at the pauses': pauses.flatMap((one) => arrivals.filter(isInFlightAt(one))).length,
   };
 }
+
+const isInFlightAt =
+  ({ stoppedAt }: Pause) =>
+  ({ at, answeredAt = at }: Arrival) =>
+    at <= stoppedAt && answeredAt >= stoppedAt;
 
 /** Plays so many scripts to one service, which is killed now and then; answers what everybody knows in the end. */
 async function play(context: Cleanup, store: TestStore, hooks: number, chance: SeededChance): Promise<Ledgers> {
@@ -91,6 +103,7 @@ async function play(context: Cleanup, store: TestStore, hooks: number, chance: S
     CARILLON_DATABASE: address,
     CARILLON_PORT: String(port),
     CARILLON_RETRY_WAITS: RETRY_WAITS,
+    ...PAUSED,
   };
   let service = await startProcess(surroundings);
   atEnd(context, () => void service.process.kill('SIGKILL'));
@@ -99,6 +112,7 @@ async function play(context: Cleanup, store: TestStore, hooks: number, chance: S
   const receiver = await startReceiver(context, chance.fork());
   const calls: Call[] = [];
   const crashes: Crash[] = [];
+  const pauses: Pause[] = [];
 
   await inTurn(hooks, async (index) => {
     const path = `/${index}`;
@@ -116,6 +130,10 @@ async function play(context: Cleanup, store: TestStore, hooks: number, chance: S
   });
   for (let kills = 0; kills < KILLS; kills += 1) {
     await receiver.heardMore(1 + chance.below(hooks * 2));
+    if (kills === PAUSED_BEFORE_KILL) {
+      pauses.push(await pause(service.process));
+      await receiver.heardMore(1 + chance.below(hooks));
+    }
     const sentAt = performance.now();
     await service.stop('SIGKILL');
     await untilQuiet(address);
@@ -129,7 +147,7 @@ async function play(context: Cleanup, store: TestStore, hooks: number, chance: S
   const database = await readDatabase(address, baseUrl);
   const { arrivals } = receiver;
   const known = { waitsMs: WAITS_MS, hearsWithinMs: HEARS_WITHIN_MS, settlesWithinMs: SETTLES_WITHIN_MS };
-  return { calls, arrivals, database, crashes, ...known };
+  return { calls, arrivals, database, crashes, pauses, ...known };
 }
 
 async function inTurn(count: number, work: (index: number) => Promise<void>): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Arrival, Crash } from './ledgers.ts';
+import { type Arrival, type Crash, isGivenUp, type Pause, writtenBy } from './ledgers.ts';
 import { SETTLES_WITHIN_MS } from './witnesses.ts';
 
 /** What a hook may have had told that is not written down: as many as may wait for that, beside those in flight (C22). */
@@ -16,12 +16,18 @@ export type ToldTwice = {
   /** Answered 200 by then, and not written down; and of these, what was answered more than 100 ms before. */
   readonly unwritten: number;
   readonly unwrittenLate: number;
+  /** Told, and given up after a pause before it was answered. */
+  readonly givenUp: number;
   /** What does not hold, a line each. */
   readonly broken: readonly string[];
 };
 
 /** Twice is told what was in flight when a process died, or had not been written down; so many of a hook, and no more. */
-export function toldTwice(arrivals: readonly Arrival[], crashes: readonly Crash[]): ToldTwice {
+export function toldTwice(
+  arrivals: readonly Arrival[],
+  crashes: readonly Crash[],
+  pauses: readonly Pause[] = [],
+): ToldTwice {
   const broken: string[] = [];
   let [inFlight, unwritten, unwrittenLate] = [0, 0, 0];
   for (const [index, { at, killedAt = at, owed }] of crashes.entries()) {
@@ -34,7 +40,7 @@ export function toldTwice(arrivals: readonly Arrival[], crashes: readonly Crash[
       else if (one.answer === 200) {
         unwritten += 1;
         if (killedAt - answeredAt > LATE_MS) unwrittenLate += 1;
-        if (killedAt - answeredAt > SETTLES_WITHIN_MS)
+        if (killedAt > writtenBy({ settlesWithinMs: SETTLES_WITHIN_MS, pauses }, one))
           broken.push(`answered long before, and not written down: ${one.deliveryId}`);
       } else continue;
       ofHook.set(one.path, (ofHook.get(one.path) ?? new Set()).add(one.deliveryId));
@@ -48,8 +54,10 @@ export function toldTwice(arrivals: readonly Arrival[], crashes: readonly Crash[
     ({ path, deliveryId }) => `${path} ${deliveryId}`,
   );
   const again = [...told.values()].reduce((sum, all) => sum + all.length - 1, 0);
-  if (again > inFlight + unwritten) {
-    broken.push(`${again} were told twice, and ${inFlight + unwritten} were in flight or not written down`);
+  const givenUp = arrivals.filter((one) => isGivenUp(pauses, one)).length;
+  if (again > inFlight + unwritten + givenUp) {
+    const may = `${inFlight + unwritten} were in flight or not written down, and ${givenUp} given up after a pause`;
+    broken.push(`${again} were told twice; ${may}`);
   }
-  return { again, inFlight, unwritten, unwrittenLate, broken: broken.map((line) => `C20 ${line}`) };
+  return { again, inFlight, unwritten, unwrittenLate, givenUp, broken: broken.map((line) => `C20 ${line}`) };
 }

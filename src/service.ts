@@ -24,6 +24,7 @@ import { isLoopback } from './loopback.ts';
 import { createMetrics } from './metrics.ts';
 import { createFirstAccount, type FirstAccount } from './resources/accounts/actions.ts';
 import { calendarAddress } from './resources/calendars/open.ts';
+import { webhooks } from './resources/hooks/webhook.ts';
 import { allRoutes, consoleRoutes, openRoutes } from './resources/index.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { Tries } from './resources/passphrases/tries.ts';
@@ -186,7 +187,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
         probe: () => store.probe(),
         isEnding: () => isEnding,
         openapi: () => {
-          document ??= openapi(routes, baseUrl, version);
+          document ??= openapi(routes, baseUrl, version, webhooks);
           return document;
         },
         documents: documents(() => ({ routes, baseUrl, version })),

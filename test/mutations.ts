@@ -189,6 +189,26 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 60, seenAs: /C17 removed, or not, against the count/ },
   },
   {
+    says: 'a pause of the process is held against the target',
+    file: 'src/delivery/policy.ts',
+    changes: [['  if (pausedMs < Math.max(', '  if (pausedMs >= 0 || pausedMs < Math.max(']],
+    caughtBy: {
+      file: 'src/delivery/attempt-paused.test.ts',
+      name: 'C19 a process that was paused until the deadline had passed holds it against no target, over TCP',
+    },
+    planted: { proof: 'simulation', count: 100, seenAs: /C17 removed, or not, against the count/ },
+  },
+  {
+    says: 'a deadline that fires late is judged before what has arrived is read',
+    file: 'src/delivery/deadline.ts',
+    changes: [['setImmediate(() => setImmediate(judge));', 'judge();']],
+    caughtBy: {
+      file: 'src/delivery/attempt-paused.test.ts',
+      name: 'C19 an answer that has arrived while the process was paused counts, over TCP: the deadline fires after it was read',
+    },
+    planted: { proof: 'simulation', count: 100, seenAs: /C19 given up before its answer was read/ },
+  },
+  {
     says: 'a change forgets to record what happened',
     file: 'src/resources/records.ts',
     changes: [['record(write, [...moved,', 'if (facts) record(write, [...moved,']],

@@ -188,8 +188,8 @@ function textFieldsOf({ body }: Operation): TextField[] {
       name === 'target_url'
     )
       return [];
-    const isFree = schema['x-text'] !== undefined && schema.pattern === undefined;
-    return [{ name, most: schema['x-text']?.most ?? 0, isFree }];
+    const isFree = schema.maxLength !== undefined && schema.pattern === undefined && name !== 'time_zone';
+    return [{ name, most: schema.maxLength ?? 0, isFree }];
   });
 }
 

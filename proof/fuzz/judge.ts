@@ -103,6 +103,14 @@ function jsonIn(text: string): Json {
   }
 }
 
+/** The same with its texts trimmed, which the document says happens before they are measured. */
+function trimmed(value: Json): Json {
+  if (typeof value === 'string') return value.trim();
+  if (Array.isArray(value)) return value.map(trimmed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, trimmed(one)]));
+}
+
 /** Whether what was taken is what the document says is taken. */
 function acceptance(operations: readonly Operation[]): (operation: Operation, draft: Draft) => string | undefined {
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
@@ -115,7 +123,7 @@ function acceptance(operations: readonly Operation[]): (operation: Operation, dr
         ?.toString()
         .replace(/^\ufeff/, '') ?? '';
     if (validate === undefined) return undefined;
-    return validate(jsonIn(sent))
+    return validate(trimmed(jsonIn(sent)))
       ? undefined
       : `it was taken, and ${ajv.errorsText(validate.errors)}: ${sent.slice(0, 500)}`;
   };

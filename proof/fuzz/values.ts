@@ -54,14 +54,19 @@ export function valid(name: string, schema: Json, known: Known, chance: SeededCh
     return Array.from({ length: count }, () => valid(singular(name), schema.items, known, chance)).filter(Boolean);
   }
   if (name.endsWith('_id')) return name === 'project_id' ? undefined : known.one(name, chance);
-  if (schema.type?.includes?.('integer'))
-    return Math.min(schema.maximum ?? 100, (schema.minimum ?? 0) + chance.below(50));
-  if (schema.type?.includes?.('number')) return chance.one(['12.5', 0, 7.25, '']);
+  if (schema.anyOf !== undefined) return valid(name, chance.one(schema.anyOf), known, chance);
+  if ('const' in schema) return schema.const;
+  if (schema.type === 'null') return null;
+  if (schema.type === 'boolean') return chance.below(2) === 0;
+  if (schema.type === 'integer') return Math.min(schema.maximum ?? 100, (schema.minimum ?? 0) + chance.below(50));
+  if (schema.type === 'number') return chance.one([0, 7.25]);
+  if (schema.format === 'decimal') return chance.one(['12.5', '']);
+  if (schema.pattern?.startsWith('^\\d{1,')) return String(chance.below(50));
   if (schema.pattern === '^\\d{8}$') return chance.one(['20270101', '20280229']);
   return text(known, chance);
 }
 
-const singular = (name: string) => (name === 'users' ? 'user_id' : name);
+const singular = (name: string) => ({ users: 'user_id', teams: 'team_id' })[name] ?? name;
 
 const nested = (open: string, close: string, depth: number) => open.repeat(depth) + close.repeat(depth);
 

@@ -7,7 +7,10 @@ import { type ServiceProcess, startServiceProcess } from '../../test/harness/pro
 import { type DatabaseProxy, startProxy } from '../../test/harness/proxy.ts';
 import type { TestStore } from '../../test/harness/stores.ts';
 import type { Call } from '../ledgers.ts';
+import { PAUSED } from '../pauses.ts';
 import { WATCHED } from '../witnesses.ts';
+
+const options = { ...WATCHED, ...PAUSED };
 
 /** How long it takes until every lane is somebody's, or there are two nodes again. */
 export const LONGEST_SETTLING_DOWN_MS = 15_000;
@@ -34,8 +37,8 @@ export async function startPair(context: Cleanup, store: TestStore): Promise<Pai
     const proxy = await startProxy(context, address);
     return { name, proxy, service: await process(`${proxy.database}?application_name=${name}`) };
   };
-  const first = await start((database) => startServiceProcess(context, database, WATCHED));
-  const another = () => start((database) => processBeside(context, { ...first.service, database }, WATCHED));
+  const first = await start((database) => startServiceProcess(context, database, options));
+  const another = () => start((database) => processBeside(context, { ...first.service, database }, options));
   const nodes = [first, await another()];
   return { address, store: await openAt(context, address, { as: 'command' }), start: another, nodes, calls: [] };
 }

@@ -13,6 +13,8 @@ export const faultPoints = {
   'crash during a start': 'process',
   'stop and start': 'process',
   'process stands still': 'process',
+  'process stands still, and answers arrive': 'process',
+  'process stands still past a deadline': 'process',
   'database busy for a moment': 'disk',
   'database busy for too long': 'disk',
   'disk full at a statement': 'disk',

@@ -1,6 +1,7 @@
-import type { Attempt, Order } from '../../src/delivery/attempt.ts';
+import { type Attempt, measured, type Order } from '../../src/delivery/attempt.ts';
+import { startDeadline } from '../../src/delivery/deadline.ts';
 import { createGuard } from '../../src/delivery/guard.ts';
-import type { Cause, Fault, Outcome } from '../../src/delivery/outcome.ts';
+import type { Cause, Fault, Result } from '../../src/delivery/outcome.ts';
 import type { Resolve, Resolved } from '../../src/delivery/resolver.ts';
 import type { SeededChance } from '../chance.ts';
 import type { Arrival } from '../ledgers.ts';
@@ -53,8 +54,11 @@ export type Parked = {
   /** Its hook has ended meanwhile: it is answered when the hook lives again. */
   isHeld: boolean;
   isLate: boolean;
-  readonly finish: (outcome: Outcome, answer?: Partial<Arrival>) => void;
+  readonly finish: (result: Result, answer?: Partial<Arrival>) => void;
 };
+
+/** What a target may come to because this side was paused. */
+const EXCUSABLE: readonly Cause[] = ['timeout', 'reset'];
 
 /** A new one each time: whatever waits for one is held by it. */
 const never = () => new Promise<never>(() => undefined);
@@ -82,6 +86,8 @@ export class Network {
   readonly #unheard = new Map<string, Arrival[]>();
   /** Arrivals that were cut off by a stop; they end with it. */
   readonly #cut: Parked['arrival'][] = [];
+  /** When the process stood still last. */
+  #pausedAt = Number.NEGATIVE_INFINITY;
 
   constructor(ports: { time: Time; faults: Faults; chance: SeededChance }) {
     this.#time = ports.time;
@@ -122,29 +128,33 @@ export class Network {
   attemptOf(life: Life): Attempt {
     const clock = this.#time.clockOf(life);
     const guard = createGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
-    return async (order) => {
+    return measured(this.#time.clockOf(life, true), async (order, leftMs) => {
       if (life.isDead) return never();
       const began = this.#time.moment();
       this.onOrder();
       if (life.isDead) return never();
       if (this.#faults.takes('attempt throws')) throw new Error('simulated');
       const shortage = shortages.find(([point]) => this.#faults.takes(point));
-      if (shortage !== undefined) return { kind: 'ours', fault: shortage[1], ms: 0 };
+      if (shortage !== undefined) return { kind: 'ours', fault: shortage[1] };
       const verdict = await guard.judge(new URL(order.target), 5_000);
       if (life.isDead) return never();
-      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
-      if ('failure' in verdict && verdict.failure === 'resolver_silent') {
-        return { kind: 'ours', fault: 'no_resolver', ms: 0 };
-      }
+      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
+      if ('failure' in verdict && verdict.failure === 'resolver_silent') return { kind: 'ours', fault: 'no_resolver' };
       if ('failure' in verdict) return this.#unreached(order, began, 'no_such_name');
       if (!verdict.allowed) return this.#unreached(order, began, 'forbidden');
       for (const { address } of verdict.addresses)
         if (!isPublic(address)) this.forbidden.push(`${order.target}: ${address}`);
+      if (leftMs() === 0) return { kind: 'failed', cause: 'timeout' };
       order.onDialled?.();
-      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped', ms: 0 };
+      if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
       const arrival = this.#arrive(order, began);
-      return new Promise((resolve) => this.#park({ life, order, arrival, clock, resolve }));
-    };
+      return new Promise((resolve) => this.#park({ life, order, arrival, clock, leftMs, resolve }));
+    });
+  }
+
+  /** The process has stood still, for longer than excuses it. */
+  paused(): void {
+    this.#pausedAt = this.#time.moment();
   }
 
   /** A target does with a notification what it is like to do. */
@@ -157,12 +167,12 @@ export class Network {
     if (does === 'hangs') return;
     if (typeof does === 'string') {
       this.#faults.hit(brokenBy[does]);
-      parked.finish({ kind: 'failed', cause: does, ms: 1 });
+      parked.finish({ kind: 'failed', cause: does });
       return;
     }
     const retryAfterMs = does === 429 ? this.#chance.one(RETRY_AFTER_S) * 1_000 : undefined;
     const told = retryAfterMs === undefined ? {} : { retryAfterMs };
-    parked.finish({ kind: 'answered', status: does, ms: 1, ...told }, { answer: does, ...told });
+    parked.finish({ kind: 'answered', status: does, ...told }, { answer: does, ...told });
   }
 
   /** Whoever told a delivery has heard, at this very moment, what came of it. */
@@ -197,41 +207,44 @@ export class Network {
     order: Order;
     arrival: Parked['arrival'];
     clock: ReturnType<Time['clockOf']>;
-    resolve: (outcome: Outcome) => void;
+    leftMs: () => number;
+    resolve: (result: Result) => void;
   }): void {
-    const { life, order, arrival, clock, resolve } = ports;
+    const { life, order, arrival, clock, leftMs, resolve } = ports;
     const leave = () => {
       cancel();
       order.signal.removeEventListener('abort', onAbort);
       this.parked = this.parked.filter((one) => one !== parked);
     };
-    const finish: Parked['finish'] = (outcome, answer = {}) => {
+    const finish: Parked['finish'] = (result, answer = {}) => {
       leave();
-      Object.assign(arrival, { answeredAt: this.#time.moment() }, answer);
+      const wasPaused = arrival.began !== undefined && this.#pausedAt > arrival.began;
+      const isExcused = wasPaused && result.kind === 'failed' && EXCUSABLE.includes(result.cause);
+      Object.assign(arrival, { answeredAt: this.#time.moment() }, answer, isExcused ? { isExcused } : {});
       this.#isAnswered(arrival);
-      resolve(outcome);
+      resolve(result);
     };
     // Nobody waits for the answer any more: the service has cut it off at its own stop.
     const onAbort = () => {
       if (life.isDead) return;
       this.#cut.push(arrival);
       leave();
-      resolve({ kind: 'ours', fault: 'stopped', ms: 1 });
+      resolve({ kind: 'ours', fault: 'stopped' });
     };
-    const cancel = clock.after(order.deadlineMs, () => {
+    const cancel = startDeadline(clock, leftMs(), () => {
       this.#faults.hit('target hangs past the deadline');
-      finish({ kind: 'failed', cause: 'timeout', ms: order.deadlineMs });
+      finish({ kind: 'failed', cause: 'timeout' });
     });
     const parked: Parked = { life, order, arrival, hangs: false, isHeld: false, isLate: false, finish };
     order.signal.addEventListener('abort', onAbort);
     this.parked.push(parked);
   }
 
-  #unreached(order: Order, began: number, cause: Cause): Outcome {
+  #unreached(order: Order, began: number, cause: Cause): Result {
     const arrival = this.#arrive(order, began);
     arrival.answeredAt = this.#time.moment();
     this.#isAnswered(arrival);
-    return { kind: 'failed', cause, ms: 0 };
+    return { kind: 'failed', cause };
   }
 
   #isAnswered(arrival: Arrival): void {

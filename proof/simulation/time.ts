@@ -9,7 +9,13 @@ const INSTANT_MS = 1e-6;
 /** What a service lives in; when it is dead, nothing that was handed in does anything any more. */
 export type Life = { readonly number: number; isDead: boolean };
 
-type Timer = { readonly dueAt: number; readonly life: Life | undefined; readonly run: () => void };
+type Timer = {
+  readonly dueAt: number;
+  readonly life: Life | undefined;
+  /** It fires on the way to others: no step of time ends at it. */
+  readonly isTick: boolean;
+  readonly run: () => void;
+};
 
 /** Time that passes when it is told to. */
 export class Time {
@@ -29,13 +35,17 @@ export class Time {
   readonly wallOf = (moment: number): number =>
     this.jumps.reduce((wall, { at, byMs }) => (at <= moment ? wall + byMs : wall), EPOCH + moment);
 
-  /** The clock of one life, or of the world. */
-  clockOf(life?: Life): Clock {
+  /**
+   * The clock of one life, or of the world.
+   *
+   * @param isTick whether its timers tick so often that time would not get anywhere from one of them to the next
+   */
+  clockOf(life?: Life, isTick = false): Clock {
     return {
       now: () => Math.floor(this.wallOf(this.#ms)),
       monotonic: () => this.#ms,
       after: (waitMs, run) => {
-        const timer = { dueAt: this.#ms + Math.max(0, waitMs), life, run };
+        const timer = { dueAt: this.#ms + Math.max(0, waitMs), life, isTick, run };
         this.#timers.add(timer);
         return () => void this.#timers.delete(timer);
       },
@@ -44,25 +54,49 @@ export class Time {
 
   /** Goes on to the next timer, and calls it. */
   next(): void {
+    const next = this.#first(({ isTick }) => !isTick);
+    if (next === undefined) return;
+    const isOnTheWay = (timer: Timer) => timer.isTick && timer.dueAt <= next.dueAt;
+    for (let tick = this.#first(isOnTheWay); tick !== undefined; tick = this.#first(isOnTheWay)) this.#fire(tick);
+    this.#fire(next);
+  }
+
+  /** The process stands still: time passes, and then every timer that fell due is called before anything else happens. */
+  pause(byMs: number): void {
+    this.#ms += byMs;
+    const due = [...this.#timers].filter(({ dueAt, life }) => dueAt <= this.#ms && life?.isDead !== true);
+    due.sort((one, other) => one.dueAt - other.dueAt);
+    for (const timer of due) if (this.#timers.has(timer)) this.#fire(timer);
+  }
+
+  /** Passes while no process lives. */
+  pass(byMs: number): void {
+    this.#ms += byMs;
+  }
+
+  #first(which: (timer: Timer) => boolean): Timer | undefined {
     let first: Timer | undefined;
     for (const timer of this.#timers) {
       if (timer.life?.isDead === true) this.#timers.delete(timer);
-      else if (first === undefined || timer.dueAt < first.dueAt) first = timer;
+      else if (which(timer) && (first === undefined || timer.dueAt < first.dueAt)) first = timer;
     }
-    if (first === undefined) return;
-    this.#timers.delete(first);
-    this.#ms = Math.max(this.#ms, first.dueAt);
-    first.run();
+    return first;
   }
 
-  /** Passes, and no timer is called: a process that stands still. */
-  pass(byMs: number): void {
-    this.#ms += byMs;
+  #fire(timer: Timer): void {
+    this.#timers.delete(timer);
+    this.#ms = Math.max(this.#ms, timer.dueAt);
+    timer.run();
   }
 
   /** Somebody sets the clock on the wall. */
   jump(byMs: number): void {
     this.jumps.push({ at: this.moment(), byMs });
     this.#ms = Math.max(this.#ms, this.#last);
+    // Noticed at once: two jumps between two ticks would look like one.
+    for (const tick of [...this.#timers].filter(({ isTick, life }) => isTick && life?.isDead !== true)) {
+      this.#timers.delete(tick);
+      tick.run();
+    }
   }
 }

@@ -21,6 +21,13 @@ const MOST_ROUNDS = 20_000;
 /** The same where nothing has to be waited for. */
 const MOST_ROUNDS_AT_ONCE = 200;
 
+/** How long a process stands still: too short to excuse anything, long enough for that, or longer than an attempt may take. */
+const SHORT_PAUSE_MS = [0, 2_500] as const;
+const LONG_PAUSE_MS = [3_500, 14_000] as const;
+const PAST_DEADLINE_MS = [15_500, 40_000] as const;
+
+const LEAST_JUMP_MS = 10_000;
+
 /** What became of one seed. */
 export type Outcome = {
   readonly seed: number;
@@ -156,7 +163,9 @@ class World {
       return;
     }
     this.#faults.hit(point);
-    const byMs = 1 + this.#chance.below(3_600_000);
+    const byMs = LEAST_JUMP_MS + this.#chance.below(3_600_000);
+    // Whoever looks at the clock on the wall cannot tell a jump from a machine that was suspended.
+    if (point === 'clock jumps forward') this.#network.paused();
     this.#time.jump(point === 'clock jumps forward' ? byMs : -byMs);
   }
 
@@ -185,8 +194,9 @@ class World {
         this.#faults.arm(point);
         return;
       case 'process stands still':
-        this.#faults.hit(point);
-        this.#standStill();
+      case 'process stands still, and answers arrive':
+      case 'process stands still past a deadline':
+        this.#standStill(point);
         return;
       case 'crash during a stop':
       case 'stop and start':
@@ -195,10 +205,22 @@ class World {
     }
   }
 
-  #standStill(): void {
+  /** Timers that fell due meanwhile are called first; only then is read what has arrived. */
+  #standStill(point: FaultPoint): void {
+    const isPastDeadline = point !== 'process stands still';
+    if (isPastDeadline && this.#awaiting().length === 0) return;
     const from = this.#time.moment();
-    this.#time.pass(this.#chance.below(40_000));
+    const isLong = isPastDeadline || this.#chance.below(2) === 0;
+    const [least, most] = isPastDeadline ? PAST_DEADLINE_MS : isLong ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
+    if (isLong) this.#network.paused();
+    const inFlight = this.#awaiting();
+    this.#time.pause(least + this.#chance.below(most - least));
     this.#troubles.note(from, this.#time.moment());
+    this.#faults.hit(point);
+    if (point !== 'process stands still, and answers arrive') return;
+    const unread = inFlight.filter((one) => !this.#awaiting().includes(one));
+    this.#broken.push(...unread.map(({ arrival }) => `C19 given up before its answer was read: ${arrival.deliveryId}`));
+    for (let left = this.#awaiting().length; left > 0; left -= 1) this.#answer();
   }
 
   #stop(crashAfter?: number): Promise<void> {

@@ -374,13 +374,17 @@ test('the next address of a name is tried when one is refused, and one that work
 
 test('C21 an address that hangs has its share of the time, and the next one has the rest', async (t) => {
   const hook = await target(t, answer(OK));
-  const dials = countDials(t);
-  // Half of the time is over in the same turn, before any connection can be there; the whole of it is not.
-  const after: Clock['after'] = (waitMs, run) => {
-    if (waitMs > AMPLE_MS / 2) return systemClock.after(waitMs, run);
-    process.nextTick(run);
-    return () => {};
-  };
+  let isFirst = true;
+  const dials = countDials(t, (socket) => {
+    const { emit } = socket;
+    const hangs = isFirst;
+    isFirst = false;
+    socket.emit = (event: string | symbol, ...args: unknown[]) =>
+      !(hangs && event === 'connect') && emit.call(socket, event, ...args);
+  });
+  // Half of the time is over at once, the whole of it is not.
+  const after: Clock['after'] = (waitMs, run) =>
+    systemClock.after(waitMs > AMPLE_MS / 4 && waitMs <= AMPLE_MS / 2 ? 0 : waitMs, run);
   const guard = guardFor('127.0.0.1', '127.0.0.1');
   assert.deepEqual(essence(await attempt(hook.url, { guard, clock: { ...systemClock, after } })), answered(200));
   assert.equal(dials(), 2);

@@ -1,9 +1,12 @@
 import { errors } from 'undici';
 import type { Clock } from '../clock.ts';
 import { Connection, type KeptConnections } from './connection.ts';
+import { startDeadline } from './deadline.ts';
 import { classify, dial, judged, Unreached } from './dial.ts';
 import type { Guard } from './guard.ts';
 import type { Failed, Ours, Outcome, Result } from './outcome.ts';
+import { PauseMonitor } from './pause-monitor.ts';
+import { excusePaused } from './policy.ts';
 
 /** One delivery to try once. `body` goes out as it is, `deadlineMs` covers everything up to the answer's head (C21). */
 export type Order = {
@@ -33,6 +36,7 @@ const LONGEST_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
 const LONGEST_DNS_MS = 5_000;
 
 const STOPPED = { kind: 'ours', fault: 'stopped' } as const;
+const TIMED_OUT = { kind: 'failed', cause: 'timeout' } as const;
 
 /** A connection that was left open was found dead when it was used again: nobody was told, and nobody is at fault. */
 const STALE = 'stale';
@@ -45,26 +49,41 @@ type Ports = { guard: Guard; userAgent: string; clock: Clock; ca?: string };
  * target. `ca` replaces the trusted certificate authorities.
  */
 export function createAttempt(ports: Ports): Attempt {
-  const { clock } = ports;
+  return measured(ports.clock, (order, leftMs) => makeOnce(ports, { order, leftMs }));
+}
+
+/** Measures how long an attempt takes, and whether this process was paused meanwhile (C19). */
+export function measured(clock: Clock, make: (order: Order, leftMs: () => number) => Promise<Result>): Attempt {
+  const pauses = new PauseMonitor(clock);
   return async (order) => {
+    if (order.signal.aborted) return { ...STOPPED, ms: 0 };
     const startedAt = clock.monotonic();
     const elapsedMs = () => clock.monotonic() - startedAt;
     const leftMs = () => Math.max(0, order.deadlineMs - elapsedMs());
-    const ended = (result: Result): Outcome => ({ ...result, ms: Math.round(elapsedMs()) });
-    if (order.signal.aborted) return { ...STOPPED, ms: 0 };
-    const trying: Trying = { order, leftMs };
-    const kept = order.kept?.take();
-    if (kept !== undefined) {
-      const result = await post(ports, trying, kept, true);
-      if (result !== STALE) return ended(result);
-      order.onUndialled?.();
+    const pause = pauses.watch();
+    try {
+      const result = excusePaused(await make(order, leftMs), pause.longestMs(), order.deadlineMs);
+      return { ...result, ms: Math.round(elapsedMs()) };
+    } finally {
+      pause.end();
     }
-    const opened = await open(ports, trying);
-    if (!(opened instanceof Connection)) return ended(opened);
-    const result = await post(ports, trying, opened, false);
-    if (result === STALE) throw new Error('a new connection is not stale');
-    return ended(result);
   };
+}
+
+/** Over a connection that was left open, unless that is dead; then over a new one. */
+async function makeOnce(ports: Ports, trying: Trying): Promise<Result> {
+  const { order } = trying;
+  const kept = order.kept?.take();
+  if (kept !== undefined) {
+    const result = await post(ports, trying, kept, true);
+    if (result !== STALE) return result;
+    order.onUndialled?.();
+  }
+  const opened = await open(ports, trying);
+  if (!(opened instanceof Connection)) return opened;
+  const result = await post(ports, trying, opened, false);
+  if (result === STALE) throw new Error('a new connection is not stale');
+  return result;
 }
 
 type Trying = { readonly order: Order; readonly leftMs: () => number };
@@ -81,8 +100,8 @@ async function open(
   let isResolved = false;
   const onAbort = () => give(STOPPED);
   signal.addEventListener('abort', onAbort);
-  const cancelTimer = clock.after(leftMs(), () =>
-    give(isResolved ? { kind: 'failed', cause: 'timeout' } : { kind: 'ours', fault: 'no_resolver' }),
+  const cancelTimer = startDeadline(clock, leftMs(), () =>
+    give(isResolved ? TIMED_OUT : { kind: 'ours', fault: 'no_resolver' }),
   );
   const reach = async () => {
     const addresses = await judged(guard, url, Math.min(LONGEST_DNS_MS, deadlineMs / 2));
@@ -115,6 +134,11 @@ function post(
   connection: Connection,
   isUsedAgain: boolean,
 ): Promise<Result | typeof STALE> {
+  if (leftMs() === 0) {
+    // Nothing is sent that nobody would wait for: a process that was paused while it connected comes here too late.
+    connection.end();
+    return Promise.resolve(TIMED_OUT);
+  }
   const { promise, resolve, reject } = Promise.withResolvers<Result | typeof STALE>();
   let settled = false;
   let isDelivered = false;
@@ -144,7 +168,7 @@ function post(
   };
   const onAbort = () => fail(STOPPED);
 
-  let cancelTimer = clock.after(leftMs(), () => fail({ kind: 'failed', cause: 'timeout' }));
+  let cancelTimer = startDeadline(clock, leftMs(), () => fail(TIMED_OUT));
   order.signal.addEventListener('abort', onAbort);
   connection.meter.begin(() => fail({ kind: 'failed', cause: 'protocol', note: 'too much was said' }));
 

@@ -85,7 +85,7 @@ export class KeptRoom {
  */
 export class KeptConnections {
   readonly #room: KeptRoom;
-  readonly #idle: { readonly connection: Connection; readonly cancel: () => void }[] = [];
+  readonly #idle: { readonly connection: Connection; readonly leftAt: number; readonly cancel: () => void }[] = [];
   #ended = false;
 
   constructor(room: KeptRoom) {
@@ -99,8 +99,10 @@ export class KeptConnections {
       if (last === undefined) return undefined;
       last.cancel();
       this.#room.add(-1);
-      const age = this.#room.clock.monotonic() - last.connection.openedAt;
-      if (last.connection.isOpen && age < LONGEST_LIFE_MS) return last.connection;
+      const now = this.#room.clock.monotonic();
+      // After a pause of this process its timer is late, and what the target has said or closed meanwhile is not read yet.
+      const isYoung = now - last.connection.openedAt < LONGEST_LIFE_MS && now - last.leftAt < LONGEST_IDLE_MS;
+      if (last.connection.isOpen && isYoung) return last.connection;
       last.connection.end();
     }
   }
@@ -113,7 +115,7 @@ export class KeptConnections {
     }
     this.#room.add(1);
     const cancel = this.#room.clock.after(LONGEST_IDLE_MS, () => this.#let(connection));
-    this.#idle.push({ connection, cancel });
+    this.#idle.push({ connection, leftAt: this.#room.clock.monotonic(), cancel });
   }
 
   /** Ends all of them, and whichever is left later. */

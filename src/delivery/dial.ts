@@ -2,6 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { errors } from 'undici';
 import type { Clock } from '../clock.ts';
+import { startDeadline } from './deadline.ts';
 import { type CheckedAddress, explain, type Guard } from './guard.ts';
 import type { Cause, Failed, Fault, Ours } from './outcome.ts';
 
@@ -126,7 +127,7 @@ function opened(
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const giveUp = (code: string) => socket.destroy(Object.assign(new Error(`${event} ${code}`), { code }));
-  const cancelTimer = clock.after(limitMs, () => giveUp('ETIMEDOUT'));
+  const cancelTimer = startDeadline(clock, limitMs, () => giveUp('ETIMEDOUT'));
   socket.once(event, resolve);
   // For the socket's whole life: an error that nobody waits for any more must not surface.
   socket.on('error', reject);

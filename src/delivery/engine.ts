@@ -5,6 +5,7 @@ import type { NewlyOwed, News, Store } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
 import type { Claims, Held } from './claims.ts';
 import { KeptConnections, KeptRoom } from './connection.ts';
+import { startDeadline } from './deadline.ts';
 import type { AttemptInFlight } from './flight.ts';
 import { type DeliveryKind, resourceUrl } from './kinds.ts';
 import { Lane } from './lane.ts';
@@ -156,7 +157,7 @@ export class Engine {
     this.#stopping = true;
     if (graceMs === 0) this.#settler.cut();
     this.#cancelPoll();
-    const cancelCut = this.#ports.clock.after(graceMs, () => {
+    const cancelCut = startDeadline(this.#ports.clock, graceMs, () => {
       this.#settler.cut();
       for (const flight of this.#flights) flight.abort();
     });

@@ -33,7 +33,7 @@ export type Guard = {
 };
 
 const DEFAULT_DNS_TIMEOUT_MS = 5_000;
-const LONGEST_TARGET = 2_048;
+export const LONGEST_TARGET = 2_048;
 const SETTING = 'CARILLON_ALLOW_TARGETS';
 
 /** Settings named in a refusal stay readable however many addresses a name has. */

@@ -8,6 +8,7 @@ export type Fault =
   | 'no_route'
   | 'no_resolver'
   | 'no_memory'
+  | 'process_paused'
   | 'stopped'
   | 'broken';
 

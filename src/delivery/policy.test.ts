@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cause, Fault, Outcome } from './outcome.ts';
-import { judge, outcomeWord, reasonOf, type Situation, type Verdict } from './policy.ts';
+import { excusePaused, judge, outcomeWord, reasonOf, type Situation, type Verdict } from './policy.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -24,6 +24,7 @@ const faults = Object.keys({
   no_route: 0,
   no_resolver: 0,
   no_memory: 0,
+  process_paused: 0,
   stopped: 0,
   broken: 0,
 } satisfies Record<Fault, 0>) as Fault[];
@@ -205,6 +206,29 @@ test('C19 a fault of ours is no failure, whenever it comes: the attempt is made 
         }
       }
     }
+  }
+});
+
+test('C19 a pause of this process excuses what it can have caused, from a fifth of the deadline and a second on', () => {
+  const fault = { kind: 'ours', fault: 'process_paused' };
+  for (const cause of causes) {
+    const isExcused = cause === 'timeout' || cause === 'reset';
+    const failure = { kind: 'failed', cause } as const;
+    const result = excusePaused(failure, 60_000, 15_000);
+    if (isExcused) assert.partialDeepStrictEqual(result, fault, cause);
+    else assert.equal(result, failure);
+  }
+  for (const [deadlineMs, boundMs] of [
+    [15_000, 3_000],
+    [5_000, 1_000],
+    [1_000, 1_000],
+  ] as const) {
+    const judged = (pausedMs: number) => excusePaused({ kind: 'failed', cause: 'timeout' }, pausedMs, deadlineMs).kind;
+    assert.deepEqual([judged(boundMs - 1), judged(boundMs)], ['failed', 'ours'], String(deadlineMs));
+  }
+  for (const status of [200, 401, 408, 500]) {
+    const result = { kind: 'answered', status } as const;
+    assert.equal(excusePaused(result, 60_000, 15_000), result);
   }
 });
 

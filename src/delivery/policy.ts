@@ -1,4 +1,4 @@
-import type { Fault, Outcome } from './outcome.ts';
+import type { Fault, Outcome, Result } from './outcome.ts';
 
 /** The number of failures in a row that ends a hook (the specification, section 8). */
 export const FAILURES_THAT_END = 3;
@@ -9,6 +9,14 @@ const LONGEST_WAIT_MS = 24 * 3_600_000;
 /** Waits after faults of our own: doubled from the first to the longest. */
 const FIRST_OWN_WAIT_MS = 1_000;
 const LONGEST_OWN_WAIT_MS = 60_000;
+
+/**
+ * A pause of this process from which on a failure is ours (C19): a fifth of the deadline, since what is left is ample for a
+ * healthy target, and never less than a second. A loop that is merely busy is late by some hundred milliseconds, and must
+ * not excuse a target that hangs each time.
+ */
+const EXCUSING_PART = 1 / 5;
+const MIN_EXCUSING_PAUSE_MS = 1_000;
 
 export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted'] as const;
 
@@ -66,6 +74,17 @@ export function judge(situation: Situation): Verdict {
   return { is: 'wait', failures: counted, waitMs: waitMs(situation, counted) };
 }
 
+/**
+ * The result of an attempt during which this process was paused. While it stood still the deadline ran out, or the target
+ * gave up waiting: neither is the target's fault. An answer counts whenever it was read.
+ */
+export function excusePaused(result: Result, pausedMs: number, deadlineMs: number): Result {
+  if (result.kind !== 'failed' || (result.cause !== 'timeout' && result.cause !== 'reset')) return result;
+  if (pausedMs < Math.max(MIN_EXCUSING_PAUSE_MS, deadlineMs * EXCUSING_PART)) return result;
+  const note = `${result.cause} after this process was paused for ${Math.round(pausedMs)} ms`;
+  return { kind: 'ours', fault: 'process_paused', note };
+}
+
 function waitMs({ outcome, waitsMs, fraction }: Situation, failures: number): number {
   const wait = (failures === 1 ? waitsMs[0] : waitsMs[1]) * (1 + 0.1 * fraction);
   const askedMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
@@ -88,6 +107,7 @@ const faults: Readonly<Record<Fault, true>> = {
   no_route: true,
   no_resolver: true,
   no_memory: true,
+  process_paused: true,
   stopped: true,
   broken: true,
 };

@@ -2,6 +2,7 @@ import { Resolver } from 'node:dns/promises';
 import { readFile, stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { type Clock, systemClock } from '../clock.ts';
+import { startDeadline } from './deadline.ts';
 
 /**
  * What a name stands for. `no_such_name`: the name has no address, which is the target's fault and counts (C19).
@@ -66,7 +67,7 @@ async function askServers(
   const resolver = new Resolver({ timeout: Math.max(1, Math.ceil(timeoutMs / 3)), tries: 2 });
   if (servers !== undefined) resolver.setServers(servers);
 
-  const cancelTimer = clock.after(timeoutMs, () => resolver.cancel());
+  const cancelTimer = startDeadline(clock, timeoutMs, () => resolver.cancel());
   const answers = await Promise.all([answerOf(resolver.resolve4(name)), answerOf(resolver.resolve6(name))]);
   cancelTimer();
 

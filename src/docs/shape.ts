@@ -49,6 +49,7 @@ export function formOf(schema: JsonSchema): { readonly words: readonly string[] 
   if (schema.type === 'array') return { is: listForm(schema.items as JsonSchema) };
   if (schema.pattern === '^\\d{4}-\\d{2}-\\d{2}$') return { is: 'YYYY-MM-DD' };
   if (String(schema.pattern ?? '').includes(':')) return { is: 'YYYY-MM-DD HH:MM:SS' };
+  if (String(schema.pattern ?? '').includes('.')) return { is: 'decimal number, as a string' };
   return { is: schema.pattern === undefined ? 'string' : 'digits' };
 }
 

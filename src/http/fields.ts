@@ -16,10 +16,11 @@ import { parseId } from './ids.ts';
 
 const STRING: JsonSchema = { type: 'string' };
 const DATE_TIME: JsonSchema = { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$' };
-const FLAG: JsonSchema = { type: 'string', enum: ['0', '1'] };
+const FLAG: JsonSchema = { title: 'Flag', type: 'string', enum: ['0', '1'] };
+const DIGITS: JsonSchema = { type: 'string', pattern: '^\\d+$' };
 
 /** The record's own id. */
-export const key = (says: string) => shown<number>(says, String, { type: 'string', pattern: '^\\d+$' });
+export const key = (says: string) => shown<number>(says, String, DIGITS);
 
 /** A field that always reads the same. */
 export const fixed = (says: string, value: string | null): Field<undefined, 'fixed'> => ({
@@ -36,17 +37,24 @@ export const fixed = (says: string, value: string | null): Field<undefined, 'fix
 export const shownText = (says: string) => shown<string | null>(says, (text) => text ?? '', STRING);
 
 /** One of a few words that the service writes. */
-export const shownWord = (says: string, words: readonly string[]) =>
-  shown<string | null>(says, (word) => word ?? '', { ...STRING, enum: words });
+export const shownWord = (says: string, words: readonly string[], title?: string) =>
+  shown<string | null>(says, (word) => word ?? '', wordSchema(words, title));
+
+/** One of a few words; with a title it is a named schema of the OpenAPI document. */
+export const wordSchema = (words: readonly string[], title?: string): JsonSchema => ({
+  ...(title === undefined ? {} : { title }),
+  type: 'string',
+  enum: words,
+});
 
 /** A text that is shown in the answer to its creation and never again: what is kept of that answer is without it (X4). */
 export const shownOnce = (says: string) => shown<string>(says, String, { ...STRING, 'x-shown-once': true });
 
 /** An id that the service writes. */
-export const shownId = (says: string) => shown<number | null>(says, (id) => String(id ?? 0), STRING);
+export const shownId = (says: string) => shown<number | null>(says, (id) => String(id ?? 0), DIGITS);
 
 /** A whole number that the service writes. */
-export const shownNumber = (says: string) => shown<number | null>(says, (count) => String(count ?? 0), STRING);
+export const shownNumber = (says: string) => shown<number | null>(says, (count) => String(count ?? 0), DIGITS);
 
 /** A number of hours, kept as seconds and shown as a number with at most four decimals. */
 export const shownHours = (says: string) =>
@@ -62,8 +70,8 @@ export const shownMoment = (says: string) => shown<number | null>(says, showMome
 export const shownFlag = (says: string) => shown<boolean | number>(says, (flag) => (flag ? '1' : '0'), FLAG);
 
 /** A list of such words. */
-export const shownList = (says: string, words: readonly string[]) =>
-  shown<readonly string[]>(says, (list) => list, { type: 'array', items: { ...STRING, enum: words } });
+export const shownList = (says: string, words: readonly string[], title?: string) =>
+  shown<readonly string[]>(says, (list) => list, { type: 'array', items: wordSchema(words, title) });
 
 export type TextOptions = { says: string; most: number; least?: number; initial?: string | undefined };
 
@@ -77,6 +85,7 @@ export function text({ says, most, least = 0, initial }: TextOptions): Field<str
       must: `must be a text of ${length} characters`,
       parse: (value) => String(value).trim(),
       show: (stored) => stored,
+      answers: { type: 'string', maxLength: most },
     },
     initial,
   );
@@ -200,7 +209,14 @@ const isOn = (value: unknown) => (value === '1' || value === 1 || value === true
 /** A flag: 0 or 1 out; 0, 1, "0", "1", true, false in. */
 export const flag = (says: string, initial: 0 | 1 = 0) =>
   written<number>(
-    { says, accepts: { enum: FLAG_VALUES }, must: 'must be 0 or 1', parse: isOn, show: String, answers: FLAG },
+    {
+      says,
+      accepts: { title: 'FlagInput', enum: FLAG_VALUES },
+      must: 'must be 0 or 1',
+      parse: isOn,
+      show: String,
+      answers: FLAG,
+    },
     initial,
   );
 
@@ -219,11 +235,11 @@ export const active = () =>
   written<number>(
     {
       says: '1 active, 0 inactive, 2 on hold.',
-      accepts: { enum: [...FLAG_VALUES, '2', 2] },
+      accepts: { title: 'ActiveStateInput', enum: [...FLAG_VALUES, '2', 2] },
       must: 'must be 0, 1 or 2',
       parse: (value) => (value === '2' || value === 2 ? 2 : isOn(value)),
       show: String,
-      answers: { type: 'string', enum: ['0', '1', '2'] },
+      answers: wordSchema(['0', '1', '2'], 'ActiveState'),
     },
     1,
   );
@@ -243,6 +259,7 @@ export const whole = (says: string, most: number, need: 'required' | 'optional' 
       must: `must be a whole number from 0 to ${most}`,
       parse: Number,
       show: String,
+      answers: DIGITS,
     },
     need === 'required' ? undefined : 0,
   );
@@ -269,6 +286,7 @@ export const seconds = (says: string) =>
       must: `must be a number of seconds from 0 to ${MAX_SECONDS}`,
       parse: (value) => Math.round(Number(value)),
       show: String,
+      answers: DIGITS,
     },
     undefined,
   );
@@ -282,6 +300,7 @@ export const decimal = (says: string) =>
       must: 'must be a number from 0 to 999999999.9999 with at most four decimals',
       parse: (value) => (value === '' ? '0' : plainDecimal(String(value))),
       show: (stored) => stored,
+      answers: { type: 'string', pattern: '^\\d{1,9}(\\.\\d{1,4})?$' },
     },
     '0',
   );
@@ -330,6 +349,7 @@ export const reference = (says: string) =>
       must: 'must be an id',
       parse: idOf,
       show: String,
+      answers: DIGITS,
     },
     undefined,
   );
@@ -348,6 +368,7 @@ export const referenceOrNone = (says: string) =>
       must: 'must be an id, or "0" for none',
       parse: idOf,
       show: String,
+      answers: DIGITS,
     },
     0,
   );
@@ -365,6 +386,7 @@ export type AssignedTeam = Named<'team'>;
 /** Records of another noun: a list of ids in (or what was read, written back), `[{ …_id, …_name }]` out. */
 function named<N extends 'user' | 'team'>(noun: N, says: string): Field<readonly Named<N>[], 'written'> {
   const [id, name] = [`${noun}_id`, `${noun}_name`];
+  const titled = noun === 'user' ? 'User' : 'Team';
   const accepted = { format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
   const idIn = (item: unknown) => idOf(typeof item === 'object' && item !== null ? Reflect.get(item, id) : item);
   return written<readonly Named<N>[]>(
@@ -374,6 +396,7 @@ function named<N extends 'user' | 'team'>(noun: N, says: string): Field<readonly
         type: 'array',
         maxItems: 1_000,
         items: {
+          title: `${titled}Reference`,
           type: ['string', 'integer', 'object'],
           ...accepted,
           required: [id],
@@ -389,7 +412,12 @@ function named<N extends 'user' | 'team'>(noun: N, says: string): Field<readonly
         records.map((record) => ({ [id]: String(Reflect.get(record, id)), [name]: Reflect.get(record, name) })),
       answers: {
         type: 'array',
-        items: { type: 'object', required: [id, name], properties: { [id]: STRING, [name]: STRING } },
+        items: {
+          title: `Assigned${titled}`,
+          type: 'object',
+          required: [id, name],
+          properties: { [id]: DIGITS, [name]: STRING },
+        },
       },
     },
     [],
@@ -407,18 +435,18 @@ export const role = (says: string): Field<Role, 'written'> =>
   written<Role>(
     {
       says,
-      accepts: { enum: ['member', 'admin', 'owner'] },
+      accepts: { title: 'Role', enum: ['member', 'admin', 'owner'] },
       must: 'must be member, admin or owner',
       parse: (value) => (typeof value === 'string' && isRole(value) ? value : never()),
       show: (stored) => stored,
-      answers: { type: 'string', enum: ['member', 'admin', 'owner'] },
+      answers: wordSchema(['member', 'admin', 'owner'], 'Role'),
     },
     'member',
   );
 
 /** Records that belong to another one, each with these fields. */
-export const shownRecords = <F extends Fields>(says: string, fields: F) =>
+export const shownRecords = <F extends Fields>(says: string, fields: F, title?: string) =>
   shown<readonly Shown<F>[]>(says, (rows) => rows.map((row) => present(fields, row)), {
     type: 'array',
-    items: answerSchema(fields),
+    items: { ...(title === undefined ? {} : { title }), ...answerSchema(fields) },
   });

@@ -1,6 +1,8 @@
 import { type ProblemCode, problems } from '../problems.ts';
 import { isTagged } from './etag.ts';
 import type { JsonSchema } from './field.ts';
+import { type Names, namesOf } from './openapi-names.ts';
+import { Schemas } from './openapi-schemas.ts';
 import { idNames, type Route } from './route.ts';
 import { EVENT_STREAM } from './stream.ts';
 
@@ -30,7 +32,12 @@ export function problemsOf(row: Route): readonly ProblemCode[] {
   return [...new Set(own)];
 }
 
-type Header = { readonly name: string; readonly says: string; readonly schema: JsonSchema };
+type Header = {
+  readonly name: string;
+  readonly says: string;
+  readonly schema: JsonSchema;
+  readonly required?: boolean;
+};
 
 const TAGS: JsonSchema = { type: 'string', examples: ['"Vd3zUqk0B1l9YwGm2s7pXA"'] };
 
@@ -62,30 +69,61 @@ export function headersOf(row: Route): readonly Header[] {
   return row.conditional ? [ifMatch, ifNoneMatch] : [];
 }
 
+/** A request that the service itself makes to a target, as the document describes it. */
+export type Webhook = {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly tag: string;
+  readonly headers: readonly Header[];
+  readonly body: JsonSchema;
+  /** What each answer of the target means, by its status. */
+  readonly responses: Readonly<Record<string, string>>;
+};
+
+type Described = {
+  readonly rows: readonly Route[];
+  readonly names: Names;
+  readonly schemas: Schemas;
+};
+
 /** The OpenAPI 3.1 document of the interface, derived from its rows (X6). */
-export function openapi(rows: readonly Route[], baseUrl: string, version: string): Record<string, unknown> {
+export function openapi(
+  rows: readonly Route[],
+  baseUrl: string,
+  version: string,
+  webhooks: Readonly<Record<string, Webhook>> = {},
+): Record<string, unknown> {
+  const names = namesOf(rows);
+  const described = { rows, names, schemas: new Schemas(names.records) };
+  described.schemas.named('Problem', problemSchema);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const row of rows) {
     const path = documentedPath(row, rows);
-    paths[`/v2${path}`] = { ...paths[`/v2${path}`], [row.method.toLowerCase()]: operation(row, path, rows) };
+    paths[`/v2${path}`] = { ...paths[`/v2${path}`], [row.method.toLowerCase()]: operation(row, path, described) };
   }
+  const sent = Object.entries(webhooks).map(([name, one]) => [name, { post: notification(one, described.schemas) }]);
   return {
     openapi: '3.1.0',
     info: {
       title: 'Carillon',
       version,
-      description: 'A project calendar that rings your application.',
+      description:
+        'A project calendar that rings your application. Texts are trimmed before their length is measured; unknown fields and parameters are ignored.',
+      contact: { name: 'The documentation of this service', url: `${baseUrl}/docs` },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: baseUrl }],
     security: [{ key: [], domain: [] }],
+    tags: [...Map.groupBy(rows, tagOf)].map(([name, [first]]) => ({ name, description: first?.says })),
     paths,
+    webhooks: Object.fromEntries(sent),
     components: {
       securitySchemes: {
         key: { type: 'apiKey', in: 'header', name: 'key', description: 'The API key.' },
         domain: { type: 'apiKey', in: 'header', name: 'domain', description: "The account's host name." },
       },
-      schemas: { Problem: problemSchema },
+      schemas: described.schemas.all,
     },
   };
 }
@@ -96,13 +134,14 @@ const problemSchema: JsonSchema = {
   properties: {
     type: { type: 'string', format: 'uri' },
     title: { type: 'string' },
-    status: { type: 'integer' },
+    status: { type: 'integer', minimum: 400, maximum: 599 },
     detail: { type: 'string' },
-    code: { type: 'string', enum: Object.keys(problems) },
+    code: { title: 'ProblemCode', type: 'string', enum: Object.keys(problems) },
     message: { type: 'string', description: 'The same text as detail.' },
     errors: {
       type: 'array',
       items: {
+        title: 'FieldError',
         type: 'object',
         required: ['field', 'message'],
         properties: { field: { type: 'string' }, message: { type: 'string' } },
@@ -110,6 +149,8 @@ const problemSchema: JsonSchema = {
     },
   },
 };
+
+const tagOf = ({ path }: Route) => path.split('/')[1] ?? '';
 
 /**
  * To OpenAPI, paths that differ only in the names of their ids are one path, which may stand once: where rows name an
@@ -121,52 +162,65 @@ function documentedPath(row: Route, rows: readonly Route[]): string {
   return twins.every(({ path }) => path === row.path) ? row.path : row.path.replace(/\{\w+\}/g, '{id}');
 }
 
-function operation(row: Route, path: string, rows: readonly Route[]): Record<string, unknown> {
+function operation(row: Route, path: string, { rows, names, schemas }: Described): Record<string, unknown> {
   const meant = idNames(row.path);
   const ids = idNames(path).map((name, index) => ({
     name,
     in: 'path',
     required: true,
     description: `A ${meant[index]}.`,
-    schema: { type: 'string', pattern: '^\\d+$' },
+    schema: schemas.of({ type: 'string', pattern: '^\\d+$' }),
   }));
   const query = Object.entries(row.parameters).map(([name, parameter]) => ({
     name,
     in: 'query',
     required: false,
     description: parameter.says,
-    schema: parameter.schema,
+    schema: schemas.of(parameter.schema),
   }));
-  const headers = headersOf(row).map(({ name, says, schema }) => ({
-    name,
-    in: 'header',
-    required: false,
-    description: says,
-    schema,
-  }));
-  const body =
-    row.body === undefined
-      ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: row.body } } } };
+  const body = row.body === undefined ? {} : { requestBody: requestBody(schemas.named(names.body(row), row.body)) };
   return {
-    operationId: operationId(row),
+    operationId: names.operationId(row),
     summary: row.says,
-    tags: [row.path.split('/')[1]],
-    parameters: [...ids, ...query, ...headers],
+    description: descriptionOf(row),
+    tags: [tagOf(row)],
+    parameters: [...ids, ...query, ...headersOf(row).map(headerParameter)],
     ...body,
-    responses: { [row.status]: success(row, rows), ...unchanged(row), ...failures(row) },
+    responses: { [row.status]: success(row, { rows, names, schemas }), ...unchanged(row), ...failures(row) },
     ...(row.permission === undefined ? {} : { 'x-permission': row.permission }),
     ...(row.records.length === 0 ? {} : { 'x-records': row.records }),
   };
 }
 
-/** Unique, and readable in generated clients: `getEvents`, `postHooksRestore`. */
-function operationId(row: Route): string {
-  const words = row.path.split('/').filter((part) => part !== '');
-  const named = words
-    .map((word) => (word.startsWith('{') ? 'By_id' : word))
-    .map((word) => word[0]?.toUpperCase() + word.slice(1));
-  return row.method.toLowerCase() + named.join('').replaceAll('_', '');
+function descriptionOf({ says, permission, records }: Route): string {
+  const needs = permission === undefined ? 'Any key may call it.' : `The key needs the permission \`${permission}\`.`;
+  const kinds = records.map((kind) => `\`${kind}\``).join(', ');
+  return [says, needs, ...(records.length === 0 ? [] : [`It may be notified as ${kinds}.`])].join(' ');
+}
+
+const headerParameter = ({ name, says, schema, required = false }: Header) => ({
+  name,
+  in: 'header',
+  required,
+  description: says,
+  schema,
+});
+
+const requestBody = (schema: JsonSchema) => ({ required: true, content: { 'application/json': { schema } } });
+
+function notification(webhook: Webhook, schemas: Schemas): Record<string, unknown> {
+  const { operationId, summary, description, tag, headers, body, responses } = webhook;
+  return {
+    operationId,
+    summary,
+    description,
+    tags: [tag],
+    // The service calls the target, which knows no key of it.
+    security: [],
+    parameters: headers.map(headerParameter),
+    requestBody: requestBody(schemas.of(body)),
+    responses: Object.fromEntries(Object.entries(responses).map(([status, says]) => [status, { description: says }])),
+  };
 }
 
 const etag = { schema: TAGS, description: 'The strong tag of the record as it is answered.' };
@@ -182,7 +236,7 @@ const rateLimit = {
   },
 };
 
-function success(row: Route, rows: readonly Route[]): Record<string, unknown> {
+function success(row: Route, { rows, names, schemas }: Described): Record<string, unknown> {
   const headers = {
     ...(row.status === 201 ? { Location: { schema: { type: 'string', format: 'uri' } } } : {}),
     ...(isTagged(row, rows) ? { ETag: etag } : {}),
@@ -190,7 +244,7 @@ function success(row: Route, rows: readonly Route[]): Record<string, unknown> {
     ...(row.method === 'POST'
       ? {
           'Idempotency-Replayed': {
-            schema: { const: 'true' },
+            schema: { type: 'string', const: 'true' },
             description: 'The call was made before: this is its answer, without what is shown once.',
           },
         }
@@ -205,7 +259,7 @@ function success(row: Route, rows: readonly Route[]): Record<string, unknown> {
       : {}),
   };
   const content = {
-    'application/json': { schema: row.answer },
+    'application/json': { schema: schemas.named(names.answer(row), row.answer) },
     ...(row.mode === 'follow' ? { [EVENT_STREAM]: { schema: { type: 'string' } } } : {}),
   };
   return { description: row.says, headers, content };

@@ -46,7 +46,7 @@ export const pagingParameters = {
   },
   after: {
     says: 'Where the page begins, as the `Link` of the page before has it: right behind the last record of that one, however much came or went meanwhile.',
-    schema: { type: 'string' },
+    schema: { type: 'string', minLength: 1, maxLength: 4_000 },
     must: 'must be as the Link of a page has it',
     read: (text) => (/^[\w-]{1,4000}$/.test(text) ? text : undefined),
   },
@@ -67,9 +67,14 @@ export function listSchema(record: JsonSchema): JsonSchema {
     required: ['paging', 'data'],
     properties: {
       paging: {
+        title: 'Paging',
         type: 'object',
         required: ['offset', 'limit', 'total_records'],
-        properties: { offset: count, limit: count, total_records: count },
+        properties: {
+          offset: count,
+          limit: { type: 'integer', minimum: 1, maximum: MOST_RECORDS },
+          total_records: count,
+        },
       },
       data: { type: 'array', items: record },
     },

@@ -87,7 +87,7 @@ export const dayParameter = (says: string): Parameter<string> => ({
 /** A text of 1 to 255 characters. */
 export const textParameter = (says: string): Parameter<string> => ({
   says,
-  schema: { type: 'string' },
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
   must: 'must be a text of 1 to 255 characters',
   read: (text) => (isText(text, 1, 255) ? text.trim() : undefined),
 });

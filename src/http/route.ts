@@ -275,7 +275,7 @@ export function remove<Path extends string>(
     parameters: {},
     body: undefined,
     status: 200,
-    answer: { type: 'array', maxItems: 0 },
+    answer: { type: 'array', maxItems: 0, items: {} },
     records: row.records,
     // What stands below a record is read together with it, and has no tag of its own.
     conditional: row.path.endsWith('}'),

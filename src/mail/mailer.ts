@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Holder } from '../delivery/claims.ts';
+import { startDeadline } from '../delivery/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { type Place, writeLetter } from './letter.ts';
@@ -57,7 +58,7 @@ export class Mailer {
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     this.#cancelLook();
-    const cut = this.#ports.clock.after(graceMs, () => {
+    const cut = startDeadline(this.#ports.clock, graceMs, () => {
       for (const conversation of this.#underWay) conversation.abort();
     });
     await this.#looking;
@@ -88,7 +89,7 @@ export class Mailer {
     const messageId = messageIdOf(mail, place.baseUrl);
     const letter = { ...writeLetter(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
     const outcome = await this.#within(LONGEST_MS, (signal) => post.send(letter, signal));
-    const verdict = judge(outcome, { tries: mail.tries, ageMs: clock.now() - mail.madeAt });
+    const verdict = judge(outcome, mail);
     this.#report(mail, verdict, outcome, { message_id: messageId, hooks: content.hooks.length });
     await this.#write(() => this.#settle(mail, verdict));
   }
@@ -96,7 +97,7 @@ export class Mailer {
   /** A stop waits for it, and ends it when that takes too long. */
   async #within<T>(milliseconds: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const conversation = new AbortController();
-    const cancel = this.#ports.clock.after(milliseconds, () => conversation.abort());
+    const cancel = startDeadline(this.#ports.clock, milliseconds, () => conversation.abort());
     this.#underWay.add(conversation);
     try {
       return await work(conversation.signal);

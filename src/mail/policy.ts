@@ -13,20 +13,23 @@ export type Verdict =
   | { readonly is: 'given_up' };
 
 const FIRST_WAIT_MS = 60_000;
-const LONGEST_WAIT_MS = 3_600_000;
+/** The longest wait; no mail that is stored can be due later than this. */
+export const MAX_WAIT_MS = 3_600_000;
 
-/** How long a mail is tried: what is older is no news, and the console has said it all along. */
-const TRIED_FOR_MS = 3 * 24 * 3_600_000;
+/**
+ * How often a mail is tried: for three days. What is older is no news, and the console has said it all along. Tries are
+ * counted rather than time, so that no clock that is set ahead gives a mail up.
+ */
+const MAX_TRIES = 78;
 
 /**
  * Waits are doubled from a minute to an hour; after three days a mail is given up.
  *
  * @param tries how often it was tried before
- * @param ageMs since it was made
  */
-export function judge(outcome: Outcome, { tries, ageMs }: { tries: number; ageMs: number }): Verdict {
+export function judge(outcome: Outcome, { tries }: { tries: number }): Verdict {
   if (outcome.is === 'taken') return { is: 'sent' };
-  if (outcome.is === 'refused' || ageMs >= TRIED_FOR_MS) return { is: 'given_up' };
-  const waitMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries, 10), LONGEST_WAIT_MS);
+  if (outcome.is === 'refused' || tries + 1 >= MAX_TRIES) return { is: 'given_up' };
+  const waitMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries, 10), MAX_WAIT_MS);
   return { is: 'again', waitMs, sealed: !outcome.untaken };
 }

@@ -4,6 +4,7 @@ import { FAILURES_TOLD, type What } from '../delivery/notices.ts';
 import { locked } from '../store/prepared.ts';
 import type { Queries, Store } from '../store/store.ts';
 import type { Place, Told } from './letter.ts';
+import { MAX_WAIT_MS } from './policy.ts';
 
 /** From the first notice to the mail: what ends together is told together. */
 export const GATHERED_MS = 30_000;
@@ -54,7 +55,8 @@ export async function claimMails(store: Store, holder: Holder, now: number, most
     queries
       .selectFrom('mails')
       .selectAll()
-      .where('due_at', '<=', now)
+      // Later than any mail can have to wait: it was put off while the clock was ahead.
+      .where(({ or, eb }) => or([eb('due_at', '<=', now), eb('due_at', '>', now + MAX_WAIT_MS)]))
       .where(holder.isFree(sql.ref<number>('mails.lease_owner')))
       .orderBy('due_at')
       .orderBy('mail_id')

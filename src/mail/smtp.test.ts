@@ -114,6 +114,17 @@ test('X10 a server that says nothing is left at the deadline; whether it has the
   assert.match((await postTo(`smtp://${LOGIN}127.0.0.1:${mute.port}`, 250).check()) ?? '', /Timeout/);
 });
 
+test('X10 what the server has said while this process was blocked counts: no timer gives up before it is read', async (t) => {
+  const box = await startMailBox(t);
+  const { send } = postTo(`smtp://127.0.0.1:${box.port}`, 500);
+  box.toText = () => {
+    // Right behind the reply, which is on its way then: longer than nodemailer waits in silence.
+    queueMicrotask(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100));
+    return 'take';
+  };
+  assert.deepEqual(await send(), { is: 'taken' });
+});
+
 test('X10 hostile names and addresses stay in their places: no header, no recipient and no command more', async (t) => {
   const box = await startMailBox(t);
   const { send } = postTo(`smtp://127.0.0.1:${box.port}`);

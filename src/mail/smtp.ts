@@ -22,10 +22,13 @@ export type Post = {
 /** How long each step of a conversation may take; whoever sends sets a limit to the whole of it. */
 const STEP_MS = 10_000;
 
+/** The longest timer there is. */
+const NEVER_MS = 2 ** 31 - 1;
+
 /** The one place that speaks SMTP: to the server that the operator has named, and to no other. */
 export function createPost(server: MailServer, from: Sender, stepMs = STEP_MS): Post {
   const { host, port, tls, login } = server;
-  const transport = createTransport({
+  const options = {
     host,
     port,
     secure: tls === 'implicit',
@@ -35,13 +38,13 @@ export function createPost(server: MailServer, from: Sender, stepMs = STEP_MS): 
     connectionTimeout: stepMs,
     greetingTimeout: stepMs,
     dnsTimeout: stepMs,
-    // Of silence: a text may be looked at before it is taken.
-    socketTimeout: 2 * stepMs,
     // Its end is ours to wait for no longer than that.
     socketCloseTimeout: 1_000,
     disableFileAccess: true,
     disableUrlAccess: true,
-  });
+  };
+  // Silence is cut by whoever sends: after a pause of this process nodemailer would give up before it reads the answer.
+  const transport = createTransport({ ...options, socketTimeout: NEVER_MS });
   return {
     async send({ to, messageId, date, subject, text, html }, signal) {
       if (!isPlainAddress(to.address)) return { is: 'refused', reason: 'the address of the user is no plain one' };
@@ -55,10 +58,12 @@ export function createPost(server: MailServer, from: Sender, stepMs = STEP_MS): 
       }
     },
     check: () =>
-      transport.verify().then(
-        () => undefined,
-        (error: NodemailerError) => error.message,
-      ),
+      createTransport({ ...options, socketTimeout: 2 * stepMs })
+        .verify()
+        .then(
+          () => undefined,
+          (error: NodemailerError) => error.message,
+        ),
   };
 }
 

@@ -25,11 +25,11 @@ export const recurring = (says: string): Field<string, 'written'> =>
     {
       says: `${says} ${inWords}; empty: it does not recur.`,
       // Existing clients write each of the others where a record does not recur.
-      accepts: { enum: ['', '0', ...letters, 0, false, null] },
+      accepts: { title: 'RecurrenceInput', enum: ['', '0', ...letters, 0, false, null] },
       must: `must be one of ${letters.join(', ')}, or empty`,
       parse: (value) => (isPeriod(value) ? value : ''),
       show: (stored) => stored,
-      answers: { type: 'string', enum: ['', ...letters] },
+      answers: { title: 'Recurrence', type: 'string', enum: ['', ...letters] },
     },
     '',
   );

@@ -51,3 +51,39 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
 export function steadyChance(fraction = 0): Chance {
   return { ...systemChance, fraction: () => fraction };
 }
+
+/** The clock of a process that is paused, or of a machine that is suspended, at will; meanwhile it stands still. */
+export type PausableClock = Clock & {
+  /**
+   * So much time passes at once. Timers that fell due meanwhile fire in order before this returns, so before anything that
+   * has arrived is read: as in a process that continues.
+   */
+  pause(milliseconds: number): void;
+  /** The same for the clock on the wall alone, since the other one stands still in a suspended machine. */
+  suspend(milliseconds: number): void;
+};
+
+export function pausableClock(): PausableClock {
+  let monotonic = 0;
+  let suspendedMs = 0;
+  const timers = new Set<Timer>();
+  return {
+    now: () => TEST_EPOCH + monotonic + suspendedMs,
+    monotonic: () => monotonic,
+    after(waitMs, run) {
+      const timer = { dueAt: monotonic + Math.max(0, waitMs), run };
+      timers.add(timer);
+      return () => void timers.delete(timer);
+    },
+    pause(milliseconds) {
+      monotonic += milliseconds;
+      const due = [...timers].filter(({ dueAt }) => dueAt <= monotonic);
+      for (const timer of due.toSorted((one, other) => one.dueAt - other.dueAt)) {
+        if (timers.delete(timer)) timer.run();
+      }
+    },
+    suspend(milliseconds) {
+      suspendedMs += milliseconds;
+    },
+  };
+}

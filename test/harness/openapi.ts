@@ -9,8 +9,9 @@ const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'tr
 /** A path without the names of its ids: two paths of one shape are one and the same to OpenAPI. */
 export const shapeOf = (path: string) => path.replace(/\{\w*\}/g, '{}');
 
+/** Every operation, with what it refers to in place of the references. */
 export function operationsOf(document: Json): Operation[] {
-  return Object.entries<Json>(document.paths ?? {}).flatMap(([path, item]) =>
+  return Object.entries<Json>(inlined(document).paths ?? {}).flatMap(([path, item]) =>
     Object.keys(item)
       .filter((method) => METHODS.includes(method))
       .map((method) => ({ method: method.toUpperCase(), path, node: item[method] })),
@@ -19,6 +20,8 @@ export function operationsOf(document: Json): Operation[] {
 
 /** What is wrong with a document by the structure that OpenAPI 3.1 demands; empty when nothing is. */
 export function structuralFaults(document: Json): string[] {
+  const lost = refsIn(document).filter((ref) => resolve(document, ref) === undefined);
+  if (lost.length > 0) return lost.map((ref) => `${ref} leads nowhere`);
   const faults: string[] = [];
   const must = (holds: unknown, fault: string) => {
     if (!holds) faults.push(fault);
@@ -35,9 +38,8 @@ export function structuralFaults(document: Json): string[] {
   must(operations.length > 0, 'there are no operations');
   for (const id of repeated(operations.map(({ node }) => node.operationId)))
     faults.push(`operationId ${id} is not unique`);
-  const ajv = compiler(document);
+  const ajv = compiler();
   for (const operation of operations) faults.push(...operationFaults(document, operation, ajv));
-  for (const ref of refsIn(document)) must(resolve(document, ref) !== undefined, `${ref} leads nowhere`);
   return faults;
 }
 
@@ -120,7 +122,7 @@ export type Judge = (answer: {
  */
 export function judgeBy(document: Json): Judge {
   const operations = new Map(operationsOf(document).map((one) => [`${one.method} ${shapeOf(one.path)}`, one.node]));
-  const ajv = compiler(document);
+  const ajv = compiler();
   const validators = new Map<unknown, ValidateFunction>();
   return ({ method, path, status, contentType, body }) => {
     const response = operations.get(`${method} ${shapeOf(path)}`)?.responses[status];
@@ -128,25 +130,44 @@ export function judgeBy(document: Json): Judge {
     const [media = ''] = (contentType ?? '').split(';');
     const content = response.content?.[media];
     if (content === undefined) return `the document knows no ${media} in the ${status} of ${method} ${path}`;
-    const schema = resolved(document, content.schema);
-    const validate = validators.get(schema) ?? ajv.compile(closed(schema));
-    validators.set(schema, validate);
+    const validate = validators.get(content.schema) ?? ajv.compile(closed(content.schema));
+    validators.set(content.schema, validate);
     return validate(body) ? undefined : `${method} ${path} ${status}: ${ajv.errorsText(validate.errors)}`;
   };
 }
 
-function compiler(document: Json): Ajv2020 {
+function compiler(): Ajv2020 {
   // Words of our own (`x-must`) are annotations to everybody else, and so are formats that only we know.
   const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { uri: URL.canParse } });
-  for (const name of ['id', 'id-or-none', 'calendar-time', 'calendar-time-or-none', 'decimal', 'expiry'])
+  for (const name of [
+    'id',
+    'id-or-none',
+    'calendar-time',
+    'calendar-time-or-none',
+    'calendar-day-or-none',
+    'decimal',
+    'expiry',
+  ])
     ajv.addFormat(name, true);
-  for (const [name, schema] of Object.entries<Json>(document.components?.schemas ?? {}))
-    ajv.addSchema(schema, `#/components/schemas/${name}`);
   return ajv;
 }
 
-function resolved(document: Json, schema: Json): Json {
-  return schema.$ref === undefined ? schema : resolve(document, schema.$ref);
+const inlinedDocuments = new WeakMap<Json, Json>();
+
+/** The document with every reference replaced by what it leads to. None of its schemas holds itself. */
+function inlined(document: Json): Json {
+  const known = inlinedDocuments.get(document);
+  if (known !== undefined) return known;
+  const replaced = (node: Json): Json => {
+    if (Array.isArray(node)) return node.map(replaced);
+    if (typeof node !== 'object' || node === null) return node;
+    const { $ref, ...own } = node;
+    const parts = Object.fromEntries(Object.entries(own).map(([name, part]) => [name, replaced(part)]));
+    return typeof $ref === 'string' ? { ...replaced(resolve(document, $ref)), ...parts } : parts;
+  };
+  const made = replaced(document);
+  inlinedDocuments.set(document, made);
+  return made;
 }
 
 /** The schema with every object closed to fields that it does not name. */

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { openapi } from '../../src/http/openapi.ts';
+import { webhooks } from '../../src/resources/hooks/webhook.ts';
 import { publicRows } from '../harness/rows.ts';
 import { builtWhileLoading, faultOf, type Pattern, patternsIn } from './patterns.ts';
 import { root, sourcesBelow } from './source.ts';
@@ -58,6 +60,7 @@ test('no pattern of a schema takes more than linear time, whatever the value is'
   for (const { method, path, parameters, body, answer } of publicRows) {
     visit([parameters, body, answer], `${method} ${path}`);
   }
+  visit(openapi(publicRows, 'http://localhost', '0.0.0', webhooks), 'openapi.json');
   assert.ok(patterns.length > 50, `${patterns.length} patterns`);
   assert.deepEqual(await faultsOf(patterns), []);
 });

@@ -59,6 +59,7 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/http/turn-answers.ts', word: 'setImmediate(', because: ANSWERS },
   { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
   { path: 'src/http/admission.ts', word: 'setImmediate(', because: ACCEPTED },
+  { path: 'src/delivery/deadline.ts', word: 'setImmediate(', because: 'the turn in which arrived data is read' },
   { path: 'src/delivery/engine.ts', word: 'setImmediate(', because: TOLD },
   { path: 'src/http/slices.ts', word: 'setImmediate(', because: SLICES },
   { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },

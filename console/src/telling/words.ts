@@ -57,6 +57,7 @@ const faults: Readonly<Record<string, string>> = {
   no_route: 'the service had no way to the network',
   no_resolver: 'no name server answered the service',
   no_memory: 'the service had no memory left',
+  process_paused: 'the service was paused',
   stopped: 'the service was stopped',
   broken: 'the service failed',
 };

@@ -42,6 +42,7 @@ export const MAX_ATTEMPTS = 1_000;
 const attempts = shownRecords(
   'Every attempt (of more than 1000, the last 1000), oldest first: when, what it came to, how long it took, whether it counted as a failure, and why.',
   attemptFields,
+  'DeliveryAttempt',
 );
 
 /** One delivery with its attempts. */

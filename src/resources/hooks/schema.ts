@@ -1,4 +1,4 @@
-import { parseTarget } from '../../delivery/guard.ts';
+import { LONGEST_TARGET, parseTarget } from '../../delivery/guard.ts';
 import { hookKinds, isHookKind, type Kind } from '../../delivery/kinds.ts';
 import { endedReasons } from '../../delivery/policy.ts';
 import type { Field } from '../../http/field.ts';
@@ -9,7 +9,7 @@ import { condition, wordFilter } from '../filters.ts';
 /** A hook, as its owner sees it (X1). */
 export const hookFields = {
   id: key('Identifier of the hook.'),
-  event: shownWord('The kind it is told of.', hookKinds),
+  event: shownWord('The kind it is told of.', hookKinds, 'HookKind'),
   target_url: shownText('The address that is notified.'),
   user_id: shownId('Whose hook it is.'),
   state: shownWord('live, failing (between a failure and the next 200), or ended.', ['live', 'failing', 'ended']),
@@ -27,7 +27,11 @@ export const hookFields = {
 const targetUrl: Field<string, 'written'> = {
   mode: 'written',
   says: 'The address to notify: absolute, http or https, at most 2,048 characters, unique, hard to guess.',
-  accepts: { type: 'string', 'x-must': 'must be an absolute http or https address' },
+  accepts: {
+    type: 'string',
+    maxLength: LONGEST_TARGET,
+    'x-must': 'must be an absolute http or https address of at most 2,048 characters',
+  },
   fault(value) {
     const parsed = parseTarget(value);
     return 'fault' in parsed ? parsed.fault : undefined;
@@ -41,7 +45,7 @@ const targetUrl: Field<string, 'written'> = {
 const event: Field<Kind, 'written'> = {
   mode: 'written',
   says: 'The kind to be told of.',
-  accepts: { enum: hookKinds, 'x-must': `must be one of ${hookKinds.join(', ')}` },
+  accepts: { title: 'HookKind', enum: hookKinds, 'x-must': `must be one of ${hookKinds.join(', ')}` },
   parse(value) {
     if (!isHookKind(value)) throw new Error('an unknown kind passed validation');
     return value;

@@ -39,6 +39,7 @@ const dropped = shown<readonly Dropped[]>(
   {
     type: 'array',
     items: {
+      title: 'DroppedComponent',
       type: 'object',
       required: ['what', 'reason', 'says', 'count', 'examples'],
       properties: {

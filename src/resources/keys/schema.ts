@@ -19,7 +19,7 @@ export const keyFields = {
   id: key('Identifier of the key.'),
   user_id: shownId('Whose key it is.'),
   label: shownText('What it is for.'),
-  permissions: shownList('What it may do.', permissions),
+  permissions: shownList('What it may do.', permissions, 'Permission'),
   date_created: shownMoment('When it was issued, UTC.'),
   last_used: shownMoment('When it was last used, UTC, to the minute.'),
   expires: shownMoment('When it ends by itself, UTC.'),
@@ -31,7 +31,7 @@ const permissionList: Field<readonly Permission[] | null, 'written'> = {
   says: 'What it may do; never more than your own key. Left out: all of that.',
   accepts: {
     type: 'array',
-    items: { enum: permissions },
+    items: { title: 'Permission', enum: permissions },
     maxItems: 100,
     'x-must': `must be a list of permissions, of ${permissions.join(', ')}`,
   },

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import type { Json } from '../../../test/harness/service.ts';
+import { stores } from '../../../test/harness/stores.ts';
+import { startTarget } from '../../../test/harness/target.ts';
+
+/** Headers that HTTP itself needs. */
+const TRANSPORT = ['connection', 'content-length', 'content-type', 'host'];
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+
+  test('C15 X6 X8 a notification has the body and the headers that the document describes, and no others', async (t) => {
+    const owner = await carillon.account('described.test');
+    const target = await startTarget(t);
+    const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_client' });
+
+    const document: Json = (await carillon.call(undefined, 'GET', '/openapi.json')).json;
+    const { parameters, requestBody, security } = document.webhooks.notification.post;
+    const headers = parameters as readonly { name: string; required: boolean; schema: { pattern?: string } }[];
+    const media = requestBody.content['application/json'];
+    const { properties } = document.components.schemas[media.schema.$ref.split('/').at(-1)];
+
+    await owner.carillon.clients.create({ client_name: 'Plain' });
+    await target.arrived(1);
+    await owner.carillon.hooks.createSecret(id);
+    await owner.carillon.clients.create({ client_name: 'Signed' });
+    const received = await target.arrived(2);
+    const described = headers.map(({ name }) => name.toLowerCase());
+    for (const [index, notification] of received.entries()) {
+      assert.deepEqual(Object.keys(JSON.parse(notification.body)), Object.keys(properties));
+      const sent = Object.keys(notification.headers).filter((name) => !TRANSPORT.includes(name));
+      const required = headers.filter((one) => one.required).map(({ name }) => name.toLowerCase());
+      assert.deepEqual(sent.sort(), (index === 0 ? required : described).sort());
+      for (const { name, schema } of headers.filter((one) => sent.includes(one.name.toLowerCase())))
+        assert.match(String(notification.headers[name.toLowerCase()]), new RegExp(schema.pattern ?? '.'), name);
+    }
+    assert.deepEqual(security, [], 'a target knows no key');
+  });
+}

@@ -1,0 +1,44 @@
+import type { Webhook } from '../../http/openapi.ts';
+
+/** The notification that targets receive (C15), as the OpenAPI document describes it. */
+export const webhooks: Readonly<Record<string, Webhook>> = {
+  notification: {
+    operationId: 'receiveNotification',
+    summary: 'A notification of a hook, sent to its target.',
+    description:
+      'The body holds one address and nothing else: fetch the record there, with your key. The request carries no authentication. Deliveries are at least once: a repeated one has the same `Webhook-Id`. Redirects are not followed.',
+    tag: 'hooks',
+    headers: [
+      {
+        name: 'Webhook-Id',
+        says: 'Identifier of the delivery, the same in every attempt.',
+        schema: { type: 'string', pattern: '^\\d{1,16}$' },
+        required: true,
+      },
+      { name: 'User-Agent', says: 'Carillon and its version.', schema: { type: 'string' }, required: true },
+      {
+        name: 'Webhook-Timestamp',
+        says: 'Of a signed hook: when this attempt began, in seconds since 1970.',
+        schema: { type: 'string', pattern: '^\\d{1,16}$' },
+      },
+      {
+        name: 'Webhook-Signature',
+        says: 'Of a signed hook: one signature for each secret, by Standard Webhooks, separated by spaces.',
+        schema: { type: 'string', pattern: '^v1,[\\w+/=]+( v1,[\\w+/=]+)*$' },
+      },
+    ],
+    body: {
+      title: 'WebhookPayload',
+      type: 'object',
+      required: ['resource_url'],
+      properties: {
+        resource_url: { type: 'string', format: 'uri', description: 'The address of the record that changed.' },
+      },
+    },
+    responses: {
+      200: 'Delivered. The status counts as soon as it has been read.',
+      401: 'The hook ends at once.',
+      default: 'A failure, which is tried again. The third in a row ends the hook.',
+    },
+  },
+};

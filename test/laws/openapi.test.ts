@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openapi } from '../../src/http/openapi.ts';
+import { webhooks } from '../../src/resources/hooks/webhook.ts';
+import { operationsOf, shapeOf, structuralFaults } from '../harness/openapi.ts';
+import { publicRows } from '../harness/rows.ts';
+import type { Json } from '../harness/service.ts';
+
+// The document is read by generators of clients. These are the rules that the strictest of them need; the names are
+// those of the rules in spectral:oas where it has the same one.
+
+const METHODS = ['get', 'put', 'post', 'delete'];
+
+/** Keywords of a schema that say something about values of one type only. */
+const OF_TYPE: Readonly<Record<string, readonly string[]>> = {
+  string: ['minLength', 'maxLength', 'pattern', 'format'],
+  integer: ['minimum', 'maximum', 'exclusiveMaximum', 'multipleOf'],
+  number: ['minimum', 'maximum', 'exclusiveMaximum', 'multipleOf'],
+  array: ['items', 'minItems', 'maxItems'],
+  object: ['properties', 'required'],
+};
+
+const nameOf = (value: unknown) => {
+  if (value === null) return 'null';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return Array.isArray(value) ? 'array' : typeof value;
+};
+
+/** What is wrong with one schema, without looking into those below it. */
+function schemaFaults(schema: Json): string[] {
+  const faults: string[] = [];
+  const { type, enum: words, items, anyOf, $ref } = schema;
+  const types: readonly string[] = [type ?? []].flat();
+  if (words !== undefined && new Set(words.map(nameOf)).size !== 1) faults.push('typed-enum: an enum of mixed types');
+  if (words !== undefined && !words.every((word: unknown) => types.includes(nameOf(word))))
+    faults.push('typed-enum: an enum whose type is not said');
+  if ('const' in schema && !types.includes(nameOf(schema.const))) faults.push('a const whose type is not said');
+  if (types.includes('array') && items === undefined) faults.push('array-items: an array without items');
+  if (types.filter((one) => one !== 'null').length > 1) faults.push('more types than one, which anyOf says apart');
+  if (types.length === 0 && anyOf === undefined && $ref === undefined && Object.keys(schema).length > 0)
+    faults.push('a schema without a type');
+  for (const [of, keywords] of Object.entries(OF_TYPE)) {
+    const stray = keywords.filter((keyword) => keyword in schema && !types.includes(of));
+    const isOthers = (keyword: string) => types.some((one) => OF_TYPE[one]?.includes(keyword));
+    for (const keyword of stray.filter((one) => !isOthers(one))) faults.push(`${keyword} without the type ${of}`);
+  }
+  for (const keyword of Object.keys(schema).filter((one) => /^x-(text|most|decimal)$/.test(one)))
+    faults.push(`${keyword}, which only this service knows`);
+  return faults;
+}
+
+/** Every schema of a document, each with the place where it stands. */
+function* schemasIn(node: Json, place: string): Generator<[place: string, schema: Json]> {
+  if (typeof node !== 'object' || node === null) return;
+  for (const [name, value] of Object.entries<Json>(node)) {
+    const at = `${place}/${name}`;
+    if (name === 'schema' || name === 'items') yield [at, value];
+    if (name === 'properties' || (name === 'schemas' && place.endsWith('components')) || name === 'anyOf')
+      for (const [key, schema] of Object.entries<Json>(value)) yield [`${at}/${key}`, schema];
+    yield* schemasIn(value, at);
+  }
+}
+
+/** Where an answer or a body is no reference to a named schema. */
+function unnamed(operation: Json): string[] {
+  const contents = [operation.requestBody, ...Object.values<Json>(operation.responses)].map(
+    (one) => one?.content ?? {},
+  );
+  return contents
+    .flatMap((content) => Object.entries<Json>(content))
+    .filter(([media, { schema }]) => media.endsWith('json') && !/^#\/components\/schemas\/[A-Z]\w*$/.test(schema.$ref))
+    .map(([media]) => `${media} without a named schema`);
+}
+
+function operationFaults(document: Json, operation: Json): string[] {
+  const faults: string[] = unnamed(operation);
+  const must = (holds: boolean, fault: string) => void (holds || faults.push(fault));
+  must(/^[a-z]+(?:[A-Z][a-z]+)+$/.test(operation.operationId), 'operation-operationId: no name of a function');
+  must(operation.summary?.length > 0, 'operation-summary');
+  must(operation.description?.length > operation.summary?.length, 'operation-description');
+  const known: readonly string[] = document.tags.map(({ name }: Json) => name);
+  must(operation.tags.length === 1 && known.includes(operation.tags[0]), 'operation-tag-defined');
+  must(
+    operation.parameters.every(({ description }: Json) => description?.length > 0),
+    'oas3-parameter-description',
+  );
+  return faults;
+}
+
+function faultsOf(document: Json): string[] {
+  const { info, tags, components } = document;
+  const faults: string[] = [];
+  if (!URL.canParse(info.contact?.url)) faults.push('info-contact');
+  if (!(info.description?.length > 0)) faults.push('info-description');
+  for (const { name, description } of tags) if (!(description?.length > 0)) faults.push(`tag-description: ${name}`);
+  const items = [...Object.entries<Json>(document.paths), ...Object.entries<Json>(document.webhooks)];
+  for (const [path, item] of items)
+    for (const method of METHODS.filter((one) => one in item))
+      faults.push(...operationFaults(document, item[method]).map((fault) => `${method} ${path}: ${fault}`));
+  for (const [place, schema] of schemasIn(document, '#'))
+    faults.push(...schemaFaults(schema).map((fault) => `${place}: ${fault}`));
+  const text = JSON.stringify(document);
+  const unused = Object.keys(components.schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`));
+  faults.push(...unused.map((name) => `oas3-unused-component: ${name}`));
+  return faults;
+}
+
+const documentOf = (): Json =>
+  JSON.parse(JSON.stringify(openapi(publicRows, 'http://localhost:8080', '0.0.0', webhooks)));
+
+test('X6 generators of clients understand the document: every schema has one type, every operation its names', () => {
+  assert.deepEqual([...structuralFaults(documentOf()), ...faultsOf(documentOf())], []);
+});
+
+test('X6 what is requested and answered has a name of its own', () => {
+  const { components, webhooks: sent } = documentOf();
+  const names = Object.keys(components.schemas);
+  const nouns = ['Event', 'Client', 'Contact', 'Project', 'Task', 'Subtask', 'TimeEntry', 'User', 'Team', 'Key'];
+  for (const noun of nouns)
+    for (const name of [noun, `${noun}Create`, `${noun}Update`, `${noun}List`, `${noun}Response`])
+      assert.ok(names.includes(name), name);
+  for (const name of ['Paging', 'Problem', 'Hook', 'HookCreate', 'HookKind', 'Permission', 'WebhookPayload'])
+    assert.ok(names.includes(name), name);
+  assert.ok(names.every((name) => /^(?:[A-Z][a-z]+)+$/.test(name)));
+  assert.deepEqual(Object.keys(sent), ['notification']);
+});
+
+test('X6 every bound that the field table knows stands in the document', () => {
+  const { components, paths } = documentOf();
+  const { Event, EventCreate, TaskCreate, UserCreate, HookCreate, Paging } = components.schemas;
+  assert.deepEqual(
+    [EventCreate.properties.event_name.minLength, EventCreate.properties.event_name.maxLength],
+    [1, 255],
+  );
+  assert.equal(Event.properties.event_name.maxLength, 255);
+  assert.equal(TaskCreate.properties.notes.maxLength, 20_000);
+  assert.equal(UserCreate.properties.email.maxLength, 254);
+  assert.equal(HookCreate.properties.target_url.maxLength, 2_048);
+  assert.equal(Paging.properties.limit.maximum, 1_000);
+  const progress: readonly Json[] = TaskCreate.properties.progress.anyOf;
+  assert.deepEqual(
+    progress.map(({ type, pattern, minimum, maximum }) => [type, pattern ?? [minimum, maximum]]),
+    [
+      ['string', '^\\d{1,3}$'],
+      ['integer', [0, 100]],
+    ],
+  );
+  for (const { method, node, path } of operationsOf(documentOf())) {
+    const row = publicRows.find((one) => one.method === method && shapeOf(`/v2${one.path}`) === shapeOf(path));
+    const documented: Json = node.requestBody?.content['application/json'].schema.properties;
+    for (const [name, accepts] of Object.entries<Json>(row?.body?.properties ?? {})) {
+      const { least = 0, most } = accepts['x-text'] ?? {};
+      const { minLength = 0, maxLength } = documented[name];
+      assert.deepEqual(
+        [minLength, maxLength],
+        [accepts.minLength ?? least, accepts.maxLength ?? most],
+        `${path} ${name}`,
+      );
+    }
+  }
+  for (const item of Object.values<Json>(paths))
+    for (const { in: place, schema } of METHODS.flatMap((method) => item[method]?.parameters ?? []))
+      if (place !== 'header' && schema.type === 'string')
+        assert.ok(schema.pattern !== undefined || schema.enum !== undefined || schema.maxLength !== undefined);
+});
+
+test('the law of the document refuses what a generator would stumble over', () => {
+  const spoiled: readonly (readonly [fault: RegExp, spoil: (document: Json) => void])[] = [
+    [
+      /typed-enum: an enum of mixed types/,
+      ({ components: { schemas } }) => Object.assign(schemas.Flag, { enum: ['0', 0] }),
+    ],
+    [/array-items/, ({ components: { schemas } }) => void delete schemas.Deleted.items],
+    [
+      /more types than one/,
+      ({ components: { schemas } }) => Object.assign(schemas.Flag, { type: ['string', 'integer'] }),
+    ],
+    [
+      /operation-operationId/,
+      ({ paths }) => Object.assign(paths['/v2/events'].get, { operationId: 'getEventsByid_2' }),
+    ],
+    [/operation-tag-defined/, ({ tags }) => void tags.pop()],
+    [/operation-description/, ({ paths }) => void delete paths['/v2/events'].get.description],
+    [/info-contact/, ({ info }) => void delete info.contact],
+    [
+      /without a named schema/,
+      ({ paths }) => Object.assign(paths['/v2/user'].get.responses[200].content['application/json'], { schema: {} }),
+    ],
+    [/oas3-unused-component/, ({ components: { schemas } }) => Object.assign(schemas, { Unused: { type: 'string' } })],
+    [
+      /pattern without the type string/,
+      ({ components: { schemas } }) => Object.assign(schemas.Paging, { pattern: 'x' }),
+    ],
+  ];
+  for (const [fault, spoil] of spoiled) {
+    const document = documentOf();
+    spoil(document);
+    assert.match(faultsOf(document).join('\n'), fault);
+  }
+  const document = documentOf();
+  delete document.components.schemas.Event;
+  assert.match(structuralFaults(document).join(), /#\/components\/schemas\/Event leads nowhere/);
+});
