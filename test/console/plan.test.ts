@@ -232,6 +232,36 @@ test('C33 completing a task ticks its subtasks at once, and the hook on complete
   assert.equal((await owner.carillon.tasks.get(task_id)).completed, '0');
 });
 
+test('C41 a task is made to recur, and ticked; the next one and its subtasks stand in the lists', async (t) => {
+  const { page, owner } = await consoleOf(t);
+  const { project_id } = await withProject({ owner });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Oil', due_date: '20990131' });
+  await owner.carillon.subtasks.create(task_id, { subtask_name: 'Wipe', recurring: 'D' });
+  await visit(page, `tasks/${task_id}`);
+  await (await opened(page, 'Recurring of Oil')).selectOption('Monthly');
+  await page.keyboard.press('Enter');
+  await told(page, 'Recurring changed.');
+  const boxes = (name: string) => page.getByRole('checkbox', { name: `Complete ${name}`, exact: true });
+  await boxes('Wipe').check();
+  await eventually(
+    () => boxes('Wipe').count(),
+    (count) => count === 2,
+  );
+
+  await visit(page, 'tasks');
+  await boxes('Oil').check();
+  await told(page, '“Oil” completed, with its subtask. The next one is open.');
+  await eventually(
+    async () => [await boxes('Oil').count(), await boxes('Oil').first().isChecked()],
+    ([count, isChecked]) => count === 1 && isChecked === false,
+  );
+  const { data } = await owner.carillon.tasks.list({ status: 'open' });
+  assert.deepEqual(
+    data.map(({ due_date, recurring }) => [due_date, recurring]),
+    [['2099-02-28 00:00:00', 'M']],
+  );
+});
+
 test('subtasks stand below their task: added, changed, ticked, deleted and brought back there', async (t) => {
   const { page, owner } = await consoleOf(t);
   const { project_id } = await withProject({ owner });

@@ -9,6 +9,8 @@ type Shows = {
   task(task: Task): void;
   /** What became of its subtasks is to be looked up. */
   subtasks(): void;
+  /** The service has created the next one of a recurring task. */
+  next?(): void;
 };
 
 const withSubtasks = (count: number) =>
@@ -16,7 +18,8 @@ const withSubtasks = (count: number) =>
 
 /**
  * Completes a task, and with it its open subtasks (C33); shown at once. Undo opens the task again and those subtasks that
- * were open before: the others were completed by somebody, and stay so.
+ * were open before: the others were completed by somebody, and stay so. It is not offered for a recurring task, whose next
+ * one it would leave behind (C41).
  */
 export async function completeTask(task: Task, shows: Shows): Promise<void> {
   shows.task({ ...task, completed: '1' });
@@ -29,6 +32,11 @@ export async function completeTask(task: Task, shows: Shows): Promise<void> {
   if (!isDone) shows.task(task);
   shows.subtasks();
   if (!isDone) return;
+  if (task.recurring !== '') {
+    shows.next?.();
+    tell(`“${task.task_name}” completed${withSubtasks(open.length)}. The next one is open.`);
+    return;
+  }
   tell(`“${task.task_name}” completed${withSubtasks(open.length)}.`, {
     undo: () => void reopenTask(task, open, shows),
   });
@@ -49,11 +57,14 @@ export async function reopenTask(task: Task, subtasks: readonly Subtask[], shows
   shows.subtasks();
 }
 
+type ShowsSubtask = { show(subtask: Subtask): void; next(): void };
+
 /** Completes a subtask or opens it again; shown at once. */
-export async function tickSubtask(subtask: Subtask, isDone: boolean, show: (subtask: Subtask) => void): Promise<void> {
+export async function tickSubtask(subtask: Subtask, isDone: boolean, { show, next }: ShowsSubtask): Promise<void> {
   const { subtask_id } = subtask;
   show({ ...subtask, completed: isDone ? '1' : '0' });
   const { complete, resume } = client.subtasks;
   const wasDone = await attempt(async () => show(await (isDone ? complete(subtask_id) : resume(subtask_id))));
   if (!wasDone) show(subtask);
+  else if (isDone && subtask.recurring !== '') next();
 }

@@ -53,7 +53,10 @@ export function Subtasks({ task, turn, onCount = () => {} }: SubtasksProps) {
                 type="checkbox"
                 aria-label={`Complete ${subtask.subtask_name}`}
                 checked={subtask.completed === '1'}
-                onChange={(event) => void tickSubtask(subtask, event.currentTarget.checked, records.put)}
+                onChange={(event) => {
+                  const shows = { show: records.put, next: records.reload };
+                  void tickSubtask(subtask, event.currentTarget.checked, shows);
+                }}
               />
               <span class="grow">
                 <FactField kept={subtasks} record={subtask} fact={subtaskFacts.name} onChange={records.put} />

@@ -47,6 +47,16 @@ const yesOrNo = [
   { value: '1', text: 'Yes' },
 ];
 
+const periods = [
+  { value: '', text: 'None' },
+  { value: 'D', text: 'Daily' },
+  { value: 'W', text: 'Weekly' },
+  { value: 'M', text: 'Monthly' },
+  { value: 'Q', text: 'Quarterly' },
+  { value: 'S', text: 'Every six months' },
+  { value: 'Y', text: 'Yearly' },
+];
+
 export const due = <T extends Dated, C>(isDone: (record: T) => boolean): Fact<T, C> =>
   day<T, C>('due_date', 'Due', {
     show: (record) =>
@@ -69,6 +79,7 @@ export const taskFacts = {
     { value: '2', text: 'On hold' },
     { value: '0', text: 'Inactive' },
   ]),
+  recurring: choice<Task, TaskChanges>('recurring', 'Recurring', periods),
   important: choice<Task, TaskChanges>('important', 'Important', yesOrNo),
   archived: choice<Task, TaskChanges>('archived', 'Archived', yesOrNo),
   hours: text<Task, TaskChanges>('estimated_hours', 'Estimated hours', { type: 'number' }),

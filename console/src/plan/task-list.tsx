@@ -114,6 +114,7 @@ export function TaskList({ projects, projectId, onCount = () => {} }: TaskListPr
             onChange={records.put}
             onDelete={() => deleting.begin(task)}
             onCount={onCount}
+            onNext={records.reload}
           />
         )}
         create={
@@ -163,9 +164,11 @@ type TaskRowProps = {
   readonly onChange: (task: Task) => void;
   readonly onDelete: () => void;
   readonly onCount: () => void;
+  /** Told when the next one of a recurring task is there. */
+  readonly onNext: () => void;
 };
 
-function TaskRow({ task, hasProject, onChange, onDelete, onCount }: TaskRowProps) {
+function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: TaskRowProps) {
   const [isOpen, setOpen] = useState(false);
   const [turn, setTurn] = useState(0);
   const isDone = task.completed === '1';
@@ -175,6 +178,7 @@ function TaskRow({ task, hasProject, onChange, onDelete, onCount }: TaskRowProps
       setTurn((count) => count + 1);
       onCount();
     },
+    next: onNext,
   };
   const shared = { kept: tasks, record: task, onChange };
   return (

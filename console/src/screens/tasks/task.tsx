@@ -45,7 +45,8 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
     'Project',
     isNamed ? named : [{ value: project_id, text: project_name }, ...named],
   );
-  const { name, start, due, progress, state, important, archived, hours, tags, description, notes } = taskFacts;
+  const { name, start, due, recurring, progress, state, important, archived, hours, tags, description, notes } =
+    taskFacts;
   return (
     <Page
       title={task.task_name}
@@ -105,7 +106,7 @@ function OneTask({ task, onChange }: { readonly task: Task; readonly onChange: (
           <Comments projectId={project_id} task={task} name={task.task_name} turn={parts} />
         </div>
         <section class="card padded" aria-label="Details">
-          <Facts {...shared} facts={[name, project, start, due, progress]}>
+          <Facts {...shared} facts={[name, project, start, due, recurring, progress]}>
             <div>
               <dt>Assigned</dt>
               <dd>
