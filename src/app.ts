@@ -61,7 +61,7 @@ export type AppPorts = {
     | undefined;
   /** What programs read by an address that is the secret itself. */
   readonly subscribed?: readonly SubscribedRow[];
-  readonly health: HealthPorts;
+  readonly health: Omit<HealthPorts, 'baseUrl'>;
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: readonly string[];
@@ -179,7 +179,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
 
   const readable = readableBy(ports.corsOrigins);
   allowOrigins(app, readable);
-  addHealth(app, ports.health);
+  addHealth(app, { ...ports.health, baseUrl });
   const followers = new Followers({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
   const release = (reply: FastifyReply) => underWay.leave(reply);
   const failed = (request: FastifyRequest, error: unknown) => refusals.failed(request, error);

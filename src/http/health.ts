@@ -12,6 +12,7 @@ export type HealthPorts = {
   readonly clock: Clock;
   readonly registry: Registry;
   readonly metricsToken: string;
+  readonly baseUrl: () => string;
   /** Rejects unless the database is migrated and can be written. */
   readonly probe: () => Promise<void>;
   /** Whether the process cannot go on and is about to end: then the result of an earlier probe says nothing. */
@@ -45,7 +46,7 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
     app.get(path, async (request, reply) => document().answer(request, reply));
   }
   app.get('/metrics', async (request, reply) => {
-    if (!mayRead(request, ports.metricsToken)) throw notFound();
+    if (!mayRead(request, ports)) throw notFound();
     return reply.type(ports.registry.contentType).send(await ports.registry.metrics());
   });
   app.get('/problems/:code', async (request) => {
@@ -68,11 +69,20 @@ function onceASecond({ probe, clock }: HealthPorts): () => Promise<void> {
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
 /** With a token, by the token alone; without one, this machine alone, and nobody whom a proxy on it lets through. */
-function mayRead(request: FastifyRequest, token: string): boolean {
+function mayRead(request: FastifyRequest, { metricsToken: token, baseUrl }: HealthPorts): boolean {
   if (token !== '') {
     const given = request.headers.authorization ?? '';
     return timingSafeEqual(Buffer.from(hashApiKey(given)), Buffer.from(hashApiKey(`Bearer ${token}`)));
   }
   const proxied = PROXY_HEADERS.some((header) => request.headers[header] !== undefined);
-  return !proxied && isLoopback(request.socket.remoteAddress ?? '');
+  return !proxied && isLoopback(request.socket.remoteAddress ?? '') && isOwnHost(request.headers.host, baseUrl());
+}
+
+/**
+ * Whether a request means this machine by a name of its own. A browser here may be led to this address by any name
+ * (DNS rebinding), and would let the page of that name read the answer; the page cannot choose the `Host`.
+ */
+function isOwnHost(host: string | undefined, baseUrl: string): boolean {
+  const name = URL.parse(`http://${host}`)?.hostname ?? '';
+  return isLoopback(name) || name === new URL(baseUrl).hostname;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { after } from 'node:test';
+import { rawRequest } from '../../test/harness/raw.ts';
 import type { TestService } from '../../test/harness/service.ts';
 import { stores } from '../../test/harness/stores.ts';
 import { problems } from '../problems.ts';
@@ -172,6 +173,63 @@ for (const { test, testService } of stores) {
     ] as const) {
       const proxied = await ask(service, '/metrics', { [name]: value });
       assert.deepEqual([name, proxied.status, proxied.json.code], [name, 404, 'not_found']);
+    }
+  });
+
+  test('X6 /metrics is not for a page whose name leads to this machine: the Host must be one of its own', async (t) => {
+    const behind = await testService(t, { options: { baseUrl: 'https://calendar.example.com' } });
+    const guarded = await testService(t, { options: { metricsToken: TOKEN } });
+    const statusFor = async (service: TestService, host: string, ...more: string[]) => {
+      const lines = ['GET /metrics HTTP/1.1', `host: ${host}`, ...more];
+      return (await rawRequest(service.service.url, lines)).status;
+    };
+    const { port } = new URL(behind.service.url);
+    const own = [
+      'localhost',
+      'LOCALHOST',
+      'carillon.localhost',
+      '127.0.0.1',
+      '127.9.8.7',
+      '[::1]',
+      'calendar.example.com',
+    ];
+    for (const host of own) {
+      assert.equal(await statusFor(behind, host), 200, host);
+      assert.equal(await statusFor(behind, `${host}:${port}`), 200, host);
+    }
+    const foreign = [
+      'evil.example',
+      'localhost.evil.example',
+      '127.0.0.1.evil.example',
+      'xlocalhost',
+      '192.0.2.1',
+      '[::2]',
+      '',
+      'x:y',
+    ];
+    for (const host of foreign) assert.equal(await statusFor(behind, host), 404, host);
+    assert.equal(await statusFor(carillon, 'calendar.example.com'), 404, 'not its own without that base address');
+    // A page does not have the token.
+    assert.equal(await statusFor(guarded, 'evil.example', `authorization: Bearer ${TOKEN}`), 200);
+  });
+
+  test('C1 a page whose name leads to this machine cannot sign in to the console, nor change anything there', async (t) => {
+    const service = await testService(t);
+    const [host, body] = ['evil.example', JSON.stringify({ email: 'owner@acme.test', passphrase: 'a passphrase' })];
+    const from = [`host: ${host}`, `origin: http://${host}`, 'content-type: application/json'];
+    const paths = [
+      'POST /console/session',
+      'POST /console/api/events',
+      'DELETE /console/session',
+      'PUT /console/api/events/1',
+    ];
+    for (const line of paths) {
+      const sent = await rawRequest(
+        service.service.url,
+        [`${line} HTTP/1.1`, ...from, `content-length: ${body.length}`],
+        body,
+      );
+      assert.deepEqual([sent.status, JSON.parse(sent.body).code], [403, 'cross_origin'], line);
     }
   });
 
