@@ -1,5 +1,11 @@
 import { systemClock } from '../src/clock.ts';
+import { hashToken } from '../src/secrets.ts';
 import type { MovedTable, Row } from '../src/transfer/contents.ts';
+
+/** What a calendar program asks with. */
+const TOKEN = 'calendar'.padEnd(43, '-');
+const ACCOUNT = { scope: 'account', permissions: 'events:read,tasks:read,projects:read,users:read' };
+const TODAY = `${new Date().toISOString().slice(0, 10)} 00:00:00`;
 
 export type Fill = (table: MovedTable, count: number, row: (turn: number) => Row) => Promise<void>;
 
@@ -135,6 +141,40 @@ export const scenarios: readonly Scenario[] = [
     async fill(fill) {
       await fill('hooks', 1_000, (turn) => ({
         ...{ hook_id: turn + 1, user_id: 1, kind: 'new_event', target: `http://127.0.0.1:9/${'x'.repeat(2_000)}` },
+      }));
+    },
+  },
+  {
+    name: 'a calendar of 1,000 tasks with 500 users each',
+    path: `/calendar/${TOKEN}.ics`,
+    async fill(fill) {
+      const due = { start_date: TODAY, due_date: TODAY };
+      await fill('calendars', 1, () => ({ calendar_id: 1, user_id: 1, token_hash: hashToken(TOKEN), ...ACCOUNT }));
+      await fill('users', 500, (turn) => ({
+        ...{ user_id: turn + 100, email: `${turn}@acme.test`, role: 'member' },
+        ...{ first_name: 'f'.repeat(100), last_name: 'l'.repeat(100) },
+      }));
+      await fill('projects', 1, () => ({ project_id: 1, project_name: name('p'), user_id: 1 }));
+      await fill('tasks', 1_000, (turn) => ({
+        ...{ task_id: turn + 1, project_id: 1, task_name: name('t'), user_id: 1, ...due },
+      }));
+      await fill('assignments', 500_000, (turn) => ({
+        ...{ noun: 'task', record_id: Math.floor(turn / 500) + 1, user_id: (turn % 500) + 100 },
+      }));
+    },
+  },
+  {
+    name: '1,000 entries of the feed',
+    path: '/v2/notifications?scope=account',
+    async fill(fill) {
+      await fill('occurrences', 1_000, (turn) => ({
+        ...{
+          position: turn + 1,
+          kind: 'changed_time_entry',
+          user_id: 1,
+          record_id: turn,
+          occurred_at: systemClock.now(),
+        },
       }));
     },
   },

@@ -6,14 +6,16 @@ import { stores } from '../../test/harness/stores.ts';
 import { systemChance } from '../secrets.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
 import { createAccount } from './accounts/actions.ts';
+import { clients } from './clients/actions.ts';
+import { clientFields } from './clients/schema.ts';
 import { teams } from './teams/actions.ts';
 
 for (const { test, database } of stores) {
   const COUNT = 2_100;
   const NOW = 0;
 
-  /** An account with teams 1 to `COUNT`, and what is between whoever lists them and the store. */
-  async function openWithTeams(t: TestContext) {
+  /** An account, and what its owner does. */
+  async function openAccount(t: TestContext) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
     const { account_id, user_id } = await store.write(async (tx) => {
@@ -22,16 +24,22 @@ for (const { test, database } of stores) {
     });
     const caller = { accountId: account_id, userId: user_id, role: 'owner', keyId: 0, sessionId: 0 } as const;
     const act = { ...caller, permissions: new Set<never>(), expiresAt: null };
-    const change = (work: (write: AccountWrite) => Promise<unknown>) =>
+    const change = <T>(work: (write: AccountWrite) => Promise<T>) =>
       store.write((tx) => work(new AccountWrite(tx, account_id, NOW)));
+    const between = new Between();
+    t.after(() => between.letGo());
+    const view = new AccountView(between.over(store.read), account_id, NOW);
+    return { store, act, change, between, view };
+  }
+
+  /** An account with teams 1 to `COUNT`, and what is between whoever lists them and the store. */
+  async function openWithTeams(t: TestContext) {
+    const { store, act, change, between, view } = await openAccount(t);
     const create = (names: readonly string[]) =>
       change(async (write) => {
         for (const team_name of names) await teams.create(write, act, { team_name, color: '', users: [] });
       });
     await create(Array.from({ length: COUNT }, (_, index) => `team ${index + 1}`));
-    const between = new Between();
-    t.after(() => between.letGo());
-    const view = new AccountView(between.over(store.read), account_id, NOW);
     const pageAt = async (offset: number) => {
       const { slices, total } = await teams.list(view, {}, { offset, limit: 3 });
       const names: string[] = [];
@@ -68,5 +76,49 @@ for (const { test, database } of stores) {
       between.letGo();
       assert.deepEqual(await asked, { ...wanted, total });
     }
+  });
+
+  test('C7 a page of long records is of one moment, whatever comes, goes and moves while it is loaded', async (t) => {
+    const { view, change, act } = await openAccount(t);
+    const long = 'x'.repeat(200_000);
+    const ids = new Map<string, number>();
+    const create = (name: string) =>
+      change(async (write) => {
+        const input = Object.fromEntries(
+          Object.entries(clientFields).flatMap(([field, { initial, mode }]) =>
+            mode === 'written' ? [[field, initial]] : [],
+          ),
+        ) as Parameters<typeof clients.create>[2];
+        const row = await clients.create(write, act, { ...input, client_name: name, notes: long });
+        ids.set(name, row.client_id);
+      });
+    const names = Array.from({ length: 12 }, (_, index) => `client ${String(index).padStart(2, '0')}`);
+    for (const name of names) await create(name);
+    const { slices, total, next } = await clients.list(view, { order: 'clientname' }, { offset: 0, limit: 10 });
+    const shown: string[] = [];
+    let count = 0;
+    for await (const { rows } of slices) {
+      shown.push(...rows.map(({ client_name }) => client_name));
+      count += 1;
+      if (count > 1) continue;
+      // One that is behind the first slice goes, one moves to the front, one behind the end, one comes.
+      await change((write) => clients.remove(write, act, ids.get('client 05') ?? 0));
+      const rename = (from: string, to: string) =>
+        change((write) => clients.change(write, act, ids.get(from) ?? 0, { client_name: to }));
+      await rename('client 06', 'a client');
+      await rename('client 00', 'the last client');
+      await create('client 07, the second');
+    }
+    assert.ok(count > 2, `${count} slices`);
+    const moved = names.slice(0, 10).filter((name) => name !== 'client 05');
+    assert.deepEqual(
+      shown,
+      moved.map((name) => (name === 'client 06' ? 'a client' : name)),
+    );
+    assert.equal(total, names.length);
+    const rest = await clients.list(view, { order: 'clientname' }, { offset: 0, limit: 10, after: next });
+    const behind: string[] = [];
+    for await (const { rows } of rest.slices) behind.push(...rows.map(({ client_name }) => client_name));
+    assert.deepEqual(behind, ['client 10', 'client 11', 'the last client']);
   });
 }

@@ -111,7 +111,7 @@ type Records<Row> = {
   readonly noun: ListedNoun;
   readonly shown: (view: AccountView) => Query<Row>;
   readonly longTexts: readonly string[];
-  readonly byIds: (view: AccountView, keys: readonly { readonly id: number }[]) => Promise<Row[]>;
+  readonly byIds: (view: AccountView, ids: readonly number[]) => Promise<Row[]>;
 };
 
 function pageAtOnce<Row>({ shown }: Records<Row>, narrow: Narrow, order: Order): Shape<Row>['page'] {
@@ -132,12 +132,7 @@ function pageInPieces<Row extends object>(
   });
   return async (view, values, place) => {
     const wanted = { order, limit: values.most - 1, id: nouns[noun].key };
-    const load = (ids: readonly number[]) =>
-      byIds(
-        view,
-        ids.map((id) => ({ id })),
-      );
-    return pageOfKeys(await keys(view, values, place), wanted, load);
+    return pageOfKeys(await keys(view, values, place), wanted, (ids) => byIds(view, ids));
   };
 }
 
@@ -167,10 +162,9 @@ export function filtered<F extends Filters, DB, T extends keyof DB, Row extends 
   longTexts: readonly string[],
 ): (view: AccountView, given: Given<F & Parameters>, paging: Paging, order: Order) => Promise<Page<Row>> {
   const shown = find as unknown as Records<Row>['shown'];
-  const byIds = AccountView.preparedOver((view, keys: readonly { readonly id: number }[]) => {
-    const ids = keys.map(({ id }) => id);
-    return shown(view).where(idColumnOf(noun) as never, 'in', ids as never);
-  });
+  const byIds = AccountView.preparedByIds((view, ids) =>
+    shown(view).where(idColumnOf(noun) as never, 'in', ids as never),
+  );
   const records = { noun, shown, longTexts, byIds };
   const shapes = new Map<string, Shape<Row>>();
   function knownShape(given: readonly Bound[], order: Order): Shape<Row> {
@@ -186,10 +180,14 @@ export function filtered<F extends Filters, DB, T extends keyof DB, Row extends 
     const filtering = Object.fromEntries(bound.map((one) => [one.name, one.bound]));
     const values: Values = { ...filtering, most: paging.limit + 1, offset };
     const { count, page, lastBefore } = knownShape(bound, order);
-    const whole = bound.length === 0 ? await totalOf(view, noun) : undefined;
-    const total = whole?.total ?? (await count(view, values));
+    if (bound.length > 0) {
+      const [total, found] = await Promise.all([count(view, values), page(view, values, begin)]);
+      return { ...found, total };
+    }
+    const whole = await totalOf(view, noun);
+    const { total } = whole;
     if (offset >= total) return { slices: [], total };
-    const isFar = whole !== undefined && offset > FAR && order.isIndexed;
+    const isFar = offset > FAR && order.isIndexed;
     const place = isFar ? await lastBefore(view, values, whole) : begin;
     return { ...(await page(view, values, place)), total };
   };

@@ -40,7 +40,7 @@ export function pageOfKeys<Row extends object>(
     };
   }
   async function* slices() {
-    for (const [index, piece] of piecesOf(shown).entries()) {
+    for (const [index, piece] of inPieces(shown).entries()) {
       if (index > 0) await nextTurn();
       yield await sliceOf(piece);
     }
@@ -48,19 +48,21 @@ export function pageOfKeys<Row extends object>(
   return { slices: slices(), next: last !== undefined && keys.length > limit ? cursorOf(order, last) : undefined };
 }
 
-/** Keys that follow each other, with as many bytes as are loaded at once; at least one. */
-function piecesOf(keys: readonly SizedKey[]): readonly (readonly SizedKey[])[] {
-  const pieces: SizedKey[][] = [];
+/** The same in pieces of as many bytes as are loaded at once; at least one in each. */
+export function inPieces<Sized extends { readonly size: number }>(
+  all: readonly Sized[],
+): readonly (readonly Sized[])[] {
+  const pieces: Sized[][] = [];
   let room = 0;
-  for (const key of keys) {
+  for (const one of all) {
     const piece = pieces.at(-1);
-    if (piece !== undefined && key.size <= room) {
-      piece.push(key);
-      room -= key.size;
+    if (piece !== undefined && one.size <= room) {
+      piece.push(one);
+      room -= one.size;
       continue;
     }
-    pieces.push([key]);
-    room = MAX_SLICE_BYTES - key.size;
+    pieces.push([one]);
+    room = MAX_SLICE_BYTES - one.size;
   }
   return pieces;
 }

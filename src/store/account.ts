@@ -11,7 +11,7 @@ import type {
   UpdateResult,
 } from 'kysely';
 import { type Actor, COMMAND_LINE } from '../access.ts';
-import { type Planned, prepared, preparedOver } from './prepared.ts';
+import { type Planned, prepared, preparedByIds } from './prepared.ts';
 import type { Holding, Queries, Tx } from './store.ts';
 import type { AccountTable, ChangingTable, Tables } from './tables.ts';
 
@@ -55,15 +55,14 @@ export class AccountView {
     return (view, values) => run(view.#queries, { ...values, accountId: view.accountId, now: view.now });
   }
 
-  /** The same over a list (see `preparedOver`), whose rows come in any order. */
-  static preparedOver<Item extends Readonly<Record<string, unknown>>, Row>(
-    build: (view: AccountView, items: readonly Item[]) => Compilable<Row>,
-  ): (view: AccountView, items: readonly Item[]) => Promise<Row[]> {
-    const run = preparedOver(
-      (queries, items: readonly Item[], values: { readonly accountId: number; readonly now: number }) =>
-        build(new AccountView(queries, values.accountId, values.now), items),
+  /** The same for records by their ids, in any order (see `preparedByIds`). */
+  static preparedByIds<Row>(
+    build: (view: AccountView, ids: readonly number[]) => Compilable<Row>,
+  ): (view: AccountView, ids: readonly number[]) => Promise<Row[]> {
+    const run = preparedByIds((queries, ids, values: { readonly accountId: number; readonly now: number }) =>
+      build(new AccountView(queries, values.accountId, values.now), ids),
     );
-    return (view, items) => run(view.#queries, items, { accountId: view.accountId, now: view.now });
+    return (view, ids) => run(view.#queries, ids, { accountId: view.accountId, now: view.now });
   }
 
   selectFrom<T extends AccountTable>(table: T): SelectQueryBuilder<Tables, T, object> {

@@ -98,18 +98,51 @@ const LONGEST_PIECE = 128;
 export function preparedOver<Item extends Values, Given extends Values, Row>(
   build: (queries: Queries, items: readonly Item[], values: Given) => Built<Row>,
 ): (queries: Queries, items: readonly Item[], values: Given) => Promise<Row[]> {
+  const compiledFor = compiledByLength(build);
+  return async (queries, items, values) => {
+    const answers = piecesOf(items).map((piece) => compiledFor(piece.length)(queries, values, piece));
+    return (await Promise.all(answers)).flat();
+  };
+}
+
+/** The most ids of one query. */
+const MAX_IDS = 1_024;
+
+/**
+ * The same for records by their ids, in any order. The ids are one query as long as they are no more than a page: the last
+ * of them is repeated until there are as many as a power of two.
+ */
+export function preparedByIds<Given extends Values, Row>(
+  build: (queries: Queries, ids: readonly number[], values: Given) => Built<Row>,
+): (queries: Queries, ids: readonly number[], values: Given) => Promise<Row[]> {
+  const compiledFor = compiledByLength((queries, items: readonly { readonly id: number }[], values: Given) => {
+    const ids = items.map(({ id }) => id);
+    return build(queries, ids, values);
+  });
+  const some = (queries: Queries, ids: readonly number[], values: Given) => {
+    const length = 2 ** Math.ceil(Math.log2(ids.length));
+    const items = Array.from({ length }, (_, index) => ({ id: ids[index] ?? ids.at(-1) }));
+    return compiledFor(length)(queries, values, items);
+  };
+  return async (queries, ids, values) => {
+    const answers: Promise<Row[]>[] = [];
+    for (let begin = 0; begin < ids.length; begin += MAX_IDS)
+      answers.push(some(queries, ids.slice(begin, begin + MAX_IDS), values));
+    return (await Promise.all(answers)).flat();
+  };
+}
+
+function compiledByLength<Item extends Values, Given extends Values, Row>(
+  build: (queries: Queries, items: readonly Item[], values: Given) => Built<Row>,
+): (length: number) => Compiled<Row> {
   const ofLength = new Map<number, Compiled<Row>>();
-  const compiledFor = (length: number): Compiled<Row> => {
+  return (length) => {
     const known = ofLength.get(length);
     if (known !== undefined) return known;
     const items = Array.from({ length }, (_, item) => placeholders<Item>(item));
     const compiled = compiledOnce((queries) => build(queries, items, placeholders<Given>()), 'once');
     ofLength.set(length, compiled);
     return compiled;
-  };
-  return async (queries, items, values) => {
-    const answers = piecesOf(items).map((piece) => compiledFor(piece.length)(queries, values, piece));
-    return (await Promise.all(answers)).flat();
   };
 }
 

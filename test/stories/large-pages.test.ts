@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict';
 import { after, test as plainTest } from 'node:test';
-import { fillings, isList } from '../harness/largest.ts';
+import { type Caller, permissions as everyPermission } from '../../src/access.ts';
+import { writeListing } from '../../src/http/listing.ts';
+import type { Route } from '../../src/http/route.ts';
+import { AccountView } from '../../src/store/account.ts';
+import { fillings, isList, type Place } from '../harness/largest.ts';
 import { insertRows } from '../harness/plain-row.ts';
 import { consoleRows, publicRows } from '../harness/rows.ts';
 import type { Json, Person } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
+import { Weighed } from '../harness/weighed.ts';
 
 // However large its records are, no page of a list is larger than the limit, and all of them are reached by its Link.
 
 const MAX_PAGE_BYTES = 8 * 2 ** 20;
+
+/** What is read in one turn of the event loop, on SQLite before anybody else is served: some milliseconds. */
+const MAX_TURN_CHARACTERS = 3 * 2 ** 20;
+const MAX_TURN_ROWS = 6_000;
 
 const lists = [...publicRows, ...consoleRows].filter(isList);
 
@@ -37,7 +46,7 @@ for (const { test, testService } of stores) {
     const first = 1_000_000 * (1 + lists.findIndex((list) => list.path === path));
     const place = { accountId: account_id, userId: Number(owner.userId), now: Date.now(), first };
     for (const [table, rows] of fillings[path]?.(place) ?? []) await insertRows(carillon.store, table, rows);
-    return owner;
+    return { owner, place };
   }
 
   /** Follows Link from the first page to the end. */
@@ -54,10 +63,25 @@ for (const { test, testService } of stores) {
     return pages;
   }
 
-  for (const { path } of lists) {
-    test(`C7 no page of ${path} is larger than the limit, and Link leads to every record`, async () => {
-      const owner = await filled(path);
-      const isPublic = publicRows.some((row) => row.path === path);
+  /** Reads the first page as the service does, and answers the most that was read in one turn of the event loop. */
+  async function weighed(row: Route, { accountId, userId, now }: Place) {
+    const weighed = new Weighed();
+    const view = new AccountView(weighed.over(carillon.store.read), accountId, now);
+    const permitted = { permissions: new Set(everyPermission), expiresAt: null };
+    const caller: Caller = { accountId, userId, role: 'owner', keyId: 1, sessionId: 0, ...permitted };
+    if (row.mode !== 'read') throw new Error('a list is read');
+    const { listing } = await row.run(view, caller, { ids: {}, query: {}, body: undefined });
+    if (listing === undefined) throw new Error(`${row.path} is no listing`);
+    const largePages = { enter: async () => () => undefined };
+    await writeListing(listing, { accountId, largePages, isGone: () => false });
+    return weighed.most;
+  }
+
+  for (const row of lists) {
+    const { path } = row;
+    test(`C7 no page of ${path} is larger than the limit, Link leads to every record, and no turn reads much`, async () => {
+      const { owner, place } = await filled(path);
+      const isPublic = publicRows.some((one) => one.path === path);
       const who = isPublic ? owner : await carillon.signIn(owner);
       const pages = await pagesOf(who, `${isPublic ? '/v2' : '/console/api'}${path}`);
       const ids = pages.flatMap(({ json }) => json.data.map((record: Json) => identityOf(path, record)));
@@ -71,6 +95,9 @@ for (const { test, testService } of stores) {
         assert.deepEqual(paging, { offset, limit, total_records: ids.length });
         offset += data.length;
       }
+      const { characters, rows } = await weighed(row, place);
+      assert.ok(characters <= MAX_TURN_CHARACTERS, `${characters} characters in one turn`);
+      assert.ok(rows <= MAX_TURN_ROWS, `${rows} rows in one turn`);
     });
   }
 }

@@ -3,7 +3,7 @@ import { type DeliveryKind, type Kind, nounOf, resourceUrl } from '../../deliver
 import type { Shown } from '../../http/field.ts';
 import type { Given } from '../../http/query.ts';
 import type { AccountView } from '../../store/account.ts';
-import { owed, settled } from '../deliveries/actions.ts';
+import { lastAttempts, owed, settled } from '../deliveries/actions.ts';
 import { getHook } from '../hooks/actions.ts';
 import { type Occurrence, occurrencesOf } from '../notifications/occurrences.ts';
 import { type Reach, reachOf } from '../notifications/reach.ts';
@@ -15,8 +15,11 @@ const POSITIONS_A_CALL = 100_000;
 /** How far the clocks of two nodes may be apart when it is asked what a hook can have been told of. */
 const CLOCKS_APART_MS = 60_000;
 
-/** Deliveries of one page: the page ends before more of them. */
-const MOST_DELIVERIES = 1_000;
+/**
+ * Deliveries of one page that are pending, and that are settled: the page ends before more of them. So many with the
+ * longest addresses are less than the largest page of a list.
+ */
+const MAX_DELIVERIES = 500;
 
 type ActivityRow = Shown<typeof activityFields>;
 type Wanted = Given<typeof activityParameters>;
@@ -114,7 +117,8 @@ async function deliveriesOf(
   const [waiting, past] = [await owedAt(view, positions, hookId), await settledAt(view, positions, hookId)];
   const completeFrom = Math.max(...[waiting, past].map(completeAbove));
   const found = [...waiting, ...past].sort((one, other) => one.id - other.id);
-  const [tries, fetches] = [await triesOf(view, found), await fetchesOf(view, found)];
+  const ids = found.map(({ id }) => id);
+  const [last, fetches] = [await lastAttempts(view, ids), await fetchesOf(view, found)];
   const rows = found.map((row) => {
     const fetchedAt = fetches.get(fetchName(row)) ?? 0;
     return {
@@ -125,9 +129,9 @@ async function deliveriesOf(
         target_url: row.target_url,
         user_id: row.user_id,
         state: row.state,
-        last_outcome: tries.get(row.id)?.outcome ?? '',
-        attempts: tries.get(row.id)?.count ?? 0,
-        milliseconds: tries.get(row.id)?.milliseconds ?? 0,
+        last_outcome: last.get(row.id)?.outcome ?? '',
+        attempts: last.get(row.id)?.attempts ?? 0,
+        milliseconds: last.get(row.id)?.milliseconds ?? 0,
         owed_at: row.date_created,
         date_settled: row.date_settled,
         fetched_at: fetchedAt >= row.date_created ? fetchedAt : null,
@@ -141,7 +145,7 @@ async function deliveriesOf(
 
 /** Where a query that was cut off has reached, the rest of that position may be missing. */
 function completeAbove(rows: readonly { readonly position: number | null }[]): number {
-  return rows.length < MOST_DELIVERIES ? 0 : (rows.at(-1)?.position ?? 0) + 1;
+  return rows.length < MAX_DELIVERIES ? 0 : (rows.at(-1)?.position ?? 0) + 1;
 }
 
 function owedAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
@@ -149,7 +153,7 @@ function owedAt(view: AccountView, positions: readonly number[], hookId: number 
     .select(['owed.position', 'hooks.target as target_url'])
     .where('owed.position', 'in', positions);
   if (hookId !== undefined) query = query.where('owed.hook_id', '=', hookId);
-  return query.orderBy('owed.position', 'desc').limit(MOST_DELIVERIES).execute();
+  return query.orderBy('owed.position', 'desc').limit(MAX_DELIVERIES).execute();
 }
 
 function settledAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
@@ -158,31 +162,10 @@ function settledAt(view: AccountView, positions: readonly number[], hookId: numb
     .select(['settled.position', 'hooks.target as target_url'])
     .where('settled.position', 'in', positions);
   if (hookId !== undefined) query = query.where('settled.hook_id', '=', hookId);
-  return query.orderBy('settled.position', 'desc').limit(MOST_DELIVERIES).execute();
+  return query.orderBy('settled.position', 'desc').limit(MAX_DELIVERIES).execute();
 }
 
 type Found = { readonly id: number; readonly user_id: number; readonly kind: string; readonly record_id: number };
-type Tries = { readonly count: number; readonly outcome: string; readonly milliseconds: number };
-
-/** How often each was attempted, and how the last attempt went. */
-async function triesOf(view: AccountView, found: readonly Found[]): Promise<ReadonlyMap<number, Tries>> {
-  const tries = new Map<number, Tries>();
-  if (found.length === 0) return tries;
-  const rows = await view
-    .selectFrom('attempts')
-    .select(['attempts.delivery_id', 'attempts.outcome', 'attempts.milliseconds'])
-    .where(
-      'attempts.delivery_id',
-      'in',
-      found.map(({ id }) => id),
-    )
-    .orderBy('attempts.attempt_id')
-    .execute();
-  for (const { delivery_id, ...last } of rows) {
-    tries.set(delivery_id, { ...last, count: (tries.get(delivery_id)?.count ?? 0) + 1 });
-  }
-  return tries;
-}
 
 type Fetch = { readonly user_id: number; readonly noun: string; readonly record_id: number };
 

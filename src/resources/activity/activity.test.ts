@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/harness/clock.ts';
 import { eventually, stepByStep } from '../../../test/harness/eventually.ts';
+import { insertRows } from '../../../test/harness/plain-row.ts';
 import type { Person, TestService } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { startTarget } from '../../../test/harness/target.ts';
+import { MAX_PAGE_BYTES } from '../../http/listing.ts';
 import type { ActivityFilters, ToldHook } from '../../sdk/activity.ts';
 
 for (const { test, testService } of stores) {
@@ -238,8 +240,8 @@ for (const { test, testService } of stores) {
     await owner.carillon.clients.create({ client_name: 'One' });
     await owner.carillon.clients.create({ client_name: 'Two' });
     await owner.carillon.clients.create({ client_name: 'Three' });
-    await toldBy(carillon, owner, { position: 3, hooks: 600 });
-    await toldBy(carillon, owner, { position: 2, hooks: 600 });
+    await toldBy(carillon, owner, { position: 3, hooks: 300 });
+    await toldBy(carillon, owner, { position: 2, hooks: 300 });
     await toldBy(carillon, owner, { position: 1, hooks: 1_200 });
     const pages = [];
     for (let before: string | undefined; before !== ''; ) {
@@ -247,7 +249,31 @@ for (const { test, testService } of stores) {
       pages.push(data.map(({ cursor, deliveries }) => [cursor, deliveries.length]));
       before = next;
     }
-    assert.deepEqual(pages, [[['3', 600]], [['2', 600]], [['1', 1_000]]]);
+    assert.deepEqual(pages, [[['3', 300]], [['2', 300]], [['1', 500]]]);
+  });
+
+  test('a page of deliveries to the longest addresses is smaller than the largest page of a list', async (t) => {
+    const { carillon, owner, watch } = await stage(t);
+    await owner.carillon.clients.create({ client_name: 'One' });
+    const { account_id } = await carillon.store.read
+      .selectFrom('occurrences')
+      .select('account_id')
+      .executeTakeFirstOrThrow();
+    const userId = Number(owner.userId);
+    const target = `https://receiver.test/${'€'.repeat(2_026)}`;
+    const hooks = Array.from({ length: 600 }, (_, index) => ({
+      ...{ account_id, user_id: userId, hook_id: 10 + index, kind: 'new_client', target, date_created: 0 },
+    }));
+    await insertRows(carillon.store, 'hooks', hooks);
+    await toldBy(carillon, owner, { position: 1, hooks: 600 });
+    const owed = hooks.map(({ hook_id }) => ({
+      ...{ account_id, user_id: userId, hook_id, delivery_id: 50_000 + hook_id, position: 1, owed_at: 0 },
+      ...{ kind: 'new_client', record_id: 1 },
+    }));
+    await insertRows(carillon.store, 'owed', owed);
+    const { data } = await watch.activity.list();
+    assert.equal(data[0]?.deliveries.length, 1_000);
+    assert.ok(Buffer.byteLength(JSON.stringify(data)) < MAX_PAGE_BYTES);
   });
 
   /** As if an occurrence had been told to so many hooks. */

@@ -32,7 +32,7 @@ export const activityFields = {
   user_id: shownId('Who caused it.'),
   occurred_at: shownMoment('When it happened, UTC.'),
   deliveries: shownRecords(
-    'What came of it at each hook it was owed to; of an occurrence that more than 1000 hooks are told of, at as many.',
+    'What came of it at each hook it was owed to; of an occurrence that more than 500 hooks are told of, at as many.',
     outcomeFields,
   ),
 };

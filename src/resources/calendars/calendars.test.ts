@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import ICAL from 'ical.js';
 import { eventually } from '../../../test/harness/eventually.ts';
+import { insertRows } from '../../../test/harness/plain-row.ts';
 import type { Person } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { permissions } from '../../access.ts';
@@ -294,5 +295,45 @@ for (const { test, testService } of stores) {
     assert.deepEqual([again.created, again.unchanged], ['0', '7']);
     const home = await admin.carillon.events.import({ ics: text });
     assert.deepEqual([home.created, home.dropped[0]?.reason, home.dropped[0]?.count], ['0', 'own', '7']);
+  });
+
+  test('X9 an entry names the first twenty of those who are assigned, however many tasks have however many', async () => {
+    const admin = await carillon.account('crowd.test');
+    const { projects, tasks, calendars } = admin.carillon;
+    const { project_id } = await projects.create({ project_name: 'Crowded' });
+    const { account_id } = await carillon.store.read
+      .selectFrom('users')
+      .select('account_id')
+      .where('user_id', '=', Number(admin.userId))
+      .executeTakeFirstOrThrow();
+    const users = Array.from({ length: 21 }, (_, index) => ({
+      ...{ account_id, user_id: 500_000 + index, email: `${index}@crowd.test`, role: 'member' },
+      ...{ first_name: 'Number', last_name: String(index + 1) },
+    }));
+    await insertRows(carillon.store, 'users', users);
+    const create = async (task_name: string, count: number) => {
+      const task = { task_name, due_date: inDays(1), users: users.slice(0, count).map(({ user_id }) => user_id) };
+      await tasks.create(project_id, task);
+    };
+    await create('Some', 20);
+    await create('All', 21);
+    const { url } = await calendars.create({ scope: 'account' });
+    const assignedIn = async () => {
+      const text = (await get(url)).text.replaceAll('\r\n ', '');
+      return Object.fromEntries(
+        [...text.matchAll(/SUMMARY:(\w+)\r\nDESCRIPTION:.*?Assigned to: (.*)\r\n/g)].map(([, name, who]) => [
+          name,
+          who,
+        ]),
+      );
+    };
+    const twenty = users.slice(0, 20).map(({ last_name }) => `Number ${last_name}`);
+    const few = await assignedIn();
+    assert.deepEqual(few, { Some: twenty.join('\\, '), All: `${twenty.join('\\, ')} and others` });
+    // More assignments than are looked up together.
+    for (let number = 1; number <= 100; number += 1) await create(`More${number}`, 21);
+    const many = await assignedIn();
+    assert.equal(Object.keys(many).length, 102);
+    assert.deepEqual([many.Some, many.All, many.More100], [few.Some, few.All, few.All]);
   });
 }

@@ -1,6 +1,7 @@
 import type { Permission, Role } from '../../access.ts';
 import { showMoment } from '../../http/dates.ts';
 import { tagOf } from '../../http/etag.ts';
+import { nextTurn } from '../../http/slices.ts';
 import type { Subscribed, SubscribedRow } from '../../http/subscribed.ts';
 import { plusDays } from '../../ical/days.ts';
 import { beginning, ENDING, entryText } from '../../ical/write.ts';
@@ -21,6 +22,9 @@ const ON_DAYS = 3 * 366;
 
 /** How exact `last_fetched` is: programs ask all the time, and that must not be a write each time. */
 const FETCHED_MS = 3_600_000;
+
+/** Entries that are written in one turn of the event loop. */
+const ENTRIES_A_TURN = 100;
 
 const DAY_MS = 86_400_000;
 const TOKEN = /^([\w-]{43})\.ics$/;
@@ -154,7 +158,11 @@ async function* textOf(view: AccountView, wanted: Wanted, { today, name, zone: n
   const zone = named === undefined ? undefined : zoneAround(named, fromMs, untilMs);
   yield beginning({ name, says, zone });
   for await (const entries of entriesOf(view, wanted, today)) {
-    yield entries.map((entry) => entryText(entry, zone)).join('');
+    for (let begin = 0; begin < entries.length; begin += ENTRIES_A_TURN) {
+      const some = entries.slice(begin, begin + ENTRIES_A_TURN);
+      yield some.map((entry) => entryText(entry, zone)).join('');
+      await nextTurn();
+    }
   }
   yield ENDING;
 }

@@ -1,11 +1,12 @@
 import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
-import { expandRows } from '../../http/slices.ts';
+import { expandRows, nextTurn } from '../../http/slices.ts';
 import { invalidInput } from '../../problems.ts';
-import type { AccountView } from '../../store/account.ts';
+import { AccountView } from '../../store/account.ts';
 import { ascending, number } from '../order.ts';
 import { filtered } from '../pages.ts';
+import { inPieces, sizeOf } from '../pieces.ts';
 import { recordsOf } from '../records.ts';
 import { commentFields, commentFilters, REPLIES_IN_LISTS, threadFields } from './schema.ts';
 
@@ -27,8 +28,8 @@ export const comments = {
 /** Replies that one comment can have. */
 const MAX_REPLIES = 1_000;
 
-/** Replies that are loaded at once, and one comment's more. */
-const MAX_REPLIES_AT_ONCE = 100;
+/** Replies that are looked for at once. */
+const MAX_REPLIES_AT_ONCE = 4_000;
 
 /** What a comment that is to be replied to is not; undefined when it can be. */
 async function mustOfParent(view: AccountView, parentId: number): Promise<string | undefined> {
@@ -64,67 +65,58 @@ async function listThreads(
   return expandRows(page, (rows) => withReplies(view, rows));
 }
 
-/** Each comment with its first replies, in the order of the comments, and as many at once as have few of them. */
+/** The id of a reply, and the bytes of its text. */
+type ReplyKey = { readonly comment_id: number; readonly parent_id: number; readonly size: number };
+
+const repliesByIds = AccountView.preparedByIds((view, ids) =>
+  view
+    .selectFrom('comments')
+    .selectAll('comments')
+    .where('comments.comment_id', 'in', ids as number[]),
+);
+
+/**
+ * Each comment with its first replies, in the order of the comments, in as many slices as the texts of the replies take.
+ * Where the comments have too many replies to look at together, they are taken in halves.
+ */
 async function* withReplies(
   view: AccountView,
   rows: readonly CommentRow[],
 ): AsyncGenerator<readonly ThreadRow[], void> {
-  const counts = await countReplies(view, rows);
-  const countOf = ({ comment_id }: CommentRow) => counts.get(comment_id) ?? 0;
-  for (const some of together(rows, countOf)) {
-    const replies = await firstReplies(view, some, countOf);
-    yield some.map((row) => ({
+  const keys = await replyKeys(view, rows);
+  if (rows.length > 1 && keys.length > MAX_REPLIES_AT_ONCE) {
+    await nextTurn();
+    const middle = rows.length >> 1;
+    yield* withReplies(view, rows.slice(0, middle));
+    yield* withReplies(view, rows.slice(middle));
+    return;
+  }
+  const byParent = Map.groupBy(keys, ({ parent_id }) => parent_id);
+  const threads = rows.map((row) => {
+    const all = byParent.get(row.comment_id) ?? [];
+    const first = all.slice(0, REPLIES_IN_LISTS);
+    return { row, count: all.length, first, size: first.reduce((sum, { size }) => sum + size, 0) };
+  });
+  for (const [index, some] of inPieces(threads).entries()) {
+    if (index > 0) await nextTurn();
+    const ids = some.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
+    const replies = new Map((await repliesByIds(view, ids)).map((reply) => [reply.comment_id, reply]));
+    yield some.map(({ row, count, first }) => ({
       ...row,
-      reply_count: countOf(row),
-      replies: replies.get(row.comment_id) ?? [],
+      reply_count: count,
+      replies: first.flatMap(({ comment_id }) => replies.get(comment_id) ?? []),
     }));
   }
 }
 
-async function countReplies(view: AccountView, rows: readonly CommentRow[]): Promise<ReadonlyMap<number, number>> {
-  if (rows.length === 0) return new Map();
+/** The replies to these comments by their ids; of several comments, no more than one too many. */
+async function replyKeys(view: AccountView, rows: readonly CommentRow[]): Promise<readonly ReplyKey[]> {
+  if (rows.length === 0) return [];
   const ids = rows.map(({ comment_id }) => comment_id);
-  const counts = await view
+  const query = view
     .selectFrom('comments')
     .where('comments.parent_id', 'in', ids)
-    .groupBy('comments.parent_id')
-    .select(({ fn }) => ['comments.parent_id', fn.countAll<number>().as('replies')])
-    .execute();
-  return new Map(counts.map(({ parent_id, replies }) => [parent_id, replies]));
-}
-
-/** Comments that follow each other, with as many replies as are loaded at once; at least one. */
-function together(
-  rows: readonly CommentRow[],
-  countOf: (row: CommentRow) => number,
-): readonly (readonly CommentRow[])[] {
-  const groups: CommentRow[][] = [];
-  let room = 0;
-  for (const row of rows) {
-    const replies = Math.min(countOf(row), REPLIES_IN_LISTS);
-    if (replies > room || groups.length === 0) {
-      groups.push([]);
-      room = MAX_REPLIES_AT_ONCE;
-    }
-    groups.at(-1)?.push(row);
-    room -= replies;
-  }
-  return groups;
-}
-
-/** The first replies to each of these, by comment. */
-async function firstReplies(
-  view: AccountView,
-  rows: readonly CommentRow[],
-  countOf: (row: CommentRow) => number,
-): Promise<ReadonlyMap<number, readonly CommentRow[]>> {
-  const replies = view.selectFrom('comments').selectAll('comments').orderBy('comments.comment_id');
-  const idsOf = (some: readonly CommentRow[]) => some.map(({ comment_id }) => comment_id);
-  const few = idsOf(rows.filter((row) => countOf(row) > 0 && countOf(row) <= REPLIES_IN_LISTS));
-  const many = idsOf(rows.filter((row) => countOf(row) > REPLIES_IN_LISTS));
-  const found = await Promise.all([
-    ...(few.length === 0 ? [] : [replies.where('comments.parent_id', 'in', few).execute()]),
-    ...many.map((id) => replies.where('comments.parent_id', '=', id).limit(REPLIES_IN_LISTS).execute()),
-  ]);
-  return Map.groupBy(found.flat(), ({ parent_id }) => parent_id);
+    .select(['comments.comment_id', 'comments.parent_id', sizeOf(['comments.comment']).as('size')]);
+  const keys = await (rows.length > 1 ? query.limit(MAX_REPLIES_AT_ONCE + 1) : query).execute();
+  return keys.sort((one, other) => one.comment_id - other.comment_id);
 }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type SqlBool, sql } from 'kysely';
 import { type Caller, isAdmin } from '../../access.ts';
 import { type DeliveryKind, resourceUrl } from '../../delivery/kinds.ts';
 import { askFor } from '../../delivery/revive.ts';
@@ -119,8 +119,8 @@ export async function listDeliveries(
   return mapRows(page, (row) => shown(row, last.get(row.id)?.outcome, baseUrl));
 }
 
-/** An attempt of a delivery. */
-export type LastAttempt = { readonly outcome: string; readonly milliseconds: number };
+/** The last attempt of a delivery, and how many there were. */
+export type LastAttempt = { readonly outcome: string; readonly milliseconds: number; readonly attempts: number };
 
 /** The last attempt of each delivery that was attempted, found along an index however many there were. */
 export async function lastAttempts(
@@ -128,25 +128,18 @@ export async function lastAttempts(
   deliveryIds: readonly number[],
 ): Promise<ReadonlyMap<number, LastAttempt>> {
   if (deliveryIds.length === 0) return new Map();
-  const of = (table: 'owed' | 'settled') =>
-    view
-      .selectFrom(table)
-      .where(`${table}.delivery_id`, 'in', deliveryIds)
-      .innerJoin('attempts', (join) =>
-        join
-          .onRef('attempts.account_id', '=', `${table}.account_id`)
-          .onRef('attempts.delivery_id', '=', `${table}.delivery_id`)
-          .on(
-            'attempts.attempt_id',
-            '=',
-            sql<number>`(select max(of_delivery.attempt_id) from attempts as of_delivery
-              where of_delivery.account_id = ${sql.ref(`${table}.account_id`)}
-              and of_delivery.delivery_id = ${sql.ref(`${table}.delivery_id`)})`,
-          ),
-      )
-      .select(['attempts.delivery_id', 'attempts.outcome', 'attempts.milliseconds'])
-      .execute();
-  const rows = (await Promise.all([of('owed'), of('settled')])).flat();
+  const asked = sql`(values ${sql.join(deliveryIds.map((id) => sql`(cast(${id} as bigint))`))}) as asked`;
+  const of = (id: string) => sql`from attempts as all_of_it
+    where all_of_it.account_id = ${view.accountId} and all_of_it.delivery_id = ${sql.ref(id)}`;
+  const rows = await view
+    .selectFrom('attempts')
+    .where(
+      sql<SqlBool>`(attempts.delivery_id, attempts.attempt_id) in (
+        select asked.column1, (select max(all_of_it.attempt_id) ${of('asked.column1')}) from ${asked})`,
+    )
+    .select(['attempts.delivery_id', 'attempts.outcome', 'attempts.milliseconds'])
+    .select(sql<number>`(select count(*) ${of('attempts.delivery_id')})`.as('attempts'))
+    .execute();
   return new Map(rows.map(({ delivery_id, ...last }) => [delivery_id, last]));
 }
 
