@@ -69,7 +69,14 @@ export function createMetrics(ports: {
   });
   const shed = new Counter({
     name: 'carillon_requests_shed_total',
-    help: 'Requests that were answered 503 before anything was done for them, since as many as may be were under way.',
+    help: 'Requests that a limit of the service refused with 503 before anything was done for them, by limit: requests, visitors, request_bytes or response_bytes.',
+    labelNames: ['reason'],
+    registers,
+  });
+  const closed = new Counter({
+    name: 'carillon_connections_closed_total',
+    help: 'Connections that the service closed since they passed a limit, by limit: head_timeout, body_timeout, drop_timeout, unread, pipelined or too_many.',
+    labelNames: ['reason'],
     registers,
   });
   const limited = new Counter({
@@ -194,5 +201,5 @@ export function createMetrics(ports: {
       return this.set(nodes);
     },
   });
-  return { registry, observeRequest, attempts, verdicts, lateness, mails, shed, limited };
+  return { registry, observeRequest, attempts, verdicts, lateness, mails, shed, closed, limited };
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { createApp, type Patience, patience } from './app.ts';
+import { createApp } from './app.ts';
 import { Denials, type RefusedSignIn } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
@@ -15,6 +15,7 @@ import { isTargetTaken } from './delivery/taken.ts';
 import { documents } from './docs/documents.ts';
 import { closeServer } from './http/closing.ts';
 import { consoleDoor, keyDoor } from './http/door.ts';
+import { type Patience, patience } from './http/gate.ts';
 import { openapi } from './http/openapi.ts';
 import { Pages } from './http/pages.ts';
 import { limited, RateLimits } from './http/rate-limits.ts';
@@ -204,7 +205,10 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       onDenied: (denied) => denials.add(denied),
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
+      beats,
       maxRequests: config.maxRequests,
+      maxConnections: config.maxConnections,
+      maxUnread: config.maxUnread,
       maxFollowers: config.maxFollowers,
       limits,
       wrongKeys: config.wrongKeys,

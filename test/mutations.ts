@@ -361,6 +361,20 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
+    says: 'a request takes the place of a caller before its body has come',
+    file: 'src/http/mount.ts',
+    changes: [
+      [
+        "      const body = row.method === 'GET'",
+        "      ports.work.begin(request, reply, caller);\n      const body = row.method === 'GET'",
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/early-responses.test.ts',
+      name: 'C4 a body that is announced and never sent takes no place of a caller on any route, and every response that needs no body comes',
+    },
+  },
+  {
     says: 'the console takes changes from every page of its site',
     file: 'src/http/origin.ts',
     changes: [["return site === 'same-origin' ||", "return site.startsWith('same') ||"]],

@@ -177,9 +177,24 @@ export const options = {
   maxRequests: option({
     flag: 'max-requests',
     shape: 'number',
-    says: 'The most requests under way at once; beyond them, 503 with Retry-After.',
+    says: 'The most requests of callers under way at once; beyond them, 503 with Retry-After. Requests without a key have places of their own, a quarter as many.',
     initial: '1000',
     parse: (text) => parseWhole(text, 1, 100_000),
+  }),
+  maxConnections: option({
+    flag: 'max-connections',
+    shape: 'number',
+    says: 'The most connections at once; a quarter of them from one network (an IPv4 address, an IPv6 /64) that is not in --trust-proxy. Beyond them, 503 and the connection ends.',
+    initial: '20000',
+    parse: (text) => parseWhole(text, 16, 1_000_000),
+  }),
+  maxUnread: option({
+    flag: 'max-unread',
+    shape: 'MiB',
+    says: 'The most MiB of responses that wait in memory for their readers; a quarter of it for one account, an eighth for one user. Beyond it, 503 with Retry-After.',
+    initial: '128',
+    // An eighth of it holds the largest page.
+    parse: (text) => parseWhole(text, 80, 65_536),
   }),
   maxFollowers: option({
     flag: 'max-followers',

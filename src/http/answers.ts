@@ -18,6 +18,8 @@ export function problemBody(problem: Problem, baseUrl: string): Record<string, u
 export function answerProblem(reply: FastifyReply, problem: Problem, baseUrl: string): FastifyReply {
   if (problem.status === 401) reply.header('www-authenticate', reply.request.door?.challenge ?? KEY_CHALLENGE);
   const retryAfterS = problem.retryAfterS ?? (problem.status === 503 ? RETRY_AFTER_S : undefined);
+  // What is left of the request will never come.
+  if (problem.status === 408) reply.header('connection', 'close');
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS));
   return reply
     .code(problem.status)

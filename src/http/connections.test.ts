@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test';
 import { requestText } from '../../test/harness/conversation.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import type { Person, TestService } from '../../test/harness/service.ts';
+import { slowNames } from '../../test/harness/slow-names.ts';
 import { sqlite } from '../../test/harness/stores.ts';
 
 const { test, testService } = sqlite;
@@ -94,18 +95,16 @@ test('whoever sends more while the answer to a wrong key is held back is cut off
 });
 
 test('whoever is shed while the service stops has the connection ended, and nothing is logged after the stop', async (t) => {
-  const carillon = await testService(t, { options: { maxRequests: '1' } });
+  const names = slowNames();
+  const carillon = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
   const owner = await carillon.account('acme.test');
   const user = get('/v2/user', owner);
   // Begun before, so that the stop waits for it.
   const late = await open(t, carillon);
   late.socket.write(user.slice(0, -2));
-  const inTheWay = await open(t, carillon);
-  inTheWay.socket.write(get('/v2/clients', owner, 'content-length: 1').replace('GET', 'POST'));
-  await eventually(
-    () => carillon.call(owner, 'GET', '/v2/user'),
-    ({ status }) => status === 503,
-  );
+  const inTheWay = names.subscribe(carillon, owner);
+  await eventually(names.waiting, (count) => count === 1);
+  assert.equal((await carillon.call(owner, 'GET', '/v2/user')).status, 503);
   const stopping = carillon.stop();
   await eventually(
     () => carillon.logged.some(({ event }) => event === 'stopping'),
@@ -117,7 +116,8 @@ test('whoever is shed while the service stops has the connection ended, and noth
     (closed) => closed,
   );
   assert.match(late.text, /^HTTP\/1\.1 503 .*\r\nconnection: close\r\n/is);
-  inTheWay.socket.destroy();
+  names.release();
+  assert.equal((await inTheWay).status, 201);
   await stopping;
   const events = carillon.logged.map(({ event }) => event);
   assert.deepEqual([events.filter((event) => event === 'requests.shed').length > 0, events.at(-1)], [true, 'stopped']);

@@ -136,7 +136,6 @@ export async function answerFollowing(
     if (isStream && !reply.sent) return stream(reply, follower, first, lookAgain, ports);
     const stretch = isStream ? first : await firstToHappen(follower, first, waitMs, lookAgain, ports.clock);
     followers.leave(follower);
-    if (followers.isStopped) reply.header('connection', 'close');
     return answer(reply, stretch);
   } catch (error) {
     followers.leave(follower);
@@ -188,8 +187,7 @@ function stream(
   { followers, clock, again, failed }: FollowPorts,
 ): FastifyReply {
   const check = () => followers.turn(again);
-  const cut = () => void reply.raw.destroy();
-  const chunks = eventStream(follower, first, { clock, look, check, cut });
+  const chunks = eventStream(follower, first, { clock, look, check });
   const readable = Readable.from(chunks, { objectMode: true, highWaterMark: CHUNKS_AHEAD });
   readable.once('error', failed);
   readable.once('close', () => followers.leave(follower));

@@ -87,10 +87,6 @@ export class Followers {
     return this.#count;
   }
 
-  get isStopped(): boolean {
-    return this.#isStopped;
-  }
-
   /** Takes a place, to be given back by `leave`; rejects with `overloaded` when there is none, in all or for the account. */
   join(accountId: number): Follower {
     const others = this.#ofAccount.get(accountId) ?? new Set();

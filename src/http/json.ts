@@ -3,31 +3,34 @@ import { Problem } from '../problems.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The body as it arrived; undefined if there was none. */
-    sent: Uint8Array | undefined;
+    /** The media type of its body, as it was sent; undefined where none is named. */
+    bodyType: string | undefined;
   }
 }
 
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
-
 /**
- * Bodies are JSON in UTF-8, with or without a Content-Type (C4). An empty body is none; `__proto__` as a key is
- * refused, since no honest client writes it.
+ * Leaves bodies alone until a route asks for one: a response that needs none does not wait for it. The framework sees no
+ * media type, since it would judge it before the route is known.
  */
-export function takeJson(app: FastifyInstance): void {
-  app.decorateRequest('sent', undefined);
-  // An empty Content-Type names none.
+export function leaveBodies(app: FastifyInstance): void {
+  app.decorateRequest('bodyType', undefined);
   app.addHook('onRequest', (request, _reply, done) => {
-    if (request.headers['content-type'] === '') delete request.headers['content-type'];
+    const { headers } = request.raw;
+    if (headers['content-type'] !== undefined) {
+      // An empty one names none.
+      request.bodyType = headers['content-type'] || undefined;
+      headers['content-type'] = undefined;
+    }
     done();
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-    const { 'content-type': type, 'content-encoding': coding } = request.headers;
-    if (!isJson(type) || !isPlain(coding)) throw new Problem('unsupported_media_type');
-    request.sent = body;
-    return body.length === 0 ? undefined : parse(body);
-  });
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+}
+
+/** Bodies are JSON in UTF-8, with or without a Content-Type (C4), and as they are: nothing is unpacked here. */
+export function mustBeJson({ bodyType, headers }: Pick<FastifyRequest, 'bodyType' | 'headers'>): void {
+  const coding = headers['content-encoding'];
+  if (!isJson(bodyType) || !isPlain(coding)) throw new Problem('unsupported_media_type');
 }
 
 function isJson(contentType: string | undefined): boolean {
@@ -37,24 +40,6 @@ function isJson(contentType: string | undefined): boolean {
   return parameters.every((parameter) => !parameter.startsWith('charset=') || /^charset="?utf-?8"?$/.test(parameter));
 }
 
-/** Whether a body stands there as it is: nothing is unpacked here, and nobody is taken at another word than their own. */
 function isPlain(coding: string | undefined): boolean {
   return coding === undefined || ['', 'identity'].includes(coding.trim().toLowerCase());
-}
-
-function parse(body: Buffer): unknown {
-  try {
-    const text = decoder.decode(body);
-    return SUSPECT.test(text) ? JSON.parse(text, refuseProto) : JSON.parse(text);
-  } catch (error) {
-    throw error instanceof Problem ? error : new Problem('malformed_body');
-  }
-}
-
-/** Could hold the key `__proto__`, plain or escaped; only then is every key looked at. */
-const SUSPECT = /__proto__|\\u005f/i;
-
-function refuseProto(key: string, value: unknown): unknown {
-  if (key === '__proto__') throw new Problem('malformed_body');
-  return value;
 }

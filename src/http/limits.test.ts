@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { after, type TestContext } from 'node:test';
+import { connect } from 'node:net';
+import { after } from 'node:test';
 import { converse, requestText } from '../../test/harness/conversation.ts';
 import { eventually } from '../../test/harness/eventually.ts';
-import type { TestService } from '../../test/harness/service.ts';
+import { slowNames } from '../../test/harness/slow-names.ts';
 import { stores } from '../../test/harness/stores.ts';
-import { patience } from '../app.ts';
+import { patience } from './gate.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -53,76 +52,84 @@ for (const { test, testService } of stores) {
     assert.equal((await owner.carillon.clients.list()).paging.total_records, 2);
   });
 
-  test('whoever sends nothing more is cut: within its headers, and within its body', async (t) => {
-    const hasty = { ...patience, headersMs: 60, requestMs: 120, lookEveryMs: 20 };
-    const { baseUrl } = await testService(t, { ports: { patience: hasty } });
+  test('whoever sends nothing more is cut: within its headers, and within a body that is needed', async (t) => {
+    const hasty = { ...patience, headersMs: 60, bodyGraceMs: 120, visitorBodyMs: 120, lookEveryMs: 20 };
+    const service = await testService(t, { ports: { patience: hasty } });
+    const person = await service.account('acme.test');
+    const known = [`key: ${person.key}`, `domain: ${person.domain}`];
+    const own = `origin: ${service.baseUrl}`;
     const slow = {
       'within its headers': 'GET /healthz HTTP/1.1\r\nhost: x\r\nx: ',
-      'within its body': requestText(['POST /healthz HTTP/1.1', 'host: x', 'content-length: 10'], 'abc'),
+      'within its body': requestText(['POST /v2/clients HTTP/1.1', 'host: x', ...known, 'content-length: 10'], 'abc'),
+      'within its body, without a key': requestText(
+        ['POST /console/session HTTP/1.1', 'host: x', own, 'content-length: 10'],
+        'abc',
+      ),
     };
     for (const [where, bytes] of Object.entries(slow)) {
-      const { statuses, closed, text } = await converse(baseUrl, bytes);
+      const { statuses, closed, text } = await converse(service.baseUrl, bytes);
       assert.deepEqual([statuses, closed], [[408], true], where);
       assert.match(text, /"code":"request_timeout"/);
     }
+    const { text } = await service.call(undefined, 'GET', '/metrics');
+    assert.match(text, /^carillon_connections_closed_total\{reason="head_timeout"\} 1$/m);
+    assert.match(text, /^carillon_connections_closed_total\{reason="body_timeout"\} 2$/m);
+    await service.stop();
+    const closed = service.logged.filter(({ event }) => event === 'connections.closed');
+    assert.ok(closed.length > 0 && closed.length <= 3, 'one line a second');
   });
 
   test('the times that a service grants are these', () => {
     assert.deepEqual(patience, {
       headersMs: 10_000,
-      requestMs: 30_000,
+      bodyGraceMs: 10_000,
+      minBodyBytesPerS: 8_192,
+      visitorBodyMs: 5_000,
+      dropMs: 5_000,
+      stallMs: 30_000,
       keepAliveMs: 65_000,
       answerMs: 30_000,
-      lookEveryMs: 5_000,
+      lookEveryMs: 1_000,
       drainMs: 250,
     });
   });
 
-  /** A request that is under way until its body is sent. */
-  async function held(t: TestContext, { baseUrl }: TestService, who: typeof owner): Promise<Socket> {
-    const { hostname, port } = new URL(baseUrl);
-    const socket = connect(Number(port), hostname);
-    t.after(() => socket.destroy());
-    await once(socket, 'connect');
-    const lines = ['POST /v2/clients HTTP/1.1', 'host: x', 'connection: close', 'content-length: 22'];
-    socket.write(requestText([...lines, `key: ${who.key}`, `domain: ${who.domain}`]));
-    return socket;
-  }
-
-  test('beyond --max-requests callers are shed with 503 and Retry-After; probes are not, and it passes', async (t) => {
+  test('beyond --max-requests callers are shed with 503 and Retry-After; probes and visitors are not, and it passes', async (t) => {
     const origin = 'https://app.example';
-    const small = await testService(t, { options: { maxRequests: '1', corsOrigins: origin } });
+    const names = slowNames();
+    const options = { maxRequests: '1', corsOrigins: origin };
+    const small = await testService(t, { options, ports: { resolve: names.resolve } });
     const caller = await small.account('acme.test');
-    const socket = await held(t, small, caller);
-    const shed = await eventually(
-      () => small.call(caller, 'GET', '/v2/user', undefined, { origin }),
-      ({ status }) => status === 503,
-    );
+    const waiting = names.subscribe(small, caller);
+    await eventually(names.waiting, (count) => count === 1);
+    const shed = await small.call(caller, 'GET', '/v2/user', undefined, { origin });
+    assert.equal(shed.status, 503);
     assert.equal(shed.headers.get('access-control-allow-origin'), origin, 'a page can read that it is to wait');
     assert.equal(shed.json.code, 'overloaded');
     assert.equal(shed.headers.get('retry-after'), '1');
     assert.match(String(shed.headers.get('content-type')), /^application\/problem\+json/);
-    for (const probe of ['/healthz', '/readyz', '/metrics'])
-      assert.equal((await small.call(undefined, 'GET', probe)).status, 200, probe);
+    for (const path of ['/healthz', '/readyz', '/', '/openapi.json'])
+      assert.equal((await small.call(undefined, 'GET', path)).status, 200, path);
+    const { text } = await small.call(undefined, 'GET', '/metrics');
+    assert.match(text, /^carillon_requests_shed_total\{reason="requests"\} 1$/m);
 
-    socket.write('{"client_name":"ACME"}');
-    const [answer] = await once(socket, 'data');
-    assert.match(String(answer), /^HTTP\/1\.1 201 /);
-    const { status } = await eventually(
-      () => small.call(caller, 'GET', '/v2/user'),
-      (one) => one.status !== 503,
-    );
-    assert.equal(status, 200);
+    names.release();
+    assert.equal((await waiting).status, 201);
+    assert.equal((await small.call(caller, 'GET', '/v2/user')).status, 200);
   });
 
   test('a caller who goes away in the middle of a request holds no place', async (t) => {
-    const small = await testService(t, { options: { maxRequests: '1' } });
+    const names = slowNames();
+    const small = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
     const caller = await small.account('acme.test');
-    const socket = await held(t, small, caller);
-    await eventually(
-      () => small.call(caller, 'GET', '/v2/user'),
-      ({ status }) => status === 503,
-    );
+    const { hostname, port } = new URL(small.baseUrl);
+    const socket = connect(Number(port), hostname);
+    t.after(() => socket.destroy());
+    const body = JSON.stringify({ target_url: 'http://slow.example/', event: 'new_event' });
+    const known = [`key: ${caller.key}`, `domain: ${caller.domain}`, `content-length: ${body.length}`];
+    socket.write(requestText(['POST /v2/hooks HTTP/1.1', 'host: x', ...known], body));
+    await eventually(names.waiting, (count) => count === 1);
+    assert.equal((await small.call(caller, 'GET', '/v2/user')).status, 503);
     socket.destroy();
     const { status } = await eventually(
       () => small.call(caller, 'GET', '/v2/user'),

@@ -5,6 +5,7 @@ import { notFound, Problem } from '../problems.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { demand } from './auth.ts';
+import { type Bodies, type Body, MAX_BODY_BYTES } from './bodies.ts';
 import { type Door, letIn } from './door.ts';
 import {
   type Conditions,
@@ -25,7 +26,9 @@ import { LargePages } from './large-pages.ts';
 import { sendPage, writeListing } from './listing.ts';
 import type { RawQuery } from './query.ts';
 import { type Budget, budgetOf, type RateLimits } from './rate-limits.ts';
+import { MIN_LARGE_BYTES } from './response-sizes.ts';
 import { type Answer, type Input, idNames, type Route } from './route.ts';
+import { ownerOf, type Work } from './work.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -48,10 +51,10 @@ export type MountPorts = {
   readonly baseUrl: () => string;
   readonly followers: Followers;
   readonly limits: Pick<RateLimits, 'take'>;
+  readonly bodies: Pick<Bodies, 'read'>;
+  readonly work: Work;
   /** Whether an account is owed so much that nothing may add to it. */
   readonly isOwedTooMuch: (accountId: number) => boolean | Promise<boolean>;
-  /** A request waits from here on: it keeps nobody else out. */
-  readonly release: (reply: FastifyReply) => void;
   /** Hears of what went wrong on our side when it is too late for an answer. */
   readonly failed: (request: FastifyRequest, error: unknown) => void;
 };
@@ -71,6 +74,10 @@ type Asked = {
   readonly source: string;
   readonly conditions: Conditions | undefined;
   readonly once: Once | undefined;
+  /** Refuses it where the caller leaves too much unread to be sent as much as was sent before. */
+  readonly mustHaveRoom: () => void;
+  /** Refuses to send so much to a caller who leaves too much unread. */
+  readonly beforeSending: (bytes: number) => void;
 };
 
 /** Mounts every row behind its door. Whoever is not let in gets 401, for unknown paths too (C1). */
@@ -93,7 +100,13 @@ export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void
         reply.headers(door.headers);
         const caller = letIn(door, request.raw);
         if (caller instanceof Promise) {
-          caller.then((one) => enter(one, request, reply)).then(() => done(), done);
+          ports.work.beginLookup(request, reply);
+          caller
+            .then((one) => {
+              ports.work.leave(reply);
+              enter(one, request, reply);
+            })
+            .then(() => done(), done);
           return;
         }
         enter(caller, request, reply);
@@ -133,7 +146,6 @@ function addRow(
     method: row.method,
     url: row.path.replace(/\{(\w+)\}/g, ':$1'),
     config: { permission: row.permission, budget: budgetOf(row) },
-    ...(row.largestBody === undefined ? {} : { bodyLimit: row.largestBody }),
     // C4: an address that none of ours can be is found out before its body is read.
     onRequest: (request, _reply, done) => {
       idsOf(names, request);
@@ -141,7 +153,9 @@ function addRow(
     },
     handler: async (request, reply) => {
       const caller = known(request, door);
-      const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: request.body };
+      const body = row.method === 'GET' ? undefined : await bodyOf(request, reply, row, caller, ports);
+      ports.work.begin(request, reply, caller);
+      const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: body?.value };
       if (row.mode === 'follow') {
         return answerFollowing(request, reply, caller, input, followPorts(request, reply, row, door, ports));
       }
@@ -151,10 +165,11 @@ function addRow(
         // X4: the word is a key's own.
         once:
           row.method === 'POST' && caller.keyId !== 0
-            ? onceOf(request.raw, row, caller, input, request.sent)
+            ? onceOf(request.raw, row, caller, input, body?.bytes)
             : undefined,
+        ...roomFor(request, row, caller, ports.work),
       };
-      if (row.mode === 'steps') ports.release(reply);
+      if (row.mode === 'steps') ports.work.leave(reply);
       const answer = await run(mounted, caller, input, asked, door, ports, running);
       if (answer.listing !== undefined) {
         const isGone = () => reply.sent || reply.raw.destroyed;
@@ -166,6 +181,33 @@ function addRow(
       return reply;
     },
   });
+}
+
+function bodyOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { largestBody = MAX_BODY_BYTES }: Route,
+  caller: Caller,
+  { bodies }: MountPorts,
+): Promise<Body | undefined> | undefined {
+  return bodies.read(request, reply, { owner: ownerOf(caller), isKnown: true }, largestBody);
+}
+
+function roomFor(
+  request: FastifyRequest,
+  { path }: Route,
+  caller: Caller,
+  work: Work,
+): Pick<Asked, 'mustHaveRoom' | 'beforeSending'> {
+  const { sizes } = work;
+  const mustHaveRoom = (bytes: number) => work.mustHaveRoom(request, ownerOf(caller), bytes);
+  return {
+    mustHaveRoom: () => mustHaveRoom(sizes.expected(caller.userId, path)),
+    beforeSending(bytes) {
+      sizes.note(caller.userId, path, bytes);
+      if (bytes >= MIN_LARGE_BYTES) mustHaveRoom(bytes);
+    },
+  };
 }
 
 /** Whether a single record was asked for and given, be it as one that is known already. */
@@ -194,7 +236,7 @@ function followPorts(
       demand(caller, row.permission);
       return caller;
     },
-    release: () => ports.release(reply),
+    release: () => ports.work.leave(reply),
     failed: (error) => ports.failed(request, error),
   };
 }
@@ -211,7 +253,11 @@ async function run(
   const { row } = mounted;
   if (row.mode === 'follow') throw new Error('what follows is answered elsewhere');
   if (row.mode === 'read') {
-    const read = () => row.run(viewOf(caller, ports), caller, input);
+    const read = () => {
+      // Others of the caller may have been answered since it came.
+      asked.mustHaveRoom();
+      return row.run(viewOf(caller, ports), caller, input);
+    };
     return row.asksOutside === true ? read() : ports.store.readInTurn(read);
   }
   const { once } = asked;
@@ -300,7 +346,7 @@ async function inSteps(
 function send(
   reply: FastifyReply,
   { row, isTagged, shownOnce }: Mounted,
-  { conditions }: Asked,
+  { conditions, beforeSending }: Asked,
   answer: Answer,
   base: string,
 ): FastifyReply {
@@ -320,10 +366,13 @@ function send(
       if (verdict === 'matched') return reply.code(304).send();
     }
   }
+  // A long text is turned into bytes here, so that it lies in memory once until it is read.
+  const bytes = text.length < MIN_LARGE_BYTES ? text : Buffer.from(text);
+  beforeSending(bytes.length);
   return reply
     .code(answer.repeats ?? row.status)
     .type('application/json; charset=utf-8')
-    .send(text);
+    .send(bytes);
 }
 
 function idsOf(names: readonly string[], request: FastifyRequest): Record<string, number> {

@@ -2,9 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Holding, Queries, Store } from '../store/store.ts';
+import { type Bodies, MAX_BODY_BYTES } from './bodies.ts';
 import type { Door } from './door.ts';
 import type { JsonSchema } from './field.ts';
 import type { SessionCookie } from './session-cookie.ts';
+import { visitorOf, type Work } from './work.ts';
 
 /** What reaches an open address: nobody is known yet. */
 export type Visit = {
@@ -39,11 +41,17 @@ export type OpenRoute = {
   run(visit: Visit): Promise<OpenAnswer>;
 };
 
-export type OpenPorts = { readonly store: Store; readonly clock: Clock; readonly cookie: SessionCookie };
+export type OpenPorts = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly cookie: SessionCookie;
+  readonly bodies: Pick<Bodies, 'read'>;
+  readonly work: Pick<Work, 'beginVisit' | 'leave'>;
+};
 
 /** Mounts the open addresses of a door beside it: what the door refuses, whoever sends it, they refuse, too. */
 export function mountOpen(app: FastifyInstance, rows: readonly OpenRoute[], door: Door, ports: OpenPorts): void {
-  const { store, clock, cookie } = ports;
+  const { store, clock, cookie, bodies, work } = ports;
   app.register(
     async (scope) => {
       scope.addHook('onRequest', async (request, reply) => {
@@ -58,8 +66,13 @@ export function mountOpen(app: FastifyInstance, rows: readonly OpenRoute[], door
           url: row.path,
           handler: async (request, reply) => {
             const source = request.ip;
+            // While it waits for its body it takes no place.
+            work.leave(reply);
+            const sender = { owner: visitorOf(request), isKnown: false };
+            const body = await bodies.read(request, reply, sender, MAX_BODY_BYTES);
+            work.beginVisit(request, reply);
             const answer = await row.run({
-              body: request.body,
+              body: body?.value,
               source,
               agent: request.headers['user-agent'] ?? '',
               token: cookie.read(request.raw),

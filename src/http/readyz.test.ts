@@ -3,10 +3,11 @@ import { pino } from 'pino';
 import { testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
 import { stores } from '../../test/harness/stores.ts';
-import { createApp, patience } from '../app.ts';
+import { createApp } from '../app.ts';
 import { createMetrics } from '../metrics.ts';
 import { Problem } from '../problems.ts';
 import { systemChance } from '../secrets.ts';
+import { patience } from './gate.ts';
 import { RateLimits } from './rate-limits.ts';
 
 for (const { test, database } of stores) {
@@ -20,6 +21,7 @@ for (const { test, database } of stores) {
     const { server } = await createApp({
       store,
       clock,
+      beats: clock,
       chance: systemChance,
       log: pino({ level: 'silent' }),
       metrics,
@@ -39,6 +41,8 @@ for (const { test, database } of stores) {
       baseUrl: () => 'http://carillon.test',
       corsOrigins: [],
       trustProxy: [],
+      maxConnections: 100,
+      maxUnread: 80,
       maxFollowers: 10,
       limits: new RateLimits({ rates: {}, clock, onRefused: () => undefined }),
       wrongKeys: undefined,

@@ -32,7 +32,6 @@ export type RefusalPorts = {
   readonly onWait: (reply: FastifyReply) => void;
   /** The connection of an answer that waits takes no more requests meanwhile. */
   readonly holdBack: (response: ServerResponse) => void;
-  readonly isDraining: () => boolean;
 };
 
 declare module 'fastify' {
@@ -100,7 +99,7 @@ export class Refusals {
 
   /** Who shows wrong keys, or does not heed a limit, may have to wait for the refusal; in nobody's way meanwhile. */
   async #slowDown(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
-    const { onWait, holdBack, isDraining } = this.#ports;
+    const { onWait, holdBack } = this.#ports;
     const waiting = (end: () => void) => {
       onWait(reply);
       reply.raw.once('close', end);
@@ -112,8 +111,6 @@ export class Refusals {
       if (held !== undefined) holdBack(reply.raw);
       await held;
     }
-    // A stop that came meanwhile did not find it under way.
-    if (isDraining()) reply.header('connection', 'close');
   }
 
   #tellDenial(request: FastifyRequest, problem: Problem | undefined): void {

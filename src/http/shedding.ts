@@ -1,36 +1,53 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { problemBody, RETRY_AFTER_S } from './answers.ts';
 import type { Readable } from './cors.ts';
+import { Tally } from './tally.ts';
 
-/** How often it is said in the log, while it goes on. */
-const SAY_EVERY_MS = 1_000;
+/** The limit that a request was refused for with 503, as metrics name it. */
+export type ShedReason = 'requests' | 'visitors' | 'request_bytes' | 'response_bytes';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set where it was refused for one of these limits: it is counted, and has no log line of its own. */
+    shed?: ShedReason;
+  }
+}
+
+/** The problem of a request that a limit of the service refuses. */
+export function overloaded(request: FastifyRequest, reason: ShedReason): Problem {
+  request.shed = reason;
+  return new Problem('overloaded');
+}
 
 export type SheddingPorts = {
   readonly log: Log;
   readonly clock: Clock;
   readonly baseUrl: () => string;
-  readonly onShed: () => void;
+  readonly onShed: (reason: ShedReason) => void;
   readonly readable: Readable;
-  /** Whether answers end their connections. */
-  readonly isDraining: () => boolean;
 };
 
 /** Answers 503 to whoever there is no room for, with no more than it takes: one answer for all, one log line a second. */
 export class Shedding {
   readonly #ports: SheddingPorts;
-  #unsaid = 0;
-  #cancel: (() => void) | undefined;
+  readonly #tally: Tally<ShedReason>;
   #body = '';
   #bodyFor = '';
 
   constructor(ports: SheddingPorts) {
     this.#ports = ports;
+    this.#tally = new Tally(ports.clock, (reasons) => {
+      const count = Object.values(reasons).reduce((sum, one) => sum + one, 0);
+      ports.log.warn({ event: 'requests.shed', count, reasons });
+    });
   }
 
-  readonly shed = (request: IncomingMessage, response: ServerResponse): void => {
+  /** Refuses a request before the framework has it. */
+  shed(request: IncomingMessage, response: ServerResponse, reason: ShedReason): void {
     const body = this.#answer();
     // A 5xx may do without (RFC 9110, 6.6.1).
     response.sendDate = false;
@@ -39,20 +56,20 @@ export class Shedding {
       'content-length': body.length,
       'retry-after': String(RETRY_AFTER_S),
       ...this.#ports.readable(request),
-      ...(this.#ports.isDraining() ? { connection: 'close' } : {}),
     });
     response.end(body);
-    this.#ports.onShed();
-    this.#unsaid += 1;
-    this.#cancel ??= this.#ports.clock.after(SAY_EVERY_MS, () => this.say());
-  };
+    this.count(reason);
+  }
+
+  /** Counts a request that was refused. */
+  count(reason: ShedReason): void {
+    this.#ports.onShed(reason);
+    this.#tally.count(reason);
+  }
 
   /** Says what was not said yet, and leaves no timer behind. */
   say(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
-    if (this.#unsaid > 0) this.#ports.log.warn({ event: 'requests.shed', count: this.#unsaid });
-    this.#unsaid = 0;
+    this.#tally.flush();
   }
 
   #answer(): string {

@@ -9,9 +9,6 @@ const HEARTBEAT_MS = 15_000;
 /** How long a revoked key may go unnoticed when no news of it came. */
 const CHECK_EVERY_MS = 1_000;
 
-/** A reader who takes nothing for so long is cut. */
-const STALLED_MS = 60_000;
-
 /** What a reader is told to wait before coming back. */
 const RETRY_MS = 2_000;
 
@@ -26,8 +23,6 @@ export type StreamPorts = {
   look(after: number): Promise<Stretch>;
   /** Rejects when the caller may not read any more. */
   check(): Promise<unknown>;
-  /** Breaks the connection. */
-  cut(): void;
 };
 
 /**
@@ -44,15 +39,15 @@ export async function* eventStream(
   let stretch = first;
   let reached = 0;
   let beatAt = clock.monotonic() + HEARTBEAT_MS;
-  yield* taken(`retry: ${RETRY_MS}\n\n`, ports);
+  yield `retry: ${RETRY_MS}\n\n`;
   // Whoever is lost before anything happens goes on from here, wherever they have begun.
   if (stretch.entries.length === 0) {
-    yield* taken(cursorOf(stretch), ports);
+    yield cursorOf(stretch);
     reached = stretch.next;
   }
   while (!follower.isOver) {
     if (stretch.entries.length > 0) {
-      yield* taken(stretch.entries.map(message).join(''), ports);
+      yield stretch.entries.map(message).join('');
       reached = stretch.entries.at(-1)?.cursor ?? reached;
       beatAt = clock.monotonic() + HEARTBEAT_MS;
     }
@@ -61,7 +56,7 @@ export async function* eventStream(
     if (follower.isOver) return;
     if (clock.monotonic() >= beatAt) {
       // What was left out need not be read again.
-      yield* taken(stretch.next > reached ? `:\n${cursorOf(stretch)}` : ':\n\n', ports);
+      yield stretch.next > reached ? `:\n${cursorOf(stretch)}` : ':\n\n';
       reached = stretch.next;
       beatAt = clock.monotonic() + HEARTBEAT_MS;
     }
@@ -85,16 +80,6 @@ const cursorOf = ({ next }: Stretch) => `id: ${next}\n\n`;
 
 function message({ cursor, kind, shown }: Stretch['entries'][number]): string {
   return `id: ${cursor}\nevent: ${kind}\ndata: ${JSON.stringify(shown)}\n\n`;
-}
-
-/** Hands a text over; the connection is cut when nobody takes it. */
-async function* taken(text: string, { clock, cut }: StreamPorts): AsyncGenerator<string, void, undefined> {
-  const cancel = clock.after(STALLED_MS, cut);
-  try {
-    yield text;
-  } finally {
-    cancel();
-  }
 }
 
 /** A refusal cannot be answered in the middle of a stream: the stream ends, and the reader hears it on coming back. */

@@ -6,6 +6,7 @@ import { AccountView } from '../store/account.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { conditionsOf, judge } from './etag.ts';
 import type { RateLimits } from './rate-limits.ts';
+import type { Work } from './work.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -36,6 +37,7 @@ export type SubscribedPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Pick<RateLimits, 'take'>;
+  readonly work: Pick<Work, 'beginCalendar'>;
 };
 
 /** A reader who is not through by then is cut off. */
@@ -52,7 +54,7 @@ const HEADERS = {
 
 /** Mounts addresses that open themselves. What the log has of a request is the route, and never the file. */
 export function mountSubscribed(app: FastifyInstance, row: SubscribedRow, ports: SubscribedPorts): void {
-  const { store, clock, limits } = ports;
+  const { store, clock, limits, work } = ports;
   app.get(`${row.folder}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string };
     const now = clock.now();
@@ -65,6 +67,7 @@ export function mountSubscribed(app: FastifyInstance, row: SubscribedRow, ports:
     const verdict = conditions === undefined ? 'holds' : judge(conditions, found.tag);
     if (verdict === 'differs') throw new Problem('precondition_failed');
     if (verdict === 'matched') return reply.code(304).send();
+    work.beginCalendar(request, reply, found.accountId);
     reply.type(row.type).header('content-disposition', `inline; filename="${row.fileName}"`);
     // Without a length, as the answer itself has none: 0 would say that there is nothing (RFC 9110, 8.6).
     if (request.method === 'HEAD') return reply.send(Readable.from([]));

@@ -1,5 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
+import { isDroppable } from './connection.ts';
 
 // Imported, all that `node:http` names is asked for, and a second HTTP client is loaded with it: 55 ms of every start.
 const { ServerResponse } = process.getBuiltinModule('node:http');
@@ -8,6 +9,9 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 /** So many wait for each other at the most: whoever asks goes on with the first of them while the others are made. */
 const MOST_HELD = 32;
+
+/** Answers that are longer wait for nobody: they would only lie in memory meanwhile. */
+const MAX_HELD_BYTES = 64 * 1_024;
 
 /**
  * Lets answers leave at the end of the turn of the event loop in which they are given, together with all others of that
@@ -20,28 +24,40 @@ export class TurnAnswers {
   /** Those of which Node is not to empty the buffer before. */
   readonly #held = new WeakSet<Socket>();
   readonly #known = new WeakSet<Socket>();
+  readonly #onUnread: (socket: Socket) => void;
   #isStopped = false;
+
+  /** @param onUnread hears of a connection whose other side did not take all of what was written at once */
+  constructor(onUnread: (socket: Socket) => void = () => undefined) {
+    this.#onUnread = onUnread;
+  }
 
   /** The answers of a server that do so. */
   get answerClass(): typeof ServerResponse {
-    const hold = (socket: Socket | null) => this.#hold(socket);
+    const hold = (socket: Socket | null, isLong: boolean) => this.#hold(socket, isLong);
+    const mayGoOn = (request: IncomingMessage) => !this.#isStopped && isDroppable(request);
     return class<R extends IncomingMessage> extends ServerResponse<R> {
       override writeHead(status: number, said?: string | Headers, headers?: Headers): this {
-        hold(this.socket);
+        if (!mayGoOn(this.req)) this.shouldKeepAlive = false;
+        hold(this.socket, lengthIn(said) > MAX_HELD_BYTES);
         return super.writeHead(status, said as string, headers);
       }
     };
   }
 
-  /** From here on each leaves as it is given: whoever closes connections takes those for idle whose answer is made. */
+  /**
+   * From here on each leaves as it is given, and ends its connection: whoever closes connections takes those for idle
+   * whose answer is made.
+   */
   stop(): void {
     this.#isStopped = true;
     this.#letGo();
   }
 
-  #hold(socket: Socket | null): void {
-    if (socket === null || this.#isStopped || this.#held.has(socket)) return;
+  #hold(socket: Socket | null, isLong: boolean): void {
+    if (socket === null || this.#held.has(socket)) return;
     if (!this.#known.has(socket)) this.#makeHoldable(socket);
+    if (this.#isStopped || isLong) return;
     if (this.#waiting.length === MOST_HELD) this.#letGo();
     socket.cork();
     this.#held.add(socket);
@@ -53,7 +69,9 @@ export class TurnAnswers {
   #makeHoldable(socket: Socket): void {
     const uncork = socket.uncork.bind(socket);
     socket.uncork = () => {
-      if (!this.#held.has(socket)) uncork();
+      if (this.#held.has(socket)) return;
+      uncork();
+      if (socket.writableLength > 0) this.#onUnread(socket);
     };
     this.#known.add(socket);
   }
@@ -66,4 +84,9 @@ export class TurnAnswers {
       socket.uncork();
     }
   }
+}
+
+/** The length of a body that its head announces; 0 where it does not. */
+function lengthIn(headers: string | Headers | undefined): number {
+  return typeof headers === 'object' && 'content-length' in headers ? Number(headers['content-length']) : 0;
 }

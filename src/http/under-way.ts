@@ -1,61 +1,63 @@
 import type { FastifyReply } from 'fastify';
+import type { Owner, Quota } from '../async/quota.ts';
+import { RunningTime } from '../async/running-time.ts';
 import type { Clock } from '../clock.ts';
 
 /** How often the requests under way are looked over. */
 const LOOK_EVERY_MS = 1_000;
 
+type UnderWayRequest = { readonly since: number; readonly places: Quota; readonly owner: Owner };
+
 /**
- * The requests that are under way: how many, and which have been for too long. One look a second over all of them
- * costs a request nothing; a timer and an abort signal for each were about a sixth of its CPU time.
+ * The requests that are under way, each in a place of its own, and which have been for too long. One look a second over
+ * all of them costs a request nothing; a timer and an abort signal for each were about a sixth of its CPU time.
  */
 export class UnderWay {
-  readonly #clock: Clock;
-  readonly #longestMs: number;
+  readonly #time: RunningTime;
+  readonly #answerMs: number;
   readonly #giveUp: (reply: FastifyReply) => void;
   /** In the order in which they came. */
-  readonly #requests = new Map<FastifyReply, number>();
-  #cancel: (() => void) | undefined;
+  readonly #requests = new Map<FastifyReply, UnderWayRequest>();
 
-  /** @param giveUp answers a request that has been under way for more than `longestMs` */
-  constructor(clock: Clock, longestMs: number, giveUp: (reply: FastifyReply) => void) {
-    this.#clock = clock;
-    this.#longestMs = longestMs;
+  /** @param giveUp answers a request that has been under way for more than `answerMs` */
+  constructor(clock: Clock, answerMs: number, giveUp: (reply: FastifyReply) => void) {
+    this.#time = new RunningTime(clock, LOOK_EVERY_MS, () => this.#look());
+    this.#answerMs = answerMs;
     this.#giveUp = giveUp;
   }
 
-  get count(): number {
-    return this.#requests.size;
+  /**
+   * A request takes a place, until it leaves.
+   *
+   * @returns whether there was one
+   */
+  enter(reply: FastifyReply, places: Quota, owner: Owner): boolean {
+    this.leave(reply);
+    if (!places.take(owner)) return false;
+    this.#time.start();
+    this.#requests.set(reply, { since: this.#time.nextMs, places, owner });
+    return true;
   }
 
-  /** A request has come; it is under way until its connection has its answer or is gone. */
-  enter(reply: FastifyReply): void {
-    this.#requests.set(reply, this.#clock.monotonic());
-    reply.raw.once('close', () => this.#requests.delete(reply));
-    this.#cancel ??= this.#clock.after(LOOK_EVERY_MS, () => this.#look());
-  }
-
-  /** A request waits for something to happen: it keeps nobody else out, and has no deadline here. */
+  /** A request has its answer, or waits for something to happen: it keeps nobody else out, and has no deadline here. */
   leave(reply: FastifyReply): void {
+    const request = this.#requests.get(reply);
+    if (request === undefined) return;
     this.#requests.delete(reply);
-  }
-
-  /** Calls `act` with every reply that has not been sent yet. */
-  forEach(act: (reply: FastifyReply) => void): void {
-    for (const reply of this.#requests.keys()) if (!reply.sent) act(reply);
+    request.places.give(request.owner);
   }
 
   /** Nothing can be under way any more, and nothing is looked over. */
   close(): void {
-    this.#cancel?.();
+    this.#time.stop();
   }
 
   #look(): void {
-    const now = this.#clock.monotonic();
-    for (const [reply, since] of this.#requests) {
-      if (now - since < this.#longestMs) break;
-      this.#requests.delete(reply);
+    for (const [reply, { since }] of this.#requests) {
+      if (this.#time.ms - since < this.#answerMs) break;
+      this.leave(reply);
       if (!reply.sent) this.#giveUp(reply);
     }
-    this.#cancel = this.#requests.size > 0 ? this.#clock.after(LOOK_EVERY_MS, () => this.#look()) : undefined;
+    if (this.#requests.size === 0) this.#time.stop();
   }
 }

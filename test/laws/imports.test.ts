@@ -15,6 +15,7 @@ const BASE = [
   'control-characters.ts',
   'durations.ts',
   'gather.ts',
+  'json.ts',
   'log-lines.ts',
   'log.ts',
   'loopback.ts',

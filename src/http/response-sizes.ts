@@ -1,0 +1,27 @@
+/** Sizes that are remembered; beyond them the one that was noted longest ago is forgotten. */
+const MAX_KEPT = 10_000;
+
+/** Shorter responses are of no account. */
+export const MIN_LARGE_BYTES = 64 * 1_024;
+
+/**
+ * How large the last response of a route to a user was, where that was large: the next one is expected to be as large, so
+ * that it can be refused before the work is done.
+ */
+export class ResponseSizes {
+  readonly #bytes = new Map<string, number>();
+
+  expected(userId: number, path: string): number {
+    return this.#bytes.size === 0 ? 0 : (this.#bytes.get(`${userId} ${path}`) ?? 0);
+  }
+
+  note(userId: number, path: string, bytes: number): void {
+    if (bytes < MIN_LARGE_BYTES && this.#bytes.size === 0) return;
+    const name = `${userId} ${path}`;
+    this.#bytes.delete(name);
+    if (bytes < MIN_LARGE_BYTES) return;
+    const [oldest] = this.#bytes.keys();
+    if (this.#bytes.size >= MAX_KEPT && oldest !== undefined) this.#bytes.delete(oldest);
+    this.#bytes.set(name, bytes);
+  }
+}

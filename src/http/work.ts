@@ -1,0 +1,130 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../access.ts';
+import { type Owner, Quota } from '../async/quota.ts';
+import type { Clock } from '../clock.ts';
+import type { Claim } from './admission.ts';
+import type { Connections } from './connections.ts';
+import { networkOf } from './network.ts';
+import type { ResponseBuffers } from './response-buffers.ts';
+import { ResponseSizes } from './response-sizes.ts';
+import { overloaded } from './shedding.ts';
+import { UnderWay } from './under-way.ts';
+
+/** Callers without an account, and calendar programs, have places of their own: fewer, and a quarter for each. */
+const MIN_VISITORS = 16;
+const MIN_LOOKUPS = 1_000;
+const MAX_CALENDARS = 128;
+
+export type WorkPorts = {
+  readonly clock: Clock;
+  readonly answerMs: number;
+  readonly maxRequests: number;
+  /** Answers a request that has been worked on for too long. */
+  readonly giveUp: (reply: FastifyReply) => void;
+  readonly buffers: Pick<ResponseBuffers, 'hasRoom'>;
+  readonly connections: () => Pick<Connections, 'of' | 'whenOver'>;
+};
+
+/**
+ * Places for requests that are worked on. Those of callers who are known are taken by nobody else; a request that waits,
+ * for its body or for something to happen, takes none.
+ */
+export class Work {
+  readonly #ports: WorkPorts;
+  readonly #underWay: UnderWay;
+  readonly #requests: Quota;
+  readonly #lookups: Quota;
+  readonly #visitors: Quota;
+  readonly sizes = new ResponseSizes();
+  readonly #calendars = new Quota({ total: MAX_CALENDARS, member: MAX_CALENDARS / 4 });
+
+  constructor(ports: WorkPorts) {
+    const { maxRequests } = ports;
+    const maxVisitors = Math.max(MIN_VISITORS, Math.ceil(maxRequests / 4));
+    this.#ports = ports;
+    this.#underWay = new UnderWay(ports.clock, ports.answerMs, ports.giveUp);
+    this.#requests = new Quota({ total: maxRequests });
+    const maxLookups = Math.max(MIN_LOOKUPS, maxRequests);
+    this.#lookups = new Quota({ total: maxLookups, member: Math.ceil(maxLookups / 4) });
+    this.#visitors = new Quota({ total: maxVisitors, member: Math.ceil(maxVisitors / 4) });
+  }
+
+  /** Whether there may be room for a request that claims this, with as many that wait to begin. */
+  hasRoom(claim: Claim, waiting: number): boolean {
+    if (claim === 'probe') return true;
+    return (claim === 'caller' ? this.#requests : this.#visitors).hasRoom(NOBODY, waiting + 1);
+  }
+
+  /** Somebody who need not be known is served from here on. */
+  beginVisit(request: FastifyRequest, reply: FastifyReply): void {
+    const owner = visitorOf(request);
+    this.#enter(request, reply, this.#visitors, owner, 'visitors');
+    this.mustHaveRoom(request, owner);
+  }
+
+  /** The caller is being looked up. */
+  beginLookup(request: FastifyRequest, reply: FastifyReply): void {
+    this.#enter(request, reply, this.#lookups, visitorOf(request), 'visitors');
+  }
+
+  /** A request of a caller is complete, and worked on from here on. */
+  begin(request: FastifyRequest, reply: FastifyReply, caller: Caller): void {
+    const owner = ownerOf(caller);
+    this.#enter(request, reply, this.#requests, owner, 'requests');
+    this.mustHaveRoom(request, owner);
+  }
+
+  /** A calendar is sent, piece by piece. */
+  beginCalendar(request: FastifyRequest, reply: FastifyReply, accountId: number): void {
+    const owner = { group: 'calendars', member: `calendar ${accountId}` };
+    this.leave(reply);
+    if (!this.#calendars.take(owner)) throw overloaded(request, 'visitors');
+    this.#ports.connections().whenOver(reply.raw, () => this.#calendars.give(owner));
+    this.#charge(request, owner);
+    this.mustHaveRoom(request, owner);
+  }
+
+  /** A request has its answer, or waits. */
+  leave(reply: FastifyReply): void {
+    this.#underWay.leave(reply);
+  }
+
+  close(): void {
+    this.#underWay.close();
+  }
+
+  /** Refuses a request whose owner leaves too much unread to be sent so many bytes more. */
+  mustHaveRoom(request: FastifyRequest, owner: Owner, bytes = 0): void {
+    if (!this.#ports.buffers.hasRoom(owner, bytes)) throw overloaded(request, 'response_bytes');
+  }
+
+  #enter(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    places: Quota,
+    owner: Owner,
+    reason: 'requests' | 'visitors',
+  ): void {
+    this.#charge(request, owner);
+    this.#ports.connections().whenOver(reply.raw, () => this.leave(reply));
+    if (!this.#underWay.enter(reply, places, owner)) throw overloaded(request, reason);
+  }
+
+  /** The bytes of the response count for this owner. */
+  #charge(request: FastifyRequest, owner: Owner): void {
+    const connection = this.#ports.connections().of(request.raw.socket);
+    if (connection !== undefined) connection.owner = owner;
+  }
+}
+
+const NOBODY: Owner = { group: '' };
+
+/** An account has a share, and a user of it a share of that. */
+export function ownerOf({ accountId, userId }: Caller): Owner {
+  return { group: accountId, member: userId };
+}
+
+/** All who are not known have one share, and a network a share of that. */
+export function visitorOf({ ip }: Pick<FastifyRequest, 'ip'>): Owner {
+  return { group: 'visitors', member: networkOf(ip) };
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import type { TestContext } from 'node:test';
+import { type doors, mountedBy, type Operation, sorted } from '../../proof/tenants/operations.ts';
+import { patience } from '../../src/http/gate.ts';
+import { requestText } from '../harness/conversation.ts';
+import { eventually } from '../harness/eventually.ts';
+import { stores } from '../harness/stores.ts';
+
+/** Paths that no route has, and methods that none takes. */
+const UNKNOWN = ['POST /nothing', 'PUT /v2/nothing', 'POST /console/nothing', 'POST /', 'POST /healthz', 'PATCH /v2/x'];
+
+/** A body that is missing is waited for until the test is over. */
+const PATIENT = { ...patience, drainMs: 0, bodyGraceMs: 600_000, visitorBodyMs: 600_000, dropMs: 600_000 };
+
+type Headers = Readonly<Record<string, string>>;
+type Asked = { readonly name: string; readonly headers: Headers; readonly needsBody: boolean };
+
+for (const { test, testService } of stores) {
+  test('C4 a body that is announced and never sent takes no place of a caller on any route, and every response that needs no body comes', async (t) => {
+    const { started: carillon, mounted } = await mountedBy(() =>
+      // A single place for callers: whatever took it would be seen.
+      testService(t, { options: { maxRequests: '1' }, ports: { patience: PATIENT } }),
+    );
+    const owner = await carillon.account('acme.test');
+    const signedIn = await carillon.signIn(owner);
+    const known: Readonly<Record<string, Headers>> = {
+      '/v2': owner.headers,
+      '/console/api': { ...signedIn.headers, origin: carillon.baseUrl },
+    } satisfies Record<keyof typeof doors, Headers>;
+    const { operations, others } = sorted(mounted);
+    const requests: Asked[] = [];
+    for (const operation of operations) {
+      const name = nameOf(operation);
+      const isRead = ['GET', 'HEAD'].includes(operation.method);
+      requests.push({ name, headers: {}, needsBody: false });
+      requests.push({ name, headers: known[operation.door] ?? {}, needsBody: !isRead });
+    }
+    for (const name of [...others, ...UNKNOWN]) {
+      const needsBody = /^(POST|DELETE) \/console\/(?!nothing)/.test(name);
+      requests.push({ name, headers: { origin: carillon.baseUrl }, needsBody });
+    }
+    assert.ok(requests.length > 300, `${requests.length} requests`);
+
+    const waiting = requests.filter(({ needsBody }) => needsBody).map((one) => send(t, carillon.baseUrl, one));
+    for (const one of requests.filter(({ needsBody }) => !needsBody)) {
+      const held = send(t, carillon.baseUrl, one);
+      const status = await eventually(held.status, (status) => status !== undefined);
+      assert.notEqual(status, 503, one.name);
+    }
+    assert.equal((await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'ACME' })).status, 201);
+    const early = waiting.filter(({ status }) => status() !== undefined).map(({ name, status }) => [name, status()]);
+    assert.deepEqual(early, []);
+    // The one that has its body goes on, and waits for nobody else.
+    const [first] = waiting;
+    first?.socket.write('{"a":"b"}');
+    await eventually(
+      () => first?.status(),
+      (status) => status !== undefined && status < 500,
+    );
+  });
+}
+
+/** An operation as it is called, each id in its path one that was never issued. */
+function nameOf({ door, method, row }: Operation): string {
+  return `${method} ${door}${row.path.replace(/\{\w+\}/g, '9007199254740991')}`;
+}
+
+function send(t: TestContext, baseUrl: string, { name, headers }: Asked) {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname).setEncoding('latin1');
+  t.after(() => socket.destroy());
+  let text = '';
+  socket.on('data', (some: string) => {
+    text += some;
+  });
+  const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
+  const first = `${name.replace(/[:*]\w*/g, 'x')} HTTP/1.1`;
+  socket.write(requestText([first, 'host: x', ...lines, 'content-length: 9']));
+  const status = () => {
+    const [, found] = /^HTTP\/1\.1 (\d{3}) /.exec(text) ?? [];
+    return found === undefined ? undefined : Number(found);
+  };
+  return { name, socket, status };
+}
