@@ -101,7 +101,8 @@ function noun(name: string, says: string): Row {
 const GROUPS = { 'For operators, on the database:': OPERATORS, 'For integrators, through the service:': INTEGRATORS };
 
 const EPILOGUE = `
-Exit status: 0 when it is done, also by Ctrl-C; 1 when not, and standard error says why, a line for each thing to mend.`;
+Exit status: 0 when it is done, also by Ctrl-C; 1 when not, and standard error says why, a line for each thing to mend; 2 when
+import --from-api had to leave records out, which it lists.`;
 
 /** The command line: one file a command. What cannot be done is said in one line each on standard error, exit 1. */
 export async function run(argv: readonly string[]): Promise<void> {

@@ -15,7 +15,7 @@ export type Arrival = {
 
 /** The answer for programs. */
 export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
-  const { compared, missing, leftOut, changed, standing } = moved;
+  const { compared, missing, leftOut, changed, skipped, standing } = moved;
   const anew = newIds(moved);
   return {
     domain: moved.domain,
@@ -30,6 +30,7 @@ export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
     ),
     missing: Object.fromEntries(missing.map(({ noun, state }) => [noun, state])),
     left_out: leftOut,
+    skipped,
     changed,
     report: leftOut + changed > 0 ? paths.report : null,
     new_ids: anew,
@@ -52,6 +53,7 @@ export function linesOf(arrival: Arrival): string[] {
     ...missing.map(({ noun, state }) =>
       state === 'absent' ? `${noun}: the source has none` : `${noun}: the key may not see them there`,
     ),
+    ...skippedIn(moved),
     ...(leftOut + changed > 0 ? [notAsIs] : []),
     ...(anew.length > 0 ? [`new ids: ${anew.join(', ')}; old and new ones are in ${paths.idMap}`] : []),
     ...standingOf(moved),
@@ -70,6 +72,16 @@ function numbersOf({ noun, there, isAsked, here, leftOut, isSame }: Compared): s
   const differs = isSame ? '' : '; the numbers differ: the source has changed, or does not list them all';
   const said = isAsked ? '' : ' that it said while it was read';
   return `${noun}: ${grouped(here)} of ${grouped(there)}${said}${left}${differs}`;
+}
+
+/** Each record that was left out, with the reason. */
+function skippedIn({ skipped, leftOut }: Moved): string[] {
+  const lines = skipped.map(({ noun, id, left_out }) => {
+    const why = left_out.map(({ field, message }) => `${field} ${message}`).join('; ');
+    return `left out: ${noun} ${id || 'without an id'}: ${why}`;
+  });
+  const more = leftOut - skipped.length;
+  return more > 0 ? [...lines, `left out: ${grouped(more)} more`] : lines;
 }
 
 function standingOf({ standing: { changed } }: Moved): string[] {

@@ -20,6 +20,9 @@ import { progressOf } from './progress.ts';
 import { Refusal } from './refusal.ts';
 import { stderr } from './screen.ts';
 
+/** The exit code where the account is in, without some of its records. */
+const SKIPPED = 2;
+
 /** `carillon import --from-api …` */
 export async function importFromApi(address: string, flags: FromApiFlags): Promise<void> {
   const settings = readSettings(address, flags);
@@ -55,6 +58,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
       print(flags, answerOf(arrival), linesOf(arrival));
       work.remove();
       if (moved.compared.some(({ isSame }) => !isSame)) process.exitCode = 1;
+      if (moved.leftOut > 0) process.exitCode = SKIPPED;
     } catch (error) {
       throw isOfTheSystem(error) ? new TransferFault(`It cannot be written down: ${error.message}.`) : error;
     } finally {

@@ -22,7 +22,7 @@ type Flags = FromApiFlags & {
 export function addImport(program: Command): void {
   addBaseUrlOption(addProgressOption(addDatabaseOptions(program.command('import'))))
     .description(
-      'Bring in what carillon export wrote, or what another service shows, while no service runs on the database.',
+      'Bring in what carillon export wrote, or what another service shows, while no service runs on the database. Exit status 2 says that records of the other service were left out; each is listed.',
     )
     .option('--from <file>', 'The file.')
     .option('--resume', 'Go on with an import of this file that was cut off.')

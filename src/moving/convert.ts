@@ -22,7 +22,15 @@ export type Converted = {
   /** Records that could not come, and those that came otherwise than they were or were made up. */
   readonly leftOut: number;
   readonly changed: number;
+  /** The first of those that could not come. */
+  readonly skipped: readonly Skipped[];
 };
+
+/** A record that could not come, and why. */
+export type Skipped = { readonly noun: NounName; readonly id: string; readonly left_out: readonly FieldError[] };
+
+/** As many as a person reads; the report has all. */
+const MAX_SKIPPED_LISTED = 100;
 
 export type ConvertPorts = RowPorts & {
   readonly progress: Progress;
@@ -48,6 +56,7 @@ class Conversion {
   readonly #report: Lines;
   readonly #idMap: Lines;
   readonly #counts: Partial<Record<NounName, Count>> = {};
+  readonly #skipped: Skipped[] = [];
   #leftOut = 0;
   #changed = 0;
 
@@ -73,7 +82,8 @@ class Conversion {
     const { line, end } = this.#writer.end();
     this.#file.text(line);
     progress.end();
-    return { sha256: end.sha256, counts: this.#counts, changed: this.#changed, leftOut: this.#leftOut };
+    const numbers = { counts: this.#counts, changed: this.#changed, leftOut: this.#leftOut };
+    return { sha256: end.sha256, ...numbers, skipped: this.#skipped };
   }
 
   close(): void {
@@ -131,6 +141,7 @@ class Conversion {
   ): void {
     count.leftOut += 1;
     this.#leftOut += 1;
+    if (this.#skipped.length < MAX_SKIPPED_LISTED) this.#skipped.push({ noun, id, left_out });
     this.#report.add({ noun, id, left_out, record: JSON.parse(json) });
   }
 

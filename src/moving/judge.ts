@@ -31,14 +31,14 @@ export function judge(noun: Noun, json: string, now: number): Judged {
   const record: unknown = JSON.parse(json);
   if (!isRaw(record)) return { faults: [{ field: noun.id, message: 'there is no record' }] };
   const body = loosened(noun, record);
-  const read = readBody(noun, body.given);
+  const read = readInOrder(noun, record, body.given);
   const moments = readMoments(record, now);
   const faults = [...('faults' in read ? read.faults : []), ...('faults' in moments ? moments.faults : [])];
   if ('faults' in read || 'faults' in moments) return { faults };
-  const { start_date = null, due_date = null } = read.input as { start_date?: string | null; due_date?: string | null };
-  if (isDueBeforeStart(start_date, due_date))
-    return { faults: [{ field: 'due_date', message: 'must not be before start_date' }] };
-  const changes = [...body.changes, ...changedTexts(noun.fields, record, read.input), ...moments.changes];
+  const told = new Set([...body.changes, ...read.changes].map(({ field }) => field));
+  const others = [...changedTexts(noun.fields, record, read.input), ...changedPrice(record, read.input)];
+  const texts = others.filter(({ field }) => !told.has(field));
+  const changes = [...body.changes, ...read.changes, ...texts, ...moments.changes];
   return { input: read.input, moments: moments.moments, changes };
 }
 
@@ -48,25 +48,67 @@ export function isRaw(record: unknown): record is Raw {
 
 const specs = new Map<NounName, BodySpec<Input>>();
 
-function readBody(noun: Noun, body: Raw): { input: Input } | { faults: readonly FieldError[] } {
+type Read = { input: Input; changes: readonly Change[] } | { faults: readonly FieldError[] };
+
+/** Whether a record can be without a field: then a value that is refused costs the field, and not the record. */
+const isOptional = ({ fields }: Noun, field: string) =>
+  fields[field] !== undefined && fields[field].initial !== undefined;
+
+const withoutField = ({ field, message }: FieldError, record: Raw): Change => ({
+  field,
+  message: `${message}; left out`,
+  was: record[field],
+});
+
+/** Reads a body, and reads it again without the fields that it can be without and that are refused. */
+function readBody(noun: Noun, record: Raw, body: Raw): Read {
   const spec = specs.get(noun.name) ?? creation(noun.fields);
   specs.set(noun.name, spec);
   try {
-    return { input: spec.read(body) };
+    return { input: spec.read(body), changes: [] };
   } catch (error) {
-    if (error instanceof Problem) return { faults: error.errors };
-    throw error;
+    if (!(error instanceof Problem)) throw error;
+    const { errors } = error;
+    if (errors.length === 0 || !errors.every(({ field }) => isOptional(noun, field))) return { faults: errors };
+    const refused = new Set(errors.map(({ field }) => field));
+    const rest = Object.fromEntries(Object.entries(body).filter(([field]) => !refused.has(field)));
+    return { input: spec.read(rest), changes: errors.map((one) => withoutField(one, record)) };
   }
+}
+
+/** The same, with the due date not before the start date. */
+function readInOrder(noun: Noun, record: Raw, body: Raw): Read {
+  const read = readBody(noun, record, body);
+  if ('faults' in read) return read;
+  const { start_date = null, due_date = null } = read.input as { start_date?: string | null; due_date?: string | null };
+  if (!isDueBeforeStart(start_date, due_date)) return read;
+  const fault = { field: 'due_date', message: 'must not be before start_date' };
+  if (!isOptional(noun, 'due_date')) return { faults: [fault] };
+  return { input: { ...read.input, due_date: null }, changes: [...read.changes, withoutField(fault, record)] };
 }
 
 /** The fields that this service writes, each in a form that its rule can judge; what is empty is left out. */
 function loosened(noun: Noun, record: Raw): { given: Raw; changes: readonly Change[] } {
   const given: Record<string, unknown> = {};
+  const changes: Change[] = [];
   for (const [name, field] of Object.entries(noun.fields)) {
     const value = loose(field, record[name]);
-    if (value !== undefined && field.mode === 'written') given[name] = value;
+    if (value === undefined || field.mode !== 'written') continue;
+    given[name] = rounded(field, value);
+    if (given[name] !== value) changes.push({ field: name, message: 'is rounded', was: record[name] });
   }
-  return noun.name === 'users' ? asPerson(record, given) : { given, changes: [] };
+  return noun.name === 'users' ? asPerson(record, given) : { given, changes };
+}
+
+/** A value as a text; empty for lists and objects, which have no text that means anything here. */
+const plain = (value: unknown): string => (typeof value === 'object' ? '' : String(value));
+
+/** A number as exact as its field keeps it: others keep fractions of what is whole here, and more decimals. */
+function rounded({ accepts }: Field, value: unknown): unknown {
+  const [, decimals] = /^\d+\.(\d+)$/.exec(plain(value)) ?? [];
+  if (decimals === undefined) return value;
+  if ('x-most' in accepts) return Math.round(Number(value));
+  return 'x-decimal' in accepts && decimals.length > 4 ? Number(Number(value).toFixed(4)) : value;
 }
 
 function loose({ accepts }: Field, value: unknown): unknown {
@@ -74,7 +116,7 @@ function loose({ accepts }: Field, value: unknown): unknown {
   const { type, format } = accepts;
   if (typeof format === 'string' && format.startsWith('calendar-time')) return calendarText(value);
   // Flags and numbers know no empty text.
-  if (value === '' && (accepts.enum !== undefined || accepts.pattern === '^\\d{1,9}$')) return undefined;
+  if (value === '' && (accepts.enum !== undefined || 'x-most' in accepts)) return undefined;
   if (type === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
   const isTexts = type === 'string' && Array.isArray(value) && value.every((one) => typeof one === 'string');
   return isTexts ? value.join(',') : value;
@@ -91,7 +133,7 @@ function calendarText(value: unknown): unknown {
 /** Roles that are not known here may do the least; who has one name alone has it as the first. */
 function asPerson(record: Raw, given: Record<string, unknown>): { given: Raw; changes: readonly Change[] } {
   const changes: Change[] = [];
-  const role = String(record.role ?? 'member').toLowerCase();
+  const role = plain(record.role ?? 'member').toLowerCase();
   if (!isRole(role)) changes.push({ field: 'role', message: 'is no role here: member instead', was: record.role });
   const name = record.first_name ?? record.last_name ?? record.user_name;
   const isNamed = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
@@ -109,6 +151,13 @@ function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
   });
 }
 
+/** A price that another one has taken the place of (C42). */
+function changedPrice({ price: was }: Raw, input: Input): Change[] {
+  const { price }: { readonly price?: unknown } = input;
+  const isOther = price !== undefined && Number(plain(was ?? '')) !== 0 && Number(plain(was)) !== Number(price);
+  return isOther ? [{ field: 'price', message: 'is that of fixed_price', was }] : [];
+}
+
 type ReadMoments = { moments: Moments; changes: readonly Change[] } | { faults: readonly FieldError[] };
 
 function readMoments(record: Raw, now: number): ReadMoments {
@@ -120,7 +169,7 @@ function readMoments(record: Raw, now: number): ReadMoments {
   const changes: Change[] = [];
   if (date_created === null)
     changes.push({ field: 'date_created', message: 'is not said: the moment of the import', was: record.date_created });
-  const isOpen = ['0', 'false'].includes(String(record.completed ?? '0'));
+  const isOpen = ['0', 'false'].includes(plain(record.completed ?? '0'));
   if (isOpen && date_completed !== null)
     changes.push({ field: 'date_completed', message: 'is none of what is open', was: record.date_completed });
   const moments = { date_created: date_created ?? now, date_modified, date_completed: isOpen ? null : date_completed };
