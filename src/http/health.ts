@@ -26,6 +26,8 @@ export type HealthPorts = {
   readonly pages?: Pages | undefined;
 };
 
+const READY = '/readyz';
+
 /** The addresses that need no key (X6). */
 export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
   const { pages } = ports;
@@ -36,9 +38,14 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
   });
   app.get('/healthz', async () => ({ status: 'alive' }));
   const probe = onceASecond(ports);
-  app.get('/readyz', async () => {
+  app.addHook('onResponse', (request, _reply, done) => {
+    // A write has just failed: what a probe found before it says nothing any more.
+    if (request.problem === 'storage_unavailable' && request.routeOptions.url !== READY) probe.forget();
+    done();
+  });
+  app.get(READY, async () => {
     if (ports.isEnding?.()) throw new Problem('storage_unavailable');
-    await probe();
+    await probe.ask();
     return { status: 'ready' };
   });
   app.get('/openapi.json', async () => ports.openapi());
@@ -57,12 +64,17 @@ export function addHealth(app: FastifyInstance, ports: HealthPorts): void {
 }
 
 /** A probe costs a write, and anybody may ask: those of one second share it. */
-function onceASecond({ probe, clock }: HealthPorts): () => Promise<void> {
+function onceASecond({ probe, clock }: HealthPorts) {
   let last: { at: number; result: Promise<void> } | undefined;
-  return () => {
-    const at = clock.monotonic();
-    if (last === undefined || at - last.at >= 1_000) last = { at, result: probe() };
-    return last.result;
+  return {
+    ask(): Promise<void> {
+      const at = clock.monotonic();
+      if (last === undefined || at - last.at >= 1_000) last = { at, result: probe() };
+      return last.result;
+    },
+    forget(): void {
+      last = undefined;
+    },
   };
 }
 

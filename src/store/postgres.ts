@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Location, OpenOptions } from './location.ts';
 import { Listeners } from './news.ts';
@@ -145,7 +144,14 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
       return dropRanges(store, table, before, isStopped);
     },
     async probe() {
-      await writes.write(({ queries }) => sql`update migrations set name = name where version = 1`.execute(queries));
+      const row = { probe_id: 1, bytes: '' };
+      await writes.write(({ queries }) =>
+        queries
+          .insertInto('probes')
+          .values(row)
+          .onConflict((of) => of.column('probe_id').doUpdateSet(row))
+          .execute(),
+      );
     },
     async close() {
       const closed = session.close().then(() => Promise.all([pool.end(), readers.end(), aside.end()]));

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { sql } from 'kysely';
 import { type Clock, systemClock } from '../clock.ts';
 import { keepOldVersion } from './before-migration.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -27,8 +28,8 @@ export const dialect: Dialect = {
   },
 };
 
-/** Written again at each probe; means nothing. */
-const PROBED = 1;
+/** How much a probe writes: as the largest body of a request, and more than most writes take. */
+const PROBE_BYTES = 64 * 1_024;
 
 /** How often the files of an open database are looked for at their paths while nobody writes. */
 const FILES_INTERVAL_MS = 1_000;
@@ -132,14 +133,24 @@ function createStore(
     onCommitted: (listener) => committed.add(listener),
     onGroup: (listener) => grouped.push(listener),
     async probe() {
-      // Dirties the first page, so that what comes of it reaches the disk, or does not.
-      await groups.write(async () => writer.database.exec(`pragma user_version = ${PROBED}`));
+      await groups.write(async ({ queries }) => {
+        // The new row before the old one goes: it takes pages that are free, and room in the log for each of them.
+        const last = await queries
+          .selectFrom('probes')
+          .select('probe_id')
+          .orderBy('probe_id', 'desc')
+          .executeTakeFirst();
+        const probe_id = (last?.probe_id ?? 0) + 1;
+        const bytes = sql<string>`hex(zeroblob(${PROBE_BYTES / 2}))`;
+        await queries.insertInto('probes').values({ probe_id, bytes }).execute();
+        await queries.deleteFrom('probes').where('probe_id', '<', probe_id).execute();
+      });
     },
     async close() {
       stopLooking();
       await groups.close();
       // SQLite would remove the log at its path, which may be another database's by now.
-      if (groups.look() !== undefined) return;
+      if (files.lost() !== undefined) return;
       reader.close();
       writer.close();
       lock?.close();

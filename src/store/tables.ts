@@ -340,6 +340,7 @@ export const columns = {
     sealed: numberOrDefault,
     lease_owner: numberOrDefault,
   },
+  probes: { probe_id: number, bytes: text },
   transfers: {
     transfer_id: number,
     work: column<'import' | 'removal'>('text'),
@@ -358,7 +359,7 @@ export type Tables = {
 };
 
 /** The tables whose rows belong to an account: everything a caller may reach, and only through it. */
-export type AccountTable = Exclude<keyof Tables, 'nodes' | 'transfers'>;
+export type AccountTable = Exclude<keyof Tables, 'nodes' | 'probes' | 'transfers'>;
 
 /** Those whose rows may be changed and deleted: the audit log is only ever added to. */
 export type ChangingTable = Exclude<AccountTable, 'audit'>;

@@ -8,7 +8,7 @@ import { startTarget } from '../harness/target.ts';
 
 const event = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '20270102' };
 
-test('C20 a full disk: writes are answered 503, reads go on, nothing acknowledged is lost, and it works again with room', async (t) => {
+test('C20 X6 a full disk: writes are answered 503, /readyz is 503, reads go on, nothing acknowledged is lost, and it works again with room', async (t) => {
   const fatal: unknown[] = [];
   const ports = { maxPages: 180, onFatal: (error: unknown) => void fatal.push(error) };
   const path = join(temporaryFolder(t), 'carillon.db');
@@ -42,12 +42,18 @@ test('C20 a full disk: writes are answered 503, reads go on, nothing acknowledge
   assert.deepEqual(listed.sort(), [...acknowledged].sort(), 'neither less nor more than was acknowledged');
   assert.equal((await carillon.call(owner, 'GET', `/v2/events/${acknowledged[0]}`)).status, 200);
   assert.equal((await carillon.call(undefined, 'GET', '/healthz')).status, 200);
+  // X6: room for a page is none for a write.
+  const ready = await carillon.call(undefined, 'GET', '/readyz');
+  assert.deepEqual([ready.status, ready.json.code], [503, 'storage_unavailable']);
 
   ballast.exec('delete from ballast');
   const again = await create();
   assert.equal(again.status, 201);
   acknowledged.push(again.json.data.event_id);
-  assert.equal((await carillon.call(undefined, 'GET', '/readyz')).status, 200);
+  await eventually(
+    () => carillon.call(undefined, 'GET', '/readyz'),
+    ({ status }) => status === 200,
+  );
   const wanted = acknowledged.map((id) => `${carillon.baseUrl}/v2/events/${id}`).sort();
   await eventually(
     () => owner.carillon.deliveries.list({ hook_id: hook.id, state: 'owed' }),
