@@ -1,7 +1,7 @@
 import { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
-import { nextTurn } from './slices.ts';
+import { nextIteration } from './slices.ts';
 
 /** How long a stop goes on to accept, milliseconds: whoever was there before it has come in long before. */
 const ACCEPTS_MS = 1_000;
@@ -40,12 +40,12 @@ async function untilAllAccepted(server: Server, beats: Clock): Promise<void> {
   };
   server.on('connection', onAccepted);
   // The turn that is under way may have looked long ago.
-  await nextTurn();
+  await nextIteration();
   const giveUpAt = beats.monotonic() + ACCEPTS_MS;
   for (let isEmpty = false; !isEmpty && beats.monotonic() < giveUpAt; ) {
     accepted = false;
     const begun = beats.monotonic();
-    await nextTurn();
+    await nextIteration();
     isEmpty = !accepted && beats.monotonic() < begun + EMPTY_TURN_MS;
   }
   server.off('connection', onAccepted);

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { LargePages } from './large-pages.ts';
 import type { Page, Paging, Slice } from './paging.ts';
-import { isLoaded, nextTurn } from './slices.ts';
+import { isLoaded, nextSlice } from './slices.ts';
 
 /** The most bytes of one page. A page of a single record may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
@@ -132,7 +132,7 @@ class PageWriter {
       this.#last = { slice, index };
       if (this.#textBytes < MAX_TURN_BYTES) continue;
       this.#flush();
-      await nextTurn();
+      await nextSlice();
     }
   }
 

@@ -3,9 +3,28 @@ import type { Page, Slices } from './paging.ts';
 /** Bytes of stored text that are loaded at once. A single record may have more. */
 export const MAX_SLICE_BYTES = 512 * 1024;
 
-/** Lets the event loop serve others. A query on SQLite, and every computation, holds the loop until it ends. */
-export function nextTurn(): Promise<void> {
+/** Resolves in the next iteration of the event loop. */
+export function nextIteration(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The slices that wait for their iteration, in order. While there are any, the next iteration is scheduled. */
+const waiting: (() => void)[] = [];
+
+/**
+ * Resolves when the next slice of a response may be made. A query on SQLite, and every computation, holds the event loop
+ * until it ends, so each iteration runs one slice: many long responses delay a short one no more than one does.
+ */
+export function nextSlice(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(runNextSlice);
+  });
+}
+
+function runNextSlice(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(runNextSlice);
 }
 
 /** The same page with each row converted. */

@@ -1,6 +1,6 @@
 import type { Expression } from 'kysely';
 import type { Assigned, AssignedTeam } from '../http/fields.ts';
-import { nextTurn } from '../http/slices.ts';
+import { nextSlice } from '../http/slices.ts';
 import { notFound } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
 import { mustBeUsers, userName } from './people.ts';
@@ -36,7 +36,7 @@ export async function* withAssigned<R extends object>(
   const ids = rows.map(idOf);
   const [users, teams] = await Promise.all([usersOf(view, noun, ids), teamsOf(view, noun, ids)]);
   if (rows.length > 1 && Math.max(users.length, teams.length) > MAX_ASSIGNED_AT_ONCE) {
-    await nextTurn();
+    await nextSlice();
     const middle = rows.length >> 1;
     yield* withAssigned(view, noun, rows.slice(0, middle), idOf);
     yield* withAssigned(view, noun, rows.slice(middle), idOf);

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Page, Slice } from '../http/paging.ts';
-import { MAX_SLICE_BYTES, nextTurn } from '../http/slices.ts';
+import { MAX_SLICE_BYTES, nextSlice } from '../http/slices.ts';
 import { cursorOf, type Order } from './order.ts';
 
 /** The keys of a record in the order of its list, its id among them, and the bytes of its long texts. */
@@ -41,7 +41,7 @@ export function pageOfKeys<Row extends object>(
   }
   async function* slices() {
     for (const [index, piece] of inPieces(shown).entries()) {
-      if (index > 0) await nextTurn();
+      if (index > 0) await nextSlice();
       yield await sliceOf(piece);
     }
   }

@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Permission } from '../../access.ts';
-import { nextTurn } from '../../http/slices.ts';
+import { nextSlice } from '../../http/slices.ts';
 import { plusDays } from '../../ical/days.ts';
 import type { Entry } from '../../ical/write.ts';
 import type { AccountView } from '../../store/account.ts';
@@ -55,7 +55,7 @@ async function* within(most: number, pieces: AsyncIterable<readonly Entry[]>): A
     yield piece.slice(0, left);
     left -= piece.length;
     if (left <= 0) return;
-    await nextTurn();
+    await nextSlice();
   }
 }
 
@@ -78,7 +78,7 @@ async function* stretched(
       const { entries, last } = await read(stretch, after);
       if (entries.length > 0) yield entries;
       after = last;
-      await nextTurn();
+      await nextSlice();
     } while (after !== undefined);
   }
 }

@@ -1,4 +1,4 @@
-import { nextTurn } from '../../http/slices.ts';
+import { nextSlice } from '../../http/slices.ts';
 import type { AccountView } from '../../store/account.ts';
 import { type AssignableNoun, MAX_ASSIGNED_AT_ONCE, usersOf } from '../assigned.ts';
 
@@ -19,7 +19,7 @@ export async function assignedNames(
     users = [];
     for (const [index, id] of recordIds.entries()) {
       users.push(...(await usersOf(view, noun, [id], MAX_NAMES + 1)));
-      if (index % RECORDS_A_TURN === 0) await nextTurn();
+      if (index % RECORDS_A_TURN === 0) await nextSlice();
     }
   }
   const byRecord = Map.groupBy(users, ({ record_id }) => record_id);

@@ -1,7 +1,7 @@
 import type { Permission, Role } from '../../access.ts';
 import { showMoment } from '../../http/dates.ts';
 import { tagOf } from '../../http/etag.ts';
-import { nextTurn } from '../../http/slices.ts';
+import { nextSlice } from '../../http/slices.ts';
 import type { Subscribed, SubscribedRow } from '../../http/subscribed.ts';
 import { plusDays } from '../../ical/days.ts';
 import { beginning, ENDING, entryText } from '../../ical/write.ts';
@@ -161,7 +161,7 @@ async function* textOf(view: AccountView, wanted: Wanted, { today, name, zone: n
     for (let begin = 0; begin < entries.length; begin += ENTRIES_A_TURN) {
       const some = entries.slice(begin, begin + ENTRIES_A_TURN);
       yield some.map((entry) => entryText(entry, zone)).join('');
-      await nextTurn();
+      await nextSlice();
     }
   }
   yield ENDING;

@@ -1,7 +1,7 @@
 import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
-import { expandRows, nextTurn } from '../../http/slices.ts';
+import { expandRows, nextSlice } from '../../http/slices.ts';
 import { invalidInput } from '../../problems.ts';
 import { AccountView } from '../../store/account.ts';
 import { ascending, number } from '../order.ts';
@@ -85,7 +85,7 @@ async function* withReplies(
 ): AsyncGenerator<readonly ThreadRow[], void> {
   const keys = await replyKeys(view, rows);
   if (rows.length > 1 && keys.length > MAX_REPLIES_AT_ONCE) {
-    await nextTurn();
+    await nextSlice();
     const middle = rows.length >> 1;
     yield* withReplies(view, rows.slice(0, middle));
     yield* withReplies(view, rows.slice(middle));
@@ -98,7 +98,7 @@ async function* withReplies(
     return { row, count: all.length, first, size: first.reduce((sum, { size }) => sum + size, 0) };
   });
   for (const [index, some] of inPieces(threads).entries()) {
-    if (index > 0) await nextTurn();
+    if (index > 0) await nextSlice();
     const ids = some.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
     const replies = new Map((await repliesByIds(view, ids)).map((reply) => [reply.comment_id, reply]));
     yield some.map(({ row, count, first }) => ({

@@ -3,7 +3,7 @@ import type { Caller } from '../../access.ts';
 import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
-import { nextTurn } from '../../http/slices.ts';
+import { nextSlice } from '../../http/slices.ts';
 import type { AccountView } from '../../store/account.ts';
 import { ascending, number } from '../order.ts';
 import { ownerOf } from '../owner.ts';
@@ -54,7 +54,7 @@ async function hoursOf(view: AccountView, hookIds: readonly number[]): Promise<H
   const stretches = lastStretches(view.now, HOUR_MS, HOURS).toReversed();
   const found = new Map<string, HourRow>();
   for (const stretch of stretches) {
-    await nextTurn();
+    await nextSlice();
     const sums = await attemptsIn(view, stretch, sql`attempts.hook_id in (${sql.join(hookIds)})`)
       .select(['attempts.hook_id', isDelivered.as('delivered'), count.as('attempts')])
       .select(sql<number>`cast(sum(attempts.milliseconds) as bigint)`.as('milliseconds'))

@@ -1,7 +1,7 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { type Caller, isAdmin } from '../../access.ts';
 import type { Shown } from '../../http/field.ts';
-import { nextTurn } from '../../http/slices.ts';
+import { nextSlice } from '../../http/slices.ts';
 import type { AccountView } from '../../store/account.ts';
 import { attemptsIn, count, isDelivered, lastStretches } from '../tally.ts';
 import type { MinuteRow, overviewFields } from './schema.ts';
@@ -87,7 +87,7 @@ async function lastHour(view: AccountView, userId: number | undefined) {
   let total = 0;
   let since = end;
   while (since > end - MINUTES * MINUTE_MS && total < MOST_ATTEMPTS) {
-    await nextTurn();
+    await nextSlice();
     const from = since - MINUTES_A_LOOK * MINUTE_MS;
     for (const row of await attemptsByMinute(view, { from, until: since }, userId)) {
       const sums = byMinute.get(row.minute) ?? { delivered: 0, failed: 0 };

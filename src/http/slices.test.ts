@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nextIteration, nextSlice } from './slices.ts';
+
+test('one slice is made in each iteration of the event loop, in the order in which they were asked for', async () => {
+  const made: string[] = [];
+  const respond = async (name: string) => {
+    for (const part of [1, 2, 3]) {
+      await nextSlice();
+      made.push(`${name}${part}`);
+    }
+  };
+  const responses = Promise.all(['a', 'b'].map(respond));
+  const counts: number[] = [];
+  while (made.length < 6) {
+    await nextIteration();
+    counts.push(made.length);
+  }
+  await responses;
+  assert.deepEqual(made, ['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
+  const steps = counts.map((count, index) => count - (counts[index - 1] ?? 0));
+  assert.ok(
+    steps.every((step) => step <= 1),
+    String(steps),
+  );
+  await nextSlice();
+  assert.equal(made.length, 6);
+});
