@@ -1,9 +1,9 @@
-import ICAL from 'ical.js';
 import { systemChance } from '../../src/secrets.ts';
 import type { Cleanup } from '../../test/harness/cleanup.ts';
 import { carillon as commandLine } from '../../test/harness/command.ts';
 import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
+import { ICAL } from '../../test/harness/ical.ts';
 import type { Json } from '../../test/harness/service.ts';
 import { startTarget } from '../../test/harness/target.ts';
 import { changes, rowsOf } from '../tenants/snapshot.ts';

@@ -20,7 +20,7 @@ export function addImportCalendar(program: Command): void {
     .option('--project-id <id>', 'The project of what is created.')
     .option(
       '--time-zone <name>',
-      "The zone that UTC times are told in; left out: the account's, or else the file's own.",
+      "The zone that times with a zone are converted to; left out: the account's, or else the file's own.",
     )
     .option('--silent', 'Tell no hook.')
     .option('--again', 'Bring back what was deleted here since.')
@@ -55,9 +55,9 @@ function linesOf(report: ImportReport): string[] {
   const { created, changed, unchanged, deleted, time_zone, repeated_from, repeated_to, dropped } = report;
   return [
     `created: ${created}, changed: ${changed}, unchanged: ${unchanged}, deleted here and left so: ${deleted}`,
-    `UTC was told in ${time_zone}; what repeats is there from ${repeated_from} to ${repeated_to}`,
+    `times with a zone are in ${time_zone}; what repeats is there from ${repeated_from} to ${repeated_to}`,
     ...dropped.flatMap(({ count, what, says, examples }) => [
-      `left out: ${count} ${what}. ${says}`,
+      `${count} ${what}: ${says}`,
       ...examples.map((example) => `  ${example}`),
     ]),
   ];

@@ -1,17 +1,27 @@
-/** Why something in a file is not here afterwards. */
+/** Why something in a file is not here afterwards, or is here otherwise. */
 export const reasons = {
   not_an_event: 'Only events are brought in.',
   no_field: 'An event has no field for it.',
-  unreadable: 'It cannot be read.',
+  cut_off: 'The file ends before it does; what is whole is here.',
   no_start: 'It has no beginning.',
   out_of_range: 'It is not within the years 1 to 9999.',
+  no_property: 'The line was left out: it is not a name, a colon and a value.',
+  misplaced: 'The line does not fit where it stands; what stands around it was read as well as it could be.',
+  said_before: 'The line was left out: an event says this once, and the first one counts.',
+  bad_time: 'The line was left out: it has no date or time, or one that does not exist.',
+  bad_duration: 'The line was left out: it has no duration.',
+  bad_rule: 'The line was left out: it has no rule for repeating. Where it was the only one, the event is here once.',
+  rule_without_times: 'The rule for repeating comes to no time; the event is here once.',
+  unknown_zone: 'Its time zone is not known: its times are as they are written.',
+  no_zone:
+    'The account has no time zone: times with a zone kept the clock time that they are written with. Give time_zone, or the account one.',
+  zone_of_file: 'The account has no time zone: times with a zone were converted to the one that the file names.',
   cancelled: 'It is cancelled.',
   replaced: 'The file has another version of it.',
   own: 'It comes from this account, and is here.',
-  repeated_before: 'It repeats, and this was more than a year ago.',
+  repeated_before: 'It repeats, and began more than a year ago; what was before then is left out.',
   repeated_after: 'It repeats without an end, or for more than two years to come; what comes then is left out.',
-  repeated_too_often:
-    'It repeats too often; of what comes within these years the first 1,100 times are here, none if it began 50,000 times ago.',
+  repeated_too_often: 'It repeats too often; of what comes within these years the first 1,100 times are here at most.',
   untitled: 'It has no name, and is called Untitled.',
   shortened: 'Its name is longer than 255 characters, and was cut.',
 } as const satisfies Record<string, string>;
@@ -43,7 +53,10 @@ export class Drops {
     if (row.count === 0 && this.#rows.size >= MOST_ROWS) return;
     this.#rows.set(key, row);
     row.count += 1;
-    if (row.examples.length < MOST_EXAMPLES) row.examples.push(`line ${line}: ${shortened(example, LONGEST_EXAMPLE)}`);
+    if (row.examples.length < MOST_EXAMPLES) {
+      const text = shortened(example, LONGEST_EXAMPLE).toWellFormed().replaceAll('\0', '');
+      row.examples.push(`line ${line}: ${text}`);
+    }
   }
 
   get rows(): readonly Dropped[] {
@@ -56,5 +69,5 @@ export class Drops {
 
 /** The beginning of a text, in whole characters. */
 export function shortened(text: string, most: number): string {
-  return text.length <= most ? text : [...text].slice(0, most).join('');
+  return text.length <= most ? text : [...text.slice(0, 2 * most)].slice(0, most).join('');
 }

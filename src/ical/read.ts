@@ -1,9 +1,12 @@
-import ICAL from 'ical.js';
 import { type Dropped, Drops } from './dropped.ts';
-import { componentOf, type Found, foundIn } from './found.ts';
-import { CalendarFault, type Part, partsOf } from './lines.ts';
+import { type Found, foundIn } from './found.ts';
+import { CalendarFault, type Component, type Line, outlineOf } from './lines.ts';
+import { propertyIn, textOf } from './property.ts';
 import { type ReadEvent, Reading, type ReadOptions } from './series.ts';
-import { isZone, zoneText } from './zone.ts';
+import { machineZone, SourceZones } from './source-zone.ts';
+import { Steps } from './steps.ts';
+import { Times } from './times.ts';
+import { isZone } from './zone.ts';
 
 export type ReadCalendar = {
   readonly events: readonly ReadEvent[];
@@ -14,70 +17,62 @@ export type ReadCalendar = {
 /** More than a calendar of people has: beyond, the file is refused as a whole. */
 export const MOST_EVENTS = 50_000;
 
+/** Of all that repeats in a file: some seconds of work. */
+const MAX_STEPS = 8_000_000;
+
 /**
  * Reads a file: what comes out of it, and what does not. Throws a CalendarFault for what is no calendar.
  *
- * @param atLine hears where something begins that may not come to an end
+ * @param atLine hears where something begins that may take long
  */
 export function readCalendar(text: string, options: ReadOptions, atLine: (line: number) => void): ReadCalendar {
-  const { parts, properties } = partsOf(text);
   const drops = new Drops();
-  const zone = options.zone ?? zoneNamed(properties) ?? 'UTC';
-  const root = rootOf(parts);
+  const { components, lines } = outlineOf(text, drops);
+  const steps = new Steps(MAX_STEPS);
+  const named = zoneNamed(lines, drops);
+  const zone = options.zone ?? named;
+  const zones = new SourceZones(components, drops, steps);
+  const times = new Times(zones, zone === undefined ? undefined : machineZone(zone));
   const events: ReadEvent[] = [];
-  const reading = new Reading({ drops, zone, root, options, events });
-  for (const [uid, found] of eventsIn(parts, drops)) {
-    const repeating = found.find(({ component }) => component.hasProperty('rrule'));
-    if (repeating !== undefined) atLine(repeating.line);
+  const reading = new Reading({ drops, times, options, steps, events });
+  for (const [uid, found] of eventsIn(components, drops)) {
+    const line = found[0]?.line ?? 1;
+    if (found.some(({ rules }) => rules.length > 0)) atLine(line);
     reading.series(uid, found);
     if (events.length > MOST_EVENTS) {
-      throw new CalendarFault(
-        found[0]?.line ?? 1,
-        `is beyond ${MOST_EVENTS} events, repetitions included; split the file`,
-      );
+      throw new CalendarFault(line, `is beyond ${MOST_EVENTS} events, repetitions included; split the file`);
     }
+    if (steps.areSpent) throw new CalendarFault(line, 'takes too long to work out: too much repeats too often');
   }
-  return { events, dropped: drops.rows, zone };
+  if (options.zone === undefined) {
+    for (const [name, line] of times.zoned)
+      drops.add('TZID', zone === undefined ? 'no_zone' : 'zone_of_file', line, name);
+  }
+  return { events, dropped: drops.rows, zone: zone ?? 'UTC' };
 }
 
-function zoneNamed(properties: readonly string[]): string | undefined {
-  const named = properties.map((line) => /^X-WR-TIMEZONE(?:;[^:]*)?:(.*)$/i.exec(line)?.[1]?.trim());
-  return named.find((name) => name !== undefined && isZone(name));
-}
-
-/** A calendar with all zones of the file: those that it describes, and those that it only names. */
-function rootOf(parts: readonly Part[]): ICAL.Component {
-  const root = new ICAL.Component('vcalendar');
-  const known = new Set<string>();
-  for (const { text } of parts.filter(({ name }) => name === 'VTIMEZONE')) {
-    const zone = componentOf(text);
-    const tzid = zone?.getFirstPropertyValue('tzid');
-    if (zone === undefined || typeof tzid !== 'string' || known.has(tzid)) continue;
-    known.add(tzid);
-    root.addSubcomponent(zone);
-  }
-  const named = new Set(
-    parts.flatMap(({ text }) => [...text.matchAll(/;TZID="?([^:;"\r\n]+)/gi)].map(([, id = '']) => id)),
-  );
-  for (const tzid of named) {
-    if (known.has(tzid) || !isZone(tzid)) continue;
-    const zone = componentOf(zoneText(tzid, Date.UTC(1990, 0), Date.UTC(2040, 0)));
-    if (zone !== undefined) root.addSubcomponent(zone);
-  }
-  return root;
+/** The zone that a file says it is in; lines beside it that are none are said to be. */
+function zoneNamed(lines: readonly Line[], drops: Drops): string | undefined {
+  const properties = lines.map((line) => {
+    const property = propertyIn(line);
+    if (property === undefined) drops.add('line', 'no_property', line.number, line.text);
+    return property;
+  });
+  const names = properties.filter((one) => one?.name === 'X-WR-TIMEZONE').map((one) => one?.value.trim() ?? '');
+  return names.find(isZone);
 }
 
 /** The events of a file by their identifier; what is none is dropped. */
-function eventsIn(parts: readonly Part[], drops: Drops): ReadonlyMap<string, Found[]> {
+function eventsIn(components: readonly Component[], drops: Drops): ReadonlyMap<string, Found[]> {
   const byUid = new Map<string, Found[]>();
-  for (const part of parts) {
-    const { name, line, text } = part;
+  for (const component of components) {
+    const { name, line } = component;
     if (name === 'VTIMEZONE') continue;
-    const found = name === 'VEVENT' ? foundIn(part) : undefined;
-    if (found === undefined) {
-      drops.add(name, name === 'VEVENT' ? 'unreadable' : 'not_an_event', line, summaryIn(text));
+    if (name !== 'VEVENT') {
+      drops.add(name, 'not_an_event', line, summaryIn(component));
       continue;
     }
+    const found = foundIn(component, drops);
     const same = byUid.get(found.uid) ?? [];
     same.push(found);
     byUid.set(found.uid, same);
@@ -85,6 +80,8 @@ function eventsIn(parts: readonly Part[], drops: Drops): ReadonlyMap<string, Fou
   return byUid;
 }
 
-function summaryIn(text: string): string {
-  return /(?:^|\n)SUMMARY[^:\r\n]*:(.*)/i.exec(text)?.[1]?.trim() ?? '(no name)';
+function summaryIn({ lines }: Component): string {
+  const line = lines.find(({ text }) => /^SUMMARY[;:]/i.test(text));
+  const property = line && propertyIn(line);
+  return property === undefined ? '(no name)' : textOf(property).trim();
 }

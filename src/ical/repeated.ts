@@ -1,7 +1,10 @@
-import ICAL from 'ical.js';
 import type { Reason } from './dropped.ts';
 import type { Found } from './found.ts';
-import { clockTime } from './times.ts';
+import { type Stretch, timesOfRule } from './repeating.ts';
+import type { Rule } from './rule.ts';
+import { Steps } from './steps.ts';
+import { dayShown, midnightOf, type Times } from './times.ts';
+import { DAY_MS, type Duration, type Written } from './values.ts';
 
 /** The days within which what repeats is brought in, `YYYY-MM-DD`, both included. */
 export type Horizon = { readonly from: string; readonly to: string };
@@ -9,127 +12,206 @@ export type Horizon = { readonly from: string; readonly to: string };
 /** One time of something that repeats. `day`: which one it is, the same in every version of the file. */
 export type Repetition = {
   readonly day: string;
-  readonly start: ICAL.Time;
-  readonly end: ICAL.Time;
+  readonly start: Written;
+  readonly end: Written | undefined;
   /** Where it is said: in the series, or in an exception of it. */
   readonly of: Found;
 };
 
 /** Of one series: daily through all of the horizon. */
-const MOST_TIMES = 1_100;
-/** So far is looked for times within the horizon: daily since 1900. */
-const MOST_STEPS = 50_000;
+const MAX_TIMES = 1_100;
+/** Of one series: every day of thirteen centuries, or every second of five days. */
+const MAX_STEPS = 500_000;
+/** Clocks of two places are never further from each other. */
+const MAX_APART_MS = 2 * DAY_MS;
+
+export type RepeatedPorts = {
+  readonly times: Times;
+  readonly horizon: Horizon;
+  readonly steps: Steps;
+  /** Hears of what is left out. */
+  readonly drop: (reason: Reason) => void;
+};
+
+/** An event that says when it begins. */
+export type Begun = Found & { readonly start: Written };
 
 /** Every time of a series within the horizon, with its exceptions; `drop` hears of those that are not. */
 export function* repetitionsOf(
-  master: Found,
-  overrides: readonly Found[],
-  zone: string,
-  { from, to }: Horizon,
-  drop: (reason: Reason) => void,
+  master: Begun,
+  overrides: readonly Begun[],
+  { times, horizon, steps, drop }: RepeatedPorts,
 ): Generator<Repetition> {
-  alignLeftOut(master);
-  beginWithItself(master.component);
-  const event = new ICAL.Event(master.component, { exceptions: overrides.map(({ component }) => component) });
-  const byComponent = new Map([master, ...overrides].map((found) => [found.component, found]));
-  const seen = new Set<Found>();
+  const [fromMs, toMs] = [Date.parse(horizon.from), Date.parse(horizon.to) + DAY_MS];
+  const isWithin = (atMs: number) => atMs >= fromMs && atMs < toMs;
+  const series = new Series(master, overrides, times, horizon, steps);
   const numbered = numbering();
-  const times = event.iterator();
+  const seen = new Set<Found>();
+  const left = new Set<Reason>();
+  if (times.converted(master.start) < fromMs) left.add('repeated_before');
   let count = 0;
-  let last = '';
-  for (let step = 0; ; step += 1) {
-    const time: ICAL.Time | null = times.next();
-    if (time === null || time === undefined) break;
-    if (count >= MOST_TIMES || step >= MOST_STEPS) {
-      drop('repeated_too_often');
-      break;
-    }
-    // What two rules come to, or a rule and a date beside it, is there once.
-    if (time.toString() === last) continue;
-    last = time.toString();
-    const numberedDay = numbered(time);
-    const { startDate, endDate, item } = event.getOccurrenceDetails(time);
-    const of = byComponent.get(item.component) ?? master;
-    const day = clockTime(time, zone).slice(0, 10);
+  for (const wallMs of series.starts()) {
+    const day = numbered(wallMs);
+    const atMs = times.converted({ ...master.start, wallMs });
+    if (atMs >= toMs) left.add('repeated_after');
+    if (!isWithin(atMs)) continue;
+    const { of, start, end } = series.at(wallMs);
     seen.add(of);
-    if (day > to) {
-      drop('repeated_after');
-      break;
-    }
-    if (day < from) {
-      drop('repeated_before');
-      continue;
-    }
     count += 1;
-    yield { day: numberedDay, start: startDate, end: endDate, of };
+    if (count > MAX_TIMES) break;
+    yield { day: day(), start, end, of };
   }
-  const others = overrides.filter((one) => !seen.has(one));
-  for (const one of leftOver(others, numbered)) {
-    const day = clockTime(one.start, zone).slice(0, 10);
-    if (day >= from && day <= to) yield one;
+  if (count > MAX_TIMES || series.isSpent) left.add('repeated_too_often');
+  else if (series.goesOn) left.add('repeated_after');
+  for (const reason of left) drop(reason);
+  // Exceptions of times that the series does not have.
+  for (const of of overrides.filter((one) => !seen.has(one))) {
+    const day = numbered((of.replaces?.at ?? of.start).wallMs);
+    const end = times.endOf(of, of.start, of.end);
+    if (isWithin(times.converted(of.start))) yield { day: day(), start: of.start, end, of };
   }
 }
 
-/** Exceptions of a time that no rule comes to: they say when they are themselves. */
-function* leftOver(overrides: readonly Found[], numbered: (time: ICAL.Time) => string): Generator<Repetition> {
-  for (const of of overrides) {
-    const event = new ICAL.Event(of.component, { exceptions: [] });
-    yield { day: numbered(event.recurrenceId), start: event.startDate, end: event.endDate, of };
+/** Whether a rule comes to any time, within eight years: there is a 29th of February in those. */
+export function hasTimes(rule: Rule, begun: Begun, times: Times, whole: Steps): boolean {
+  const { take } = new Steps(MAX_STEPS, whole);
+  const startMs = begun.start.wallMs;
+  const stretch = {
+    startMs,
+    untilMs: untilOf(rule, begun, times),
+    fromMs: startMs,
+    toMs: startMs + 8 * 366 * DAY_MS,
+    take,
+  };
+  return timesOfRule(rule, stretch).next().done !== true;
+}
+
+/** The last moment of a rule as clocks at the place of its event show it; a day is all of it. */
+function untilOf({ until }: Rule, { start }: Begun, times: Times): number | undefined {
+  if (until === undefined) return undefined;
+  if (until.isDate || start.isDate) return midnightOf(until.wallMs) + DAY_MS - 1;
+  return until.zone === undefined ? until.wallMs : times.within(start, until);
+}
+
+/** The times of a series as clocks at its place show them, milliseconds. */
+class Series {
+  readonly #master: Begun;
+  readonly #times: Times;
+  readonly #steps: Steps;
+  readonly #stretch: Stretch;
+  readonly #exact = new Map<number, Begun>();
+  /** Exceptions that all later times follow, the last one first. */
+  readonly #onward: (readonly [number, Begun])[] = [];
+  readonly #except = new Set<number>();
+  readonly #exceptDays = new Set<number>();
+  /** Ends of single times. */
+  readonly #ends = new Map<number, Written | Duration>();
+  #goesOn = false;
+
+  constructor(master: Begun, overrides: readonly Begun[], times: Times, { from, to }: Horizon, whole: Steps) {
+    this.#master = master;
+    this.#times = times;
+    this.#steps = new Steps(MAX_STEPS, whole);
+    this.#stretch = {
+      startMs: master.start.wallMs,
+      untilMs: undefined,
+      fromMs: Date.parse(from) - MAX_APART_MS,
+      toMs: Date.parse(to) + DAY_MS + MAX_APART_MS,
+      take: this.#steps.take,
+    };
+    for (const one of overrides) {
+      if (one.replaces === undefined) continue;
+      const wallMs = this.#within(one.replaces.at);
+      if (one.replaces.isOnward) this.#onward.push([wallMs, one]);
+      else this.#exact.set(wallMs, one);
+    }
+    this.#onward.sort(([one], [other]) => other - one);
+    for (const time of master.except) {
+      if (time.isDate) this.#exceptDays.add(time.wallMs);
+      else this.#except.add(this.#within(time));
+    }
+  }
+
+  /** Whether it was given up before its end. */
+  get isSpent(): boolean {
+    return this.#steps.areSpent;
+  }
+
+  /** Whether there are times behind the horizon. */
+  get goesOn(): boolean {
+    return this.#goesOn;
+  }
+
+  /** In order and each once: those of the rules and those beside them, without those that are left out. */
+  *starts(): Generator<number> {
+    const { rules, exceptRules, start } = this.#master;
+    const walls = this.#master.more.map((period) => {
+      const wallMs = this.#within(period.start);
+      if (period.end !== undefined) this.#ends.set(wallMs, period.end);
+      return wallMs;
+    });
+    if (rules.length === 0) walls.push(start.wallMs);
+    const except = merged(exceptRules.map((rule) => this.#followed(rule)));
+    let left = except.next();
+    for (const wallMs of merged([...rules.map((rule) => this.#followed(rule)), walls.sort((a, b) => a - b).values()])) {
+      while (left.done !== true && left.value < wallMs) left = except.next();
+      const isLeftOut = (left.done !== true && left.value === wallMs) || this.#except.has(wallMs);
+      if (!isLeftOut && !this.#exceptDays.has(midnightOf(wallMs))) yield wallMs;
+    }
+  }
+
+  /** What is said of the time that begins then. */
+  at(wallMs: number): { of: Found; start: Written; end: Written | undefined } {
+    const exact = this.#exact.get(wallMs);
+    if (exact !== undefined) return this.#said(exact, exact.start, exact.end);
+    const [atMs = 0, onward] = this.#onward.find(([fromMs]) => fromMs <= wallMs) ?? [];
+    if (onward !== undefined) {
+      return this.#said(onward, { ...onward.start, wallMs: onward.start.wallMs + wallMs - atMs }, onward.end);
+    }
+    const start = { ...this.#master.start, wallMs };
+    const own = this.#ends.get(wallMs);
+    if (own === undefined || 'days' in own) return this.#said(this.#master, start, own ?? this.#master.end);
+    // The end of a period is itself, not as far from its beginning as that of the first time.
+    return this.#said({ ...this.#master, start }, start, own, this.#master);
+  }
+
+  #said(found: Found, start: Written, end: Found['end'], of = found) {
+    return { of, start, end: this.#times.endOf(found, start, end) };
+  }
+
+  #within(time: Written): number {
+    return this.#times.within(this.#master.start, time);
+  }
+
+  *#followed(rule: Rule): Generator<number> {
+    const goesOn = yield* timesOfRule(rule, { ...this.#stretch, untilMs: untilOf(rule, this.#master, this.#times) });
+    this.#goesOn ||= goesOn;
+  }
+}
+
+/** Numbers in order, out of several that are, each once. */
+function* merged(sources: readonly Iterator<number>[]): Generator<number> {
+  const heads = sources.map((source) => source.next());
+  for (let last: number | undefined; ; ) {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const head of heads) if (head.done !== true) lowest = Math.min(lowest, head.value);
+    if (lowest === Number.POSITIVE_INFINITY) return;
+    for (const [index, head] of heads.entries()) {
+      const source = sources[index];
+      if (head.done !== true && head.value === lowest && source !== undefined) heads[index] = source.next();
+    }
+    if (lowest !== last) yield lowest;
+    last = lowest;
   }
 }
 
 /** Names times by their day, and the second of a day by its number. */
-export function numbering(): (time: ICAL.Time) => string {
-  const numbers = new Map<string, number>();
-  return (time) => {
-    const day = time.toString().slice(0, 10);
-    const number = (numbers.get(day) ?? 0) + 1;
-    numbers.set(day, number);
-    return `${day} ${number}`;
+export function numbering(): (wallMs: number) => () => string {
+  const numbers = new Map<number, number>();
+  return (wallMs) => {
+    const midnight = midnightOf(wallMs);
+    const number = (numbers.get(midnight) ?? 0) + 1;
+    numbers.set(midnight, number);
+    return () => `${dayShown(midnight)} ${number}`;
   };
 }
-
-/**
- * With dates alone the reader leaves out the first time, the beginning itself (RFC 5545, 3.8.5.2); with several rules,
- * which there should not be, it loses times.
- */
-function beginWithItself(component: ICAL.Component): void {
-  const rules = component.getAllProperties('rrule');
-  if (rules.length > 1) throw new Error('it repeats by several rules');
-  if (rules.length === 1) return;
-  component.addPropertyWithValue('rrule', ICAL.Recur.fromString('FREQ=DAILY;COUNT=1'));
-}
-
-/** What an exception stands for, written as the times of its series are: the reader compares the texts. */
-export function standsFor({ component }: Found, series: Found | undefined): string {
-  const property = component.getFirstProperty('recurrence-id');
-  const start = series === undefined ? undefined : startOf(series);
-  if (start !== undefined) property?.setValue(alike(property.getFirstValue(), start));
-  return `${property?.getFirstValue()} ${property?.getFirstParameter('range') ?? ''}`;
-}
-
-/** The same for the times that a series leaves out; a day leaves out all times of it. */
-function alignLeftOut(series: Found): void {
-  const start = startOf(series);
-  if (start === undefined) return;
-  for (const property of series.component.getAllProperties('exdate')) {
-    const isDay = (time: unknown) => time instanceof ICAL.Time && time.isDate;
-    property.setValues(property.getValues().map((time: unknown) => (isDay(time) ? time : alike(time, start))));
-  }
-}
-
-function startOf({ component }: Found): ICAL.Time | undefined {
-  const start: unknown = component.getFirstPropertyValue('dtstart');
-  return start instanceof ICAL.Time ? start : undefined;
-}
-
-function alike(time: unknown, start: ICAL.Time): unknown {
-  if (!(time instanceof ICAL.Time)) return time;
-  if (start.isDate) return ICAL.Time.fromDateString(time.toString().slice(0, 10));
-  if (!time.isDate && !isFloating(time)) return isFloating(start) ? time : time.convertToZone(start.zone);
-  const { year, month, day } = time;
-  const { hour, minute, second } = time.isDate ? start : time;
-  return ICAL.Time.fromData({ year, month, day, hour, minute, second }, start.zone);
-}
-
-const isFloating = ({ zone }: ICAL.Time): boolean => (zone?.tzid ?? 'floating') === 'floating';

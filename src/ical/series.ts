@@ -1,14 +1,15 @@
 import { hash } from 'node:crypto';
-import ICAL from 'ical.js';
 import type { Dated } from './days.ts';
 import { type Drops, type Reason, shortened } from './dropped.ts';
-import { type Found, mustExist } from './found.ts';
-import { type Horizon, numbering, repetitionsOf, standsFor } from './repeated.ts';
-import { datedFrom, isWithinYears } from './times.ts';
+import type { Found } from './found.ts';
+import { type Begun, type Horizon, hasTimes, numbering, repetitionsOf } from './repeated.ts';
+import type { Steps } from './steps.ts';
+import { isWithinYears, type Times } from './times.ts';
+import type { Written } from './values.ts';
 
 /** What a file is read with. */
 export type ReadOptions = Horizon & {
-  /** The zone that UTC times are told in; undefined: the one the file names, or UTC. */
+  /** The zone that times are converted to; undefined: the one that the file names. */
   readonly zone: string | undefined;
   /** What identifiers of this account end in: what carries one is here already. */
   readonly domain: string;
@@ -25,17 +26,11 @@ export type ReadEvent = Dated & {
 
 const LONGEST_NAME = 255;
 
-/** What is needed for no event by itself, and what says nothing that could be lost. */
-const BOOKKEEPING = [
-  ...['uid', 'dtstart', 'dtend', 'duration', 'summary', 'rrule', 'rdate', 'exdate', 'recurrence-id'],
-  ...['status', 'sequence', 'dtstamp', 'created', 'last-modified', 'x-microsoft-cdo-alldayevent'],
-];
-
 export type ReadingPorts = {
   readonly drops: Drops;
-  readonly zone: string;
-  readonly root: ICAL.Component;
+  readonly times: Times;
   readonly options: ReadOptions;
+  readonly steps: Steps;
   readonly events: ReadEvent[];
 };
 
@@ -48,52 +43,54 @@ export class Reading {
   }
 
   series(uid: string, found: readonly Found[]): void {
-    const { root } = this.#ports;
-    const own = /^(?:event|task|subtask)-\d+@(.+)$/.exec(uid)?.[1] === this.#ports.options.domain;
-    for (const one of found) {
-      // What it says in a zone is understood within the calendar that has the zone.
-      root.addSubcomponent(one.component);
-      if (own) this.#drop('own', one);
-    }
-    try {
-      if (!own) this.#read(found);
-    } finally {
-      for (const { component } of found) root.removeSubcomponent(component);
-    }
-  }
-
-  #read(found: readonly Found[]): void {
-    const isException = ({ component }: Found) => component.hasProperty('recurrence-id');
-    const master = this.#newest(found.filter((one) => !isException(one)));
-    const overrides = this.#overrides(found.filter(isException), master);
-    if (master !== undefined && ['rrule', 'rdate'].some((name) => master.component.hasProperty(name))) {
-      this.#attempt(master, () => this.#repeated(master, overrides));
+    if (/^(?:event|task|subtask)-\d{1,20}@(.+)$/.exec(uid)?.[1] === this.#ports.options.domain) {
+      for (const one of found) this.#drop('own', one);
       return;
     }
-    if (master !== undefined) this.#attempt(master, () => this.#single(master, ''));
-    const numbered = numbering();
-    for (const one of overrides) {
-      this.#attempt(one, () => this.#single(one, numbered(new ICAL.Event(one.component).recurrenceId)));
+    const begun = found.filter((one) => this.#hasBegun(one));
+    const newest = this.#newest(begun.filter(({ replaces }) => replaces === undefined));
+    const master = newest && this.#withTimes(newest);
+    const overrides = this.#overrides(begun, master);
+    if (master !== undefined && master.rules.length + master.more.length > 0) {
+      this.#repeated(master, overrides);
+      return;
     }
+    if (master !== undefined) this.#single(master, '');
+    const numbered = numbering();
+    for (const one of overrides) this.#single(one, numbered((one.replaces?.at ?? one.start).wallMs)());
   }
 
-  /** Of the exceptions those that can be read, of each time the newest, in the order of the times they stand for. */
-  #overrides(found: readonly Found[], master: Found | undefined): readonly Found[] {
-    const byTime = new Map<string, Found[]>();
+  #hasBegun(found: Found): found is Begun {
+    if (found.start === undefined) this.#drop('no_start', found);
+    return found.start !== undefined;
+  }
+
+  /** Without rules that come to no time: they are left out, as lines that cannot be read are. */
+  #withTimes(found: Begun): Begun {
+    const { times, steps } = this.#ports;
+    const rules = found.rules.filter((rule) => hasTimes(rule, found, times, steps));
+    if (rules.length < found.rules.length) this.#drop('rule_without_times', found);
+    return { ...found, rules };
+  }
+
+  /** Of the exceptions of each time the newest, in the order of the times they stand for. */
+  #overrides(found: readonly Begun[], master: Begun | undefined): readonly Begun[] {
+    const byTime = new Map<string, Begun[]>();
     for (const one of found) {
-      this.#try(one, () => {
-        const time = standsFor(one, master);
-        const same = byTime.get(time) ?? [];
-        same.push(one);
-        byTime.set(time, same);
-      });
+      if (one.replaces === undefined) continue;
+      const { at, isOnward } = one.replaces;
+      const wallMs = master === undefined ? at.wallMs : this.#ports.times.within(master.start, at);
+      const time = `${String(wallMs).padStart(16)} ${isOnward}`;
+      const same = byTime.get(time) ?? [];
+      same.push(one);
+      byTime.set(time, same);
     }
     const times = [...byTime].sort(([one], [other]) => (one < other ? -1 : 1));
     return times.flatMap(([, same]) => this.#newest(same) ?? []);
   }
 
   /** Of several versions the one with the highest SEQUENCE, or else the last. */
-  #newest(versions: readonly Found[]): Found | undefined {
+  #newest(versions: readonly Begun[]): Begun | undefined {
     const [newest, ...others] = [...versions].sort(
       (one, other) => other.sequence - one.sequence || other.line - one.line,
     );
@@ -101,55 +98,26 @@ export class Reading {
     return newest;
   }
 
-  #attempt(found: Found, work: () => void): void {
-    if (this.#try(found, work)) this.#details(found);
+  #single(found: Begun, day: string): void {
+    this.#keep(found, day, found.start, this.#ports.times.endOf(found, found.start, found.end));
+    this.#details(found);
   }
 
-  /** Does what can fail for what the file says; a fault drops it, and all that had come of it. */
-  #try(found: Found, work: () => void): boolean {
-    const { events } = this.#ports;
-    const before = events.length;
-    if (!found.component.hasProperty('dtstart')) {
-      this.#drop('no_start', found);
-      return false;
+  #repeated(master: Begun, overrides: readonly Begun[]): void {
+    const { times, options: horizon, steps } = this.#ports;
+    const drop = (reason: Reason) => this.#drop(reason, master);
+    for (const { day, start, end, of } of repetitionsOf(master, overrides, { times, horizon, steps, drop })) {
+      this.#keep(of, day, start, end);
     }
-    try {
-      mustExist(found);
-      work();
-      return true;
-    } catch (error) {
-      // Half a series would look like a whole one.
-      events.length = before;
-      this.#drop('unreadable', found, `${found.name} (${error instanceof Error ? error.message : error})`);
-      return false;
-    }
+    for (const one of [master, ...overrides]) this.#details(one);
   }
 
-  #single(found: Found, day: string): void {
-    const { component } = found;
-    if (isCancelled(component)) {
+  #keep(found: Found, day: string, start: Written, end: Written | undefined): void {
+    if (found.isCancelled) {
       this.#drop('cancelled', found);
       return;
     }
-    const event = new ICAL.Event(component, { exceptions: [] });
-    this.#keep(found, day, event.startDate, event.endDate);
-  }
-
-  #repeated(master: Found, overrides: readonly Found[]): void {
-    const { options, zone } = this.#ports;
-    const repetitions = repetitionsOf(master, overrides, zone, options, (reason) => this.#drop(reason, master));
-    for (const { day, start, end, of } of repetitions) {
-      if (isCancelled(of.component)) this.#drop('cancelled', of);
-      else this.#keep(of, day, start, end);
-    }
-    for (const one of overrides) this.#details(one);
-  }
-
-  #keep(found: Found, day: string, start: ICAL.Time, end: ICAL.Time): void {
-    const { component } = found;
-    const hasEnd = component.hasProperty('dtend') || component.hasProperty('duration') || start.isDate;
-    const isDays = /^true$/i.test(String(component.getFirstPropertyValue('x-microsoft-cdo-alldayevent') ?? ''));
-    const dated = datedFrom({ start, end: hasEnd ? end : undefined, isDays }, this.#ports.zone);
+    const dated = this.#ports.times.dated(found, start, end);
     if (!isWithinYears(dated)) {
       this.#drop('out_of_range', found);
       return;
@@ -175,22 +143,11 @@ export class Reading {
   }
 
   /** Everything of an event that is kept nowhere. */
-  #details(found: Found): void {
-    const { component, line, name } = found;
-    for (const property of component.getAllProperties()) {
-      if (BOOKKEEPING.includes(property.name)) continue;
-      this.#ports.drops.add(property.name.toUpperCase(), 'no_field', line, name);
-    }
-    for (const inner of component.getAllSubcomponents()) {
-      this.#ports.drops.add(inner.name.toUpperCase(), 'no_field', line, name);
-    }
+  #details({ details, line, name }: Found): void {
+    for (const what of details) this.#ports.drops.add(what, 'no_field', line, name);
   }
 
-  #drop(reason: Reason, found: Found, example = found.name): void {
-    this.#ports.drops.add('VEVENT', reason, found.line, example);
+  #drop(reason: Reason, { line, name }: Found): void {
+    this.#ports.drops.add('VEVENT', reason, line, name);
   }
-}
-
-function isCancelled(component: ICAL.Component): boolean {
-  return /^cancelled$/i.test(String(component.getFirstPropertyValue('status') ?? ''));
 }

@@ -9,21 +9,33 @@ export type ImportInput = {
 } & Optional<{
   /** The project of what is created. */
   project_id: IdOrNone;
-  /** The IANA name of the zone that UTC times are told in; left out: the account's, or else the file's own. */
+  /** The IANA name of the zone that times with a zone are converted to; left out: the account's. */
   time_zone: string;
+  /** The same for an account that has none; left out: the file's own. */
+  default_time_zone: string;
   /** No hook is told; the feed says `changed_event` of what is created. */
   silent: FlagInput;
   /** What was deleted here since it was brought in comes again. */
   again: FlagInput;
 }>;
 
-/** Why something in a file is not here afterwards. X9. */
+/** Why something in a file is not here afterwards, or is here otherwise. X9. */
 export type DropReason =
   | 'not_an_event'
   | 'no_field'
-  | 'unreadable'
+  | 'cut_off'
   | 'no_start'
   | 'out_of_range'
+  | 'no_property'
+  | 'misplaced'
+  | 'said_before'
+  | 'bad_time'
+  | 'bad_duration'
+  | 'bad_rule'
+  | 'rule_without_times'
+  | 'unknown_zone'
+  | 'no_zone'
+  | 'zone_of_file'
   | 'cancelled'
   | 'replaced'
   | 'own'
@@ -35,7 +47,7 @@ export type DropReason =
 
 /** What was dropped for one reason. X9. */
 export type Dropped = {
-  /** What it is: `VTODO`, `LOCATION`. */
+  /** What it is: `VTODO`, `LOCATION`, `EXDATE`. */
   readonly what: string;
   /** Why. */
   readonly reason: DropReason;
@@ -43,7 +55,7 @@ export type Dropped = {
   readonly says: string;
   /** How often. */
   readonly count: string;
-  /** The first of them: where they stand, and their names. */
+  /** The first of them: the lines where they stand, and their names or what stands there. */
   readonly examples: readonly string[];
 };
 
@@ -57,7 +69,7 @@ export type ImportReport = {
   readonly unchanged: string;
   /** Events that were brought in before and deleted here since; they stay deleted. */
   readonly deleted: string;
-  /** The zone that UTC times were told in. */
+  /** The zone that times with a zone were converted to; UTC where there is none. */
   readonly time_zone: string;
   /** From this day on repetitions were brought in, `YYYY-MM-DD`. */
   readonly repeated_from: string;

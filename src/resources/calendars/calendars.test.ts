@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import ICAL from 'ical.js';
 import { eventually } from '../../../test/harness/eventually.ts';
+import { ICAL } from '../../../test/harness/ical.ts';
 import { insertRows } from '../../../test/harness/plain-row.ts';
 import type { Person } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';

@@ -29,7 +29,7 @@ export async function importCalendar(
   input: Created<typeof importInputFields>,
 ): Promise<Shown<typeof importFields>> {
   if (input.project_id !== 0) await mustBe(view, 'project', input.project_id);
-  const options = await optionsFor(view, input.time_zone);
+  const options = await optionsFor(view, input);
   const { events, dropped, zone } = await read(caller.accountId, input.ics, options);
   const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
   for (let first = 0; first < events.length; first += EVENTS_A_STEP) {
@@ -40,15 +40,18 @@ export async function importCalendar(
   return { ...total, time_zone: zone, repeated_from: options.from, repeated_to: options.to, dropped };
 }
 
-async function optionsFor(view: AccountView, wanted: string): Promise<ReadOptions> {
+async function optionsFor(
+  view: AccountView,
+  input: Pick<Created<typeof importInputFields>, 'time_zone' | 'default_time_zone'>,
+): Promise<ReadOptions> {
   const { domain, time_zone } = await view
     .selectFrom('accounts')
     .select(['accounts.domain', 'accounts.time_zone'])
     .executeTakeFirstOrThrow();
   const today = showMoment(view.now).slice(0, 10);
   // UTC is what an account begins with: nobody has named a zone.
-  const own = time_zone === 'UTC' ? undefined : time_zone;
-  const zone = wanted === '' ? own : wanted;
+  const own = time_zone === 'UTC' ? '' : time_zone;
+  const zone = [input.time_zone, own, input.default_time_zone].find((one) => one !== '');
   return { zone, domain, from: plusDays(today, -BACK_DAYS), to: plusDays(today, ON_DAYS) };
 }
 

@@ -91,6 +91,41 @@ for (const { test, testService } of stores) {
     assert.equal((await twice.carillon.events.list({ limit: 1 })).paging.total_records, 650);
   });
 
+  test('X9 only the line that cannot be read is left out, with its line, its property and the reason; times are told in the zone of the account', async () => {
+    const owner = await carillon.account('lines.test');
+    const ics = calendar(
+      ...['BEGIN:VEVENT', 'UID:a', 'SUMMARY:Call', 'DTSTART;TZID=America/New_York:20270131T180000'],
+      ...['DTEND;TZID=America/New_York:20270131T190000', 'EXDATE:', 'RDATE;VALUE=PERIOD:never/PT1H', 'END:VEVENT'],
+    );
+    const started = async () => (await owner.carillon.events.list()).data.map(({ start_date }) => start_date);
+    const rows = ({ dropped }: Awaited<ReturnType<typeof bring>>) =>
+      dropped.map(({ what, reason, examples }) => [what, reason, ...examples]);
+    const bad = [
+      ['RDATE', 'bad_time', 'line 8: never/PT1H'],
+      ['EXDATE', 'bad_time', 'line 7: empty'],
+    ];
+    const without = await bring(owner, ics);
+    assert.deepEqual(rows(without), [...bad, ['TZID', 'no_zone', 'line 5: America/New_York']]);
+    assert.match(
+      without.dropped.at(-1)?.says ?? '',
+      /^The account has no time zone: times with a zone kept the clock time/,
+    );
+    assert.deepEqual(await started(), ['2027-01-31 18:00:00']);
+    // A page names the zone of its browser for an account that has none.
+    const inBrowser = await bring(owner, ics, { default_time_zone: 'Asia/Tokyo' });
+    assert.deepEqual([inBrowser.time_zone, await started()], ['Asia/Tokyo', ['2027-02-01 08:00:00']]);
+    await carillon.store.write(({ queries }) =>
+      queries.updateTable('accounts').set({ time_zone: 'Europe/Zurich' }).where('domain', '=', 'lines.test').execute(),
+    );
+    const inZone = await bring(owner, ics, { default_time_zone: 'Asia/Tokyo' });
+    assert.deepEqual(
+      [inZone.time_zone, rows(inZone), await started()],
+      ['Europe/Zurich', bad, ['2027-02-01 00:00:00']],
+    );
+    assert.equal((await bring(owner, ics, { time_zone: 'UTC' })).time_zone, 'UTC');
+    assert.deepEqual(await started(), ['2027-01-31 23:00:00']);
+  });
+
   test('X9 X4 a call with the same word answers as the first time, and changes nothing', async () => {
     const owner = await carillon.account('word.test');
     const ics = calendar(event('a', '20270101', 'A'));

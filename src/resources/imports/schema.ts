@@ -26,7 +26,8 @@ const ics: Field<string, 'written'> = {
 export const importInputFields = {
   ics,
   project_id: referenceOrNone('The project of what is created.'),
-  time_zone: zone("The zone that UTC times are told in; left out: the account's, or else the file's own."),
+  time_zone: zone("The zone that times with a zone are converted to; left out: the account's."),
+  default_time_zone: zone("The same for an account that has none; left out: the file's own."),
   silent: askedFlag('No hook is told; the feed says changed_event of what is created.'),
   again: askedFlag('What was deleted here since it was brought in comes again.'),
 };
@@ -34,7 +35,7 @@ export const importInputFields = {
 const STRING: JsonSchema = { type: 'string' };
 
 const dropped = shown<readonly Dropped[]>(
-  'What of the file is not here: what it is, why, how often, and the first of them.',
+  'What of the file is not here, or otherwise: what it is, why, how often, and the first of them with their lines.',
   (rows) => rows.map((row) => ({ ...row, says: reasons[row.reason], count: String(row.count) })),
   {
     type: 'array',
@@ -61,7 +62,7 @@ export const importFields = {
     'Events that were brought in before, and of which the file says the same; they stay as they are.',
   ),
   deleted: shownNumber('Events that were brought in before and deleted here since; they stay deleted.'),
-  time_zone: shownText('The zone that UTC times were told in.'),
+  time_zone: shownText('The zone that times with a zone were converted to; UTC where there is none.'),
   repeated_from: shownText('From this day on repetitions were brought in, `YYYY-MM-DD`.'),
   repeated_to: shownText('Until this day, included.'),
   dropped,

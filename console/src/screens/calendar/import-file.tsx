@@ -19,7 +19,9 @@ export function ImportFile({ projects }: { readonly projects: readonly Project[]
   const { submit, isBusy, faults, fault } = useSubmission(async () => {
     setReport(undefined);
     const ics = file === undefined ? '' : await textOf(file);
-    setReport(await client.events.import({ ics, project_id: projectId, time_zone: ownZone(), silent: isSilent }));
+    setReport(
+      await client.events.import({ ics, project_id: projectId, default_time_zone: ownZone(), silent: isSilent }),
+    );
     await windows.reload();
   });
   const wrong = fault ?? faults.ics ?? faults.project_id;

@@ -1,0 +1,47 @@
+import type { Line } from './lines.ts';
+
+/** One property of a component: what stands in one content line (RFC 5545, 3.1). Names are in upper case. */
+export type Property = {
+  readonly line: number;
+  readonly name: string;
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly value: string;
+};
+
+const NAME = /^[\w.-]{1,128}/;
+
+/** Reads a content line; undefined for one without a name and a colon. */
+export function propertyIn({ number, text }: Line): Property | undefined {
+  const [name] = NAME.exec(text) ?? [];
+  if (name === undefined) return undefined;
+  const parameters = new Map<string, string>();
+  let at = name.length;
+  while (text[at] === ';') {
+    const end = endOfParameter(text, at + 1);
+    const [key = '', ...values] = text.slice(at + 1, end).split('=');
+    parameters.set(key.trim().toUpperCase(), unquoted(values.join('=')));
+    at = end;
+  }
+  if (text[at] !== ':') return undefined;
+  return { line: number, name: name.toUpperCase(), parameters, value: text.slice(at + 1) };
+}
+
+/** Where a parameter ends: at the next `;` or `:` that does not stand in quotes. A quote that is not closed is none. */
+function endOfParameter(text: string, from: number, knowsQuotes = true): number {
+  let isQuoted = false;
+  for (let at = from; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') isQuoted = knowsQuotes && !isQuoted;
+    else if (!isQuoted && (character === ';' || character === ':')) return at;
+  }
+  return isQuoted ? endOfParameter(text, from, false) : text.length;
+}
+
+function unquoted(value: string): string {
+  return value.trim().replace(/^"/, '').replace(/"$/, '');
+}
+
+/** A value of type TEXT, as it is meant. */
+export function textOf({ value }: Property): string {
+  return value.replace(/\\([\\;,nN])/g, (_all, character: string) => (/n/i.test(character) ? '\n' : character));
+}

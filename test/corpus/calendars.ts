@@ -1,0 +1,349 @@
+/** A calendar that some program writes wrongly or unusually, what is read of it, and what is said of the rest. */
+export type OddCalendar = {
+  readonly what: string;
+  /** What stands in the calendar; the first line is the second of the file. */
+  readonly lines: readonly string[];
+  /** The zone of the account; Europe/Zurich where nothing is said. */
+  readonly zone?: string | undefined;
+  /** Name, beginning and end of each event, in the order of the file. */
+  readonly events: readonly (readonly [string, string, string])[];
+  /** Reason, property and where it stands. */
+  readonly said: readonly (readonly [string, string, string])[];
+};
+
+const event = (...lines: readonly string[]) => ['BEGIN:VEVENT', ...lines, 'END:VEVENT'];
+
+const NEW_YORK_AS_OUTLOOK = [
+  ...['BEGIN:VTIMEZONE', 'TZID:Office', 'BEGIN:STANDARD', 'DTSTART:16011104T020000'],
+  ...['RRULE:FREQ=YEARLY;BYDAY=1SU;BYMONTH=11', 'TZOFFSETFROM:-0400', 'TZOFFSETTO:-0500', 'END:STANDARD'],
+  ...['BEGIN:DAYLIGHT', 'DTSTART:16010311T020000', 'RRULE:FREQ=YEARLY;BYDAY=2SU;BYMONTH=3'],
+  ...['TZOFFSETFROM:-0500', 'TZOFFSETTO:-0400', 'END:DAYLIGHT', 'END:VTIMEZONE'],
+];
+
+const zoned: readonly OddCalendar[] = [
+  {
+    what: 'a zone by its IANA name, without a VTIMEZONE',
+    lines: event(
+      ...['UID:1', 'SUMMARY:Call', 'DTSTART;TZID=America/New_York:20270131T180000'],
+      'DTEND;TZID=America/New_York:20270131T190000',
+    ),
+    events: [['Call', '2027-02-01 00:00:00', '2027-02-01 01:00:00']],
+    said: [],
+  },
+  {
+    what: 'a series in another zone: each time by the rules of both zones, which change their clocks on different days',
+    lines: event(
+      ...['UID:1', 'SUMMARY:Call', 'DTSTART;TZID=America/New_York:20270308T090000', 'DURATION:PT1H'],
+      'RRULE:FREQ=WEEKLY;COUNT=4',
+    ),
+    events: [
+      ['Call', '2027-03-08 15:00:00', '2027-03-08 16:00:00'],
+      ['Call', '2027-03-15 14:00:00', '2027-03-15 15:00:00'],
+      ['Call', '2027-03-22 14:00:00', '2027-03-22 15:00:00'],
+      ['Call', '2027-03-29 15:00:00', '2027-03-29 16:00:00'],
+    ],
+    said: [],
+  },
+  {
+    what: 'a zone of its own, described in the file',
+    lines: [
+      ...NEW_YORK_AS_OUTLOOK,
+      ...event('UID:1', 'SUMMARY:Winter', 'DTSTART;TZID=Office:20270131T090000', 'DURATION:PT1H'),
+      ...event('UID:2', 'SUMMARY:Summer', 'DTSTART;TZID=Office:20270701T090000', 'DURATION:PT1H'),
+    ],
+    events: [
+      ['Winter', '2027-01-31 15:00:00', '2027-01-31 16:00:00'],
+      ['Summer', '2027-07-01 15:00:00', '2027-07-01 16:00:00'],
+    ],
+    said: [],
+  },
+  {
+    what: 'names that Windows gives to zones, and shows them by, quoted and not',
+    lines: [
+      ...event('UID:1', 'SUMMARY:A', 'DTSTART;TZID="Eastern Standard Time":20270131T090000'),
+      ...event('UID:2', 'SUMMARY:B', 'DTSTART;TZID=(UTC-05:00) Eastern Time (US & Canada):20270131T090000'),
+      ...event('UID:3', 'SUMMARY:C', 'DTSTART;TZID="(UTC+09:00) Osaka, Sapporo, Tokyo":20270131T090000'),
+      ...event('UID:4', 'SUMMARY:D', 'DTSTART;TZID="W. Europe Standard Time:20270131T090000'),
+    ],
+    events: [
+      ['A', '2027-01-31 15:00:00', '2027-01-31 00:00:00'],
+      ['B', '2027-01-31 15:00:00', '2027-01-31 00:00:00'],
+      ['C', '2027-01-31 01:00:00', '2027-01-31 00:00:00'],
+      ['D', '2027-01-31 09:00:00', '2027-01-31 00:00:00'],
+    ],
+    said: [],
+  },
+  {
+    what: 'a zone with a path of some program before its name',
+    lines: event('UID:1', 'SUMMARY:A', 'DTSTART;TZID=/mozilla.org/20050126_1/Asia/Tokyo:20270131T090000'),
+    events: [['A', '2027-01-31 01:00:00', '2027-01-31 00:00:00']],
+    said: [],
+  },
+  {
+    what: 'zones that nobody knows, one of them described without an offset: times as they are written',
+    lines: [
+      ...['BEGIN:VTIMEZONE', 'TZID:Half', 'BEGIN:STANDARD', 'DTSTART:19700101T000000', 'END:STANDARD', 'END:VTIMEZONE'],
+      ...event('UID:1', 'SUMMARY:A', 'DTSTART;TZID=Customized Time Zone 1:20270131T090000'),
+      ...event('UID:2', 'SUMMARY:B', 'DTSTART;TZID=Half:20270131T090000'),
+    ],
+    events: [
+      ['A', '2027-01-31 09:00:00', '2027-01-31 00:00:00'],
+      ['B', '2027-01-31 09:00:00', '2027-01-31 00:00:00'],
+    ],
+    said: [
+      ['unknown_zone', 'TZID', 'line 11: Customized Time Zone 1'],
+      ['unknown_zone', 'TZID', 'line 16: Half'],
+    ],
+  },
+  {
+    what: 'UTC, times without a zone, and days, which are never converted',
+    lines: [
+      ...event('UID:1', 'SUMMARY:UTC', 'DTSTART:20270131T233000Z', 'DTEND:20270131T234500Z'),
+      ...event('UID:2', 'SUMMARY:Floating', 'DTSTART:20270131T233000', 'DTEND:20270131T234500'),
+      ...event('UID:3', 'SUMMARY:Day', 'DTSTART;VALUE=DATE:20270131', 'DTEND;VALUE=DATE:20270201'),
+      ...event(
+        ...['UID:4', 'SUMMARY:Day of Exchange', 'X-MICROSOFT-CDO-ALLDAYEVENT:TRUE'],
+        ...['DTSTART;TZID=America/New_York:20270131T000000', 'DTEND;TZID=America/New_York:20270201T000000'],
+      ),
+      ...event('UID:5', 'SUMMARY:Day with a zone', 'DTSTART;VALUE=DATE;TZID=America/New_York:20270131'),
+    ],
+    events: [
+      ['UTC', '2027-02-01 00:30:00', '2027-02-01 00:45:00'],
+      ['Floating', '2027-01-31 23:30:00', '2027-01-31 23:45:00'],
+      ['Day', '2027-01-31 00:00:00', '2027-01-31 00:00:00'],
+      ['Day of Exchange', '2027-01-31 00:00:00', '2027-01-31 00:00:00'],
+      ['Day with a zone', '2027-01-31 00:00:00', '2027-01-31 00:00:00'],
+    ],
+    said: [],
+  },
+  {
+    what: 'an account without a zone: times are as they are written, and the report says so in a line',
+    zone: undefined,
+    lines: [
+      ...event('UID:1', 'SUMMARY:A', 'DTSTART;TZID=America/New_York:20270131T180000'),
+      ...event('UID:2', 'SUMMARY:B', 'DTSTART;TZID=America/New_York:20270131T190000'),
+      ...event('UID:3', 'SUMMARY:C', 'DTSTART:20270131T180000'),
+    ],
+    events: [
+      ['A', '2027-01-31 18:00:00', '2027-01-31 00:00:00'],
+      ['B', '2027-01-31 19:00:00', '2027-01-31 00:00:00'],
+      ['C', '2027-01-31 18:00:00', '2027-01-31 00:00:00'],
+    ],
+    said: [['no_zone', 'TZID', 'line 5: America/New_York']],
+  },
+  {
+    what: 'an account without a zone, and a file that names one',
+    zone: undefined,
+    lines: [
+      'X-WR-TIMEZONE:Europe/Zurich',
+      ...event('UID:1', 'SUMMARY:A', 'DTSTART;TZID=America/New_York:20270131T180000'),
+    ],
+    events: [['A', '2027-02-01 00:00:00', '2027-02-01 00:00:00']],
+    said: [['zone_of_file', 'TZID', 'line 6: America/New_York']],
+  },
+  {
+    what: 'an hour that clocks leave out is as much later; one that they show twice is the first',
+    zone: 'UTC',
+    lines: [
+      ...event('UID:1', 'SUMMARY:Out', 'DTSTART;TZID=Europe/Zurich:20270328T023000', 'DURATION:PT15M'),
+      ...event('UID:2', 'SUMMARY:Twice', 'DTSTART;TZID=Europe/Zurich:20271031T023000', 'DURATION:PT15M'),
+      ...event('UID:3', 'SUMMARY:Night', 'DTSTART;TZID=Europe/Zurich:20270327T220000', 'DURATION:PT8H'),
+      ...event('UID:4', 'SUMMARY:Day', 'DTSTART;TZID=Europe/Zurich:20270327T220000', 'DURATION:P1D'),
+    ],
+    events: [
+      ['Out', '2027-03-28 01:30:00', '2027-03-28 01:45:00'],
+      ['Twice', '2027-10-31 00:30:00', '2027-10-31 00:45:00'],
+      ['Night', '2027-03-27 21:00:00', '2027-03-28 05:00:00'],
+      ['Day', '2027-03-27 21:00:00', '2027-03-28 20:00:00'],
+    ],
+    said: [],
+  },
+];
+
+const repeated: readonly OddCalendar[] = [
+  {
+    what: 'RDATE of periods, with an end and with a duration, in UTC and in the zone of the series',
+    lines: event(
+      ...['UID:1', 'SUMMARY:P', 'DTSTART;TZID=Europe/Zurich:20270104T090000', 'DURATION:PT1H'],
+      'RDATE;VALUE=PERIOD:20270105T080000Z/20270105T093000Z,20270106T080000Z/PT15M',
+      'RDATE;VALUE=PERIOD;TZID=Europe/Zurich:20270107T100000/20270107T120000',
+    ),
+    events: [
+      ['P', '2027-01-04 09:00:00', '2027-01-04 10:00:00'],
+      ['P', '2027-01-05 09:00:00', '2027-01-05 10:30:00'],
+      ['P', '2027-01-06 09:00:00', '2027-01-06 09:15:00'],
+      ['P', '2027-01-07 10:00:00', '2027-01-07 12:00:00'],
+    ],
+    said: [],
+  },
+  {
+    what: 'EXDATE and RDATE without a value, and with one that is none among good ones',
+    lines: event(
+      ...['UID:1', 'SUMMARY:E', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;COUNT=3'],
+      ...['EXDATE:', 'EXDATE:20270105T090000,083000', 'RDATE:', 'RDATE;VALUE=PERIOD:20270108T090000/never'],
+    ),
+    events: [
+      ['E', '2027-01-04 09:00:00', '2027-01-04 00:00:00'],
+      ['E', '2027-01-06 09:00:00', '2027-01-06 00:00:00'],
+    ],
+    said: [
+      ['bad_time', 'RDATE', 'line 9: empty'],
+      ['bad_time', 'RDATE', 'line 10: 20270108T090000/never'],
+      ['bad_time', 'EXDATE', 'line 7: empty'],
+      ['bad_time', 'EXDATE', 'line 8: 20270105T090000,083000'],
+    ],
+  },
+  {
+    what: 'rules that are none, that are of another calendar, and that come to no time: the event is here once',
+    lines: [
+      ...event('UID:1', 'SUMMARY:A', 'DTSTART:20270104T090000', 'RRULE:FREQ=SOMETIMES'),
+      ...event('UID:2', 'SUMMARY:B', 'DTSTART:20270104T090000', 'RRULE:RSCALE=CHINESE;FREQ=YEARLY'),
+      ...event('UID:3', 'SUMMARY:C', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30'),
+      ...event('UID:4', 'SUMMARY:D', 'DTSTART:20270104T090000', 'RRULE:RRULE:FREQ=DAILY'),
+      ...event('UID:5', 'SUMMARY:E', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;UNTIL=20260101T000000Z'),
+      ...event('UID:6', 'SUMMARY:F', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;BYMONTH=13'),
+    ],
+    events: ['A', 'B', 'C', 'D', 'E', 'F'].map((name) => [name, '2027-01-04 09:00:00', '2027-01-04 00:00:00'] as const),
+    said: [
+      ['bad_rule', 'RRULE', 'line 6: FREQ=SOMETIMES'],
+      ['bad_rule', 'RRULE', 'line 12: RSCALE=CHINESE;FREQ=YEARLY'],
+      ['bad_rule', 'RRULE', 'line 24: RRULE:FREQ=DAILY'],
+      ['bad_rule', 'RRULE', 'line 36: FREQ=DAILY;BYMONTH=13'],
+      ['rule_without_times', 'VEVENT', 'line 14: C'],
+      ['rule_without_times', 'VEVENT', 'line 26: E'],
+    ],
+  },
+  {
+    what: 'several rules, a rule for what is left out, and a day that is left out with all of its times',
+    lines: event(
+      ...['UID:1', 'SUMMARY:R', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;COUNT=6'],
+      ...['RRULE:FREQ=DAILY;BYHOUR=9,15;COUNT=4', 'EXRULE:FREQ=WEEKLY;BYDAY=WE', 'EXDATE;VALUE=DATE:20270105'],
+    ),
+    events: [
+      ['R', '2027-01-04 09:00:00', '2027-01-04 00:00:00'],
+      ['R', '2027-01-04 15:00:00', '2027-01-04 00:00:00'],
+      ['R', '2027-01-07 09:00:00', '2027-01-07 00:00:00'],
+      ['R', '2027-01-08 09:00:00', '2027-01-08 00:00:00'],
+      ['R', '2027-01-09 09:00:00', '2027-01-09 00:00:00'],
+    ],
+    said: [],
+  },
+  {
+    what: 'days with a Z behind them, as Google wrote birthdays, and an end of the rule that is a day',
+    lines: [
+      ...event('UID:1', 'SUMMARY:B', 'DTSTART;VALUE=DATE:20270104', 'RRULE:FREQ=DAILY;COUNT=1', 'RDATE:20270110Z'),
+      ...event('UID:2', 'SUMMARY:U', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;UNTIL=20270105'),
+    ],
+    events: [
+      ['B', '2027-01-04 00:00:00', '2027-01-04 00:00:00'],
+      ['B', '2027-01-10 00:00:00', '2027-01-10 00:00:00'],
+      ['U', '2027-01-04 09:00:00', '2027-01-04 00:00:00'],
+      ['U', '2027-01-05 09:00:00', '2027-01-05 00:00:00'],
+    ],
+    said: [],
+  },
+  {
+    what: 'an exception that does not say which time it stands for: it is there beside its series',
+    lines: [
+      ...event('UID:1', 'SUMMARY:S', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;COUNT=2'),
+      ...event('UID:1', 'RECURRENCE-ID:one day', 'SUMMARY:X', 'DTSTART:20270105T120000'),
+    ],
+    events: [
+      ['S', '2027-01-04 09:00:00', '2027-01-04 00:00:00'],
+      ['S', '2027-01-05 09:00:00', '2027-01-05 00:00:00'],
+      ['X', '2027-01-05 12:00:00', '2027-01-05 00:00:00'],
+    ],
+    said: [['bad_time', 'RECURRENCE-ID', 'line 10: one day']],
+  },
+];
+
+const broken: readonly OddCalendar[] = [
+  {
+    what: 'lines without a colon, in an event and beside it, and a line that was folded without a blank',
+    lines: [
+      'X-APPLE-RADIUS=49.9',
+      ...event('UID:1', 'SUMMARY:A long', 'name', 'ORGANIZER="mailto:team@acme.test"', 'DTSTART:20270104T090000'),
+    ],
+    events: [['A long', '2027-01-04 09:00:00', '2027-01-04 00:00:00']],
+    said: [
+      ['no_property', 'line', 'line 2: X-APPLE-RADIUS=49.9'],
+      ['no_property', 'line', 'line 6: name'],
+      ['no_property', 'line', 'line 7: ORGANIZER="mailto:team@acme.test"'],
+    ],
+  },
+  {
+    what: 'ends that are missing, misspelt, or of something else, and a beginning too many',
+    lines: [
+      ...['BEGIN:VEVENT', 'UID:1', 'SUMMARY:A', 'DTSTART:20270104T090000'],
+      ...event('UID:2', 'SUMMARY:B', 'DTSTART:20270104T100000', 'BEGIN:VALARM', 'TRIGGER:-PT5M'),
+      ...['BEGIN:VEVENT', 'UID:3', 'SUMMARY:C', 'DTSTART:20270104T110000', 'END:VEVENTS', 'END:VEVENT'],
+      ...['END:VTODO', 'END:VCALENDAR'],
+      ...event('UID:4', 'SUMMARY:D', 'DTSTART:20270104T120000'),
+    ],
+    events: [
+      ['A', '2027-01-04 09:00:00', '2027-01-04 00:00:00'],
+      ['B', '2027-01-04 10:00:00', '2027-01-04 00:00:00'],
+      ['C', '2027-01-04 11:00:00', '2027-01-04 00:00:00'],
+      ['D', '2027-01-04 12:00:00', '2027-01-04 00:00:00'],
+    ],
+    said: [
+      ['no_field', 'VALARM', 'line 6: B'],
+      ['misplaced', 'line', 'line 6: BEGIN:VEVENT'],
+      ['misplaced', 'line', 'line 12: END:VEVENT'],
+      ['misplaced', 'line', 'line 17: END:VEVENTS'],
+      ['misplaced', 'line', 'line 19: END:VTODO'],
+      ['misplaced', 'line', 'line 26: END:VCALENDAR'],
+    ],
+  },
+  {
+    what: 'several calendars in one file, and an event within something that nobody knows',
+    lines: [
+      ...event('UID:1', 'SUMMARY:A', 'DTSTART:20270104T090000'),
+      ...['END:VCALENDAR', 'BEGIN:VCALENDAR', 'BEGIN:X-GROUP'],
+      ...event('UID:2', 'SUMMARY:B', 'DTSTART:20270104T100000'),
+    ],
+    events: [
+      ['A', '2027-01-04 09:00:00', '2027-01-04 00:00:00'],
+      ['B', '2027-01-04 10:00:00', '2027-01-04 00:00:00'],
+    ],
+    said: [
+      ['not_an_event', 'X-GROUP', 'line 9: (no name)'],
+      ['misplaced', 'line', 'line 10: BEGIN:VEVENT'],
+    ],
+  },
+  {
+    what: 'ends and durations that are none, and what is said twice',
+    lines: [
+      ...event('UID:1', 'SUMMARY:A', 'DTSTART:20270104T090000', 'DTEND:20270230T100000', 'DTSTART:20270105T090000'),
+      ...event('UID:2', 'SUMMARY:B', 'DTSTART:20270104T090000', 'DURATION:P99999999999999D'),
+      ...event('UID:3', 'SUMMARY:C', 'DTSTART:20270104T090000', 'DURATION:PT1W'),
+      ...event('UID:4', 'SUMMARY:D', 'DTSTART:20270104T09:00', 'DTEND:2027-01-04T10:00:00'),
+      ...event('UID:5', 'SUMMARY:E', 'DTSTART:20270104T090060', 'DTEND:20270104T250000'),
+    ],
+    events: [
+      ['A', '2027-01-04 09:00:00', '2027-01-04 00:00:00'],
+      ['B', '2027-01-04 09:00:00', '2027-01-04 00:00:00'],
+      ['C', '2027-01-04 09:00:00', '2027-01-11 09:00:00'],
+      ['D', '2027-01-04 09:00:00', '2027-01-04 10:00:00'],
+      ['E', '2027-01-04 09:00:59', '2027-01-04 00:00:00'],
+    ],
+    said: [
+      ['said_before', 'DTSTART', 'line 7: 20270105T090000'],
+      ['bad_time', 'DTEND', 'line 6: 20270230T100000'],
+      ['bad_time', 'DTEND', 'line 31: 20270104T250000'],
+      ['bad_duration', 'DURATION', 'line 13: P99999999999999D'],
+    ],
+  },
+  {
+    what: 'characters that no text may hold, in a name, in a line that is left out, and in the name of a zone',
+    lines: event(...['UID:1', 'SUMMARY:A\0 \ud800 B', 'DTSTART;TZID=\0\udfff:20270104T090000', 'DTEND:\0\ud800']),
+    events: [['A \ufffd B', '2027-01-04 09:00:00', '2027-01-04 00:00:00']],
+    said: [
+      ['bad_time', 'DTEND', 'line 6: \ufffd'],
+      ['unknown_zone', 'TZID', 'line 5: \ufffd'],
+    ],
+  },
+];
+
+/** One of each class that was found among real files, and of those that follow from them. */
+export const oddCalendars: readonly OddCalendar[] = [...zoned, ...repeated, ...broken];

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { reasons } from '../../src/ical/dropped.ts';
+import { CalendarFault } from '../../src/ical/lines.ts';
+import { type ReadCalendar, readCalendar } from '../../src/ical/read.ts';
+import { oddCalendars } from '../corpus/calendars.ts';
+
+/** What may stand in an event of a good calendar beside what every one has. */
+const extras = [
+  'DTEND;TZID=America/New_York:20270131T110000',
+  'DURATION:PT1H',
+  'RRULE:FREQ=WEEKLY;COUNT=3',
+  'RRULE:FREQ=DAILY;UNTIL=20270301T000000Z;BYDAY=MO,TU',
+  'RRULE:FREQ=MONTHLY;BYDAY=-1FR;BYSETPOS=1;COUNT=4',
+  'EXDATE;TZID=America/New_York:20270207T100000',
+  'RDATE;VALUE=PERIOD:20270210T100000Z/PT2H',
+  'SEQUENCE:2',
+  'LOCATION:Hall 2\\, left',
+  'ATTENDEE;CN="Bell, Ringer":mailto:ringer@acme.test',
+  'X-MICROSOFT-CDO-ALLDAYEVENT:FALSE',
+];
+
+const START = 'DTSTART;TZID=America/New_York:20270131T100000';
+const calendar = fc
+  .array(fc.subarray(extras), { minLength: 1, maxLength: 6 })
+  .map((events) => [
+    'BEGIN:VCALENDAR',
+    'VERSION:2.0',
+    'X-WR-TIMEZONE:Europe/Zurich',
+    ...['BEGIN:VTIMEZONE', 'TZID:Office', 'BEGIN:STANDARD', 'DTSTART:19700101T000000'],
+    ...['TZOFFSETFROM:+0100', 'TZOFFSETTO:+0100', 'END:STANDARD', 'END:VTIMEZONE'],
+    ...events.flatMap((some, index) => [
+      ...['BEGIN:VEVENT', `UID:event ${index}`, START, `SUMMARY:Event ${index}`],
+      ...[...some, 'END:VEVENT'],
+    ]),
+    'END:VCALENDAR',
+  ]);
+
+/** Texts that mean something in a calendar, or did harm to some reader of one. */
+const pieces = [
+  ...[':', ';', ',', '=', '"', ' ', '\t', '\0', '\ud800', '\\', '/', '-', '+', 'Z', 'T', 'P', '0', '999999999999999'],
+  ...['BEGIN:VEVENT', 'END:VEVENT', 'BEGIN:VCALENDAR', 'END:VCALENDAR', 'BEGIN:VALARM', 'BEGIN:X'],
+  ...['RRULE:FREQ=SECONDLY;BYMONTH=2;BYMONTHDAY=30', 'INTERVAL=0', 'COUNT=-1', 'BYSETPOS=366', 'UNTIL=', 'FREQ='],
+  ...['RDATE;VALUE=PERIOD:', 'EXDATE:', 'DTSTART:', 'TZID=Nowhere', '__proto__', 'constructor', '20270230T250000'],
+];
+const text = fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: 'binary', maxLength: 12 }));
+
+/** What is done to one line; the first one, which says that it is a calendar, stays. */
+const change = fc.record({
+  at: fc.nat(),
+  how: fc.constantFrom('cut', 'insert', 'replace', 'double', 'drop', 'value', 'fold'),
+  place: fc.nat(),
+  text,
+});
+
+type Change = { readonly at: number; readonly how: string; readonly place: number; readonly text: string };
+
+function changed(line: string, { how, place, text }: Change): readonly string[] {
+  const at = place % (line.length + 1);
+  if (how === 'cut') return [line.slice(0, at)];
+  if (how === 'insert') return [line.slice(0, at) + text + line.slice(at)];
+  if (how === 'replace') return [text];
+  if (how === 'double') return [line, line];
+  if (how === 'drop') return [];
+  return how === 'value' ? [`${line.split(':')[0]}:${text}`] : [` ${line}`];
+}
+
+const OPTIONS = { zone: 'Europe/Zurich', domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
+
+/** Reads a file; what is said of it are our own sentences, and nothing of what failed inside. */
+function read(lines: readonly string[]): ReadCalendar | CalendarFault {
+  let found: ReadCalendar;
+  try {
+    found = readCalendar(lines.join('\r\n'), OPTIONS, () => undefined);
+  } catch (error) {
+    assert.ok(error instanceof CalendarFault, String(error));
+    assert.match(error.message, /^(?:must be|begins|ends|is within|is beyond|takes too long) /);
+    return error;
+  }
+  for (const { reason, what, examples } of found.dropped) {
+    assert.ok(reason in reasons);
+    for (const example of examples) {
+      assert.match(example, /^line [1-9]\d*: /);
+      assert.ok(example.isWellFormed() && !example.includes('\0') && what.isWellFormed());
+    }
+  }
+  return found;
+}
+
+/** Which events of a calendar a line belongs to; lines of none can make none disappear. */
+function eventAt(lines: readonly string[], at: number): string | undefined {
+  const before = lines.slice(0, at + 1);
+  const begun = before.lastIndexOf('BEGIN:VEVENT');
+  const isWithin = begun !== -1 && !before.slice(begun, -1).includes('END:VEVENT');
+  return isWithin ? lines[begun + 1] : undefined;
+}
+
+test('X9 a line that is changed costs at most its own event: all others are read, in bounded work, and reports are our own words', () => {
+  fc.assert(
+    fc.property(calendar, change, (lines, change) => {
+      // What is folded into the first line makes it another one.
+      const at = 2 + (change.at % (lines.length - 2));
+      const line = lines[at] ?? '';
+      const found = read([...lines.slice(0, at), ...changed(line, change), ...lines.slice(at + 1)]);
+      assert.ok(!(found instanceof CalendarFault), String(found));
+      const uids = lines.filter((one) => one.startsWith('UID:'));
+      // A line that becomes a part of the one before it takes that one along.
+      const touched = new Set([eventAt(lines, at), change.how === 'fold' ? eventAt(lines, at - 1) : undefined]);
+      const names = new Set(found.events.map(({ event_name }) => event_name));
+      for (const uid of uids) {
+        if (!touched.has(uid)) assert.ok(names.has(`Event ${uid.slice(-1)}`), `${uid} is not there`);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('X9 whatever is changed in odd calendars, in several places at once, is read or refused in our own words', () => {
+  const odd = fc.constantFrom(...oddCalendars).map(({ lines }) => ['BEGIN:VCALENDAR', ...lines, 'END:VCALENDAR']);
+  fc.assert(
+    fc.property(odd, fc.array(change, { maxLength: 6 }), (lines, changes) => {
+      const all = [...lines];
+      for (const one of changes) {
+        const at = 1 + (one.at % (all.length - 1));
+        all.splice(at, 1, ...changed(all[at] ?? '', one));
+        if (all.length < 2) return;
+      }
+      read(all);
+    }),
+    { numRuns: 1_000 },
+  );
+});
