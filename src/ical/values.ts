@@ -60,7 +60,7 @@ export function durationIn(text: string): Duration | undefined {
   const [, sign, parts] = DURATION.exec(text.trim().toUpperCase()) ?? [];
   if (parts === undefined) return undefined;
   let [days, ms] = [0, 0];
-  for (const [, number, unit = ''] of parts.matchAll(/(\d+)([WDHMS])/g)) {
+  for (const [, number, unit = ''] of parts.matchAll(/(\d{1,11})([WDHMS])/g)) {
     days += Number(number) * (UNIT_DAYS[unit] ?? 0);
     ms += Number(number) * (UNIT_MS[unit] ?? 0);
   }
