@@ -57,6 +57,26 @@ test('a list is not over where its total says so, but where a page is not full; 
   assert.equal(same.pages().length, 2);
 });
 
+test('C7 pages that end early, as a source with a limit in bytes has them, are read to the end of the list', async (t) => {
+  const all = records(250);
+  const { reading, pages, kept } = await read(t, {
+    lists: { events: all },
+    before(url, answer) {
+      if (!url.pathname.endsWith('events')) return false;
+      const offset = Number(url.searchParams.get('offset'));
+      const data = all.slice(offset, offset + 1 + (offset % 90));
+      say(answer, 200, { paging: { offset, limit: data.length, total_records: all.length }, data });
+      return true;
+    },
+  });
+  await reading;
+  assert.equal(kept(), 250);
+  assert.deepEqual(
+    pages().slice(0, 4),
+    [0, 1, 3, 7].map((offset) => `limit=1000&offset=${offset}`),
+  );
+});
+
 test('where a page is too large to be held, smaller ones are read', async (t) => {
   const { reading, pages, kept } = await read(t, {
     lists: { events: records(300) },

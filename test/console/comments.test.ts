@@ -37,6 +37,34 @@ test('a task is talked about: a comment, a reply to it, and both are deleted; wh
   assert.equal((await owner.carillon.comments.list({ task_id })).paging.total_records, 0);
 });
 
+test('a comment with many replies shows the first fifty, then all of them; a new one is seen at once', async (t) => {
+  const { page, owner } = await consoleOf(t, { path: 'tasks' });
+  const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
+  const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'Cast' });
+  const say = (comment: string, parent_id = '0') =>
+    owner.carillon.comments.create(project_id, { comment, task_id, parent_id });
+  const ids = [(await say('First')).comment_id, (await say('Second')).comment_id];
+  for (const id of ids) for (let number = 1; number <= 52; number += 1) await say(`Reply ${number}`, id);
+  await visit(page, `tasks/${task_id}`);
+  const comments = page.getByRole('region', { name: 'Comments' });
+  const last = comments.getByText('Reply 52', { exact: true });
+  await comments.getByText('Reply 50', { exact: true }).last().waitFor();
+  assert.equal(await last.count(), 0);
+  await button(page, 'Show all 52 replies').first().click();
+  await last.waitFor();
+  assert.equal(await comments.getByText('Reply 1', { exact: true }).count(), 2);
+
+  await button(page, 'Reply').last().click();
+  await comments.getByLabel('Reply', { exact: true }).fill('The newest');
+  await button(page, 'Send reply').click();
+  await comments.getByText('The newest').waitFor();
+  assert.equal(await button(page, /^Show all/).count(), 0);
+
+  await comments.getByRole('button', { name: 'Delete “First”' }).click();
+  await button(page, 'Delete with 52 replies').click();
+  await comments.getByText('First', { exact: true }).waitFor({ state: 'detached' });
+});
+
 test('what is said about a subtask stands with its task, and all of it in the project, where it leads', async (t) => {
   const { page, owner } = await consoleOf(t, { path: 'tasks' });
   const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });

@@ -103,3 +103,17 @@ function firstClassesOf(text: string): { name: string; isAlone: boolean }[] {
     return name === undefined ? [] : [{ name, isAlone: selector === `.${name}` }];
   });
 }
+
+test('what the console shows of lists whose pages can end early is read as whole pages', () => {
+  const nouns = 'projects|tasks|subtasks|clients|teams|comments|timeEntries';
+  const listing = new RegExp(`client\\.(?:${nouns})\\.list\\(([^()]*)\\)`, 'g');
+  const found = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(listing)].map(([call, given = '']) => ({ path, call, given, text })),
+  );
+  assert.ok(found.length > 5);
+  // Of a page of one record, what counts is how many there are.
+  const isOne = (given: string, text: string) =>
+    given.includes('limit: 1 ') || (given === 'of' && /const of = \{[^}]*limit: 1 \}/.test(text));
+  const wrong = found.filter(({ given, text }) => !isOne(given, text)).map(({ path, call }) => `${path}: ${call}`);
+  assert.deepEqual(wrong, []);
+});

@@ -12,6 +12,7 @@ import { Initials, Note, Waiting } from '../design/state.tsx';
 import { tell } from '../design/toast.tsx';
 import { attempt, useLoaded } from '../load.ts';
 import { nameOf } from '../names.ts';
+import { wholePage } from '../whole-page.ts';
 import type { Kept } from './facts.tsx';
 
 const SHOWN = 3;
@@ -66,7 +67,7 @@ export function People<T extends WithAssigned>(props: PeopleProps<T>) {
 
 /** Everybody and every team that can be assigned. */
 const everybody = async (signal: AbortSignal) => {
-  const [users, teams] = await Promise.all([client.users.list({}, { signal }), client.teams.list({}, { signal })]);
+  const [users, teams] = await Promise.all([client.users.list({}, { signal }), wholePage(client.teams, {}, signal)]);
   return { users: users.data, teams: teams.data };
 };
 

@@ -7,15 +7,16 @@ import { client } from '../client.ts';
 import { Button } from '../design/button.tsx';
 import { Select, TextArea } from '../design/field.tsx';
 import { Initials, Note, Waiting } from '../design/state.tsx';
-import { useLoaded } from '../load.ts';
+import { all, useLoaded } from '../load.ts';
 import { Moment } from '../moments.tsx';
 import { nameOf } from '../names.ts';
 import { to } from '../router.ts';
+import { wholePage } from '../whole-page.ts';
 import { counted, type Deletable, inputOf, theirs, useDelete } from './deleting.tsx';
 import { useRecords } from './records.ts';
 
-/** A comment, and what was said to it; what was said to nothing has no replies of its own. */
-type Said = Comment & Partial<Pick<ListedComment, 'replies'>>;
+/** A comment, and how many replies it has; a reply has none. */
+type Said = Comment & Partial<Pick<ListedComment, 'reply_count'>>;
 
 const SHORT = 40;
 
@@ -23,10 +24,11 @@ const comments: Deletable<Said> = {
   noun: client.comments,
   idOf: ({ comment_id }) => comment_id,
   nameOf: ({ comment }) => (comment.length > SHORT ? `${comment.slice(0, SHORT)}…` : comment),
-  async consequence({ replies = [] }) {
-    if (replies.length === 0) return undefined;
-    const text = `${theirs(replies.length, 'reply')} ${replies.length === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
-    return { yes: `Delete with ${counted(replies.length, 'reply')}`, text };
+  async consequence({ reply_count = '0' }) {
+    const replies = Number(reply_count);
+    if (replies === 0) return undefined;
+    const text = `${theirs(replies, 'reply')} ${replies === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
+    return { yes: `Delete with ${counted(replies, 'reply')}`, text };
   },
   again: (said) => client.comments.create(said.project_id, inputOf(said)),
 };
@@ -43,10 +45,10 @@ type CommentsProps = {
 /** Within what is talked about there is something that a comment can be on: in a project a task, in a task a subtask. */
 async function partsOf(projectId: string, task: Task | undefined, signal: AbortSignal): Promise<Map<string, string>> {
   if (task === undefined) {
-    const { data } = await client.tasks.list({ project_id: projectId, limit: 1000 }, { signal });
+    const { data } = await wholePage(client.tasks, { project_id: projectId }, signal);
     return new Map(data.map(({ task_id, task_name }) => [task_id, task_name]));
   }
-  const { data } = await client.subtasks.list({ task_id: task.task_id, limit: 1000 }, { signal });
+  const { data } = await wholePage(client.subtasks, { task_id: task.task_id }, signal);
   return new Map(data.map(({ subtask_id, subtask_name }) => [subtask_id, subtask_name]));
 }
 
@@ -54,7 +56,7 @@ async function partsOf(projectId: string, task: Task | undefined, signal: AbortS
 export function Comments({ projectId: project_id, task, name, turn = 0 }: CommentsProps) {
   const about = task === undefined ? { project_id } : { task_id: task.task_id };
   const records = useRecords(
-    (signal) => client.comments.list({ ...about, limit: 1000 }, { signal }),
+    (signal) => wholePage(client.comments, about, signal),
     [about, project_id, turn],
     comments.idOf,
   );
@@ -65,6 +67,9 @@ export function Comments({ projectId: project_id, task, name, turn = 0 }: Commen
   const part = parts.has(chosen) ? chosen : '0';
   const everybody = useLoaded(async (signal) => (await client.users.list({}, { signal })).data, []);
   const [answering, setAnswering] = useState<string>();
+  /** The comments whose replies are all shown. */
+  const [opened, setOpened] = useState<readonly string[]>([]);
+  const open = (commentId: string) => setOpened((before) => [...before, commentId]);
   const deleting = useDelete(comments, { onGone: records.reload, onBack: records.reload });
   const nameOfUser = (userId: string) => {
     const user = everybody.data?.find(({ user_id }) => user_id === userId);
@@ -73,6 +78,8 @@ export function Comments({ projectId: project_id, task, name, turn = 0 }: Commen
   const say = async (comment: string, on: { parent_id: string } | { subtask_id: string }) => {
     await client.comments.create(project_id, { comment, task_id: task?.task_id, ...on });
     setAnswering(undefined);
+    // A new reply is the last one.
+    if ('parent_id' in on) open(on.parent_id);
     records.reload();
   };
   const shown = (said: Said, on?: ComponentChildren) => (
@@ -92,11 +99,12 @@ export function Comments({ projectId: project_id, task, name, turn = 0 }: Commen
         {records.rows?.map((thread) => (
           <li key={thread.comment_id}>
             {shown(thread, partIn(thread))}
-            <ul>
-              {thread.replies.map((reply) => (
-                <li key={reply.comment_id}>{shown(reply)}</li>
-              ))}
-            </ul>
+            <Replies
+              thread={thread}
+              isWhole={opened.includes(thread.comment_id)}
+              shown={shown}
+              onOpen={() => open(thread.comment_id)}
+            />
             {answering === thread.comment_id ? (
               <Say
                 label="Reply"
@@ -123,6 +131,40 @@ export function Comments({ projectId: project_id, task, name, turn = 0 }: Commen
       </Say>
       {deleting.question}
     </section>
+  );
+}
+
+type RepliesProps = {
+  readonly thread: ListedComment;
+  /** All of them, not only those that the list has. */
+  readonly isWhole: boolean;
+  readonly shown: (reply: Comment) => ComponentChildren;
+  readonly onOpen: () => void;
+};
+
+/** The replies to a comment: the first ones, which come with it, or all of them. */
+function Replies({ thread, isWhole, shown, onOpen }: RepliesProps) {
+  const { comment_id, reply_count, replies } = thread;
+  const isMore = Number(reply_count) > replies.length;
+  const rest = useLoaded<readonly Comment[]>(
+    async (signal) =>
+      isWhole && isMore ? all(client.comments.each({ parent_id: comment_id, offset: replies.length }, { signal })) : [],
+    [comment_id, isWhole, reply_count, replies.length],
+  );
+  return (
+    <>
+      <ul>
+        {[...replies, ...(isMore ? (rest.data ?? []) : [])].map((reply) => (
+          <li key={reply.comment_id}>{shown(reply)}</li>
+        ))}
+      </ul>
+      {rest.fault !== undefined && <Note tone="bad">{rest.fault}</Note>}
+      {isMore && !isWhole && (
+        <Button look="quiet" onClick={onOpen}>
+          Show all {reply_count} replies
+        </Button>
+      )}
+    </>
   );
 }
 

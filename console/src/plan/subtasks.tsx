@@ -6,6 +6,7 @@ import { client } from '../client.ts';
 import { AddLine } from '../design/add-line.tsx';
 import { Button } from '../design/button.tsx';
 import { Note, Waiting } from '../design/state.tsx';
+import { wholePage } from '../whole-page.ts';
 import { People } from './assigned.tsx';
 import { tickSubtask } from './completing.ts';
 import { useDelete } from './deleting.tsx';
@@ -24,11 +25,7 @@ type SubtasksProps = {
 /** The subtasks of a task, each ticked, changed and deleted where it stands, and one more at the end. */
 export function Subtasks({ task, turn, onCount = () => {} }: SubtasksProps) {
   const { task_id } = task;
-  const records = useRecords(
-    (signal) => client.subtasks.list({ task_id, limit: 1000 }, { signal }),
-    [task_id],
-    subtasks.idOf,
-  );
+  const records = useRecords((signal) => wholePage(client.subtasks, { task_id }, signal), [task_id], subtasks.idOf);
   useEffect(() => {
     if (turn > 0) records.reload();
   }, [turn]);

@@ -8,6 +8,7 @@ import { Menu } from '../design/menu.tsx';
 import { Empty } from '../design/page.tsx';
 import { Badge } from '../design/state.tsx';
 import { go, place, setQuery, to } from '../router.ts';
+import { wholePage } from '../whole-page.ts';
 import { People } from './assigned.tsx';
 import { completeTask, reopenTask } from './completing.ts';
 import { useDelete } from './deleting.tsx';
@@ -72,7 +73,7 @@ type TaskListProps = {
 /** Tasks, a page of them at a time: looked through, changed, completed and added where they stand. */
 export function TaskList({ projects, projectId, onCount = () => {} }: TaskListProps) {
   const filters = taskFilters(projectId);
-  const records = useRecords((signal) => client.tasks.list(filters, { signal }), [filters], tasks.idOf);
+  const records = useRecords((signal) => wholePage(client.tasks, filters, signal), [filters], tasks.idOf);
   const change = (show: (task: Task) => void) => (task: Task) => {
     show(task);
     onCount();

@@ -58,6 +58,16 @@ test('lists go on over the pages of the service, and a limit holds', async () =>
   assert.deepEqual(await names({ returnAll: true }), ['Paged 0', 'Paged 1', 'Paged 2']);
 });
 
+test('C7 a list goes on behind a page that ends early because its records are long', async () => {
+  const notes = '€'.repeat(20_000);
+  for (let n = 0; n < 150; n += 1) await service.carillon.clients.create({ client_name: `Long ${n}`, notes });
+  const filters = { client_name: 'long' };
+  const first = await service.carillon.clients.list(filters);
+  assert.ok(first.data.length < 150 && first.next !== undefined);
+  assert.equal((await run('client', 'getAll', { filters, returnAll: true })).length, 150);
+  assert.equal((await run('client', 'getAll', { filters, returnAll: false, limit: 149 })).length, 149);
+});
+
 test('X1 an ended hook is restored; one that lives cannot be', async () => {
   const { id } = await service.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/bell', event: 'new_event' });
   await service.carillon.hooks.delete(id);

@@ -1,6 +1,7 @@
 import type { Search } from 'zapier-platform-core';
 import { expected, rootOf } from './connection';
 import { given, inputOf } from './inputs';
+import { recordsAt } from './records';
 import { type Noun, nouns, shown, titleOf } from './table';
 
 /** Zapier takes the first; the others show whether the question was clear. */
@@ -32,8 +33,7 @@ function searchOf(noun: Noun): Search {
           return answer.status === 404 ? [] : [shown(noun, answer.data.data)];
         }
         const params = { ...(given(noun.filters, inputData) as Record<string, string>), limit: MOST_FOUND };
-        const answer = await z.request({ url, params });
-        return answer.data.data.map((record: Record<string, unknown>) => shown(noun, record));
+        return (await recordsAt(z, url, params)).map((record) => shown(noun, record));
       },
       sample: shown(noun, noun.sample),
     },

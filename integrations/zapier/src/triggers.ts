@@ -1,5 +1,6 @@
 import type { Bundle, Trigger, ZObject } from 'zapier-platform-core';
 import { expected, rootOf } from './connection';
+import { recordsAt } from './records';
 import { hookKinds, type Noun, nouns, type Shown, shown, titleOf } from './table';
 
 /** How many records Zapier is shown as examples, and how many in a list to choose from. */
@@ -87,7 +88,9 @@ async function record(z: ZObject, bundle: Bundle, noun: Noun): Promise<Shown[]> 
   return answer.status === 404 ? [] : [shown(noun, answer.data.data)];
 }
 
-async function list(z: ZObject, bundle: Bundle, noun: Noun, params: Record<string, string | number>): Promise<Shown[]> {
-  const answer = await z.request({ url: `${rootOf(z, bundle)}/${noun.plural}`, params });
-  return answer.data.data.map((one: Record<string, unknown>) => shown(noun, one));
+type Wanted = Readonly<Record<string, string | number>> & { readonly limit: number };
+
+async function list(z: ZObject, bundle: Bundle, noun: Noun, wanted: Wanted): Promise<Shown[]> {
+  const records = await recordsAt(z, `${rootOf(z, bundle)}/${noun.plural}`, wanted);
+  return records.map((record) => shown(noun, record));
 }

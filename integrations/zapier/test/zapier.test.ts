@@ -164,3 +164,21 @@ test('records are created, changed, completed and found; dates are not moved by 
   );
   await assert.rejects(create('create_event', { event_name: 'No days' }), /start_date: .*; due_date: /);
 });
+
+test('C7 a page of choices is whole, also where the service ends a page early because its records are long', async () => {
+  const before = (await service.carillon.clients.list({ limit: 1 })).paging.total_records;
+  const long = '€'.repeat(20_000);
+  for (let n = 0; n < 105; n += 1) {
+    const { client_id } = await service.carillon.clients.create({ client_name: `Long ${n}`, notes: long });
+    await service.carillon.clients.update(client_id, { background: long });
+  }
+  assert.ok((await service.carillon.clients.list({ limit: 100 })).data.length < 100);
+  const { perform } = operation('triggers', 'list_client');
+  const pages = [];
+  for (const page of [0, 1, 2]) pages.push(await run(perform, { meta: { page } }));
+  assert.deepEqual(
+    pages.map(({ length }) => length),
+    [100, before + 5, 0],
+  );
+  assert.equal(new Set(pages.flat().map(({ id }) => id)).size, before + 105);
+});

@@ -10,6 +10,7 @@ import { Note, Progress } from '../../design/state.tsx';
 import { useLoaded } from '../../load.ts';
 import { place, setQuery, to } from '../../router.ts';
 import { isAdmin } from '../../session.ts';
+import { wholePage } from '../../whole-page.ts';
 import { Agenda, AgendaRow } from './agenda.tsx';
 import { Board } from './board.tsx';
 import { callsFor } from './calls.ts';
@@ -196,7 +197,7 @@ function Exchange(props: ComponentProps<typeof import('./exchange.tsx').default>
 
 /** Asks for what is shown, keeps it as it is, and knows the projects. */
 function useCalendar(view: View, day: Day, hasTasks: boolean) {
-  const loaded = useLoaded((signal) => client.projects.list({ order: 'projectname' }, { signal }), []);
+  const loaded = useLoaded((signal) => wholePage(client.projects, { order: 'projectname' }, signal), []);
   const projects = useMemo(() => new Map((loaded.data?.data ?? []).map((one) => [one.project_id, one])), [loaded.data]);
   useEffect(() => {
     const stop = new AbortController();

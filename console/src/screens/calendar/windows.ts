@@ -3,6 +3,7 @@ import type { CalendarEvent } from '../../../../src/sdk/events.ts';
 import type { Task } from '../../../../src/sdk/tasks.ts';
 import { client } from '../../client.ts';
 import { explain } from '../../load.ts';
+import { wholePage } from '../../whole-page.ts';
 import { type Days, dayOf, filterDay, lastDay, plusDays } from './times.ts';
 
 /** What lies on some days, so far as it has come. */
@@ -190,7 +191,7 @@ export class Windows {
       for (const offset of pagesOf(Math.min(total, MOST_EVENTS))) if (!ahead.includes(offset)) await page(offset);
     });
     const due = { due_from: filterDay(days.from), due_to: filterDay(days.to), limit: PAGE };
-    const layer = hasTasks ? client.tasks.list(due, options) : undefined;
+    const layer = hasTasks ? wholePage(client.tasks, due, stop) : undefined;
     const showTasks = async () => {
       tasks = (await layer)?.data.filter(({ archived }) => archived === '0') ?? [];
       onPart?.(held(false));

@@ -15,6 +15,7 @@ import { projects, stateOf } from '../../plan/project-facts.tsx';
 import { RecordPage } from '../../plan/record-page.tsx';
 import { PAGE_SIZE, useRecords } from '../../plan/records.ts';
 import { go, type RecordProps, to } from '../../router.ts';
+import { wholePage } from '../../whole-page.ts';
 import { clientFacts, clients } from './facts.tsx';
 import '../../plan/plan.css';
 
@@ -88,7 +89,7 @@ function OneClient({ record, onChange }: { readonly record: Client; readonly onC
 function TheirProjects({ clientId: client_id }: { readonly clientId: string }) {
   const filters = { client_id, order: 'duedate', limit: PAGE_SIZE } as const;
   const { rows, paging, fault, append } = useRecords(
-    (signal) => client.projects.list(filters, { signal }),
+    (signal) => wholePage(client.projects, filters, signal),
     [filters],
     projects.idOf,
   );

@@ -9,6 +9,7 @@ import { FactField } from '../../plan/facts.tsx';
 import { chosen, Narrow, queryOf, RecordList } from '../../plan/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
 import { go, place, setQuery, to } from '../../router.ts';
+import { wholePage } from '../../whole-page.ts';
 import { clientFacts, clients } from './facts.tsx';
 import '../../plan/plan.css';
 
@@ -35,7 +36,7 @@ function filtersHere(): ClientFilters {
 /** The clients of the account. */
 export default function Clients() {
   const filters = filtersHere();
-  const records = useRecords((signal) => client.clients.list(filters, { signal }), [filters], clients.idOf);
+  const records = useRecords((signal) => wholePage(client.clients, filters, signal), [filters], clients.idOf);
   const deleting = useDelete(clients, { onGone: records.drop, onBack: records.append });
   return (
     <Page

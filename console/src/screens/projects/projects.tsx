@@ -13,6 +13,7 @@ import { chosen, Narrow, queryOf, RecordList } from '../../plan/record-list.tsx'
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
 import { TagFilter, Tags } from '../../plan/tags.tsx';
 import { go, place, setQuery, to } from '../../router.ts';
+import { wholePage } from '../../whole-page.ts';
 import { type Progress, useProgress } from './progress.ts';
 import '../../plan/plan.css';
 
@@ -48,7 +49,7 @@ function filtersHere(): ProjectFilters {
 export default function Projects() {
   const filters = filtersHere();
   const clients = useClients();
-  const records = useRecords((signal) => client.projects.list(filters, { signal }), [filters], projects.idOf);
+  const records = useRecords((signal) => wholePage(client.projects, filters, signal), [filters], projects.idOf);
   const progress = useProgress(records.rows ?? []);
   const deleting = useDelete(projects, { onGone: records.drop, onBack: records.append });
   const named = (clients.data ?? []).map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));

@@ -9,6 +9,7 @@ import { colour, FactField, type Kept, text } from '../../plan/facts.tsx';
 import { RecordList } from '../../plan/record-list.tsx';
 import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
 import { isAdmin, me } from '../../session.ts';
+import { wholePage } from '../../whole-page.ts';
 import '../../plan/plan.css';
 
 const teams: Kept<Team, TeamChanges> & Deletable<Team> = {
@@ -26,7 +27,7 @@ const name = text<Team, TeamChanges>('team_name', 'Name');
 /** The teams of the account: everybody sees them, admins change them. */
 export default function Teams() {
   const filters = { limit: PAGE_SIZE, offset: pageOffset() };
-  const records = useRecords((signal) => client.teams.list(filters, { signal }), [filters], teams.idOf);
+  const records = useRecords((signal) => wholePage(client.teams, filters, signal), [filters], teams.idOf);
   const example = { team_name: 'Foundry', users: [me().user.user_id] };
   const deleting = useDelete(teams, { onGone: records.drop, onBack: records.append });
   return (

@@ -13,6 +13,7 @@ import { FactField } from '../../plan/facts.tsx';
 import { useRecords } from '../../plan/records.ts';
 import { place, setQuery, to } from '../../router.ts';
 import { me } from '../../session.ts';
+import { wholePage } from '../../whole-page.ts';
 import { bareHint, mondayOf, readSeconds, showSeconds, timeFault } from './durations.ts';
 import { checkDay, entries, entryFacts, given, isRunning } from './entries.ts';
 import { Running, Start, TaskSelect } from './timer.tsx';
@@ -34,13 +35,13 @@ export default function Time() {
   const sunday = plusDays(monday, 6);
   const user_id = me().user.user_id;
   const filters = { user_id, date_from: given(monday), date_to: given(sunday), limit: 1000 };
-  const records = useRecords((signal) => client.timeEntries.list(filters, { signal }), [filters], entries.idOf);
+  const records = useRecords((signal) => wholePage(client.timeEntries, filters, signal), [filters], entries.idOf);
   const timers = useLoaded(
-    async (signal) => (await client.timeEntries.list({ user_id, running: '1' }, { signal })).data,
+    async (signal) => (await wholePage(client.timeEntries, { user_id, running: '1' }, signal)).data,
     [],
   );
   const tasks = useLoaded(
-    async (signal) => (await client.tasks.list({ status: 'open', order: 'taskname' }, { signal })).data,
+    async (signal) => (await wholePage(client.tasks, { status: 'open', order: 'taskname' }, signal)).data,
     [],
   );
   const reload = () => {

@@ -1,5 +1,5 @@
 import type { IDataObject, IExecuteFunctions } from 'n8n-workflow';
-import { ask } from '../parts/call';
+import { answered, ask } from '../parts/call';
 import type { Field } from '../parts/table';
 import type { Operation, Resource } from './operations';
 
@@ -64,12 +64,13 @@ async function recordsOf(context: IExecuteFunctions, resource: Resource, item: n
   const most = isAll ? Number.POSITIVE_INFINITY : (context.getNodeParameter('limit', item) as number);
   const filters = given(context, resource, 'filters', item);
   const records: IDataObject[] = [];
-  for (;;) {
+  let after: string | undefined;
+  do {
     const limit = Math.min(MOST_RECORDS, most - records.length);
-    const qs = { ...filters, limit, offset: records.length };
-    const body = await ask(context, { method: 'GET', path: `/${resource.plural}`, qs });
-    const data = body.data as IDataObject[];
-    records.push(...data);
-    if (data.length < limit || records.length >= most) return records;
-  }
+    const qs = { ...filters, limit, ...(after === undefined ? {} : { after }) };
+    const { body, next } = await answered(context, { method: 'GET', path: `/${resource.plural}`, qs });
+    records.push(...(body.data as IDataObject[]));
+    after = next;
+  } while (after !== undefined && records.length < most);
+  return records;
 }

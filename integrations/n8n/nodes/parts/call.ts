@@ -22,8 +22,8 @@ export type Request = {
   signal?: AbortSignal;
 };
 
-/** What the service answered, whatever its status. */
-export type Answer = { status: number; body: IDataObject };
+/** What the service answered, whatever its status. `next`: what the next page of a list begins `after`. */
+export type Answer = { status: number; body: IDataObject; next?: string };
 
 /** The address of the service, without a slash at its end. */
 export async function baseUrlOf(context: Context): Promise<string> {
@@ -46,13 +46,25 @@ export async function call(context: Context, request: Request): Promise<Answer> 
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { abortSignal: signal }),
   });
-  return { status: response.statusCode, body: response.body };
+  return { status: response.statusCode, body: response.body, ...nextIn(response.headers) };
+}
+
+/** C7: a page may have fewer records than its limit, so that its Link alone says whether another one follows. */
+function nextIn(headers: IDataObject | undefined): { next?: string } {
+  const [, address] = /<([^>]*)>; *rel="next"/.exec(String(headers?.link ?? '')) ?? [];
+  const next = address === undefined ? null : new URL(address).searchParams.get('after');
+  return next === null ? {} : { next };
 }
 
 /** The same where only success will do; a refusal is told in the service's own words. */
 export async function ask(context: Context, request: Request): Promise<IDataObject> {
+  return (await answered(context, request)).body;
+}
+
+/** The same, with what is said of the next page. */
+export async function answered(context: Context, request: Request): Promise<Answer> {
   const answer = await call(context, request);
-  if (answer.status >= 200 && answer.status < 300) return answer.body;
+  if (answer.status >= 200 && answer.status < 300) return answer;
   throw refusal(context, answer);
 }
 
