@@ -20,6 +20,6 @@ export async function recordsAt(z: ZObject, url: string, wanted: Wanted): Promis
 }
 
 function nextIn(link: string | undefined): string | undefined {
-  const [, address] = /<([^>]*)>; *rel="next"/.exec(link ?? '') ?? [];
+  const [, address] = /<([^<>]*)>; *rel="next"/.exec(link ?? '') ?? [];
   return address === undefined ? undefined : (new URL(address).searchParams.get('after') ?? undefined);
 }

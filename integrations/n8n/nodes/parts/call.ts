@@ -51,7 +51,7 @@ export async function call(context: Context, request: Request): Promise<Answer> 
 
 /** C7: a page may have fewer records than its limit, so that its Link alone says whether another one follows. */
 function nextIn(headers: IDataObject | undefined): { next?: string } {
-  const [, address] = /<([^>]*)>; *rel="next"/.exec(String(headers?.link ?? '')) ?? [];
+  const [, address] = /<([^<>]*)>; *rel="next"/.exec(String(headers?.link ?? '')) ?? [];
   const next = address === undefined ? null : new URL(address).searchParams.get('after');
   return next === null ? {} : { next };
 }
