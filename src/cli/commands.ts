@@ -110,11 +110,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   onOutputBroken((error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const words = argv.slice(2);
   // Node itself would print an error as it is, with what a stranger wrote into its message. The service has its own way.
-  if (words[0] !== 'serve')
-    process.on('uncaughtException', (error) => {
-      printUnexpected(error);
-      process.exit(1);
-    });
+  if (words[0] !== 'serve') process.on('uncaughtException', endUnexpectedly);
   // `complete` and `help` are followed by the command that they are about.
   const program = await programOf((name) => words.slice(0, 3).includes(name));
   try {
@@ -124,12 +120,14 @@ export async function run(argv: readonly string[]): Promise<void> {
     process.exitCode = 1;
     if (error instanceof CommanderError) process.exitCode = error.exitCode;
     else if (error instanceof Refusal) stderr.print(...error.lines);
-    else printUnexpected(error);
+    else if (words[0] === 'serve') throw error;
+    else endUnexpectedly(error);
   }
 }
 
-function printUnexpected(error: unknown): void {
+function endUnexpectedly(error: unknown): void {
   stderr.print(...String(error instanceof Error ? error.stack : error).split('\n'));
+  process.exit(1);
 }
 
 /** The program with all its commands; those that are wanted whole, the others by their names. */

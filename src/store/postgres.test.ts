@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'kysely';
+import pg from 'pg';
+import { atEnd } from '../../test/harness/cleanup.ts';
 import { TEST_EPOCH, testClock } from '../../test/harness/clock.ts';
 import { openAt, rowsOf } from '../../test/harness/database.ts';
+import { eventually } from '../../test/harness/eventually.ts';
 import { shared } from '../../test/harness/stores.ts';
 import { Problem } from '../problems.ts';
 import { type Store, StoreFault } from './store.ts';
@@ -56,6 +59,49 @@ for (const { test, database } of shared) {
         return true;
       });
     }
+  });
+
+  test('a service on a database with too few connections is refused in one line that says how many and where; with five it works', async (t) => {
+    const address = await database(t);
+    const { pathname } = new URL(address);
+    const few = new URL(address);
+    [few.username, few.password] = [`few_${process.pid}`, 'secret'];
+    const admin = new pg.Client({ connectionString: address });
+    await admin.connect();
+    const ask = (query: string) => admin.query(query);
+    atEnd(t, async () => {
+      await ask(`reassign owned by ${few.username} to current_user`);
+      await ask(`drop owned by ${few.username}`);
+      await ask(`drop role ${few.username}`);
+      await admin.end();
+    });
+    await ask(`create role ${few.username} login password 'secret'`);
+    await ask(`alter database ${pathname.slice(1)} owner to ${few.username}`);
+    for (const limit of [1, 3, 4]) {
+      await ask(`alter role ${few.username} connection limit ${limit}`);
+      await assert.rejects(openAt(t, few.href), (error) => {
+        assert.ok(error instanceof StoreFault, String(error));
+        assert.match(
+          error.message,
+          /^The database has too few connections left: a service needs 5 to start and opens up to 24\./,
+        );
+        assert.match(
+          error.message,
+          / Raise max_connections, .* --database a smaller pool, such as postgres:.*pool=2\.$/,
+        );
+        return true;
+      });
+      // Those that were open are closed again, or soon will be.
+      const open = `select count(*)::int as count from pg_stat_activity where usename = '${few.username}'`;
+      await eventually(
+        async () => (await ask(open)).rows[0].count,
+        (count) => count === 0,
+      );
+    }
+    await ask(`alter role ${few.username} connection limit 5`);
+    const store = await openAt(t, few.href);
+    await store.probe();
+    await store.close();
   });
 
   test('more writes than can wait are shed with `overloaded`; those that wait are made', async (t) => {

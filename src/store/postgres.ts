@@ -12,6 +12,7 @@ import {
   queriesOver,
   readAddress,
   renamed,
+  sqlStateOf,
 } from './postgres-connection.ts';
 import { migrateWhenFree } from './postgres-migrate.ts';
 import { NodeSession } from './postgres-news.ts';
@@ -36,6 +37,12 @@ const LONGEST_GOODBYE_MS = 2_000;
 
 /** Of a node's own, for what must not wait behind its callers. */
 const CONNECTIONS_ASIDE = 3;
+
+/** What a service opens before it starts: its session, one connection each to write and to read, and two aside. */
+const LEAST_CONNECTIONS = 5;
+
+/** SQLSTATE too_many_connections: of the server, the database or the role. */
+const TOO_MANY_CONNECTIONS = '53300';
 
 /** Calls that read at once, for each connection: there is always one that has a query to ask. */
 const READS_A_CONNECTION = 4;
@@ -62,7 +69,7 @@ export async function openStore(options: Options): Promise<Store> {
       throw error;
     }
   } catch (error) {
-    throw asFault(error);
+    throw asFault(error, extras, options);
   }
 }
 
@@ -108,7 +115,13 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
       aside.renew();
     },
   });
-  if (options.as === 'service') await session.open();
+  if (options.as === 'service') {
+    await session.open();
+    await reach([pool, readers, aside, aside]).catch(async (error: unknown) => {
+      await Promise.allSettled([session.close(), readers.end(), aside.end()]);
+      throw error;
+    });
+  }
   const limits = options.as === 'service' ? { answerMs: LONGEST_QUERY_MS, stillMs: LONGEST_STILL_MS } : undefined;
   const listeners = {
     onCommitted(news: News) {
@@ -164,6 +177,13 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   return store;
 }
 
+/** Opens a connection of each, so that a database that has too few of them is found at the start, and not by a caller. */
+async function reach(pools: readonly Pool[]): Promise<void> {
+  const opened = await Promise.allSettled(pools.map((pool) => pool.connect()));
+  for (const one of opened) if (one.status === 'fulfilled') one.value.release();
+  for (const one of opened) if (one.status === 'rejected') throw one.reason;
+}
+
 /** A read whose connection was lost is asked again on another one, and one whose plan is stale with a new plan. */
 function again(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResult> } {
   return {
@@ -180,8 +200,16 @@ function again(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResu
   };
 }
 
-function asFault(error: unknown): StoreFault {
+function asFault(error: unknown, { pool }: Extras, { as }: Options): StoreFault {
   if (error instanceof StoreFault) return error;
+  if (sqlStateOf(error) === TOO_MANY_CONNECTIONS) {
+    const needs =
+      as === 'service' ? `a service needs ${LEAST_CONNECTIONS} to start and opens up to` : 'a command opens up to';
+    const most = 2 * pool + CONNECTIONS_ASIDE + 1;
+    return new StoreFault(
+      `The database has too few connections left: ${needs} ${most}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,
+    );
+  }
   const said = error instanceof AggregateError ? error.errors[0] : error;
   return new StoreFault(`The database cannot be opened: ${said instanceof Error ? said.message : said}.`);
 }
