@@ -44,6 +44,13 @@ const LEAST_CONNECTIONS = 5;
 /** SQLSTATE too_many_connections: of the server, the database or the role. */
 const TOO_MANY_CONNECTIONS = '53300';
 
+/**
+ * How long a node remembers whom it let in. Others tell it when they take access away, but a message may be lost; where
+ * none is sent (`listen=off`), this alone is how long a revoked key may still read here.
+ */
+const ACCESS_TTL_MS = 1_000;
+const UNHEARD_ACCESS_TTL_MS = 50;
+
 /** Calls that read at once, for each connection: there is always one that has a query to ask. */
 const READS_A_CONNECTION = 4;
 
@@ -123,6 +130,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     });
   }
   const limits = options.as === 'service' ? { answerMs: LONGEST_QUERY_MS, stillMs: LONGEST_STILL_MS } : undefined;
+  const accessTtlMs = extras.listen ? ACCESS_TTL_MS : UNHEARD_ACCESS_TTL_MS;
   const listeners = {
     onCommitted(news: News) {
       if (options.as === 'service') session.tell(news);
@@ -149,8 +157,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     sequences,
     onCommitted: (listener) => committed.add(listener),
     onGroup: (listener) => grouped.push(listener),
-    // News of others may be lost: nothing is believed for longer than a second.
-    foreignVersion: () => accessChanges + Math.floor(clock.monotonic() / 1_000),
+    foreignVersion: () => accessChanges + Math.floor(clock.monotonic() / accessTtlMs),
     readAnew: () => false,
     async dropBefore(table, before, isStopped) {
       await makeRanges(store, clock.now());

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after } from 'node:test';
+import { testClock } from '../harness/clock.ts';
 import { requestText } from '../harness/conversation.ts';
 import { everythingWritten } from '../harness/ledger.ts';
 import type { Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import { shared, stores } from '../harness/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -124,5 +125,23 @@ for (const { test, testService } of stores) {
         .execute();
       assert.deepEqual(live, [], `round ${round}: the hook was ${created.status}`);
     }
+  });
+}
+
+for (const { test, testService, database } of shared) {
+  test('C1 where nodes do not hear each other (listen=off), a key revoked at one reads for 50 ms at another, and no longer', async (t) => {
+    const address = `${await database(t)}?listen=off`;
+    const one = await testService(t, { database: address });
+    const clock = testClock();
+    const other = await testService(t, { database: address, ports: { clock } });
+    const owner = await one.account('acme.test');
+    const member = await one.user(owner, 'member');
+    const reads = async () => (await other.call(member, 'GET', '/v2/user')).status;
+    assert.equal(await reads(), 200);
+    const { data } = await owner.carillon.keys.list({ user_id: member.userId });
+    await owner.carillon.keys.revoke(data[0]?.id ?? '');
+    assert.equal(await reads(), 200, 'remembered');
+    await clock.advance(50);
+    assert.equal(await reads(), 401);
   });
 }
