@@ -2,10 +2,10 @@
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /**
- * Who writes a field: `shown` the service alone, `fixed` nobody, `written` the caller, `asked` the caller and it is
- * never shown.
+ * Who writes a field: `shown` the service alone, `fixed` nobody, `derived` nobody since it shows another one, `written`
+ * the caller, `asked` the caller and it is never shown.
  */
-export type Mode = 'shown' | 'fixed' | 'written' | 'asked';
+export type Mode = 'shown' | 'fixed' | 'derived' | 'written' | 'asked';
 
 /**
  * One field of a noun on the wire: how it may be written, how it is stored, how it is shown. Said once; validation,
@@ -27,6 +27,8 @@ export type Field<Stored = unknown, M extends Mode = Mode> = {
   /** What is answered. */
   readonly answers: JsonSchema;
   show(stored: Stored): unknown;
+  /** The field whose stored value a `derived` one shows. */
+  readonly from?: string;
 };
 
 export type Fields = { readonly [name: string]: Field };
@@ -35,7 +37,7 @@ type StoredOf<F> = F extends Field<infer S> ? S : never;
 
 /** What a creation gives to its action: every writable field, with its initial value where none was given. */
 export type Created<F extends Fields> = {
-  [K in keyof F as F[K]['mode'] extends 'shown' | 'fixed' ? never : K]: StoredOf<F[K]>;
+  [K in keyof F as F[K]['mode'] extends 'shown' | 'fixed' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
 /** What a change gives to its action: only what was given. */
@@ -43,7 +45,7 @@ export type Changed<F extends Fields> = Partial<Created<F>>;
 
 /** What a presentation needs: every field that is shown, as stored. */
 export type Shown<F extends Fields> = {
-  [K in keyof F as F[K]['mode'] extends 'asked' | 'fixed' ? never : K]: StoredOf<F[K]>;
+  [K in keyof F as F[K]['mode'] extends 'asked' | 'fixed' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
 /** A field that the service alone writes. */
@@ -85,7 +87,7 @@ export function present<F extends Fields>(fields: F, row: Shown<F>): Record<stri
   for (const name in fields) {
     const field = fields[name];
     if (field === undefined || field.mode === 'asked') continue;
-    answer[name] = field.show((row as Record<string, unknown>)[name]);
+    answer[name] = field.show((row as Record<string, unknown>)[field.from ?? name]);
   }
   return answer;
 }

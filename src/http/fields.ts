@@ -56,9 +56,12 @@ export const shownId = (says: string) => shown<number | null>(says, (id) => Stri
 /** A whole number that the service writes. */
 export const shownNumber = (says: string) => shown<number | null>(says, (count) => String(count ?? 0), DIGITS);
 
-/** A number of hours, kept as seconds and shown as a number with at most four decimals. */
-export const shownHours = (says: string) =>
-  shown<number | null>(says, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' });
+/** The seconds of another field as hours: a number with at most four decimals. */
+export const hoursOf = (from: string, says: string): Field<number | null, 'derived'> => ({
+  ...shown<number | null>(says, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' }),
+  mode: 'derived',
+  from,
+});
 
 /** A number that the service writes, shown as one. */
 export const shownCount = (says: string) => shown<number>(says, Number, { type: 'integer' });

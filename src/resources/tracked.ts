@@ -8,7 +8,12 @@ export const trackedSeconds = (id: 'tasks.task_id' | 'subtasks.subtask_id') => {
     and ${sql.ref(`time_entries.${key}`)} = ${sql.ref(id)})`.as('tracked_seconds');
 };
 
-/** How many seconds were worked on the tasks of a project, as SQL that is never null. */
-export const PROJECT_SECONDS = `(select cast(coalesce(sum(time_entries.seconds), 0) as bigint) from tasks
-  inner join time_entries on time_entries.account_id = tasks.account_id and time_entries.task_id = tasks.task_id
+/**
+ * How many seconds were worked on the tasks of a project, as SQL that is never null. The sums are nested, so that both
+ * databases go from the project to its tasks and from each to its entries: a join was planned from all entries on.
+ */
+export const PROJECT_SECONDS = `(select cast(coalesce(sum((
+    select sum(time_entries.seconds) from time_entries
+    where time_entries.account_id = tasks.account_id and time_entries.task_id = tasks.task_id
+  )), 0) as bigint) from tasks
   where tasks.account_id = projects.account_id and tasks.project_id = projects.project_id)`;

@@ -30,10 +30,7 @@ export const projects = recordsOf('project', {
       )
       .selectAll('projects')
       .select('clients.client_name')
-      .select([
-        sql.raw<number>(PROJECT_SECONDS).as('tracked_seconds'),
-        sql.raw<number>(PROJECT_SECONDS).as('billable_hours'),
-      ]),
+      .select(sql.raw<number>(PROJECT_SECONDS).as('tracked_seconds')),
   check: mustBeInOrder,
   removing: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
 });
