@@ -35,6 +35,8 @@ async function written(page: Page<Row>, ports: Partial<WritePorts> = {}) {
     accountId: 1,
     largePages: free,
     isGone: () => false,
+    hasRoom: () => true,
+    mustHaveRoom: () => undefined,
     ...ports,
   });
   const text = body.toString();
@@ -141,4 +143,21 @@ test('a page that nobody waits for any more is not read on', async () => {
   const { page, seen } = read([rowsFrom(1, 1, 'a'), rowsFrom(2, 1, 'b'), rowsFrom(3, 1, 'c')]);
   await written(page, { isGone: () => true });
   assert.deepEqual(seen, { loaded: 1, isClosed: true });
+});
+
+test('a large page is not read on for a caller who leaves too much unread, before its slot or after', async () => {
+  const gone: string[] = [];
+  const isGone: boolean[] = [];
+  const largePages = {
+    async enter(_: number, isOver: () => boolean) {
+      isGone.push(isOver());
+      return () => void gone.push('left');
+    },
+  };
+  const { page, seen } = read([rowsFrom(1, 1, 'x'.repeat(MIB)), rowsFrom(2, 1, 'x'.repeat(MIB))]);
+  const refuse = () => {
+    throw new Error('no room');
+  };
+  await assert.rejects(written(page, { largePages, hasRoom: () => false, mustHaveRoom: refuse }), /no room/);
+  assert.deepEqual([isGone, gone, seen], [[true], ['left'], { loaded: 1, isClosed: true }]);
 });

@@ -47,6 +47,10 @@ export type WritePorts = {
   readonly accountId: number;
   readonly largePages: Pick<LargePages, 'enter'>;
   readonly isGone: () => boolean;
+  /** Whether the caller reads what it is sent; otherwise there is no room for one more page. */
+  readonly hasRoom: () => boolean;
+  /** Throws the problem of a caller for whom there is no room. */
+  readonly mustHaveRoom: () => void;
 };
 
 /**
@@ -55,15 +59,17 @@ export type WritePorts = {
  */
 export async function writeListing(listing: Listing, ports: WritePorts): Promise<WrittenPage> {
   const { page, paging, present, rest } = listing;
-  const { accountId, largePages, isGone } = ports;
+  const { accountId, largePages, isGone, hasRoom, mustHaveRoom } = ports;
   const writer = new PageWriter();
-  const slot = isLoaded(page.slices) ? undefined : () => largePages.enter(accountId, isGone);
+  const slot = isLoaded(page.slices) ? undefined : () => largePages.enter(accountId, () => isGone() || !hasRoom());
   let leave: (() => void) | undefined;
   try {
     for (let read = listing.first; read.done !== true; read = await rest.next()) {
       await writer.add(read.value, present);
       if (writer.isFull || isGone()) break;
-      if (writer.bytes > LARGE_BYTES) leave ??= await slot?.();
+      if (writer.bytes <= LARGE_BYTES) continue;
+      leave ??= await slot?.();
+      mustHaveRoom();
     }
   } finally {
     leave?.();

@@ -74,7 +74,9 @@ type Asked = {
   readonly source: string;
   readonly conditions: Conditions | undefined;
   readonly once: Once | undefined;
-  /** Refuses it where the caller leaves too much unread to be sent as much as was sent before. */
+  /** Whether the caller reads enough of what it is sent to be sent as much as was sent before. */
+  readonly hasRoom: () => boolean;
+  /** Refuses it where that is not so. */
   readonly mustHaveRoom: () => void;
   /** Refuses to send so much to a caller who leaves too much unread. */
   readonly beforeSending: (bytes: number) => void;
@@ -173,7 +175,9 @@ function addRow(
       const answer = await run(mounted, caller, input, asked, door, ports, running);
       if (answer.listing !== undefined) {
         const isGone = () => reply.sent || reply.raw.destroyed;
-        const page = await writeListing(answer.listing, { accountId: caller.accountId, largePages, isGone });
+        const { accountId } = caller;
+        const page = await writeListing(answer.listing, { accountId, largePages, isGone, ...asked });
+        asked.beforeSending(page.body.length);
         return sendPage(request, reply, page, ports.baseUrl() + door.prefix + row.path);
       }
       send(reply, mounted, asked, answer, ports.baseUrl() + door.prefix);
@@ -198,11 +202,14 @@ function roomFor(
   { path }: Route,
   caller: Caller,
   work: Work,
-): Pick<Asked, 'mustHaveRoom' | 'beforeSending'> {
+): Pick<Asked, 'hasRoom' | 'mustHaveRoom' | 'beforeSending'> {
   const { sizes } = work;
-  const mustHaveRoom = (bytes: number) => work.mustHaveRoom(request, ownerOf(caller), bytes);
+  const owner = ownerOf(caller);
+  const expected = () => sizes.expected(caller.userId, path);
+  const mustHaveRoom = (bytes: number) => work.mustHaveRoom(request, owner, bytes);
   return {
-    mustHaveRoom: () => mustHaveRoom(sizes.expected(caller.userId, path)),
+    hasRoom: () => work.hasRoomToRead(owner, expected()),
+    mustHaveRoom: () => mustHaveRoom(expected()),
     beforeSending(bytes) {
       sizes.note(caller.userId, path, bytes);
       if (bytes >= MIN_LARGE_BYTES) mustHaveRoom(bytes);

@@ -93,9 +93,14 @@ export class Work {
     this.#underWay.close();
   }
 
-  /** Refuses a request whose owner leaves too much unread to be sent so many bytes more. */
+  /** Whether an owner leaves little enough unread to be sent so many bytes more. */
+  hasRoomToRead(owner: Owner, bytes: number): boolean {
+    return this.#ports.buffers.hasRoom(owner, bytes);
+  }
+
+  /** Refuses a request of an owner for whom that is not so. */
   mustHaveRoom(request: FastifyRequest, owner: Owner, bytes = 0): void {
-    if (!this.#ports.buffers.hasRoom(owner, bytes)) throw overloaded(request, 'response_bytes');
+    if (!this.hasRoomToRead(owner, bytes)) throw overloaded(request, 'response_bytes');
   }
 
   #enter(

@@ -73,7 +73,13 @@ for (const { test, testService } of stores) {
     const { listing } = await row.run(view, caller, { ids: {}, query: {}, body: undefined });
     if (listing === undefined) throw new Error(`${row.path} is no listing`);
     const largePages = { enter: async () => () => undefined };
-    await writeListing(listing, { accountId, largePages, isGone: () => false });
+    await writeListing(listing, {
+      accountId,
+      largePages,
+      isGone: () => false,
+      hasRoom: () => true,
+      mustHaveRoom: () => undefined,
+    });
     return weighed.most;
   }
 
