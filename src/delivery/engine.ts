@@ -13,7 +13,7 @@ import { firstOf, Loop } from './loop.ts';
 import type { Notices } from './notices.ts';
 import type { Outcome } from './outcome.ts';
 import { Pace } from './pace.ts';
-import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
+import { judge, longestWaitMs, outcomeWord, reasonOf, type Verdict } from './policy.ts';
 import { type LaneRow, type OwedRow, owedRows } from './queue.ts';
 import { ReadAhead } from './read-ahead.ts';
 import type { Settlement } from './settle.ts';
@@ -376,7 +376,7 @@ export class Engine {
   }
 
   #addLane(row: LaneRow): void {
-    const lane = new Lane(row, this.#ports.clock.now());
+    const lane = new Lane(row, this.#ports.clock.now(), longestWaitMs(this.#ports.waitsMs));
     if (this.#changedMeanwhile.has(lane.hookId) || this.#hearing.has(lane.hookId)) lane.signAnew();
     this.#lanes.set(lane.hookId, lane);
     this.#kept.set(lane, new KeptConnections(this.#keptRoom));

@@ -9,6 +9,7 @@ import type { Settlement } from './settle.ts';
 
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;
+const DAY_MS = 86_400_000;
 
 const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
 const UNSUBSCRIBE: Outcome = { kind: 'answered', status: 401, ms: 1 };
@@ -50,7 +51,7 @@ class Drive {
   now = 1_000;
 
   constructor(row: Partial<LaneRow> = {}, owedCount = 0) {
-    this.lane = new Lane({ ...fresh, ...row }, 0);
+    this.lane = new Lane({ ...fresh, ...row }, 0, DAY_MS);
     this.lane.add(Array.from({ length: owedCount }, (_, index) => owed(index + 1)));
   }
 
@@ -245,6 +246,27 @@ test('C18 C20 a lane taken up after a restart goes on where it stood: its failur
   assert.deepEqual(others, []);
   assert.ok(retry);
   assert.equal(drive.finish(retry, BROKEN).ended, 'three_failures');
+});
+
+test('C18 a wait that no answer can have asked for is over: the clock was ahead when it began', () => {
+  const now = 1_000;
+  for (const [dueAt, waitMs] of [
+    [now + DAY_MS, DAY_MS],
+    [now + DAY_MS + 1, 0],
+    [now + 400 * DAY_MS, 0],
+  ] as const) {
+    const drive = new Drive({ failures: 1, dueAt, retryDeliveryId: 11 }, 1);
+    assert.equal(drive.lane.wakeMs(now), waitMs);
+    assert.equal(drive.beginAll().length, waitMs === 0 ? 1 : 0);
+  }
+  const drive = new Drive({}, 2);
+  drive.now += 400 * DAY_MS;
+  drive.deliver(BROKEN);
+  assert.equal(drive.beginAll().length, 0);
+  // It is set right while the lane waits.
+  drive.now -= 400 * DAY_MS;
+  assert.ok(drive.lane.isLeftAlone(drive.now));
+  assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
 test('C19 a fault of ours counts nothing, holds the lane for a moment, and the same delivery comes first again', () => {

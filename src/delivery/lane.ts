@@ -1,6 +1,6 @@
 import { maskTarget } from '../log.ts';
 import { AttemptInFlight } from './flight.ts';
-import { DELIVERED, type Verdict } from './policy.ts';
+import { DELIVERED, remainingMs, type Verdict } from './policy.ts';
 import type { LaneRow, OwedRow } from './queue.ts';
 import type { Settlement } from './settle.ts';
 import type { Secret } from './signature.ts';
@@ -72,6 +72,7 @@ export class Lane {
   #handedUpTo = 0;
   /** Told, or given up, and not written down yet: the database still says that they are owed. */
   readonly #unsettled = new Set<number>();
+  readonly #longestWaitMs: number;
   #failures: number;
   #dueAt: number | null;
   #retryDeliveryId: number | null;
@@ -84,7 +85,9 @@ export class Lane {
   #ended = false;
   #cancelTimer: () => void = () => undefined;
 
-  constructor(row: LaneRow, now: number) {
+  /** @param longestWaitMs what a stored retry can be away at most */
+  constructor(row: LaneRow, now: number, longestWaitMs: number) {
+    this.#longestWaitMs = longestWaitMs;
     this.usedAt = now;
     this.hookId = row.hookId;
     this.accountId = row.accountId;
@@ -146,7 +149,7 @@ export class Lane {
 
   /** How long nothing may begin on this lane, milliseconds; 0 or less: now. */
   waitMs(now: number): number {
-    return Math.max((this.#dueAt ?? 0) - now, this.#pauseMs(now));
+    return Math.max(remainingMs(this.#dueAt, now, this.#longestWaitMs), this.#pauseMs(now));
   }
 
   /** How long until something may begin that waits; what was asked for waits for no retry (X1). */

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cause, Fault, Outcome } from './outcome.ts';
-import { excusePaused, judge, outcomeWord, reasonOf, type Situation, type Verdict } from './policy.ts';
+import {
+  excusePaused,
+  judge,
+  longestWaitMs,
+  outcomeWord,
+  reasonOf,
+  remainingMs,
+  type Situation,
+  type Verdict,
+} from './policy.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -182,6 +191,25 @@ test('C18 Retry-After lengthens a wait, never shortens it, and counts for a day 
 test('C18 a configured wait longer than a day is kept: the limit is for what targets ask', () => {
   const judged = verdict(answered(503, HOUR_MS), { waitsMs: [3 * DAY_MS, 3 * DAY_MS] });
   assert.deepEqual(judged, { is: 'wait', failures: 1, waitMs: 3 * DAY_MS });
+});
+
+test('C18 no wait is longer than the longest, and what is due later than that is due now', () => {
+  for (const waitsMs of [
+    [MINUTE_MS, 2 * HOUR_MS],
+    [3, 7 * DAY_MS + 1],
+  ] as const) {
+    const longestMs = longestWaitMs(waitsMs);
+    assert.ok(longestMs >= DAY_MS);
+    for (const failures of [0, 1]) {
+      for (const retryAfterMs of [0, DAY_MS, 400 * DAY_MS]) {
+        const waited = verdict(answered(503, retryAfterMs), { failures, waitsMs, fraction: 1 - 2 ** -53 });
+        assert.ok(waited.is === 'wait' && waited.waitMs <= longestMs);
+      }
+    }
+    assert.equal(remainingMs(5_000 + longestMs, 5_000, longestMs), longestMs);
+    assert.equal(remainingMs(5_001 + longestMs, 5_000, longestMs), 0);
+    assert.equal(remainingMs(4_000, 5_000, longestMs), -1_000);
+  }
 });
 
 test('C18 what was in flight at a failure belongs to it: failures count nothing, a 200 delivers alone, a 401 ends', () => {

@@ -85,6 +85,20 @@ export function excusePaused(result: Result, pausedMs: number, deadlineMs: numbe
   return { kind: 'ours', fault: 'process_paused', note };
 }
 
+/** The longest wait that can follow from a failure (C18). */
+export function longestWaitMs(waitsMs: readonly number[]): number {
+  return Math.max(LONGEST_WAIT_MS, ...waitsMs.map((waitMs) => Math.round(waitMs * 1.1)));
+}
+
+/**
+ * How long a wait goes on that ends at a stored moment; 0 or less: it is over. A moment that no wait can reach was written
+ * while the clock was ahead, and is now.
+ */
+export function remainingMs(dueAt: number | null, now: number, longestMs: number): number {
+  const waitMs = (dueAt ?? 0) - now;
+  return waitMs > longestMs ? 0 : waitMs;
+}
+
 function waitMs({ outcome, waitsMs, fraction }: Situation, failures: number): number {
   const wait = (failures === 1 ? waitsMs[0] : waitsMs[1]) * (1 + 0.1 * fraction);
   const askedMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;

@@ -17,7 +17,7 @@ for (const { test, database } of stores) {
   type Hook = { hookId: number; endedAt: number | null; owed: number };
 
   async function openWith(t: TestContext, ...hooks: Hook[]) {
-    const store = await openAt(t, await database(t));
+    const store = await openAt(t, await database(t), { clock: testClock(NOW) });
     t.after(() => store.close());
     const account_id = 1;
     await store.write(async ({ queries }) => {
@@ -126,6 +126,29 @@ for (const { test, database } of stores) {
     assert.equal(await count('notices'), 2);
   });
 
+  test('X3 attempts that were made while the clock was wrong go by their own time, and keep no others', async (t) => {
+    const { store } = await openWith(t, { hookId: 1, endedAt: null, owed: 0 });
+    const [old, ahead, behind] = [NOW - 31 * DAY_MS, NOW + 400 * DAY_MS, NOW - 40 * DAY_MS];
+    // In the order in which they were made.
+    const times = [...Array<number>(600).fill(ahead), old, NOW - 2, behind, NOW - 1, ...Array<number>(3).fill(old)];
+    await store.write(async ({ queries }) => {
+      for (const [index, attempted_at] of times.entries()) {
+        const of = { account_id: 1, hook_id: 1, delivery_id: index + 1, attempted_at };
+        const attempt = { outcome: '200', milliseconds: 1, counted: 0, reason: '' };
+        await queries
+          .insertInto('attempts')
+          .values({ ...of, ...attempt })
+          .execute();
+      }
+    });
+    await store.dropBefore('attempts', NOW - 30 * DAY_MS, () => false);
+    const left = await store.read.selectFrom('attempts').select('attempted_at').orderBy('attempt_id').execute();
+    assert.deepEqual(
+      left.map((row) => row.attempted_at),
+      [...Array<number>(600).fill(ahead), NOW - 2, NOW - 1],
+    );
+  });
+
   test('it is done little by little: a stop is heard between two writes', async (t) => {
     const { store, count } = await openWith(t, { hookId: 1, endedAt: 0, owed: MANY });
     const nothing = await openWith(t);
@@ -149,6 +172,14 @@ for (const { test, database } of stores) {
       t,
       { hookId: 1, endedAt: NOW - 40 * DAY_MS, owed: 1 },
       { hookId: 2, endedAt: NOW - 30 * DAY_MS + 1_800_000, owed: 1 },
+    );
+    // A service has looked at the clock just before.
+    const known = { trusted_at: NOW, observed_at: NOW, doubted_ms: 0, doubted_since: 0, seen_since_ms: 0 };
+    await store.write(({ queries }) =>
+      queries
+        .insertInto('retention_clock')
+        .values({ clock_id: 1, ...known })
+        .execute(),
     );
     const clock = testClock(NOW);
     const pruning = startPruning({ store, clock, log: createLog('silent') });

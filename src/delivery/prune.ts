@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Store, Tx } from '../store/store.ts';
+import { RetentionClock } from './retention-clock.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -20,7 +21,7 @@ const EVERY_MS = 3_600_000;
 /** Small enough that no write waits long behind it. */
 const ROWS_A_WRITE = 500;
 
-/** Drops what is past; answers how many rows that were. Asks between two writes whether it is to stop. */
+/** Drops what is past by the trusted time; answers how many rows that were. Asks between two writes whether it is to stop. */
 export type Round = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
 
 /** Drops what is older than it is kept (C23, X2, X3, X4), a little at a time, every hour; `stop` ends it. */
@@ -28,12 +29,14 @@ export function startPruning(
   { store, clock, log }: { store: Store; clock: Clock; log: Log },
   rounds: readonly Round[] = [prune],
 ): { stop(): void } {
+  const retention = new RetentionClock({ store, clock });
   let cancel: () => void = () => undefined;
   let stopped = false;
   async function run(): Promise<void> {
     try {
       let dropped = 0;
-      for (const round of rounds) dropped += await round(store, clock.now(), () => stopped);
+      const now = await retention.now();
+      for (const round of rounds) dropped += await round(store, now, () => stopped);
       if (dropped > 0) log.info({ event: 'pruned', rows: dropped });
     } catch (error) {
       log.error({ event: 'prune.failed', err: error });

@@ -45,7 +45,7 @@ export async function makeRanges(store: Pick<Store, 'read' | 'write'>, now: numb
 export async function dropRanges(
   store: Pick<Store, 'read' | 'write' | 'snapshot'>,
   table: Growing,
-  before: number,
+  { before, now }: { readonly before: number; readonly now: number },
   isStopped: () => boolean,
 ): Promise<number> {
   let total = 0;
@@ -61,7 +61,7 @@ export async function dropRanges(
     select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(growing[table])} < ${before}) as old`.execute(
     store.read,
   );
-  return rows[0]?.old ? total + (await dropInBites(store.write, table, before, isStopped)) : total;
+  return rows[0]?.old ? total + (await dropInBites(store.write, table, { before, now }, isStopped)) : total;
 }
 
 /** Whether it could be done now. */

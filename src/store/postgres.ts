@@ -160,8 +160,9 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     foreignVersion: () => accessChanges + Math.floor(clock.monotonic() / accessTtlMs),
     readAnew: () => false,
     async dropBefore(table, before, isStopped) {
-      await makeRanges(store, clock.now());
-      return dropRanges(store, table, before, isStopped);
+      const now = clock.now();
+      await makeRanges(store, now);
+      return dropRanges(store, table, { before, now }, isStopped);
     },
     async probe() {
       const row = { probe_id: 1, bytes: '' };

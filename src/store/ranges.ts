@@ -3,6 +3,9 @@ import type { Growing, Store, Tx } from './store.ts';
 /** Small enough that no write waits long behind it. */
 const ROWS_A_WRITE = 500;
 
+/** What is dropped: all before a moment, as the clock says `now`. */
+type Past = { readonly before: number; readonly now: number };
+
 /**
  * Drops what is older than a moment in small bites along the order in which the rows were made, each a write of its
  * own; for a table whose ranges are no tables of their own.
@@ -10,28 +13,30 @@ const ROWS_A_WRITE = 500;
 export async function dropInBites(
   write: Store['write'],
   table: Growing,
-  before: number,
+  { before, now }: Past,
   isStopped: () => boolean,
 ): Promise<number> {
   let total = 0;
   for (;;) {
     if (isStopped()) return total;
-    const dropped = await write(bites[table](before));
+    const dropped = await write(bites[table]({ before, now }));
     total += dropped;
     if (dropped < ROWS_A_WRITE) return total;
   }
 }
 
-type Bite = (before: number) => (tx: Tx) => Promise<number>;
+type Bite = (past: Past) => (tx: Tx) => Promise<number>;
 
 const bites: Readonly<Record<Growing, Bite>> = {
-  // Attempts are numbered as they are made, so the old ones are the first ones.
+  // Attempts are numbered as they are made, so the old ones are the first ones; but for those that were made while the clock
+  // was wrong. They go by their own time, and keep no others from going.
   attempts:
-    (before) =>
+    ({ before, now }) =>
     async ({ queries }) => {
       const first = await queries
         .selectFrom('attempts')
         .select(['attempt_id', 'attempted_at'])
+        .where('attempted_at', '<=', now)
         .orderBy('attempt_id')
         .limit(ROWS_A_WRITE)
         .execute();
@@ -40,11 +45,12 @@ const bites: Readonly<Record<Growing, Bite>> = {
       const { numDeletedRows } = await queries
         .deleteFrom('attempts')
         .where('attempt_id', '<=', last.attempt_id)
+        .where('attempted_at', '<', before)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
   settled:
-    (before) =>
+    ({ before }) =>
     async ({ queries }) => {
       const old = queries
         .selectFrom('settled')
@@ -59,7 +65,7 @@ const bites: Readonly<Record<Growing, Bite>> = {
     },
   // Positions grow with the account's clock, so the old occurrences of an account are its first ones.
   occurrences:
-    (before) =>
+    ({ before }) =>
     async ({ queries }) => {
       const accounts = await queries.selectFrom('accounts').select('account_id').execute();
       for (const { account_id } of accounts) {

@@ -85,7 +85,7 @@ function createStore(
   writer: SqliteConnection,
   reader: SqliteConnection,
   lock: DatabaseSync | undefined,
-  { database: { path }, beats = systemClock, onFatal, sqlite }: Options,
+  { database: { path }, clock, beats = systemClock, onFatal, sqlite }: Options,
 ): Store {
   const committed = new Listeners();
   const grouped: ((writes: number, seconds: number) => void)[] = [];
@@ -110,7 +110,8 @@ function createStore(
     // One query ends before the next one begins; pages beyond their first slice take turns (see http/large-pages.ts).
     readInTurn: (work) => work(),
     sessions: undefined,
-    dropBefore: (table, before, isStopped) => dropInBites((work) => groups.write(work), table, before, isStopped),
+    dropBefore: (table, before, isStopped) =>
+      dropInBites((work) => groups.write(work), table, { before, now: clock.now() }, isStopped),
     foreignVersion() {
       if (foreign === undefined) {
         reader.endTurn();

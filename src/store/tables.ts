@@ -349,6 +349,14 @@ export const columns = {
     line: number,
     begun_at: number,
   },
+  retention_clock: {
+    clock_id: number,
+    trusted_at: number,
+    observed_at: number,
+    doubted_ms: number,
+    doubted_since: number,
+    seen_since_ms: number,
+  },
 };
 
 type TypeOf<C> = C extends Column<infer Type> ? Type : never;
@@ -358,8 +366,11 @@ export type Tables = {
   [T in keyof typeof columns]: { [C in keyof (typeof columns)[T]]: TypeOf<(typeof columns)[T][C]> };
 };
 
+/** The tables whose rows belong to the service itself. */
+type ServiceTable = 'nodes' | 'probes' | 'transfers' | 'retention_clock';
+
 /** The tables whose rows belong to an account: everything a caller may reach, and only through it. */
-export type AccountTable = Exclude<keyof Tables, 'nodes' | 'probes' | 'transfers'>;
+export type AccountTable = Exclude<keyof Tables, ServiceTable>;
 
 /** Those whose rows may be changed and deleted: the audit log is only ever added to. */
 export type ChangingTable = Exclude<AccountTable, 'audit'>;

@@ -6,6 +6,8 @@ import { type Chance, systemChance } from '../../src/secrets.ts';
 export type TestClock = Clock & {
   /** Goes on by so many milliseconds: calls what falls due on the way, in order, each at its own moment. */
   advance(milliseconds: number): Promise<void>;
+  /** Somebody sets the clock on the wall; the monotonic one, and timers, know nothing of it. */
+  jump(milliseconds: number): void;
   /** How far away the timers are that are set at this moment, in milliseconds, soonest first. */
   readonly pending: readonly number[];
 };
@@ -17,13 +19,14 @@ type Timer = { readonly dueAt: number; readonly run: () => void };
 
 export function testClock(epoch = TEST_EPOCH): TestClock {
   let now = epoch;
+  let jumpedMs = 0;
   const timers = new Set<Timer>();
   const soonestBefore = (end: number) => {
     const due = [...timers].filter((timer) => timer.dueAt <= end);
     return due.reduce<Timer | undefined>((first, one) => (first && first.dueAt <= one.dueAt ? first : one), undefined);
   };
   return {
-    now: () => now,
+    now: () => now + jumpedMs,
     monotonic: () => now - epoch,
     after(waitMs, run) {
       const timer = { dueAt: now + Math.max(0, waitMs), run };
@@ -40,6 +43,9 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
         await turn();
       }
       now = end;
+    },
+    jump(milliseconds) {
+      jumpedMs += milliseconds;
     },
     get pending() {
       return [...timers].map((timer) => timer.dueAt - now).sort((a, b) => a - b);

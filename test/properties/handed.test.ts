@@ -45,6 +45,7 @@ class Drive {
       secrets: [],
     },
     0,
+    0,
   );
   readonly told: (number | null)[] = [];
   committed = 0;

@@ -30,6 +30,7 @@ function mailClock(epoch = TEST_EPOCH): MailClock {
     now: clock.now,
     monotonic: clock.monotonic,
     advance: clock.advance,
+    jump: clock.jump,
     pending: [],
     conversations: () => open.size,
     after(waitMs, run) {
@@ -310,6 +311,26 @@ for (const { test, testService, serviceProcess, database } of stores) {
       assert.match(text, given > 0 ? /^carillon_notices_owed 0$/m : /^carillon_notices_owed [1-9]/m);
       await service.stop();
     }
+  });
+
+  test('X10 a mail that was made while the clock was 400 days ahead is sent once that is set right', async (t) => {
+    const [clock, box] = [mailClock(), await startMailBox(t)];
+    const carillon = await testService(t, { options: mailOptions(box), ports: { clock } });
+    const owner = await carillon.account('acme.test');
+    const target = await startTarget(t, 401);
+    const [id = ''] = await subscribe(owner, target, 1);
+    clock.jump(400 * 24 * HOUR_MS);
+    await owner.carillon.events.create(event);
+    await inState(owner, [id], 'ended');
+    await passUntil(
+      clock,
+      () => rowsOf(carillon, 'mails'),
+      ({ length }) => length === 1,
+    );
+    clock.jump(-400 * 24 * HOUR_MS);
+    const [ended] = await mailed(clock, box, 1);
+    assert.ok(ended?.text.includes(`Hook ${id} has ended`));
+    assert.ok(clock.now() - TEST_EPOCH < HOUR_MS, 'and not in 400 days');
   });
 
   test('X10 what is to be mailed is committed with the verdict: killed between both, the service mails it once after its next start', async (t) => {

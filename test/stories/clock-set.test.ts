@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { Attempt } from '../../src/delivery/attempt.ts';
+import type { Outcome } from '../../src/delivery/outcome.ts';
+import type { Queries } from '../../src/store/store.ts';
+import { columns, type Tables } from '../../src/store/tables.ts';
+import { steadyChance, type TestClock, testClock } from '../harness/clock.ts';
+import { eventually } from '../harness/eventually.ts';
+import type { TestService } from '../harness/service.ts';
+import { stores } from '../harness/stores.ts';
+
+const [SECOND_MS, HOUR_MS, DAY_MS] = [1_000, 3_600_000, 86_400_000];
+const FAR_MS = 400 * DAY_MS;
+const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+
+const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
+const broken: Outcome = { kind: 'answered', status: 500, ms: 1 };
+
+/** How many rows each table holds; which nodes live is of no interest, nor what is known of the time. */
+async function countRows({ read }: { readonly read: Queries }): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const table of Object.keys(columns) as (keyof Tables)[]) {
+    if (table === 'nodes' || table === 'retention_clock') continue;
+    const row = await read
+      .selectFrom(table)
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    counts[table] = Number(row.count);
+  }
+  return counts;
+}
+
+/** What is dropped by its age. */
+const AGING = ['attempts', 'settled', 'occurrences', 'fetches', 'notices', 'idempotency', 'sessions', 'invitations'];
+
+/** Lets the clock go on until old rows were looked for once more. */
+async function untilPruned(clock: TestClock, waitMs: number): Promise<void> {
+  await clock.advance(waitMs);
+  await eventually(
+    () => clock.pending,
+    (pending) => pending.some((ms) => ms > HOUR_MS - SECOND_MS),
+  );
+}
+
+for (const { test, testService } of stores) {
+  /** A hook whose target answers as the script says, and 200 when that is through. */
+  async function scripted(t: TestContext, script: Outcome[]) {
+    const clock = testClock();
+    const attempt: Attempt = async () => script.shift() ?? ok;
+    const setup = { options: { retryWaits: '1m,2h' }, ports: { clock, attempt, chance: steadyChance() } };
+    const carillon = await testService(t, setup);
+    const owner = await carillon.account('acme.test');
+    const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
+    const attempts = async (of: Pick<TestService, 'store'>, count: number) => {
+      const rows = () => of.store.read.selectFrom('attempts').select('outcome').orderBy('attempt_id').execute();
+      const made = await eventually(rows, ({ length }) => length >= count);
+      return made.map(({ outcome }) => outcome);
+    };
+    return { clock, setup, carillon, owner, hook: () => owner.carillon.hooks.get(id), attempts };
+  }
+
+  test('C18 a hook that failed while the clock was 400 days ahead is tried again as soon as that is set right', async (t) => {
+    const { clock, carillon, owner, hook, attempts } = await scripted(t, [broken, broken]);
+    clock.jump(FAR_MS);
+    await owner.carillon.events.create(event);
+    await attempts(carillon, 1);
+    clock.jump(-FAR_MS);
+    await clock.advance(61 * SECOND_MS);
+    await attempts(carillon, 2);
+    // By a clock that is right it waits as ever.
+    await clock.advance(HOUR_MS);
+    assert.equal((await hook()).failures, '2');
+    await clock.advance(HOUR_MS + 61 * SECOND_MS);
+    assert.deepEqual(await attempts(carillon, 3), ['500', '500', '200']);
+  });
+
+  test('C18 so it is after a restart with the right clock', async (t) => {
+    const { clock, setup, carillon, owner, attempts } = await scripted(t, [broken]);
+    clock.jump(FAR_MS);
+    await owner.carillon.events.create(event);
+    await attempts(carillon, 1);
+    await carillon.stop();
+    clock.jump(-FAR_MS);
+    const again = await testService(t, { ...setup, database: carillon.database });
+    assert.deepEqual(await attempts(again, 2), ['500', '200']);
+  });
+
+  test('C18 C23 a wait of 24 hours is kept over a restart: only what no answer can have asked for is due', async (t) => {
+    const patient: Outcome = { ...broken, retryAfterMs: DAY_MS };
+    const { clock, setup, carillon, owner, attempts } = await scripted(t, [patient]);
+    await owner.carillon.events.create(event);
+    await attempts(carillon, 1);
+    await carillon.stop();
+    const again = await testService(t, { ...setup, database: carillon.database });
+    await clock.advance(DAY_MS - HOUR_MS);
+    assert.deepEqual(await attempts(again, 1), ['500']);
+    await clock.advance(HOUR_MS + 61 * SECOND_MS);
+    assert.deepEqual(await attempts(again, 2), ['500', '200']);
+  });
+
+  test('C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start while it is wrong', async (t) => {
+    const clock = testClock();
+    const attempt: Attempt = async ({ target }) => ({ ...ok, status: target.endsWith('/gone') ? 401 : 200 });
+    // Nobody takes the mails.
+    const options = { smtpUrl: 'smtp://127.0.0.1:9', mailFrom: 'bells@acme.test' };
+    const setup = { options, ports: { clock, attempt } };
+    const first = await testService(t, setup);
+    const owner = await first.account('acme.test');
+    for (const path of ['told', 'gone', 'ended']) {
+      await owner.carillon.hooks.create({ target_url: `http://127.0.0.1:9/${path}`, event: 'new_event' });
+    }
+    const { data } = await owner.carillon.hooks.list();
+    await owner.carillon.hooks.delete(data.find(({ target_url }) => target_url.endsWith('/ended'))?.id ?? '');
+    const body = { ...event };
+    const { json } = await first.call(owner, 'POST', '/v2/events', body, { 'idempotency-key': 'once' });
+    await first.call(owner, 'GET', `/v2/events/${json.data.event_id}`);
+    await first.signIn(owner);
+    await first.link(owner);
+    const at = clock.now();
+    const known = { trusted_at: at, observed_at: at, doubted_ms: 0, doubted_since: 0, seen_since_ms: 0 };
+    await first.store.write(({ queries }) =>
+      queries
+        .insertInto('retention_clock')
+        .values({ clock_id: 1, ...known })
+        .execute(),
+    );
+    await clock.advance(9 * SECOND_MS);
+    const before = await eventually(
+      () => countRows(first.store),
+      (counts) => AGING.every((table) => (counts[table] ?? 0) > 0),
+    );
+    const dropped = async ({ store }: Pick<TestService, 'store'>) => {
+      const now = await countRows(store);
+      return Object.keys(before).filter((table) => (now[table] ?? 0) < (before[table] ?? 0));
+    };
+
+    clock.jump(FAR_MS);
+    await untilPruned(clock, 2 * SECOND_MS);
+    assert.deepEqual(await dropped(first), [], 'at the first look');
+    await untilPruned(clock, HOUR_MS);
+    assert.deepEqual(await dropped(first), [], 'an hour later');
+    await first.stop();
+
+    const wrong = await testService(t, { ...setup, database: first.database });
+    await untilPruned(clock, 11 * SECOND_MS);
+    assert.deepEqual(await dropped(wrong), [], 'after a start with the wrong clock');
+    await wrong.stop();
+
+    clock.jump(-FAR_MS);
+    const right = await testService(t, { ...setup, database: first.database });
+    await untilPruned(clock, 11 * SECOND_MS);
+    assert.deepEqual(await dropped(right), [], 'after a start with the right one');
+  });
+}
