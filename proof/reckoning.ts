@@ -132,7 +132,8 @@ class Reckoning {
       ) {
         this.#say(`told ${one.deliveryId} at ${at}, while ${this.#retried} is to be tried again`);
       }
-      if (wall < this.#dueAt) this.#say(`told at ${at}, in a wait`);
+      // A wait that cannot be so long was begun while the clock was ahead, and is over.
+      if (wall < this.#dueAt && this.#dueAt - wall <= this.#longestWaitMs) this.#say(`told at ${at}, in a wait`);
       if (wall > this.#latest) this.#say(`told at ${at}, later than a wait can be`);
       this.#latest = Number.POSITIVE_INFINITY;
     }
@@ -268,6 +269,11 @@ class Reckoning {
   /** After a crash, what was asked for cannot be told from what was left owed. */
   #wasCrashed({ deliveryId, at }: Arrival): boolean {
     return this.#ledgers.crashes.some((crash) => crash.at <= at && crash.owed.has(deliveryId));
+  }
+
+  get #longestWaitMs(): number {
+    const waitsMs = this.#ledgers.waitsMs ?? [];
+    return Math.max(LONGEST_RETRY_AFTER_MS, ...waitsMs.map((waitMs) => waitMs * (1 + LONGEST_PART)));
   }
 
   #wallOf(moment: number): number {

@@ -209,6 +209,26 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /C19 given up before its answer was read/ },
   },
   {
+    says: 'a retry that was stored by a clock far ahead is waited for',
+    file: 'src/delivery/policy.ts',
+    changes: [['return waitMs > longestMs ? 0 : waitMs;', 'return waitMs;']],
+    caughtBy: {
+      file: 'test/stories/clock-set.test.ts',
+      name: 'C18 a hook that failed while the clock was ahead is tried again after a restart with the right one',
+    },
+    planted: { proof: 'simulation', count: 100, seenAs: /what is owed is never told/ },
+  },
+  {
+    says: 'old rows are dropped by what the clock says, whatever it said before',
+    file: 'src/delivery/prune.ts',
+    changes: [['const now = await retention.now();', 'const now = clock.now();']],
+    caughtBy: {
+      file: 'test/stories/clock-set.test.ts',
+      name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start while it is wrong',
+    },
+    planted: { proof: 'simulation', count: 100, seenAs: /and its occurrences are at/ },
+  },
+  {
     says: 'a change forgets to record what happened',
     file: 'src/resources/records.ts',
     changes: [['record(write, [...moved,', 'if (facts) record(write, [...moved,']],

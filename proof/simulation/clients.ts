@@ -82,6 +82,10 @@ export class Clients {
     this.#hooks.redeliver();
   }
 
+  forgetOnce(): void {
+    this.#records.forgetOnce();
+  }
+
   /** Fetches what an arrival tells of. */
   fetch(arrival: Arrival): void {
     this.#hooks.fetch(arrival);

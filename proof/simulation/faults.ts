@@ -42,6 +42,7 @@ export const faultPoints = {
   'target answers after the hook has ended': 'receiver',
   'clock jumps forward': 'clock',
   'clock jumps back': 'clock',
+  'clock far ahead, and set right': 'clock',
 } as const;
 
 export type FaultPoint = keyof typeof faultPoints;

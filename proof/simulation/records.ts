@@ -39,7 +39,7 @@ export class Records {
   readonly refused = new Set<string>();
   readonly #desk: Desk;
   readonly #made: Made[] = [];
-  readonly #retries: (() => void)[] = [];
+  #retries: (() => void)[] = [];
   #count = 0;
 
   constructor(desk: Desk) {
@@ -88,6 +88,11 @@ export class Records {
     };
     put();
     if ('once' in once) this.#retries.push(put);
+  }
+
+  /** More than a day has passed by the clock of the service: what was made once may be made again (X4). */
+  forgetOnce(): void {
+    this.#retries = [];
   }
 
   readonly retry = (): void => this.#desk.any(this.#retries)?.();

@@ -28,6 +28,9 @@ const PAST_DEADLINE_MS = [15_500, 40_000] as const;
 
 const LEAST_JUMP_MS = 10_000;
 
+/** Longer than anything is kept, or any wait can be. */
+const FAR_MS = 100 * 24 * 3_600_000;
+
 /** What became of one seed. */
 export type Outcome = {
   readonly seed: number;
@@ -63,6 +66,8 @@ class World {
   readonly #trace: string[] = [];
   readonly #broken: string[] = [];
   #answered = 0;
+  /** How far ahead the clock was set. */
+  #aheadMs = 0;
 
   constructor(seed: number, template: Template, folder: string) {
     this.#seed = seed;
@@ -162,11 +167,31 @@ class World {
       this.#faults.arm(point);
       return;
     }
+    if (point === 'clock far ahead, and set right') {
+      this.#setFarAhead();
+      return;
+    }
     this.#faults.hit(point);
     const byMs = LEAST_JUMP_MS + this.#chance.below(3_600_000);
+    this.#jump(point === 'clock jumps forward' ? byMs : -byMs);
+  }
+
+  #jump(byMs: number): void {
     // Whoever looks at the clock on the wall cannot tell a jump from a machine that was suspended.
-    if (point === 'clock jumps forward') this.#network.paused();
-    this.#time.jump(point === 'clock jumps forward' ? byMs : -byMs);
+    if (byMs > 0) this.#network.paused();
+    this.#time.jump(byMs);
+  }
+
+  /** Or, where it is so already, sets it right. */
+  #setFarAhead(): void {
+    const isAhead = this.#aheadMs > 0;
+    // X4: what is made once is so for a day by the clock, and what is under way may be made again.
+    if (!isAhead && this.#host.pending > 0) return;
+    const byMs = isAhead ? -this.#aheadMs : FAR_MS + this.#chance.below(FAR_MS);
+    if (isAhead) this.#faults.hit('clock far ahead, and set right');
+    this.#aheadMs += byMs;
+    this.#jump(byMs);
+    this.#clients.forgetOnce();
   }
 
   async #misfortune(): Promise<void> {
@@ -232,6 +257,7 @@ class World {
     this.#faults.calm();
     this.#disk.calm();
     await this.#host.untilUp();
+    if (this.#aheadMs > 0) this.#setFarAhead();
     const calmFrom = this.#time.moment();
     const isOver = () => this.#untilTold(TO_TELL, MOST_ROUNDS, () => this.#goOn());
     // Writes that the last fault has put off are through, too, when these are.

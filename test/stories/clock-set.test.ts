@@ -74,7 +74,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(await attempts(carillon, 3), ['500', '500', '200']);
   });
 
-  test('C18 so it is after a restart with the right clock', async (t) => {
+  test('C18 a hook that failed while the clock was ahead is tried again after a restart with the right one', async (t) => {
     const { clock, setup, carillon, owner, attempts } = await scripted(t, [broken]);
     clock.jump(FAR_MS);
     await owner.carillon.events.create(event);
