@@ -188,7 +188,7 @@ function textFieldsOf({ body }: Operation): TextField[] {
       name === 'target_url'
     )
       return [];
-    const isFree = schema.maxLength !== undefined && schema.pattern === undefined && name !== 'time_zone';
+    const isFree = schema.maxLength !== undefined && schema.pattern === undefined && !name.endsWith('time_zone');
     return [{ name, most: schema.maxLength ?? 0, isFree }];
   });
 }

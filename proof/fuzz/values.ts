@@ -10,6 +10,7 @@ const said: Readonly<Record<string, (known: Known, chance: SeededChance) => unkn
   ics: (_, chance) =>
     `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${chance.below(1e6)}\nDTSTART:2027030${1 + chance.below(9)}\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n`,
   time_zone: (_, chance) => chance.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
+  default_time_zone: (_, chance) => chance.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
   expires: (_, chance) => chance.one(['30d', '12h', null, '', '2099-01-01 00:00:00']),
   email: (_, chance) => `fuzz-${chance.below(2 ** 32)}@acme.test`,
   currency: (_, chance) => chance.one(['', 'chf', 'EUR']),

@@ -64,7 +64,7 @@ function* unfolded(text: string): Generator<Line> {
   if (parts.length > 0) yield { number: first, text: parts.join('') };
 }
 
-const BORDER = /^(BEGIN|END)[ \t]*:[ \t]*([A-Z0-9-]{1,64})[ \t]*$/i;
+const BORDER = /^[ \t]*(BEGIN|END)[ \t]*:[ \t]*([A-Z0-9-]{1,64})[ \t]*$/i;
 
 class Outliner {
   readonly #drops: Drops;

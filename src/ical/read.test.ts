@@ -322,7 +322,7 @@ test('X9 what is no calendar is refused with the line at which that shows; lines
   }
   assert.deepEqual(read(calendar()).dropped, [], 'one that is empty is a calendar');
   for (const ending of ['\r\n', '\n', '\r']) {
-    const text = `\ufeff${calendar(...event('UID:1', 'DTSTART:20270101T09', ' 0000', 'SUMMARY:x')).join(ending)}${ending}`;
+    const text = `\ufeff  ${calendar(...event('UID:1', 'DTSTART:20270101T09', ' 0000', 'SUMMARY:x')).join(ending)}${ending}`;
     assert.deepEqual(starts(readCalendar(text, OPTIONS, () => undefined)), ['2027-01-01 09:00:00']);
   }
 });

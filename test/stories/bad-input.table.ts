@@ -180,7 +180,14 @@ export const bodies: Readonly<Record<string, { fields: Body; least: Readonly<Rec
   'POST /events': { fields: event, least: EVENT },
   'PUT /events/{event_id}': { fields: event, least: {} },
   'POST /events/import': {
-    fields: { ics: 'calendar', project_id: 'id or none', time_zone: 'zone', silent: 'flag', again: 'flag' },
+    fields: {
+      ics: 'calendar',
+      project_id: 'id or none',
+      time_zone: 'zone',
+      default_time_zone: 'zone',
+      silent: 'flag',
+      again: 'flag',
+    },
     least: { ics: 'BEGIN:VCALENDAR\nEND:VCALENDAR\n' },
   },
   'POST /calendars': {
