@@ -76,6 +76,24 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
+    says: '/readyz writes no more than a page',
+    file: 'src/store/sqlite.ts',
+    changes: [['PROBE_BYTES = 64 * 1_024', 'PROBE_BYTES = 2']],
+    caughtBy: {
+      file: 'test/stories/full-disk.test.ts',
+      name: 'C20 X6 a full disk: writes are answered 503, /readyz is 503, reads go on, nothing acknowledged is lost, and it works again with room',
+    },
+  },
+  {
+    says: '/metrics answers whatever name leads here',
+    file: 'src/http/health.ts',
+    changes: [[' && isOwnHost(request.headers.host, baseUrl())', '']],
+    caughtBy: {
+      file: 'src/http/open-doors.test.ts',
+      name: 'X6 /metrics is not for a page whose name leads to this machine: the Host must be one of its own',
+    },
+  },
+  {
     says: 'a line is printed as it came',
     file: 'src/cli/screen.ts',
     changes: [["return typeof line === 'string' ? printable(line)", "return typeof line === 'string' ? line"]],
