@@ -36,6 +36,7 @@ const rules: Readonly<Record<string, Rule>> = {
   'query project_id': 'shared',
   'query task_id': 'shared',
   'query subtask_id': 'shared',
+  'query parent_id': 'shared',
   'query team_id': 'shared',
   'query hook_id': 'hidden',
   'query user_id': 'refused',

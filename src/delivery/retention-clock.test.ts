@@ -60,6 +60,15 @@ plain('C23 trusted time is never ahead of the clock', () => {
 });
 
 for (const { test, database } of stores) {
+  test('C23 a monotonic clock with fractions of milliseconds is looked at, too', async (t) => {
+    const store = await openAt(t, await database(t));
+    let elapsedMs = 0.265_049;
+    const clock = { ...testClock(), now: () => NOW, monotonic: () => elapsedMs };
+    const node = new RetentionClock({ store, clock });
+    elapsedMs += 10_000.7;
+    assert.equal(await node.now(), 10_001);
+  });
+
   test('C23 several services on one database count the same time once, and what they know outlives them', async (t) => {
     const address = await database(t);
     const clock = testClock(NOW);

@@ -64,7 +64,8 @@ export class RetentionClock {
   /** Looks at the clock; resolves with the trusted time. */
   async now(): Promise<number> {
     const [monotonic, now] = [this.#clock.monotonic(), this.#clock.now()];
-    const elapsedMs = monotonic - this.#lookedAt;
+    // Both databases keep whole milliseconds; the monotonic clock has fractions.
+    const elapsedMs = Math.round(monotonic - this.#lookedAt);
     const { trustedAt } = await this.#store.write(async ({ queries }) => {
       const known = observe(await read(queries), now, elapsedMs);
       await write(queries, known);
