@@ -4,6 +4,7 @@ import { testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { stores } from '../../test/harness/stores.ts';
+import { trustUntil } from '../../test/harness/trusted.ts';
 import { createLog } from '../log.ts';
 import { prune, startPruning } from './prune.ts';
 
@@ -173,14 +174,7 @@ for (const { test, database } of stores) {
       { hookId: 1, endedAt: NOW - 40 * DAY_MS, owed: 1 },
       { hookId: 2, endedAt: NOW - 30 * DAY_MS + 1_800_000, owed: 1 },
     );
-    // A service has looked at the clock just before.
-    const known = { trusted_at: NOW, observed_at: NOW, doubted_ms: 0, doubted_since: 0, seen_since_ms: 0 };
-    await store.write(({ queries }) =>
-      queries
-        .insertInto('retention_clock')
-        .values({ clock_id: 1, ...known })
-        .execute(),
-    );
+    await trustUntil(store, NOW);
     const clock = testClock(NOW);
     const pruning = startPruning({ store, clock, log: createLog('silent') });
     assert.equal(await count('hooks'), 2);

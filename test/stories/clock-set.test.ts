@@ -8,6 +8,7 @@ import { steadyChance, type TestClock, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
 import type { TestService } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
+import { trustUntil } from '../harness/trusted.ts';
 
 const [SECOND_MS, HOUR_MS, DAY_MS] = [1_000, 3_600_000, 86_400_000];
 const FAR_MS = 400 * DAY_MS;
@@ -116,14 +117,7 @@ for (const { test, testService } of stores) {
     await first.call(owner, 'GET', `/v2/events/${json.data.event_id}`);
     await first.signIn(owner);
     await first.link(owner);
-    const at = clock.now();
-    const known = { trusted_at: at, observed_at: at, doubted_ms: 0, doubted_since: 0, seen_since_ms: 0 };
-    await first.store.write(({ queries }) =>
-      queries
-        .insertInto('retention_clock')
-        .values({ clock_id: 1, ...known })
-        .execute(),
-    );
+    await trustUntil(first.store, clock.now());
     await clock.advance(9 * SECOND_MS);
     const before = await eventually(
       () => countRows(first.store),

@@ -3,6 +3,7 @@ import { TEST_EPOCH, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
 import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
+import { trustUntil } from '../harness/trusted.ts';
 
 for (const { name, test, testService } of stores) {
   const SECOND_MS = 1_000;
@@ -110,6 +111,7 @@ for (const { name, test, testService } of stores) {
     async function after(milliseconds: number) {
       const clock = testClock(TEST_EPOCH + milliseconds);
       const service = await testService(t, { database: first.database, options, ports: { clock } });
+      await trustUntil(service.store, clock.now());
       await clock.advance(10 * SECOND_MS);
       // It is through when it has set itself the next hour.
       await eventually(
