@@ -464,6 +464,33 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
+    says: 'a flood of sign-ins from one network fills the queue of all',
+    file: 'src/secrets.ts',
+    changes: [['maxWaiting: 32, maxWaitingPerGroup: 8', 'maxWaiting: 32, maxWaitingPerGroup: 32']],
+    caughtBy: {
+      file: 'src/secrets.test.ts',
+      name: 'one network has a quarter of the queue; those of others wait beside it, 32 in all, and are hashed in turn',
+    },
+  },
+  {
+    says: 'calendar files of one account fill the queue of all',
+    file: 'src/ical/reading.ts',
+    changes: [['maxWaiting: 8, maxWaitingPerGroup: 2', 'maxWaiting: 8, maxWaitingPerGroup: 8']],
+    caughtBy: {
+      file: 'src/ical/read.test.ts',
+      name: 'X9 ten files of one account leave a reader and most of the queue to the others',
+    },
+  },
+  {
+    says: 'times of a file that are in another zone keep their clock time',
+    file: 'src/ical/times.ts',
+    changes: [['return wallOf(this.#target, momentOf(zone, time.wallMs));', 'return time.wallMs;']],
+    caughtBy: {
+      file: 'src/resources/imports/imports.test.ts',
+      name: 'X9 only the line that cannot be read is left out, with its line, its property and the reason; times are told in the zone of the account',
+    },
+  },
+  {
     says: 'a link for a member stays open when the member becomes an admin',
     file: 'src/resources/users/actions.ts',
     changes: [['    await closeLinksAround(write, userId);\n', '']],
