@@ -66,14 +66,14 @@ async function copyOpen(
 ): Promise<Fact[]> {
   if (rows.length === 0) return [];
   const { key } = nouns[noun];
-  const copies: readonly Columns[] = await Promise.all(
-    rows.map(({ [key]: _id, account_id: _account, ...fields }) => {
-      const dates = movedBy(period, fields as Dates);
-      const stamps = { date_created: write.now, date_modified: null };
-      return write.insertRow(tables[noun], { ...fields, ...dates, ...open, ...stamps } as never);
-    }),
-  );
-  const ids = copies.map((copy) => Number(copy[key]));
+  const stamps = { date_created: write.now, date_modified: null };
+  const copies = rows.map(({ [key]: _id, account_id: _account, ...fields }) => ({
+    ...{ ...fields, ...movedBy(period, fields as Dates), ...open, ...stamps },
+  }));
+  const inserting = write.insertInto(tables[noun], copies as never).returning(key as never);
+  const created: readonly Columns[] = await inserting.execute();
+  // Both databases number rows in the order in which they are inserted.
+  const ids = created.map((row) => Number(row[key])).sort((one, other) => one - other);
   await copyAssigned(write, noun, new Map(rows.map((row, index) => [Number(row[key]), ids[index] ?? 0])));
   return rows.map((row, index) => ({
     kind: `new_${noun}`,

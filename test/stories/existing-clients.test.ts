@@ -141,6 +141,79 @@ for (const { test, testService } of stores) {
     }
   });
 
+  test('C42 the requests of an existing client succeed one after the other, each as it is written there', async () => {
+    const teams = [Number((await created('teams', { team_name: 'Casting' })).team_id)];
+    const users = [Number(owner.userId)];
+    const days = { start_date: '20270101', due_date: '20270131' };
+    const flags = { active: 1, important: 0, notifications: 1 };
+    const who = { users, teams };
+    const { project_id } = await created('projects', {
+      ...{
+        project_name: 'Great bell',
+        description: '',
+        tags: 'a,b',
+        notes: '',
+        ...days,
+        client_id: '0',
+        currency: 'CHF',
+      },
+      ...{ hourly_rate: 120, fixed_price: 1000, price: 1000, public: 1, ...flags, ...who },
+    });
+    const { task_id } = await created(`tasks/${project_id}`, {
+      ...{ task_name: 'Cast', description: '', tags: '', notes: '', ...days, estimated_hours: 4.1, estimated_cost: 10 },
+      ...{ hourly_rate: 0, fixed_price: 500, ...flags, recurring: '', ...who },
+    });
+    const { subtask_id } = await created(`subtasks/${task_id}`, {
+      ...{
+        subtask_name: 'Melt',
+        description: '',
+        color: 'dd067a',
+        notes: '',
+        ...days,
+        ...flags,
+        recurring: 'W',
+        ...who,
+      },
+    });
+    const timed = {
+      seconds: 4.1 * 3600,
+      date: '20270102',
+      subtask_id: '',
+      description: 'By hand',
+      user_id: owner.userId,
+    };
+    const { entry_id } = await created(`time_entries/${task_id}`, timed);
+    const changes: [path: string, body: object][] = [
+      [`projects/${project_id}`, { closed: 0, archived: 0, fixed_price: 0 }],
+      [`tasks/${task_id}`, { progress: 50, recurring: 'M' }],
+      [`subtasks/${subtask_id}`, { progress: 50, recurring: 0 }],
+      [`time_entry/${entry_id}`, { seconds: 0.4 * 3600, date_started: '20270102', task_id, subtask_id }],
+      [`subtasks/${subtask_id}`, { completed: 1 }],
+      [`subtasks/${subtask_id}`, { resume: 1 }],
+      [`tasks/${task_id}`, { completed: 1 }],
+      [`tasks/${task_id}`, { resume: 1 }],
+    ];
+    for (const [path, body] of changes) {
+      const { status, text } = await call('PUT', path, body);
+      assert.equal(status, 200, `${path} ${JSON.stringify(body)}: ${text}`);
+    }
+    const lists = [
+      ...['open', 'closed', 'templates', 'archived'].map((status) => `projects?status=${status}`),
+      ...['projectname', 'duedate', 'progress', 'billablehours', 'latest'].map((order) => `projects?order=${order}`),
+      ...['open', 'completed', 'active', 'onhold', 'inactive', 'archived'].flatMap((status) => [
+        `tasks?project_id=${project_id}&status=${status}`,
+        `subtasks?task_id=${task_id}&team_id=${teams[0]}&user_id=${owner.userId}&status=${status}`,
+      ]),
+      `time_entries?task_id=${task_id}&hide_billed=1&created_from=20200101&created_to=20991231`,
+      `comments?project_id=${project_id}&limit=1000&offset=0`,
+    ];
+    for (const path of lists) {
+      const { status, json, text } = await call('GET', path);
+      assert.equal(status, 200, `${path}: ${text}`);
+      assert.equal(json.paging.total_records, json.data.length, path);
+    }
+  });
+
   test('C30 C42 a project has its tracked time as seconds and as hours', async () => {
     const { project_id } = await created('projects', { project_name: 'Timed' });
     const shown = async () => (await call('GET', `projects/${project_id}`)).json.data;
