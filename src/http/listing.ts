@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { LargePages } from './large-pages.ts';
 import type { Page, Paging, Slice } from './paging.ts';
-import { isLoaded, nextSlice } from './slices.ts';
+import { isLoaded, nextSlice, slicesOf } from './slices.ts';
 
 /** The most bytes of one page. A page of a single record may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
@@ -13,14 +13,17 @@ const MAX_ENVELOPE_BYTES = 256;
 const MAX_TURN_BYTES = 512 * 1024;
 
 /** A page that has grown beyond this many bytes waits for a slot before it loads more. */
-const LARGE_BYTES = 512 * 1024;
+const LARGE_BYTES = 1024 * 1024;
 
-/** A page of a list whose first slice is loaded. */
+/** Records that are written at once with the loading of the first slice. */
+const MAX_PROMPT_ROWS = 100;
+
+/** A page of a list whose first slice is loaded, unless it is large: then nothing is. */
 export type Listing = {
   readonly page: Page<object>;
   readonly paging: Paging;
   readonly present: (row: object) => unknown;
-  readonly first: IteratorResult<Slice<object>, unknown>;
+  readonly first: IteratorResult<Slice<object>, unknown> | undefined;
   readonly rest: AsyncGenerator<Slice<object>, unknown>;
 };
 
@@ -34,12 +37,8 @@ export async function beginListing<Row extends object>(
   present: (row: Row) => unknown,
 ): Promise<Listing> {
   const rest = slicesOf(page);
-  const first = await rest.next();
+  const first = page.isLarge ? undefined : await rest.next();
   return { page, paging, present: present as Listing['present'], first, rest };
-}
-
-async function* slicesOf<Row>({ slices }: Page<Row>): AsyncGenerator<Slice<Row>, void> {
-  yield* slices;
 }
 
 /** Whose page it is, the slots for large pages, and whether the caller has gone away. */
@@ -61,14 +60,19 @@ export async function writeListing(listing: Listing, ports: WritePorts): Promise
   const { page, paging, present, rest } = listing;
   const { accountId, largePages, isGone, hasRoom, mustHaveRoom } = ports;
   const writer = new PageWriter();
-  const slot = isLoaded(page.slices) ? undefined : () => largePages.enter(accountId, () => isGone() || !hasRoom());
+  const enter = () => largePages.enter(accountId, () => isGone() || !hasRoom());
   let leave: (() => void) | undefined;
   try {
-    for (let read = listing.first; read.done !== true; read = await rest.next()) {
+    if (page.isLarge) {
+      leave = await enter();
+      mustHaveRoom();
+    }
+    for (let read = listing.first ?? (await rest.next()); read.done !== true; read = await rest.next()) {
+      if (writer.count > 0 || read.value.rows.length > MAX_PROMPT_ROWS) await nextSlice();
       await writer.add(read.value, present);
       if (writer.isFull || isGone()) break;
       if (writer.bytes <= LARGE_BYTES) continue;
-      leave ??= await slot?.();
+      if (!isLoaded(page.slices)) leave ??= await enter();
       mustHaveRoom();
     }
   } finally {

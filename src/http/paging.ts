@@ -23,6 +23,8 @@ export type Slices<Row> = readonly Slice<Row>[] | AsyncIterable<Slice<Row>>;
  */
 export type Page<Row> = {
   readonly slices: Slices<Row>;
+  /** It is known to have more than one slice: nothing of it is loaded before it has a slot (see `LargePages`). */
+  readonly isLarge?: boolean;
   readonly total: number;
   readonly next?: string | undefined;
 };

@@ -1,7 +1,8 @@
-import type { Page, Slices } from './paging.ts';
+import type { Page, Slice, Slices } from './paging.ts';
 
-/** Bytes of stored text that are loaded at once. A single record may have more. */
+/** Bytes of long texts, and rows, that are loaded at once. A single record may have more. */
 export const MAX_SLICE_BYTES = 512 * 1024;
+export const MAX_SLICE_ROWS = 500;
 
 /** Resolves in the next iteration of the event loop. */
 export function nextIteration(): Promise<void> {
@@ -47,16 +48,69 @@ export function expandRows<Row, Shown>(
   load: (rows: readonly Row[]) => AsyncIterable<readonly Shown[]>,
 ): Page<Shown> {
   async function* expanded() {
-    for await (const { rows, cursorAfter } of page.slices) {
-      let begin = 0;
-      for await (const some of load(rows)) {
-        const first = begin;
-        yield { rows: some, cursorAfter: (index: number) => cursorAfter(first + index) };
-        begin += some.length;
-      }
-    }
+    for await (const slice of page.slices) yield* partsOf(slice, load(slice.rows));
   }
   return { ...page, slices: expanded() };
+}
+
+/** The rows of a slice, in parts that follow each other. */
+async function* partsOf<Shown>(
+  { cursorAfter }: Slice<unknown>,
+  parts: AsyncIterable<readonly Shown[]>,
+): AsyncGenerator<Slice<Shown>, void> {
+  let begin = 0;
+  for await (const rows of parts) {
+    const first = begin;
+    yield { rows, cursorAfter: (index) => cursorAfter(first + index) };
+    begin += rows.length;
+  }
+}
+
+/**
+ * The same page with more loaded for each row: for all rows of a slice together, or for each half of them where that is
+ * too much. Where it is too much for the first slice, the page is large.
+ *
+ * @param load gives every row back, in the same order; undefined where that is too much, and never for a single row
+ */
+export async function expandInHalves<Row, Shown>(
+  page: Page<Row>,
+  load: (rows: readonly Row[]) => Promise<readonly Shown[] | undefined>,
+): Promise<Page<Shown>> {
+  if (page.isLarge) return expandRows(page, (rows) => inHalves(rows, load));
+  const source = slicesOf(page);
+  const first = await source.next();
+  if (first.done === true) return { ...page, slices: [] };
+  const loaded = await load(first.value.rows);
+  if (loaded !== undefined && isLoaded(page.slices)) return { ...page, slices: [{ ...first.value, rows: loaded }] };
+  async function* expanded(slice: Slice<Row>) {
+    yield* partsOf(slice, loaded === undefined ? inHalves(slice.rows, load) : only(loaded));
+    for await (const next of source) yield* partsOf(next, inHalves(next.rows, load));
+  }
+  return { ...page, slices: expanded(first.value), isLarge: loaded === undefined };
+}
+
+async function* only<Shown>(rows: readonly Shown[]): AsyncGenerator<readonly Shown[], void> {
+  yield rows;
+}
+
+export async function* slicesOf<Row>({ slices }: Page<Row>): AsyncGenerator<Slice<Row>, void> {
+  yield* slices;
+}
+
+async function* inHalves<Row, Shown>(
+  rows: readonly Row[],
+  load: (rows: readonly Row[]) => Promise<readonly Shown[] | undefined>,
+): AsyncGenerator<readonly Shown[], void> {
+  const loaded = await load(rows);
+  if (loaded !== undefined) {
+    yield loaded;
+    return;
+  }
+  if (rows.length < 2) throw new Error('a single row is never too much');
+  await nextSlice();
+  const middle = rows.length >> 1;
+  yield* inHalves(rows.slice(0, middle), load);
+  yield* inHalves(rows.slice(middle), load);
 }
 
 export function isLoaded<Row>(slices: Slices<Row>): slices is Exclude<Slices<Row>, AsyncIterable<unknown>> {

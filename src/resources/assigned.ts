@@ -1,6 +1,7 @@
 import type { Expression } from 'kysely';
 import type { Assigned, AssignedTeam } from '../http/fields.ts';
-import { nextSlice } from '../http/slices.ts';
+import type { Page } from '../http/paging.ts';
+import { expandInHalves } from '../http/slices.ts';
 import { notFound } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
 import { mustBeUsers, userName } from './people.ts';
@@ -23,32 +24,25 @@ export type Assignment = {
 /** Assignments of users, and of teams, that are loaded at once. A single record may have more. */
 export const MAX_ASSIGNED_AT_ONCE = 2_000;
 
-/**
- * Each row with those who are assigned to it, in the order of the rows: all of them together where there are few, else in
- * halves.
- */
-export async function* withAssigned<R extends object>(
+/** A page with those who are assigned to its records. */
+export function withAssigned<R extends object>(
   view: AccountView,
   noun: AssignableNoun,
-  rows: readonly R[],
+  page: Page<R>,
   idOf: (row: R) => number,
-): AsyncGenerator<readonly (R & Required<Assignment>)[], void> {
-  const ids = rows.map(idOf);
-  const [users, teams] = await Promise.all([usersOf(view, noun, ids), teamsOf(view, noun, ids)]);
-  if (rows.length > 1 && Math.max(users.length, teams.length) > MAX_ASSIGNED_AT_ONCE) {
-    await nextSlice();
-    const middle = rows.length >> 1;
-    yield* withAssigned(view, noun, rows.slice(0, middle), idOf);
-    yield* withAssigned(view, noun, rows.slice(middle), idOf);
-    return;
-  }
-  const usersByRecord = Map.groupBy(users, ({ record_id }) => record_id);
-  const teamsByRecord = Map.groupBy(teams, ({ record_id }) => record_id);
-  yield rows.map((row) => ({
-    ...row,
-    users: usersByRecord.get(idOf(row)) ?? [],
-    teams: teamsByRecord.get(idOf(row)) ?? [],
-  }));
+): Promise<Page<R & Required<Assignment>>> {
+  return expandInHalves(page, async (rows) => {
+    const ids = rows.map(idOf);
+    const [users, teams] = await Promise.all([usersOf(view, noun, ids), teamsOf(view, noun, ids)]);
+    if (rows.length > 1 && Math.max(users.length, teams.length) > MAX_ASSIGNED_AT_ONCE) return undefined;
+    const usersByRecord = Map.groupBy(users, ({ record_id }) => record_id);
+    const teamsByRecord = Map.groupBy(teams, ({ record_id }) => record_id);
+    return rows.map((row) => ({
+      ...row,
+      users: usersByRecord.get(idOf(row)) ?? [],
+      teams: teamsByRecord.get(idOf(row)) ?? [],
+    }));
+  });
 }
 
 /** Who is assigned to one record. */

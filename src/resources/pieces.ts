@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Page, Slice } from '../http/paging.ts';
-import { MAX_SLICE_BYTES, nextSlice } from '../http/slices.ts';
+import { MAX_SLICE_BYTES, MAX_SLICE_ROWS } from '../http/slices.ts';
 import { cursorOf, type Order } from './order.ts';
 
 /** The keys of a record in the order of its list, its id among them, and the bytes of its long texts. */
@@ -40,15 +40,17 @@ export function pageOfKeys<Row extends object>(
     };
   }
   async function* slices() {
-    for (const [index, piece] of inPieces(shown).entries()) {
-      if (index > 0) await nextSlice();
-      yield await sliceOf(piece);
-    }
+    for (const piece of inPieces(shown)) yield await sliceOf(piece);
   }
-  return { slices: slices(), next: last !== undefined && keys.length > limit ? cursorOf(order, last) : undefined };
+  const bytes = shown.reduce((sum, { size }) => sum + size, 0);
+  return {
+    slices: slices(),
+    isLarge: bytes > MAX_SLICE_BYTES,
+    next: last !== undefined && keys.length > limit ? cursorOf(order, last) : undefined,
+  };
 }
 
-/** The same in pieces of as many bytes as are loaded at once; at least one in each. */
+/** The same in pieces of as many as are loaded at once; at least one in each. */
 export function inPieces<Sized extends { readonly size: number }>(
   all: readonly Sized[],
 ): readonly (readonly Sized[])[] {
@@ -56,7 +58,7 @@ export function inPieces<Sized extends { readonly size: number }>(
   let room = 0;
   for (const one of all) {
     const piece = pieces.at(-1);
-    if (piece !== undefined && one.size <= room) {
+    if (piece !== undefined && one.size <= room && piece.length < MAX_SLICE_ROWS) {
       piece.push(one);
       room -= one.size;
       continue;

@@ -5,7 +5,6 @@ import { type Fact, record } from '../delivery/record.ts';
 import { type Changed, type Created, type Fields, maxLengthOf, type Shown } from '../http/field.ts';
 import type { Page, Paging } from '../http/paging.ts';
 import { type Given, type Parameter, wordParameter } from '../http/query.ts';
-import { expandRows } from '../http/slices.ts';
 import { notFound } from '../problems.ts';
 import { AccountView, type AccountWrite } from '../store/account.ts';
 import { columns, type Tables } from '../store/tables.ts';
@@ -116,7 +115,7 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
     get,
     async list(view, { order: name = '', ...given }, paging) {
       const found = await page(view, given, paging, orders.get(name) ?? byId);
-      return isAssignable(noun) ? expandRows(found, (rows) => withAssigned(view, noun, rows, idOf)) : found;
+      return isAssignable(noun) ? withAssigned(view, noun, found, idOf) : found;
     },
     async create(write, caller, { users, teams, user_id: named, ...input }, parentId) {
       check?.(input);

@@ -1,7 +1,7 @@
 import type { Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
-import { expandRows, nextSlice } from '../../http/slices.ts';
+import { expandInHalves, expandRows } from '../../http/slices.ts';
 import { invalidInput } from '../../problems.ts';
 import { AccountView } from '../../store/account.ts';
 import { ascending, number } from '../order.ts';
@@ -29,7 +29,7 @@ export const comments = {
 const MAX_REPLIES = 1_000;
 
 /** Replies that are looked for at once. */
-const MAX_REPLIES_AT_ONCE = 4_000;
+const MAX_REPLIES_AT_ONCE = 2_000;
 
 /** What a comment that is to be replied to is not; undefined when it can be. */
 async function mustOfParent(view: AccountView, parentId: number): Promise<string | undefined> {
@@ -62,7 +62,8 @@ async function listThreads(
   paging: Paging,
 ): Promise<Page<ThreadRow>> {
   const page = await list(view, { parent_id: 0, ...given }, paging, byId);
-  return expandRows(page, (rows) => withReplies(view, rows));
+  const threads = await expandInHalves(page, (rows) => threadsOf(view, rows));
+  return expandRows(threads, (some) => withReplies(view, some));
 }
 
 /** The id of a reply, and the bytes of its text. */
@@ -75,30 +76,17 @@ const repliesByIds = AccountView.preparedByIds((view, ids) =>
     .where('comments.comment_id', 'in', ids as number[]),
 );
 
-/**
- * Each comment with its first replies, in the order of the comments, in as many slices as the texts of the replies take.
- * Where the comments have too many replies to look at together, they are taken in halves.
- */
-async function* withReplies(
-  view: AccountView,
-  rows: readonly CommentRow[],
-): AsyncGenerator<readonly ThreadRow[], void> {
-  const keys = await replyKeys(view, rows);
-  if (rows.length > 1 && keys.length > MAX_REPLIES_AT_ONCE) {
-    await nextSlice();
-    const middle = rows.length >> 1;
-    yield* withReplies(view, rows.slice(0, middle));
-    yield* withReplies(view, rows.slice(middle));
-    return;
-  }
-  const byParent = Map.groupBy(keys, ({ parent_id }) => parent_id);
-  const threads = rows.map((row) => {
-    const all = byParent.get(row.comment_id) ?? [];
-    const first = all.slice(0, REPLIES_IN_LISTS);
-    return { row, count: all.length, first, size: first.reduce((sum, { size }) => sum + size, 0) };
-  });
-  for (const [index, some] of inPieces(threads).entries()) {
-    if (index > 0) await nextSlice();
+/** A comment with the keys of its first replies, and their bytes. */
+type Thread = {
+  readonly row: CommentRow;
+  readonly count: number;
+  readonly first: readonly ReplyKey[];
+  readonly size: number;
+};
+
+/** Each comment with its first replies, in as many parts as the texts of the replies take. */
+async function* withReplies(view: AccountView, threads: readonly Thread[]): AsyncGenerator<readonly ThreadRow[], void> {
+  for (const some of inPieces(threads)) {
     const ids = some.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
     const replies = new Map((await repliesByIds(view, ids)).map((reply) => [reply.comment_id, reply]));
     yield some.map(({ row, count, first }) => ({
@@ -107,6 +95,18 @@ async function* withReplies(
       replies: first.flatMap(({ comment_id }) => replies.get(comment_id) ?? []),
     }));
   }
+}
+
+/** Undefined where these comments have too many replies to be looked at together. */
+async function threadsOf(view: AccountView, rows: readonly CommentRow[]): Promise<readonly Thread[] | undefined> {
+  const keys = await replyKeys(view, rows);
+  if (rows.length > 1 && keys.length > MAX_REPLIES_AT_ONCE) return undefined;
+  const byParent = Map.groupBy(keys, ({ parent_id }) => parent_id);
+  return rows.map((row) => {
+    const all = byParent.get(row.comment_id) ?? [];
+    const first = all.slice(0, REPLIES_IN_LISTS);
+    return { row, count: all.length, first, size: first.reduce((sum, { size }) => sum + size, 0) };
+  });
 }
 
 /** The replies to these comments by their ids; of several comments, no more than one too many. */
