@@ -1,14 +1,23 @@
+import { createHash, hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Owner, Quota } from '../async/quota.ts';
 import { parseJson } from '../json.ts';
 import { Problem } from '../problems.ts';
 import type { Connections } from './connections.ts';
+import { GrowingBuffer } from './growing-buffer.ts';
 import { mustBeJson } from './json.ts';
+import { type LongField, LongText, RestTooLarge } from './long-text.ts';
 import { overloaded } from './shedding.ts';
+import { TextFile } from './text-file.ts';
 
-/** A body as it arrived, and what it says. */
-export type Body = { readonly bytes: Uint8Array; readonly value: unknown };
+/** What a body says, and a hash of a beginning and of the bytes that arrived. */
+export type Body = {
+  readonly value: unknown;
+  readonly hashBehind: (beginning: string) => string;
+  /** The long text of its field, for which `value` has a stand-in. To be closed. */
+  readonly text?: TextFile | undefined;
+};
 
 /** Whose body it is: that of somebody who is known has time by its length, any other a fixed one. */
 export type Sender = { readonly owner: Owner; readonly isKnown: boolean };
@@ -22,8 +31,9 @@ export type BodyDeadlines = {
 };
 
 export type BodiesPorts = {
-  /** Bytes of bodies that are being received, or worked on. */
+  /** Bytes of bodies that are being received, or worked on: in memory, and in files. */
   readonly quota: Quota;
+  readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
   readonly connections: () => Pick<Connections, 'of' | 'awaitBody' | 'whenOver'>;
 };
@@ -43,18 +53,44 @@ export class Bodies {
   }
 
   /** Reads a body of JSON; undefined where there is none. */
-  read(
+  read(request: FastifyRequest, reply: FastifyReply, sender: Sender): Promise<Body | undefined> | undefined {
+    mustBeJson(request);
+    if (declaredLength(request.raw) === 0) return undefined;
+    const bytes = new GrowingBuffer();
+    const { quota } = this.#ports;
+    const order = { ...sender, maxBytes: MAX_BODY_BYTES, quota };
+    return this.receive(request, reply, order, (chunk) => bytes.add(chunk)).then(() => bodyIn(bytes.bytes()));
+  }
+
+  /** The same of a body with a long text, which goes into a file as it arrives; the rest of it is as short as any other. */
+  async readLong(
     request: FastifyRequest,
     reply: FastifyReply,
     sender: Sender,
-    maxBytes: number,
-  ): Promise<Body | undefined> | undefined {
+    { name, maxBytes }: LongField,
+    beginning: string,
+  ): Promise<Body | undefined> {
     mustBeJson(request);
     if (declaredLength(request.raw) === 0) return undefined;
-    const chunks: Buffer[] = [];
-    const { quota } = this.#ports;
-    const taken = this.receive(request, reply, { ...sender, maxBytes, quota }, (chunk) => void chunks.push(chunk));
-    return taken.then(() => bodyIn(chunks));
+    const long = new LongText(name, MAX_BODY_BYTES);
+    const digesting = createHash('sha256').update(beginning);
+    let text: TextFile | undefined;
+    try {
+      await this.receive(request, reply, { ...sender, maxBytes, quota: this.#ports.fileQuota }, async (chunk) => {
+        digesting.update(chunk);
+        const piece = pieceOf(long, chunk);
+        if (piece === '') return;
+        text ??= await TextFile.create();
+        await text.write(piece);
+      });
+      const rest = asJson(() => long.end());
+      if (rest.length === 0) return undefined;
+      const digest = digesting.digest('base64url');
+      return { value: asJson(() => parseJson(rest)), hashBehind: () => digest, text };
+    } catch (error) {
+      await text?.close();
+      throw error;
+    }
   }
 
   /**
@@ -97,25 +133,31 @@ export class Bodies {
     const connection = connections.of(request.socket);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let received = 0;
+    let taking: Promise<void> | undefined;
     const stop = () => {
       request.off('data', onData).off('end', onEnd).off('error', fail);
       if (connection !== undefined) connections.awaitBody(connection, undefined);
     };
+    // The end of the body, or of its connection, comes even while a piece is being taken.
     const fail = (error: unknown) => {
       stop();
       // The rest of it is dropped.
       request.on('error', () => undefined).resume();
-      reject(error);
+      const give = () => reject(error);
+      if (taking === undefined) give();
+      else taking.then(give, give);
     };
     const onEnd = () => {
       stop();
-      resolve();
+      if (taking === undefined) resolve();
+      else taking.then(resolve, reject);
     };
     const onData = (chunk: Buffer) => {
       received += chunk.length;
       try {
         const taken = take(chunk, received);
         if (taken === undefined) return;
+        taking = taken;
         request.pause();
         taken.then(() => request.resume(), fail);
       } catch (error) {
@@ -131,12 +173,23 @@ export class Bodies {
   }
 }
 
-function bodyIn(chunks: readonly Buffer[]): Body | undefined {
-  // Copied in any case: a chunk may be a view of the buffer that sockets are read into.
-  const bytes = Buffer.concat(chunks);
+function bodyIn(bytes: Buffer): Body | undefined {
   if (bytes.length === 0) return undefined;
+  const hashBehind = (beginning: string) => hash('sha256', Buffer.concat([Buffer.from(beginning), bytes]), 'base64url');
+  return { value: asJson(() => parseJson(bytes)), hashBehind };
+}
+
+function pieceOf(long: LongText, chunk: Buffer): string {
   try {
-    return { bytes, value: parseJson(bytes) };
+    return long.push(chunk);
+  } catch (error) {
+    throw new Problem(error instanceof RestTooLarge ? 'body_too_large' : 'malformed_body');
+  }
+}
+
+function asJson<T>(read: () => T): T {
+  try {
+    return read();
   } catch {
     throw new Problem('malformed_body');
   }

@@ -23,6 +23,9 @@ const MIB = 1_024 * 1_024;
 /** Bytes of bodies that are received and worked on: a quarter for an account, an eighth for a user. */
 const MAX_BODY_BYTES_IN_FLIGHT = 64 * MIB;
 
+/** Bytes of bodies that go into files: half of them of one account, a quarter of one user. The largest has 8 MiB. */
+const MAX_FILE_BYTES_IN_FLIGHT = 64 * MIB;
+
 /** How long callers are waited for, milliseconds unless the name says otherwise. */
 export const patience = {
   /** For the head of a request. */
@@ -98,7 +101,12 @@ export class Gate {
       group: MAX_BODY_BYTES_IN_FLIGHT / 4,
       member: MAX_BODY_BYTES_IN_FLIGHT / 8,
     });
-    this.bodies = new Bodies({ quota, deadlines: patience, connections });
+    const fileQuota = new Quota({
+      total: MAX_FILE_BYTES_IN_FLIGHT,
+      group: MAX_FILE_BYTES_IN_FLIGHT / 2,
+      member: MAX_FILE_BYTES_IN_FLIGHT / 4,
+    });
+    this.bodies = new Bodies({ quota, fileQuota, deadlines: patience, connections });
     const admission = new Admission({
       clock,
       begin: (request, response) => this.#begin(request, response),

@@ -18,17 +18,22 @@ const ROWS_A_WRITE = 500;
 /** A call that is to be made once: whose key asks, by which word of their own, for what. */
 export type Once = { readonly keyId: number; readonly word: string; readonly fingerprint: string };
 
+/** What the hash of a call begins with: the same call is the same route, the same ids and the same bytes. */
+export function callOf(row: Pick<Route, 'method' | 'path'>, ids: Input['ids']): string {
+  return `${row.method} ${row.path} ${JSON.stringify(ids)}\n`;
+}
+
 /**
  * The call that a request with an `Idempotency-Key` makes; undefined without one (X4).
  *
- * @param sent the body as it arrived: the same call is the same route, the same ids and the same bytes
+ * @param hashBehind the hash of a beginning and of the body as it arrived
  */
 export function onceOf(
   request: Pick<IncomingMessage, 'rawHeaders'>,
   row: Route,
   caller: Caller,
-  { ids }: Input,
-  sent: Uint8Array | undefined,
+  { ids }: Pick<Input, 'ids'>,
+  hashBehind: (beginning: string) => string = (beginning) => hash('sha256', beginning, 'base64url'),
 ): Once | undefined {
   const [word, ...more] = headerLines(request, 'idempotency-key');
   if (word === undefined) return undefined;
@@ -36,9 +41,7 @@ export function onceOf(
     const message = more.length > 0 ? 'must be given once' : 'must be 1 to 255 visible ASCII characters';
     throw invalidInput([{ field: 'Idempotency-Key', message }]);
   }
-  const call = `${row.method} ${row.path} ${JSON.stringify(ids)}\n`;
-  const fingerprint = hash('sha256', Buffer.concat([Buffer.from(call), sent ?? new Uint8Array()]), 'base64url');
-  return { keyId: caller.keyId, word, fingerprint };
+  return { keyId: caller.keyId, word, fingerprint: hashBehind(callOf(row, ids)) };
 }
 
 const nameOf = ({ keyId, word }: Once) => `idempotency ${keyId} ${word}`;

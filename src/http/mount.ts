@@ -5,7 +5,7 @@ import { notFound, Problem } from '../problems.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { demand } from './auth.ts';
-import { type Bodies, type Body, MAX_BODY_BYTES } from './bodies.ts';
+import type { Bodies, Body } from './bodies.ts';
 import { type Door, letIn } from './door.ts';
 import {
   type Conditions,
@@ -20,7 +20,7 @@ import {
 } from './etag.ts';
 import { answerFollowing, type FollowPorts } from './follow.ts';
 import type { Followers } from './followers.ts';
-import { findKept, makeOnce, type Once, onceOf, Running } from './idempotency.ts';
+import { callOf, findKept, makeOnce, type Once, onceOf, Running } from './idempotency.ts';
 import { parseId } from './ids.ts';
 import { LargePages } from './large-pages.ts';
 import { sendPage, writeListing } from './listing.ts';
@@ -51,7 +51,7 @@ export type MountPorts = {
   readonly baseUrl: () => string;
   readonly followers: Followers;
   readonly limits: Pick<RateLimits, 'take'>;
-  readonly bodies: Pick<Bodies, 'read'>;
+  readonly bodies: Pick<Bodies, 'read' | 'readLong'>;
   readonly work: Work;
   /** Whether an account is owed so much that nothing may add to it. */
   readonly isOwedTooMuch: (accountId: number) => boolean | Promise<boolean>;
@@ -144,6 +144,35 @@ function addRow(
 ): void {
   const { row } = mounted;
   const names = idNames(row.path);
+  const answer = async (request: FastifyRequest, reply: FastifyReply, input: Input, body: Body | undefined) => {
+    const caller = known(request, door);
+    ports.work.begin(request, reply, caller);
+    if (row.mode === 'follow') {
+      return answerFollowing(request, reply, caller, input, followPorts(request, reply, row, door, ports));
+    }
+    const asked: Asked = {
+      source: request.ip,
+      conditions: row.conditional ? conditionsOf(request.raw) : undefined,
+      // X4: the word is a key's own.
+      once:
+        row.method === 'POST' && caller.keyId !== 0
+          ? onceOf(request.raw, row, caller, input, body?.hashBehind)
+          : undefined,
+      ...roomFor(request, row, caller, ports.work),
+    };
+    if (row.mode === 'steps') ports.work.leave(reply);
+    const answered = await run(mounted, caller, input, asked, door, ports, running);
+    if (answered.listing !== undefined) {
+      const isGone = () => reply.sent || reply.raw.destroyed;
+      const { accountId } = caller;
+      const page = await writeListing(answered.listing, { accountId, largePages, isGone, ...asked });
+      asked.beforeSending(page.body.length);
+      return sendPage(request, reply, page, ports.baseUrl() + door.prefix + row.path);
+    }
+    send(reply, mounted, asked, answered, ports.baseUrl() + door.prefix);
+    if (isFetch(row, request, reply)) door.onFetched?.(caller, row.path, input.ids);
+    return reply;
+  };
   scope.route({
     method: row.method,
     url: row.path.replace(/\{(\w+)\}/g, ':$1'),
@@ -154,35 +183,13 @@ function addRow(
       done();
     },
     handler: async (request, reply) => {
-      const caller = known(request, door);
-      const body = row.method === 'GET' ? undefined : await bodyOf(request, reply, row, caller, ports);
-      ports.work.begin(request, reply, caller);
-      const input: Input = { ids: idsOf(names, request), query: request.query as RawQuery, body: body?.value };
-      if (row.mode === 'follow') {
-        return answerFollowing(request, reply, caller, input, followPorts(request, reply, row, door, ports));
-      }
-      const asked: Asked = {
-        source: request.ip,
-        conditions: row.conditional ? conditionsOf(request.raw) : undefined,
-        // X4: the word is a key's own.
-        once:
-          row.method === 'POST' && caller.keyId !== 0
-            ? onceOf(request.raw, row, caller, input, body?.bytes)
-            : undefined,
-        ...roomFor(request, row, caller, ports.work),
-      };
-      if (row.mode === 'steps') ports.work.leave(reply);
-      const answer = await run(mounted, caller, input, asked, door, ports, running);
-      if (answer.listing !== undefined) {
-        const isGone = () => reply.sent || reply.raw.destroyed;
-        const { accountId } = caller;
-        const page = await writeListing(answer.listing, { accountId, largePages, isGone, ...asked });
-        asked.beforeSending(page.body.length);
-        return sendPage(request, reply, page, ports.baseUrl() + door.prefix + row.path);
-      }
-      send(reply, mounted, asked, answer, ports.baseUrl() + door.prefix);
-      if (isFetch(row, request, reply)) door.onFetched?.(caller, row.path, input.ids);
-      return reply;
+      const ids = idsOf(names, request);
+      const query = request.query as RawQuery;
+      if (row.method === 'GET') return answer(request, reply, { ids, query, body: undefined }, undefined);
+      const body = await bodyOf(request, reply, row, ids, known(request, door), ports);
+      const input = { ids, query, body: body?.value, text: body?.text };
+      if (body?.text === undefined) return answer(request, reply, input, body);
+      return answer(request, reply, input, body).finally(() => body.text?.close());
     },
   });
 }
@@ -190,11 +197,14 @@ function addRow(
 function bodyOf(
   request: FastifyRequest,
   reply: FastifyReply,
-  { largestBody = MAX_BODY_BYTES }: Route,
+  row: Route,
+  ids: Input['ids'],
   caller: Caller,
   { bodies }: MountPorts,
 ): Promise<Body | undefined> | undefined {
-  return bodies.read(request, reply, { owner: ownerOf(caller), isKnown: true }, largestBody);
+  const sender = { owner: ownerOf(caller), isKnown: true };
+  if (row.longField === undefined) return bodies.read(request, reply, sender);
+  return bodies.readLong(request, reply, sender, row.longField, callOf(row, ids));
 }
 
 function roomFor(

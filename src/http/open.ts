@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Holding, Queries, Store } from '../store/store.ts';
-import { type Bodies, MAX_BODY_BYTES } from './bodies.ts';
+import type { Bodies } from './bodies.ts';
 import type { Door } from './door.ts';
 import type { JsonSchema } from './field.ts';
 import type { SessionCookie } from './session-cookie.ts';
@@ -69,7 +69,7 @@ export function mountOpen(app: FastifyInstance, rows: readonly OpenRoute[], door
             // While it waits for its body it takes no place.
             work.leave(reply);
             const sender = { owner: visitorOf(request), isKnown: false };
-            const body = await bodies.read(request, reply, sender, MAX_BODY_BYTES);
+            const body = await bodies.read(request, reply, sender);
             work.beginVisit(request, reply);
             const answer = await row.run({
               body: body?.value,

@@ -13,8 +13,10 @@ import {
   type Shown,
 } from './field.ts';
 import { beginListing, type Listing } from './listing.ts';
+import type { LongField } from './long-text.ts';
 import { listSchema, MOST_RECORDS, type Page, type Paging, pagingParameters, recordSchema } from './paging.ts';
 import { type Given, type Parameters, type RawQuery, readQuery } from './query.ts';
+import type { TextFile } from './text-file.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -23,6 +25,8 @@ export type Input = {
   readonly ids: Readonly<Record<string, number>>;
   readonly query: RawQuery;
   readonly body: unknown;
+  /** The text of the row's `longField`, where there is one. */
+  readonly text?: TextFile | undefined;
 };
 
 /** What a route answers. `created` is the path of what was created, without the door's prefix. */
@@ -63,8 +67,8 @@ export type Route = {
   readonly permission: Permission | undefined;
   readonly parameters: Parameters;
   readonly body: JsonSchema | undefined;
-  /** The most octets of its body, where that is not what is usual. */
-  readonly largestBody?: number;
+  /** The field of its body whose text may be long: that text goes into a file, and `body` has a stand-in for it. */
+  readonly longField?: LongField;
   readonly status: 200 | 201 | 202;
   readonly answer: JsonSchema;
   /** The kinds of occurrence that a call may record; empty for a read, and for what is no noun of the feed. */

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '../../test/harness/service.ts';
 import { FairSemaphore } from '../async/fair-semaphore.ts';
 import type { Dropped } from './dropped.ts';
 import { CalendarFault } from './lines.ts';
@@ -334,10 +337,19 @@ const LONG = [
   'END:VCALENDAR',
 ];
 
-test('X9 a file that takes too long is given up, and the next one is read as ever', async () => {
-  await assert.rejects(readAside(1, LONG.join('\n'), OPTIONS, 1), { name: 'CalendarFault', message: /too long/ });
-  const fine = calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine'));
-  assert.equal((await readAside(1, fine.join('\n'), OPTIONS)).events.length, 1);
+/** An open file with these lines. */
+async function fileOf(t: TestContext, lines: readonly string[]): Promise<number> {
+  const handle = await open(join(temporaryFolder(t), 'file.ics'), 'wx+');
+  t.after(() => handle.close());
+  await handle.writeFile(lines.join('\n'));
+  return handle.fd;
+}
+
+test('X9 a file that takes too long is given up, and the next one is read as ever', async (t) => {
+  const long = await fileOf(t, LONG);
+  await assert.rejects(readAside(1, long, OPTIONS, 1), { name: 'CalendarFault', message: /too long/ });
+  const fine = await fileOf(t, calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine')));
+  assert.equal((await readAside(1, fine, OPTIONS)).events.length, 1);
 });
 
 test('X9 ten files of one account leave a reader and most of the queue to the others', async () => {
@@ -357,11 +369,11 @@ test('X9 ten files of one account leave a reader and most of the queue to the ot
 
 test('X9 the process that reads a file ends by itself, should nobody be left who would end it', async (t) => {
   const reader = fork(fileURLToPath(new URL('reader.ts', import.meta.url)), [], {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    stdio: [await fileOf(t, LONG), 'ignore', 'ignore', 'ipc'],
     env: {},
   });
   t.after(() => reader.kill('SIGKILL'));
-  reader.send({ text: LONG.join('\n'), options: OPTIONS, longestMs: 1 } satisfies Task);
+  reader.send({ options: OPTIONS, longestMs: 1 } satisfies Task);
   const [code] = await once(reader, 'exit');
   assert.notEqual(code, 0);
 });

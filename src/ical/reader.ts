@@ -1,3 +1,4 @@
+import { fstatSync, readSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { CalendarFault } from './lines.ts';
 import { readCalendar } from './read.ts';
@@ -11,9 +12,23 @@ process.once('message', (task: Task) => {
   process.send?.(said, undefined, undefined, () => process.disconnect?.());
 });
 
-function answerTo({ text, options }: Task): Said {
+/** Its standard input is the file. */
+const STDIN = 0;
+
+/** The text of a file from its beginning on, wherever another process that has it open has come to. */
+function textOf(fd: number): string {
+  const bytes = Buffer.alloc(fstatSync(fd).size);
+  for (let at = 0; at < bytes.length; ) {
+    const read = readSync(fd, bytes, at, bytes.length - at, at);
+    if (read === 0) break;
+    at += read;
+  }
+  return bytes.toString();
+}
+
+function answerTo({ options }: Task): Said {
   try {
-    return { read: readCalendar(text, options, (line) => process.send?.({ line } satisfies Said)) };
+    return { read: readCalendar(textOf(STDIN), options, (line) => process.send?.({ line } satisfies Said)) };
   } catch (error) {
     if (error instanceof CalendarFault) return { fault: { line: error.line, message: error.message } };
     return { broken: error instanceof Error ? String(error.stack) : String(error) };

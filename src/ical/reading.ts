@@ -17,7 +17,7 @@ const MOST_MEMORY_MB = 384;
 const READER = fileURLToPath(new URL(`./reader${extname(import.meta.url)}`, import.meta.url));
 
 /** What is handed to the other process, and what comes back: how far it is, and at last what it has read. */
-export type Task = { readonly text: string; readonly options: ReadOptions; readonly longestMs: number };
+export type Task = { readonly options: ReadOptions; readonly longestMs: number };
 export type Said =
   | { readonly line: number }
   | { readonly read: ReadCalendar }
@@ -37,25 +37,26 @@ const readers = new FairSemaphore<number>(READER_LIMITS);
  * Reads a file in a process of its own: meanwhile everybody else is answered, and what does not come to an end is ended.
  * A thread would not do: when one runs out of memory, all of them end.
  *
+ * @param fd an open file with its text in UTF-8: the other process reads it, so that it takes no memory of this one
  * @throws CalendarFault; the problem `overloaded` when too many files are waiting, of the account or of all
  */
 export function readAside(
   accountId: number,
-  text: string,
+  fd: number,
   options: ReadOptions,
   longestMs = LONGEST_MS,
 ): Promise<ReadCalendar> {
-  return readers.run(accountId, () => readIn(text, options, longestMs));
+  return readers.run(accountId, () => readIn(fd, options, longestMs));
 }
 
-function readIn(text: string, options: ReadOptions, longestMs: number): Promise<ReadCalendar> {
+function readIn(fd: number, options: ReadOptions, longestMs: number): Promise<ReadCalendar> {
   return new Promise((resolve, reject) => {
     const reader = fork(READER, [], {
       serialization: 'advanced',
       // It needs nothing of what this process knows; on Windows nothing starts without this.
       env: process.env.SystemRoot === undefined ? {} : { SystemRoot: process.env.SystemRoot },
       execArgv: [`--max-old-space-size=${MOST_MEMORY_MB}`],
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      stdio: [fd, 'ignore', 'ignore', 'ipc'],
     });
     let line = 1;
     const cancel = systemClock.after(longestMs, () => end('takes too long to work out'));
@@ -77,7 +78,7 @@ function readIn(text: string, options: ReadOptions, longestMs: number): Promise<
       if (code === null || code === 134) end('takes too much memory to work out');
       else reject(new Error(`the process that reads calendars has ended with ${code}`));
     });
-    reader.send({ text, options, longestMs } satisfies Task, (error) => {
+    reader.send({ options, longestMs } satisfies Task, (error) => {
       if (error !== null) reject(error);
     });
   });

@@ -3,6 +3,7 @@ import { type Fact, record } from '../../delivery/record.ts';
 import { showMoment } from '../../http/dates.ts';
 import type { Created, Shown } from '../../http/field.ts';
 import type { Steps } from '../../http/route.ts';
+import type { TextFile } from '../../http/text-file.ts';
 import { plusDays } from '../../ical/days.ts';
 import { CalendarFault } from '../../ical/lines.ts';
 import type { ReadCalendar } from '../../ical/read.ts';
@@ -27,10 +28,11 @@ export async function importCalendar(
   { view, write }: Steps,
   caller: Caller,
   input: Created<typeof importInputFields>,
+  file: TextFile | undefined,
 ): Promise<Shown<typeof importFields>> {
   if (input.project_id !== 0) await mustBe(view, 'project', input.project_id);
   const options = await optionsFor(view, input);
-  const { events, dropped, zone } = await read(caller.accountId, input.ics, options);
+  const { events, dropped, zone } = await read(caller.accountId, file, options);
   const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
   for (let first = 0; first < events.length; first += EVENTS_A_STEP) {
     const some = events.slice(first, first + EVENTS_A_STEP);
@@ -55,9 +57,10 @@ async function optionsFor(
   return { zone, domain, from: plusDays(today, -BACK_DAYS), to: plusDays(today, ON_DAYS) };
 }
 
-async function read(accountId: number, ics: string, options: ReadOptions): Promise<ReadCalendar> {
+async function read(accountId: number, file: TextFile | undefined, options: ReadOptions): Promise<ReadCalendar> {
+  if (file === undefined) throw new Error('a body with a calendar has its text in a file');
   try {
-    return await readAside(accountId, ics, options);
+    return await readAside(accountId, file.fd, options);
   } catch (error) {
     if (!(error instanceof CalendarFault)) throw error;
     throw invalidInput([{ field: 'ics', message: `is no calendar: line ${error.line} ${error.message}` }]);

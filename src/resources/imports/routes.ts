@@ -6,7 +6,7 @@ import { importCalendar } from './actions.ts';
 import { importFields, importInputFields } from './schema.ts';
 
 /** A file and what goes around it. */
-const LARGEST_BODY = 8 * 1_024 * 1_024;
+const MAX_BODY_BYTES = 8 * 1_024 * 1_024;
 
 /** X9. */
 export function importRoutes(): readonly Route[] {
@@ -19,15 +19,16 @@ export function importRoutes(): readonly Route[] {
       permission: 'events:write',
       parameters: {},
       body: input.schema,
-      largestBody: LARGEST_BODY,
+      longField: { name: 'ics', maxBytes: MAX_BODY_BYTES },
       status: 200,
       answer: recordSchema(answerSchema(importFields)),
       records: ['new_event', 'changed_event'],
       conditional: false,
       problems: [],
       mode: 'steps',
-      async run(steps, caller, { body }) {
-        return { body: { data: present(importFields, await importCalendar(steps, caller, input.read(body))) } };
+      async run(steps, caller, { body, text }) {
+        const imported = await importCalendar(steps, caller, input.read(body), text);
+        return { body: { data: present(importFields, imported) } };
       },
     },
   ];
