@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/harness/clock.ts';
 import { eventually } from '../../../test/harness/eventually.ts';
+import { insertRows } from '../../../test/harness/plain-row.ts';
 import type { Person } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { startTarget } from '../../../test/harness/target.ts';
@@ -117,6 +118,31 @@ for (const { test, testService } of stores) {
     await clock.advance(12 * 60 * MINUTE_MS);
     const tomorrow = await (await overviewOf(owner))();
     assert.deepEqual([tomorrow.failed_last_hour, tomorrow.hooks_ended_today], ['0', '0']);
+  });
+
+  test('what is owed on thousands of lanes is added up, but for ended hooks; of it, a member sees their own', async (t) => {
+    const { carillon, owner, overviewOf } = await stage(t);
+    const member = await carillon.user(owner, 'member');
+    const { account_id } = await carillon.store.read
+      .selectFrom('users')
+      .select('account_id')
+      .where('user_id', '=', Number(owner.userId))
+      .executeTakeFirstOrThrow();
+    const hooks = Array.from({ length: 2_300 }, (_, index) => ({
+      ...{ account_id, hook_id: 1_000 + index, kind: 'new_client', target: `http://127.0.0.1:9/${index}` },
+      user_id: Number(index % 3 === 0 ? member.userId : owner.userId),
+      date_ended: index % 10 === 0 ? 1 : null,
+    }));
+    const owed = hooks.map(({ hook_id, user_id }, index) => ({
+      ...{ account_id, hook_id, user_id, delivery_id: 10_000 + index, position: 1, kind: 'new_client', record_id: 1 },
+      owed_at: Date.UTC(2025, 0, 1) + 1_000 * (hooks.length - index),
+    }));
+    await insertRows(carillon.store, 'hooks', hooks);
+    await insertRows(carillon.store, 'owed', owed);
+    const all = await (await overviewOf(owner))();
+    assert.deepEqual([all.owed, all.oldest_owed_at], [String(2_300 - 230), '2025-01-01 00:00:01']);
+    const own = await (await overviewOf(member))();
+    assert.deepEqual([own.owed, own.oldest_owed_at], [String(767 - 77), '2025-01-01 00:00:02']);
   });
 
   test('half of all attempts took no longer than p50, 95 of 100 no longer than p95; our own faults are neither', async (t) => {
