@@ -265,6 +265,24 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
+    says: 'a page has no limit in bytes',
+    file: 'src/http/listing.ts',
+    changes: [['this.count > 0 && this.bytes + bytes > MAX_PAGE_BYTES', 'false']],
+    caughtBy: {
+      file: 'src/http/listing.test.ts',
+      name: 'C7 a page ends before the record that has no room, and the next one begins right behind the last',
+    },
+  },
+  {
+    says: 'all records of a page are loaded at once',
+    file: 'src/resources/pieces.ts',
+    changes: [['one.size <= room && piece.length < MAX_SLICE_ROWS', 'one.size <= MAX_SLICE_BYTES']],
+    caughtBy: {
+      file: 'test/stories/large-pages.test.ts',
+      name: 'C7 no page of /clients is larger than the limit, Link leads to every record, and no turn reads much',
+    },
+  },
+  {
     says: 'due_to leaves out its own day',
     file: 'src/resources/filters.ts',
     changes: [[' 23:59:59', '']],
