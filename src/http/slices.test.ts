@@ -26,3 +26,21 @@ test('one slice is made in each iteration of the event loop, in the order in whi
   await nextSlice();
   assert.equal(made.length, 6);
 });
+
+test('several iterations pass between two slices, since each accepts one connection alone', async () => {
+  let iterations = 0;
+  let isOver = false;
+  const count = async () => {
+    while (!isOver) {
+      await nextIteration();
+      iterations += 1;
+    }
+  };
+  const counting = count();
+  await nextSlice();
+  const before = iterations;
+  for (let slice = 0; slice < 4; slice += 1) await nextSlice();
+  isOver = true;
+  await counting;
+  assert.ok(iterations - before >= 28, `${iterations - before} iterations for 4 slices`);
+});

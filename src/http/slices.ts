@@ -13,8 +13,15 @@ export function nextIteration(): Promise<void> {
 const waiting: (() => void)[] = [];
 
 /**
+ * The iterations for each slice. Only one connection is accepted in each: with a slice in every one of them, newcomers
+ * would wait for as many slices as there are connections before theirs.
+ */
+const ITERATIONS_PER_SLICE = 8;
+let iteration = 0;
+
+/**
  * Resolves when the next slice of a response may be made. A query on SQLite, and every computation, holds the event loop
- * until it ends, so each iteration runs one slice: many long responses delay a short one no more than one does.
+ * until it ends, so an iteration runs at most one slice: many long responses delay a short one no more than one does.
  */
 export function nextSlice(): Promise<void> {
   return new Promise((resolve) => {
@@ -24,7 +31,8 @@ export function nextSlice(): Promise<void> {
 }
 
 function runNextSlice(): void {
-  waiting.shift()?.();
+  iteration = (iteration + 1) % ITERATIONS_PER_SLICE;
+  if (iteration === 1) waiting.shift()?.();
   if (waiting.length > 0) setImmediate(runNextSlice);
 }
 
