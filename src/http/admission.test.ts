@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Admission, type Claim } from './admission.ts';
+
+/** An admission where each request takes longer than a turn may, so that one is begun in each. */
+function admission(hasRoom: (claim: Claim, waiting: number) => boolean = () => true) {
+  let now = 0;
+  const begun: string[] = [];
+  const shed: string[] = [];
+  const admission = new Admission({
+    clock: { now: () => now, monotonic: () => now, after: () => () => undefined },
+    begin: (request) => {
+      begun.push(String(request.headers['x-name']));
+      now += 10;
+    },
+    hasRoom,
+    shed: (request, _response, claim) => shed.push(`${request.headers['x-name']} ${claim}`),
+  });
+  const enter = (name: string, headers: Record<string, string>, url = '/v2/events') => {
+    const request: Pick<IncomingMessage, 'url' | 'headers'> = { url, headers: { ...headers, 'x-name': name } };
+    const socket = { remoteAddress: '192.0.2.1' };
+    admission.enter({ ...request, socket } as IncomingMessage, { destroyed: false } as ServerResponse);
+  };
+  return { begun, shed, enter };
+}
+
+test('callers who show different keys take turns, however many requests one of them has sent', async () => {
+  const { begun, enter } = admission();
+  for (const name of ['a1', 'a2', 'a3', 'a4']) enter(name, { key: 'a' });
+  enter('b1', { key: 'b' });
+  enter('c1', { cookie: 'c' });
+  for (const name of ['v1', 'v2']) enter(name, {});
+  while (begun.length < 8) await turn();
+  assert.deepEqual(begun, ['a1', 'a2', 'b1', 'c1', 'v1', 'a3', 'v2', 'a4']);
+});
+
+test('visitors who wait take no room from callers, and probes always come in', () => {
+  const { shed, enter } = admission((claim, waiting) => claim === 'probe' || waiting < 2);
+  for (let visitor = 0; visitor < 5; visitor += 1) enter(`v${visitor}`, {});
+  for (let caller = 0; caller < 4; caller += 1) enter(`c${caller}`, { key: `${caller}` });
+  for (const path of ['/healthz', '/readyz', '/metrics', '/healthz']) enter(path, { key: 'x' }, path);
+  assert.deepEqual(shed, ['v3 visitor', 'v4 visitor', 'c2 caller', 'c3 caller']);
+});
