@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { printable } from '../../src/control-characters.ts';
 import type { Field, Fields } from '../../src/http/field.ts';
 import { clientFields } from '../../src/resources/clients/schema.ts';
 import { eventFields } from '../../src/resources/events/schema.ts';
@@ -74,8 +75,9 @@ test('no text of a record, of a person or of a key runs, is refused by the polic
     const task = { ...filled(taskFields, text), task_name: cut(text, 255), due_date, users: [owner.userId] };
     const { task_id } = await carillon.tasks.create(project_id, task);
     await carillon.subtasks.create(task_id, { ...filled(subtaskFields, text), subtask_name: cut(text, 255) });
-    await carillon.keys.create({ label: cut(text, 255) });
-    const email = `${cut(text, 60).replace(/[\s@]/g, '/')}${index}@acme.test`;
+    // Labels and addresses hold no control characters.
+    await carillon.keys.create({ label: printable(cut(text, 255)) });
+    const email = `${printable(cut(text, 60)).replace(/[\s@]/g, '/')}${index}@acme.test`;
     await carillon.users.create({ ...filled(userFields, text), email });
     const path = encodeURIComponent(cut(text, 60));
     await carillon.hooks.create({ target_url: `http://127.0.0.1:9/${index}/${path}?q=${path}`, event: 'new_client' });
