@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge, type Seen } from './one-caller.ts';
+import { judge, oneCaller, type Seen } from './one-caller.ts';
+import { quick } from './quick.ts';
+
+quick(oneCaller);
 
 const kept: Seen = {
   honest: {

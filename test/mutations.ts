@@ -421,8 +421,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/http/mount.ts',
     changes: [
       [
-        "      const body = row.method === 'GET'",
-        "      ports.work.begin(request, reply, caller);\n      const body = row.method === 'GET'",
+        "      if (row.method === 'GET') return answer(request",
+        "      ports.work.begin(request, reply, known(request, door));\n      if (row.method === 'GET') return answer(request",
       ],
     ],
     caughtBy: {

@@ -20,7 +20,7 @@ export type Subscribed = {
   readonly accountId: number;
   /** The same as before: whoever has it need not have it again. */
   readonly tag: string;
-  body(view: AccountView): AsyncIterable<string>;
+  body(view: AccountView): AsyncIterable<string | Buffer>;
 };
 
 /** Documents that programs read by an address which is the secret itself: there is no caller, no key and no cookie. */

@@ -268,6 +268,17 @@ for (const { test, testService } of stores) {
     assert.ok(['one more', 'in three years', 'since long ago'].every((name) => all.includes(name)));
   });
 
+  test('X9 a calendar has each of many events that began before it', async () => {
+    const admin = await carillon.account('many-begun.test');
+    const expected = Array.from({ length: 250 }, (_, index) => `event ${String(index).padStart(3, '0')}`);
+    for (const event_name of expected) {
+      // Many begin on the same day.
+      await admin.carillon.events.create({ event_name, start_date: inDays(-500), due_date: inDays(10) });
+    }
+    const { url } = await admin.carillon.calendars.create({ scope: 'account' });
+    assert.deepEqual(await names(url), expected);
+  });
+
   test('X9 what a calendar shows of one account is the same in another that it is brought into', async () => {
     const { admin } = await furnished('from.test');
     const nasty = 'a;b,c\\n "d" \n 予定 😀 END:VEVENT';

@@ -1,10 +1,9 @@
 import type { Permission, Role } from '../../access.ts';
 import { showMoment } from '../../http/dates.ts';
 import { tagOf } from '../../http/etag.ts';
-import { nextSlice } from '../../http/slices.ts';
 import type { Subscribed, SubscribedRow } from '../../http/subscribed.ts';
 import { plusDays } from '../../ical/days.ts';
-import { beginning, ENDING, entryText } from '../../ical/write.ts';
+import { beginning, ENDING } from '../../ical/write.ts';
 import { zoneAround } from '../../ical/zone.ts';
 import type { Log } from '../../log.ts';
 import { hashToken } from '../../secrets.ts';
@@ -22,9 +21,6 @@ const ON_DAYS = 3 * 366;
 
 /** How exact `last_fetched` is: programs ask all the time, and that must not be a write each time. */
 const FETCHED_MS = 3_600_000;
-
-/** Entries that are written in one turn of the event loop. */
-const ENTRIES_A_TURN = 100;
 
 const DAY_MS = 86_400_000;
 const TOKEN = /^([\w-]{43})\.ics$/;
@@ -137,7 +133,9 @@ function nameOf(found: Found): string {
   return first === '' ? company : `${first} · ${company}`;
 }
 
-function wantedOf(found: Found, reach: ReadonlySet<Permission>, today: string, baseUrl: string): Wanted {
+type Unzoned = Omit<Wanted, 'zone'>;
+
+function wantedOf(found: Found, reach: ReadonlySet<Permission>, today: string, baseUrl: string): Unzoned {
   return {
     scope: found.scope as Scope,
     userId: found.user_id,
@@ -152,17 +150,15 @@ function wantedOf(found: Found, reach: ReadonlySet<Permission>, today: string, b
 
 type Told = { readonly today: string; readonly name: string; readonly zone: string | undefined };
 
-async function* textOf(view: AccountView, wanted: Wanted, { today, name, zone: named }: Told): AsyncGenerator<string> {
+async function* textOf(
+  view: AccountView,
+  wanted: Unzoned,
+  { today, name, zone: named }: Told,
+): AsyncGenerator<string | Buffer> {
   const says = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MOST_ENTRIES} each.`;
   const [fromMs, untilMs] = [Date.parse(wanted.from) - 366 * DAY_MS, Date.parse(wanted.to) + 366 * DAY_MS];
   const zone = named === undefined ? undefined : zoneAround(named, fromMs, untilMs);
   yield beginning({ name, says, zone });
-  for await (const entries of entriesOf(view, wanted, today)) {
-    for (let begin = 0; begin < entries.length; begin += ENTRIES_A_TURN) {
-      const some = entries.slice(begin, begin + ENTRIES_A_TURN);
-      yield some.map((entry) => entryText(entry, zone)).join('');
-      await nextSlice();
-    }
-  }
+  yield* entriesOf(view, { ...wanted, zone }, today);
   yield ENDING;
 }
