@@ -165,8 +165,12 @@ function successOf({ byStatus, unanswered, unsent }: Answered): number {
 
 function shown({ honest, attack, created, undelivered, residentMiB }: Seen): string {
   const answered = Object.entries(attack.byStatus).map(([status, count]) => `${count} × ${status || 'broken off'}`);
+  const failed = Object.entries(honest.byStatus).filter(([status]) => status !== '200' && status !== '201');
   return [
     `${percent(successOf(honest))} succeeded`,
+    ...failed.map(([status, count]) => `${count} × ${status}`),
+    ...(honest.unanswered > 0 ? [`${honest.unanswered} without a response`] : []),
+    ...(honest.unsent > 0 ? [`${honest.unsent} not sent`] : []),
     `p50 ${honest.p50} ms`,
     `p99 ${honest.p99} ms`,
     `${created - undelivered} of ${created} delivered`,

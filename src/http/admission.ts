@@ -90,6 +90,6 @@ export function isProbe(url: string | undefined): boolean {
 }
 
 /** The name of the one who claims to send it, by which they wait in line. Whether that is so is not known yet. */
-function claimantOf({ headers, socket }: IncomingMessage): string {
+export function claimantOf({ headers, socket }: IncomingMessage): string {
   return String(headers.key ?? headers.cookie ?? socket.remoteAddress);
 }

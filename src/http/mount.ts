@@ -102,12 +102,10 @@ export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void
         reply.headers(door.headers);
         const caller = letIn(door, request.raw);
         if (caller instanceof Promise) {
-          ports.work.beginLookup(request, reply);
+          const end = ports.work.beginLookup(request, reply);
           caller
-            .then((one) => {
-              ports.work.leave(reply);
-              enter(one, request, reply);
-            })
+            .finally(end)
+            .then((one) => enter(one, request, reply))
             .then(() => done(), done);
           return;
         }

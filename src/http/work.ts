@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../access.ts';
 import { type Owner, Quota } from '../async/quota.ts';
 import type { Clock } from '../clock.ts';
-import type { Claim } from './admission.ts';
+import { type Claim, claimantOf } from './admission.ts';
 import type { Connections } from './connections.ts';
 import { networkOf } from './network.ts';
 import type { ResponseBuffers } from './response-buffers.ts';
@@ -34,6 +34,10 @@ export class Work {
   readonly #underWay: UnderWay;
   readonly #requests: Quota;
   readonly #lookups: Quota;
+  /** Requests whose key is being looked up for another request. */
+  readonly #joinedLookups: Quota;
+  /** The number of requests that wait for each lookup, by the key that they show. */
+  readonly #lookingUp = new Map<string, number>();
   readonly #visitors: Quota;
   readonly sizes = new ResponseSizes();
   readonly #calendars = new Quota({ total: MAX_CALENDARS, member: MAX_CALENDARS / 4 });
@@ -46,6 +50,7 @@ export class Work {
     this.#requests = new Quota({ total: maxRequests });
     const maxLookups = Math.max(MIN_LOOKUPS, maxRequests);
     this.#lookups = new Quota({ total: maxLookups, member: Math.ceil(maxLookups / 4) });
+    this.#joinedLookups = new Quota({ total: 4 * maxLookups, member: maxLookups });
     this.#visitors = new Quota({ total: maxVisitors, member: Math.ceil(maxVisitors / 4) });
   }
 
@@ -62,9 +67,24 @@ export class Work {
     this.mustHaveRoom(request, owner);
   }
 
-  /** The caller is being looked up. */
-  beginLookup(request: FastifyRequest, reply: FastifyReply): void {
-    this.#enter(request, reply, this.#lookups, visitorOf(request), 'visitors');
+  /**
+   * The caller is being looked up. Requests that show the same key while it is looked up wait for the same answer: they take
+   * no place from others.
+   *
+   * @returns ends it
+   */
+  beginLookup(request: FastifyRequest, reply: FastifyReply): () => void {
+    const claimant = claimantOf(request.raw);
+    const count = this.#lookingUp.get(claimant) ?? 0;
+    if (count === 0) this.#enter(request, reply, this.#lookups, visitorOf(request), 'visitors');
+    else this.#enter(request, reply, this.#joinedLookups, { group: 'lookups', member: claimant }, 'visitors');
+    this.#lookingUp.set(claimant, count + 1);
+    return () => {
+      this.leave(reply);
+      const left = (this.#lookingUp.get(claimant) ?? 0) - 1;
+      if (left > 0) this.#lookingUp.set(claimant, left);
+      else this.#lookingUp.delete(claimant);
+    };
   }
 
   /** A request of a caller is complete, and worked on from here on. */
