@@ -10,6 +10,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 // The SDK first: what the others are derived from needs it whole.
 derive(sdkFiles(documentedRoutes()));
 derive((await import('./documents/index.ts')).derivedDocuments());
+if (!process.argv.includes('--check')) {
+  // Not committed: it grows with every test.
+  const { conformanceReport } = await import('./documents/conformance.ts');
+  derive([{ path: 'build/conformance.md', text: conformanceReport() }]);
+}
 
 function derive(documents: readonly Derived[]): void {
   for (const one of documents.filter((document) => textAt(document) !== document.text)) {

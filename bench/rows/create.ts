@@ -85,7 +85,7 @@ const CREATING = {
   and what it asks the system for, 10 collecting garbage, and all else is spread thin. In 64 accounts SQLite takes 121 of 199, since
   each account has pages of its own in every index, and a page that is touched goes to the log as a whole. On PostgreSQL both put
   what waits into one commit; F2 does so by one statement on one table, and ours by about as many statements as tables are concerned:
-  its processes take 109 µs beside the 163 of the service, of which 67 are HTTP, sockets and the system. Tried: no savepoints (decision 134),
+  its processes take 109 µs beside the 163 of the service, of which 67 are HTTP, sockets and the system. Tried: no savepoints (decision 16),
   a fourth of the checkpoints (× 1.01), 64 MiB of room for what is young (× 1.05, and 80 MiB more), what a write leaves behind made
   only where there is some (× 1.04, kept). What comes next would not reach 0.60, all of it together.`.replaceAll(
     /\s+/g,

@@ -17,7 +17,7 @@ import { startTarget, type Target } from '../../test/harness/target.ts';
 import { type Caller, useCommands } from './commands.ts';
 import { databaseOf, House } from './house.ts';
 
-/** What holds a target and what signs, since both are needed again (decision 90). */
+/** What holds a target and what signs, since both are needed again (decision 30). */
 const KEPT = ['the database', 'the backup', 'the export', 'the database of the import'];
 
 /** A caller may read the targets that are theirs. */

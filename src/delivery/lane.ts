@@ -10,7 +10,7 @@ const WIDEST_WINDOW = 8;
 
 /**
  * It does not run further ahead of what is written down: a crash would tell all of that once more. As much as a lane tells
- * while one commit of a busy service is gathered and made, and more (decision 133).
+ * while one commit of a busy service is gathered and made, and more.
  */
 const MOST_UNSETTLED = 128;
 

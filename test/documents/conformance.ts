@@ -3,19 +3,34 @@ import { findProofs, type Proof } from '../conformance/proofs.ts';
 import { type Section, sections } from '../conformance/rows.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
-/** The tests that prove each clause, by clause. */
+/** The tests of each clause, by clause. */
 export function proofsByClause(proofs: readonly Proof[]): ReadonlyMap<string, readonly Proof[]> {
   const names = new Set([...Object.keys(clauses), ...proofs.flatMap((proof) => proof.clauses)]);
   return new Map([...names].map((clause) => [clause, proofs.filter((proof) => proof.clauses.includes(clause))]));
 }
 
+/** The page: each clause with the number of its tests. */
 export function conformanceDocument(): string {
   const proofs = proofsByClause(findProofs());
+  const rows = Object.entries(clauses).map(([clause, says]) => [
+    clause,
+    says,
+    String((proofs.get(clause) ?? []).length),
+  ]);
   return document(
     derivedFrom('test/conformance', 'the names of the tests'),
     '# Conformance',
-    'Carillon keeps a written specification: subscriptions (hooks), the notification, and calendar events under `/v2`. Below stands every row of every table of it, and every rule, with the clauses that hold it; below that every clause with the tests whose names begin with its number.',
-    'The result is that of the tests: they are proved by `npm test`, which fails when one of them does. A row without a clause, or a clause without a test, fails it too. Where the specification is silent, the choice and its cost stand in [decisions](decisions/README.md).',
+    `Carillon implements a written specification and extends it. These ${rows.length} clauses say what it promises. ${code('C')} clauses interpret the specification, ${code('X')} clauses go beyond it. Each has tests whose names begin with its number; ${code('npm test')} runs them, and fails for a clause without a test.`,
+    `${code('npm run docs')} also writes ${code('build/conformance.md')}: every row of the specification with its clauses, and every clause with the names of its tests. Where the specification leaves something open, the choice is explained in [decisions](decisions/README.md).`,
+    table(['Clause', 'Promise', 'Tests'], rows),
+  );
+}
+
+/** The whole list, which is not committed: every row with its clauses, and every clause with its tests. */
+export function conformanceReport(): string {
+  const proofs = proofsByClause(findProofs());
+  return document(
+    '# Conformance report',
     '## From row to clause',
     ...sections.map((section) => sectionPart(section, proofs)),
     '## From clause to tests',

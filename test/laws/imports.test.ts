@@ -159,7 +159,7 @@ test('every package that src imports is a dependency, and every dependency is im
   assert.deepEqual([...new Set(named)].sort(), Object.keys(dependencies).sort());
 });
 
-test('node:http is imported for its types alone: whatever else names it loads a second HTTP client (decision 138)', () => {
+test('node:http is imported for its types alone: whatever else names it loads a second HTTP client (decision 14)', () => {
   const all = files.flatMap(({ path, imports }) =>
     imports.filter(({ from }) => ['node:http', 'http'].includes(from)).map(({ typeOnly }) => ({ path, typeOnly })),
   );
