@@ -7,6 +7,7 @@ import { injection } from './injection.ts';
 import { khal } from './khal.ts';
 import { kills } from './kills.ts';
 import { model } from './model.ts';
+import { mutationTable } from './mutation-table.ts';
 import { nodes } from './nodes.ts';
 import { oneCaller } from './one-caller.ts';
 import { overload } from './overload.ts';
@@ -38,6 +39,7 @@ export const proofs: readonly Proof[] = [
   backups,
   canary,
   oneCaller,
+  mutationTable,
   model,
   khal,
 ];

@@ -3,7 +3,6 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { code, derivedFrom, document, table } from './documents/markdown.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -582,15 +581,4 @@ export function runTest({ file, name }: Catcher, folder: string): Promise<Run> {
       },
     );
   });
-}
-
-/** The page of what was tried and what noticed, derived from the table; the run itself is a test. */
-export function mutationsDocument(): string {
-  const rows = mutations.map(({ says, file, caughtBy }) => [says, code(file), caughtBy.name, code(caughtBy.file)]);
-  return document(
-    '# Mistakes that tests notice',
-    derivedFrom('test/mutations.ts'),
-    'Each of these mistakes is put into a copy of the source, one at a time, at every test run; the test beside it has to go red.',
-    table(['Mistake', 'In', 'Noticed by', 'In'], rows),
-  );
 }

@@ -1,4 +1,3 @@
-import { mutationsDocument } from '../mutations.ts';
 import { behavioursDocument } from './behaviours.ts';
 import { conformanceDocument } from './conformance.ts';
 import { decisionsDocument } from './decisions.ts';
@@ -19,7 +18,6 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/conformance.md', text: conformanceDocument() },
     { path: 'docs/decisions/README.md', text: decisionsDocument() },
     { path: 'docs/growth.md', text: growthDocument() },
-    { path: 'docs/mutations.md', text: mutationsDocument() },
     { path: 'docs/reference/audit.md', text: auditDocument() },
     { path: 'docs/reference/behaviours.md', text: behavioursDocument() },
     { path: 'docs/reference/fields.md', text: fieldsDocument(routes) },
