@@ -50,15 +50,6 @@ export type Run = {
   readonly say: (line: string) => void;
 };
 
-/** What holds back the claims that are missed. */
-export type HeldBack = {
-  readonly says: string;
-  /** The profiles that show it: what of W they are of. */
-  readonly shownBy: readonly string[];
-  /** What would be tried next, and what it should bring. */
-  readonly next: readonly { readonly idea: string; readonly gain: string }[];
-};
-
 /** A row of the table of performance. */
 export type Bench = {
   /** `P1`; and the word by which it is run. */
@@ -67,7 +58,8 @@ export type Bench = {
   readonly title: string;
   /** What it must show, as it is read. */
   readonly target: string;
-  readonly heldBack?: HeldBack;
+  /** Why a claim is missed, in a sentence or two. */
+  readonly heldBack?: string;
   /** What one of its rounds is, where it does not go on for as long as the rounds of the others. */
   readonly aRound?: string;
   measure(run: Run): Promise<Measured>;

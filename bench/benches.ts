@@ -10,7 +10,6 @@ import { processes } from './rows/processes.ts';
 import { sideBySide } from './rows/side-by-side.ts';
 import { start } from './rows/start.ts';
 import { statements } from './rows/statements.ts';
-import { where } from './rows/where.ts';
 
 /** The rows of the table of performance, in its order. */
 export const benches: readonly Bench[] = [
@@ -26,5 +25,4 @@ export const benches: readonly Bench[] = [
   start,
   processes,
   sideBySide,
-  where,
 ];

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Surroundings, sourceNow, surroundings } from '../test/harness/figures.ts';
+import type { Surroundings } from '../test/harness/figures.ts';
 import type { Bench, Measured } from './bench.ts';
 import { quantile } from './measured.ts';
 
@@ -34,18 +34,6 @@ function write(name: string, result: object): void {
 }
 
 export const keep = ({ id }: Pick<Bench, 'id'>, result: Result): void => write(id, result);
-
-/** Writes down what a study came to, where, and on which source; it is kept as well where that is not as committed. */
-export function keepStudy(name: string, result: object): void {
-  write(name, { ...surroundings(sourceNow() ?? 'not as committed'), ...result });
-}
-
-/** What a study came to, where, and on which source. */
-export type Studied<Study> = Study & Surroundings;
-
-export function studyOf<Study>(name: string): Studied<Study> {
-  return JSON.parse(readFileSync(fileOf(name), 'utf8'));
-}
 
 /** What is kept of a row; undefined when it has never been measured. */
 export function resultOf(bench: Pick<Bench, 'id'>): Result | undefined {

@@ -8,19 +8,8 @@ import { rounded } from './measured.ts';
 import { flushMs, keep, resultOf } from './results.ts';
 import { Stage } from './stage.ts';
 
-// `npm run bench`: the whole table of performance; `npm run bench -- P5 create`: some rows; `--quick`: whether a change has
-// made something worse, in a minute, and 1 as the exit code if so; `npm run bench -- scale`: a study by its name, and what stands behind that is for it.
-const studies: Readonly<Record<string, () => Promise<unknown>>> = {
-  against: () => import('./against.ts'),
-  'first-paint': () => import('./first-paint.ts'),
-  growth: () => import('./growth.ts'),
-  'month-paint': () => import('./month-paint.ts'),
-  nodes: () => import('./nodes.ts'),
-  'old-rows': () => import('./old-rows.ts'),
-  scale: () => import('./scale.ts'),
-  transfer: () => import('./transfer.ts'),
-};
-
+// `npm run bench` measures every row, `npm run bench -- P5 create` some of them. `--quick` takes a minute and exits with 1 if a
+// change has made something worse.
 const LONG = { rounds: 5, roundMs: 5_000 };
 const QUICK = { rounds: 3, roundMs: 500 };
 /** Those whose ratio to their floor says the most in the least time. */
@@ -29,12 +18,7 @@ const QUICK_ROWS = ['P1', 'P3', 'P5'];
 const WORSE = 0.9;
 
 const say = (line = '') => void process.stdout.write(`${line}\n`);
-const study = studies[process.argv[2] ?? ''];
-if (study === undefined) await runTable();
-else {
-  process.argv.splice(2, 1);
-  await study();
-}
+await runTable();
 
 async function runTable(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -62,7 +46,7 @@ async function runTable(): Promise<void> {
 
 function unknown(word: string): never {
   const rows = benches.map(({ id, name }) => `${id} ${name}`);
-  say(`${word} is no row and no study. There is ${[...rows, ...Object.keys(studies)].join(', ')}.`);
+  say(`There is no row ${word}. There is ${rows.join(', ')}.`);
   return process.exit(1);
 }
 

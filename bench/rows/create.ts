@@ -72,28 +72,6 @@ async function measured(
   return { series: await inRounds(contenders, run.rounds, run.say), claims: databases.flatMap(claims) };
 }
 
-/** What every creation would gain. */
-const NEXT = [
-  { idea: 'log lines written by another thread', gain: '× 1.05' },
-  { idea: 'no row read back that was given whole', gain: '× 1.03' },
-  { idea: 'on PostgreSQL, ids taken from their sequence ahead: a round trip of each commit less', gain: '× 1.05' },
-] as const;
-
-/** What was tried was measured beside what stands, in the same run. */
-const CREATING = {
-  says: `on SQLite one thread does everything. Of 110 µs for a creation in one account, 35 are statements and their commit, 29 Node's HTTP
-  and what it asks the system for, 10 collecting garbage, and all else is spread thin. In 64 accounts SQLite takes 121 of 199, since
-  each account has pages of its own in every index, and a page that is touched goes to the log as a whole. On PostgreSQL both put
-  what waits into one commit; F2 does so by one statement on one table, and ours by about as many statements as tables are concerned:
-  its processes take 109 µs beside the 163 of the service, of which 67 are HTTP, sockets and the system. Tried: no savepoints (decision 16),
-  a fourth of the checkpoints (× 1.01), 64 MiB of room for what is young (× 1.05, and 80 MiB more), what a write leaves behind made
-  only where there is some (× 1.04, kept). What comes next would not reach 0.60, all of it together.`.replaceAll(
-    /\s+/g,
-    ' ',
-  ),
-  next: [...NEXT, { idea: 'in 64 accounts an index less, by reckoning', gain: '× 1.06 for each tenth of the pages' }],
-} as const;
-
 const crowds = [1, ACCOUNTS] as const;
 
 const whereOf = (accounts: number, database: Database) =>
@@ -107,10 +85,8 @@ export const create: Bench = {
   title: 'events created over 64 connections, each with its key, on disk before its 201, no hook',
   target:
     'at least 0.60 of F2: node:http, one prepared insert, group commit, nobody asked who they are, nothing checked',
-  heldBack: {
-    ...CREATING,
-    shownBy: databases.flatMap((database) => [`create on ${database}`, `create-apart on ${database}`]),
-  },
+  heldBack:
+    "on SQLite one thread does everything: of 110 µs for a creation, 35 are SQL statements and the commit, 29 Node's HTTP, 10 garbage collection. With 64 accounts SQLite takes 121 of 199 µs, because each account has its own pages in every index. On PostgreSQL the database processes take 109 µs beside the 163 µs of the service.",
   measure: (run) =>
     measured(
       run,
@@ -139,11 +115,8 @@ export const createHooked: Bench = {
   name: 'create-hooked',
   title: 'the same, in one account on SQLite and 64 on PostgreSQL, where each event is owed to a hook',
   target: 'at least 0.50 of F2, in which nothing is owed to anybody',
-  heldBack: {
-    says: 'what holds back P1. What is owed is an insertion with three indexes more: by the profiles, in 64 accounts with a hook each, 95 µs on SQLite, 70 of them statements and commits, and on PostgreSQL 41, and 49 of its own processes. Where it is told as well, the same thread posts, hears the answer and writes down what came of it: what P5 says. An index less of what is owed was tried there and brought nothing.',
-    shownBy: databases.flatMap((database) => [`create-owed on ${database}`, `told, one hook on ${database}`]),
-    next: NEXT,
-  },
+  heldBack:
+    'a pending delivery is one more insert with three indexes: 95 µs on SQLite, 41 µs on PostgreSQL and 49 µs in its own processes. When it is delivered at the same time, the same thread sends the request and stores the result.',
   async measure(run) {
     const receiver = await run.stage.receiver();
     const accounts = (database: Database) => (database === 'PostgreSQL' ? ACCOUNTS : 1);

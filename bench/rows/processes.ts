@@ -101,16 +101,7 @@ export const processes: Bench = {
   title: 'told each second by one, two and four processes on one database, each notification of an event of its own',
   target:
     'more with each process until the machine has no more; beside graphile-worker, pg-boss and BullMQ on PostgreSQL and plainjob on SQLite, which do the same posts: ahead of each, with as many processes',
-  heldBack: {
-    says: 'two processors, which callers, receivers and the database share: with two processes they are used up, and four take more of them for each notification: 1,094 µs in the services where one takes 420, and 601 in the database’s processes where one causes 234; looked at by a profiler, which they have no processor left for, 1,600 and 748. Each has a fourth of the callers, so that 16 creations share a commit where one process puts 64 into one, and about ten of what was told are written down together; for each notification there are ten times as many transactions, reads among them. What only computes takes longer, too, a hash 13.5 µs where it took 3.7: so many processes take turns that each finds its caches cold. Messages to the other nodes kept 20 ms apart, so that fewer wake them, brought nothing. On a machine with more processors the same row should grow.',
-    shownBy: ['told by one process on PostgreSQL', 'told by 4 processes on PostgreSQL'],
-    next: [
-      {
-        idea: 'what is owed handed on with the news of other nodes, as a commit hands it to the lanes of its own (decision 25)',
-        gain: '× 1.05: of all statements of four processes a twentieth reads that',
-      },
-    ],
-  },
+  heldBack: 'callers, receivers and the database share two processors with the service; two processes use them up.',
   async measure({ stage, rounds, roundMs, say }) {
     const setting = { stage, receiver: await stage.receiver(), roundMs };
     const contenders: Contender[] = [];

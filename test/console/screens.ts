@@ -8,9 +8,12 @@ import { type Example, NOW, startExample } from './example.ts';
 import { screenNames, shown, visit } from './pages.ts';
 import { withPalette } from './png.ts';
 
-// Takes a picture of every screen into docs/screens/: `npm run screens`, or `SCREENS=keys,people npm run screens` for some.
+// Takes a picture of every screen into build/screens/: `npm run screens`, or `SCREENS=keys,people npm run screens` for some.
+// Those that a page shows go to docs/screens/ as well.
 
-const folder = fileURLToPath(new URL('../../docs/screens', import.meta.url));
+const folder = fileURLToPath(new URL('../../build/screens', import.meta.url));
+const documented = fileURLToPath(new URL('../../docs/screens', import.meta.url));
+const DOCUMENTED = ['calendar-light', 'activity-dark'];
 
 /** How a screen is looked at: in which colours, how wide. */
 const looks = [
@@ -49,7 +52,9 @@ const isWanted = (name: string) => wanted.length === 0 || wanted.includes(name);
 
 async function take(page: Page, name: string, look: string): Promise<void> {
   const png = await page.screenshot({ animations: 'disabled', caret: 'hide' });
-  writeFileSync(`${folder}/${name}-${look}.png`, withPalette(png));
+  const picture = withPalette(png);
+  writeFileSync(`${folder}/${name}-${look}.png`, picture);
+  if (DOCUMENTED.includes(`${name}-${look}`)) writeFileSync(`${documented}/${name}-${look}.png`, picture);
 }
 
 /** Where else the owner is signed in. */

@@ -1,7 +1,6 @@
 import { behavioursDocument } from './behaviours.ts';
 import { conformanceDocument } from './conformance.ts';
 import { decisionsDocument } from './decisions.ts';
-import { growthDocument } from './growth.ts';
 import { licencesDocument } from './licences.ts';
 import { llmsDocument } from './llms.ts';
 import type { Derived } from './markdown.ts';
@@ -17,7 +16,6 @@ export function derivedDocuments(): readonly Derived[] {
   return [
     { path: 'docs/conformance.md', text: conformanceDocument() },
     { path: 'docs/decisions/README.md', text: decisionsDocument() },
-    { path: 'docs/growth.md', text: growthDocument() },
     { path: 'docs/reference/audit.md', text: auditDocument() },
     { path: 'docs/reference/behaviours.md', text: behavioursDocument() },
     { path: 'docs/reference/fields.md', text: fieldsDocument(routes) },

@@ -1,4 +1,4 @@
-import type { Bench, HeldBack, Side } from '../../bench/bench.ts';
+import type { Bench, Side } from '../../bench/bench.ts';
 import { benches } from '../../bench/benches.ts';
 import { type Judged, judge } from '../../bench/judged.ts';
 import { quantile } from '../../bench/measured.ts';
@@ -56,20 +56,11 @@ function section({ id, title, target, heldBack, aRound }: Bench, result: Result 
   return [
     ...head,
     ...(result.claims.length === 0 ? figuresOf(result) : [judged]),
-    ...(heldBack === undefined ? [] : heldBackBy(heldBack)),
+    ...(heldBack === undefined ? [] : [`What holds back what is missed: ${heldBack}`]),
     ...(result.curves ?? []).map(({ title }) => `![${title}](performance/${fileOf(title)})`),
     ...units(result).map((unit) => `![${id}, ${unit}](performance/${fileOf(`${id}-${unit}`)})`),
     `${rounds} rounds of ${aRound ?? `${roundMs / 1_000} s`} in ${seconds} s; a flush took ${fsyncMs} ms; source ${code(commit)}, Node ${node}, ${machine}; ${date}.`,
   ].join('\n\n');
-}
-
-function heldBackBy({ says, shownBy, next }: HeldBack): string[] {
-  const ideas = next.map(({ idea, gain }) => `- ${idea}: ${gain}`);
-  return [
-    `What holds back what is missed: ${says}`,
-    `The profiles are in [W](#w): ${shownBy.join('; ')}.`,
-    ['Next, with what each should bring:', '', ...ideas].join('\n'),
-  ];
 }
 
 /** Where nothing has to show: all there is, a table for each database, with a column for each unit. */
