@@ -5,7 +5,6 @@ import { licencesDocument } from './licences.ts';
 import { llmsDocument } from './llms.ts';
 import type { Derived } from './markdown.ts';
 import { performanceDocuments } from './performance.ts';
-import { platformsDocument } from './platforms.ts';
 import { auditDocument, kindsDocument, optionsDocument, problemsDocument } from './reference.ts';
 import { reliabilityDocument } from './reliability.ts';
 import { documentedRoutes, fieldsDocument, routesDocument } from './routes.ts';
@@ -26,8 +25,6 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/reference/routes.md', text: routesDocument(routes) },
     ...performanceDocuments(),
     { path: 'docs/reliability.md', text: reliabilityDocument() },
-    { path: 'integrations/n8n/nodes/parts/service.json', text: platformsDocument(routes) },
     { path: 'llms.txt', text: llmsDocument() },
-    { path: 'integrations/zapier/src/service.json', text: platformsDocument(routes) },
   ];
 }
