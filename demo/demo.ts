@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { apiKey, Carillon, type Kind, kinds } from '../src/sdk/index.ts';
+import { apiKey, Carillon, type Kind, kinds } from '../packages/sdk/src/index.ts';
 import { hangBell, type Ring } from './bell.ts';
 import { enterSchedule, type Schedule } from './release-calendar.ts';
 import { startProcess } from './started.ts';

@@ -1,4 +1,4 @@
-import type { Carillon, Kind } from '../src/sdk/index.ts';
+import type { Carillon, Kind } from '../packages/sdk/src/index.ts';
 
 /** The release lines of Node.js, each with its dates (YYYY-MM-DD) and, some, a codename. */
 export type Schedule = Readonly<Record<string, Readonly<Record<string, string>>>>;

@@ -1,1 +1,1 @@
-export { chanceFrom, type SeededChance } from '../src/cli/chaos/chance.ts';
+export { chanceFrom, type SeededChance } from '../packages/chaos-receiver/src/random.ts';

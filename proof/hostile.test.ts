@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { behaviourOf, behaviours } from '../src/cli/chaos/behaviours.ts';
+import { behaviourOf, behaviours } from '../packages/chaos-receiver/src/behaviours.ts';
 import { hostile, judge, judgeHealthy, judgeMemory, judgeVisit } from './hostile.ts';
 import { quick } from './quick.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
-import { type Behaviour, verdictOn } from '../src/cli/chaos/behaviour.ts';
+import { type Behaviour, verdictOn } from '../packages/chaos-receiver/src/behaviour.ts';
 import { atEnd } from '../test/harness/cleanup.ts';
 import { eventually } from '../test/harness/eventually.ts';
 import type { Person } from '../test/harness/service.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startProcess } from '../demo/started.ts';
-import { apiKey, Carillon } from '../src/sdk/index.ts';
+import { apiKey, Carillon } from '../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
 import { Beginnings, heardAll } from '../test/harness/heard.ts';
 import { freePort } from '../test/harness/port.ts';

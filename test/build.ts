@@ -32,8 +32,3 @@ await build({
 cpSync(`${root}/src/store/migrations`, `${root}/dist/migrations`, { recursive: true });
 chmodSync(`${root}/dist/main.js`, 0o755);
 run('console/build.ts', '--must');
-run('test/build-sdk.ts');
-cpSync(`${root}/build/sdk`, `${root}/dist/sdk`, {
-  recursive: true,
-  filter: (path) => !/\.(json|md)$|LICENSE$/.test(path),
-});

@@ -523,7 +523,7 @@ export type Copy = { readonly folder: string; remove(): void };
 
 export function copySource(): Copy {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-mutations-'));
-  for (const part of ['src', 'test', 'demo', 'proof', 'package.json']) {
+  for (const part of ['src', 'packages', 'test', 'demo', 'proof', 'package.json']) {
     const filter = (path: string) => !path.includes('node_modules');
     cpSync(join(root, part), join(folder, part), { recursive: true, filter });
   }

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { CarillonError } from '../../src/sdk/errors.ts';
+import { CarillonError } from '../../packages/sdk/src/errors.ts';
 import { tell } from './design/toast.tsx';
 import { endSession, isSignedOut } from './session.ts';
 

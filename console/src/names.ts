@@ -1,4 +1,4 @@
-import type { Role } from '../../src/sdk/users.ts';
+import type { Role } from '../../packages/sdk/src/users.ts';
 import type { Tone } from './design/state.tsx';
 
 /** How somebody is called: by both names, or by their address where they have none. */

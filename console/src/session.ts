@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
-import type { Company } from '../../src/sdk/company.ts';
-import { CarillonError } from '../../src/sdk/errors.ts';
-import type { User } from '../../src/sdk/users.ts';
+import type { Company } from '../../packages/sdk/src/company.ts';
+import { CarillonError } from '../../packages/sdk/src/errors.ts';
+import type { User } from '../../packages/sdk/src/users.ts';
 import { client } from './client.ts';
 import { speaker } from './design/api-call.tsx';
 

@@ -1,4 +1,4 @@
-import type { Session } from '../../src/sdk/sessions.ts';
+import type { Session } from '../../packages/sdk/src/sessions.ts';
 import { client } from './client.ts';
 import { Button } from './design/button.tsx';
 import { Badge, Note, Waiting } from './design/state.tsx';

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { CarillonError } from '../../src/sdk/errors.ts';
+import { CarillonError } from '../../packages/sdk/src/errors.ts';
 import { client } from './client.ts';
 import { speaker } from './design/api-call.tsx';
 import { Button } from './design/button.tsx';

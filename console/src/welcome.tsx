@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { Invited } from '../../src/sdk/console.ts';
-import { CarillonError } from '../../src/sdk/errors.ts';
+import type { Invited } from '../../packages/sdk/src/console.ts';
+import { CarillonError } from '../../packages/sdk/src/errors.ts';
 import { client } from './client.ts';
 import { Button, ButtonLink } from './design/button.tsx';
 import { TextField } from './design/field.tsx';

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { startProcess } from '../../demo/started.ts';
-import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import type { Store } from '../../src/store/store.ts';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import { carillon, carillonJson } from '../../test/harness/command.ts';

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { Behaviour } from '../../src/cli/chaos/behaviour.ts';
-import { behaviours } from '../../src/cli/chaos/behaviours.ts';
+import type { Behaviour } from '../../packages/chaos-receiver/src/behaviour.ts';
+import { behaviours } from '../../packages/chaos-receiver/src/behaviours.ts';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 

@@ -1,4 +1,4 @@
-import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import type { Cleanup } from '../../test/harness/cleanup.ts';
 import { carillonJson } from '../../test/harness/command.ts';
 import type { ServiceProcess } from '../../test/harness/process.ts';

@@ -5,8 +5,8 @@ import { carillon, carillonJson, serve } from '../../test/harness/command.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { type Json, temporaryFolder } from '../../test/harness/service.ts';
 import { permissions, permissionsOf } from '../access.ts';
-import { CarillonConsole } from '../sdk/console.ts';
-import { apiKey, Carillon } from '../sdk/index.ts';
+import { CarillonConsole } from '../../packages/sdk/src/console.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 
 const NEVER = '0000-00-00 00:00:00';
 

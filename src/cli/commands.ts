@@ -57,7 +57,7 @@ const INTEGRATORS: readonly Row[] = [
   {
     name: 'chaos-receiver',
     says: 'a receiver that misbehaves as it is told, to try senders with',
-    load: async () => (await import('./chaos-receiver.ts')).addChaosReceiver,
+    load: async () => (await import('../../packages/chaos-receiver/src/main.ts')).addChaosReceiver,
   },
   noun('events', 'calendar events'),
   noun('clients', 'clients'),

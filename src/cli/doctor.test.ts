@@ -7,7 +7,7 @@ import { eventually } from '../../test/harness/eventually.ts';
 import { startMailBox } from '../../test/harness/mail.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { startTarget } from '../../test/harness/target.ts';
-import { apiKey, Carillon } from '../sdk/index.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 
 /** Under such a name the service is no loopback service, so that loopback is forbidden like any private address. */
 const PUBLIC = { CARILLON_BASE_URL: 'https://calendar.example' };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { ImportReport } from '../sdk/imports.ts';
+import type { ImportReport } from '../../packages/sdk/src/imports.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connection.ts';
 import { Refusal } from './refusal.ts';
 import { stdout } from './screen.ts';

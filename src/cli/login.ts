@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { User } from '../sdk/users.ts';
+import type { User } from '../../packages/sdk/src/users.ts';
 import { askLine, askSecret } from './ask.ts';
 import {
   addConnectionOptions,

@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { carillon, serve } from '../../test/harness/command.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { environmentName, options } from '../config/options.ts';
-import { apiKey, Carillon } from '../sdk/index.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 
 /** A start that must fail: with one clear line on standard error for each reason, and exit 1. */
 async function refuses(args: readonly string[], lines: readonly RegExp[], environment = {}, cwd?: string) {

@@ -6,7 +6,7 @@ import type { Json } from '../../test/harness/service.ts';
 import { shared, stores } from '../../test/harness/stores.ts';
 import { startTarget } from '../../test/harness/target.ts';
 import type { Attempt } from '../delivery/attempt.ts';
-import type { TaskInput } from '../sdk/tasks.ts';
+import type { TaskInput } from '../../packages/sdk/src/tasks.ts';
 
 const NEVER = '0000-00-00 00:00:00';
 

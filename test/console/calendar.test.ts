@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import type { Locator, Page, Request } from 'playwright-core';
-import type { CalendarEvent } from '../../src/sdk/events.ts';
+import type { CalendarEvent } from '../../packages/sdk/src/events.ts';
 import { Inserter } from '../../src/transfer/insert.ts';
 import { type Console, consoleOf } from '../harness/browser.ts';
 import { eventually } from '../harness/eventually.ts';

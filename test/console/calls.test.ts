@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { CarillonError } from '../../src/sdk/index.ts';
+import { CarillonError } from '../../packages/sdk/src/index.ts';
 import { openConsole } from '../harness/browser.ts';
 import { asCurl, asSdk } from '../harness/calls.ts';
 import { NOW, startExample } from './example.ts';

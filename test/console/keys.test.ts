@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { consoleOf } from '../harness/browser.ts';
 import { eventually } from '../harness/eventually.ts';
 

@@ -1,6 +1,6 @@
-import { type Behaviour, verdictOn } from '../../src/cli/chaos/behaviour.ts';
-import { behaviours, groups } from '../../src/cli/chaos/behaviours.ts';
-import { schemeOf } from '../../src/cli/chaos/shown.ts';
+import { type Behaviour, verdictOn } from '../../packages/chaos-receiver/src/behaviour.ts';
+import { behaviours, groups } from '../../packages/chaos-receiver/src/behaviours.ts';
+import { schemeOf } from '../../packages/chaos-receiver/src/output.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
 /** Everything that the chaos receiver can do. */

@@ -16,7 +16,7 @@ export function derivedDocuments(): readonly Derived[] {
     { path: 'docs/conformance.md', text: conformanceDocument() },
     { path: 'docs/decisions/README.md', text: decisionsDocument() },
     { path: 'docs/reference/audit.md', text: auditDocument() },
-    { path: 'docs/reference/behaviours.md', text: behavioursDocument() },
+    { path: 'packages/chaos-receiver/BEHAVIOURS.md', text: behavioursDocument() },
     { path: 'docs/reference/fields.md', text: fieldsDocument(routes) },
     { path: 'docs/reference/kinds.md', text: kindsDocument(routes) },
     { path: 'docs/reference/licences.md', text: licencesDocument() },

@@ -35,7 +35,7 @@ const sdkNouns: readonly SdkNoun[] = [
 /** Those files of the SDK that are one noun each. */
 export function sdkFiles(routes: readonly Route[]): readonly Derived[] {
   return sdkNouns.map((one) => ({
-    path: `src/sdk${nouns[one.noun].collection.replaceAll('_', '-')}.ts`,
+    path: `packages/sdk/src${nouns[one.noun].collection.replaceAll('_', '-')}.ts`,
     text: fileOf(one, routes),
   }));
 }
@@ -103,7 +103,7 @@ function fileOf({ noun, type, stem = type, clauses, beside }: SdkNoun, routes: r
     return used.length === 0 ? '' : `import { ${typed.join()} } from './${file}.ts';`;
   });
   const from = derivedFrom('the route rows').replace(/^<!-- | -->$/g, '');
-  return formatted(`src/sdk${collection}.ts`, [`// ${from}`, imports.join('\n'), types].join('\n\n'));
+  return formatted(`packages/sdk/src${collection}.ts`, [`// ${from}`, imports.join('\n'), types].join('\n\n'));
 }
 
 const withoutComments = (code: string) => code.replace(/\/\*\*.*?\*\//gs, '');
@@ -121,7 +121,7 @@ const homes = (beside: string | undefined): ReadonlyMap<string, readonly string[
       ]),
     ],
     ['transport', ['Send']],
-    ['wire', [...WIRE, 'Optional', 'Window']],
+    ['api-types', [...WIRE, 'Optional', 'Window']],
   ]);
 
 function inputOf(taken: Properties, required: readonly string[]): string {
@@ -138,7 +138,7 @@ function fields(properties: Properties, typeOf: (schema: JsonSchema) => string):
   return `\n${lines.join('\n')}\n`;
 }
 
-/** The types of `wire.ts` that fields have. */
+/** The types of `api-types.ts` that fields have. */
 const WIRE = [
   'Active',
   'ActiveInput',

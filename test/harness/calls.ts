@@ -1,4 +1,4 @@
-import type { Carillon } from '../../src/sdk/index.ts';
+import type { Carillon } from '../../packages/sdk/src/index.ts';
 import type { Person } from './service.ts';
 
 /** Does what a line of curl would, with a key in the place that it leaves open. */

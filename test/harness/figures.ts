@@ -17,7 +17,7 @@ export type Surroundings = {
 export function sourceNow(): string | undefined {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
   try {
-    const source = ['src', 'demo', 'test', 'proof/*.ts', 'bench/*.ts', 'package*.json'];
+    const source = ['src', 'packages', 'demo', 'test', 'proof/*.ts', 'bench/*.ts', 'package*.json'];
     const isChanged = git('status', '--porcelain', '--', ...source).length > 0;
     return isChanged ? undefined : git('rev-parse', '--short=12', 'HEAD');
   } catch {

@@ -1,5 +1,5 @@
 import { type Started, startProcess } from '../../demo/started.ts';
-import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
 

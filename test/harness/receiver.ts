@@ -7,7 +7,7 @@ import { freePort } from './port.ts';
 import type { Person } from './service.ts';
 
 const guide = readFileSync(new URL('../../docs/receiving.md', import.meta.url), 'utf8');
-const kit = new URL('../../src/sdk/receive/index.ts', import.meta.url).href;
+const kit = new URL('../../packages/sdk/src/receiver/index.ts', import.meta.url).href;
 
 /** The receiver of docs/receiving.md, word for word but for where the kit is. */
 export function guidedReceiver(): string {

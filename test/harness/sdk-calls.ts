@@ -1,4 +1,4 @@
-import { CarillonConsole } from '../../src/sdk/console.ts';
+import { CarillonConsole } from '../../packages/sdk/src/console.ts';
 import { shapeOf } from './openapi.ts';
 
 /** What a method of the SDK asks the service for. */

@@ -12,8 +12,8 @@ import { insertInvitation, linkTo } from '../../src/resources/invitations/action
 import { insertKey } from '../../src/resources/keys/actions.ts';
 import { openSession } from '../../src/resources/sessions/actions.ts';
 import { insertUser } from '../../src/resources/users/actions.ts';
-import { CarillonConsole } from '../../src/sdk/console.ts';
-import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { CarillonConsole } from '../../packages/sdk/src/console.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { type Cost, systemChance } from '../../src/secrets.ts';
 import { type Ports, type Service, startService } from '../../src/service.ts';
 import { AccountWrite } from '../../src/store/account.ts';

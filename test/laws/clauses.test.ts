@@ -59,7 +59,7 @@ function assertingFunctions({ code }: Source): Set<string> {
 }
 
 function proofs(): Proof[] {
-  const folders = ['src', 'test', 'demo', 'bench', 'proof'].filter((folder) => existsSync(join(root, folder)));
+  const folders = ['src', 'packages', 'test', 'demo', 'bench', 'proof'].filter((folder) => existsSync(join(root, folder)));
   const files = folders.flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
   return files.flatMap(proofsIn);
 }
@@ -98,7 +98,7 @@ test('no test names a clause that the contract does not have', () => {
 });
 
 test('no test is skipped, left for later, or run alone', () => {
-  const files = ['src', 'test', 'proof'].flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
+  const files = ['src', 'packages', 'test', 'proof'].flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
   const idle = files.filter(({ code }) =>
     /\b(?:test|it|describe|suite|t)\s*\.\s*(?:skip|todo|only)\b|\b(?:skip|todo|only)\s*:/.test(code),
   );

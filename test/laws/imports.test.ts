@@ -100,10 +100,10 @@ test('every import within src leads to a file', () => {
 });
 
 test('the SDK imports nothing from outside of its folder, no package and nothing of Node', () => {
-  const sdk = files.filter(({ path }) => path.startsWith('src/sdk/'));
+  const sdk = files.filter(({ path }) => path.startsWith('packages/sdk/'));
   assert.ok(sdk.length > 10);
   const outside = sdk.flatMap(({ path, imports }) =>
-    imports.filter(({ from }) => !from.startsWith('src/sdk/')).map(({ from }) => `${path}: ${from}`),
+    imports.filter(({ from }) => !from.startsWith('packages/sdk/')).map(({ from }) => `${path}: ${from}`),
   );
   assert.deepEqual(outside, []);
 });
@@ -132,7 +132,7 @@ test('a noun reaches another only through its actions and its schema, never thro
 });
 
 test('there is no circle of imports, in what runs and in what tries it', () => {
-  const all = ['src', 'console/src', 'test', 'proof', 'bench', 'demo'].flatMap(sourcesBelow);
+  const all = ['src', 'packages', 'console/src', 'test', 'proof', 'bench', 'demo'].flatMap(sourcesBelow);
   const graph = new Map(all.map(({ path, imports }) => [path, imports.map(({ from }) => from)]));
   const done = new Set<string>();
   const visit = (path: string, trail: readonly string[]): void => {
@@ -171,7 +171,7 @@ test('node:http is imported for its types alone: whatever else names it loads a 
 });
 
 test('no file has a name that refuses nothing', () => {
-  const everywhere = ['src', 'test', 'demo', 'bench', 'proof'].filter((folder) => existsSync(join(root, folder)));
+  const everywhere = ['src', 'packages', 'test', 'demo', 'bench', 'proof'].filter((folder) => existsSync(join(root, folder)));
   const paths = everywhere.flatMap((folder) => sourcesBelow(folder).map(({ path }) => path));
   const wrong = paths.filter((path) =>
     path.split('/').some((step) => /^(utils?|helpers?|lib|common|misc|shared|types|interfaces)(\.\w+)*$/.test(step)),

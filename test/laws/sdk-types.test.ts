@@ -15,7 +15,7 @@ const rows = [...publicRows, ...consoleRows];
 
 /** What the compiler refuses of these promises, in words; each list is a file of one program. */
 function broken(folder: string, ...lists: readonly (readonly Promised[])[]): string[][] {
-  const head = `import type { CarillonConsole } from '${join(root, 'src/sdk/console.ts')}';${PRELUDE}`;
+  const head = `import type { CarillonConsole } from '${join(root, 'packages/sdk/src/console.ts')}';${PRELUDE}`;
   const first = head.split('\n').length;
   for (const [index, promises] of lists.entries()) {
     const lines = promises.map(({ type }, at) => `const p${at}: ${type} = true;`);

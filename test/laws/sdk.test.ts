@@ -7,8 +7,8 @@ import { hookKinds } from '../../src/delivery/kinds.ts';
 import { MOST_RECORDS } from '../../src/http/paging.ts';
 import { problems } from '../../src/problems.ts';
 import { MOST_A_CALL } from '../../src/resources/notifications/actions.ts';
-import * as sdk from '../../src/sdk/index.ts';
-import { ENTRIES, LOOKED_AT } from '../../src/sdk/receive/stretches.ts';
+import * as sdk from '../../packages/sdk/src/index.ts';
+import { ENTRIES, LOOKED_AT } from '../../packages/sdk/src/receiver/feed-pages.ts';
 import { consoleRows, publicRows } from '../harness/rows.ts';
 import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../harness/sdk-calls.ts';
 import { temporaryFolder } from '../harness/service.ts';
@@ -54,8 +54,8 @@ test('X4 X5 every method takes a signal, every POST a word of its own, and every
 });
 
 test('every field and method of the published types says what it is, where a reader points at it', () => {
-  const silent = sourcesBelow('src/sdk').flatMap(({ path, text }) => silentIn(text).map((name) => `${path}: ${name}`));
-  const [{ text: index } = { text: '' }] = sourcesBelow('src/sdk').filter(({ path }) => path === 'src/sdk/index.ts');
+  const silent = sourcesBelow('packages/sdk/src').flatMap(({ path, text }) => silentIn(text).map((name) => `${path}: ${name}`));
+  const [{ text: index } = { text: '' }] = sourcesBelow('packages/sdk/src').filter(({ path }) => path === 'packages/sdk/src/index.ts');
   const isExported = (name: string) => new RegExp(`\\b${/: (\w+)\./.exec(name)?.[1]}\\b`).test(index);
   assert.deepEqual(silent.filter(isExported), []);
   const sample = 'export type A = {\n  /** One. */\n  readonly a: string;\n  readonly b?: string;\n};\n';
@@ -81,7 +81,7 @@ test('the SDK takes nothing of Node, and nothing that Node 20 does not have: it 
   const compiled = (...files: string[]) => {
     const folder = temporaryFolder(t);
     const project = {
-      extends: join(root, 'src/sdk/tsconfig.json'),
+      extends: join(root, 'packages/sdk/tsconfig.json'),
       compilerOptions: { noEmit: true, rootDir: '/' },
       include: files,
     };
@@ -91,7 +91,7 @@ test('the SDK takes nothing of Node, and nothing that Node 20 does not have: it 
   const folder = temporaryFolder(t);
   const strange = ['process.exit()', 'Buffer.alloc(1)', 'setImmediate(() => {})', 'Promise.withResolvers()'];
   writeFileSync(join(folder, 'strange.mts'), `${strange.join(';\n')};\nexport {};\n`);
-  assert.equal(compiled(join(root, 'src/sdk/index.ts'), join(root, 'src/sdk/receive/index.ts')), '');
+  assert.equal(compiled(join(root, 'packages/sdk/src/index.ts'), join(root, 'packages/sdk/src/receiver/index.ts')), '');
   const refused = [...compiled(join(folder, 'strange.mts')).matchAll(/strange\.mts\((\d),/g)].map(([, line]) =>
     Number(line),
   );
@@ -100,7 +100,7 @@ test('the SDK takes nothing of Node, and nothing that Node 20 does not have: it 
 
 test('the package of the SDK has the version of this one, and needs nothing', () => {
   const read = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'));
-  const [own, sdks] = [read('package.json'), read('src/sdk/package.json')];
+  const [own, sdks] = [read('package.json'), read('packages/sdk/package.json')];
   assert.equal(sdks.version, own.version);
   assert.equal(sdks.license, own.license);
   for (const needed of ['dependencies', 'peerDependencies', 'optionalDependencies', 'scripts']) {

@@ -33,10 +33,12 @@ export function sourcesBelow(folder: string): Source[] {
     .map((path) => read(path, readFileSync(join(root, path), 'utf8')));
 }
 
-/** What the service is made of: no tests, and nothing that is for tests alone. */
+/** The sources of the service and of the SDK, without tests and files that only tests use. */
 export function product(): Source[] {
-  return sourcesBelow('src').filter(({ path }) => !/\.(test|corpus)\.ts$/.test(path));
+  return ['src', 'packages/sdk/src'].flatMap(sourcesBelow).filter(isNoTest);
 }
+
+export const isNoTest = ({ path }: Pick<Source, 'path'>): boolean => !/\.(test|corpus)\.ts$/.test(path);
 
 /** Reads a file's text; `path` is from the root of the repository. */
 export function read(path: string, text: string): Source {

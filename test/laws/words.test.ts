@@ -63,12 +63,12 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/async/running-time.ts', word: 'setImmediate(', because: 'the turn in which arrived data is read' },
   { path: 'src/delivery/engine.ts', word: 'setImmediate(', because: TOLD },
   { path: 'src/http/slices.ts', word: 'setImmediate(', because: SLICES },
-  { path: 'src/sdk/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },
-  { path: 'src/sdk/follow.ts', word: 'setTimeout(', because: 'the SDK stands alone and has no clock' },
-  { path: 'src/sdk/receive/time.ts', word: 'setTimeout(', because: 'the one place of a receiver that has timers' },
-  { path: 'src/sdk/receive/time.ts', word: 'Date.now', because: 'and that asks for the time' },
+  { path: 'packages/sdk/src/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },
+  { path: 'packages/sdk/src/follow.ts', word: 'setTimeout(', because: 'the SDK stands alone and has no clock' },
+  { path: 'packages/sdk/src/receiver/time.ts', word: 'setTimeout(', because: 'the one place of a receiver that has timers' },
+  { path: 'packages/sdk/src/receiver/time.ts', word: 'Date.now', because: 'and that asks for the time' },
   ...['performance.now', 'setTimeout(', 'Math.random', 'getRandomValues('].map((word) => ({
-    path: 'src/sdk/ports.ts',
+    path: 'packages/sdk/src/runtime.ts',
     word,
     because: 'the SDK stands alone and has no clock',
   })),
@@ -125,7 +125,7 @@ test('C15 only dial.ts and resolver.ts can open a connection to the outside, and
     'src/mail/smtp.ts: nodemailer',
   ]);
   const words = [/\bfetch\s*\(/g, /\bnew\s+(?:WebSocket|EventSource|XMLHttpRequest)\b/g, /\brequire\s*\(/g];
-  const elsewhere = files.filter(({ path }) => !path.startsWith('src/sdk/'));
+  const elsewhere = files.filter(({ path }) => !path.startsWith('packages/sdk/'));
   // No service runs this: only the command line may import it.
   const byHand = 'an operator names the one address that it reads, at the command line';
   assert.deepEqual(strays(words, [{ path: 'src/moving/source.ts', word: 'fetch(', because: byHand }], elsewhere), []);
@@ -133,13 +133,13 @@ test('C15 only dial.ts and resolver.ts can open a connection to the outside, and
   const outside = movers.map(({ path }) => path).filter((path) => !/^src\/(moving\/|cli\/import-)/.test(path));
   assert.deepEqual(outside, []);
   // The SDK reaches one address, its own service, through what it was given.
-  const sdk = files.filter(({ path }) => path.startsWith('src/sdk/'));
+  const sdk = files.filter(({ path }) => path.startsWith('packages/sdk/'));
   assert.deepEqual(
     strays(
       [/(?:\.\s*)?\bfetch\s*\(/g],
       [
-        { path: 'src/sdk/carillon.ts', word: 'fetch(', because: 'the default, the global one' },
-        { path: 'src/sdk/transport.ts', word: '.fetch(', because: 'what was given' },
+        { path: 'packages/sdk/src/carillon.ts', word: 'fetch(', because: 'the default, the global one' },
+        { path: 'packages/sdk/src/transport.ts', word: '.fetch(', because: 'what was given' },
       ],
       sdk,
     ),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { startProcess } from '../../demo/started.ts';
-import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { carillonJson } from '../harness/command.ts';
 import { eventually } from '../harness/eventually.ts';
 import { startTarget } from '../harness/target.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { startProcess } from '../../demo/started.ts';
-import { apiKey, Carillon } from '../../src/sdk/index.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { eventually } from '../harness/eventually.ts';
 import { stores } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';

@@ -6,7 +6,7 @@ import { serve as serveFetch } from '@hono/node-server';
 import express from 'express';
 import { fastify } from 'fastify';
 import { Hono } from 'hono';
-import { createReceiver, type Receiver } from '../../src/sdk/receive/index.ts';
+import { createReceiver, type Receiver } from '../../packages/sdk/src/receiver/index.ts';
 import { atEnd } from '../harness/cleanup.ts';
 import { eventually } from '../harness/eventually.ts';
 import { sqlite } from '../harness/stores.ts';

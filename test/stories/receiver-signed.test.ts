@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { after, test } from 'node:test';
 import express from 'express';
 import { Webhook } from 'standardwebhooks';
-import { createReceiver, type Receiver } from '../../src/sdk/receive/index.ts';
+import { createReceiver, type Receiver } from '../../packages/sdk/src/receiver/index.ts';
 import { atEnd } from '../harness/cleanup.ts';
 import { eventually } from '../harness/eventually.ts';
 import { sqlite } from '../harness/stores.ts';

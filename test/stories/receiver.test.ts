@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, type TestContext } from 'node:test';
-import { createReceiver, memoryState, type ReceiverOptions } from '../../src/sdk/receive/index.ts';
-import { tendHooks } from '../../src/sdk/receive/own-hooks.ts';
+import { createReceiver, memoryState, type ReceiverOptions } from '../../packages/sdk/src/receiver/index.ts';
+import { tendHooks } from '../../packages/sdk/src/receiver/manage-hooks.ts';
 import { atEnd } from '../harness/cleanup.ts';
 import { eventually } from '../harness/eventually.ts';
 import { freePort } from '../harness/port.ts';

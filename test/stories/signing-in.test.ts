@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { CarillonConsole } from '../../src/sdk/console.ts';
+import { CarillonConsole } from '../../packages/sdk/src/console.ts';
 import { testClock } from '../harness/clock.ts';
 import { bytesOf } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';

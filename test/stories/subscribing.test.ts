@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Permission } from '../../src/access.ts';
 import type { Resolve } from '../../src/delivery/resolver.ts';
-import { kinds } from '../../src/sdk/index.ts';
+import { kinds } from '../../packages/sdk/src/index.ts';
 import type { Json } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
 

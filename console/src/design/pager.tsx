@@ -1,4 +1,4 @@
-import type { Paging } from '../../../src/sdk/wire.ts';
+import type { Paging } from '../../../packages/sdk/src/api-types.ts';
 import { Button } from './button.tsx';
 
 const count = new Intl.NumberFormat('en');

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Assigned, AssignedTeam, Id } from '../../../src/sdk/wire.ts';
+import type { Assigned, AssignedTeam, Id } from '../../../packages/sdk/src/api-types.ts';
 import { change, faultIn, idsOf, Overtaken } from '../changes.ts';
 import { client } from '../client.ts';
 import { Button } from '../design/button.tsx';

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Comment, ListedComment } from '../../../src/sdk/comments.ts';
-import type { Task } from '../../../src/sdk/tasks.ts';
+import type { Comment, ListedComment } from '../../../packages/sdk/src/comments.ts';
+import type { Task } from '../../../packages/sdk/src/tasks.ts';
 import { faultIn } from '../changes.ts';
 import { client } from '../client.ts';
 import { Button } from '../design/button.tsx';

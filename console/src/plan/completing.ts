@@ -1,5 +1,5 @@
-import type { Subtask } from '../../../src/sdk/subtasks.ts';
-import type { Task } from '../../../src/sdk/tasks.ts';
+import type { Subtask } from '../../../packages/sdk/src/subtasks.ts';
+import type { Task } from '../../../packages/sdk/src/tasks.ts';
 import { client } from '../client.ts';
 import { tell } from '../design/toast.tsx';
 import { attempt } from '../load.ts';

@@ -1,5 +1,5 @@
-import type { Client } from '../../../src/sdk/clients.ts';
-import type { Contact, ContactChanges } from '../../../src/sdk/contacts.ts';
+import type { Client } from '../../../packages/sdk/src/clients.ts';
+import type { Contact, ContactChanges } from '../../../packages/sdk/src/contacts.ts';
 import { client } from '../client.ts';
 import { type Deletable, inputOf } from './deleting.tsx';
 import { choice, type Fact, type Kept, text } from './facts.tsx';

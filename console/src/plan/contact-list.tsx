@@ -1,4 +1,4 @@
-import type { Contact, ContactFilters } from '../../../src/sdk/contacts.ts';
+import type { Contact, ContactFilters } from '../../../packages/sdk/src/contacts.ts';
 import { client } from '../client.ts';
 import { Menu } from '../design/menu.tsx';
 import { Empty } from '../design/page.tsx';

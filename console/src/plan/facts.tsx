@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Gets, Updates } from '../../../src/sdk/resource.ts';
+import type { Gets, Updates } from '../../../packages/sdk/src/resource.ts';
 import { change, faultIn, Overtaken, restore } from '../changes.ts';
 import { dayOf, showDay, withDay } from '../days.ts';
 import { Dot, palette } from '../design/colour.tsx';

@@ -1,5 +1,5 @@
-import type { Client } from '../../../src/sdk/clients.ts';
-import type { Project, ProjectChanges } from '../../../src/sdk/projects.ts';
+import type { Client } from '../../../packages/sdk/src/clients.ts';
+import type { Project, ProjectChanges } from '../../../packages/sdk/src/projects.ts';
 import { client } from '../client.ts';
 import { dayOf } from '../days.ts';
 import { Badge } from '../design/state.tsx';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Gets } from '../../../src/sdk/resource.ts';
+import type { Gets } from '../../../packages/sdk/src/resource.ts';
 import { ButtonLink } from '../design/button.tsx';
 import { Page } from '../design/page.tsx';
 import { Note, Waiting } from '../design/state.tsx';

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import type { Page, Paging } from '../../../src/sdk/wire.ts';
+import type { Page, Paging } from '../../../packages/sdk/src/api-types.ts';
 import { type Loaded, useLoaded } from '../load.ts';
 import { place } from '../router.ts';
 

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
-import type { Subtask } from '../../../src/sdk/subtasks.ts';
-import type { Task } from '../../../src/sdk/tasks.ts';
+import type { Subtask } from '../../../packages/sdk/src/subtasks.ts';
+import type { Task } from '../../../packages/sdk/src/tasks.ts';
 import { faultIn } from '../changes.ts';
 import { client } from '../client.ts';
 import { AddLine } from '../design/add-line.tsx';

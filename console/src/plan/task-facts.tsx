@@ -1,5 +1,5 @@
-import type { Subtask, SubtaskChanges } from '../../../src/sdk/subtasks.ts';
-import type { Task, TaskChanges } from '../../../src/sdk/tasks.ts';
+import type { Subtask, SubtaskChanges } from '../../../packages/sdk/src/subtasks.ts';
+import type { Task, TaskChanges } from '../../../packages/sdk/src/tasks.ts';
 import { client } from '../client.ts';
 import { dayOf } from '../days.ts';
 import { type Deletable, going, goneWith, inputOf } from './deleting.tsx';

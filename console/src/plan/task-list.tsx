@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { Project } from '../../../src/sdk/projects.ts';
-import type { Task, TaskFilters } from '../../../src/sdk/tasks.ts';
+import type { Project } from '../../../packages/sdk/src/projects.ts';
+import type { Task, TaskFilters } from '../../../packages/sdk/src/tasks.ts';
 import { client } from '../client.ts';
 import { plusDays, SOON_DAYS, today } from '../days.ts';
 import { Choice, Select } from '../design/field.tsx';

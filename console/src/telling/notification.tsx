@@ -1,4 +1,4 @@
-import type { Delivery } from '../../../src/sdk/deliveries.ts';
+import type { Delivery } from '../../../packages/sdk/src/deliveries.ts';
 import { Code, curlOf } from '../design/api-call.tsx';
 import { bodyOf, cutTarget, pathOf } from './words.ts';
 import './telling.css';

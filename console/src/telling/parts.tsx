@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import type { DeliveryState } from '../../../src/sdk/deliveries.ts';
-import type { Hook } from '../../../src/sdk/hooks.ts';
-import type { Hour } from '../../../src/sdk/hours.ts';
+import type { DeliveryState } from '../../../packages/sdk/src/deliveries.ts';
+import type { Hook } from '../../../packages/sdk/src/hooks.ts';
+import type { Hour } from '../../../packages/sdk/src/hours.ts';
 import { Button } from '../design/button.tsx';
 import { type Bar, Spark } from '../design/spark.tsx';
 import { Badge, type Tone } from '../design/state.tsx';

@@ -1,4 +1,4 @@
-import type { ToldHook } from '../../../src/sdk/activity.ts';
+import type { ToldHook } from '../../../packages/sdk/src/activity.ts';
 import { ClockTime, momentOf } from '../moments.tsx';
 import './telling.css';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kinds } from '../../../src/sdk/index.ts';
+import { kinds } from '../../../packages/sdk/src/index.ts';
 import { loadPackage, nodeType } from './platform.ts';
 
 test('n8n loads three nodes and one kind of credentials, with their pictures', async () => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import zapier, { type Bundle, type ZObject } from 'zapier-platform-core';
-import { kinds } from '../../../src/sdk/index.ts';
+import { kinds } from '../../../packages/sdk/src/index.ts';
 import { eventually } from '../../../test/harness/eventually.ts';
 import { startTarget } from '../../../test/harness/target.ts';
 import { memberKey, startService } from '../../service.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { fieldOf } from '../../sdk/envelope.ts';
+import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { keptFolder, readKept, writeKept } from '../kept-file.ts';
 import { Refusal } from '../refusal.ts';
 

@@ -6,7 +6,7 @@ import { WriteStream } from 'node:tty';
 import { testClock } from '../../../test/harness/clock.ts';
 import type { Attempt, Order } from '../../delivery/attempt.ts';
 import type { Outcome } from '../../delivery/outcome.ts';
-import type { Notification } from '../../sdk/notifications.ts';
+import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { Screen, type Sink } from '../screen.ts';
 import { Forwarder, webhookIdOf } from './forward.ts';
 import { type Heard, printHeard } from './shown.ts';

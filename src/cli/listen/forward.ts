@@ -6,7 +6,7 @@ import type { Guard } from '../../delivery/guard.ts';
 import type { Outcome } from '../../delivery/outcome.ts';
 import { createResolver } from '../../delivery/resolver.ts';
 import { signatureOf } from '../../delivery/signature.ts';
-import type { Notification } from '../../sdk/notifications.ts';
+import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { version } from '../../version.ts';
 import type { Listener } from './cursor.ts';
 import { pause, Waits } from './waits.ts';

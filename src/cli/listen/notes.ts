@@ -1,5 +1,5 @@
-import type { CarillonError } from '../../sdk/errors.ts';
-import type { Notification } from '../../sdk/notifications.ts';
+import type { CarillonError } from '../../../packages/sdk/src/errors.ts';
+import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { type Told, wordOf } from './forward.ts';
 import { hintFor } from './shown.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { fieldOf } from '../../sdk/envelope.ts';
-import { type Call, unexpected } from '../../sdk/transport.ts';
+import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
+import { type Call, unexpected } from '../../../packages/sdk/src/transport.ts';
 import { readInput } from '../ask.ts';
 import { addConnectionOptions, type ConnectionFlags, type Reached, withService } from '../connection.ts';
 import { Refusal } from '../refusal.ts';

@@ -1,5 +1,5 @@
-import { behindPage, fieldOf } from '../../sdk/envelope.ts';
-import { type Answer, type Call, type Send, unexpected } from '../../sdk/transport.ts';
+import { behindPage, fieldOf } from '../../../packages/sdk/src/response-body.ts';
+import { type Answer, type Call, type Send, unexpected } from '../../../packages/sdk/src/transport.ts';
 import { Refusal } from '../refusal.ts';
 import type { Answered } from './table.ts';
 

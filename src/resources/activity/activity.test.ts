@@ -7,7 +7,7 @@ import type { Person, TestService } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { startTarget } from '../../../test/harness/target.ts';
 import { MAX_PAGE_BYTES } from '../../http/listing.ts';
-import type { ActivityFilters, ToldHook } from '../../sdk/activity.ts';
+import type { ActivityFilters, ToldHook } from '../../../packages/sdk/src/activity.ts';
 
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';

@@ -4,7 +4,7 @@ import { testClock } from '../../../test/harness/clock.ts';
 import { eventually } from '../../../test/harness/eventually.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { systemClock } from '../../clock.ts';
-import type { CarillonError } from '../../sdk/index.ts';
+import type { CarillonError } from '../../../packages/sdk/src/index.ts';
 import { dropSessions, MOST_SESSIONS } from './actions.ts';
 import { browserOf } from './agent.ts';
 

@@ -1,6 +1,6 @@
-import type { Occurrence, ToldHook } from '../../../../src/sdk/activity.ts';
-import type { Notification } from '../../../../src/sdk/notifications.ts';
-import { kinds } from '../../../../src/sdk/wire.ts';
+import type { Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import type { Notification } from '../../../../packages/sdk/src/notifications.ts';
+import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import { momentOf } from '../../moments.tsx';
 import { readingOf } from '../../telling/read-mark.tsx';
 

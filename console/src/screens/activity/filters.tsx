@@ -1,4 +1,4 @@
-import { type FeedKind, feedNouns, kinds } from '../../../../src/sdk/wire.ts';
+import { type FeedKind, feedNouns, kinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../client.ts';
 import { Choice, Select } from '../../design/field.tsx';
 import { useLoaded } from '../../load.ts';

@@ -1,5 +1,5 @@
-import type { ToldHook } from '../../../../src/sdk/activity.ts';
-import { kinds } from '../../../../src/sdk/wire.ts';
+import type { ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import { kinds } from '../../../../packages/sdk/src/api-types.ts';
 import { Badge } from '../../design/state.tsx';
 import { lasting } from '../../moments.tsx';
 import { to } from '../../router.ts';

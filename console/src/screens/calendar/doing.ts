@@ -1,4 +1,4 @@
-import type { CalendarEvent, EventChanges, EventInput } from '../../../../src/sdk/events.ts';
+import type { CalendarEvent, EventChanges, EventInput } from '../../../../packages/sdk/src/events.ts';
 import { change, restore } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { tell } from '../../design/toast.tsx';

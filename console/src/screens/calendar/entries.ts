@@ -1,6 +1,6 @@
-import type { CalendarEvent } from '../../../../src/sdk/events.ts';
-import type { Project } from '../../../../src/sdk/projects.ts';
-import type { Task } from '../../../../src/sdk/tasks.ts';
+import type { CalendarEvent } from '../../../../packages/sdk/src/events.ts';
+import type { Project } from '../../../../packages/sdk/src/projects.ts';
+import type { Task } from '../../../../packages/sdk/src/tasks.ts';
 import { colourOf } from '../../design/colour.tsx';
 import { inOrder, type Placed } from './layout.ts';
 import { at, type Day, dayOf, daysOf, drawn, plusDays } from './times.ts';

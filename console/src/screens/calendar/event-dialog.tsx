@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { CalendarEvent, EventInput } from '../../../../src/sdk/events.ts';
-import type { Project } from '../../../../src/sdk/projects.ts';
+import type { CalendarEvent, EventInput } from '../../../../packages/sdk/src/events.ts';
+import type { Project } from '../../../../packages/sdk/src/projects.ts';
 import { Overtaken } from '../../changes.ts';
 import { Button } from '../../design/button.tsx';
 import { Dialog } from '../../design/dialog.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Project } from '../../../../src/sdk/projects.ts';
+import type { Project } from '../../../../packages/sdk/src/projects.ts';
 import { Dialog } from '../../design/dialog.tsx';
 import { Choice } from '../../design/field.tsx';
 import { ImportFile } from './import-file.tsx';

@@ -1,6 +1,6 @@
 import { useId, useState } from 'preact/hooks';
-import type { ImportReport } from '../../../../src/sdk/imports.ts';
-import type { Project } from '../../../../src/sdk/projects.ts';
+import type { ImportReport } from '../../../../packages/sdk/src/imports.ts';
+import type { Project } from '../../../../packages/sdk/src/projects.ts';
 import { client } from '../../client.ts';
 import { Button } from '../../design/button.tsx';
 import { Check, Select } from '../../design/field.tsx';

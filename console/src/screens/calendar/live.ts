@@ -1,4 +1,4 @@
-import { CarillonError } from '../../../../src/sdk/errors.ts';
+import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import { client } from '../../client.ts';
 
 const AGAIN_MS = 3_000;

@@ -1,6 +1,6 @@
 import { useId, useState } from 'preact/hooks';
-import type { EventInput } from '../../../../src/sdk/events.ts';
-import type { Project } from '../../../../src/sdk/projects.ts';
+import type { EventInput } from '../../../../packages/sdk/src/events.ts';
+import type { Project } from '../../../../packages/sdk/src/projects.ts';
 import { today } from '../../days.ts';
 import { Button } from '../../design/button.tsx';
 import { Icon } from '../../design/icon.tsx';

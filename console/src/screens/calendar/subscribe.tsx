@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { Calendar, MadeCalendar } from '../../../../src/sdk/calendars.ts';
-import type { Project } from '../../../../src/sdk/projects.ts';
+import type { Calendar, MadeCalendar } from '../../../../packages/sdk/src/calendars.ts';
+import type { Project } from '../../../../packages/sdk/src/projects.ts';
 import { client } from '../../client.ts';
 import { Code } from '../../design/api-call.tsx';
 import { Button } from '../../design/button.tsx';

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
-import type { CalendarEvent } from '../../../../src/sdk/events.ts';
-import type { Task } from '../../../../src/sdk/tasks.ts';
+import type { CalendarEvent } from '../../../../packages/sdk/src/events.ts';
+import type { Task } from '../../../../packages/sdk/src/tasks.ts';
 import { client } from '../../client.ts';
 import { explain } from '../../load.ts';
 import { wholePage } from '../../whole-page.ts';

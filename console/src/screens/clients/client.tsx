@@ -1,4 +1,4 @@
-import type { Client } from '../../../../src/sdk/clients.ts';
+import type { Client } from '../../../../packages/sdk/src/clients.ts';
 import { faultIn } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { showSpan } from '../../days.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Client, ClientFilters } from '../../../../src/sdk/clients.ts';
+import type { Client, ClientFilters } from '../../../../packages/sdk/src/clients.ts';
 import { client } from '../../client.ts';
 import { TextField } from '../../design/field.tsx';
 import { Menu } from '../../design/menu.tsx';

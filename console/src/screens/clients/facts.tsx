@@ -1,4 +1,4 @@
-import type { Client, ClientChanges } from '../../../../src/sdk/clients.ts';
+import type { Client, ClientChanges } from '../../../../packages/sdk/src/clients.ts';
 import { client } from '../../client.ts';
 import { Badge } from '../../design/state.tsx';
 import { type Deletable, inputOf, theirs } from '../../plan/deleting.tsx';

@@ -1,4 +1,4 @@
-import type { Contact } from '../../../../src/sdk/contacts.ts';
+import type { Contact } from '../../../../packages/sdk/src/contacts.ts';
 import { client } from '../../client.ts';
 import { Button } from '../../design/button.tsx';
 import { Page } from '../../design/page.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Attempt, Delivery, DeliveryDetail } from '../../../../src/sdk/deliveries.ts';
+import type { Attempt, Delivery, DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
 import { client } from '../../client.ts';
 import { Button, ButtonLink } from '../../design/button.tsx';
 import { Icon } from '../../design/icon.tsx';

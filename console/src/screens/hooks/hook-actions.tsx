@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Hook } from '../../../../src/sdk/hooks.ts';
+import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../client.ts';
 import { Ask } from '../../design/dialog.tsx';
 import { attempt, useLoaded } from '../../load.ts';

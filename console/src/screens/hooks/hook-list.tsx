@@ -1,5 +1,5 @@
-import type { Hook, HookState } from '../../../../src/sdk/hooks.ts';
-import type { Hour } from '../../../../src/sdk/hours.ts';
+import type { Hook, HookState } from '../../../../packages/sdk/src/hooks.ts';
+import type { Hour } from '../../../../packages/sdk/src/hours.ts';
 import { client } from '../../client.ts';
 import { ButtonLink } from '../../design/button.tsx';
 import { Choice, Select } from '../../design/field.tsx';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { DeliveryState } from '../../../../src/sdk/deliveries.ts';
-import type { Hook } from '../../../../src/sdk/hooks.ts';
+import type { DeliveryState } from '../../../../packages/sdk/src/deliveries.ts';
+import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../client.ts';
 import { Button, ButtonLink } from '../../design/button.tsx';
 import { Choice } from '../../design/field.tsx';

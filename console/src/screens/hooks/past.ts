@@ -1,6 +1,6 @@
-import type { Occurrence, ToldHook } from '../../../../src/sdk/activity.ts';
-import type { Delivery } from '../../../../src/sdk/deliveries.ts';
-import type { Hook } from '../../../../src/sdk/hooks.ts';
+import type { Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import type { Delivery } from '../../../../packages/sdk/src/deliveries.ts';
+import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../client.ts';
 
 /** What a delivery was of, and whether its record was fetched since. */

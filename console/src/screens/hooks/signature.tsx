@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Hook, HookSecret } from '../../../../src/sdk/hooks.ts';
+import type { Hook, HookSecret } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../client.ts';
 import type { ApiCall } from '../../design/api-call.tsx';
 import { Button } from '../../design/button.tsx';

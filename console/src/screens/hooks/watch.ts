@@ -1,4 +1,4 @@
-import type { DeliveryDetail } from '../../../../src/sdk/deliveries.ts';
+import type { DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
 import { client } from '../../client.ts';
 import { tell } from '../../design/toast.tsx';
 import { lasting } from '../../moments.tsx';

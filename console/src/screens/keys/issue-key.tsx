@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { IssuedKey } from '../../../../src/sdk/keys.ts';
-import type { User } from '../../../../src/sdk/users.ts';
+import type { IssuedKey } from '../../../../packages/sdk/src/keys.ts';
+import type { User } from '../../../../packages/sdk/src/users.ts';
 import { client } from '../../client.ts';
 import { Code, quoted, speaker } from '../../design/api-call.tsx';
 import { Button } from '../../design/button.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Key } from '../../../../src/sdk/keys.ts';
+import type { Key } from '../../../../packages/sdk/src/keys.ts';
 import { client } from '../../client.ts';
 import { Button } from '../../design/button.tsx';
 import { Dialog } from '../../design/dialog.tsx';

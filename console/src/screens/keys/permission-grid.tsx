@@ -1,4 +1,4 @@
-import { type Permission, permissionAreas } from '../../../../src/sdk/keys.ts';
+import { type Permission, permissionAreas } from '../../../../packages/sdk/src/keys.ts';
 import { Button } from '../../design/button.tsx';
 import { areaNames, type Way, ways } from './permissions.ts';
 

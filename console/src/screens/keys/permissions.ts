@@ -1,5 +1,5 @@
-import { type Permission, type PermissionArea, permissionAreas } from '../../../../src/sdk/keys.ts';
-import type { Role } from '../../../../src/sdk/users.ts';
+import { type Permission, type PermissionArea, permissionAreas } from '../../../../packages/sdk/src/keys.ts';
+import type { Role } from '../../../../packages/sdk/src/users.ts';
 
 export const ways = ['read', 'write'] as const;
 

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Overview } from '../../../../src/sdk/overview.ts';
+import type { Overview } from '../../../../packages/sdk/src/overview.ts';
 import { momentOf } from '../../moments.tsx';
 
 const MINUTE_MS = 60_000;

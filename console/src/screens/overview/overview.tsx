@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import type { Hook } from '../../../../src/sdk/hooks.ts';
-import type { Overview } from '../../../../src/sdk/overview.ts';
+import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
+import type { Overview } from '../../../../packages/sdk/src/overview.ts';
 import { client } from '../../client.ts';
 import { Page } from '../../design/page.tsx';
 import { Badge, Note, Waiting } from '../../design/state.tsx';

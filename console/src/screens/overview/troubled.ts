@@ -1,4 +1,4 @@
-import type { Hook } from '../../../../src/sdk/hooks.ts';
+import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../client.ts';
 import { isAdmin, me } from '../../session.ts';
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { IssuedInvitation } from '../../../../src/sdk/invitations.ts';
-import type { Role, User } from '../../../../src/sdk/users.ts';
+import type { IssuedInvitation } from '../../../../packages/sdk/src/invitations.ts';
+import type { Role, User } from '../../../../packages/sdk/src/users.ts';
 import { client } from '../../client.ts';
 import { Button } from '../../design/button.tsx';
 import { Dialog } from '../../design/dialog.tsx';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { Invitation } from '../../../../src/sdk/invitations.ts';
-import type { User } from '../../../../src/sdk/users.ts';
+import type { Invitation } from '../../../../packages/sdk/src/invitations.ts';
+import type { User } from '../../../../packages/sdk/src/users.ts';
 import { client } from '../../client.ts';
 import type { ApiCall } from '../../design/api-call.tsx';
 import { Button } from '../../design/button.tsx';

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import type { Project } from '../../../../src/sdk/projects.ts';
+import type { Project } from '../../../../packages/sdk/src/projects.ts';
 import { client } from '../../client.ts';
 import { useLoaded } from '../../load.ts';
 

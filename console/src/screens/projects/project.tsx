@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Project, ProjectChanges } from '../../../../src/sdk/projects.ts';
+import type { Project, ProjectChanges } from '../../../../packages/sdk/src/projects.ts';
 import { client } from '../../client.ts';
 import { dayOf, showSpan, today } from '../../days.ts';
 import { Button } from '../../design/button.tsx';

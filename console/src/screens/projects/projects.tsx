@@ -1,4 +1,4 @@
-import type { Project, ProjectFilters } from '../../../../src/sdk/projects.ts';
+import type { Project, ProjectFilters } from '../../../../packages/sdk/src/projects.ts';
 import { client } from '../../client.ts';
 import { Dot } from '../../design/colour.tsx';
 import { Choice } from '../../design/field.tsx';

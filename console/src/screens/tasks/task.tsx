@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Task, TaskChanges } from '../../../../src/sdk/tasks.ts';
+import type { Task, TaskChanges } from '../../../../packages/sdk/src/tasks.ts';
 import { client } from '../../client.ts';
 import { Button } from '../../design/button.tsx';
 import { Page } from '../../design/page.tsx';

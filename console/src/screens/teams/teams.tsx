@@ -1,4 +1,4 @@
-import type { Team, TeamChanges } from '../../../../src/sdk/teams.ts';
+import type { Team, TeamChanges } from '../../../../packages/sdk/src/teams.ts';
 import { client } from '../../client.ts';
 import { Dot } from '../../design/colour.tsx';
 import { Menu } from '../../design/menu.tsx';

@@ -1,4 +1,4 @@
-import type { TimeEntry, TimeEntryChanges } from '../../../../src/sdk/time-entries.ts';
+import type { TimeEntry, TimeEntryChanges } from '../../../../packages/sdk/src/time-entries.ts';
 import { client } from '../../client.ts';
 import { dayOf, showDay } from '../../days.ts';
 import { all } from '../../load.ts';

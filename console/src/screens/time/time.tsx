@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { TimeEntry } from '../../../../src/sdk/time-entries.ts';
+import type { TimeEntry } from '../../../../packages/sdk/src/time-entries.ts';
 import { faultIn } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { plusDays, showDay, showSpan, today } from '../../days.ts';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { Task } from '../../../../src/sdk/tasks.ts';
-import type { TimeEntry } from '../../../../src/sdk/time-entries.ts';
+import type { Task } from '../../../../packages/sdk/src/tasks.ts';
+import type { TimeEntry } from '../../../../packages/sdk/src/time-entries.ts';
 import { change } from '../../changes.ts';
 import { client } from '../../client.ts';
 import { today } from '../../days.ts';

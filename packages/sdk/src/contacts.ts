@@ -1,0 +1,77 @@
+// Written by test/docs.ts from the route rows. Change that, then: npm run docs
+
+import { type Creates, creates, type Editable, editable } from './resource.ts';
+import type { Send } from './transport.ts';
+import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
+
+/** A contact, as it is read. C36. */
+export type Contact = {
+  /** Identifier of the contact. */
+  readonly contact_id: string;
+  /** Name of the contact. */
+  readonly contact_name: string;
+  /** E-mail address. */
+  readonly email: string;
+  /** Telephone. */
+  readonly tel: string;
+  /** Fax. */
+  readonly fax: string;
+  /** Mobile telephone. */
+  readonly mobile: string;
+  /** What they do there. */
+  readonly role: string;
+  /** The company that they work for. */
+  readonly company_name: string;
+  /** The client that they speak for. "0" for none. */
+  readonly client_id: string;
+  /** When it was created, UTC. */
+  readonly date_created: DateText;
+  /** When it was last modified, UTC. */
+  readonly date_modified: DateText;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: string;
+};
+
+/** What a contact is created from. C36. */
+export type ContactInput = {
+  /** Name of the contact. */
+  readonly contact_name: string;
+} & Optional<{
+  /** E-mail address. */
+  readonly email: string;
+  /** Telephone. */
+  readonly tel: string;
+  /** Fax. */
+  readonly fax: string;
+  /** Mobile telephone. */
+  readonly mobile: string;
+  /** What they do there. */
+  readonly role: string;
+  /** The company that they work for. */
+  readonly company_name: string;
+  /** The client that they speak for. "0" for none. */
+  readonly client_id: IdOrNone;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: IdOrNone;
+}>;
+
+/** What can be changed of a contact. C36. */
+export type ContactChanges = Optional<ContactInput>;
+
+/** What a list of contacts is narrowed by; all of it must hold. C36. */
+export type ContactFilters = Window &
+  Optional<{
+    /** Of this client; 0 for those of none. */
+    readonly client_id: Id;
+  }>;
+
+/** Contacts. C36. */
+export type Contacts = Editable<Contact, ContactChanges, ContactFilters> & Creates<Contact, ContactInput>;
+
+/** Contacts at `/contacts`. */
+export function contacts(send: Send): Contacts {
+  return {
+    ...editable<Contact, ContactChanges, ContactFilters>(send, 'contacts', 'contact_id'),
+    ...creates<Contact, ContactInput>(send, 'contacts'),
+  };
+}

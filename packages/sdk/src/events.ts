@@ -1,0 +1,84 @@
+// Written by test/docs.ts from the route rows. Change that, then: npm run docs
+
+import { type Imports, imports } from './imports.ts';
+
+import { type Creates, creates, type Editable, editable } from './resource.ts';
+import type { Send } from './transport.ts';
+import type { DateInput, DateText, Day, Id, IdOrNone, Optional, Window } from './api-types.ts';
+
+/** An event, as it is read. C24–C28. */
+export type CalendarEvent = {
+  /** Identifier of the event. */
+  readonly event_id: string;
+  /** Name of the event. */
+  readonly event_name: string;
+  /** First day. Written yyyymmdd, or as it is answered. */
+  readonly start_date: DateText;
+  /** Last day. Written yyyymmdd, or as it is answered. */
+  readonly due_date: DateText;
+  /** The project it belongs to. "0" for none. */
+  readonly project_id: string;
+  /** When it was created, UTC. */
+  readonly date_created: DateText;
+  /** When it was last modified, UTC. */
+  readonly date_modified: DateText;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: string;
+};
+
+/** What an event is created from. C24–C28. */
+export type EventInput = {
+  /** Name of the event. */
+  readonly event_name: string;
+  /** First day. Written yyyymmdd, or as it is answered. */
+  readonly start_date: DateInput;
+  /** Last day. Written yyyymmdd, or as it is answered. */
+  readonly due_date: DateInput;
+} & Optional<{
+  /** The project it belongs to. "0" for none. */
+  readonly project_id: IdOrNone;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: IdOrNone;
+}>;
+
+/** What can be changed of an event. C24–C28. */
+export type EventChanges = Optional<EventInput>;
+
+/** What a list of events is narrowed by; all of it must hold. C24–C28. */
+export type EventFilters = Window &
+  Optional<{
+    /** Of this project; 0 for those of none. */
+    readonly project_id: Id;
+    /** Starting on this day or later. */
+    readonly from: Day;
+    /** Due on this day or earlier. */
+    readonly to: Day;
+    /** Starting on this day or later. */
+    readonly start_from: Day;
+    /** Starting on this day or later. */
+    readonly start_date_from: Day;
+    /** Starting on this day or earlier. */
+    readonly start_to: Day;
+    /** Starting on this day or earlier. */
+    readonly start_date_to: Day;
+    /** Due on this day or later. */
+    readonly due_from: Day;
+    /** Due on this day or later. */
+    readonly due_date_from: Day;
+    /** Due on this day or earlier. */
+    readonly due_to: Day;
+    /** Due on this day or earlier. */
+    readonly due_date_to: Day;
+  }>;
+
+/** Events. C24–C28. */
+export type Events = Editable<CalendarEvent, EventChanges, EventFilters> & Creates<CalendarEvent, EventInput> & Imports;
+
+/** Events at `/events`. */
+export function events(send: Send): Events {
+  return {
+    ...editable<CalendarEvent, EventChanges, EventFilters>(send, 'events', 'event_id'),
+    ...creates<CalendarEvent, EventInput>(send, 'events'),
+    ...imports(send, 'events'),
+  };
+}

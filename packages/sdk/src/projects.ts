@@ -1,0 +1,190 @@
+// Written by test/docs.ts from the route rows. Change that, then: npm run docs
+
+import { type Creates, creates, type Editable, editable } from './resource.ts';
+import type { Send } from './transport.ts';
+import type {
+  Active,
+  ActiveInput,
+  Assigned,
+  AssignedInput,
+  AssignedTeam,
+  AssignedTeamInput,
+  DateInputOrNone,
+  DateText,
+  Day,
+  Flag,
+  FlagInput,
+  Id,
+  IdOrNone,
+  NumberInput,
+  Optional,
+  Period,
+  PeriodInput,
+  Window,
+} from './api-types.ts';
+
+/** A project, as it is read. C30, C34. */
+export type Project = {
+  /** Identifier of the project. */
+  readonly project_id: string;
+  /** Name of the project. */
+  readonly project_name: string;
+  /** Its address elsewhere. */
+  readonly uri: string;
+  /** Description. */
+  readonly description: string;
+  /** Colour. */
+  readonly color: string;
+  /** Tags, separated by commas. */
+  readonly tags: string;
+  /** Notes. */
+  readonly notes: string;
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly start_date: DateText;
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly due_date: DateText;
+  /** It has no end in sight. */
+  readonly ongoing: Flag;
+  /** The client it is for. "0" for none. */
+  readonly client_id: string;
+  /** The name of that client. */
+  readonly client_name: string;
+  /** Currency of its amounts. */
+  readonly currency: string;
+  /** Hours that were worked on its tasks, as a number. */
+  readonly billable_hours: number;
+  /** The same in seconds: the sum of the time entries of its tasks. */
+  readonly tracked_seconds: string;
+  /** Estimated hours. */
+  readonly estimated_hours: string;
+  /** Rate for one hour. */
+  readonly hourly_rate: string;
+  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  readonly fixed_price: Flag;
+  /** Price. */
+  readonly price: string;
+  /** Its place among the projects. */
+  readonly project_order: string;
+  /** It may be shown to the client. */
+  readonly public: Flag;
+  /** 1 active, 0 inactive, 2 on hold. */
+  readonly active: Active;
+  /** It is important. */
+  readonly important: Flag;
+  /** It is closed. */
+  readonly closed: Flag;
+  /** It is archived. */
+  readonly archived: Flag;
+  /** Progress in percent. */
+  readonly progress: string;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: Flag;
+  /** How it recurs; a closed project does not repeat by itself. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: Period;
+  /** Always "0": there are no templates. */
+  readonly template: string;
+  /** When it was created, UTC. */
+  readonly date_created: DateText;
+  /** When it was last modified, UTC. */
+  readonly date_modified: DateText;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: string;
+  /** Who is assigned. */
+  readonly users: readonly Assigned[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeam[];
+};
+
+/** What a project is created from. C30, C34. */
+export type ProjectInput = {
+  /** Name of the project. */
+  readonly project_name: string;
+} & Optional<{
+  /** Its address elsewhere. */
+  readonly uri: string;
+  /** Description. */
+  readonly description: string;
+  /** Colour. */
+  readonly color: string;
+  /** Tags, separated by commas. */
+  readonly tags: string;
+  /** Notes. */
+  readonly notes: string;
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly start_date: DateInputOrNone;
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly due_date: DateInputOrNone;
+  /** It has no end in sight. */
+  readonly ongoing: FlagInput;
+  /** The client it is for. "0" for none. */
+  readonly client_id: IdOrNone;
+  /** Currency of its amounts. */
+  readonly currency: string;
+  /** Estimated hours. */
+  readonly estimated_hours: NumberInput;
+  /** Rate for one hour. */
+  readonly hourly_rate: NumberInput;
+  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  readonly fixed_price: FlagInput | NumberInput;
+  /** Price. */
+  readonly price: NumberInput;
+  /** Its place among the projects. */
+  readonly project_order: NumberInput;
+  /** It may be shown to the client. */
+  readonly public: FlagInput;
+  /** 1 active, 0 inactive, 2 on hold. */
+  readonly active: ActiveInput;
+  /** It is important. */
+  readonly important: FlagInput;
+  /** It is closed. */
+  readonly closed: FlagInput;
+  /** It is archived. */
+  readonly archived: FlagInput;
+  /** Progress in percent. */
+  readonly progress: NumberInput;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: FlagInput;
+  /** How it recurs; a closed project does not repeat by itself. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: PeriodInput;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: IdOrNone;
+  /** Who is assigned. */
+  readonly users: readonly AssignedInput[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeamInput[];
+}>;
+
+/** What can be changed of a project. C30, C34. */
+export type ProjectChanges = Optional<ProjectInput>;
+
+/** What a list of projects is narrowed by; all of it must hold. C30, C34. */
+export type ProjectFilters = Window &
+  Optional<{
+    /** For this client; 0 for those of none. */
+    readonly client_id: Id;
+    /** Due on this day or later. */
+    readonly due_from: Day;
+    /** Due on this day or earlier. */
+    readonly due_to: Day;
+    /** Created on this day (UTC) or later. */
+    readonly created_from: Day;
+    /** Created on this day (UTC) or earlier. */
+    readonly created_to: Day;
+    /** With this tag. */
+    readonly tag: string;
+    /** open leaves out closed and archived; there are no templates. */
+    readonly status: 'open' | 'closed' | 'templates' | 'archived';
+    /** projectname and duedate ascending, progress, billablehours and latest descending; else by id. */
+    readonly order: 'projectname' | 'duedate' | 'progress' | 'billablehours' | 'latest';
+  }>;
+
+/** Projects. C30, C34. */
+export type Projects = Editable<Project, ProjectChanges, ProjectFilters> & Creates<Project, ProjectInput>;
+
+/** Projects at `/projects`. */
+export function projects(send: Send): Projects {
+  return {
+    ...editable<Project, ProjectChanges, ProjectFilters>(send, 'projects', 'project_id'),
+    ...creates<Project, ProjectInput>(send, 'projects'),
+  };
+}

@@ -1,0 +1,68 @@
+import type { Carillon } from '../carillon.ts';
+import { CarillonError } from '../errors.ts';
+import type { Hook } from '../hooks.ts';
+import type { Kind } from '../api-types.ts';
+
+/** The hooks of a receiver: one for each kind, told apart by the query of their targets. */
+export type OwnHooks = {
+  readonly carillon: Carillon;
+  /** Where the receiver is reached; undefined: its hooks are made by others. */
+  readonly at: string | undefined;
+  readonly kinds: readonly Kind[];
+  readonly signal: AbortSignal;
+};
+
+/** Ended by failures alone. Whoever deleted a hook meant it. */
+const RESTORED: readonly string[] = ['answered_401', 'three_failures'];
+
+/** The target of a kind. A target belongs to one hook (C12), so each kind has its own. */
+export function targetOf(at: string, kind: Kind): string {
+  const url = new URL(at);
+  // What stands there stays as it is: whoever reads it may not read it as a form.
+  url.search += `${url.search === '' ? '' : '&'}kind=${kind}`;
+  return url.href;
+}
+
+/** The caller's hooks that notify this receiver; without `at`, all that are of its kinds. */
+export async function findHooks({ carillon, at, kinds, signal }: OwnHooks): Promise<Hook[]> {
+  const found: Hook[] = [];
+  for await (const hook of carillon.hooks.each({}, { signal })) {
+    const kind = kinds.find((one) => one === hook.event);
+    if (kind === undefined) continue;
+    if (at === undefined || new URL(hook.target_url).href === targetOf(at, kind)) found.push(hook);
+  }
+  return found;
+}
+
+/**
+ * Sees to it that each hook is told: one that waits after a failure is tested, which makes what is owed due at once;
+ * one that failures have ended is restored. X1.
+ *
+ * @param subscribing what is missing is made
+ */
+export async function tendHooks(own: OwnHooks, subscribing: boolean): Promise<void> {
+  if (own.at === undefined) return;
+  const hooks = await findHooks(own);
+  const failures: unknown[] = [];
+  for (const kind of own.kinds) {
+    const ofKind = hooks.filter(({ event }) => event === kind);
+    try {
+      await tend(own, kind, ofKind, subscribing);
+    } catch (error) {
+      // Another process of the same application may have been faster.
+      const isRace = error instanceof CarillonError && ['target_taken', 'not_found', 'hook_ended'].includes(error.code);
+      const now = isRace ? await findHooks(own) : [];
+      if (!now.some(({ event, state }) => event === kind && state !== 'ended')) failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+async function tend({ carillon, at = '', signal }: OwnHooks, kind: Kind, hooks: readonly Hook[], subscribing: boolean) {
+  const live = hooks.find(({ state }) => state !== 'ended');
+  if (live?.state === 'failing') await carillon.hooks.test(live.id, { signal });
+  if (live !== undefined) return;
+  const ended = hooks.toSorted((one, other) => (one.date_ended < other.date_ended ? -1 : 1)).at(-1);
+  if (ended !== undefined && RESTORED.includes(ended.ended_reason)) await carillon.hooks.restore(ended.id, { signal });
+  else if (subscribing) await carillon.hooks.create({ target_url: targetOf(at, kind), event: kind }, { signal });
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { after } from './time.ts';
+import { watch } from './poll-loop.ts';
+
+test('a look every so often; after one that failed soon, and then later and later, up to a minute', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let looks = 0;
+  let isWell = true;
+  const watching = watch(async () => {
+    looks += 1;
+    if (!isWell) throw new Error('not now');
+  }, 300_000);
+  /** Whether the next look comes after so long, and not before. */
+  async function comesAfter(waitMs: number): Promise<boolean> {
+    const before = looks;
+    t.mock.timers.tick(waitMs - 1);
+    const early = looks - before;
+    t.mock.timers.tick(1);
+    await turn();
+    return early === 0 && looks === before + 1;
+  }
+  watching.soon();
+  t.mock.timers.tick(1_000_000);
+  assert.equal(looks, 0, 'none before it has begun');
+  watching.begin();
+  assert.ok(await comesAfter(300_000));
+  isWell = false;
+  assert.ok(await comesAfter(300_000));
+  for (const waitS of [2, 4, 8, 16, 32, 60, 60]) assert.ok(await comesAfter(waitS * 1_000), `${waitS} s`);
+  isWell = true;
+  assert.ok(await comesAfter(60_000));
+  watching.soon();
+  t.mock.timers.tick(500);
+  watching.soon();
+  assert.ok(await comesAfter(500), 'what is due soon is not put off');
+  watching.end();
+  t.mock.timers.tick(1_000_000);
+  await turn();
+  assert.equal(looks, 11);
+});
+
+test('one look at a time, however much goes wrong meanwhile; what went wrong during one has another follow soon', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const looks: PromiseWithResolvers<void>[] = [];
+  const watching = watch(() => {
+    const one = Promise.withResolvers<void>();
+    looks.push(one);
+    return one.promise;
+  }, 0);
+  watching.begin();
+  watching.soon();
+  for (let second = 0; second < 3_600; second += 1) {
+    t.mock.timers.tick(1_000);
+    watching.soon();
+  }
+  assert.equal(looks.length, 1);
+  looks[0]?.resolve();
+  await turn();
+  t.mock.timers.tick(1_000);
+  assert.equal(looks.length, 2, 'nothing that went wrong is forgotten');
+  looks[1]?.resolve();
+  await turn();
+  t.mock.timers.tick(1_000_000);
+  assert.equal(looks.length, 2);
+});
+
+test('a wait that no timer is able to wait for is as long as one can be, and not none', (t) => {
+  const waits: unknown[] = [];
+  t.mock.method(globalThis, 'setTimeout', (_: () => void, waitMs: number) => waits.push(waitMs));
+  after(2 ** 40, () => undefined);
+  assert.deepEqual(waits, [2 ** 31 - 1]);
+});

@@ -1,0 +1,609 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import * as files from 'node:fs/promises';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { eventually } from '../../../../test/harness/eventually.ts';
+import { temporaryFolder } from '../../../../test/harness/service.ts';
+import { apiKey, Carillon } from '../index.ts';
+import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
+import { targetOf, tendHooks } from './manage-hooks.ts';
+
+/** What a service answers to a request, by its path and query. */
+type Script = (path: string, response: ServerResponse, request: IncomingMessage) => void;
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': `application/${status < 400 ? '' : 'problem+'}json` });
+  response.end(JSON.stringify(body));
+}
+
+const refuse =
+  (status: number, code: string): Script =>
+  (_, response) =>
+    json(response, status, { code, message: code });
+
+async function listening(t: TestContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A service with a feed of events, none at first, and no hooks; a script may answer before it does. */
+async function service(t: TestContext) {
+  const asked: string[] = [];
+  const happened: string[] = [];
+  const scripts: { answer: Script | undefined } = { answer: undefined };
+  const baseUrl = await listening(t, (request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://service');
+    asked.push(pathname);
+    if (scripts.answer !== undefined) return scripts.answer(pathname, response, request);
+    if (pathname === '/v2/notifications') {
+      const after = Number(searchParams.get('after') ?? 0);
+      const data = happened.map((id, index) => ({
+        cursor: String(index + 1),
+        kind: 'new_event',
+        resource_url: `${baseUrl}/v2/events/${id}`,
+        occurred_at: '2027-01-01 12:00:00',
+        user_id: '1',
+      }));
+      return json(response, 200, { data: data.slice(after), next: String(Math.max(after, data.length)) });
+    }
+    const id = /^\/v2\/events\/(\d+)$/.exec(pathname)?.[1];
+    if (id !== undefined) return json(response, 200, { data: { event_id: id } });
+    return json(response, 200, { paging: { offset: 0, limit: 1_000, total_records: 0 }, data: [] });
+  });
+  return { baseUrl, asked, happened, scripts };
+}
+
+/** A receiver of that service, listening, whose cursor is where the service stands at first. */
+async function receiverOf(t: TestContext, baseUrl: string, options: Partial<ReceiverOptions> = {}) {
+  const called: string[] = [];
+  const errors: string[] = [];
+  const state = memoryState();
+  await state.save('0');
+  const receiver = createReceiver({
+    ...{ baseUrl, domain: 'acme.test', key: 'k', state, everyMs: 0 },
+    on: { new_event: ({ event_id }) => called.push(event_id) },
+    onError: (error) => void errors.push(error instanceof Error ? error.message : String(error)),
+    ...options,
+  });
+  t.after(() => receiver.stop());
+  const url = await listening(t, receiver.node);
+  const post = async (resourceUrl: unknown, id = 'd-1') => {
+    const headers = { 'content-type': 'application/json', 'webhook-id': id };
+    const body = JSON.stringify({ resource_url: resourceUrl });
+    return (await fetch(url, { method: 'POST', headers, body })).status;
+  };
+  return { receiver, state, called, errors, url, post, ring: (id?: string) => post(`${baseUrl}/v2/events/1`, id) };
+}
+
+test('C15 what is no address of a record of the service has nobody asked: not the service, and nobody else', async (t) => {
+  const { baseUrl, asked } = await service(t);
+  const strangers: string[] = [];
+  const stranger = await listening(t, ({ url = '' }, response) => {
+    strangers.push(url);
+    response.end();
+  });
+  const { post, url } = await receiverOf(t, baseUrl);
+  const { host } = new URL(baseUrl);
+  const foreign = [
+    `${stranger}/v2/events/1`,
+    `http://${host}@${new URL(stranger).host}/v2/events/1`,
+    `${baseUrl}.example/v2/events/1`,
+    `https://${host}/v2/events/1`,
+    `//${host}/v2/events/1`,
+    '/v2/events/1',
+    `${baseUrl}/v2x/events/1`,
+    `${baseUrl}/v2/users/1`,
+    `${baseUrl}/v2/keys/1`,
+    `${baseUrl}/v2/events`,
+    `${baseUrl}/v2/events/`,
+    `${baseUrl}/v2/events/1/`,
+    `${baseUrl}/v2/events/1?to=${stranger}`,
+    `${baseUrl}/v2/events/1#2`,
+    `${baseUrl}/v2/events/%31`,
+    `${baseUrl}/v2/events%2f1`,
+    `${baseUrl}/v2/hooks/1/../../keys/1`,
+    `${baseUrl}/v2/hooks/1/%2e%2e/%2e%2e/keys/1`,
+    '',
+    null,
+    7,
+    { href: `${baseUrl}/v2/events/1` },
+  ];
+  for (const resourceUrl of foreign) assert.equal(await post(resourceUrl), 400, String(resourceUrl));
+  const sent = (init: RequestInit) => fetch(url, init).then(({ status }) => status);
+  const headers = { 'content-type': 'application/json' };
+  for (const body of ['', '{', 'null', '[]', '"x"']) assert.equal(await sent({ method: 'POST', headers, body }), 400);
+  assert.equal(await sent({ method: 'POST', body: '{}' }), 415);
+  for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) assert.equal(await sent({ method }), 405);
+  assert.deepEqual([asked, strangers], [[], []]);
+  assert.equal(await post(`${baseUrl}/v2/hooks/3`), 200);
+  assert.deepEqual(asked, [], 'a test of a hook is answered by itself');
+});
+
+test('C15 a service that redirects is not followed with the key: 503, and nobody else is asked', async (t) => {
+  const { baseUrl, happened, scripts } = await service(t);
+  const strangers: string[] = [];
+  const stranger = await listening(t, ({ headers }, response) => {
+    strangers.push(String(headers.key));
+    response.end();
+  });
+  const { ring, called, errors } = await receiverOf(t, baseUrl, { timeoutMs: 2_000 });
+  happened.push('1');
+  scripts.answer = (path, response) => response.writeHead(302, { location: stranger + path }).end();
+  assert.equal(await ring(), 503);
+  assert.deepEqual([strangers, called], [[], []]);
+  assert.equal(errors.length, 1);
+  scripts.answer = undefined;
+  assert.equal(await ring(), 200);
+  assert.deepEqual(called, ['1']);
+});
+
+/** Sends bytes and answers all that comes back until the connection is closed. */
+async function raw(url: string, text: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (data: string) => {
+    answer += data;
+  });
+  socket.on('error', () => undefined);
+  socket.write(text);
+  await once(socket, 'close');
+  return answer;
+}
+
+test('C21 a body that never ends and one that never comes are cut, in time', async (t) => {
+  const { baseUrl, asked } = await service(t);
+  const { url, errors } = await receiverOf(t, baseUrl, { timeoutMs: 150 });
+  const head = 'POST / HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\n';
+  const silent = await raw(url, `${head}content-length: 50\r\n\r\n{"resource_url"`);
+  assert.match(silent, /^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n/is);
+  const chunk = `400\r\n${'x'.repeat(0x400)}\r\n`;
+  assert.match(await raw(url, `${head}transfer-encoding: chunked\r\n\r\n${chunk.repeat(5)}`), /^HTTP\/1\.1 413 /);
+  assert.deepEqual([asked, errors], [[], []]);
+});
+
+test('C17 never 401: a key that the service refuses, a service that is away, a handler that throws are all 503', async (t) => {
+  const { baseUrl, happened, scripts } = await service(t);
+  const { receiver, ring, errors } = await receiverOf(t, baseUrl, {
+    on: {
+      new_event: () => {
+        throw Object.assign(new Error('401'), { status: 401 });
+      },
+    },
+  });
+  happened.push('1');
+  assert.equal(await ring(), 503);
+  scripts.answer = refuse(401, 'unauthorized');
+  assert.equal(await ring(), 503);
+  await assert.rejects(receiver.start(), { code: 'unauthorized' });
+  scripts.answer = refuse(401, 'not_permitted');
+  assert.equal(await ring(), 503);
+  scripts.answer = refuse(500, 'internal');
+  assert.equal(await ring(), 503);
+  assert.deepEqual(errors, ['401', 'unauthorized', 'unauthorized', 'not_permitted', 'internal']);
+});
+
+test('C20 two notifications with one id at once: the handler is called once, and both are answered when it is done', async (t) => {
+  const { baseUrl, happened, asked } = await service(t);
+  const work = Promise.withResolvers<void>();
+  const called: string[] = [];
+  const { ring } = await receiverOf(t, baseUrl, {
+    on: {
+      new_event: ({ event_id }) => {
+        called.push(event_id);
+        return work.promise;
+      },
+    },
+  });
+  happened.push('1');
+  const answered: number[] = [];
+  const both = ['d-7', 'd-7'].map((id) => ring(id).then((status) => answered.push(status)));
+  await eventually(
+    () => called.length,
+    (count) => count === 1,
+  );
+  assert.deepEqual(answered, []);
+  work.resolve();
+  await Promise.all(both);
+  assert.deepEqual([answered, called], [[200, 200], ['1']]);
+  // Again under the same id: known, and what has happened since is not left lying.
+  happened.push('2');
+  asked.length = 0;
+  assert.equal(await ring('d-7'), 200);
+  await eventually(
+    () => called,
+    (ids) => ids.length === 2,
+  );
+  assert.deepEqual(called, ['1', '2']);
+});
+
+test('C22 a hundred notifications at once are three looks into the feed at most, and each occurrence once', async (t) => {
+  const { baseUrl, happened, asked } = await service(t);
+  const { post, called } = await receiverOf(t, baseUrl);
+  happened.push(...Array.from({ length: 100 }, (_, index) => String(index + 1)));
+  const statuses = await Promise.all(happened.map((id) => post(`${baseUrl}/v2/events/${id}`, `d-${id}`)));
+  assert.deepEqual(new Set(statuses), new Set([200]));
+  assert.deepEqual(called, happened);
+  const looks = asked.filter((path) => path === '/v2/notifications').length;
+  assert.ok(looks <= 3, `${looks} looks`);
+});
+
+test('C16 what happens while a round is under way is no part of it: its notification is answered when it is handled', async (t) => {
+  const { baseUrl, happened } = await service(t);
+  const work: Readonly<Record<string, PromiseWithResolvers<void>>> = {
+    1: Promise.withResolvers(),
+    2: Promise.withResolvers(),
+  };
+  const called: string[] = [];
+  const { ring } = await receiverOf(t, baseUrl, {
+    on: {
+      new_event: ({ event_id }) => {
+        called.push(event_id);
+        return work[event_id]?.promise;
+      },
+    },
+  });
+  const isCalled = (id: string) =>
+    eventually(
+      () => called,
+      (ids) => ids.includes(id),
+    );
+  happened.push('1');
+  const first = ring('d-1');
+  await isCalled('1');
+  happened.push('2');
+  const answered: number[] = [];
+  const second = ring('d-2').then((status) => answered.push(status));
+  work[1]?.resolve();
+  assert.equal(await first, 200);
+  await isCalled('2');
+  assert.deepEqual(answered, []);
+  work[2]?.resolve();
+  await second;
+  assert.deepEqual([answered, called], [[200], ['1', '2']]);
+});
+
+test('X2 a receiver whose notifications never come looks by itself, until it is stopped', async (t) => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timers();
+  const { baseUrl, happened, asked } = await service(t);
+  const { receiver, called } = await receiverOf(t, baseUrl, { everyMs: 10 });
+  await receiver.start();
+  happened.push('1', '2');
+  await eventually(
+    () => called.length,
+    (count) => count === 2,
+  );
+  await receiver.stop();
+  asked.length = 0;
+  await eventually(timers, (count) => count <= before);
+  assert.deepEqual([called, asked], [['1', '2'], []]);
+});
+
+test('X2 in order: what failed is called again before anything behind it, also without a notification', async (t) => {
+  const { baseUrl, happened } = await service(t);
+  const called: string[] = [];
+  const failing = ['2', '2'];
+  const heard: unknown[] = [];
+  const { receiver, state, ring } = await receiverOf(t, baseUrl, {
+    on: {
+      new_event: ({ event_id }) => {
+        called.push(event_id);
+        if (failing[0] === event_id) throw new Error(`no ${failing.shift()}`);
+      },
+    },
+    onError: (error, context) => heard.push([error instanceof Error && error.message, context?.cursor]),
+  });
+  happened.push('1', '2', '3');
+  assert.equal(await ring(), 503);
+  assert.deepEqual([called, await state.load()], [['1', '2'], '1']);
+  await receiver.start();
+  assert.deepEqual([called, await state.load()], [['1', '2', '2'], '1']);
+  await eventually(
+    () => called,
+    (ids) => ids.at(-1) === '3',
+  );
+  assert.deepEqual(called, ['1', '2', '2', '2', '3']);
+  assert.deepEqual(heard, Array(2).fill(['no 2', '2']));
+  assert.equal(await ring(), 200);
+  assert.equal(await state.load(), '3');
+});
+
+test('C21 work that takes longer than an answer may is put off, goes on, and is done once', async (t) => {
+  const { baseUrl, happened } = await service(t);
+  const work = Promise.withResolvers<void>();
+  const called: string[] = [];
+  const { receiver, ring, state, errors } = await receiverOf(t, baseUrl, {
+    timeoutMs: 100,
+    on: {
+      new_event: async ({ event_id }, { signal }) => {
+        called.push(event_id);
+        await work.promise;
+        called.push(`done, ${signal.aborted ? 'stopped' : 'in peace'}`);
+      },
+    },
+  });
+  happened.push('1', '2');
+  assert.deepEqual(await Promise.all([ring('a'), ring('b')]), [503, 503]);
+  const stopped = receiver.stop();
+  work.resolve();
+  await stopped;
+  // What is at work is finished and kept; nothing more is begun.
+  assert.deepEqual([called, await state.load()], [['1', 'done, stopped'], '1']);
+  assert.equal(await ring('c'), 503);
+  assert.equal(called.length, 2);
+  assert.deepEqual(errors, Array(2).fill('A notification is put off: what it tells of is not handled after 100 ms.'));
+  await assert.rejects(receiver.start(), /was stopped/);
+});
+
+test('X2 a record that was deleted since is done with; a cursor that leads nowhere is told and gone on from', async (t) => {
+  const { baseUrl, happened, scripts } = await service(t);
+  const gaps: string[] = [];
+  const { state, ring, called, errors } = await receiverOf(t, baseUrl, {
+    onGap: async ({ code }) => {
+      scripts.answer = undefined;
+      gaps.push(code);
+    },
+  });
+  assert.equal(await ring('d-0'), 200);
+  happened.push('1', '2');
+  scripts.answer = (path, response, request) => {
+    scripts.answer = path === '/v2/events/1' ? undefined : scripts.answer;
+    if (path === '/v2/events/1') return refuse(404, 'not_found')(path, response, request);
+    const entry = (id: number) => ({
+      cursor: String(id),
+      kind: 'new_event',
+      resource_url: `${baseUrl}/v2/events/${id}`,
+    });
+    return json(response, 200, { data: [entry(1), entry(2)], next: '2' });
+  };
+  assert.equal(await ring(), 200);
+  assert.deepEqual([called, await state.load()], [['2'], '2']);
+  scripts.answer = refuse(410, 'cursor_gone');
+  assert.equal(await ring('d-2'), 200);
+  assert.deepEqual([gaps, called], [['cursor_gone'], ['2', '1', '2']]);
+  assert.deepEqual(errors, []);
+});
+
+test('what can be no receiver is refused by name when it is made', async (t) => {
+  const wrong: readonly (readonly [named: RegExp, options: Record<string, unknown>])[] = [
+    [/on\.changed_event/, { on: { changed_event: () => undefined } }],
+    [/on\.new_event/, { on: { new_event: 'handler' } }],
+    [/baseUrl/, { baseUrl: 'ftp://127.0.0.1' }],
+    [/baseUrl/, { baseUrl: '127.0.0.1:8080' }],
+    [/baseUrl/, { baseUrl: undefined }],
+    [/key/, { key: '' }],
+    [/key/, { key: undefined }],
+    [/domain/, { domain: undefined }],
+    [/"at"/, { at: 'mailto:someone@acme.test' }],
+    [/"at"/, { at: '/bell' }],
+    [/secret/, { secret: 'guessed' }],
+    [/timeoutMs/, { timeoutMs: 0 }],
+    [/everyMs/, { everyMs: Number.NaN }],
+  ];
+  for (const [named, options] of wrong) {
+    await assert.rejects(receiverOf(t, 'http://127.0.0.1', options), { name: 'TypeError', message: named });
+  }
+});
+
+test('a cursor in a file is there or is not, and never half; what is no cursor is not begun with', async (t) => {
+  const path = join(temporaryFolder(t), 'receiver.cursor');
+  const state = fileState(files, path);
+  assert.equal(await state.load(), undefined);
+  for (const cursor of ['7', '8', '12345']) await state.save(cursor);
+  assert.equal(await fileState(files, path).load(), '12345');
+  await assert.rejects(
+    fileState(
+      {
+        ...files,
+        open: async (name, flags) => {
+          const file = await files.open(name, flags);
+          await file.writeFile('9');
+          await file.close();
+          throw new Error('the disk is full');
+        },
+      },
+      path,
+    ).save('99'),
+    /full/,
+  );
+  assert.equal(await state.load(), '12345');
+  await files.writeFile(path, '12x');
+  await assert.rejects(state.load(), /holds no cursor/);
+  await assert.rejects(fileState(files, temporaryFolder(t)).load(), { code: 'EISDIR' });
+});
+
+test('processes that share a cursor go one after the other under its lock', async (t) => {
+  const { baseUrl, happened } = await service(t);
+  const shared = memoryState();
+  await shared.save('0');
+  let last: Promise<unknown> = Promise.resolve();
+  const alone = (work: () => Promise<void>) => {
+    const mine = last.then(work);
+    last = mine.catch(() => undefined);
+    return mine;
+  };
+  const called: string[] = [];
+  const options: Partial<ReceiverOptions> = {
+    state: { ...shared, alone },
+    on: { new_event: ({ event_id }) => new Promise((resolve) => setImmediate(resolve, called.push(event_id))) },
+  };
+  const several = await Promise.all(Array.from({ length: 4 }, () => receiverOf(t, baseUrl, options)));
+  happened.push('1', '2', '3');
+  assert.deepEqual(await Promise.all(several.map(({ ring }) => ring())), [200, 200, 200, 200]);
+  assert.deepEqual(called, ['1', '2', '3']);
+});
+
+test('C17 an onError that fails itself changes no answer and ends no process', async (t) => {
+  const { baseUrl, happened, scripts } = await service(t);
+  const failing: ReceiverOptions['onError'][] = [
+    () => {
+      throw new Error('onError has thrown');
+    },
+    async () => Promise.reject(new Error('onError has rejected')),
+  ];
+  const warned: string[] = [];
+  const listen = ({ message }: Error) => void warned.push(message);
+  process.on('warning', listen);
+  t.after(() => process.off('warning', listen));
+  happened.push('1');
+  for (const onError of failing) {
+    const { ring, post, called } = await receiverOf(t, baseUrl, { onError });
+    assert.equal(await post('elsewhere'), 400);
+    scripts.answer = refuse(500, 'internal');
+    assert.equal(await ring(), 503);
+    scripts.answer = undefined;
+    assert.equal(await ring(), 200);
+    assert.deepEqual(called, ['1']);
+  }
+  await eventually(
+    () => warned.filter((message) => message.startsWith('onError has')).length,
+    (count) => count === 4,
+  );
+});
+
+test('X2 what fails behind a notification that is known already is tried again soon all the same', async (t) => {
+  const { baseUrl, happened } = await service(t);
+  const called: string[] = [];
+  const { receiver, ring } = await receiverOf(t, baseUrl, {
+    on: {
+      new_event: ({ event_id }) => {
+        if (called.push(event_id) === 2) throw new Error('not now');
+      },
+    },
+  });
+  await receiver.start();
+  happened.push('1');
+  assert.equal(await ring('d-7'), 200);
+  happened.push('2');
+  assert.equal(await ring('d-7'), 200);
+  await eventually(
+    () => called,
+    (ids) => ids.length === 3,
+  );
+  assert.deepEqual(called, ['1', '2', '2']);
+});
+
+test('the target of a kind is the address as it stands, with the kind behind what its query holds', () => {
+  const targets = [
+    ['https://acme.test/bell', 'https://acme.test/bell?kind=new_task'],
+    ['https://acme.test/bell?', 'https://acme.test/bell?kind=new_task'],
+    ['https://acme.test/bell?code=a%20b~%2F&flag', 'https://acme.test/bell?code=a%20b~%2F&flag&kind=new_task'],
+  ] as const;
+  for (const [at, target] of targets) assert.equal(targetOf(at, 'new_task'), target);
+});
+
+test('X1 the hook that ended last says whether it was meant: one that somebody deleted is not restored', async (t) => {
+  const { baseUrl, scripts } = await service(t);
+  const at = 'https://acme.test/bell';
+  const hook = (id: string, ended_reason: string, date_ended: string) => {
+    return { id, event: 'new_event', state: 'ended', ended_reason, date_ended, target_url: targetOf(at, 'new_event') };
+  };
+  const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
+  /** What is asked for, besides the list. */
+  async function tended(...data: readonly ReturnType<typeof hook>[]): Promise<string[]> {
+    const posts: string[] = [];
+    scripts.answer = (path, response, { method }) => {
+      if (method === 'POST') posts.push(path);
+      const paging = { offset: 0, limit: 1_000, total_records: data.length };
+      json(response, 200, method === 'POST' ? { data: data[0] } : { paging, data });
+    };
+    await tendHooks({ carillon, at, kinds: ['new_event'], signal: new AbortController().signal }, false);
+    return posts;
+  }
+  const early = '2027-01-01 00:00:00';
+  const late = '2027-01-02 00:00:00';
+  assert.deepEqual(await tended(hook('1', 'three_failures', early), hook('2', 'deleted', late)), []);
+  const restored = await tended(hook('1', 'three_failures', late), hook('2', 'deleted', early));
+  assert.deepEqual(restored, ['/v2/hooks/1/restore']);
+});
+
+test('X1 a hook that cannot be had keeps none of the others from being restored', async (t) => {
+  const { baseUrl, scripts } = await service(t);
+  const at = 'https://acme.test/bell';
+  const kinds = ['new_client', 'new_event'] as const;
+  const data = kinds.map((event, id) => {
+    return { id: String(id), event, state: 'ended', ended_reason: 'three_failures', target_url: targetOf(at, event) };
+  });
+  const restored: string[] = [];
+  scripts.answer = (path, response, request) => {
+    if (path === '/v2/hooks/0/restore') return refuse(409, 'target_taken')(path, response, request);
+    if (request.method === 'POST') restored.push(path);
+    const paging = { offset: 0, limit: 1_000, total_records: data.length };
+    return json(response, 200, request.method === 'POST' ? { data: data[1] } : { paging, data });
+  };
+  const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
+  const own = { carillon, at, kinds, signal: new AbortController().signal };
+  await assert.rejects(tendHooks(own, true), { code: 'target_taken' });
+  assert.deepEqual(restored, ['/v2/hooks/1/restore']);
+});
+
+/** A service that makes the hook of a receiver, and that can go back to before it was made. */
+async function goingBack(t: TestContext) {
+  const { baseUrl, scripts } = await service(t);
+  const at = 'https://acme.test/bell';
+  const gaps: string[] = [];
+  const hooks: unknown[] = [];
+  const state = { isBack: false, listing: async () => {} };
+  scripts.answer = async (path, response, request) => {
+    if (path === '/v2/events/0') return refuse(404, 'not_found')(path, response, request);
+    if (path === '/v2/notifications') {
+      const isGone = state.isBack && request.url?.includes('after=0');
+      return isGone
+        ? refuse(410, 'cursor_gone')(path, response, request)
+        : json(response, 200, { data: [], next: state.isBack ? '1000' : '0' });
+    }
+    if (request.method !== 'POST') {
+      await state.listing();
+      return json(response, 200, { paging: { offset: 0, limit: 1_000, total_records: hooks.length }, data: hooks });
+    }
+    hooks.push({ id: '1', event: 'new_event', state: 'live', target_url: targetOf(at, 'new_event') });
+    return json(response, 201, { id: '1' });
+  };
+  const made = await receiverOf(t, baseUrl, { at, everyMs: 10, onGap: ({ code }) => gaps.push(code) });
+  await made.receiver.start();
+  assert.equal(hooks.length, 1);
+  return {
+    ...{ ...made, state, gaps },
+    goBack() {
+      hooks.length = 0;
+      state.isBack = true;
+    },
+    remade: () =>
+      eventually(
+        () => hooks.length,
+        (count) => count === 1,
+      ),
+  };
+}
+
+test('X1 X2 a service that has gone back to before the hook was made has it made again, without a start', async (t) => {
+  const { gaps, goBack, remade } = await goingBack(t);
+  goBack();
+  await remade();
+  assert.deepEqual(gaps, ['cursor_gone']);
+});
+
+test('X1 X2 that it has gone back is not forgotten where it is found while the hooks are looked at', async (t) => {
+  const { state, gaps, goBack, remade, ring } = await goingBack(t);
+  const goOn = Promise.withResolvers<void>();
+  const looking = new Promise<void>((resolve) => {
+    state.listing = () => {
+      resolve();
+      return goOn.promise;
+    };
+  });
+  await looking;
+  goBack();
+  await ring();
+  assert.deepEqual(gaps, ['cursor_gone']);
+  goOn.resolve();
+  await remade();
+});

@@ -1,0 +1,36 @@
+import type { Answer, Posted } from './handle-notification.ts';
+import { textOf } from './body.ts';
+
+/** Answers as `fetch`-style servers ask: Deno, Bun, Workers, Hono. */
+export type WebHandler = (request: Request) => Promise<Response>;
+
+export function webHandler(answer: Answer): WebHandler {
+  return async (request) => {
+    const body = bodyOf(request);
+    const posted: Posted = {
+      method: request.method,
+      header: (name) => request.headers.get(name) ?? undefined,
+      text: body.text,
+    };
+    const { status, headers, text } = await answer(posted);
+    body.end();
+    return new Response(text, { status, headers });
+  };
+}
+
+function bodyOf(request: Request) {
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  return {
+    async text(mostBytes: number): Promise<string | undefined> {
+      if (request.bodyUsed) throw new TypeError('The body was read before the receiver got the request.');
+      const reading = request.body?.getReader();
+      if (reading === undefined) return '';
+      reader = reading;
+      return textOf(() => reading.read(), mostBytes);
+    },
+    /** What has not been read is not wanted any more. */
+    end(): void {
+      reader?.cancel().catch(() => undefined);
+    },
+  };
+}

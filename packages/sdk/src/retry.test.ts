@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { stores } from '../../../test/harness/stores.ts';
+import { apiKey, Carillon, CarillonError, etagOf, type ProblemCode } from './index.ts';
+import { repeating } from './retry.ts';
+import type { Answer, Call } from './transport.ts';
+
+/** What a try comes to: its status, its code, and how long it asks to wait. */
+type Try = readonly [status: number, code?: ProblemCode, retryAfterS?: number];
+
+const OK: Try = [200];
+const LOST: Try = [0, 'connection'];
+const GATEWAY: Try = [502, 'unexpected_answer'];
+const BUSY: Try = [503, 'overloaded'];
+
+/** Time that stands still but for the waits, and chance that lengthens nothing. */
+function simulated() {
+  const waits: number[] = [];
+  let now = 0;
+  let words = 0;
+  const ports = {
+    now: () => now,
+    async pause(waitMs: number) {
+      waits.push(waitMs);
+      now += waitMs;
+    },
+    fraction: () => 0,
+    word: () => `word-${++words}`,
+  };
+  return { ports, waits };
+}
+
+/** Makes a call whose tries come to this, the last one again and again; answers what was sent, and what it came to. */
+async function made(call: Partial<Call>, tries: readonly Try[], options: { keepsAnswers?: boolean } = {}) {
+  const sent: Call[] = [];
+  const { ports, waits } = simulated();
+  const send = repeating(
+    async (one): Promise<Answer> => {
+      const [status, code, retryAfterS] = tries[sent.push(one) - 1] ?? tries.at(-1) ?? OK;
+      if (code === undefined) return { status, headers: new Headers(), body: { data: {} } };
+      throw new CarillonError({ code, status, message: `try ${sent.length}`, retryAfterS });
+    },
+    { retries: 2, timeoutMs: 30_000, keepsAnswers: true, ...options },
+    ports,
+  );
+  const came = await send({ method: 'GET', path: ['events'], ...call }).then(
+    ({ status }) => status,
+    (error: unknown) => (error instanceof CarillonError ? error.code : error),
+  );
+  return { came, sent, waits, count: sent.length };
+}
+
+test('X4 what may pass is tried again, twice, after waits that double; what was refused is not', async () => {
+  const passing: Try[] = [
+    LOST,
+    GATEWAY,
+    BUSY,
+    [504, 'unexpected_answer'],
+    [408, 'request_timeout'],
+    [429, 'unexpected_answer'],
+  ];
+  for (const failure of [...passing, [409, 'idempotency_in_progress'] as const]) {
+    const { came, waits } = await made({}, [failure, failure, OK]);
+    assert.deepEqual([came, waits], [200, [500, 1_000]], String(failure));
+    assert.deepEqual((await made({}, [failure])).count, 3);
+    assert.deepEqual((await made({}, [failure])).came, failure[1]);
+  }
+  const final: Try[] = [
+    [400, 'invalid_input'],
+    [401, 'unauthorized'],
+    [404, 'not_found'],
+    [409, 'target_taken'],
+    [410, 'cursor_gone'],
+    [500, 'internal'],
+    [301, 'unexpected_answer'],
+    [0, 'timeout'],
+  ];
+  for (const failure of final) assert.equal((await made({}, [failure])).count, 1, String(failure));
+  assert.equal((await made({ retries: 0 }, [LOST])).count, 1);
+  assert.equal((await made({ retries: 5 }, [LOST])).count, 6);
+});
+
+test('X4 a POST gets one word for all its tries, and the body as it was; a word of the caller’s own is kept', async () => {
+  const input = { event_name: 'a' };
+  const call = made({ method: 'POST', body: input }, [LOST, BUSY, OK]);
+  input.event_name = 'another';
+  const { sent, came } = await call;
+  assert.equal(came, 200);
+  assert.deepEqual(
+    sent.map(({ idempotencyKey, body }) => [idempotencyKey, body]),
+    Array(3).fill(['word-1', { event_name: 'a' }]),
+  );
+  const own = await made({ method: 'POST', idempotencyKey: 'mine' }, [OK]);
+  assert.equal(own.sent[0]?.idempotencyKey, 'mine');
+  for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+    assert.equal((await made({ method }, [OK])).sent[0]?.idempotencyKey, undefined);
+  }
+  assert.equal((await made({ method: 'POST', retries: 0 }, [OK])).sent[0]?.idempotencyKey, undefined);
+});
+
+test('X4 X5 what may have happened is made again only where it cannot happen twice; what has not, always', async () => {
+  const cases: [Partial<Call>, Try, number, { keepsAnswers?: boolean }?][] = [
+    [{ method: 'PUT' }, LOST, 3],
+    [{ method: 'PUT', ifMatch: '"a"' }, LOST, 1],
+    [{ method: 'PUT', ifMatch: '"a"' }, GATEWAY, 1],
+    [{ method: 'PUT', ifMatch: '"a"' }, [503, 'timed_out'], 1],
+    [{ method: 'PUT', ifMatch: '"a"' }, BUSY, 3],
+    [{ method: 'PUT', ifMatch: '"a"' }, [429, 'unexpected_answer'], 3],
+    [{ method: 'DELETE', ifMatch: '"a"' }, LOST, 1],
+    [{ method: 'DELETE', ifMatch: '"a"' }, [503, 'storage_unavailable'], 3],
+    // Behind the door of the console no answer is kept, whatever word is sent.
+    [{ method: 'POST', idempotencyKey: 'w' }, LOST, 1, { keepsAnswers: false }],
+    [{ method: 'POST' }, BUSY, 3, { keepsAnswers: false }],
+    [{ method: 'GET' }, LOST, 3, { keepsAnswers: false }],
+  ];
+  for (const [call, failure, count, options] of cases) {
+    assert.equal((await made(call, [failure], options)).count, count, JSON.stringify([call, failure]));
+  }
+});
+
+test('C28 a deletion whose answer was lost has succeeded when its repeat finds nothing; any other has not', async () => {
+  const gone: Try = [404, 'not_found'];
+  assert.equal((await made({ method: 'DELETE' }, [LOST, gone])).came, 200);
+  assert.equal((await made({ method: 'DELETE' }, [BUSY, gone])).came, 'not_found');
+  assert.equal((await made({ method: 'DELETE' }, [gone])).came, 'not_found');
+  assert.equal((await made({ method: 'PUT' }, [LOST, gone])).came, 'not_found');
+});
+
+test('a wait is as long as Retry-After asks; one beyond a minute or the deadline is left to the caller', async () => {
+  const asking = (seconds: number): Try => [503, 'overloaded', seconds];
+  assert.deepEqual((await made({}, [asking(7), OK])).waits, [7_000]);
+  assert.deepEqual((await made({}, [asking(0), OK])).waits, [500]);
+  assert.deepEqual((await made({ timeoutMs: 0 }, [asking(60), OK])).waits, [60_000]);
+  for (const [timeoutMs, seconds] of [
+    [0, 61],
+    [30_000, 30],
+    [400, 0],
+  ] as const) {
+    const { came, count } = await made({ timeoutMs }, [asking(seconds), OK]);
+    assert.deepEqual([came, count], ['overloaded', 1]);
+  }
+  // Its own waits grow no longer than that, however many tries there are.
+  const many = await made({ retries: 12, timeoutMs: 0 }, [LOST]);
+  assert.deepEqual([many.count, many.waits.at(-1), Math.max(...many.waits)], [13, 60_000, 60_000]);
+  const { sent } = await made({ timeoutMs: 10_000 }, [asking(4), LOST, OK]);
+  assert.deepEqual(
+    sent.map(({ timeoutMs }) => timeoutMs),
+    [10_000, 6_000, 5_000],
+  );
+});
+
+test('an abort ends the wait with its own reason, and no request follows', async (t) => {
+  let asked = 0;
+  const server = createServer((_, response) => {
+    asked += 1;
+    response.writeHead(503, { 'content-type': 'application/problem+json', 'retry-after': '20' });
+    response.end(JSON.stringify({ code: 'overloaded', message: 'Later.' }), () =>
+      setImmediate(() => leaving.abort(reason)),
+    );
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close());
+  const leaving = new AbortController();
+  const reason = new Error('enough');
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
+  await assert.rejects(carillon.user.get({ signal: leaving.signal }), (error) => error === reason);
+  assert.equal(asked, 1);
+  const { came, count } = await made({ signal: AbortSignal.abort(reason) }, [LOST]);
+  assert.deepEqual([came, count], [reason, 1], 'whatever a fetch makes of its signal');
+});
+
+for (const { test, testService } of stores) {
+  test('X4 C28 the answers of a POST and a DELETE are lost on their way: each is made once, and answered', async (t) => {
+    const service = await testService(t);
+    const owner = await service.account('acme.test');
+    const lines: string[] = [];
+    const carillon = new Carillon({
+      baseUrl: service.baseUrl,
+      auth: apiKey(owner),
+      async fetch(url, init) {
+        const response = await fetch(url, init);
+        lines.push(`${init.method} ${response.status} ${response.headers.get('idempotency-replayed')}`);
+        if (lines.length % 2 === 0) return response;
+        await response.body?.cancel();
+        throw new TypeError('the line was cut');
+      },
+    });
+    const created = await carillon.clients.create({ client_name: 'Once' });
+    await carillon.clients.delete(created.client_id);
+    assert.deepEqual(lines, ['POST 201 null', 'POST 201 true', 'DELETE 200 null', 'DELETE 404 null']);
+    const lost = await carillon.keys.create({ label: 'ci' }).catch((error: unknown) => error);
+    assert.ok(lost instanceof CarillonError && lost.code === 'secret_gone');
+    const { data } = await owner.carillon.notifications.list();
+    assert.deepEqual(
+      data.map(({ kind }) => kind),
+      ['new_client', 'deleted_client'],
+    );
+  });
+
+  test('X5 a change with the tag of what was read is made once nobody else was faster, and each() survives deletions', async (t) => {
+    const service = await testService(t);
+    const { carillon } = await service.account('acme.test');
+    const created = await carillon.clients.create({ client_name: 'One' });
+    const { client_id } = created;
+    const read = await carillon.clients.get(client_id);
+    assert.equal(etagOf(read), etagOf(created));
+    assert.equal(await carillon.clients.get(client_id, { known: read }), read);
+    const changed = await carillon.clients.update(client_id, { city: 'Ulm' }, { ifMatch: etagOf(read) });
+    await assert.rejects(carillon.clients.delete(client_id, { ifMatch: etagOf(read) }), {
+      code: 'precondition_failed',
+    });
+    await carillon.clients.delete(client_id, { ifMatch: etagOf(changed) });
+
+    for (const name of 'abcde') await carillon.clients.create({ client_name: name });
+    const names: string[] = [];
+    for await (const client of carillon.clients.each({ limit: 2 })) {
+      names.push(client.client_name);
+      await carillon.clients.delete(client.client_id);
+    }
+    assert.deepEqual(names, ['a', 'b', 'c', 'd', 'e']);
+  });
+}

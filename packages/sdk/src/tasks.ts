@@ -1,0 +1,190 @@
+// Written by test/docs.ts from the route rows. Change that, then: npm run docs
+
+import { type Completes, type CreatesUnder, completes, createsUnder, type Editable, editable } from './resource.ts';
+import type { Send } from './transport.ts';
+import type {
+  Active,
+  ActiveInput,
+  Assigned,
+  AssignedInput,
+  AssignedTeam,
+  AssignedTeamInput,
+  DateInputOrNone,
+  DateText,
+  Day,
+  Flag,
+  FlagInput,
+  Id,
+  IdOrNone,
+  NumberInput,
+  Optional,
+  Period,
+  PeriodInput,
+  Window,
+} from './api-types.ts';
+
+/** A task, as it is read. C31, C33, C34. */
+export type Task = {
+  /** Identifier of the task. */
+  readonly task_id: string;
+  /** Name of the task. */
+  readonly task_name: string;
+  /** Description. */
+  readonly description: string;
+  /** Colour. */
+  readonly color: string;
+  /** Tags, separated by commas. */
+  readonly tags: string;
+  /** Notes. */
+  readonly notes: string;
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly start_date: DateText;
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly due_date: DateText;
+  /** When it was completed, UTC. */
+  readonly date_completed: DateText;
+  /** It has no end in sight. */
+  readonly ongoing: Flag;
+  /** The project it belongs to. */
+  readonly project_id: string;
+  /** The name of that project. */
+  readonly project_name: string;
+  /** Estimated hours. */
+  readonly estimated_hours: string;
+  /** Estimated cost. */
+  readonly estimated_cost: string;
+  /** Rate for one hour. */
+  readonly hourly_rate: string;
+  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  readonly fixed_price: Flag;
+  /** Price. */
+  readonly price: string;
+  /** Its place among the tasks of the project. */
+  readonly task_order: string;
+  /** 1 active, 0 inactive, 2 on hold. */
+  readonly active: Active;
+  /** It is important. */
+  readonly important: Flag;
+  /** It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task. */
+  readonly completed: Flag;
+  /** Progress in percent. */
+  readonly progress: string;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: Flag;
+  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: Period;
+  /** It is archived. */
+  readonly archived: Flag;
+  /** Seconds that were worked on it, by its time entries. */
+  readonly tracked_seconds: string;
+  /** When it was created, UTC. */
+  readonly date_created: DateText;
+  /** When it was last modified, UTC. */
+  readonly date_modified: DateText;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: string;
+  /** Who is assigned. */
+  readonly users: readonly Assigned[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeam[];
+};
+
+/** What a task is created from. C31, C33, C34. */
+export type TaskInput = {
+  /** Name of the task. */
+  readonly task_name: string;
+} & Optional<{
+  /** Description. */
+  readonly description: string;
+  /** Colour. */
+  readonly color: string;
+  /** Tags, separated by commas. */
+  readonly tags: string;
+  /** Notes. */
+  readonly notes: string;
+  /** First day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly start_date: DateInputOrNone;
+  /** Last day. Written yyyymmdd, or as it is answered; empty for none. */
+  readonly due_date: DateInputOrNone;
+  /** It has no end in sight. */
+  readonly ongoing: FlagInput;
+  /** Estimated hours. */
+  readonly estimated_hours: NumberInput;
+  /** Estimated cost. */
+  readonly estimated_cost: NumberInput;
+  /** Rate for one hour. */
+  readonly hourly_rate: NumberInput;
+  /** It has a fixed price. An amount other than 0 and 1 sets it, and is the price. */
+  readonly fixed_price: FlagInput | NumberInput;
+  /** Price. */
+  readonly price: NumberInput;
+  /** Its place among the tasks of the project. */
+  readonly task_order: NumberInput;
+  /** 1 active, 0 inactive, 2 on hold. */
+  readonly active: ActiveInput;
+  /** It is important. */
+  readonly important: FlagInput;
+  /** It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task. */
+  readonly completed: FlagInput;
+  /** Progress in percent. */
+  readonly progress: NumberInput;
+  /** Kept for clients that set it; it changes nothing here. */
+  readonly notifications: FlagInput;
+  /** How it recurs: completing it creates the next one. D daily, W weekly, M monthly, Q quarterly, S every six months, Y yearly; empty: it does not recur. */
+  readonly recurring: PeriodInput;
+  /** It is archived. */
+  readonly archived: FlagInput;
+  /** Who created it. Only admins may name another user than themselves. "0" for none. */
+  readonly user_id: IdOrNone;
+  /** Who is assigned. */
+  readonly users: readonly AssignedInput[];
+  /** Which teams are assigned. */
+  readonly teams: readonly AssignedTeamInput[];
+}>;
+
+/** What can be changed of a task. C31, C33, C34. */
+export type TaskChanges = Optional<
+  TaskInput & {
+    /** The project it moves to. */
+    readonly project_id: Id;
+    /** 1 reopens a completed task. */
+    readonly resume: FlagInput;
+  }
+>;
+
+/** What a list of tasks is narrowed by; all of it must hold. C31, C33, C34. */
+export type TaskFilters = Window &
+  Optional<{
+    /** Of this project. */
+    readonly project_id: Id;
+    /** Due on this day or later. */
+    readonly due_from: Day;
+    /** Due on this day or earlier. */
+    readonly due_to: Day;
+    /** Created on this day (UTC) or later. */
+    readonly created_from: Day;
+    /** Created on this day (UTC) or earlier. */
+    readonly created_to: Day;
+    /** Completed on this day (UTC) or later. */
+    readonly completed_from: Day;
+    /** Completed on this day (UTC) or earlier. */
+    readonly completed_to: Day;
+    /** With this tag. */
+    readonly tag: string;
+    /** open leaves out completed and archived. */
+    readonly status: 'open' | 'completed' | 'active' | 'onhold' | 'inactive' | 'archived';
+    /** taskname and duedate ascending (what has no due date comes last), progress and latest descending; else by id. */
+    readonly order: 'taskname' | 'duedate' | 'progress' | 'latest';
+  }>;
+
+/** Tasks; `create` takes the id of what they belong to first. C31, C33, C34. */
+export type Tasks = Editable<Task, TaskChanges, TaskFilters> & CreatesUnder<Task, TaskInput> & Completes<Task>;
+
+/** Tasks at `/tasks`. */
+export function tasks(send: Send): Tasks {
+  return {
+    ...editable<Task, TaskChanges, TaskFilters>(send, 'tasks', 'task_id'),
+    ...createsUnder<Task, TaskInput>(send, 'tasks'),
+    ...completes<Task>(send, 'tasks'),
+  };
+}

@@ -1,0 +1,50 @@
+import { type Creates, creates, type Editable, editable } from './resource.ts';
+import type { Send } from './transport.ts';
+import type { DateText, Optional, Window } from './api-types.ts';
+
+/** What a user may do; admins and owners may also act for others. C2, C14. */
+export type Role = 'member' | 'admin' | 'owner';
+
+/** A user of the account as it is read. C35. */
+export type User = {
+  /** Identifier of the user. */
+  readonly user_id: string;
+  /** E-mail address; unique in the account. */
+  readonly email: string;
+  /** First name. */
+  readonly first_name: string;
+  /** Last name. */
+  readonly last_name: string;
+  /** Both names. */
+  readonly user_name: string;
+  /** member, admin or owner. */
+  readonly role: Role;
+  /** When the user was added, UTC. */
+  readonly date_created: DateText;
+};
+
+/** What a user is created from, by admins. C35. */
+export type UserInput = Pick<User, 'email'> &
+  Optional<
+    Pick<User, 'first_name' | 'last_name'> & {
+      /** Never above the caller's own. X7. */
+      role: Role;
+    }
+  >;
+
+/** What can be changed of a user, by admins. C35. */
+export type UserChanges = Optional<UserInput>;
+
+/**
+ * The users of the account, ordered by id. Writes are for admins. Deleting one revokes the keys, ends the hooks and
+ * leaves the records (C23). Errors beside the common ones: `email_taken`, `last_owner`. C35.
+ */
+export type Users = Editable<User, UserChanges, Window> & Creates<User, UserInput>;
+
+/** Users at `/users`. */
+export function users(send: Send): Users {
+  return {
+    ...editable<User, UserChanges, Window>(send, 'users', 'user_id'),
+    ...creates<User, UserInput>(send, 'users'),
+  };
+}

@@ -1,0 +1,27 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { tsc } from './toolbox.ts';
+// Installs the compiler first.
+import './tools.ts';
+
+// Compiles the package in the current folder into its `dist`: the files that its entry points reach. Node strips no types
+// below node_modules, so packages contain JavaScript.
+const root = fileURLToPath(new URL('..', import.meta.url));
+const folder = process.cwd();
+const dist = join(folder, 'dist');
+
+rmSync(dist, { recursive: true, force: true });
+const { status } = spawnSync(tsc, ['-p', folder], { stdio: 'inherit' });
+if (status !== 0) process.exit(status ?? 1);
+
+// The compiler rewrites `.ts` to `.js` in code, and leaves it in declarations, where some tools do not resolve it.
+for (const entry of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
+  if (!entry.endsWith('.d.ts')) continue;
+  const path = join(dist, entry);
+  writeFileSync(path, readFileSync(path, 'utf8').replace(/(['"])(\.{1,2}\/[^'"]+)\.ts\1/g, '$1$2.js$1'));
+}
+const { bin = {} }: { bin?: Record<string, string> } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+for (const path of Object.values(bin)) chmodSync(join(folder, path), 0o755);
+cpSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
