@@ -1,1 +1,4 @@
-export { chanceFrom, type SeededChance } from '../packages/chaos-receiver/src/random.ts';
+export {
+  type SeededRandom as SeededChance,
+  seededRandom as chanceFrom,
+} from '../packages/chaos-receiver/src/random.ts';

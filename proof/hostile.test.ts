@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { behaviourOf, behaviours } from '../packages/chaos-receiver/src/behaviours.ts';
+import { behaviourBySlug, behaviours } from '../packages/chaos-receiver/src/behaviours.ts';
 import { hostile, judge, judgeHealthy, judgeMemory, judgeVisit } from './hostile.ts';
 import { quick } from './quick.ts';
 
 quick(hostile);
 
-const hang = behaviourOf('hang') ?? assert.fail();
-const last = behaviourOf('401') ?? assert.fail();
+const hang = behaviourBySlug('hang') ?? assert.fail();
+const last = behaviourBySlug('401') ?? assert.fail();
 
 test('R9 notices an attempt that comes to something else, or too late', () => {
   assert.ok(behaviours.length >= 60);
@@ -33,10 +33,10 @@ test('R9 notices a healthy target that waits', () => {
 });
 
 test('R9 notices a redirect that is followed, a connection that stays open, and memory that grows', () => {
-  const visit = { behaviour: 'hang', asked: { method: 'POST', path: '/hang?round=0' }, ms: 4_010, bytesWritten: 0 };
+  const visit = { behaviour: 'hang', request: { method: 'POST', path: '/hang?round=0' }, ms: 4_010, bytesWritten: 0 };
   const followed = { method: 'GET', path: '/200?followed' };
   assert.deepEqual(judgeVisit(hang, visit), []);
-  assert.deepEqual(judgeVisit(hang, { ...visit, asked: followed }), ['hang: asked for GET /200?followed']);
+  assert.deepEqual(judgeVisit(hang, { ...visit, request: followed }), ['hang: asked for GET /200?followed']);
   assert.deepEqual(judgeVisit(hang, { ...visit, ms: 6_100 }), ['hang: the connection was open for 6100 ms']);
   assert.deepEqual(judgeVisit(hang, { ...visit, bytesWritten: 2 ** 30 }), ['hang: 1073741824 bytes were taken']);
   const flat = Array.from({ length: 9 }, () => ({ liveMiB: 60, residentMiB: 200 }));

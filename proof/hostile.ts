@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { pino } from 'pino';
-import { type Behaviour, verdictOn } from '../packages/chaos-receiver/src/behaviour.ts';
+import { type Behaviour, outcomeOf } from '../packages/chaos-receiver/src/behaviour.ts';
 import { atEnd } from '../test/harness/cleanup.ts';
 import { eventually } from '../test/harness/eventually.ts';
 import type { Person } from '../test/harness/service.ts';
@@ -62,9 +62,9 @@ const VERDICTS = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as c
 /** What is wrong with an attempt at a behaviour. */
 export function judge(behaviour: Behaviour, attempted: Attempted): readonly string[] {
   const { outcome, verdict, ms } = attempted;
-  const due = VERDICTS[verdictOn(behaviour)];
+  const due = VERDICTS[outcomeOf(behaviour)];
   return [
-    ...(outcome === String(behaviour.sees) ? [] : [`${behaviour.slug}: seen as ${outcome}, not ${behaviour.sees}`]),
+    ...(outcome === String(behaviour.seenAs) ? [] : [`${behaviour.slug}: seen as ${outcome}, not ${behaviour.seenAs}`]),
     ...(verdict === due ? [] : [`${behaviour.slug}: ${verdict}, not ${due}`]),
     ...(ms <= DEADLINE_MS + GRACE_MS ? [] : [`${behaviour.slug}: ended after ${Math.round(ms)} ms`]),
   ];
@@ -75,11 +75,12 @@ export function judge(behaviour: Behaviour, attempted: Attempted): readonly stri
  * that reads nothing notices its end late.
  */
 export function judgeVisit({ slug }: Behaviour, visit: Visit): readonly string[] {
-  const { asked, ms, bytesWritten } = visit;
-  const path = asked?.path ?? '';
-  const isAsked = asked === null || path === '' || (asked.method === 'POST' && path.startsWith(`/${slug}?round=`));
+  const { request, ms, bytesWritten } = visit;
+  const path = request?.path ?? '';
+  const isExpected =
+    request === null || path === '' || (request.method === 'POST' && path.startsWith(`/${slug}?round=`));
   return [
-    ...(isAsked ? [] : [`${slug}: asked for ${asked?.method} ${path}`]),
+    ...(isExpected ? [] : [`${slug}: asked for ${request?.method} ${path}`]),
     ...(ms <= DEADLINE_MS + LONGEST_BODY_MS + GRACE_MS || slug === 'hang-unread'
       ? []
       : [`${slug}: the connection was open for ${ms} ms`]),
@@ -120,7 +121,7 @@ async function prove(run: Run): Promise<Figure> {
   const visited = (visit: Visit) => {
     visits += 1;
     const behaviour = bySlug.get(visit.behaviour ?? '');
-    if (behaviour === undefined) broken.push(`nobody was asked for ${visit.asked?.path}`);
+    if (behaviour === undefined) broken.push(`nobody was asked for ${visit.request?.path}`);
     else broken.push(...judgeVisit(behaviour, visit));
   };
   const { all, certificate } = await startHostile(context, { deadlineMs: DEADLINE_MS, seed, visited });
@@ -242,7 +243,7 @@ async function playRound({ all, owner, attempts, healthy, lateMs }: Scene, round
     const attempted = attempts.get(id);
     return attempted === undefined ? [`${behaviour.slug}: no attempt has ended`] : judge(behaviour, attempted);
   });
-  const living = subscribed.filter(({ behaviour }) => verdictOn(behaviour) !== 'ended');
+  const living = subscribed.filter(({ behaviour }) => outcomeOf(behaviour) !== 'ended');
   await Promise.all(living.map(({ id }) => hooks.delete(id)));
   return broken.map((line) => `round ${round}: ${line}`);
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -524,7 +524,7 @@ export type Copy = { readonly folder: string; remove(): void };
 export function copySource(): Copy {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-mutations-'));
   for (const part of ['src', 'packages', 'test', 'demo', 'proof', 'package.json']) {
-    const filter = (path: string) => !path.includes('node_modules');
+    const filter = (path: string) => !['node_modules', 'dist'].includes(basename(path));
     cpSync(join(root, part), join(folder, part), { recursive: true, filter });
   }
   for (const part of ['node_modules', 'test/node_modules']) symlinkSync(join(root, part), join(folder, part));

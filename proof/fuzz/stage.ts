@@ -1,6 +1,6 @@
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { nouns } from '../../src/delivery/kinds.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
-import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { systemChance } from '../../src/secrets.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Json } from '../../test/harness/service.ts';

@@ -9,12 +9,12 @@ import { behaviours } from '../../packages/chaos-receiver/src/behaviours.ts';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const main = fileURLToPath(new URL('../../packages/chaos-receiver/src/main.ts', import.meta.url));
 
 /** What the receiver says of one connection, when it is over. */
 export type Visit = {
   readonly behaviour: string | null;
-  readonly asked: { readonly method: string; readonly path: string } | null;
+  readonly request: { readonly method: string; readonly path: string } | null;
   readonly ms: number;
   readonly bytesWritten: number;
 };
@@ -25,7 +25,7 @@ export type Hostile = Behaviour & {
   readonly port: number;
 };
 
-/** `carillon chaos-receiver --each`, in a process of its own, so that its memory is not taken for the sender's. */
+/** Starts the chaos receiver with `--each` in its own process, so that its memory does not count as the sender's. */
 export async function startHostile(
   context: Cleanup,
   { deadlineMs, seed, visited }: { deadlineMs: number; seed: number; visited: (visit: Visit) => void },
@@ -33,7 +33,7 @@ export async function startHostile(
   const caFile = join(temporaryFolder(context), 'ca.pem');
   const flags = ['--each', '--port', '0', '--json', '--pace', '20ms', '--ca-file', caFile];
   const own = ['--deadline', `${deadlineMs}ms`, '--seed', String(seed)];
-  const child = spawn(process.execPath, [main, 'chaos-receiver', ...flags, ...own], {
+  const child = spawn(process.execPath, [main, ...flags, ...own], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Kind } from '../../packages/sdk/src/index.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import type { Kind } from '../../packages/sdk/src/index.ts';
 import { openStore } from '../../src/store/open.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { startNameServer } from '../../test/harness/nameserver.ts';

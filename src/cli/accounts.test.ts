@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { CarillonConsole } from '../../packages/sdk/src/console.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { carillon, carillonJson, serve } from '../../test/harness/command.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { type Json, temporaryFolder } from '../../test/harness/service.ts';
 import { permissions, permissionsOf } from '../access.ts';
-import { CarillonConsole } from '../../packages/sdk/src/console.ts';
-import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 
 const NEVER = '0000-00-00 00:00:00';
 

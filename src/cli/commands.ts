@@ -54,11 +54,6 @@ const INTEGRATORS: readonly Row[] = [
     says: 'what can be done, as tools for programs that speak the Model Context Protocol',
     load: async () => (await import('./mcp.ts')).addMcp,
   },
-  {
-    name: 'chaos-receiver',
-    says: 'a receiver that misbehaves as it is told, to try senders with',
-    load: async () => (await import('../../packages/chaos-receiver/src/main.ts')).addChaosReceiver,
-  },
   noun('events', 'calendar events'),
   noun('clients', 'clients'),
   noun('contacts', 'whom one speaks to'),

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import { environmentName } from '../config/options.ts';
 import { type Authenticate, apiKey } from '../../packages/sdk/src/auth.ts';
 import { Carillon, sending, transportedBy } from '../../packages/sdk/src/carillon.ts';
 import { CarillonError } from '../../packages/sdk/src/errors.ts';
 import type { Send } from '../../packages/sdk/src/transport.ts';
+import { environmentName } from '../config/options.ts';
 import { connectionOptions } from './connection-options.ts';
 import { DEFAULT_PROFILE, findProfile } from './profiles.ts';
 import { Refusal } from './refusal.ts';

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { carillon, serve } from '../../test/harness/command.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { startMailBox } from '../../test/harness/mail.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { startTarget } from '../../test/harness/target.ts';
-import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 
 /** Under such a name the service is no loopback service, so that loopback is forbidden like any private address. */
 const PUBLIC = { CARILLON_BASE_URL: 'https://calendar.example' };

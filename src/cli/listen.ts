@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { systemClock } from '../clock.ts';
-import { CarillonError } from '../../packages/sdk/src/errors.ts';
 import type { Kind } from '../../packages/sdk/src/api-types.ts';
+import { CarillonError } from '../../packages/sdk/src/errors.ts';
+import { systemClock } from '../clock.ts';
 import { addConnectionOptions, type Reached, withService } from './connection.ts';
 import { cursorFileOf, type Listener, type Mark, readMark, saveMark } from './listen/cursor.ts';
 import { explainGone, Feed } from './listen/feed.ts';

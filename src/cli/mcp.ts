@@ -1,11 +1,11 @@
 import { Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Command } from 'commander';
+import { CarillonError } from '../../packages/sdk/src/errors.ts';
+import { behindPage } from '../../packages/sdk/src/response-body.ts';
+import type { Send } from '../../packages/sdk/src/transport.ts';
 import { propertiesOf, recordOf, requiredOf } from '../docs/shape.ts';
 import type { JsonSchema } from '../http/field.ts';
-import { behindPage } from '../../packages/sdk/src/response-body.ts';
-import { CarillonError } from '../../packages/sdk/src/errors.ts';
-import type { Send } from '../../packages/sdk/src/transport.ts';
 import { version } from '../version.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connection.ts';
 import { pathOf } from './nouns/command.ts';

@@ -5,10 +5,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { carillon, serve } from '../../test/harness/command.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { environmentName, options } from '../config/options.ts';
-import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 
 /** A start that must fail: with one clear line on standard error for each reason, and exit 1. */
 async function refuses(args: readonly string[], lines: readonly RegExp[], environment = {}, cwd?: string) {

@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander';
+import { CarillonError } from '../../packages/sdk/src/errors.ts';
+import type { Hook } from '../../packages/sdk/src/hooks.ts';
+import { fieldOf } from '../../packages/sdk/src/response-body.ts';
 import { systemClock } from '../clock.ts';
 import { hookKinds, type Kind, nounOf, nouns } from '../delivery/kinds.ts';
 import { requiredOf } from '../docs/shape.ts';
 import { showMoment } from '../http/dates.ts';
 import type { JsonSchema } from '../http/field.ts';
-import { fieldOf } from '../../packages/sdk/src/response-body.ts';
-import { CarillonError } from '../../packages/sdk/src/errors.ts';
-import type { Hook } from '../../packages/sdk/src/hooks.ts';
 import { addConnectionOptions, type ConnectionFlags, flagOf, type Reached, withService } from './connection.ts';
 import { pathOf } from './nouns/command.ts';
 import { addFields, bodyOf, type FlagValues, givenFor } from './nouns/flags.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
+import type { TaskInput } from '../../packages/sdk/src/tasks.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { noting } from '../../test/harness/ledger.ts';
 import type { Json } from '../../test/harness/service.ts';
 import { shared, stores } from '../../test/harness/stores.ts';
 import { startTarget } from '../../test/harness/target.ts';
 import type { Attempt } from '../delivery/attempt.ts';
-import type { TaskInput } from '../../packages/sdk/src/tasks.ts';
 
 const NEVER = '0000-00-00 00:00:00';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import type { Person } from '../../test/harness/service.ts';
 import { shared, stores } from '../../test/harness/stores.ts';
-import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { type ListedNoun, tables } from './listed.ts';
 
 for (const { name, test, testService } of stores) {

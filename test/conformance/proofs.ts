@@ -1,4 +1,4 @@
-import { type Source, sourcesBelow } from '../laws/source.ts';
+import { packageSources, type Source, sourcesBelow } from '../laws/source.ts';
 
 /** A test whose name begins with clauses, and the file it stands in. */
 export type Proof = { readonly file: string; readonly name: string; readonly clauses: readonly string[] };
@@ -7,7 +7,9 @@ const CALL = /\b(?:test|it|describe|suite)\s*\(\s*(?=['"`])/g;
 
 /** Every test whose name begins with a clause, by file and place in it. */
 export function findProofs(): readonly Proof[] {
-  const files = ['src', 'packages', 'test', 'proof'].flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
+  const files = ['src', ...packageSources, 'test', 'proof']
+    .flatMap(sourcesBelow)
+    .filter(({ path }) => path.endsWith('.test.ts'));
   return files.flatMap(proofsIn);
 }
 

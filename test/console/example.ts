@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Schedule } from '../../demo/release-calendar.ts';
+import { apiKey, Carillon, type Kind, type Permission, type Role } from '../../packages/sdk/src/index.ts';
 import type { Attempt } from '../../src/delivery/attempt.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
-import { apiKey, Carillon, type Kind, type Permission, type Role } from '../../packages/sdk/src/index.ts';
 import type { Cleanup } from '../harness/cleanup.ts';
 import { steadyChance, type TestClock, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';

@@ -1,18 +1,19 @@
-import { type Behaviour, verdictOn } from '../../packages/chaos-receiver/src/behaviour.ts';
+import { type Behaviour, outcomeOf } from '../../packages/chaos-receiver/src/behaviour.ts';
 import { behaviours, groups } from '../../packages/chaos-receiver/src/behaviours.ts';
 import { schemeOf } from '../../packages/chaos-receiver/src/output.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
-/** Everything that the chaos receiver can do. */
+/** The list of behaviours that the package of the chaos receiver contains. */
 export function behavioursDocument(): string {
-  const rowOf = (one: Behaviour) => [code(one.slug), one.says, String(one.sees), verdictOn(one)];
+  const rowOf = (one: Behaviour) => [code(one.slug), one.description, String(one.seenAs), outcomeOf(one)];
   return document(
-    derivedFrom('src/cli/chaos/'),
+    derivedFrom('packages/chaos-receiver/src/behaviours/'),
     '# Behaviours of the chaos receiver',
-    `What [carillon chaos-receiver](../chaos-receiver.md) can do: ${behaviours.length} behaviours, and every other status from 200 to 599 by its number. "Seen as" is the status that a sender reads, or why there is none; where the standards leave room, it is what Carillon reads. "Comes to" is what follows for a sender that takes 200 for success, 401 for the end and anything else for a failure.`,
+    `The [chaos receiver](README.md) has ${behaviours.length} behaviours. In addition, every other status from 200 to 599 is a behaviour.`,
+    '"Seen as" is the status that the sender reads, or the reason why it reads none. Where the standards leave a choice, it is the choice of Carillon. "Outcome" is the result for a sender that treats 200 as success, 401 as "unsubscribe" and everything else as a failure.',
     ...Object.entries(groups).map(
       ([title, all]) =>
-        `## ${title}${schemeOf(all) === 'https' ? ', for senders that speak it' : ''}\n\n${table(['Behaviour', 'On the wire', 'Seen as', 'Comes to'], all.map(rowOf))}`,
+        `## ${title}${schemeOf(all) === 'https' ? ' (https only)' : ''}\n\n${table(['Behaviour', 'Description', 'Seen as', 'Outcome'], all.map(rowOf))}`,
     ),
   );
 }

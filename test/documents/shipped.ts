@@ -17,10 +17,12 @@ export type Locked = {
 /** Where the lockfiles are: the service, its tests, and every package for another platform. */
 export const lockFolders = ['.', 'test', 'integrations/n8n', 'integrations/zapier'] as const;
 
-/** Every package of a lockfile, by where it is installed: `node_modules/pg`. */
+/** Every package of a lockfile by its place: `node_modules/pg`. Workspaces and the links to them are left out. */
 export function lockedIn(folder: string): ReadonlyMap<string, Locked> {
   const { packages } = JSON.parse(readFileSync(join(root, folder, 'package-lock.json'), 'utf8'));
-  const all = Object.entries(packages as Record<string, Locked>).filter(([path]) => path !== '');
+  const all = Object.entries(packages as Record<string, Locked & { readonly link?: true }>).filter(
+    ([path, { link }]) => path.includes('node_modules/') && link !== true,
+  );
   return new Map(all);
 }
 

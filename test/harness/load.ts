@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { type Carillon, CarillonError } from '../../packages/sdk/src/index.ts';
 import { check, type Fault } from '../../proof/check.ts';
 import { type Arrival, type Call, type Crash, occurring } from '../../proof/ledgers.ts';
 import { BASE, readDatabase } from '../../proof/witnesses.ts';
-import { type Carillon, CarillonError } from '../../packages/sdk/src/index.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';

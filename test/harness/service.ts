@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { CarillonConsole } from '../../packages/sdk/src/console.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../src/access.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -12,8 +14,6 @@ import { insertInvitation, linkTo } from '../../src/resources/invitations/action
 import { insertKey } from '../../src/resources/keys/actions.ts';
 import { openSession } from '../../src/resources/sessions/actions.ts';
 import { insertUser } from '../../src/resources/users/actions.ts';
-import { CarillonConsole } from '../../packages/sdk/src/console.ts';
-import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { type Cost, systemChance } from '../../src/secrets.ts';
 import { type Ports, type Service, startService } from '../../src/service.ts';
 import { AccountWrite } from '../../src/store/account.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { closingOf, root, type Source, sourcesBelow } from './source.ts';
+import { closingOf, packageSources, root, type Source, sourcesBelow } from './source.ts';
 
 /** The clauses of the contract that every test run has to prove. */
 const CLAUSES = [...Array.from({ length: 39 }, (_, index) => `C${index + 1}`), 'C41', 'C42'];
@@ -59,7 +59,9 @@ function assertingFunctions({ code }: Source): Set<string> {
 }
 
 function proofs(): Proof[] {
-  const folders = ['src', 'packages', 'test', 'demo', 'bench', 'proof'].filter((folder) => existsSync(join(root, folder)));
+  const folders = ['src', ...packageSources, 'test', 'demo', 'bench', 'proof'].filter((folder) =>
+    existsSync(join(root, folder)),
+  );
   const files = folders.flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
   return files.flatMap(proofsIn);
 }
@@ -98,7 +100,9 @@ test('no test names a clause that the contract does not have', () => {
 });
 
 test('no test is skipped, left for later, or run alone', () => {
-  const files = ['src', 'packages', 'test', 'proof'].flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
+  const files = ['src', ...packageSources, 'test', 'proof']
+    .flatMap(sourcesBelow)
+    .filter(({ path }) => path.endsWith('.test.ts'));
   const idle = files.filter(({ code }) =>
     /\b(?:test|it|describe|suite|t)\s*\.\s*(?:skip|todo|only)\b|\b(?:skip|todo|only)\s*:/.test(code),
   );

@@ -33,7 +33,9 @@ test('the console knows the service through the SDK alone, and few packages', ()
   assert.ok(sources.length > 20);
   const wrong = sources.flatMap((source) =>
     importsOf(source)
-      .filter((from) => !from.startsWith('console/src/') && !from.startsWith('packages/sdk/src/') && !PACKAGES.test(from))
+      .filter(
+        (from) => !from.startsWith('console/src/') && !from.startsWith('packages/sdk/src/') && !PACKAGES.test(from),
+      )
       .map((from) => `${source.path}: ${from}`),
   );
   assert.deepEqual(wrong, []);

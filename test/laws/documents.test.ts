@@ -94,7 +94,8 @@ test('every relative link leads to a file, and to a heading in it', () => {
 });
 
 test('no document mentions a path of the repository that does not exist', () => {
-  const mentioned = /`((?:src|packages|test|docs|demo|bench|proof|deploy|integrations|\.ci)\/[^`\s]*|[\w.-]+\.(?:md|json))`/g;
+  const mentioned =
+    /`((?:src|packages|test|docs|demo|bench|proof|deploy|integrations|\.ci)\/[^`\s]*|[\w.-]+\.(?:md|json))`/g;
   const wrong = found(({ path, prose }) =>
     [...prose.matchAll(mentioned)]
       .map((match) => match[1] ?? '')

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { product, root, sourcesBelow } from './source.ts';
+import { isNoTest, packageSources, product, root, sourcesBelow } from './source.ts';
 
 /**
  * Who may know whom: for each part of src, the parts that it may import. A part is a folder, or a file that stands
- * alone; the parts below `BASE` know nothing but each other and are known by all but the SDK.
+ * alone; the parts below `BASE` know nothing but each other and are known by all but the SDK,
+ * which is `packages/sdk`.
  */
 const BASE = [
   'access.ts',
@@ -73,9 +74,9 @@ const DIRECTIONS: Readonly<Record<string, readonly string[]>> = {
 
 const files = product();
 const partOf = (path: string) => path.split('/')[1] ?? '';
-const within = (path: string) => path.startsWith('src/');
+const within = (path: string) => /^(src|packages)\//.test(path);
 
-test('every file of src imports in the directions of the house alone', () => {
+test('every file of src and of the SDK imports in the directions of the house alone', () => {
   const wrong: string[] = [];
   for (const { path, imports } of files) {
     const part = partOf(path);
@@ -99,13 +100,27 @@ test('every import within src leads to a file', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('the SDK imports nothing from outside of its folder, no package and nothing of Node', () => {
-  const sdk = files.filter(({ path }) => path.startsWith('packages/sdk/'));
-  assert.ok(sdk.length > 10);
-  const outside = sdk.flatMap(({ path, imports }) =>
-    imports.filter(({ from }) => !from.startsWith('packages/sdk/')).map(({ from }) => `${path}: ${from}`),
+/** Imports of a package that lead out of its folder, but for those that are allowed. */
+function importsOutOf(folder: string, isAllowed: (from: string) => boolean): readonly string[] {
+  const sources = sourcesBelow(`${folder}/src`).filter(isNoTest);
+  assert.ok(sources.length > 10);
+  return sources.flatMap(({ path, imports }) =>
+    imports
+      .filter(({ from }) => !from.startsWith(`${folder}/src/`) && !isAllowed(from))
+      .map(({ from }) => `${path}: ${from}`),
   );
-  assert.deepEqual(outside, []);
+}
+
+test('the SDK imports nothing from outside its folder, no package and nothing of Node', () => {
+  assert.deepEqual(
+    importsOutOf('packages/sdk', () => false),
+    [],
+  );
+});
+
+test('the chaos receiver imports nothing from outside its folder but Node and commander', () => {
+  const isAllowed = (from: string) => from.startsWith('node:') || from === 'commander';
+  assert.deepEqual(importsOutOf('packages/chaos-receiver', isAllowed), []);
 });
 
 test('the engine and what it works with are known to the composition root alone; carillon listen makes attempts', () => {
@@ -132,7 +147,7 @@ test('a noun reaches another only through its actions and its schema, never thro
 });
 
 test('there is no circle of imports, in what runs and in what tries it', () => {
-  const all = ['src', 'packages', 'console/src', 'test', 'proof', 'bench', 'demo'].flatMap(sourcesBelow);
+  const all = ['src', ...packageSources, 'console/src', 'test', 'proof', 'bench', 'demo'].flatMap(sourcesBelow);
   const graph = new Map(all.map(({ path, imports }) => [path, imports.map(({ from }) => from)]));
   const done = new Set<string>();
   const visit = (path: string, trail: readonly string[]): void => {
@@ -171,7 +186,9 @@ test('node:http is imported for its types alone: whatever else names it loads a 
 });
 
 test('no file has a name that refuses nothing', () => {
-  const everywhere = ['src', 'packages', 'test', 'demo', 'bench', 'proof'].filter((folder) => existsSync(join(root, folder)));
+  const everywhere = ['src', ...packageSources, 'test', 'demo', 'bench', 'proof'].filter((folder) =>
+    existsSync(join(root, folder)),
+  );
   const paths = everywhere.flatMap((folder) => sourcesBelow(folder).map(({ path }) => path));
   const wrong = paths.filter((path) =>
     path.split('/').some((step) => /^(utils?|helpers?|lib|common|misc|shared|types|interfaces)(\.\w+)*$/.test(step)),
@@ -179,10 +196,10 @@ test('no file has a name that refuses nothing', () => {
   assert.deepEqual(wrong, []);
 });
 
-test('the folder map of ARCHITECTURE.md names every folder and every lone file of src', () => {
+test('the folder map of ARCHITECTURE.md names every folder and every lone file of src, and every package', () => {
   const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8');
-  const entries = readdirSync(join(root, 'src'), { withFileTypes: true });
-  const missing = entries
+  const missing = ['src', 'packages']
+    .flatMap((folder) => readdirSync(join(root, folder), { withFileTypes: true }))
     .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
     .filter((name) => !name.endsWith('.test.ts') && !page.includes(name));
   assert.deepEqual(missing, []);

@@ -6,10 +6,10 @@ import { openapi } from '../../src/http/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
 import { publicRows } from '../harness/rows.ts';
 import { builtWhileLoading, faultOf, type Pattern, patternsIn } from './patterns.ts';
-import { root, sourcesBelow } from './source.ts';
+import { packageSources, root, sourcesBelow } from './source.ts';
 
 /** Everything that runs at an operator, in a browser, or in a program of somebody else. */
-const SHIPPED = ['src', 'console/src', 'integrations/n8n', 'integrations/zapier', 'packages'];
+const SHIPPED = ['src', 'console/src', 'integrations/n8n', 'integrations/zapier', ...packageSources];
 
 const files = SHIPPED.filter((folder) => existsSync(join(root, folder)))
   .flatMap(sourcesBelow)

@@ -3,12 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import * as sdk from '../../packages/sdk/src/index.ts';
+import { ENTRIES, LOOKED_AT } from '../../packages/sdk/src/receiver/feed-pages.ts';
 import { hookKinds } from '../../src/delivery/kinds.ts';
 import { MOST_RECORDS } from '../../src/http/paging.ts';
 import { problems } from '../../src/problems.ts';
 import { MOST_A_CALL } from '../../src/resources/notifications/actions.ts';
-import * as sdk from '../../packages/sdk/src/index.ts';
-import { ENTRIES, LOOKED_AT } from '../../packages/sdk/src/receiver/feed-pages.ts';
 import { consoleRows, publicRows } from '../harness/rows.ts';
 import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../harness/sdk-calls.ts';
 import { temporaryFolder } from '../harness/service.ts';
@@ -54,8 +54,12 @@ test('X4 X5 every method takes a signal, every POST a word of its own, and every
 });
 
 test('every field and method of the published types says what it is, where a reader points at it', () => {
-  const silent = sourcesBelow('packages/sdk/src').flatMap(({ path, text }) => silentIn(text).map((name) => `${path}: ${name}`));
-  const [{ text: index } = { text: '' }] = sourcesBelow('packages/sdk/src').filter(({ path }) => path === 'packages/sdk/src/index.ts');
+  const silent = sourcesBelow('packages/sdk/src').flatMap(({ path, text }) =>
+    silentIn(text).map((name) => `${path}: ${name}`),
+  );
+  const [{ text: index } = { text: '' }] = sourcesBelow('packages/sdk/src').filter(
+    ({ path }) => path === 'packages/sdk/src/index.ts',
+  );
   const isExported = (name: string) => new RegExp(`\\b${/: (\w+)\./.exec(name)?.[1]}\\b`).test(index);
   assert.deepEqual(silent.filter(isExported), []);
   const sample = 'export type A = {\n  /** One. */\n  readonly a: string;\n  readonly b?: string;\n};\n';
@@ -98,17 +102,19 @@ test('the SDK takes nothing of Node, and nothing that Node 20 does not have: it 
   assert.deepEqual(refused, [1, 2, 3, 4]);
 });
 
-test('the package of the SDK has the version of this one, and needs nothing', () => {
+test('each package has the version and licence of the service, and runs nothing when it is installed', () => {
   const read = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8'));
-  const [own, sdks] = [read('package.json'), read('packages/sdk/package.json')];
-  assert.equal(sdks.version, own.version);
-  assert.equal(sdks.license, own.license);
-  for (const needed of ['dependencies', 'peerDependencies', 'optionalDependencies', 'scripts']) {
-    assert.equal(sdks[needed], undefined, needed);
-  }
-  const entrances = Object.keys(sdks.exports).map((name) => name.replace('.', './sdk'));
-  assert.deepEqual(
-    Object.keys(own.exports),
-    entrances.filter((name) => !name.endsWith('.json')),
+  const [service, sdkManifest, chaosReceiver] = ['.', 'packages/sdk', 'packages/chaos-receiver'].map((folder) =>
+    read(`${folder}/package.json`),
   );
+  for (const manifest of [sdkManifest, chaosReceiver]) {
+    assert.deepEqual([manifest.version, manifest.license], [service.version, service.license]);
+    assert.deepEqual(manifest.publishConfig, { access: 'public' });
+    assert.deepEqual(Object.keys(manifest.scripts), ['build', 'prepack']);
+  }
+  for (const needed of ['dependencies', 'peerDependencies', 'optionalDependencies'])
+    assert.equal(sdkManifest[needed], undefined, needed);
+  // One version of it is installed at the root.
+  assert.deepEqual(chaosReceiver.dependencies, { commander: service.dependencies.commander });
+  assert.equal(chaosReceiver.engines.node, service.engines.node);
 });

@@ -33,6 +33,9 @@ export function sourcesBelow(folder: string): Source[] {
     .map((path) => read(path, readFileSync(join(root, path), 'utf8')));
 }
 
+/** The sources of the packages, without what their builds write beside them. */
+export const packageSources = ['packages/sdk/src', 'packages/chaos-receiver/src'] as const;
+
 /** The sources of the service and of the SDK, without tests and files that only tests use. */
 export function product(): Source[] {
   return ['src', 'packages/sdk/src'].flatMap(sourcesBelow).filter(isNoTest);

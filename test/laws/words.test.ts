@@ -63,9 +63,17 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/async/running-time.ts', word: 'setImmediate(', because: 'the turn in which arrived data is read' },
   { path: 'src/delivery/engine.ts', word: 'setImmediate(', because: TOLD },
   { path: 'src/http/slices.ts', word: 'setImmediate(', because: SLICES },
-  { path: 'packages/sdk/src/transport.ts', word: 'AbortSignal.timeout', because: 'the SDK stands alone and has no clock' },
+  {
+    path: 'packages/sdk/src/transport.ts',
+    word: 'AbortSignal.timeout',
+    because: 'the SDK stands alone and has no clock',
+  },
   { path: 'packages/sdk/src/follow.ts', word: 'setTimeout(', because: 'the SDK stands alone and has no clock' },
-  { path: 'packages/sdk/src/receiver/time.ts', word: 'setTimeout(', because: 'the one place of a receiver that has timers' },
+  {
+    path: 'packages/sdk/src/receiver/time.ts',
+    word: 'setTimeout(',
+    because: 'the one place of a receiver that has timers',
+  },
   { path: 'packages/sdk/src/receiver/time.ts', word: 'Date.now', because: 'and that asks for the time' },
   ...['performance.now', 'setTimeout(', 'Math.random', 'getRandomValues('].map((word) => ({
     path: 'packages/sdk/src/runtime.ts',

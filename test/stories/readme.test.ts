@@ -48,7 +48,8 @@ test('the story of the README, word for word: a receiver is told, is switched of
   // A clone in which nothing was started yet: what the story writes stands apart from this one.
   const clone = temporaryFolder(t);
   mkdirSync(join(clone, 'data'));
-  for (const name of ['src', 'packages', 'node_modules', 'package.json']) symlinkSync(join(root, name), join(clone, name));
+  for (const name of ['src', 'packages', 'node_modules', 'package.json'])
+    symlinkSync(join(root, name), join(clone, name));
   const values = {
     CARILLON_SERVICE: carillon.baseUrl,
     CARILLON_DOMAIN: owner.domain,

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
+import { pack } from '../harness/pack.ts';
 import { type Json, temporaryFolder } from '../harness/service.ts';
 import { sqlite } from '../harness/stores.ts';
 import { tsc } from '../toolbox.ts';
@@ -16,15 +17,11 @@ const run = promisify(execFile);
 const folder = temporaryFolder({ after });
 
 /** Packed from its own folder and installed alone into an empty one, with no registry to ask. */
-const built = join(folder, 'built');
-await run(process.execPath, [join(root, 'test/build-sdk.ts'), built]);
-const { stdout } = await run('npm', ['pack', '--json', '--silent', '--pack-destination', folder], { cwd: built });
-const [{ filename, files }]: Json = JSON.parse(stdout);
-const paths: string[] = files.map(({ path }: Json) => path);
+const { tarball, paths } = await pack(join(root, 'packages/sdk'), folder);
 const place = join(folder, 'newcomer');
 mkdirSync(place);
 writeFileSync(join(place, 'package.json'), '{"name":"newcomer","private":true,"type":"module"}');
-await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, filename)], { cwd: place });
+await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: place });
 
 /** The oldest Node on this machine that the SDK promises to run on; its own where there is no other. */
 function oldestNode(): string {
@@ -41,11 +38,11 @@ function oldestNode(): string {
 }
 
 test('the package of the SDK holds what its two entrances reach, and nothing of the console, of the service or of tests', () => {
-  for (const path of ['index.js', 'index.d.ts', 'receive/index.js', 'receive/index.d.ts', 'README.md', 'LICENSE']) {
-    assert.ok(paths.includes(path), path);
-  }
+  for (const entry of ['dist/index', 'dist/receiver/index'])
+    assert.ok(paths.includes(`${entry}.js`) && paths.includes(`${entry}.d.ts`), entry);
+  for (const path of ['package.json', 'README.md', 'LICENSE']) assert.ok(paths.includes(path), path);
   const strange = paths.filter(
-    (path) => !/^(receive\/)?[\w-]+\.(js|d\.ts)$|^(package\.json|README\.md|LICENSE)$/.test(path),
+    (path) => !/^dist\/(receiver\/)?[\w-]+\.(js|d\.ts)$|^(package\.json|README\.md|LICENSE)$/.test(path),
   );
   assert.deepEqual(strange, []);
   assert.deepEqual(
@@ -116,7 +113,7 @@ test('docs/sdk.md is one program: it compiles against the installed package and 
 });
 
 test('a switch over the codes of an error can be exhaustive, and one that is not does not compile', async () => {
-  const { serviceCodes, clientCodes } = await import(join(place, 'node_modules/@carillon/sdk/index.js'));
+  const { serviceCodes, clientCodes } = await import(join(place, 'node_modules/@carillon/sdk/dist/index.js'));
   const codes: string[] = [...serviceCodes, ...clientCodes];
   const over = (some: readonly string[]) => `import type { ProblemCode } from '@carillon/sdk';
 export function say(code: ProblemCode): string {
@@ -136,7 +133,7 @@ ${some.map((code) => `    case '${code}':`).join('\n')}
 test('the SDK is as small as docs/sdk.md says, minified and gzipped', async (t) => {
   const [, said] =
     /less than (\d+) kB, minified\s+and\s+gzipped/.exec(readFileSync(join(root, 'docs/sdk.md'), 'utf8')) ?? [];
-  const input = join(place, 'node_modules/@carillon/sdk/index.js');
+  const input = join(place, 'node_modules/@carillon/sdk/dist/index.js');
   const built: Json = await build({
     configFile: false,
     logLevel: 'silent',

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
+import { kinds } from '../../packages/sdk/src/index.ts';
 import type { Permission } from '../../src/access.ts';
 import type { Resolve } from '../../src/delivery/resolver.ts';
-import { kinds } from '../../packages/sdk/src/index.ts';
 import type { Json } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
 

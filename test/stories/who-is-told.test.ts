@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import type { Attempt } from '../../src/delivery/attempt.ts';
 import { type Kind, kinds } from '../../packages/sdk/src/index.ts';
+import type { Attempt } from '../../src/delivery/attempt.ts';
 import type { Person } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
 

@@ -1,72 +1,80 @@
 import type { SecureContextOptions } from 'node:tls';
 import type { Authority } from './certificates.ts';
-import type { Visit } from './connection.ts';
+import type { Connection } from './connection.ts';
 
-/**
- * When a behaviour begins: when somebody has connected, when the first bytes are here, when the head of the request is,
- * when its body has begun, or when it is here whole.
- */
-export type Moment = 'connected' | 'greeted' | 'head' | 'body' | 'asked';
+/** The point at which a behaviour starts: after the connect, the first bytes, the request head, its first body byte, or all of it. */
+export type Phase = 'connected' | 'first-bytes' | 'request-head' | 'request-body' | 'request';
 
-/** What a sender has to make of it: the status that it reads, or why there is none. */
-export type Seen = number | 'timeout' | 'reset' | 'protocol' | 'tls';
+/** The result that a correct sender sees: a status, or the reason why it reads none. */
+export type SeenAs = number | 'timeout' | 'reset' | 'protocol' | 'tls';
 
-/** One way of not being a good receiver, or of being one. */
+/** One way to misbehave, or to behave well. */
 export type Behaviour = {
+  /** The name, in scripts and paths. */
   readonly slug: string;
-  /** What it does on the wire, in one sentence. */
-  readonly says: string;
-  readonly sees: Seen;
-  /** Left out: when the whole request is here. */
-  readonly at?: Moment;
-  /** Makes sense for a sender that speaks TLS alone; what it is met with there, where that is not a good handshake. */
+  /** One sentence: what the receiver sends or does. */
+  readonly description: string;
+  readonly seenAs: SeenAs;
+  /** Default: `request`. */
+  readonly startsAt?: Phase;
+  /** Only for senders that use TLS. A function returns the certificate and TLS options; `true` means no handshake at all. */
   readonly tls?: true | ((authority: Authority) => SecureContextOptions);
-  readonly act: (visit: Visit) => void | Promise<void>;
+  readonly run: (connection: Connection) => void | Promise<void>;
 };
 
-/** What becomes of a notification that meets it, for a sender that takes 200 for success and 401 for the end. */
-export function verdictOn({ sees }: Pick<Behaviour, 'sees'>): 'delivered' | 'ended' | 'failed' {
-  if (sees === 200) return 'delivered';
-  return sees === 401 ? 'ended' : 'failed';
+export type Outcome = 'delivered' | 'ended' | 'failed';
+
+/** The outcome for a sender that treats 200 as success, 401 as "unsubscribe" and everything else as a failure. */
+export function outcomeOf({ seenAs }: Pick<Behaviour, 'seenAs'>): Outcome {
+  if (seenAs === 200) return 'delivered';
+  return seenAs === 401 ? 'ended' : 'failed';
 }
 
-type Act = Omit<Behaviour, 'slug'>;
+export type BehaviourBody = Omit<Behaviour, 'slug'>;
 
-/** Rows that are written as their slug and the rest. */
-export function rows(named: Readonly<Record<string, Act>>): readonly Behaviour[] {
-  return Object.entries(named).map(([slug, row]) => ({ slug, ...row }));
+/** Converts a table with the slugs as keys into a list. */
+export function behavioursOf(table: Readonly<Record<string, BehaviourBody>>): readonly Behaviour[] {
+  return Object.entries(table).map(([slug, body]) => ({ slug, ...body }));
 }
 
-/** Says that, and ends the connection. */
-export const answers = (says: string, sees: Seen, text: string, at: Moment = 'asked'): Act => ({
-  says,
-  sees,
-  at,
-  act: (visit) => visit.end(text),
-});
+/** Sends the bytes and closes the connection. */
+export const respond = (
+  description: string,
+  seenAs: SeenAs,
+  bytes: string,
+  startsAt: Phase = 'request',
+): BehaviourBody => ({ description, seenAs, startsAt, run: (connection) => connection.end(bytes) });
 
-/** Says that, and stays until the sender leaves: an end of ours behind it would be one more thing to tell apart. */
-export const stays = (says: string, sees: Seen, text: string, at: Moment = 'asked'): Act => ({
-  says,
-  sees,
-  at,
-  async act(visit) {
-    visit.write(text);
-    await visit.left;
+/** Sends the bytes and waits until the sender closes. A close by the receiver would be a second signal to the sender. */
+export const respondAndKeepOpen = (
+  description: string,
+  seenAs: SeenAs,
+  bytes: string,
+  startsAt: Phase = 'request',
+): BehaviourBody => ({
+  description,
+  seenAs,
+  startsAt,
+  async run(connection) {
+    connection.write(bytes);
+    await connection.senderClosed;
   },
 });
 
-/** The start of an answer, with the empty line behind its head; every connection carries one request alone. */
-export function head(status: string | number, ...headers: readonly string[]): string {
+/** Status line and headers, with the empty line that ends them. Each connection serves one request. */
+export function responseHead(status: string | number, ...headers: readonly string[]): string {
   return `${[`HTTP/1.1 ${status}`, ...headers, 'Connection: close'].join('\r\n')}\r\n\r\n`;
 }
 
-/** A whole answer with a line of text. */
-export const told = (status: string | number, text: string): string =>
-  `${head(status, 'Content-Type: text/plain; charset=utf-8', `Content-Length: ${Buffer.byteLength(text) + 1}`)}${Buffer.from(text).toString('latin1')}\n`;
+/** A complete response with one line of text. Strings are written as Latin-1, so the UTF-8 bytes are spelled out. */
+export function textResponse(status: string | number, text: string): string {
+  const bytes = Buffer.from(`${text}\n`);
+  const head = responseHead(status, 'Content-Type: text/plain; charset=utf-8', `Content-Length: ${bytes.length}`);
+  return head + bytes.toString('latin1');
+}
 
-/** A whole answer without a body. */
-export const bare = (status: string | number, ...headers: readonly string[]): string =>
-  head(status, 'Content-Length: 0', ...headers);
+/** A complete response without a body. */
+export const emptyResponse = (status: string | number, ...headers: readonly string[]): string =>
+  responseHead(status, 'Content-Length: 0', ...headers);
 
-export const OK = bare('200 OK');
+export const OK = emptyResponse('200 OK');

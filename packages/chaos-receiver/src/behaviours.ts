@@ -1,28 +1,28 @@
 import type { Behaviour } from './behaviour.ts';
-import { bombs } from './behaviours/compression-bombs.ts';
-import { endings } from './behaviours/broken-connections.ts';
+import { brokenConnections } from './behaviours/broken-connections.ts';
+import { compressionBombs } from './behaviours/compression-bombs.ts';
 import { endless } from './behaviours/endless.ts';
 import { framing } from './behaviours/framing.ts';
-import { handshakes } from './behaviours/tls.ts';
-import { heads } from './behaviours/headers.ts';
+import { headers } from './behaviours/headers.ts';
+import { otherProtocols } from './behaviours/other-protocols.ts';
 import { redirects } from './behaviours/redirects.ts';
 import { slow } from './behaviours/slow.ts';
-import { demands, status, statuses, waits } from './behaviours/statuses.ts';
-import { strangers } from './behaviours/other-protocols.ts';
+import { demands, retryAfter, status, statuses } from './behaviours/statuses.ts';
+import { tls } from './behaviours/tls.ts';
 
-/** All there are, in the order in which they are listed. */
+/** All behaviours by group, in the order of the list. */
 export const groups: Readonly<Record<string, readonly Behaviour[]>> = {
-  Silence: slow,
-  'No end': endless,
-  Bombs: bombs,
-  'Broken connections': endings,
-  Lengths: framing,
-  'Status lines and headers': heads,
-  'Other protocols': strangers,
-  TLS: handshakes,
+  'Slow or no response': slow,
+  'Endless responses': endless,
+  'Compression bombs': compressionBombs,
+  'Broken connections': brokenConnections,
+  'Content length and framing': framing,
+  'Status lines and headers': headers,
+  'Other protocols': otherProtocols,
+  TLS: tls,
   Redirects: redirects,
-  'Retry-After': waits,
-  Demands: demands,
+  'Retry-After': retryAfter,
+  'Authentication and protocol demands': demands,
   'Plain statuses': statuses,
 };
 
@@ -30,7 +30,7 @@ export const behaviours: readonly Behaviour[] = Object.values(groups).flat();
 
 const bySlug = new Map(behaviours.map((one) => [one.slug, one]));
 
-/** By its name; every status from 200 to 599 is one. */
-export function behaviourOf(slug: string): Behaviour | undefined {
+/** Finds a behaviour by its slug. Every status from 200 to 599 is a slug, also those that the list leaves out. */
+export function behaviourBySlug(slug: string): Behaviour | undefined {
   return bySlug.get(slug) ?? (/^[2-5]\d\d$/.test(slug) ? status(Number(slug)) : undefined);
 }

@@ -1,117 +1,139 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import ipaddr from 'ipaddr.js';
-import { bits, identifier, integer, moment, octets, sequence, tagged, truth } from './der.ts';
+import { isIP, SocketAddress } from 'node:net';
+import { bitString, booleanTrue, integer, objectIdentifier, octetString, sequence, tagged, time } from './der.ts';
 
-/** A key and what certifies it, as a TLS server takes them. */
-export type Certified = { readonly key: string; readonly cert: string };
+/** A private key and its certificate in PEM, as a TLS server takes them. */
+export type KeyAndCertificate = { readonly key: string; readonly cert: string };
 
-/** What a certificate says. */
-export type Claim = {
-  /** Host names and addresses that it is for. */
+/** The content of a certificate. */
+export type CertificateContent = {
+  /** Host names and IP addresses. */
   readonly hosts: readonly string[];
-  /** From when, and until when, in milliseconds since the epoch. */
+  /** Start and end of the validity, in milliseconds since the epoch. */
   readonly from: number;
   readonly until: number;
 };
 
-/** A certificate authority that is made anew with every start, so that to trust it is to trust this one process. */
+/** A certificate authority. Each start of the receiver creates a new one, so trusting it means trusting this one process. */
 export type Authority = {
   readonly certificate: string;
   readonly now: number;
-  /** What the receiver is reached by. */
+  /** Host names and addresses of the receiver. */
   readonly hosts: readonly string[];
-  issue(claim: Claim): Certified;
-  /** Certified by itself and nobody else. */
-  alone(claim: Claim): Certified;
+  issue(content: CertificateContent): KeyAndCertificate;
+  selfSigned(content: CertificateContent): KeyAndCertificate;
 };
 
 export const DAY_MS = 86_400_000;
 
-const ECDSA_WITH_SHA256 = sequence(identifier('1.2.840.10045.4.3.2'));
+const ECDSA_WITH_SHA256 = sequence(objectIdentifier('1.2.840.10045.4.3.2'));
 const COMMON_NAME = '2.5.4.3';
 
-type Pair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
-type Party = { readonly name: string; readonly pair: Pair };
+type KeyPair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
+type Entity = { readonly name: string; readonly keys: KeyPair };
 
-const newPair = (): Pair => generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+const newKeyPair = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 
-/** The host's clock may be an hour off that of whoever checks. */
-export const goodFor = (hosts: readonly string[], now: number): Claim => ({
+/** Valid from one day ago, since the sender's clock may be behind. */
+export const validContent = (hosts: readonly string[], now: number): CertificateContent => ({
   hosts,
   from: now - DAY_MS,
   until: now + 30 * DAY_MS,
 });
 
 export function createAuthority(hosts: readonly string[], now: number): Authority {
-  const root: Party = { name: 'Carillon chaos receiver, for tests alone', pair: newPair() };
-  const make = (claim: Claim, issuer?: Party): Certified => {
-    const subject: Party = { name: 'Carillon chaos receiver', pair: newPair() };
-    const cert = certificateOf(subject, issuer ?? subject, claim, leafExtensions(claim));
-    return { key: String(subject.pair.privateKey.export({ type: 'pkcs8', format: 'pem' })), cert };
+  const root: Entity = { name: 'Carillon chaos receiver, for tests only', keys: newKeyPair() };
+  const make = (content: CertificateContent, issuer?: Entity): KeyAndCertificate => {
+    const subject: Entity = { name: 'Carillon chaos receiver', keys: newKeyPair() };
+    const cert = certificateOf(subject, issuer ?? subject, content, serverExtensions(content));
+    return { key: String(subject.keys.privateKey.export({ type: 'pkcs8', format: 'pem' })), cert };
   };
   return {
-    certificate: certificateOf(root, root, goodFor([], now), rootExtensions),
+    certificate: certificateOf(root, root, validContent([], now), authorityExtensions),
     now,
     hosts,
-    issue: (claim) => make(claim, root),
-    alone: (claim) => make(claim),
+    issue: (content) => make(content, root),
+    selfSigned: (content) => make(content),
   };
 }
 
-/** RFC 5280, 4.1. */
-function certificateOf(subject: Party, issuer: Party, { from, until }: Claim, own: readonly Buffer[]): string {
-  const keys = [
-    extension('2.5.29.14', octets(keyId(subject.pair))),
-    extension('2.5.29.35', sequence(tagged(0x80, keyId(issuer.pair)))),
+/** An X.509 certificate in PEM (RFC 5280, 4.1). */
+function certificateOf(
+  subject: Entity,
+  issuer: Entity,
+  { from, until }: CertificateContent,
+  extensions: readonly Buffer[],
+): string {
+  const keyIdentifiers = [
+    extension('2.5.29.14', octetString(keyId(subject.keys))),
+    extension('2.5.29.35', sequence(tagged(0x80, keyId(issuer.keys)))),
   ];
   const toBeSigned = sequence(
     tagged(0xa0, integer(Buffer.from([2]))),
-    integer(keyId(subject.pair)),
+    integer(keyId(subject.keys)),
     ECDSA_WITH_SHA256,
     nameOf(issuer),
-    sequence(moment(from), moment(until)),
+    sequence(time(from), time(until)),
     nameOf(subject),
-    spki(subject.pair),
-    tagged(0xa3, sequence(...own, ...keys)),
+    publicKeyInfo(subject.keys),
+    tagged(0xa3, sequence(...extensions, ...keyIdentifiers)),
   );
-  const signature = sign('sha256', toBeSigned, issuer.pair.privateKey);
-  const der = sequence(toBeSigned, ECDSA_WITH_SHA256, bits(signature));
+  const signature = sign('sha256', toBeSigned, issuer.keys.privateKey);
+  const der = sequence(toBeSigned, ECDSA_WITH_SHA256, bitString(signature));
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-const nameOf = ({ name }: Party) =>
-  sequence(tagged(0x31, sequence(identifier(COMMON_NAME), tagged(0x0c, Buffer.from(name)))));
+const nameOf = ({ name }: Entity) =>
+  sequence(tagged(0x31, sequence(objectIdentifier(COMMON_NAME), tagged(0x0c, Buffer.from(name)))));
 
-const spki = ({ publicKey }: Pair) => publicKey.export({ type: 'spki', format: 'der' });
+const publicKeyInfo = ({ publicKey }: KeyPair) => publicKey.export({ type: 'spki', format: 'der' });
 
-/** Serves as serial number, too: no two keys have the same. */
-const keyId = (pair: Pair) => createHash('sha1').update(spki(pair)).digest();
+/** Also the serial number: different keys have different ids. */
+const keyId = (keys: KeyPair) => createHash('sha1').update(publicKeyInfo(keys)).digest();
 
-const extension = (id: string, value: Buffer, critical = false) =>
-  sequence(identifier(id), ...(critical ? [truth()] : []), octets(value));
+const extension = (id: string, value: Buffer, isCritical = false) =>
+  sequence(objectIdentifier(id), ...(isCritical ? [booleanTrue()] : []), octetString(value));
 
 const KEY_USAGE = '2.5.29.15';
 const BASIC_CONSTRAINTS = '2.5.29.19';
 
-/** An authority, which signs certificates and lists of revoked ones. */
-const rootExtensions: readonly Buffer[] = [
-  extension(BASIC_CONSTRAINTS, sequence(truth()), true),
-  extension(KEY_USAGE, bits(Buffer.from([0x06]), 1), true),
+/** A certificate authority. Key usage: keyCertSign, cRLSign. */
+const authorityExtensions: readonly Buffer[] = [
+  extension(BASIC_CONSTRAINTS, sequence(booleanTrue()), true),
+  extension(KEY_USAGE, bitString(Buffer.from([0x06]), 1), true),
 ];
 
-/** A server, which signs handshakes. */
-function leafExtensions({ hosts }: Claim): readonly Buffer[] {
+/** A TLS server. Key usage: digitalSignature; extended key usage: serverAuth. */
+function serverExtensions({ hosts }: CertificateContent): readonly Buffer[] {
   return [
     extension(BASIC_CONSTRAINTS, sequence(), true),
-    extension(KEY_USAGE, bits(Buffer.from([0x80]), 7), true),
-    extension('2.5.29.37', sequence(identifier('1.3.6.1.5.5.7.3.1'))),
-    extension('2.5.29.17', sequence(...hosts.map(alternative))),
+    extension(KEY_USAGE, bitString(Buffer.from([0x80]), 7), true),
+    extension('2.5.29.37', sequence(objectIdentifier('1.3.6.1.5.5.7.3.1'))),
+    extension('2.5.29.17', sequence(...hosts.map(alternativeName))),
   ];
 }
 
-/** A name, or an address in its bytes. */
-function alternative(host: string): Buffer {
-  if (!ipaddr.isValid(host)) return tagged(0x82, Buffer.from(host));
-  return tagged(0x87, Buffer.from(ipaddr.parse(host).toByteArray()));
+function alternativeName(host: string): Buffer {
+  return isIP(host) === 0 ? tagged(0x82, Buffer.from(host)) : tagged(0x87, addressBytes(host));
+}
+
+function addressBytes(address: string): Buffer {
+  if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
+  // SocketAddress compresses to the canonical form, in which `::` stands for the groups that are left out.
+  const [left = '', right] = new SocketAddress({ address, family: 'ipv6' }).address.split('::');
+  const groups = (part: string) =>
+    part
+      .split(':')
+      .filter((group) => group !== '')
+      .flatMap(groupBytes);
+  const [head, tail] = [groups(left), groups(right ?? '')];
+  return Buffer.from([...head, ...Array.from({ length: 16 - head.length - tail.length }, () => 0), ...tail]);
+}
+
+/** Two bytes of a hexadecimal group, or the four of an IPv4 address at the end. */
+function groupBytes(group: string): number[] {
+  if (group.includes('.')) return group.split('.').map(Number);
+  const value = Number.parseInt(group, 16);
+  return [value >> 8, value & 0xff];
 }

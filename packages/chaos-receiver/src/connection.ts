@@ -1,122 +1,110 @@
 import type { Socket } from 'node:net';
-import type { Clock } from '../../../src/clock.ts';
-import type { SeededChance } from './random.ts';
-import type { Asked } from './request.ts';
+import type { SeededRandom } from './random.ts';
+import type { ReceivedRequest } from './request.ts';
 
-/** What every visit has in common. */
-export type Surroundings = {
-  readonly clock: Clock;
-  readonly chance: SeededChance;
-  /** How long the sender waits for an answer, as far as anybody has said. */
+export type ConnectionOptions = {
+  readonly random: SeededRandom;
+  /** The timeout of the sender, as given by `--deadline`. */
   readonly deadlineMs: number;
-  /** Between two bytes of what drips. */
+  /** The interval between two dripped bytes. */
   readonly paceMs: number;
 };
 
-/** One connection, and what a behaviour can do with it. What is done when the sender has gone does nothing. */
-export class Visit {
-  readonly clock: Clock;
-  readonly chance: SeededChance;
+/** One accepted connection, with the operations that behaviours use. After the sender closed, every operation is a no-op. */
+export class Connection {
+  readonly random: SeededRandom;
   readonly deadlineMs: number;
   readonly paceMs: number;
-  /** What was asked, as far as it has arrived. */
-  asked: Asked | undefined;
-  /** Resolves when the sender has closed, or half of it. */
-  readonly left: Promise<void>;
-  readonly #raw: Socket;
+  /** The part of the request that has arrived. */
+  request: ReceivedRequest | undefined;
+  /** Resolves when the sender closes the connection or half-closes it. */
+  readonly senderClosed: Promise<void>;
+  /** The TCP socket, also when TLS runs on top of it. */
+  readonly #tcp: Socket;
   #socket: Socket;
-  #gone = false;
-  #resolveLeft: () => void;
+  #hasSenderClosed = false;
+  #resolveClosed: () => void;
 
-  constructor(raw: Socket, { clock, chance, deadlineMs, paceMs }: Surroundings) {
-    this.clock = clock;
-    this.chance = chance;
+  constructor(tcp: Socket, { random, deadlineMs, paceMs }: ConnectionOptions) {
+    this.random = random;
     this.deadlineMs = deadlineMs;
     this.paceMs = paceMs;
-    this.#raw = raw;
-    this.#socket = raw;
+    this.#tcp = tcp;
+    this.#socket = tcp;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.left = promise;
-    this.#resolveLeft = resolve;
-    this.speakThrough(raw);
+    this.senderClosed = promise;
+    this.#resolveClosed = resolve;
+    this.switchTo(tcp);
   }
 
-  /** From here on what is written goes through this one: the TLS over the connection. */
-  speakThrough(socket: Socket): void {
+  /** Uses this socket from now on: the TLS socket after a handshake. */
+  switchTo(socket: Socket): void {
     this.#socket = socket;
-    // A sender may do what it likes to a connection.
-    socket.on('error', () => this.#leave());
-    socket.on('end', () => this.#leave());
-    socket.on('close', () => this.#leave());
+    for (const event of ['error', 'end', 'close']) socket.on(event, () => this.#onSenderClosed());
   }
 
-  #leave(): void {
-    this.#gone = true;
-    this.#resolveLeft();
+  #onSenderClosed(): void {
+    this.#hasSenderClosed = true;
+    this.#resolveClosed();
   }
 
-  /** Where what is said goes and what is heard comes from. */
   get socket(): Socket {
     return this.#socket;
   }
 
-  get isGone(): boolean {
-    return this.#gone;
+  get hasSenderClosed(): boolean {
+    return this.#hasSenderClosed;
   }
 
-  get bytesWritten(): number {
-    return this.#raw.bytesWritten;
-  }
-
-  /** Says it, and leaves the connection open. False when the sender reads more slowly than that. */
+  /** Writes and keeps the connection open. Returns false when the socket buffer is full. */
   write(bytes: string | Uint8Array): boolean {
-    if (this.#gone) return true;
+    if (this.#hasSenderClosed) return true;
     return this.#socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
-  /** Says it and closes: FIN, and over TLS a goodbye before it. */
+  /** Writes and closes: FIN, and over TLS a `close_notify` before it. */
   end(bytes: string | Uint8Array = ''): void {
     this.write(bytes);
     this.#socket.end();
   }
 
-  /** FIN at once, below TLS too. */
-  cut(): void {
-    this.#raw.end();
+  /** Closes the TCP connection with FIN, without a `close_notify`. */
+  endTcp(): void {
+    this.#tcp.end();
   }
 
-  /** RST. What was said before is let through first. */
+  /** Writes and resets the connection (RST). */
   async reset(bytes = ''): Promise<void> {
     if (bytes !== '') {
       this.write(bytes);
-      // Else the sender's system throws away what its program has not read yet.
+      // A reset discards bytes that the sender's program has not read yet, so give it time to read them.
       await this.wait(Math.min(100, this.deadlineMs / 5));
     }
-    if (!this.#raw.destroyed) this.#raw.resetAndDestroy();
+    if (!this.#tcp.destroyed) this.#tcp.resetAndDestroy();
   }
 
-  /** Ends early when the sender leaves. */
+  /** Resolves after `ms`, or earlier when the sender closes. */
   async wait(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = this.clock.after(ms, resolve);
-    await Promise.race([promise, this.left]);
-    cancel();
+    const timer = setTimeout(resolve, Math.max(ms, 0));
+    await Promise.race([promise, this.senderClosed]);
+    clearTimeout(timer);
   }
 
-  /** One byte after the other; all of it within `withinMs`, or at the pace of what drips. */
+  /** Writes one byte at a time: all of them within `withinMs`, or one per `paceMs`. */
   async drip(bytes: string, withinMs?: number): Promise<void> {
-    const everyMs = withinMs === undefined ? this.paceMs : withinMs / bytes.length;
-    const beganAt = this.clock.monotonic();
-    for (let index = 0; index < bytes.length && !this.#gone; index += 1) {
+    const intervalMs = withinMs === undefined ? this.paceMs : withinMs / bytes.length;
+    const startedAt = performance.now();
+    for (let index = 0; index < bytes.length && !this.#hasSenderClosed; index += 1) {
       this.write(bytes.charAt(index));
-      await this.wait(beganAt + (index + 1) * everyMs - this.clock.monotonic());
+      await this.wait(startedAt + (index + 1) * intervalMs - performance.now());
     }
   }
 
-  /** The same again and again, as fast as the sender takes it: `times` times, or until it leaves. */
-  async pour(bytes: string | Uint8Array, times = Number.POSITIVE_INFINITY): Promise<void> {
+  /** Writes the same bytes `times` times, or until the sender closes, as fast as the sender reads. */
+  async writeRepeatedly(bytes: string | Uint8Array, times = Number.POSITIVE_INFINITY): Promise<void> {
     const chunk = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
-    for (let count = 0; count < times && !this.#gone; count += 1) {
+    for (let count = 0; count < times && !this.#hasSenderClosed; count += 1) {
       if (!this.write(chunk)) await this.#drained();
     }
   }
@@ -124,7 +112,7 @@ export class Visit {
   async #drained(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#socket.once('drain', resolve);
-    await Promise.race([promise, this.left]);
+    await Promise.race([promise, this.senderClosed]);
     this.#socket.off('drain', resolve);
   }
 }

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { integer } from './der.ts';
 
-const written = (hex: string) => integer(Buffer.from(hex, 'hex')).toString('hex');
+const encoded = (hex: string) => integer(Buffer.from(hex, 'hex')).toString('hex');
 
-test('an integer has as many bytes as it takes, and is never negative: OpenSSL reads no certificate that is otherwise', () => {
-  assert.equal(written('02'), '020102');
-  assert.equal(written('7fff'), '02027fff');
-  assert.equal(written('80'), '02020080');
-  // One serial number in 256 begins with a byte of zeros.
-  assert.equal(written('007f'), '02017f');
-  assert.equal(written('0080'), '02020080');
-  assert.equal(written('0000ff01'), '020300ff01');
-  assert.equal(written('0000'), '020100');
+test('an integer has the minimal length and is never negative: OpenSSL rejects other certificates', () => {
+  assert.equal(encoded('02'), '020102');
+  assert.equal(encoded('7fff'), '02027fff');
+  assert.equal(encoded('80'), '02020080');
+  // One serial number in 256 starts with a zero byte.
+  assert.equal(encoded('007f'), '02017f');
+  assert.equal(encoded('0080'), '02020080');
+  assert.equal(encoded('0000ff01'), '020300ff01');
+  assert.equal(encoded('0000'), '020100');
 });

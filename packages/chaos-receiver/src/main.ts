@@ -1,17 +1,14 @@
-import { writeFileSync } from 'node:fs';
-import { type Command, Option } from 'commander';
-import { systemClock } from '../../../src/clock.ts';
-import { parseDuration } from '../../../src/durations.ts';
-import { isLoopback } from '../../../src/loopback.ts';
-import { systemChance } from '../../../src/secrets.ts';
+#!/usr/bin/env node
+import { readFileSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { Command, Option } from 'commander';
 import { behaviours } from './behaviours.ts';
 import { createAuthority } from './certificates.ts';
-import { chanceFrom } from './random.ts';
-import { type Receiver, type Setup, startReceiver } from './server.ts';
-import { parseScript, play } from './script.ts';
-import { listedAnswer, listedLines, schemeOf, visitedAnswer, visitedLine } from './output.ts';
-import { Refusal } from '../../../src/cli/refusal.ts';
-import { stdout } from '../../../src/cli/screen.ts';
+import { parseDuration, parsePort, parseSeed, UsageError } from './flags.ts';
+import { listJson, listLines, printJson, printLine, reportJson, reportLine, schemeOf } from './output.ts';
+import { seededRandom } from './random.ts';
+import { createScript, parseScript } from './script.ts';
+import { type Server, type ServerOptions, startServer } from './server.ts';
 
 type Flags = {
   readonly script?: string;
@@ -26,102 +23,108 @@ type Flags = {
   readonly json?: true;
 };
 
-/** `carillon chaos-receiver` */
-export function addChaosReceiver(program: Command): void {
-  const script = new Option(
-    '--script <script>',
-    'What to do with one request after the other, whatever its path: hang, or 503*2,200. Left out: the path says it.',
-  );
-  script.argChoices = behaviours.map(({ slug }) => slug);
-  program
-    .command('chaos-receiver')
-    .description(
-      'A receiver that misbehaves as it is told, to try any sender of webhooks with: http://127.0.0.1:8181/hang never answers, http://127.0.0.1:8181/503*2,200 answers 503 twice, then 200. Every port speaks plain HTTP and TLS.',
-    )
-    // Two hundred names would hide all the rest; completion has them.
-    .configureHelp({ optionDescription: ({ description, defaultValue }) => withDefault(description, defaultValue) })
-    .addOption(script.conflicts('each'))
-    .option('--each', 'Give every behaviour a port of its own, from --port on; prints them.')
-    .option('--list', 'Show all behaviours, and what a sender has to make of each.')
-    .option('--port <number>', 'The port; 0 for any that is free.', '8181')
-    .option('--host <address>', 'The address to listen on.', '127.0.0.1')
-    .option(
-      '--deadline <duration>',
-      'How long the sender waits: what is too slow, and just not too slow, goes by it.',
-      '15s',
-    )
-    .option('--pace <duration>', 'Between two bytes of what drips.', '1s')
-    .option('--seed <number>', 'What chance comes from; left out, a new one each time, which is shown.')
-    .option(
-      '--ca-file <file>',
-      'Write the certificate there that a sender has to trust for good TLS; it is new with every start.',
-    )
-    .option('--json', 'Print one JSON object a line, for programs.')
-    .action(async (flags: Flags) => {
-      if (flags.list) stdout.answer(flags, listedAnswer(), listedLines());
-      else await receive(flags);
-    });
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+
+const program = new Command('carillon-chaos-receiver')
+  .description(
+    'A webhook receiver that misbehaves on request. http://127.0.0.1:8181/hang never responds; http://127.0.0.1:8181/503*2,200 responds 503 twice, then 200. Every port accepts HTTP and HTTPS.',
+  )
+  .version(version)
+  .addOption(
+    new Option(
+      '--script <script>',
+      'Behaviours of successive requests, whatever their path: hang, or 503*2,200. Default: the path is the script.',
+    ).conflicts('each'),
+  )
+  .option('--each', 'Open one port for each behaviour, starting at --port, and print the URLs.')
+  .option('--list', 'List all behaviours and exit.')
+  .option('--port <number>', 'Port; 0 selects a free one.', '8181')
+  .option('--host <address>', 'Address to listen on.', '127.0.0.1')
+  .option('--deadline <duration>', 'Timeout of the sender; the slow behaviours depend on it.', '15s')
+  .option('--pace <duration>', 'Interval between two bytes of the dripping behaviours.', '1s')
+  .option('--seed <number>', 'Seed for random choices. Default: a new seed, which is printed.')
+  .option('--ca-file <file>', 'Write the CA certificate that the sender has to trust. Each start creates a new one.')
+  .option('--json', 'Print one JSON object per line.')
+  .action(async (flags: Flags) => {
+    if (flags.list) list(flags);
+    else await receive(flags);
+  });
+
+// A reader such as `head` closes the pipe early.
+process.stdout.on('error', () => process.exit(0));
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
 }
 
-const withDefault = (says: string, value: unknown) => (value === undefined ? says : `${says} (default: ${value})`);
+function list({ json }: Flags): void {
+  if (json) printJson(listJson());
+  else for (const line of listLines()) printLine(line);
+}
 
 async function receive(flags: Flags): Promise<void> {
-  const seed = readSeed(flags.seed);
-  const steps = flags.script === undefined ? undefined : parseScript(flags.script);
-  if (steps !== undefined && 'fault' in steps)
-    throw new Refusal([`--script: ${steps.fault}. carillon chaos-receiver --list shows all.`]);
-  const setup = setupOf(flags, seed);
-  const port = readPort(flags.port, flags.each ? behaviours.length : 1);
-  if (flags.caFile !== undefined) writeCertificate(flags.caFile, setup.authority.certificate);
+  const seed = parseSeed(flags.seed);
+  const options = serverOptions(flags, seed);
   const scripts = flags.each
-    ? behaviours.map((one) => ({ one, among: [one], script: { next: () => one } }))
-    : [{ one: undefined, among: steps?.flatMap((step) => step.among), script: steps && play(steps, chanceFrom(seed)) }];
-  const receivers: Receiver[] = [];
-  stopOnSignals(receivers);
-  for (const [index, { one, among, script }] of scripts.entries()) {
-    const receiver = await startReceiver(setup, port === 0 ? 0 : port + index, script).catch(async (error: Error) => {
-      await Promise.all(receivers.map((one) => one.close()));
-      throw new Refusal([`${isOfHost(error) ? '--host' : '--port'}: ${error.message}`]);
+    ? behaviours.map((one) => ({ steps: [{ behaviours: [one], times: 1 }], slug: one.slug }))
+    : [{ steps: stepsOf(flags), slug: undefined }];
+  const port = parsePort(flags.port, scripts.length);
+  if (flags.caFile !== undefined) writeCertificate(flags.caFile, options.authority.certificate);
+  const servers: Server[] = [];
+  stopOnSignals(servers);
+  for (const [index, { steps, slug }] of scripts.entries()) {
+    const script = steps && createScript(steps, seededRandom(seed));
+    const server = await startServer(options, port === 0 ? 0 : port + index, script).catch(async (error: Error) => {
+      await Promise.all(servers.map((one) => one.close()));
+      throw new UsageError(`${isHostError(error) ? '--host' : '--port'}: ${error.message}`);
     });
-    receivers.push(receiver);
-    const url = `${schemeOf(among)}://${bracketed(flags.host)}:${receiver.port}/${one?.slug ?? ''}`;
-    print(flags, { listening: url, behaviour: one?.slug ?? flags.script ?? null, seed });
+    servers.push(server);
+    const scheme = schemeOf(steps?.flatMap((step) => step.behaviours));
+    const url = `${scheme}://${isIP(flags.host) === 6 ? `[${flags.host}]` : flags.host}:${server.port}/${slug ?? ''}`;
+    printListening(flags, { listening: url, behaviour: slug ?? flags.script ?? null, seed });
   }
 }
 
-function setupOf(flags: Flags, seed: number): Setup {
-  const names = isLoopback(flags.host) ? ['localhost', '127.0.0.1', '::1'] : ['localhost'];
+function stepsOf({ script }: Flags) {
+  const steps = script === undefined ? undefined : parseScript(script);
+  if (steps !== undefined && 'error' in steps)
+    throw new UsageError(`--script: ${steps.error} --list shows all behaviours.`);
+  return steps;
+}
+
+function serverOptions(flags: Flags, seed: number): ServerOptions {
+  const hosts = new Set(['localhost', '127.0.0.1', '::1', flags.host]);
   return {
-    clock: systemClock,
-    chance: chanceFrom(seed),
+    random: seededRandom(seed),
     seed,
     host: flags.host,
-    deadlineMs: readDuration('deadline', flags.deadline),
-    paceMs: readDuration('pace', flags.pace),
-    authority: createAuthority([...new Set([...names, flags.host])], systemClock.now()),
-    visited: (visited) => stdout.answer(flags, visitedAnswer(visited), [visitedLine(visited)]),
+    deadlineMs: parseDuration('deadline', flags.deadline),
+    paceMs: parseDuration('pace', flags.pace),
+    authority: createAuthority([...hosts], Date.now()),
+    onConnectionEnd: (report) => (flags.json ? printJson(reportJson(report)) : printLine(reportLine(report))),
   };
 }
 
 type Listening = { readonly listening: string; readonly behaviour: string | null; readonly seed: number };
 
-function print({ json, each }: Flags, listening: Listening): void {
+function printListening({ json, each }: Flags, listening: Listening): void {
   const { listening: url, behaviour, seed } = listening;
-  const says = each
-    ? `${url}`
-    : `Listening at ${url}${behaviour === null ? '<behaviour>' : ` and doing ${behaviour}`}, seed ${seed}. Ctrl-C ends it.`;
-  stdout.answer({ json }, listening, [says]);
+  if (json) printJson(listening);
+  else if (each) printLine(url);
+  else if (behaviour === null) printLine(`Listening at ${url}<behaviour>, seed ${seed}. Press Ctrl-C to stop.`);
+  else printLine(`Listening at ${url} with script ${behaviour}, seed ${seed}. Press Ctrl-C to stop.`);
 }
 
-/** Whether nobody can listen there, at whatever port. */
-function isOfHost(error: Error): boolean {
+/** Whether the address is the problem, so that no other port would work either. */
+function isHostError(error: Error): boolean {
   return 'code' in error && ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'].includes(String(error.code));
 }
 
-const bracketed = (host: string) => (host.includes(':') ? `[${host}]` : host);
-
-function stopOnSignals(receivers: readonly Receiver[]): void {
-  const stop = () => void Promise.all(receivers.map((one) => one.close())).then(() => process.exit(0));
+function stopOnSignals(servers: readonly Server[]): void {
+  const stop = () => void Promise.all(servers.map((one) => one.close())).then(() => process.exit(0));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
 }
 
@@ -129,24 +132,6 @@ function writeCertificate(file: string, certificate: string): void {
   try {
     writeFileSync(file, certificate);
   } catch (error) {
-    throw new Refusal([`--ca-file: ${error instanceof Error ? error.message : error}`]);
+    throw new UsageError(`--ca-file: ${error instanceof Error ? error.message : error}`);
   }
-}
-
-function readPort(text: string, many: number): number {
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (port === 0 || (port >= 1 && port + many - 1 <= 65_535)) return port;
-  throw new Refusal([`--port must be a number from 0 to ${65_536 - many}; ${text} is none.`]);
-}
-
-function readDuration(flag: string, text: string): number {
-  const ms = parseDuration(text);
-  if (ms !== undefined && ms >= 1 && ms <= 3_600_000) return ms;
-  throw new Refusal([`--${flag} must be a duration from 1ms to 1h, such as 15s; ${text} is none.`]);
-}
-
-function readSeed(text: string | undefined): number {
-  if (text === undefined) return Math.floor(systemChance.fraction() * 2 ** 31);
-  if (/^\d{1,10}$/.test(text) && Number(text) < 2 ** 32) return Number(text);
-  throw new Refusal([`--seed must be a whole number below ${2 ** 32}; ${text} is none.`]);
 }

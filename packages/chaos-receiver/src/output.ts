@@ -1,51 +1,72 @@
-import { type Behaviour, verdictOn } from './behaviour.ts';
+import { type Behaviour, outcomeOf } from './behaviour.ts';
 import { groups } from './behaviours.ts';
-import type { Visited } from './server.ts';
+import type { ConnectionReport } from './server.ts';
 
-/** One connection in a line, for people. */
-export function visitedLine({ at, behaviour, asked, bytesRead, bytesWritten, ms, tls, fault }: Visited): string {
-  const time = new Date(at).toISOString().slice(11, 23);
-  const what = asked === undefined || asked.method === '' ? '(no request)' : `${asked.method} ${asked.path}`;
-  const over = tls ? ' over TLS' : '';
-  const why = fault === undefined ? '' : `; ${fault}`;
-  const name = behaviour?.slug ?? '-';
-  return `${time}  ${name}  ${what}${over}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${why}`;
+/** C0, DEL, C1, line and paragraph separators, and bidirectional controls. */
+const CONTROL_CHARACTERS = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Senders choose paths and headers: escaping keeps them from moving the cursor or forging lines of a terminal. */
+const escaped = (text: string): string =>
+  text.replace(CONTROL_CHARACTERS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Prints one line. */
+export function printLine(line: string): void {
+  process.stdout.write(`${escaped(line)}\n`);
 }
 
-/** The same for programs. */
-export function visitedAnswer({ behaviour, at, asked, ...rest }: Visited): object {
+/** Prints one line of JSON. The escapes are valid in JSON, so the value stays the same. */
+export function printJson(value: unknown): void {
+  printLine(JSON.stringify(value));
+}
+
+/** One connection, as a line for people. */
+export function reportLine(report: ConnectionReport): string {
+  const { at, behaviour, request, bytesRead, bytesWritten, ms, tls, error } = report;
+  const time = new Date(at).toISOString().slice(11, 23);
+  const what = request === undefined || request.method === '' ? '(no request)' : `${request.method} ${request.path}`;
+  const transport = tls ? ' over TLS' : '';
+  const why = error === undefined ? '' : `; ${error}`;
+  const name = behaviour?.slug ?? '-';
+  return `${time}  ${name}  ${what}${transport}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${why}`;
+}
+
+/** One connection, as JSON for programs. */
+export function reportJson({ behaviour, at, request, ...rest }: ConnectionReport): object {
   return {
     behaviour: behaviour?.slug ?? null,
     date: new Date(at).toISOString(),
     ...rest,
-    fault: rest.fault ?? null,
-    asked: asked ?? null,
+    error: rest.error ?? null,
+    request: request ?? null,
   };
 }
 
-/** How a port is spoken to that does these, or what its paths say. */
-export const schemeOf = (among: readonly Behaviour[] = []): string =>
-  among.length > 0 && among.every(({ tls }) => tls !== undefined) ? 'https' : 'http';
+/** The scheme of the URLs that reach these behaviours. */
+export const schemeOf = (some: readonly Behaviour[] = []): 'http' | 'https' =>
+  some.length > 0 && some.every(({ tls }) => tls !== undefined) ? 'https' : 'http';
 
-export function listedLines(): readonly string[] {
+/** All behaviours, as lines for people. */
+export function listLines(): readonly string[] {
   const width = Math.max(...Object.values(groups).flatMap((all) => all.map(({ slug }) => slug.length)));
   return Object.entries(groups).flatMap(([title, all]) => [
     `${title}:`,
-    ...all.map(
-      (one) => `  ${one.slug.padEnd(width)}  ${verdictOn(one).padEnd(9)}  ${String(one.sees).padEnd(8)}  ${one.says}`,
-    ),
+    ...all.map((one) => {
+      const columns = [one.slug.padEnd(width), outcomeOf(one).padEnd(9), String(one.seenAs).padEnd(8)];
+      return `  ${columns.join('  ')}  ${one.description}`;
+    }),
     '',
   ]);
 }
 
-export function listedAnswer(): readonly object[] {
+/** All behaviours, as JSON for programs. */
+export function listJson(): readonly object[] {
   return Object.entries(groups).flatMap(([group, all]) =>
     all.map((one) => ({
       slug: one.slug,
       group,
-      says: one.says,
-      sees: String(one.sees),
-      comes_to: verdictOn(one),
+      description: one.description,
+      seenAs: String(one.seenAs),
+      outcome: outcomeOf(one),
       scheme: schemeOf([one]),
     })),
   );

@@ -1,17 +1,17 @@
-/** Chance that a seed decides: the same seed, the same numbers. For scripts and schedules, and nothing secret. */
-export type SeededChance = {
-  /** From 0 (inclusive) to 1 (exclusive). */
+/** A pseudo-random generator: the same seed gives the same numbers. Not for secrets. */
+export type SeededRandom = {
+  /** A number from 0 (inclusive) to 1 (exclusive). */
   fraction(): number;
-  /** A whole number from 0 up to, and without, `end`. */
+  /** An integer from 0 (inclusive) to `end` (exclusive). */
   below(end: number): number;
-  /** One of them. */
+  /** A random element. */
   one<T>(of: readonly T[]): T;
-  /** Another stream that this one decides, so that what one part draws shifts nothing in another. */
-  fork(): SeededChance;
+  /** An independent generator with a seed from this one: numbers that one part draws do not shift those of another. */
+  fork(): SeededRandom;
 };
 
-/** SplitMix32: 32 bits of state, every seed as good as any other. */
-export function chanceFrom(seed: number): SeededChance {
+/** SplitMix32: 32 bits of state. All seeds are equally good. */
+export function seededRandom(seed: number): SeededRandom {
   let state = seed >>> 0;
   const fraction = () => {
     state = (state + 0x9e3779b9) >>> 0;
@@ -27,6 +27,6 @@ export function chanceFrom(seed: number): SeededChance {
     fraction,
     below,
     one: <T>(of: readonly T[]): T => of[below(of.length)] as T,
-    fork: () => chanceFrom(below(2 ** 32)),
+    fork: () => seededRandom(below(2 ** 32)),
   };
 }

@@ -1,93 +1,94 @@
 import type { Socket } from 'node:net';
 
-/** What has arrived of a request. */
-export type Asked = {
+/** The part of a request that has arrived. */
+export type ReceivedRequest = {
   readonly method: string;
   readonly path: string;
-  /** By their names in lower case; of several of the same name, all of them. */
+  /** By name in lower case. Headers of the same name are joined with commas. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The beginning of its body. */
+  /** The first bytes of the body. */
   readonly body: string;
   readonly bodyBytes: number;
 };
 
-/** What is kept of a request; what comes behind is counted. */
-const MOST_KEPT_BYTES = 64 * 1_024;
-const MOST_SHOWN_BYTES = 2_048;
+/** Bytes of a request that are kept in memory; the rest is only counted. */
+const MAX_KEPT_BYTES = 64 * 1_024;
+const MAX_BODY_SHOWN_BYTES = 2_048;
 
-/** Reads one request as it comes: any sender's, so nothing is required of it but a head. */
+type Part = 'request-head' | 'request-body' | 'request';
+
+/** Reads one request leniently: it requires nothing but a head, since senders may misbehave as well. */
 export class RequestReader {
   #kept: Buffer = Buffer.alloc(0);
-  /** The last bytes, by which a chunked body is known to be whole. */
-  #last: Buffer = Buffer.alloc(0);
+  /** The last five bytes: they show the end of a chunked body. */
+  #tail: Buffer = Buffer.alloc(0);
   #bytes = 0;
   #headEnd = -1;
   #headers: Readonly<Record<string, string>> = {};
-  #changed = Promise.withResolvers<void>();
+  #nextChunk = Promise.withResolvers<void>();
 
   constructor(socket: Socket) {
     socket.on('data', (chunk: Buffer) => {
       this.#bytes += chunk.length;
-      this.#kept = Buffer.concat([this.#kept, chunk.subarray(0, MOST_KEPT_BYTES - this.#kept.length)]);
-      this.#last = Buffer.concat([this.#last, chunk]).subarray(-5);
+      this.#kept = Buffer.concat([this.#kept, chunk.subarray(0, MAX_KEPT_BYTES - this.#kept.length)]);
+      this.#tail = Buffer.concat([this.#tail, chunk]).subarray(-5);
       if (this.#headEnd < 0) this.#findHead();
-      this.#changed.resolve();
-      this.#changed = Promise.withResolvers();
+      this.#nextChunk.resolve();
+      this.#nextChunk = Promise.withResolvers();
     });
   }
 
-  /** Resolves with true when so much of it is here, with false when the sender leaves before. */
-  async has(what: 'head' | 'body' | 'asked', left: Promise<void>): Promise<boolean> {
-    let gone = false;
-    const leaving = left.then(() => {
-      gone = true;
+  /** Resolves to true when the part has arrived, and to false when the sender closes before. */
+  async waitFor(part: Part, senderClosed: Promise<void>): Promise<boolean> {
+    let isClosed = false;
+    const closing = senderClosed.then(() => {
+      isClosed = true;
     });
-    while (!this.#isHere(what)) {
-      if (gone) return false;
-      await Promise.race([this.#changed.promise, leaving]);
+    while (!this.#has(part)) {
+      if (isClosed) return false;
+      await Promise.race([this.#nextChunk.promise, closing]);
     }
     return true;
   }
 
   #findHead(): void {
     this.#headEnd = this.#kept.indexOf('\r\n\r\n');
-    if (this.#headEnd >= 0) this.#headers = headersIn(this.#kept.toString('latin1', 0, this.#headEnd));
+    if (this.#headEnd >= 0) this.#headers = parseHeaders(this.#kept.toString('latin1', 0, this.#headEnd));
   }
 
-  #isHere(what: 'head' | 'body' | 'asked'): boolean {
+  #has(part: Part): boolean {
     if (this.#headEnd < 0) return false;
-    if (what === 'head' || this.#isWhole()) return true;
-    return what === 'body' && this.#bodyBytes > 0;
+    if (part === 'request-head' || this.#isComplete()) return true;
+    return part === 'request-body' && this.#bodyBytes > 0;
   }
 
   get #bodyBytes(): number {
     return this.#headEnd < 0 ? 0 : this.#bytes - this.#headEnd - 4;
   }
 
-  #isWhole(): boolean {
+  #isComplete(): boolean {
     const { 'content-length': length = '0', 'transfer-encoding': encoding = '' } = this.#headers;
-    if (encoding !== '') return this.#bodyBytes >= 5 && this.#last.toString('latin1') === '0\r\n\r\n';
+    if (encoding !== '') return this.#bodyBytes >= 5 && this.#tail.toString('latin1') === '0\r\n\r\n';
     return this.#bodyBytes >= Number(length);
   }
 
-  /** Whether the sender waits to be told to go on with the body (RFC 9110, 10.1.1). */
+  /** Whether the sender waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1). */
   get expectsContinue(): boolean {
     return this.#headers.expect?.toLowerCase() === '100-continue';
   }
 
-  /** What is here by now. */
-  get asked(): Asked {
+  get request(): ReceivedRequest {
     const end = this.#headEnd < 0 ? this.#kept.length : this.#headEnd;
     const [line = ''] = this.#kept.toString('latin1', 0, end).split('\r\n');
     const [method = '', path = ''] = line.split(' ');
-    const body = this.#headEnd < 0 ? '' : this.#kept.toString('utf8', end + 4, end + 4 + MOST_SHOWN_BYTES);
+    const body = this.#headEnd < 0 ? '' : this.#kept.toString('utf8', end + 4, end + 4 + MAX_BODY_SHOWN_BYTES);
     return { method, path, headers: this.#headers, body, bodyBytes: this.#bodyBytes };
   }
 }
 
-function headersIn(text: string): Record<string, string> {
+function parseHeaders(head: string): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
-  for (const line of text.split('\r\n').slice(1)) {
+  for (const line of head.split('\r\n').slice(1)) {
     const colon = line.indexOf(':');
     const name = line.slice(0, colon).trim().toLowerCase();
     const value = line.slice(colon + 1).trim();

@@ -1,65 +1,65 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createSecureContext, type SecureContextOptions, TLSSocket } from 'node:tls';
-import { type Behaviour, told } from './behaviour.ts';
-import { behaviourOf, behaviours } from './behaviours.ts';
+import { type Behaviour, textResponse } from './behaviour.ts';
+import { FOLLOWED_PATH } from './behaviours/redirects.ts';
+import { validCertificate } from './behaviours/tls.ts';
+import { behaviourBySlug, behaviours } from './behaviours.ts';
 import type { Authority } from './certificates.ts';
-import { chanceFrom } from './random.ts';
-import { good } from './behaviours/tls.ts';
-import { FOLLOWED } from './behaviours/redirects.ts';
-import { type Asked, RequestReader } from './request.ts';
-import { parseScript, play, type Script } from './script.ts';
-import { type Surroundings, Visit } from './connection.ts';
+import { Connection, type ConnectionOptions } from './connection.ts';
+import { seededRandom } from './random.ts';
+import { type ReceivedRequest, RequestReader } from './request.ts';
+import { createScript, parseScript, type Script } from './script.ts';
 
-/** What came of one connection. */
-export type Visited = {
+/** The report on one connection, after its end. */
+export type ConnectionReport = {
   readonly at: number;
   readonly port: number;
   readonly from: string;
-  /** Undefined where nobody has said what to do. */
+  /** Undefined when the sender left before a path chose one. */
   readonly behaviour: Behaviour | undefined;
   readonly tls: boolean;
-  readonly asked: Asked | undefined;
+  readonly request: ReceivedRequest | undefined;
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly ms: number;
-  /** What kept the handshake from being completed, in the words of TLS, or why nothing could be done. */
-  readonly fault: string | undefined;
+  /** The reason why the TLS handshake failed, or why the path has no behaviour. */
+  readonly error: string | undefined;
 };
 
-export type Setup = Surroundings & {
+export type ServerOptions = ConnectionOptions & {
   readonly host: string;
   readonly seed: number;
   readonly authority: Authority;
-  readonly visited: (visited: Visited) => void;
+  readonly onConnectionEnd: (report: ConnectionReport) => void;
 };
 
-export type Receiver = { readonly port: number; close(): Promise<void> };
+export type Server = { readonly port: number; close(): Promise<void> };
 
-/** The most paths whose place in their script is remembered. */
-const MOST_PATHS = 10_000;
+/** Paths whose position in their script is kept; the oldest path restarts when there are more. */
+const MAX_PATHS = 10_000;
 
-/** TLS begins with a record of this type, and nothing else that anybody says does. */
-const HANDSHAKE = 0x16;
+/** The first byte of a TLS connection: a handshake record. */
+const TLS_HANDSHAKE = 0x16;
 
-/** Listens on a port of its own. Every connection takes the next step of the script; without one, its path is one. */
-export async function startReceiver(setup: Setup, port: number, script?: Script): Promise<Receiver> {
+/** Listens on one port. Each connection takes the next step of `script`; without a script, the request path is one. */
+export async function startServer(options: ServerOptions, port: number, script?: Script): Promise<Server> {
   const open = new Set<Socket>();
-  const secureContexts = new Map<Behaviour | undefined, SecureContextOptions>();
-  const secure = (socket: Socket, behaviour: Behaviour | undefined) => {
-    const options = secureContexts.get(behaviour) ?? contextOf(setup.authority, behaviour);
-    secureContexts.set(behaviour, options);
-    return secured(socket, options);
+  const tlsOptions = new Map<Behaviour | undefined, SecureContextOptions>();
+  const startTls = (socket: Socket, behaviour: Behaviour | undefined) => {
+    const known = tlsOptions.get(behaviour) ?? tlsOptionsOf(options.authority, behaviour);
+    tlsOptions.set(behaviour, known);
+    return tlsOver(socket, known);
   };
-  const scriptAt = scriptsByPath(setup);
+  const scriptOfPath = createPathScripts(options);
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
     open.add(socket);
-    const reception = new Reception(setup, socket, { known: script?.next(), scriptAt, secure });
-    reception.take().finally(async () => {
-      await reception.end();
+    const handler = new ConnectionHandler(options, socket, { behaviour: script?.next(), scriptOfPath, startTls });
+    handler.handle().finally(async () => {
+      await handler.finish();
       open.delete(socket);
     });
   });
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, setup.host, resolve));
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, options.host, resolve));
   return {
     port: (server.address() as AddressInfo).port,
     close: () =>
@@ -70,151 +70,155 @@ export async function startReceiver(setup: Setup, port: number, script?: Script)
   };
 }
 
-type Choice = {
-  readonly known: Behaviour | undefined;
-  readonly scriptAt: (path: string) => Script | { readonly fault: string };
-  readonly secure: (socket: Socket, behaviour: Behaviour | undefined) => Promise<TLSSocket>;
+type PathScripts = (path: string) => Script | { readonly error: string };
+
+type HandlerOptions = {
+  /** The behaviour, where the script of the port decides it. */
+  readonly behaviour: Behaviour | undefined;
+  readonly scriptOfPath: PathScripts;
+  readonly startTls: (socket: Socket, behaviour: Behaviour | undefined) => Promise<TLSSocket>;
 };
 
-/** One connection, from the moment that it is there. */
-class Reception {
-  readonly #setup: Setup;
-  readonly #raw: Socket;
-  readonly #visit: Visit;
-  readonly #choice: Choice;
-  readonly #beganAt: number;
-  readonly #origin: Pick<Visited, 'at' | 'port' | 'from'>;
+/** Runs one behaviour on one connection. */
+class ConnectionHandler {
+  readonly #options: ServerOptions;
+  readonly #tcp: Socket;
+  readonly #connection: Connection;
+  readonly #scriptOfPath: HandlerOptions['scriptOfPath'];
+  readonly #startTls: HandlerOptions['startTls'];
+  readonly #startedAt = performance.now();
+  readonly #origin: Pick<ConnectionReport, 'at' | 'port' | 'from'>;
   #behaviour: Behaviour | undefined;
-  #fault: string | undefined;
+  #error: string | undefined;
 
-  constructor(setup: Setup, raw: Socket, choice: Choice) {
-    this.#setup = setup;
-    this.#raw = raw;
-    this.#visit = new Visit(raw, setup);
-    this.#choice = choice;
-    this.#behaviour = choice.known;
-    this.#beganAt = setup.clock.monotonic();
-    const at = setup.clock.now();
-    const { port = 0 } = raw.address() as AddressInfo;
-    const from = `${raw.remoteAddress}:${raw.remotePort}`;
-    this.#origin = { at, port, from };
+  constructor(options: ServerOptions, tcp: Socket, { behaviour, scriptOfPath, startTls }: HandlerOptions) {
+    this.#options = options;
+    this.#tcp = tcp;
+    this.#connection = new Connection(tcp, options);
+    this.#scriptOfPath = scriptOfPath;
+    this.#startTls = startTls;
+    this.#behaviour = behaviour;
+    // Read now: a closed socket has no addresses.
+    const { port = 0 } = tcp.address() as AddressInfo;
+    this.#origin = { at: Date.now(), port, from: `${tcp.remoteAddress}:${tcp.remotePort}` };
   }
 
-  async take(): Promise<void> {
-    if (this.#behaviour?.at === 'connected') return this.#act();
-    const first = await this.#first();
-    if (first === undefined) return;
-    if (this.#behaviour?.at === 'greeted') return this.#act();
-    if (first === HANDSHAKE && !(await this.#handshake())) return;
-    await this.#read();
+  async handle(): Promise<void> {
+    if (this.#behaviour?.startsAt === 'connected') return this.#runBehaviour();
+    const firstByte = await this.#peekFirstByte();
+    if (firstByte === undefined) return;
+    if (this.#behaviour?.startsAt === 'first-bytes') return this.#runBehaviour();
+    if (firstByte === TLS_HANDSHAKE && !(await this.#handshake())) return;
+    await this.#readRequest();
   }
 
-  /** Closed by the sender, if it does that; what is destroyed before might never arrive there. */
-  async end(): Promise<void> {
-    await this.#visit.wait(this.#setup.deadlineMs);
-    this.#visit.socket.destroy();
-    this.#raw.destroy();
-    this.#setup.visited({ ...this.#origin, ...this.#account() });
+  /** Waits for the sender to close, at most for one deadline: bytes in flight are lost when the receiver destroys the socket. */
+  async finish(): Promise<void> {
+    await this.#connection.wait(this.#options.deadlineMs);
+    this.#connection.socket.destroy();
+    this.#tcp.destroy();
+    this.#options.onConnectionEnd(this.#report());
   }
 
-  /** The first byte, put back. */
-  async #first(): Promise<number | undefined> {
-    const readable = new Promise<void>((resolve) => this.#raw.once('readable', resolve));
-    await Promise.race([readable, this.#visit.left]);
-    const bytes: Buffer | null = this.#raw.read();
+  async #peekFirstByte(): Promise<number | undefined> {
+    const readable = new Promise<void>((resolve) => this.#tcp.once('readable', resolve));
+    await Promise.race([readable, this.#connection.senderClosed]);
+    const bytes: Buffer | null = this.#tcp.read();
     if (bytes === null) return undefined;
-    this.#raw.unshift(bytes);
+    this.#tcp.unshift(bytes);
     return bytes[0];
   }
 
   async #handshake(): Promise<boolean> {
     try {
-      this.#visit.speakThrough(await this.#choice.secure(this.#raw, this.#behaviour));
+      this.#connection.switchTo(await this.#startTls(this.#tcp, this.#behaviour));
       return true;
     } catch (error) {
-      this.#fault = error instanceof Error ? error.message : String(error);
-      this.#raw.destroy();
+      this.#error = error instanceof Error ? error.message : String(error);
+      this.#tcp.destroy();
       return false;
     }
   }
 
-  async #read(): Promise<void> {
-    const reader = new RequestReader(this.#visit.socket);
-    const { left } = this.#visit;
-    if (await reader.has('head', left)) {
-      this.#choose(reader.asked.path);
-      const at = this.#behaviour?.at ?? 'asked';
-      if (reader.expectsContinue && at !== 'head') this.#visit.write('HTTP/1.1 100 Continue\r\n\r\n');
-      if (at === 'asked' || at === 'body') await reader.has(at, left);
+  async #readRequest(): Promise<void> {
+    const reader = new RequestReader(this.#connection.socket);
+    const { senderClosed } = this.#connection;
+    if (await reader.waitFor('request-head', senderClosed)) {
+      this.#chooseBehaviour(reader.request.path);
+      const startsAt = this.#behaviour?.startsAt ?? 'request';
+      if (reader.expectsContinue && startsAt !== 'request-head')
+        this.#connection.write('HTTP/1.1 100 Continue\r\n\r\n');
+      if (startsAt === 'request' || startsAt === 'request-body') await reader.waitFor(startsAt, senderClosed);
     }
-    this.#visit.asked = reader.asked;
-    if (!this.#visit.isGone) await this.#act();
+    this.#connection.request = reader.request;
+    if (!this.#connection.hasSenderClosed) await this.#runBehaviour();
   }
 
-  /** What the path has a say in. */
-  #choose(path: string): void {
-    if (path === FOLLOWED) this.#behaviour = behaviourOf('200');
+  #chooseBehaviour(path: string): void {
+    if (path === FOLLOWED_PATH) this.#behaviour = behaviourBySlug('200');
     if (this.#behaviour === undefined) {
-      const script = this.#choice.scriptAt(path);
-      if ('fault' in script) this.#fault = script.fault;
+      const script = this.#scriptOfPath(path);
+      if ('error' in script) this.#error = script.error;
       else this.#behaviour = script.next();
     }
-    if (this.#behaviour?.tls !== undefined && !this.#isSecure) this.#fault = `${this.#behaviour.slug} is for https`;
+    if (this.#behaviour?.tls !== undefined && !this.#isTls) this.#error = `${this.#behaviour.slug} requires https`;
   }
 
-  get #isSecure(): boolean {
-    return this.#visit.socket !== this.#raw;
+  get #isTls(): boolean {
+    return this.#connection.socket !== this.#tcp;
   }
 
-  async #act(): Promise<void> {
-    const visit = this.#visit;
-    if (this.#fault !== undefined) return visit.end(told('404 Not Found', this.#fault));
+  async #runBehaviour(): Promise<void> {
+    const connection = this.#connection;
+    if (this.#error !== undefined) return connection.end(textResponse('404 Not Found', this.#error));
     if (this.#behaviour === undefined) return;
-    visit.socket.resume();
-    await this.#behaviour.act(visit);
-    visit.socket.resume();
+    connection.socket.resume();
+    await this.#behaviour.run(connection);
+    // `hang-unread` pauses the socket.
+    connection.socket.resume();
   }
 
-  #account() {
+  #report(): ConnectionReport {
     return {
+      ...this.#origin,
       behaviour: this.#behaviour,
-      tls: this.#isSecure,
-      asked: this.#visit.asked,
-      bytesRead: this.#raw.bytesRead,
-      bytesWritten: this.#raw.bytesWritten,
-      ms: Math.round(this.#setup.clock.monotonic() - this.#beganAt),
-      fault: this.#fault,
+      tls: this.#isTls,
+      request: this.#connection.request,
+      bytesRead: this.#tcp.bytesRead,
+      bytesWritten: this.#tcp.bytesWritten,
+      ms: Math.round(performance.now() - this.#startedAt),
+      error: this.#error,
     };
   }
 }
 
-/** Whether it begins before a request has said anything: a path comes too late for it. */
-const isEarly = ({ at, tls }: Behaviour) =>
-  at === 'connected' || at === 'greeted' || (tls !== undefined && tls !== good);
+/** Whether a behaviour starts before the request path is known, so that no path can choose it. */
+const startsBeforePath = ({ startsAt, tls }: Behaviour) =>
+  startsAt === 'connected' || startsAt === 'first-bytes' || (tls !== undefined && tls !== validCertificate);
 
-/** A path is a script: `/503*2,200/anything`. Each address has its own place in it. */
-function scriptsByPath({ seed }: Setup): Choice['scriptAt'] {
-  const inTime = behaviours.filter((one) => !isEarly(one));
+/** The first segment of a path is a script: `/503*2,200/anything`. Each path has its own position in its script. */
+function createPathScripts({ seed }: ServerOptions): PathScripts {
+  const selectable = behaviours.filter((one) => !startsBeforePath(one));
   const scripts = new Map<string, Script>();
-  const chance = chanceFrom(seed);
+  const random = seededRandom(seed);
   return (path) => {
     const known = scripts.get(path);
     if (known !== undefined) return known;
-    const [, first = ''] = decoded(path).split(/[/?]/);
-    const steps = parseScript(first, inTime);
-    if ('fault' in steps) return steps;
-    const early = steps.flatMap(({ among }) => among).find(isEarly);
+    const [, segment = ''] = decodePath(path).split(/[/?]/);
+    const steps = parseScript(segment, selectable);
+    if ('error' in steps) return steps;
+    const early = steps.flatMap((step) => step.behaviours).find(startsBeforePath);
     if (early !== undefined)
-      return { fault: `${early.slug} begins before a path is said: name it with --script, or use --each` };
-    const script = play(steps, chance.fork());
+      return { error: `${early.slug} starts before the path is known: select it with --script or --each` };
+    const script = createScript(steps, random.fork());
     const [oldest] = scripts.keys();
-    if (scripts.size >= MOST_PATHS && oldest !== undefined) scripts.delete(oldest);
+    if (scripts.size >= MAX_PATHS && oldest !== undefined) scripts.delete(oldest);
     scripts.set(path, script);
     return script;
   };
 }
 
-function decoded(path: string): string {
+function decodePath(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
@@ -222,21 +226,21 @@ function decoded(path: string): string {
   }
 }
 
-function contextOf(authority: Authority, behaviour: Behaviour | undefined): SecureContextOptions {
-  return typeof behaviour?.tls === 'function' ? behaviour.tls(authority) : good(authority);
+function tlsOptionsOf(authority: Authority, behaviour: Behaviour | undefined): SecureContextOptions {
+  return typeof behaviour?.tls === 'function' ? behaviour.tls(authority) : validCertificate(authority);
 }
 
-/** TLS over a connection; rejects when the handshake comes to nothing. */
-function secured(socket: Socket, options: SecureContextOptions): Promise<TLSSocket> {
+/** Performs the TLS handshake as the server. Rejects when it fails. */
+function tlsOver(socket: Socket, options: SecureContextOptions): Promise<TLSSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
-  const secure = new TLSSocket(socket, {
+  const tls = new TLSSocket(socket, {
     isServer: true,
     secureContext: createSecureContext(options),
     ALPNProtocols: ['http/1.1'],
   });
-  secure.once('secure', () => resolve(secure));
-  secure.on('error', reject);
-  for (const ending of ['end', 'close'])
-    secure.once(ending, () => reject(new Error('the sender closed within the handshake')));
+  tls.once('secure', () => resolve(tls));
+  tls.on('error', reject);
+  for (const event of ['end', 'close'])
+    tls.once(event, () => reject(new Error('the sender closed during the handshake')));
   return promise;
 }

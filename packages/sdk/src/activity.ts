@@ -1,7 +1,7 @@
+import type { DateText, FeedKind, Id, Optional } from './api-types.ts';
 import type { DeliveryState } from './deliveries.ts';
 import { fieldOf } from './response-body.ts';
 import { type CallOptions, type Send, unexpected } from './transport.ts';
-import type { DateText, FeedKind, Id, Optional } from './api-types.ts';
 
 /** What one hook was told of an occurrence, and whether its user has fetched the record since. */
 export type ToldHook = {

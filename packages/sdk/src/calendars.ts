@@ -1,8 +1,8 @@
-import { issuedOf } from './response-body.ts';
+import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { type Lists, lists } from './pages.ts';
 import { deletes, type Gets, gets } from './resource.ts';
+import { issuedOf } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
-import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
 
 /** What a calendar shows: what concerns its user, what belongs to a project, or everything. X9. */
 export type CalendarScope = 'own' | 'project' | 'account';

@@ -1,9 +1,9 @@
 // Written by test/docs.ts from the route rows. Change that, then: npm run docs
 
+import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { type Lists, lists } from './pages.ts';
 import { type CreatesUnder, createsUnder, type Deletes, deletes, type Gets, gets } from './resource.ts';
 import type { Send } from './transport.ts';
-import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
 
 /** A comment, as it is read. C39. */
 export type Comment = {

@@ -1,6 +1,6 @@
+import type { DateText } from './api-types.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, Send } from './transport.ts';
-import type { DateText } from './api-types.ts';
 
 /** The account as it is read. C35. */
 export type Company = {

@@ -1,14 +1,14 @@
 import { type Activity, activity } from './activity.ts';
+import type { DateText, Flag } from './api-types.ts';
 import { Carillon, type CarillonOptions, sending, transportedBy } from './carillon.ts';
-import { recordOf } from './response-body.ts';
 import { type Hours, hours } from './hours.ts';
 import { type Invitations, invitations } from './invitations.ts';
 import { type OverviewNow, overview } from './overview.ts';
 import { type Passphrase, passphrase } from './passphrase.ts';
+import { recordOf } from './response-body.ts';
 import { type Sessions, type SignedIn, sessions } from './sessions.ts';
-import type { CallOptions, Send } from './transport.ts';
 import { type JudgesTargets, verdict } from './target-check.ts';
-import type { DateText, Flag } from './api-types.ts';
+import type { CallOptions, Send } from './transport.ts';
 
 /** Where the console's service is. How it authenticates is settled: by the cookie that signing in sets. */
 export type ConsoleOptions = Omit<CarillonOptions, 'auth' | 'basePath'>;

@@ -1,8 +1,8 @@
 // Written by test/docs.ts from the route rows. Change that, then: npm run docs
 
+import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
-import type { DateText, Id, IdOrNone, Optional, Window } from './api-types.ts';
 
 /** A contact, as it is read. C36. */
 export type Contact = {

@@ -1,8 +1,8 @@
-import { recordOf } from './response-body.ts';
+import type { DateText, Flag, Id, Kind, Optional, Window } from './api-types.ts';
 import { type Lists, lists } from './pages.ts';
 import { type Gets, gets } from './resource.ts';
+import { recordOf } from './response-body.ts';
 import type { OnceOptions, Send } from './transport.ts';
-import type { DateText, Flag, Id, Kind, Optional, Window } from './api-types.ts';
 
 /**
  * `owed`: to be sent, or to be sent again. The others are settled: answered with 200; left over when its hook ended;

@@ -1,10 +1,9 @@
 // Written by test/docs.ts from the route rows. Change that, then: npm run docs
 
+import type { DateInput, DateText, Day, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { type Imports, imports } from './imports.ts';
-
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
-import type { DateInput, DateText, Day, Id, IdOrNone, Optional, Window } from './api-types.ts';
 
 /** An event, as it is read. C24–C28. */
 export type CalendarEvent = {

@@ -1,6 +1,6 @@
 import { CarillonError } from './errors.ts';
-import { messages } from './sse-parser.ts';
 import { systemPorts } from './runtime.ts';
+import { messages } from './sse-parser.ts';
 import { type Call, type Open, unexpected } from './transport.ts';
 
 /** Waits before a lost connection is opened again: doubled from the first, which the service may set, to the longest. */

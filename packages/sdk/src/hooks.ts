@@ -1,9 +1,9 @@
+import type { DateText, Flag, Id, Kind, Optional, Window } from './api-types.ts';
 import type { Delivery } from './deliveries.ts';
-import { fieldOf, issuedOf, recordOf } from './response-body.ts';
 import { type Lists, lists } from './pages.ts';
 import { type Deletes, deletes, type Gets, gets } from './resource.ts';
+import { fieldOf, issuedOf, recordOf } from './response-body.ts';
 import { type ChangeOptions, type OnceOptions, type Send, unexpected } from './transport.ts';
-import type { DateText, Flag, Id, Kind, Optional, Window } from './api-types.ts';
 
 /** `failing`: live, with one or two failures in a row, waiting to try again. X1. */
 export type HookState = 'live' | 'failing' | 'ended';

@@ -1,6 +1,6 @@
+import type { DateText, Id, Optional, Window } from './api-types.ts';
 import { type Lists, lists } from './pages.ts';
 import type { Send } from './transport.ts';
-import type { DateText, Id, Optional, Window } from './api-types.ts';
 
 /** Attempts of one hook in one hour. */
 export type Hour = {

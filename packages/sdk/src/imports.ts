@@ -1,6 +1,6 @@
+import type { FlagInput, IdOrNone, Optional } from './api-types.ts';
 import { recordOf } from './response-body.ts';
 import type { OnceOptions, Send } from './transport.ts';
-import type { FlagInput, IdOrNone, Optional } from './api-types.ts';
 
 /** A file to be brought in. X9. */
 export type ImportInput = {

@@ -1,4 +1,31 @@
 /** The typed client of Carillon's REST interface: no dependency, wherever there is a global `fetch`. */
+
+export type {
+  Active,
+  ActiveInput,
+  Assigned,
+  AssignedInput,
+  AssignedTeam,
+  AssignedTeamInput,
+  DateInput,
+  DateInputOrNone,
+  DateText,
+  Day,
+  FeedKind,
+  Flag,
+  FlagInput,
+  Id,
+  IdOrNone,
+  Kind,
+  NumberInput,
+  Optional,
+  Page,
+  Paging,
+  Period,
+  PeriodInput,
+  Window,
+} from './api-types.ts';
+export { feedNouns, kinds } from './api-types.ts';
 export { type Authenticate, apiKey, type Credentials } from './auth.ts';
 export type {
   Calendar,
@@ -38,8 +65,8 @@ export type {
 export type { Dropped, DropReason, ImportInput, ImportReport, Imports } from './imports.ts';
 export type { IssuedKey, Key, KeyChanges, KeyFilters, KeyInput, Keys, Permission, PermissionArea } from './keys.ts';
 export type { FollowFilters, Notification, NotificationFilters, Notifications, Stretch } from './notifications.ts';
-export type { Notified } from './parse-notification.ts';
 export type { Lists } from './pages.ts';
+export type { Notified } from './parse-notification.ts';
 export type { Project, ProjectChanges, ProjectFilters, ProjectInput, Projects } from './projects.ts';
 export type { Completes, Creates, CreatesUnder, Deletes, Editable, GetOptions, Gets, Updates } from './resource.ts';
 export type { Subtask, SubtaskChanges, SubtaskFilters, SubtaskInput, Subtasks } from './subtasks.ts';
@@ -49,29 +76,3 @@ export type { TimeEntries, TimeEntry, TimeEntryChanges, TimeEntryFilters, TimeEn
 export type { CallOptions, ChangeOptions, Fetch, OnceOptions } from './transport.ts';
 export type { Caller } from './user.ts';
 export type { Role, User, UserChanges, UserInput, Users } from './users.ts';
-export type {
-  Active,
-  ActiveInput,
-  Assigned,
-  AssignedInput,
-  AssignedTeam,
-  AssignedTeamInput,
-  DateInput,
-  DateInputOrNone,
-  DateText,
-  Day,
-  FeedKind,
-  Flag,
-  FlagInput,
-  Id,
-  IdOrNone,
-  Kind,
-  NumberInput,
-  Optional,
-  Page,
-  Paging,
-  Period,
-  PeriodInput,
-  Window,
-} from './api-types.ts';
-export { feedNouns, kinds } from './api-types.ts';

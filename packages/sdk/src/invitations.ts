@@ -1,7 +1,7 @@
+import type { DateText, Id, Optional, Window } from './api-types.ts';
 import { type Lists, lists } from './pages.ts';
 import { type Creates, creates, deletes } from './resource.ts';
 import type { ChangeOptions, Send } from './transport.ts';
-import type { DateText, Id, Optional, Window } from './api-types.ts';
 
 /** A link by which a user sets a passphrase, once. */
 export type Invitation = {

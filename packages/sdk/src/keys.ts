@@ -1,8 +1,8 @@
-import { issuedOf } from './response-body.ts';
+import type { DateText, Flag, Id, IdOrNone, Optional, Window } from './api-types.ts';
 import { type Lists, lists } from './pages.ts';
 import { deletes, type Gets, gets, type Updates, updates } from './resource.ts';
+import { issuedOf } from './response-body.ts';
 import type { ChangeOptions, OnceOptions, Send } from './transport.ts';
-import type { DateText, Flag, Id, IdOrNone, Optional, Window } from './api-types.ts';
 
 /**
  * What permissions are for: subtasks and time entries go with tasks, contacts with clients, comments with projects, teams with

@@ -1,7 +1,7 @@
-import { fieldOf } from './response-body.ts';
-import { type FollowOptions, followEvents } from './follow.ts';
-import { type CallOptions, type Open, type Send, unexpected } from './transport.ts';
 import type { DateText, FeedKind, Optional } from './api-types.ts';
+import { type FollowOptions, followEvents } from './follow.ts';
+import { fieldOf } from './response-body.ts';
+import { type CallOptions, type Open, type Send, unexpected } from './transport.ts';
 
 /** How much longer than it waits a call may take, in milliseconds, when nothing else is said. */
 const MARGIN_MS = 15_000;

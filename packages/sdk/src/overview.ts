@@ -1,6 +1,6 @@
+import type { DateText } from './api-types.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, Send } from './transport.ts';
-import type { DateText } from './api-types.ts';
 
 /** Attempts of one minute. */
 export type Minute = { readonly minute: DateText; readonly delivered: string; readonly failed: string };

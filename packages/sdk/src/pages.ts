@@ -1,6 +1,6 @@
+import type { Page, Window } from './api-types.ts';
 import { behindPage, pageOf } from './response-body.ts';
 import type { CallOptions, QueryValue, Send } from './transport.ts';
-import type { Page, Window } from './api-types.ts';
 
 /** Filters as they are sent. */
 export type Filters = Window & Readonly<Record<string, QueryValue>>;

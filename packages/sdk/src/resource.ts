@@ -1,8 +1,8 @@
-import { recordOf } from './response-body.ts';
+import type { Id, Window } from './api-types.ts';
 import { etagOf } from './etag.ts';
 import { type Filters, type Lists, lists } from './pages.ts';
+import { recordOf } from './response-body.ts';
 import type { CallOptions, ChangeOptions, OnceOptions, Send } from './transport.ts';
-import type { Id, Window } from './api-types.ts';
 
 /** What may be said about reading a single record. */
 export type GetOptions<T> = CallOptions & {

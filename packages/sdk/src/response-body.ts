@@ -1,7 +1,7 @@
+import type { Page } from './api-types.ts';
 import { CarillonError } from './errors.ts';
 import { keepEtag } from './etag.ts';
 import { type Answer, unexpected } from './transport.ts';
-import type { Page } from './api-types.ts';
 
 /** The record in `{ data }`; its `ETag` is kept. Its fields are the service's promise, the envelope is checked. C8. */
 export function recordOf<T>({ status, headers, body }: Answer): T {

@@ -1,7 +1,7 @@
+import type { DateText, Flag, Id, Optional, Window } from './api-types.ts';
 import { type Lists, lists } from './pages.ts';
 import { deletes } from './resource.ts';
 import type { ChangeOptions, Send } from './transport.ts';
-import type { DateText, Flag, Id, Optional, Window } from './api-types.ts';
 
 /** A browser that is signed in. */
 export type Session = {

@@ -1,7 +1,5 @@
 // Written by test/docs.ts from the route rows. Change that, then: npm run docs
 
-import { type Completes, type CreatesUnder, completes, createsUnder, type Editable, editable } from './resource.ts';
-import type { Send } from './transport.ts';
 import type {
   Active,
   ActiveInput,
@@ -22,6 +20,8 @@ import type {
   PeriodInput,
   Window,
 } from './api-types.ts';
+import { type Completes, type CreatesUnder, completes, createsUnder, type Editable, editable } from './resource.ts';
+import type { Send } from './transport.ts';
 
 /** A task, as it is read. C31, C33, C34. */
 export type Task = {

@@ -1,8 +1,18 @@
 // Written by test/docs.ts from the route rows. Change that, then: npm run docs
 
+import type {
+  DateInputOrNone,
+  DateText,
+  Day,
+  FlagInput,
+  Id,
+  IdOrNone,
+  NumberInput,
+  Optional,
+  Window,
+} from './api-types.ts';
 import { type CreatesUnder, createsUnder, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
-import type { DateInputOrNone, DateText, Day, FlagInput, Id, IdOrNone, NumberInput, Optional, Window } from './api-types.ts';
 
 /** A time entry, as it is read. C38. */
 export type TimeEntry = {

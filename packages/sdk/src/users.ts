@@ -1,6 +1,6 @@
+import type { DateText, Optional, Window } from './api-types.ts';
 import { type Creates, creates, type Editable, editable } from './resource.ts';
 import type { Send } from './transport.ts';
-import type { DateText, Optional, Window } from './api-types.ts';
 
 /** What a user may do; admins and owners may also act for others. C2, C14. */
 export type Role = 'member' | 'admin' | 'owner';

@@ -1,7 +1,7 @@
-import type { Clock } from '../../clock.ts';
+import type { Kind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Notification, NotificationFilters, Stretch } from '../../../packages/sdk/src/notifications.ts';
-import type { Kind } from '../../../packages/sdk/src/api-types.ts';
+import type { Clock } from '../../clock.ts';
 import type { Reached } from '../connection.ts';
 import type { Mark } from './cursor.ts';
 import { pause, Waits } from './waits.ts';

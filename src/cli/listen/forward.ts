@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
+import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import { type Attempt, createAttempt } from '../../delivery/attempt.ts';
 import type { Guard } from '../../delivery/guard.ts';
 import type { Outcome } from '../../delivery/outcome.ts';
 import { createResolver } from '../../delivery/resolver.ts';
 import { signatureOf } from '../../delivery/signature.ts';
-import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { version } from '../../version.ts';
 import type { Listener } from './cursor.ts';
 import { pause, Waits } from './waits.ts';

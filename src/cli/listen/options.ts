@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
+import { type Kind, kinds } from '../../../packages/sdk/src/api-types.ts';
 import { environmentName } from '../../config/options.ts';
 import { parseDuration } from '../../durations.ts';
-import { type Kind, kinds } from '../../../packages/sdk/src/api-types.ts';
 import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import { listenSecret } from '../connection-options.ts';

@@ -1,6 +1,6 @@
+import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { printable } from '../../control-characters.ts';
 import { kinds, nounOf } from '../../delivery/kinds.ts';
-import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { columnsOf, fitted } from '../columns.ts';
 import type { Screen } from '../screen.ts';
 import { type Told, wordOf } from './forward.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { CarillonError } from '../../../packages/sdk/src/index.ts';
 import { testClock } from '../../../test/harness/clock.ts';
 import { eventually } from '../../../test/harness/eventually.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { systemClock } from '../../clock.ts';
-import type { CarillonError } from '../../../packages/sdk/src/index.ts';
 import { dropSessions, MOST_SESSIONS } from './actions.ts';
 import { browserOf } from './agent.ts';
 

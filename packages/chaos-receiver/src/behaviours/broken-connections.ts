@@ -1,74 +1,81 @@
-import { type Behaviour, head, type Moment, type Seen } from '../behaviour.ts';
+import { type Behaviour, emptyResponse, type Phase, responseHead, type SeenAs } from '../behaviour.ts';
 
-/** Where a connection can break: when it does, what was said before, what a sender knows then. */
-type Stage = {
+/** A point at which a connection can break. */
+type BreakPoint = {
   readonly name: string;
-  readonly where: string;
-  readonly at?: Moment;
-  readonly said?: string;
-  readonly sees: Seen;
+  /** The end of the sentence in the description. */
+  readonly when: string;
+  readonly startsAt?: Phase;
+  /** Bytes that are sent before. */
+  readonly bytes?: string;
+  readonly seenAs: SeenAs;
 };
 
-const STAGES: readonly Stage[] = [
-  { name: 'on-connect', where: 'as soon as it is connected', at: 'connected', sees: 'reset' },
-  { name: 'after-request-head', where: 'when the head of the request is here', at: 'head', sees: 'reset' },
-  { name: 'mid-request-body', where: 'when the body of the request has begun', at: 'body', sees: 'reset' },
-  { name: 'after-request', where: 'when the whole request is here', sees: 'reset' },
-  { name: 'mid-status-line', where: 'in the middle of the status line', said: 'HTTP/1.1 2', sees: 'reset' },
-  { name: 'after-status-line', where: 'behind the status line', said: 'HTTP/1.1 200 OK\r\n', sees: 'reset' },
-  { name: 'mid-head', where: 'in the middle of a header', said: 'HTTP/1.1 200 OK\r\nContent-Le', sees: 'reset' },
-  { name: 'mid-100', where: 'in the middle of a `100 Continue`', said: 'HTTP/1.1 100 Cont', sees: 'reset' },
-  { name: 'after-100', where: 'behind a `100 Continue`', said: 'HTTP/1.1 100 Continue\r\n\r\n', sees: 'reset' },
-  { name: 'after-head', where: 'behind the head of a 200', said: head('200 OK', 'Content-Length: 10'), sees: 200 },
+const BREAK_POINTS: readonly BreakPoint[] = [
+  { name: 'on-connect', when: 'immediately after the connect', startsAt: 'connected', seenAs: 'reset' },
+  { name: 'after-request-head', when: 'after the request head', startsAt: 'request-head', seenAs: 'reset' },
+  { name: 'mid-request-body', when: 'within the request body', startsAt: 'request-body', seenAs: 'reset' },
+  { name: 'after-request', when: 'after the request', seenAs: 'reset' },
+  { name: 'mid-status-line', when: 'within the status line', bytes: 'HTTP/1.1 2', seenAs: 'reset' },
+  { name: 'after-status-line', when: 'after the status line', bytes: 'HTTP/1.1 200 OK\r\n', seenAs: 'reset' },
+  { name: 'mid-head', when: 'within a header', bytes: 'HTTP/1.1 200 OK\r\nContent-Le', seenAs: 'reset' },
+  { name: 'mid-100', when: 'within a `100 Continue`', bytes: 'HTTP/1.1 100 Cont', seenAs: 'reset' },
+  { name: 'after-100', when: 'after a `100 Continue`', bytes: 'HTTP/1.1 100 Continue\r\n\r\n', seenAs: 'reset' },
+  {
+    name: 'after-head',
+    when: 'after the head of a 200',
+    bytes: responseHead('200 OK', 'Content-Length: 10'),
+    seenAs: 200,
+  },
   {
     name: 'mid-body',
-    where: 'in the middle of the body of a 200',
-    said: `${head('200 OK', 'Content-Length: 10')}12345`,
-    sees: 200,
+    when: 'within the body of a 200',
+    bytes: `${responseHead('200 OK', 'Content-Length: 10')}12345`,
+    seenAs: 200,
   },
 ];
 
-const resets = STAGES.map(
-  ({ name, where, at = 'asked', said, sees }): Behaviour => ({
+const resets = BREAK_POINTS.map(
+  ({ name, when, startsAt = 'request', bytes, seenAs }): Behaviour => ({
     slug: `rst-${name}`,
-    says: `Resets the connection (RST) ${where}.`,
-    sees,
-    at,
-    act: (visit) => visit.reset(said),
+    description: `Resets the connection (RST) ${when}.`,
+    seenAs,
+    startsAt,
+    run: (connection) => connection.reset(bytes),
   }),
 );
 
-const closes = STAGES.map(
-  ({ name, where, at = 'asked', said, sees }): Behaviour => ({
+const closes = BREAK_POINTS.map(
+  ({ name, when, startsAt = 'request', bytes, seenAs }): Behaviour => ({
     slug: `fin-${name}`,
-    says: `Closes the connection (FIN) ${where}.`,
-    sees,
-    at,
-    act: (visit) => visit.end(said),
+    description: `Closes the connection (FIN) ${when}.`,
+    seenAs,
+    startsAt,
+    run: (connection) => connection.end(bytes),
   }),
 );
 
-const halves: readonly Behaviour[] = [
+const halfCloses: readonly Behaviour[] = [
   {
     slug: 'half-close',
-    says: 'Closes its own half of the connection at once, and goes on reading.',
-    sees: 'reset',
-    at: 'connected',
-    async act(visit) {
-      visit.end();
-      await visit.left;
+    description: 'Half-closes the connection immediately and continues to read.',
+    seenAs: 'reset',
+    startsAt: 'connected',
+    async run(connection) {
+      connection.end();
+      await connection.senderClosed;
     },
   },
   {
     slug: 'half-close-after-answer',
-    says: 'Answers 200, closes its own half of the connection, and goes on reading.',
-    sees: 200,
-    async act(visit) {
-      visit.end(head('200 OK', 'Content-Length: 0'));
-      await visit.left;
+    description: 'Responds 200, half-closes the connection and continues to read.',
+    seenAs: 200,
+    async run(connection) {
+      connection.end(emptyResponse('200 OK'));
+      await connection.senderClosed;
     },
   },
 ];
 
-/** Connections that break, at every stage there is. */
-export const endings: readonly Behaviour[] = [...resets, ...closes, ...halves];
+/** Connections that break, at each point of the exchange. */
+export const brokenConnections: readonly Behaviour[] = [...resets, ...closes, ...halfCloses];

@@ -8,54 +8,60 @@ import {
   type ZlibOptions,
   zstdCompress,
 } from 'node:zlib';
-import { type Behaviour, head, rows } from '../behaviour.ts';
+import { type Behaviour, type BehaviourBody, behavioursOf, responseHead } from '../behaviour.ts';
 
 const ZEROS_BYTES = 64 * 1_024 * 1_024;
 
-/** Packed when somebody asks for it, beside everything else, and kept. */
-function packed(pack: (zeros: Buffer) => Promise<Buffer>): () => Promise<Buffer> {
-  let made: Promise<Buffer> | undefined;
+/** Compresses zeros at the first use, and caches the result. */
+function compressed(compress: (zeros: Buffer) => Promise<Buffer>): () => Promise<Buffer> {
+  let cached: Promise<Buffer> | undefined;
   return () => {
-    made ??= pack(Buffer.alloc(ZEROS_BYTES));
-    return made;
+    cached ??= compress(Buffer.alloc(ZEROS_BYTES));
+    return cached;
   };
 }
 
-const tight: ZlibOptions = { level: 9 };
-const quick: BrotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
+const bestCompression: ZlibOptions = { level: 9 };
+const fastCompression: BrotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 
-const gzipped = packed((zeros) => promisify<Buffer, ZlibOptions, Buffer>(gzip)(zeros, tight));
-const deflated = packed((zeros) => promisify<Buffer, ZlibOptions, Buffer>(deflate)(zeros, tight));
-const brotlied = packed((zeros) => promisify<Buffer, BrotliOptions, Buffer>(brotliCompress)(zeros, quick));
-const zstandard = packed((zeros) => promisify<Buffer, Buffer>(zstdCompress)(zeros));
-const gzippedTwice = packed(async () => {
+const gzipOf = (bytes: Buffer) => promisify<Buffer, ZlibOptions, Buffer>(gzip)(bytes, bestCompression);
+const gzipped = compressed(gzipOf);
+const deflated = compressed((zeros) => promisify<Buffer, ZlibOptions, Buffer>(deflate)(zeros, bestCompression));
+const brotli = compressed((zeros) => promisify<Buffer, BrotliOptions, Buffer>(brotliCompress)(zeros, fastCompression));
+const zstandard = compressed((zeros) => promisify<Buffer, Buffer>(zstdCompress)(zeros));
+const gzippedTwice = compressed(async () => {
   const once = await gzipped();
-  return promisify<Buffer, ZlibOptions, Buffer>(gzip)(Buffer.concat(Array.from({ length: 160 }, () => once)), tight);
+  return gzipOf(Buffer.concat(Array.from({ length: 160 }, () => once)));
 });
 
-/** @param times how often it stands one behind the other, which some formats read as one */
-const bomb = (
-  encoding: string,
-  content: () => Promise<Buffer>,
-  times: number,
-  size: string,
-  packed = '',
-): Omit<Behaviour, 'slug'> => ({
-  says: `Answers 200 and \`Content-Encoding: ${encoding}\`: a body that unpacks to ${size} of zeros${packed}.`,
-  sees: 200,
-  async act(visit) {
-    visit.write(head('200 OK', `Content-Encoding: ${encoding}`));
-    const bytes = await Promise.race([content(), visit.left]);
-    if (bytes !== undefined) await visit.pour(bytes, times);
-    visit.end();
+type Bomb = {
+  readonly encoding: string;
+  readonly content: () => Promise<Buffer>;
+  /** How often the content is repeated: gzip and Zstandard read concatenated streams as one. */
+  readonly times?: number;
+  readonly size: string;
+};
+
+const bomb = ({ encoding, content, times = 1, size }: Bomb): BehaviourBody => ({
+  description: `Responds 200 with \`Content-Encoding: ${encoding}\` and a body that decompresses to ${size}.`,
+  seenAs: 200,
+  async run(connection) {
+    connection.write(responseHead('200 OK', `Content-Encoding: ${encoding}`));
+    const bytes = await Promise.race([content(), connection.senderClosed]);
+    if (bytes !== undefined) await connection.writeRepeatedly(bytes, times);
+    connection.end();
   },
 });
 
-/** Little on the wire, much in memory. */
-export const bombs: readonly Behaviour[] = rows({
-  'bomb-gzip': bomb('gzip', gzipped, 160, '10 GiB'),
-  'bomb-gzip-twice': bomb('gzip, gzip', gzippedTwice, 1, '10 GiB', ', packed twice into less than 100 KiB'),
-  'bomb-deflate': bomb('deflate', deflated, 1, '64 MiB'),
-  'bomb-br': bomb('br', brotlied, 1, '64 MiB', ', from a few hundred bytes'),
-  'bomb-zstd': bomb('zstd', zstandard, 160, '10 GiB'),
+/** Few bytes on the wire, many in memory. */
+export const compressionBombs: readonly Behaviour[] = behavioursOf({
+  'bomb-gzip': bomb({ encoding: 'gzip', content: gzipped, times: 160, size: '10 GiB of zeros' }),
+  'bomb-gzip-twice': bomb({
+    encoding: 'gzip, gzip',
+    content: gzippedTwice,
+    size: '10 GiB of zeros, from less than 100 KiB',
+  }),
+  'bomb-deflate': bomb({ encoding: 'deflate', content: deflated, size: '64 MiB of zeros' }),
+  'bomb-br': bomb({ encoding: 'br', content: brotli, size: '64 MiB of zeros, from a few hundred bytes' }),
+  'bomb-zstd': bomb({ encoding: 'zstd', content: zstandard, times: 160, size: '10 GiB of zeros' }),
 });

@@ -1,76 +1,92 @@
-import { answers, type Behaviour, head, OK, rows, stays } from '../behaviour.ts';
+import { type Behaviour, behavioursOf, OK, respond, respondAndKeepOpen, responseHead } from '../behaviour.ts';
 
-const chunked = head('200 OK', 'Transfer-Encoding: chunked');
+const CHUNKED = responseHead('200 OK', 'Transfer-Encoding: chunked');
 
-/** What an answer says of its own length, and how long it is. */
-export const framing: readonly Behaviour[] = rows({
-  'length-too-long': answers(
-    'Answers 200, promises ten bytes, sends five and closes.',
+/** Responses whose length or framing is wrong or ambiguous. */
+export const framing: readonly Behaviour[] = behavioursOf({
+  'length-too-long': respond(
+    'Responds 200 with `Content-Length: 10`, sends five bytes and closes.',
     200,
-    `${head('200 OK', 'Content-Length: 10')}12345`,
+    `${responseHead('200 OK', 'Content-Length: 10')}12345`,
   ),
-  'length-too-short': stays(
-    'Answers 200, promises one byte and sends five.',
+  'length-too-short': respondAndKeepOpen(
+    'Responds 200 with `Content-Length: 1` and sends five bytes.',
     200,
-    `${head('200 OK', 'Content-Length: 1')}12345`,
+    `${responseHead('200 OK', 'Content-Length: 1')}12345`,
   ),
-  'length-negative': stays('Answers 200 with `Content-Length: -1`.', 'protocol', head('200 OK', 'Content-Length: -1')),
-  'length-word': stays('Answers 200 with `Content-Length: many`.', 'protocol', head('200 OK', 'Content-Length: many')),
-  'length-overflow': stays(
-    'Answers 200 with a `Content-Length` of more than 64 bits.',
+  'length-negative': respondAndKeepOpen(
+    'Responds 200 with `Content-Length: -1`.',
     'protocol',
-    head('200 OK', `Content-Length: ${2n ** 64n}0`),
+    responseHead('200 OK', 'Content-Length: -1'),
   ),
-  'length-twice': stays(
-    'Answers 200 with two different `Content-Length`.',
+  'length-word': respondAndKeepOpen(
+    'Responds 200 with `Content-Length: many`.',
     'protocol',
-    `${head('200 OK', 'Content-Length: 2', 'Content-Length: 5')}12345`,
+    responseHead('200 OK', 'Content-Length: many'),
   ),
-  'length-and-chunked': stays(
-    'Answers 200 with `Content-Length` and `Transfer-Encoding`, by which answers are smuggled.',
+  'length-overflow': respondAndKeepOpen(
+    'Responds 200 with a `Content-Length` above 64 bits.',
     'protocol',
-    `${head('200 OK', 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+    responseHead('200 OK', `Content-Length: ${2n ** 64n}0`),
   ),
-  'encoding-unknown': stays(
-    'Answers 200 with `Transfer-Encoding: origami`.',
-    200,
-    `${head('200 OK', 'Transfer-Encoding: origami')}abc`,
+  'length-twice': respondAndKeepOpen(
+    'Responds 200 with two different `Content-Length` headers.',
+    'protocol',
+    `${responseHead('200 OK', 'Content-Length: 2', 'Content-Length: 5')}12345`,
   ),
-  'chunk-size-word': stays('Answers 200 and a chunk whose size is `zz`.', 200, `${chunked}zz\r\nabc\r\n`),
-  'chunk-size-negative': stays('Answers 200 and a chunk whose size is `-1`.', 200, `${chunked}-1\r\nabc\r\n`),
-  'chunk-size-overflow': stays(
-    'Answers 200 and a chunk whose size takes more than 64 bits.',
-    200,
-    `${chunked}${'f'.repeat(17)}\r\nabc\r\n`,
+  'length-and-chunked': respondAndKeepOpen(
+    'Responds 200 with `Content-Length` and `Transfer-Encoding`, the pattern of response smuggling.',
+    'protocol',
+    `${responseHead('200 OK', 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
   ),
-  'chunk-too-short': stays(
-    'Answers 200 and a chunk that is longer than its size.',
+  'encoding-unknown': respondAndKeepOpen(
+    'Responds 200 with `Transfer-Encoding: origami`.',
     200,
-    `${chunked}1\r\nabc\r\n0\r\n\r\n`,
+    `${responseHead('200 OK', 'Transfer-Encoding: origami')}abc`,
   ),
-  'chunk-cut': answers('Answers 200 and closes in the middle of a chunk.', 200, `${chunked}ff\r\nabc`),
-  'body-at-204': stays('Answers 204 with a body.', 204, `${head('204 No Content', 'Content-Length: 5')}12345`),
-  'body-at-304': stays('Answers 304 with a body.', 304, `${head('304 Not Modified', 'Content-Length: 5')}12345`),
-  'answer-twice': stays('Answers 200, and at once 200 again.', 200, OK + OK),
-  'answer-then-401': stays(
-    'Answers 200, and at once 401 behind it, which is an answer to nothing.',
+  'chunk-size-word': respondAndKeepOpen('Responds 200 with the chunk size `zz`.', 200, `${CHUNKED}zz\r\nabc\r\n`),
+  'chunk-size-negative': respondAndKeepOpen('Responds 200 with the chunk size `-1`.', 200, `${CHUNKED}-1\r\nabc\r\n`),
+  'chunk-size-overflow': respondAndKeepOpen(
+    'Responds 200 with a chunk size above 64 bits.',
     200,
-    `HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n${head('401 Unauthorized', 'Content-Length: 0')}`,
+    `${CHUNKED}${'f'.repeat(17)}\r\nabc\r\n`,
+  ),
+  'chunk-too-short': respondAndKeepOpen(
+    'Responds 200 with a chunk that is longer than its size.',
+    200,
+    `${CHUNKED}1\r\nabc\r\n0\r\n\r\n`,
+  ),
+  'chunk-cut': respond('Responds 200 and closes within a chunk.', 200, `${CHUNKED}ff\r\nabc`),
+  'body-at-204': respondAndKeepOpen(
+    'Responds 204 with a body.',
+    204,
+    `${responseHead('204 No Content', 'Content-Length: 5')}12345`,
+  ),
+  'body-at-304': respondAndKeepOpen(
+    'Responds 304 with a body.',
+    304,
+    `${responseHead('304 Not Modified', 'Content-Length: 5')}12345`,
+  ),
+  'answer-twice': respondAndKeepOpen('Responds 200 twice.', 200, OK + OK),
+  'answer-then-401': respondAndKeepOpen(
+    'Responds 200, then sends a 401 that belongs to no request.',
+    200,
+    `HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n${responseHead('401 Unauthorized', 'Content-Length: 0')}`,
   ),
   'keep-alive-surprise': {
-    says: 'Answers 200, keeps the connection, and says something on it later that nobody asked for.',
-    sees: 200,
-    async act(visit) {
-      visit.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n');
-      await visit.wait(visit.deadlineMs / 4);
-      visit.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n');
-      await visit.left;
+    description: 'Responds 200 with keep-alive and later sends an unsolicited 408.',
+    seenAs: 200,
+    async run(connection) {
+      connection.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n');
+      await connection.wait(connection.deadlineMs / 4);
+      connection.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n');
+      await connection.senderClosed;
     },
   },
-  'keep-alive-lie': answers(
-    'Answers 200, says that it keeps the connection, and closes it.',
+  'keep-alive-lie': respond(
+    'Responds 200 with `Connection: keep-alive` and closes the connection.',
     200,
     'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\nKeep-Alive: timeout=600\r\n\r\n',
   ),
-  'close-lie': stays('Answers 200, says that it closes the connection, and keeps it open.', 200, OK),
+  'close-lie': respondAndKeepOpen('Responds 200 with `Connection: close` and keeps the connection open.', 200, OK),
 });

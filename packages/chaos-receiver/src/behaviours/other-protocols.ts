@@ -1,46 +1,51 @@
-import { answers, type Behaviour, rows, stays } from '../behaviour.ts';
+import { type Behaviour, behavioursOf, respond, respondAndKeepOpen } from '../behaviour.ts';
 
-/** SETTINGS without a setting, as an HTTP/2 server begins. */
+/** An empty SETTINGS frame: the first frame of an HTTP/2 server. */
 const HTTP2_SETTINGS = '\0\0\0\x04\0\0\0\0\0';
 const TLS_ALERT = '\x15\x03\x01\0\x02\x02\x46';
 
-/** Those that speak something else. */
-export const strangers: readonly Behaviour[] = rows({
+/** Receivers that use another protocol than HTTP/1.1. */
+export const otherProtocols: readonly Behaviour[] = behavioursOf({
   garbage: {
-    says: 'Answers with a kilobyte of chance.',
-    sees: 'protocol',
-    act: (visit) => visit.end(Uint8Array.from({ length: 1_024 }, () => 128 + visit.chance.below(128))),
+    description: 'Sends 1 KiB of random bytes.',
+    seenAs: 'protocol',
+    run: (connection) => connection.end(Uint8Array.from({ length: 1_024 }, () => 128 + connection.random.below(128))),
   },
-  'nul-bytes': answers('Answers with a kilobyte of NUL.', 'protocol', '\0'.repeat(1_024)),
-  'http-0.9': answers('Answers with a page and no head, as in HTTP/0.9.', 'protocol', '<html>Hello</html>\n'),
-  'http-2': answers('Answers with the first frame of an HTTP/2 server.', 'protocol', HTTP2_SETTINGS),
-  'http-2-unasked': stays(
-    'Says the first frame of an HTTP/2 server as soon as it is connected.',
+  'nul-bytes': respond('Sends 1 KiB of NUL bytes.', 'protocol', '\0'.repeat(1_024)),
+  'http-0.9': respond('Sends a page without a head, as in HTTP/0.9.', 'protocol', '<html>Hello</html>\n'),
+  'http-2': respond('Sends the first frame of an HTTP/2 server after the request.', 'protocol', HTTP2_SETTINGS),
+  'http-2-unasked': respondAndKeepOpen(
+    'Sends the first frame of an HTTP/2 server after the connect.',
     'protocol',
     HTTP2_SETTINGS,
     'connected',
   ),
-  'tls-alert-in-plain': answers('Answers a plain request with a TLS alert.', 'protocol', TLS_ALERT),
-  'request-back': answers(
-    'Answers with a request of its own.',
+  'tls-alert-in-plain': respond('Sends a TLS alert after a plain request.', 'protocol', TLS_ALERT),
+  'request-back': respond(
+    'Sends a request instead of a response.',
     'protocol',
     'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n',
   ),
-  icy: answers('Answers `ICY 200 OK`, as radio stations do.', 'protocol', 'ICY 200 OK\r\n\r\n'),
-  smtp: stays(
-    'Greets as a mail server as soon as it is connected.',
+  icy: respond('Sends `ICY 200 OK`, as SHOUTcast servers do.', 'protocol', 'ICY 200 OK\r\n\r\n'),
+  smtp: respondAndKeepOpen(
+    'Sends the greeting of an SMTP server after the connect.',
     'protocol',
     '220 mail.example ESMTP\r\n',
     'connected',
   ),
-  ssh: stays('Greets as an SSH server as soon as it is connected.', 'protocol', 'SSH-2.0-OpenSSH_9.9\r\n', 'connected'),
+  ssh: respondAndKeepOpen(
+    'Sends the greeting of an SSH server after the connect.',
+    'protocol',
+    'SSH-2.0-OpenSSH_9.9\r\n',
+    'connected',
+  ),
   echo: {
-    says: 'Sends back what it is sent.',
-    sees: 'protocol',
-    at: 'greeted',
-    async act(visit) {
-      visit.socket.pipe(visit.socket);
-      await visit.left;
+    description: 'Sends back all bytes that it receives.',
+    seenAs: 'protocol',
+    startsAt: 'first-bytes',
+    async run(connection) {
+      connection.socket.pipe(connection.socket);
+      await connection.senderClosed;
     },
   },
 });

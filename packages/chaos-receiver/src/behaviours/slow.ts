@@ -1,102 +1,102 @@
-import { type Behaviour, head, OK, rows, stays } from '../behaviour.ts';
+import { type Behaviour, behavioursOf, emptyResponse, OK, respondAndKeepOpen, responseHead } from '../behaviour.ts';
 
-const SLOW_BODY = head('200 OK', 'Content-Length: 1000000');
+const LONG_BODY_HEAD = responseHead('200 OK', 'Content-Length: 1000000');
 
-/** Silence, and what comes drop by drop. */
-export const slow: readonly Behaviour[] = rows({
+/** No response, or a response that arrives slowly. */
+export const slow: readonly Behaviour[] = behavioursOf({
   hang: {
-    says: 'Reads the request and never answers.',
-    sees: 'timeout',
-    act: (visit) => visit.left,
+    description: 'Reads the request and never responds.',
+    seenAs: 'timeout',
+    run: (connection) => connection.senderClosed,
   },
   'hang-unread': {
-    says: 'Accepts the connection, reads nothing and says nothing.',
-    sees: 'timeout',
-    at: 'connected',
-    async act(visit) {
-      visit.socket.pause();
-      // Only who reads notices that the sender has left; by then it will have.
-      await visit.wait(1.5 * visit.deadlineMs);
+    description: 'Accepts the connection, reads nothing and sends nothing.',
+    seenAs: 'timeout',
+    startsAt: 'connected',
+    async run(connection) {
+      connection.socket.pause();
+      // A paused socket does not notice that the sender closed: it resumes after the sender's deadline.
+      await connection.wait(1.5 * connection.deadlineMs);
     },
   },
   'slow-in-time': {
-    says: 'Answers 200 two seconds before the deadline, or when half of it is over if that is later.',
-    sees: 200,
-    async act(visit) {
-      await visit.wait(Math.max(visit.deadlineMs - 2_000, visit.deadlineMs / 2));
-      visit.end(OK);
+    description: 'Responds 200 two seconds before the deadline, or at half of it if that is later.',
+    seenAs: 200,
+    async run(connection) {
+      await connection.wait(Math.max(connection.deadlineMs - 2_000, connection.deadlineMs / 2));
+      connection.end(OK);
     },
   },
   'slow-too-late': {
-    says: 'Answers 200 when the deadline has been over for a quarter of it.',
-    sees: 'timeout',
-    async act(visit) {
-      await visit.wait(visit.deadlineMs * 1.25);
-      visit.end(OK);
+    description: 'Responds 200 after 1.25 times the deadline.',
+    seenAs: 'timeout',
+    async run(connection) {
+      await connection.wait(connection.deadlineMs * 1.25);
+      connection.end(OK);
     },
   },
   'slow-401': {
-    says: 'Answers 401 when half of the deadline is over.',
-    sees: 401,
-    async act(visit) {
-      await visit.wait(visit.deadlineMs / 2);
-      visit.end(head('401 Unauthorized', 'Content-Length: 0'));
+    description: 'Responds 401 at half of the deadline.',
+    seenAs: 401,
+    async run(connection) {
+      await connection.wait(connection.deadlineMs / 2);
+      connection.end(emptyResponse('401 Unauthorized'));
     },
   },
   'drip-in-time': {
-    says: 'Answers 200 in single bytes, all of them within half of the deadline.',
-    sees: 200,
-    async act(visit) {
-      await visit.drip(OK, visit.deadlineMs / 2);
-      visit.end();
+    description: 'Responds 200 in single bytes, all of them within half of the deadline.',
+    seenAs: 200,
+    async run(connection) {
+      await connection.drip(OK, connection.deadlineMs / 2);
+      connection.end();
     },
   },
   'drip-head': {
-    says: 'Answers 200, one byte of the head at the pace of `--pace`, without end.',
-    sees: 'timeout',
-    async act(visit) {
-      visit.write('HTTP/1.1 200 OK\r\nX-Slow: ');
-      await visit.drip('a'.repeat(100_000));
+    description: 'Responds 200 and drips an endless header, one byte per `--pace`.',
+    seenAs: 'timeout',
+    async run(connection) {
+      connection.write('HTTP/1.1 200 OK\r\nX-Slow: ');
+      await connection.drip('a'.repeat(100_000));
     },
   },
   'drip-status': {
-    says: 'Answers one byte of the status line at the pace of `--pace`.',
-    sees: 'timeout',
-    act: (visit) => visit.drip(`HTTP/1.1 200 ${'O'.repeat(100_000)}`),
+    description: 'Drips the status line, one byte per `--pace`.',
+    seenAs: 'timeout',
+    run: (connection) => connection.drip(`HTTP/1.1 200 ${'O'.repeat(100_000)}`),
   },
   'drip-body': {
-    says: 'Answers 200 at once, and its body one byte at the pace of `--pace`.',
-    sees: 200,
-    async act(visit) {
-      visit.write(SLOW_BODY);
-      await visit.drip('a'.repeat(100_000));
+    description: 'Responds 200 immediately and drips the body, one byte per `--pace`.',
+    seenAs: 200,
+    async run(connection) {
+      connection.write(LONG_BODY_HEAD);
+      await connection.drip('a'.repeat(100_000));
     },
   },
   'drip-chunks': {
-    says: 'Answers 200 at once, and its body in chunks of one byte at the pace of `--pace`.',
-    sees: 200,
-    async act(visit) {
-      visit.write(head('200 OK', 'Transfer-Encoding: chunked'));
-      while (!visit.isGone) {
-        visit.write('1\r\na\r\n');
-        await visit.wait(visit.paceMs);
+    description: 'Responds 200 immediately and drips the body in chunks of one byte, one per `--pace`.',
+    seenAs: 200,
+    async run(connection) {
+      connection.write(responseHead('200 OK', 'Transfer-Encoding: chunked'));
+      while (!connection.hasSenderClosed) {
+        connection.write('1\r\na\r\n');
+        await connection.wait(connection.paceMs);
       }
     },
   },
-  'stall-status-line': stays('Says `HTTP/1.1 2` and nothing more.', 'timeout', 'HTTP/1.1 2'),
-  'stall-head': stays(
-    'Says a status line and half of a header, and nothing more.',
+  'stall-status-line': respondAndKeepOpen('Sends `HTTP/1.1 2` and stalls.', 'timeout', 'HTTP/1.1 2'),
+  'stall-head': respondAndKeepOpen(
+    'Sends a status line and half of a header, and stalls.',
     'timeout',
     'HTTP/1.1 200 OK\r\nContent-Le',
   ),
-  'stall-head-end': stays(
-    'Says a whole head but for the line end that ends it.',
+  'stall-head-end': respondAndKeepOpen(
+    'Sends a head without its final empty line, and stalls.',
     'timeout',
     'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n',
   ),
-  'stall-body': stays(
-    'Answers 200 and half of its body, and nothing more.',
+  'stall-body': respondAndKeepOpen(
+    'Responds 200, sends half of the body, and stalls.',
     200,
-    `${head('200 OK', 'Content-Length: 10')}12345`,
+    `${responseHead('200 OK', 'Content-Length: 10')}12345`,
   ),
 });

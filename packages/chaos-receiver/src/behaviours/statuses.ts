@@ -1,6 +1,6 @@
-import { type Behaviour, bare, head, rows } from '../behaviour.ts';
+import { type Behaviour, type BehaviourBody, behavioursOf, emptyResponse, responseHead } from '../behaviour.ts';
 
-/** What statuses are called, and so what receivers answer by mistake, in anger or at night. */
+/** Reason phrases of the statuses in the list. */
 const REASONS: Readonly<Record<number, string>> = {
   200: 'OK',
   201: 'Created',
@@ -36,44 +36,52 @@ const REASONS: Readonly<Record<number, string>> = {
   511: 'Network Authentication Required',
 };
 
-/** Answers with a status, any from 200 to 599, and nothing else. */
+/** An empty response with a status from 200 to 599. */
 export function status(code: number): Behaviour {
   const reason = REASONS[code] ?? 'Unknown';
   return {
     slug: String(code),
-    says: `Answers \`${code} ${reason}\`, without a body.`,
-    sees: code,
-    act: (visit) => visit.end(code === 204 || code === 304 ? head(`${code} ${reason}`) : bare(`${code} ${reason}`)),
+    description: `Responds \`${code} ${reason}\` without a body.`,
+    seenAs: code,
+    run: (connection) =>
+      connection.end(
+        code === 204 || code === 304 ? responseHead(`${code} ${reason}`) : emptyResponse(`${code} ${reason}`),
+      ),
   };
 }
 
 export const statuses: readonly Behaviour[] = Object.keys(REASONS).map((code) => status(Number(code)));
 
-const challenges = (code: number, reason: string, ...headers: readonly string[]): Pick<Behaviour, 'sees' | 'act'> => ({
-  sees: code,
-  act: (visit) => visit.end(bare(`${code} ${reason}`, ...headers)),
+const withHeaders = (
+  code: number,
+  reason: string,
+  ...headers: readonly string[]
+): Pick<Behaviour, 'seenAs' | 'run'> => ({
+  seenAs: code,
+  run: (connection) => connection.end(emptyResponse(`${code} ${reason}`, ...headers)),
 });
 
-export const demands: readonly Behaviour[] = rows({
+export const demands: readonly Behaviour[] = behavioursOf({
   '401-basic': {
-    says: 'Answers 401 and asks for a password with `WWW-Authenticate: Basic`.',
-    ...challenges(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),
+    description: 'Responds 401 and demands a password with `WWW-Authenticate: Basic`.',
+    ...withHeaders(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),
   },
   '401-negotiate': {
-    says: "Answers 401 and asks for the machine's own sign-in with `WWW-Authenticate: Negotiate` and `NTLM`.",
-    ...challenges(401, 'Unauthorized', 'WWW-Authenticate: Negotiate', 'WWW-Authenticate: NTLM'),
+    description: 'Responds 401 and demands Windows authentication with `WWW-Authenticate: Negotiate` and `NTLM`.',
+    ...withHeaders(401, 'Unauthorized', 'WWW-Authenticate: Negotiate', 'WWW-Authenticate: NTLM'),
   },
   '407': {
-    says: 'Answers 407 with `Proxy-Authenticate`, as if it were a proxy.',
-    ...challenges(407, 'Proxy Authentication Required', 'Proxy-Authenticate: Basic realm="proxy"'),
+    description: 'Responds 407 with `Proxy-Authenticate`, as a proxy does.',
+    ...withHeaders(407, 'Proxy Authentication Required', 'Proxy-Authenticate: Basic realm="proxy"'),
   },
   '426': {
-    says: 'Answers 426 and asks for HTTP/2 with `Upgrade: h2c`.',
-    ...challenges(426, 'Upgrade Required', 'Upgrade: h2c'),
+    description: 'Responds 426 and demands HTTP/2 with `Upgrade: h2c`.',
+    ...withHeaders(426, 'Upgrade Required', 'Upgrade: h2c'),
   },
   '503-clear-site': {
-    says: 'Answers 503 with `Clear-Site-Data`, `Strict-Transport-Security` and `Alt-Svc` to another port, none of which is for a sender.',
-    ...challenges(
+    description:
+      'Responds 503 with `Clear-Site-Data`, `Strict-Transport-Security` and `Alt-Svc`, which concern only browsers.',
+    ...withHeaders(
       503,
       'Service Unavailable',
       'Clear-Site-Data: "*"',
@@ -83,27 +91,32 @@ export const demands: readonly Behaviour[] = rows({
   },
 });
 
-const asksToWait = (says: string, value: string | ((now: number) => string), code = 503): Omit<Behaviour, 'slug'> => ({
-  says,
-  sees: code,
-  act: (visit) => {
-    const text = typeof value === 'string' ? value : value(visit.clock.now());
-    visit.end(bare(`${code} ${REASONS[code]}`, ...text.split('\n').map((one) => `Retry-After: ${one}`)));
+const retryAfterResponse = (
+  description: string,
+  value: string | ((now: number) => string),
+  code = 503,
+): BehaviourBody => ({
+  description,
+  seenAs: code,
+  run: (connection) => {
+    const text = typeof value === 'string' ? value : value(Date.now());
+    connection.end(emptyResponse(`${code} ${REASONS[code]}`, ...text.split('\n').map((one) => `Retry-After: ${one}`)));
   },
 });
 
-export const waits: readonly Behaviour[] = rows({
-  'retry-after-seconds': asksToWait('Answers 429 with `Retry-After: 2`.', '2', 429),
-  'retry-after-date': asksToWait('Answers 503 with `Retry-After` as a date, two seconds ahead.', (now) =>
-    new Date(now + 2_000).toUTCString(),
+export const retryAfter: readonly Behaviour[] = behavioursOf({
+  'retry-after-seconds': retryAfterResponse('Responds 429 with `Retry-After: 2`.', '2', 429),
+  'retry-after-date': retryAfterResponse(
+    'Responds 503 with `Retry-After` as a date two seconds in the future.',
+    (now) => new Date(now + 2_000).toUTCString(),
   ),
-  'retry-after-past': asksToWait(
-    'Answers 503 with `Retry-After` as a date that is over.',
+  'retry-after-past': retryAfterResponse(
+    'Responds 503 with `Retry-After` as a date in the past.',
     'Thu, 01 Jan 1970 00:00:00 GMT',
   ),
-  'retry-after-zero': asksToWait('Answers 429 with `Retry-After: 0`.', '0', 429),
-  'retry-after-negative': asksToWait('Answers 429 with `Retry-After: -120`.', '-120', 429),
-  'retry-after-garbage': asksToWait('Answers 503 with `Retry-After: soon, perhaps`.', 'soon, perhaps'),
-  'retry-after-enormous': asksToWait('Answers 503 with a `Retry-After` of 400 digits.', '9'.repeat(400)),
-  'retry-after-twice': asksToWait('Answers 503 with two different `Retry-After`.', '1\n100'),
+  'retry-after-zero': retryAfterResponse('Responds 429 with `Retry-After: 0`.', '0', 429),
+  'retry-after-negative': retryAfterResponse('Responds 429 with `Retry-After: -120`.', '-120', 429),
+  'retry-after-garbage': retryAfterResponse('Responds 503 with `Retry-After: soon, perhaps`.', 'soon, perhaps'),
+  'retry-after-enormous': retryAfterResponse('Responds 503 with a `Retry-After` of 400 digits.', '9'.repeat(400)),
+  'retry-after-twice': retryAfterResponse('Responds 503 with two different `Retry-After` headers.', '1\n100'),
 });

@@ -1,6 +1,6 @@
+import type { Kind } from '../api-types.ts';
 import type { Notifications, Stretch } from '../notifications.ts';
 import type { CallOptions } from '../transport.ts';
-import type { Kind } from '../api-types.ts';
 
 /** Entries in one answer: as many as there can be. */
 export const ENTRIES = 1_000;

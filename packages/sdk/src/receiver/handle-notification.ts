@@ -1,5 +1,5 @@
-import { fieldOf } from '../response-body.ts';
 import { recordAt } from '../parse-notification.ts';
+import { fieldOf } from '../response-body.ts';
 import type { Signed } from './signature.ts';
 import { within } from './time.ts';
 

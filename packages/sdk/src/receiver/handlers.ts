@@ -1,3 +1,4 @@
+import { type DateText, type Kind, kinds } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import type { Client } from '../clients.ts';
 import { CarillonError } from '../errors.ts';
@@ -7,7 +8,6 @@ import type { Project } from '../projects.ts';
 import type { Gets } from '../resource.ts';
 import type { Subtask } from '../subtasks.ts';
 import type { Task } from '../tasks.ts';
-import { type DateText, type Kind, kinds } from '../api-types.ts';
 
 /** The record that each kind is about. */
 export type RecordOf = {

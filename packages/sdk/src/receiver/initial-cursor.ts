@@ -1,6 +1,6 @@
+import type { Kind } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import type { Hook } from '../hooks.ts';
-import type { Kind } from '../api-types.ts';
 import { stretches } from './feed-pages.ts';
 
 /** What is looked at to find where to begin: `hooks` are those whose notifications come to this receiver. */

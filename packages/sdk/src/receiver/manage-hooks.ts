@@ -1,7 +1,7 @@
+import type { Kind } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { Hook } from '../hooks.ts';
-import type { Kind } from '../api-types.ts';
 
 /** The hooks of a receiver: one for each kind, told apart by the query of their targets. */
 export type OwnHooks = {

@@ -1,5 +1,5 @@
-import type { Answer, Posted } from './handle-notification.ts';
 import { textOf, textRead } from './body.ts';
+import type { Answer, Posted } from './handle-notification.ts';
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 

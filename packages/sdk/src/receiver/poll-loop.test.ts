@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { after } from './time.ts';
 import { watch } from './poll-loop.ts';
+import { after } from './time.ts';
 
 test('a look every so often; after one that failed soon, and then later and later, up to a minute', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });

@@ -2,11 +2,11 @@ import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { Notification } from '../notifications.ts';
 import { recordAt } from '../parse-notification.ts';
-import { beginning } from './initial-cursor.ts';
+import { stretches } from './feed-pages.ts';
 import { contextOf, type Handlers, handle } from './handlers.ts';
+import { beginning } from './initial-cursor.ts';
 import { findHooks, type OwnHooks, tendHooks } from './manage-hooks.ts';
 import type { State } from './state.ts';
-import { stretches } from './feed-pages.ts';
 
 /** What a round needs. */
 export type Reading = {

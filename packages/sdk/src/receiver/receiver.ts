@@ -1,15 +1,15 @@
 import { apiKey } from '../auth.ts';
 import { Carillon, type CarillonOptions, transportedBy } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
+import { rounds } from './coalesced-runner.ts';
 import { answering } from './handle-notification.ts';
 import { type Context, HandlerFailed, type Handlers, kindsOf, mustBeReadable } from './handlers.ts';
-import { type FastifyHandler, fastifyHandler, type NodeHandler, nodeHandler } from './node.ts';
 import { type OwnHooks, tendHooks } from './manage-hooks.ts';
+import { type FastifyHandler, fastifyHandler, type NodeHandler, nodeHandler } from './node.ts';
+import { watch } from './poll-loop.ts';
 import { type Reading, readRound } from './read-feed.ts';
-import { rounds } from './coalesced-runner.ts';
 import { verifier } from './signature.ts';
 import { memoryState, type State } from './state.ts';
-import { watch } from './poll-loop.ts';
 import { type WebHandler, webHandler } from './web.ts';
 
 type OnError = (error: unknown, context?: Context) => unknown;

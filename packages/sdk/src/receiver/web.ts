@@ -1,5 +1,5 @@
-import type { Answer, Posted } from './handle-notification.ts';
 import { textOf } from './body.ts';
+import type { Answer, Posted } from './handle-notification.ts';
 
 /** Answers as `fetch`-style servers ask: Deno, Bun, Workers, Hono. */
 export type WebHandler = (request: Request) => Promise<Response>;
