@@ -1,6 +1,6 @@
+import type { Assigned, AssignedTeam } from '../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../packages/sdk/src/errors.ts';
 import type { Gets, Updates } from '../../packages/sdk/src/resource.ts';
-import type { Assigned, AssignedTeam } from '../../packages/sdk/src/api-types.ts';
 import { explain } from './load.ts';
 
 /** Somebody else has meanwhile changed the very thing that was to be changed. */

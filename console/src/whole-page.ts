@@ -1,6 +1,6 @@
+import type { Page, Window } from '../../packages/sdk/src/api-types.ts';
 import type { Lists } from '../../packages/sdk/src/pages.ts';
 import type { CallOptions } from '../../packages/sdk/src/transport.ts';
-import type { Page, Window } from '../../packages/sdk/src/api-types.ts';
 
 /** The most records of a page (C7), and what it has when nothing is said. */
 const MAX_RECORDS = 1_000;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Deletes } from '../../../packages/sdk/src/resource.ts';
 import type { Assigned, AssignedTeam, Paging } from '../../../packages/sdk/src/api-types.ts';
+import type { Deletes } from '../../../packages/sdk/src/resource.ts';
 import { idsOf } from '../changes.ts';
 import { Ask } from '../design/dialog.tsx';
 import { tell } from '../design/toast.tsx';

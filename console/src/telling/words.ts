@@ -1,5 +1,5 @@
-import type { EndedReason, Hook } from '../../../packages/sdk/src/hooks.ts';
 import type { FeedKind, Kind } from '../../../packages/sdk/src/api-types.ts';
+import type { EndedReason, Hook } from '../../../packages/sdk/src/hooks.ts';
 
 /** What each kind means to whoever subscribes to it, and where the record of such a notification may be. */
 export const kindWords: Readonly<Record<Kind, { readonly says: string; readonly example: string }>> = {

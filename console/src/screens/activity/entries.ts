@@ -1,6 +1,6 @@
 import type { Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
-import type { Notification } from '../../../../packages/sdk/src/notifications.ts';
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
+import type { Notification } from '../../../../packages/sdk/src/notifications.ts';
 import { momentOf } from '../../moments.tsx';
 import { readingOf } from '../../telling/read-mark.tsx';
 

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { Occurrence } from '../../../../packages/sdk/src/activity.ts';
-import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import type { FeedKind } from '../../../../packages/sdk/src/api-types.ts';
+import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import { client } from '../../client.ts';
 import { explain } from '../../load.ts';
 import { behind, type Entry, entryOf, merged, urgencyOf } from './entries.ts';

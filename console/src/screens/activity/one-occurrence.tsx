@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
-import type { DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
+import type { DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
 import { client } from '../../client.ts';
 import { Page } from '../../design/page.tsx';
 import { Note, type Tone, Waiting } from '../../design/state.tsx';

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Verdict } from '../../../../packages/sdk/src/target-check.ts';
 import type { Kind } from '../../../../packages/sdk/src/api-types.ts';
+import type { Verdict } from '../../../../packages/sdk/src/target-check.ts';
 import { client } from '../../client.ts';
 import { speaker } from '../../design/api-call.tsx';
 import { Button, ButtonLink } from '../../design/button.tsx';
