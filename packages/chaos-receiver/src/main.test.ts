@@ -80,7 +80,7 @@ test('a path cannot select a behaviour that starts before it is read, and TLS be
     [`${open.url}tls-expired`, `tls-expired ${early}`],
     [`${open.url}200,smtp`, `smtp ${early}`],
     [`${open.url}tls-ok`, 'tls-ok requires https'],
-    [`${open.url}hangs`, 'unknown behaviour hangs; did you mean hang'],
+    [`${open.url}hangs`, 'unknown behaviour hangs (similar: hang'],
   ];
   for (const [address, error] of errors) {
     const response = await post(address);

@@ -50,8 +50,8 @@ const program = new Command('carillon-chaos-receiver')
     else await receive(flags);
   });
 
-// A reader such as `head` closes the pipe early.
-process.stdout.on('error', () => process.exit(0));
+// EPIPE: a reader such as `head` closed the pipe early.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 try {
   await program.parseAsync();
 } catch (error) {
@@ -90,8 +90,7 @@ async function receive(flags: Flags): Promise<void> {
 
 function stepsOf({ script }: Flags) {
   const steps = script === undefined ? undefined : parseScript(script);
-  if (steps !== undefined && 'error' in steps)
-    throw new UsageError(`--script: ${steps.error} --list shows all behaviours.`);
+  if (steps !== undefined && 'error' in steps) throw new UsageError(`--script: ${steps.error}; see --list`);
   return steps;
 }
 
@@ -118,7 +117,7 @@ function printListening({ json, each }: Flags, listening: Listening): void {
   else printLine(`Listening at ${url} with script ${behaviour}, seed ${seed}. Press Ctrl-C to stop.`);
 }
 
-/** Whether the address is the problem, so that no other port would work either. */
+/** True if the address is wrong, so that no other port would work either. */
 function isHostError(error: Error): boolean {
   return 'code' in error && ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL'].includes(String(error.code));
 }

@@ -72,7 +72,7 @@ export class RequestReader {
     return this.#bodyBytes >= Number(length);
   }
 
-  /** Whether the sender waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1). */
+  /** True if the sender waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1). */
   get expectsContinue(): boolean {
     return this.#headers.expect?.toLowerCase() === '100-continue';
   }

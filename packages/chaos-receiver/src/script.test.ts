@@ -29,9 +29,9 @@ test('an invalid script gives an error, with similar names for an unknown behavi
     ['200*0', /invalid step 200\*0/],
     ['200*,503', /only the last step/],
     ['200|', /invalid step 200\|/],
-    ['Hangs', /unknown behaviour Hangs; did you mean hang/],
-    ['tls-expird', /unknown behaviour tls-expird; did you mean tls-expired/],
-    ['drip', /unknown behaviour drip; did you mean tls-drip, drip-head/],
+    ['Hangs', /unknown behaviour Hangs \(similar: hang/],
+    ['tls-expird', /unknown behaviour tls-expird \(similar: tls-expired/],
+    ['drip', /unknown behaviour drip \(similar: tls-drip, drip-head/],
     ['199', /unknown behaviour 199/],
   ];
   for (const [text, error] of errors) {

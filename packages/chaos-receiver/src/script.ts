@@ -40,7 +40,7 @@ function suggestion(unknown: string): string {
     .sort((one, other) => other.similarity - one.similarity)
     .slice(0, 5)
     .map(({ slug }) => slug);
-  return similar.length === 0 ? '' : `; did you mean ${similar.join(', ')}?`;
+  return similar.length === 0 ? '' : ` (similar: ${similar.join(', ')})`;
 }
 
 /** The Sørensen–Dice coefficient of the bigrams, from 0 to 1. */

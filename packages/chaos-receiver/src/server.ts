@@ -192,7 +192,7 @@ class ConnectionHandler {
   }
 }
 
-/** Whether a behaviour starts before the request path is known, so that no path can choose it. */
+/** True if a behaviour starts before the request path is known: no path can select it. */
 const startsBeforePath = ({ startsAt, tls }: Behaviour) =>
   startsAt === 'connected' || startsAt === 'first-bytes' || (tls !== undefined && tls !== validCertificate);
 
