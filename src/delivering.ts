@@ -10,7 +10,7 @@ import { dropIdempotency } from './http/idempotency.ts';
 import type { Log } from './log.ts';
 import { Mailer, type MailerPorts } from './mail/mailer.ts';
 import type { Metrics } from './metrics.ts';
-import { dropInvitations } from './resources/invitations/actions.ts';
+import { dropInvitations } from './resources/invitations/invitations.ts';
 import { dropSessions } from './resources/sessions/actions.ts';
 import type { Chance } from './secrets.ts';
 import type { Store } from './store/store.ts';

@@ -376,7 +376,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'the feed goes on behind a cursor although something behind it is not kept any more',
-    file: 'src/resources/notifications/actions.ts',
+    file: 'src/resources/notifications/notifications.ts',
     changes: [['first?.position !== reached + 1', 'reached < 0']],
     caughtBy: {
       file: 'src/resources/notifications/notifications.test.ts',
@@ -454,7 +454,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'a link is used up after it was used',
-    file: 'src/resources/invitations/actions.ts',
+    file: 'src/resources/invitations/invitations.ts',
     changes: [
       [
         "    .where('invitations.invitation_id', '=', invitationId)\n    .where('invitations.used_at', 'is', null)\n    .where('invitations.expires_at', '>', write.now)\n",
@@ -509,7 +509,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'a link for a member stays open when the member becomes an admin',
-    file: 'src/resources/users/actions.ts',
+    file: 'src/resources/users/users.ts',
     changes: [['    await closeLinksAround(write, userId);\n', '']],
     caughtBy: {
       file: 'test/stories/ways-in.test.ts',

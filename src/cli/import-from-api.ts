@@ -7,7 +7,7 @@ import { hooksOf } from '../moving/hooks.ts';
 import { type Moved, moveIn } from '../moving/move.ts';
 import { createSource } from '../moving/source.ts';
 import { Work } from '../moving/work.ts';
-import { insertInvitation, linkTo } from '../resources/invitations/actions.ts';
+import { insertInvitation, linkTo } from '../resources/invitations/invitations.ts';
 import { insertKey } from '../resources/keys/actions.ts';
 import { systemChance } from '../secrets.ts';
 import { TransferFault } from '../transfer/fault.ts';

@@ -4,7 +4,7 @@ import { momentOf } from '../durations.ts';
 import { showMoment } from '../http/dates.ts';
 import { parseId } from '../http/ids.ts';
 import { insertKey, revoke } from '../resources/keys/actions.ts';
-import { findByEmail } from '../resources/users/actions.ts';
+import { findByEmail } from '../resources/users/users.ts';
 import { systemChance } from '../secrets.ts';
 import type { AccountWrite } from '../store/account.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './database.ts';

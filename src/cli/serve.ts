@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Config, loadConfig, unknownVariables } from '../config/load.ts';
 import { environmentName, type Option, type OptionName, options } from '../config/options.ts';
-import { linkTo } from '../resources/invitations/actions.ts';
+import { linkTo } from '../resources/invitations/invitations.ts';
 import type { Service } from '../service.ts';
 import { connectionVariables } from './connection-options.ts';
 import { Refusal } from './refusal.ts';

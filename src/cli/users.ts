@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { record } from '../delivery/record.ts';
 import { showMoment } from '../http/dates.ts';
-import { insertInvitation, linkTo } from '../resources/invitations/actions.ts';
-import { findByEmail, insertUser } from '../resources/users/actions.ts';
+import { insertInvitation, linkTo } from '../resources/invitations/invitations.ts';
+import { findByEmail, insertUser } from '../resources/users/users.ts';
 import { systemChance } from '../secrets.ts';
 import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from './base-url.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './database.ts';

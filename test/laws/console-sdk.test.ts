@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { openedFields } from '../../src/resources/invitations/schema.ts';
+import type { openedFields } from '../../src/resources/invitations/invitations.ts';
 import type { signedInFields, signInFields } from '../../src/resources/sessions/schema.ts';
 import type { Invited, SignIn } from '../../src/sdk/console.ts';
 import * as sdk from '../../src/sdk/index.ts';

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { hookKinds } from '../../src/delivery/kinds.ts';
 import { MOST_RECORDS } from '../../src/http/paging.ts';
 import { problems } from '../../src/problems.ts';
-import { MOST_A_CALL } from '../../src/resources/notifications/actions.ts';
+import { MOST_A_CALL } from '../../src/resources/notifications/notifications.ts';
 import * as sdk from '../../src/sdk/index.ts';
 import { ENTRIES, LOOKED_AT } from '../../src/sdk/receive/stretches.ts';
 import { consoleRows, publicRows } from '../harness/rows.ts';

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
 import { type Fact, record } from '../../src/delivery/record.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
-import { clients } from '../../src/resources/clients/actions.ts';
+import { clients } from '../../src/resources/clients/clients.ts';
 import { systemChance } from '../../src/secrets.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import type { Store, Tx } from '../../src/store/store.ts';

@@ -5,9 +5,9 @@ import { Problem } from '../../problems.ts';
 import type { Chance } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account.ts';
 import type { Queries, Tx } from '../../store/store.ts';
-import { insertInvitation } from '../invitations/actions.ts';
+import { insertInvitation } from '../invitations/invitations.ts';
 import { insertKey } from '../keys/actions.ts';
-import { insertUser } from '../users/actions.ts';
+import { insertUser } from '../users/users.ts';
 
 /** A new account: its domain, its owner, and the owner's first key, which is shown this once. */
 export type NewAccount = { readonly domain: string; readonly user_id: number; readonly key: string };

@@ -3,7 +3,7 @@ import { type DeliveryKind, type Kind, nounOf, resourceUrl } from '../../deliver
 import type { Shown } from '../../http/field.ts';
 import type { Given } from '../../http/query.ts';
 import type { AccountView } from '../../store/account.ts';
-import { lastAttempts, owed, settled } from '../deliveries/actions.ts';
+import { lastAttempts, owed, settled } from '../deliveries/deliveries.ts';
 import { getHook } from '../hooks/actions.ts';
 import { type Occurrence, occurrencesOf } from '../notifications/occurrences.ts';
 import { type Reach, reachOf } from '../notifications/reach.ts';

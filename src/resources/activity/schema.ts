@@ -4,7 +4,7 @@ import { key, shownId, shownMoment, shownNumber, shownRecords, shownText, shownW
 import { parseId } from '../../http/ids.ts';
 import { pagingParameters } from '../../http/paging.ts';
 import { idParameter, type Parameter, wordParameter } from '../../http/query.ts';
-import { deliveryStates } from '../deliveries/schema.ts';
+import { deliveryStates } from '../deliveries/deliveries.ts';
 
 /** What came of an occurrence at one hook. */
 const outcomeFields = {

@@ -7,8 +7,8 @@ import type { Zone } from '../../ical/zone.ts';
 import type { AccountView } from '../../store/account.ts';
 import { underWay } from '../events/under-way.ts';
 import { userName } from '../people.ts';
+import type { Scope } from './calendars.ts';
 import { assignedNames } from './names.ts';
-import type { Scope } from './schema.ts';
 
 /** What is looked for: of whom or of what, in which days, and how it is told. */
 export type Wanted = {

@@ -11,9 +11,9 @@ import type { AccountView } from '../../store/account.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { userName } from '../people.ts';
+import type { Scope } from './calendars.ts';
 import { entriesOf, MOST_ENTRIES, type Wanted } from './entries.ts';
 import { reachOf } from './reach.ts';
-import type { Scope } from './schema.ts';
 
 /** How far a calendar reaches, in days: a year back, three years on. */
 const BACK_DAYS = 366;

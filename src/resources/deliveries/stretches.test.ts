@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import type { Person } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { AccountView } from '../../store/account.ts';
-import { settled } from './actions.ts';
+import { settled } from './deliveries.ts';
 import { STRETCH, settledOfHook } from './stretches.ts';
 
 plainTest('the index of stretches and the question that it answers are word for word the same', () => {

@@ -15,7 +15,7 @@ import { maskTarget } from '../../log.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashTarget } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { getDelivery } from '../deliveries/actions.ts';
+import { getDelivery } from '../deliveries/deliveries.ts';
 import { conditionsOf } from '../filters.ts';
 import { ascending, number } from '../order.ts';
 import { ownerOf } from '../owner.ts';

@@ -4,7 +4,7 @@ import { creation } from '../../http/body.ts';
 import { ask, list, one, type Route, remove } from '../../http/route.ts';
 import type { Log } from '../../log.ts';
 import type { ProblemCode } from '../../problems.ts';
-import { deliveryFields } from '../deliveries/schema.ts';
+import { deliveryFields } from '../deliveries/deliveries.ts';
 import { getHook, listHooks, mustBeAllowed, restore, subscribe, test, unsubscribe } from './actions.ts';
 import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSchema } from './schema.ts';
 

@@ -5,13 +5,12 @@ import type { OpenAnswer, OpenRoute, Visit } from '../../http/open.ts';
 import { Problem } from '../../problems.ts';
 import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
 import type { Queries } from '../../store/store.ts';
-import { mustBeUnlike, storePassphrase } from '../passphrases/actions.ts';
+import { mustBeUnlike, storePassphrase } from '../passphrases/passphrases.ts';
 import { userName } from '../people.ts';
 import { openSession } from '../sessions/actions.ts';
 import { signedIn, signOut } from '../sessions/open.ts';
 import { endSessions, withdrawLinks } from '../ways-in.ts';
-import { useInvitation } from './actions.ts';
-import { openedFields, openInvitationFields, welcomeFields } from './schema.ts';
+import { openedFields, openInvitationFields, useInvitation, welcomeFields } from './invitations.ts';
 
 export type WelcomePorts = { readonly chance: Chance; readonly passphrases: Passphrases };
 

@@ -6,7 +6,7 @@ import { invalidInput, Problem } from '../../problems.ts';
 import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account.ts';
 import type { Queries } from '../../store/store.ts';
-import { storedOf } from '../passphrases/actions.ts';
+import { storedOf } from '../passphrases/passphrases.ts';
 import type { Tries } from '../passphrases/tries.ts';
 import { endSessions } from '../ways-in.ts';
 import { type Opened, openSession } from './actions.ts';

@@ -1,6 +1,6 @@
 import { key, label, line, shownFlag, shownId, shownMoment, shownText } from '../../http/fields.ts';
 import { idParameter } from '../../http/query.ts';
-import { triedPassphrase } from '../passphrases/schema.ts';
+import { triedPassphrase } from '../passphrases/passphrases.ts';
 
 /** A browser that is signed in. */
 export const sessionFields = {
