@@ -1,11 +1,11 @@
 import type { Clock } from './clock.ts';
 import type { Config } from './config/load.ts';
 import type { Attempt } from './delivery/attempt.ts';
-import { soleClaims } from './delivery/claims.ts';
-import { Engine } from './delivery/engine.ts';
-import { Node } from './delivery/node.ts';
-import type { Notices } from './delivery/notices.ts';
-import { KEPT_MS, prune, startPruning } from './delivery/prune.ts';
+import { singleNodeLeases } from './delivery/claims.ts';
+import { Dispatcher } from './delivery/engine.ts';
+import { ClusterNode } from './delivery/node.ts';
+import type { HookAlerts } from './delivery/notices.ts';
+import { applyRetention, RETENTION_MS, startRetention } from './delivery/prune.ts';
 import { dropIdempotency } from './http/idempotency.ts';
 import type { Log } from './log.ts';
 import { Mailer, type MailerPorts } from './mail/mailer.ts';
@@ -26,7 +26,7 @@ export type DeliveringPorts = {
   readonly chance: Chance;
   readonly log: Log;
   readonly attempt: Attempt;
-  readonly notices: Notices;
+  readonly notices: HookAlerts;
   readonly metrics: () => Metrics;
   readonly baseUrl: () => string;
 };
@@ -52,15 +52,15 @@ export async function createDelivering(config: Config, ports: DeliveringPorts): 
   const aside: Store = { ...store, write: store.writeAside };
   const claims =
     store.sessions === undefined
-      ? soleClaims(aside)
-      : new Node({ store: aside, sessions: store.sessions, beats, log, role });
-  const engine = new Engine({
+      ? singleNodeLeases(aside)
+      : new ClusterNode({ store: aside, sessions: store.sessions, realClock: beats, log, role });
+  const engine = new Dispatcher({
     ...ports,
     store: aside,
     claims,
     waitsMs: config.retryWaits,
     attemptTimeoutMs: config.attemptTimeout,
-    mostToOneHost: config.maxAttemptsPerHost,
+    maxAttemptsPerHost: config.maxAttemptsPerHost,
     onAttempt({ outcome, verdict, ms, lateMs }) {
       metrics().attempts.observe({ outcome }, ms / 1_000);
       metrics().verdicts.inc({ verdict });
@@ -73,19 +73,24 @@ export async function createDelivering(config: Config, ports: DeliveringPorts): 
     clock,
     log,
     baseUrl,
-    keptMs: KEPT_MS.endedHooks,
+    keptMs: RETENTION_MS.endedHooks,
     onMail: (verdict) => metrics().mails.inc({ verdict }),
   });
-  let pruning: ReturnType<typeof startPruning> | undefined;
+  let pruning: ReturnType<typeof startRetention> | undefined;
   const isApi = role === 'api';
   return {
     inFlight: () => engine.inFlight,
-    lanesHeld: () => engine.lanesHeld,
+    lanesHeld: () => engine.leasedQueues,
     // At a node that only answers callers, nothing is told.
-    start: () => (isApi ? claims.attend() : engine.start()),
+    start: () => (isApi ? claims.joinAsApiOnly() : engine.start()),
     startKeeping() {
       if (!isApi)
-        pruning = startPruning({ store, clock, log }, [prune, dropIdempotency, dropSessions, dropInvitations]);
+        pruning = startRetention({ store, clock, log }, [
+          applyRetention,
+          dropIdempotency,
+          dropSessions,
+          dropInvitations,
+        ]);
       mailer?.start();
     },
     async stop(graceMs = STOP_ATTEMPTS_MS) {

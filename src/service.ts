@@ -6,10 +6,10 @@ import { type Config, summaryOf } from './config/load.ts';
 import { openOrigins } from './config/origins.ts';
 import { createDelivering } from './delivering.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
-import { Backlog } from './delivery/backlog.ts';
-import { Fetches } from './delivery/fetches.ts';
-import { createGuard } from './delivery/guard.ts';
-import { noNotices, oweNotices } from './delivery/notices.ts';
+import { BacklogQuota } from './delivery/backlog.ts';
+import { ReadReceipts } from './delivery/fetches.ts';
+import { createSsrfGuard } from './delivery/guard.ts';
+import { enqueueAlerts, noAlerts } from './delivery/notices.ts';
 import { createResolver, type Resolve } from './delivery/resolver.ts';
 import { isTargetTaken } from './delivery/taken.ts';
 import { documents } from './docs/documents.ts';
@@ -118,7 +118,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     await refuseHalf(store);
     const loopbackAllowed =
       isLoopback(config.host) && (config.baseUrl === undefined || isLoopback(new URL(config.baseUrl).hostname));
-    const guard = createGuard({
+    const guard = createSsrfGuard({
       resolve: given.resolve ?? createResolver({ clock }),
       allow: config.allowTargets,
       loopbackAllowed,
@@ -127,9 +127,9 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const authenticator = createAuthenticator({ store, clock, log });
     const sessions = createSessionAuthenticator({ store, clock, log });
     const denials = new Denials({ store, clock, log });
-    const fetches = new Fetches({ store, clock, log });
+    const fetches = new ReadReceipts({ store, clock, log });
     // Where no mail goes out, none is owed.
-    const notices = config.smtpUrl === undefined ? noNotices : oweNotices;
+    const notices = config.smtpUrl === undefined ? noAlerts : enqueueAlerts;
     const ceilings = { hooks: config.maxHooks, owed: config.maxOwed };
     const routePorts = { guard, chance, log, baseUrl: () => baseUrl, notices, ceilings };
     const limits = new RateLimits({
@@ -142,7 +142,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       clock,
       onRefused: (limit) => metrics.limited.inc({ limit }),
     });
-    const backlog = new Backlog({ store, clock, log, most: config.maxOwed });
+    const backlog = new BacklogQuota({ store, clock, log, most: config.maxOwed });
     const routes = limited(allRoutes(routePorts), limits);
     const consolePorts = {
       ...routePorts,

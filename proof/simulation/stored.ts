@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Kind, nouns, resourceUrl } from '../../src/delivery/kinds.ts';
-import { faultWords } from '../../src/delivery/policy.ts';
+import { localErrorWords } from '../../src/delivery/policy.ts';
 import type { Database, Fate } from '../ledgers.ts';
 
 type Row = Record<string, string | number | null>;
@@ -116,7 +116,7 @@ export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
   const made = rowsOf(
     database,
     `select delivery_id, count(*) as count from attempts
-      where outcome not in (${faultWords.map((word) => `'${word}'`).join()}) group by delivery_id`,
+      where outcome not in (${localErrorWords.map((word) => `'${word}'`).join()}) group by delivery_id`,
   );
   const attempts = new Map(made.map((row) => [String(row.delivery_id), Number(row.count)]));
   return { records, occurrences, hooks, owed: Number(owed?.owed), facts, attempts, wrong };

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../clock.ts';
 import { loadConfig, unknownVariables } from '../config/load.ts';
 import type { OptionName } from '../config/options.ts';
-import { createGuard, explain, parseTarget } from '../delivery/guard.ts';
+import { createSsrfGuard, explain, parseTarget } from '../delivery/guard.ts';
 import { createResolver } from '../delivery/resolver.ts';
 import { isLoopback } from '../loopback.ts';
 import { inspect } from '../store/inspect.ts';
@@ -79,7 +79,7 @@ function addTarget(doctor: Command): void {
       if ('faults' in loaded) throw new Refusal(loaded.faults);
       const { host, baseUrl, allowTargets } = loaded.config;
       const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
-      const verdict = await createGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).judge(
+      const verdict = await createSsrfGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).check(
         parsed.url,
       );
       if ('failure' in verdict) throw new Refusal([FAILURES[verdict.failure]]);

@@ -1,7 +1,7 @@
 import { permissionsOf } from '../access.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/load.ts';
-import { createGuard } from '../delivery/guard.ts';
+import { createSsrfGuard } from '../delivery/guard.ts';
 import { createResolver } from '../delivery/resolver.ts';
 import { creation } from '../http/body.ts';
 import { isLoopback } from '../loopback.ts';
@@ -40,7 +40,11 @@ async function makeHook(
 ): Promise<void> {
   const wanted = input.read(hook);
   const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
-  const guard = createGuard({ resolve: createResolver({ clock: systemClock }), allow: allowTargets, loopbackAllowed });
+  const guard = createSsrfGuard({
+    resolve: createResolver({ clock: systemClock }),
+    allow: allowTargets,
+    loopbackAllowed,
+  });
   // What every user may is enough for a hook.
   const who = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
   const caller = { ...who, accountId: 0, permissions: new Set(permissionsOf('member')) };

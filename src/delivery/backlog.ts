@@ -23,9 +23,9 @@ export type BacklogPorts = {
  * is old, or nothing is known, when it has looked. So an account may get beyond its limit by what it writes within a
  * second, or in a hundred times as long as a look takes, where there is that much to count.
  */
-export class Backlog {
+export class BacklogQuota {
   readonly #ports: BacklogPorts;
-  readonly #known = new Map<number, { readonly isFull: boolean | Promise<boolean>; readonly goodUntil: number }>();
+  readonly #known = new Map<number, { readonly isExceeded: boolean | Promise<boolean>; readonly goodUntil: number }>();
 
   constructor(ports: BacklogPorts) {
     this.#ports = ports;
@@ -35,36 +35,36 @@ export class Backlog {
     const { most, clock } = this.#ports;
     if (most === undefined) return false;
     const known = this.#known.get(accountId);
-    if (known !== undefined && clock.monotonic() < known.goodUntil) return known.isFull;
+    if (known !== undefined && clock.monotonic() < known.goodUntil) return known.isExceeded;
     // One look at a time: whoever asks meanwhile waits for the same one.
-    const looking = this.#look(accountId, most);
-    this.#keep(accountId, looking, Number.POSITIVE_INFINITY);
+    const looking = this.#count(accountId, most);
+    this.#remember(accountId, looking, Number.POSITIVE_INFINITY);
     return looking;
   }
 
-  async #look(accountId: number, most: number): Promise<boolean> {
+  async #count(accountId: number, most: number): Promise<boolean> {
     const { store, clock, log } = this.#ports;
     const began = clock.monotonic();
     // Where nobody can look, nobody is refused for that.
-    const isFull = await isOwedMoreThan(store, accountId, most).catch((err: unknown) => {
+    const isFull = await hasMorePendingThan(store, accountId, most).catch((err: unknown) => {
       log.error({ event: 'backlog.look_failed', err });
       return false;
     });
     const now = clock.monotonic();
-    this.#keep(accountId, isFull, now + Math.max(BELIEVED_MS, (now - began) * SHARE_OF_TIME));
+    this.#remember(accountId, isFull, now + Math.max(BELIEVED_MS, (now - began) * SHARE_OF_TIME));
     return isFull;
   }
 
-  #keep(accountId: number, isFull: boolean | Promise<boolean>, goodUntil: number): void {
+  #remember(accountId: number, isFull: boolean | Promise<boolean>, goodUntil: number): void {
     this.#known.delete(accountId);
     const [oldest] = this.#known.keys();
     if (this.#known.size >= MOST_KEPT && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(accountId, { isFull, goodUntil });
+    this.#known.set(accountId, { isExceeded: isFull, goodUntil });
   }
 }
 
 /** Counts no further than it has to. What was not told to a hook before it ended is not owed while it is. */
-async function isOwedMoreThan({ read }: Pick<Store, 'read'>, accountId: number, most: number): Promise<boolean> {
+async function hasMorePendingThan({ read }: Pick<Store, 'read'>, accountId: number, most: number): Promise<boolean> {
   const owed = read
     .selectFrom('hooks')
     .innerJoin('owed', 'owed.hook_id', 'hooks.hook_id')

@@ -14,15 +14,15 @@ import { AccountWrite } from '../store/account.ts';
 import { NewsInTheMaking } from '../store/news.ts';
 import type { News, Store, Tx } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
-import { type Claims, soleClaims } from './claims.ts';
+import { type LeaseManager, singleNodeLeases } from './claims.ts';
 import { endHooks } from './end.ts';
-import { Engine } from './engine.ts';
-import { noNotices } from './notices.ts';
+import { Dispatcher } from './engine.ts';
+import { noAlerts } from './notices.ts';
 import type { Outcome } from './outcome.ts';
 import { record } from './record.ts';
-import { revive } from './revive.ts';
+import { restoreHook } from './revive.ts';
 import { signatureOf } from './signature.ts';
-import { signBy } from './signing.ts';
+import { setSecrets } from './signing.ts';
 
 for (const { test, database } of stores) {
   const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
@@ -38,7 +38,7 @@ for (const { test, database } of stores) {
     t: TestContext,
     attempt: Attempt = async () => OK,
     seen = (clock: Clock): Clock => clock,
-    over: (claims: Claims) => Partial<Claims> = () => ({}),
+    over: (claims: LeaseManager) => Partial<LeaseManager> = () => ({}),
   ) {
     const store = await openAt(t, await database(t));
     await store.write(async ({ queries }) => {
@@ -78,8 +78,8 @@ for (const { test, database } of stores) {
         return Promise.reject(new Problem('storage_unavailable'));
       },
     };
-    const claims = soleClaims(engineStore);
-    const engine = new Engine({
+    const claims = singleNodeLeases(engineStore);
+    const engine = new Dispatcher({
       store: engineStore,
       claims: { ...claims, ...over(claims) },
       clock: seen(clock),
@@ -88,11 +88,11 @@ for (const { test, database } of stores) {
         attempted.push(order.deliveryId);
         return attempt(order);
       },
-      notices: noNotices,
+      notices: noAlerts,
       log: createLog('silent'),
       baseUrl: () => 'http://127.0.0.1',
       waitsMs: [60_000, 60_000],
-      mostToOneHost: 1_000,
+      maxAttemptsPerHost: 1_000,
       attemptTimeoutMs: 1_000,
       onAttempt: () => undefined,
     });
@@ -156,7 +156,7 @@ for (const { test, database } of stores) {
     await happen();
     await reading;
     await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
-    await inAccount((write) => revive(write, HOOK, 1));
+    await inAccount((write) => restoreHook(write, HOOK, 1));
     between.letGo();
     await eventually(settled, (count) => count === 1);
     assert.equal(await owed(), 0);
@@ -228,14 +228,19 @@ for (const { test, database } of stores) {
   test('C20 a lane that another node has is asked for once between two looks, unless it may have become free', async (t) => {
     let isTheirs = true;
     let asked = 0;
-    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ takeUp, findWork }) => ({
-      pollMs: 1_000,
-      takeUp(hookIds) {
-        asked += 1;
-        return isTheirs ? Promise.resolve([]) : takeUp(hookIds);
-      },
-      findWork: (after) => (isTheirs ? Promise.resolve({ owed: [], asked: [], next: undefined }) : findWork(after)),
-    }));
+    const { clock, happen, inAccount, settled } = await openEngine(
+      t,
+      undefined,
+      undefined,
+      ({ claim: takeUp, findWork }) => ({
+        pollMs: 1_000,
+        claim(hookIds) {
+          asked += 1;
+          return isTheirs ? Promise.resolve([]) : takeUp(hookIds);
+        },
+        findWork: (after) => (isTheirs ? Promise.resolve({ owed: [], asked: [], next: undefined }) : findWork(after)),
+      }),
+    );
     for (let count = 0; count < 3; count += 1) await happen();
     assert.equal(asked, 1);
     await clock.advance(1_000);
@@ -251,8 +256,8 @@ for (const { test, database } of stores) {
   test('C20 a lane that becomes free while it is asked for in vain is asked for once more', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
-    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ takeUp }) => ({
-      async takeUp(hookIds) {
+    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim: takeUp }) => ({
+      async claim(hookIds) {
         asked += 1;
         if (asked > 1) return takeUp(hookIds);
         await answered;
@@ -274,7 +279,7 @@ for (const { test, database } of stores) {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
     const { happen, hear } = await openEngine(t, undefined, undefined, () => ({
-      async takeUp() {
+      async claim() {
         asked += 1;
         await answered;
         return [];
@@ -297,8 +302,8 @@ for (const { test, database } of stores) {
     const theirs = new Set(Array.from({ length: 150 }, (_, index) => HOOK + 1 + index));
     const { promise: happened, resolve: begin } = Promise.withResolvers<void>();
     const claims: (readonly number[])[] = [];
-    const { settled, happen, hear } = await openEngine(t, undefined, undefined, ({ takeUp }) => ({
-      async takeUp(hookIds) {
+    const { settled, happen, hear } = await openEngine(t, undefined, undefined, ({ claim: takeUp }) => ({
+      async claim(hookIds) {
         claims.push(hookIds);
         await happened;
         if (claims.length < 20) sayFree();
@@ -350,8 +355,8 @@ for (const { test, database } of stores) {
 
   test('C20 a stop waits for lanes that are being taken up, so that these are let go of, too', async (t) => {
     const order: string[] = [];
-    const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ takeUp }) => ({
-      takeUp: (hookIds) => takeUp(hookIds).finally(() => order.push('taken up')),
+    const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ claim: takeUp }) => ({
+      claim: (hookIds) => takeUp(hookIds).finally(() => order.push('taken up')),
       async stop() {
         order.push('stopped');
       },
@@ -384,12 +389,12 @@ for (const { test, database } of stores) {
       let isLeaving = false;
       const free: number[] = [];
       let refused = 0;
-      const claims: Partial<Claims> = {
-        mayBegin: () => !isLeaving,
-        standDown() {
+      const claims: Partial<LeaseManager> = {
+        isLeaseValid: () => !isLeaving,
+        stopClaiming() {
           isLeaving = true;
         },
-        async letGo(lanes) {
+        async release(lanes) {
           if (lanes.length === 0) return;
           refused += 1;
           if (refused === 1) throw new Problem('storage_unavailable');
@@ -549,7 +554,7 @@ for (const { test, database } of stores) {
       return stopped() ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
     });
     const secretOf = (letter: string) => ({ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null });
-    const signWith = (letter: string) => inAccount((write) => signBy(write, HOOK, [secretOf(letter)]));
+    const signWith = (letter: string) => inAccount((write) => setSecrets(write, HOOK, [secretOf(letter)]));
     const begun: string[] = [];
     const held = (what: string) =>
       between.holdNext('hooks').then(() => {
@@ -590,11 +595,11 @@ for (const { test, database } of stores) {
         return OK;
       },
       undefined,
-      () => ({ heard: () => heard[Math.min(said++, 1)]?.promise ?? assert.fail() }),
+      () => ({ acknowledge: () => heard[Math.min(said++, 1)]?.promise ?? assert.fail() }),
     );
     await happen();
     await eventually(settled, (count) => count === 1);
-    void inAccount((write) => signBy(write, HOOK, sign('a')));
+    void inAccount((write) => setSecrets(write, HOOK, sign('a')));
     await eventually(
       () => said,
       (count) => count === 1,

@@ -5,7 +5,7 @@ import { testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { stores } from '../../test/harness/stores.ts';
-import { Fetches } from './fetches.ts';
+import { ReadReceipts } from './fetches.ts';
 
 for (const { test, database } of stores) {
   async function open(t: TestContext) {
@@ -18,7 +18,7 @@ for (const { test, database } of stores) {
       state.writes += 1;
       return state.writable ? store.writeAside(work) : Promise.reject(new Error('the disk is full'));
     };
-    const fetches = new Fetches({ store: { ...store, writeAside }, clock, log });
+    const fetches = new ReadReceipts({ store: { ...store, writeAside }, clock, log });
     const rows = () => store.read.selectFrom('fetches').selectAll().orderBy('record_id').execute();
     return { clock, fetches, rows, logged, state, store, log };
   }
@@ -59,7 +59,7 @@ for (const { test, database } of stores) {
   test('a node that writes an older fetch down later changes nothing', async (t) => {
     const { clock, fetches, rows, store, log } = await open(t);
     const behind = { ...clock, now: () => clock.now() - 60_000 };
-    const other = new Fetches({ store, log, clock: behind });
+    const other = new ReadReceipts({ store, log, clock: behind });
     for (const one of [fetches, other]) {
       one.add(somebody, '/events/{event_id}', { event_id: 7 });
       await one.flush();

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AttemptInFlight } from './flight.ts';
-import { Lane } from './lane.ts';
+import type { InFlightAttempt } from './flight.ts';
+import { HookQueue } from './lane.ts';
 import type { Outcome } from './outcome.ts';
-import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
-import type { LaneRow, OwedRow } from './queue.ts';
-import type { Settlement } from './settle.ts';
+import { type Decision, decide, outcomeWord, reasonOf } from './policy.ts';
+import type { HookQueueRow, PendingDelivery } from './queue.ts';
+import type { Completion } from './settle.ts';
 
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;
@@ -17,7 +17,7 @@ const BROKEN: Outcome = { kind: 'answered', status: 500, ms: 1 };
 const OURS: Outcome = { kind: 'ours', fault: 'no_resolver', ms: 1 };
 const STOPPED: Outcome = { kind: 'ours', fault: 'stopped', ms: 1 };
 
-const fresh: LaneRow = {
+const fresh: HookQueueRow = {
   hookId: 1,
   accountId: 1,
   target: 'http://127.0.0.1:9/',
@@ -30,55 +30,55 @@ const fresh: LaneRow = {
 };
 
 /** Delivery 11 stands at position 1, and so on. */
-const owed = (position: number): OwedRow => ({
+const owed = (position: number): PendingDelivery => ({
   deliveryId: position + 10,
   position,
   kind: 'new_event',
   recordId: 1,
-  owedAt: 0,
-  askId: null,
+  createdAt: 0,
+  manualAttemptId: null,
 });
 let asks = 0;
-const asked = (row: OwedRow): OwedRow => {
+const asked = (row: PendingDelivery): PendingDelivery => {
   asks += 1;
-  return { ...row, askId: asks };
+  return { ...row, manualAttemptId: asks };
 };
-const testOfTheHook: OwedRow = { ...owed(90), position: null, kind: 'test', askId: 900 };
+const testOfTheHook: PendingDelivery = { ...owed(90), position: null, kind: 'test', manualAttemptId: 900 };
 
 /** A lane with a moment of its own, driven as the engine drives it. */
 class Drive {
-  readonly lane: Lane;
+  readonly lane: HookQueue;
   now = 1_000;
 
-  constructor(row: Partial<LaneRow> = {}, owedCount = 0) {
-    this.lane = new Lane({ ...fresh, ...row }, 0, DAY_MS);
+  constructor(row: Partial<HookQueueRow> = {}, owedCount = 0) {
+    this.lane = new HookQueue({ ...fresh, ...row }, 0, DAY_MS);
     this.lane.add(Array.from({ length: owedCount }, (_, index) => owed(index + 1)));
   }
 
   /** Begins everything that may begin now. */
-  beginAll(): AttemptInFlight[] {
-    const begun: AttemptInFlight[] = [];
+  beginAll(): InFlightAttempt[] {
+    const begun: InFlightAttempt[] = [];
     for (;;) {
-      const row = this.lane.nextAsked(this.now) ?? this.lane.next(this.now);
+      const row = this.lane.nextManual(this.now) ?? this.lane.next(this.now);
       if (row === undefined) return begun;
       begun.push(this.lane.begin(row, this.now));
     }
   }
 
-  beginOne(): AttemptInFlight {
+  beginOne(): InFlightAttempt {
     const row = this.lane.next(this.now);
     if (row === undefined) throw new Error('nothing may begin');
     return this.lane.begin(row, this.now);
   }
 
-  finish(flight: AttemptInFlight, outcome: Outcome): Settlement & { verdict: Verdict['is'] } {
+  finish(flight: InFlightAttempt, outcome: Outcome): Completion & { verdict: Decision['is'] } {
     const { lane, now } = this;
-    const verdict = judge({
+    const verdict = decide({
       outcome,
       failures: lane.failures,
-      sameBurst: lane.hasFailedSince(flight),
-      asked: flight.row.askId !== null,
-      ownFaults: lane.ownFaultsBefore(flight),
+      sameBurst: lane.isPartOfFailure(flight),
+      isManual: flight.row.manualAttemptId !== null,
+      localErrors: lane.localErrorsBefore(flight),
       waitsMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
       fraction: 0,
     });
@@ -107,7 +107,7 @@ function wide(window: number, owedCount: number): Drive {
   return drive;
 }
 
-const ids = (flights: readonly AttemptInFlight[]) => flights.map((flight) => flight.row.deliveryId);
+const ids = (flights: readonly InFlightAttempt[]) => flights.map((flight) => flight.row.deliveryId);
 
 test('C22 a new lane begins with one attempt in flight and earns one more by each 200, up to eight', () => {
   const drive = new Drive({}, 100);
@@ -217,20 +217,20 @@ test('C18 the third failure in a row ends the hook; a 200 between starts the cou
 test('C13 C18 an ended lane begins nothing, not even what was asked for, and calls back what has not gone out', () => {
   for (const end of [
     (drive: Drive) => drive.lane.end(),
-    (drive: Drive, flight: AttemptInFlight) => void drive.finish(flight, UNSUBSCRIBE),
+    (drive: Drive, flight: InFlightAttempt) => void drive.finish(flight, UNSUBSCRIBE),
   ]) {
     const drive = wide(3, 10);
     const [first, unsent, sent] = drive.beginAll();
     assert.ok(first && unsent && sent);
     sent.dialled();
-    drive.lane.addAsked([asked(owed(50))]);
+    drive.lane.addManual([asked(owed(50))]);
     end(drive, first);
     assert.ok(unsent.signal.aborted);
     assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
     drive.now += 365 * 24 * 3_600_000;
     assert.deepEqual(drive.beginAll(), []);
-    assert.equal(drive.lane.mayBegin(drive.now), false);
-    assert.equal(drive.lane.nextAsked(drive.now), undefined);
+    assert.equal(drive.lane.canDispatch(drive.now), false);
+    assert.equal(drive.lane.nextManual(drive.now), undefined);
   }
 });
 
@@ -265,7 +265,7 @@ test('C18 a wait that no answer can have asked for is over: the clock was ahead 
   assert.equal(drive.beginAll().length, 0);
   // It is set right while the lane waits.
   drive.now -= 400 * DAY_MS;
-  assert.ok(drive.lane.isLeftAlone(drive.now));
+  assert.ok(drive.lane.isUnused(drive.now));
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
@@ -283,7 +283,7 @@ test('C19 a fault of ours counts nothing, holds the lane for a moment, and the s
 });
 
 /** A lane that has earned a window of four, with four attempts in flight. */
-function fourInFlight(): { drive: Drive; flights: AttemptInFlight[] } {
+function fourInFlight(): { drive: Drive; flights: InFlightAttempt[] } {
   const drive = wide(4, 8);
   const flights = drive.beginAll();
   assert.equal(flights.length, 4);
@@ -330,7 +330,7 @@ test('X1 a test goes out at once, during a wait too; other outcomes than 200 and
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
   const before = drive.lane.waitMs(drive.now);
-  drive.lane.addAsked([testOfTheHook]);
+  drive.lane.addManual([testOfTheHook]);
   const [flight, ...others] = drive.beginAll();
   assert.ok(flight);
   assert.deepEqual(others, []);
@@ -346,7 +346,7 @@ test('X1 a test goes out at once, during a wait too; other outcomes than 200 and
 test('X1 a 200 to a test makes what is owed due at once', () => {
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
-  drive.lane.addAsked([testOfTheHook]);
+  drive.lane.addManual([testOfTheHook]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).verdict, 'delivered');
@@ -357,7 +357,7 @@ test('X1 a 200 to a test makes what is owed due at once', () => {
 test('X1 a test that meets a fault of ours is made again, before what waits longer', () => {
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
-  drive.lane.addAsked([testOfTheHook]);
+  drive.lane.addManual([testOfTheHook]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OURS).verdict, 'again');
@@ -370,7 +370,7 @@ test('X1 a test that meets a fault of ours is made again, before what waits long
 test('X3 what is asked for goes before everything, once, and beside a full window', () => {
   const drive = new Drive({}, 3);
   drive.beginOne();
-  drive.lane.addAsked([asked(owed(3)), asked(owed(3)), asked(owed(7))]);
+  drive.lane.addManual([asked(owed(3)), asked(owed(3)), asked(owed(7))]);
   assert.deepEqual(ids(drive.beginAll()), [13, 17]);
   assert.deepEqual(ids(drive.beginAll()), []);
 });
@@ -378,7 +378,7 @@ test('X3 what is asked for goes before everything, once, and beside a full windo
 test('X3 a redelivery that fails has been made, and leaves its delivery as it was', () => {
   const drive = new Drive({}, 1);
   const [one, other] = [asked(owed(1)), asked(owed(5))];
-  drive.lane.addAsked([one, other]);
+  drive.lane.addManual([one, other]);
   const [first, second] = drive.beginAll();
   assert.ok(first && second);
   for (const [flight, row] of [
@@ -387,7 +387,7 @@ test('X3 a redelivery that fails has been made, and leaves its delivery as it wa
   ] as const) {
     const settlement = drive.finish(flight, BROKEN);
     assert.equal(settlement.delivery, 'owed');
-    assert.deepEqual(settlement.asks, [row.askId]);
+    assert.deepEqual(settlement.asks, [row.manualAttemptId]);
   }
   assert.equal(drive.lane.failures, 0);
   assert.deepEqual(ids(drive.beginAll()), [11]);
@@ -395,14 +395,14 @@ test('X3 a redelivery that fails has been made, and leaves its delivery as it wa
 
 test('X3 a redelivery answered 200 is the delivery: what was owed is not sent once more', () => {
   const drive = new Drive({}, 1);
-  drive.lane.addAsked([asked(owed(1))]);
+  drive.lane.addManual([asked(owed(1))]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).delivery, 'delivered');
   assert.deepEqual(drive.beginAll(), []);
   drive.lane.add([owed(1)]);
   assert.deepEqual(drive.beginAll(), [], 'the database says that it is owed until this is written down');
-  drive.lane.settled(11);
+  drive.lane.onCompleted(11);
   drive.lane.add([owed(1)]);
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
@@ -415,25 +415,25 @@ test('X3 asked for while in flight: a 200 of that flight is the answer, anything
     const drive = new Drive({}, 1);
     const flight = drive.beginOne();
     const ask = asked(owed(1));
-    drive.lane.addAsked([ask]);
+    drive.lane.addManual([ask]);
     assert.deepEqual(drive.beginAll(), [], 'not twice at once');
     const { asks } = drive.finish(flight, outcome);
-    assert.deepEqual(asks, followed ? [] : [ask.askId]);
+    assert.deepEqual(asks, followed ? [] : [ask.manualAttemptId]);
     assert.deepEqual(
-      drive.beginAll().map(({ row }) => row.askId),
-      followed ? [ask.askId] : [],
+      drive.beginAll().map(({ row }) => row.manualAttemptId),
+      followed ? [ask.manualAttemptId] : [],
     );
   }
 });
 
 test('C22 what was asked for makes no more than eight attempts at once, and on a failing lane one', () => {
   const drive = new Drive({}, 1);
-  drive.lane.addAsked(Array.from({ length: 20 }, (_, index) => asked(owed(index + 10))));
+  drive.lane.addManual(Array.from({ length: 20 }, (_, index) => asked(owed(index + 10))));
   const begun = drive.beginAll();
   assert.equal(begun.length, 8);
   const failing = new Drive({}, 1);
   failing.deliver(BROKEN);
-  failing.lane.addAsked([asked(owed(10)), asked(owed(11))]);
+  failing.lane.addManual([asked(owed(10)), asked(owed(11))]);
   assert.equal(failing.beginAll().length, 1);
 });
 
@@ -443,29 +443,29 @@ test('C20 a settlement carries the generation that the lane was taken up with, s
 
 test('C20 C22 a lane that waits for nothing takes what a commit hands it; a full or failing one is to read it', () => {
   const drive = new Drive();
-  drive.lane.hand([owed(1)], drive.now);
+  drive.lane.push([owed(1)], drive.now);
   assert.deepEqual(ids(drive.beginAll()), [], 'something may be before it: nothing was read yet');
-  drive.lane.more = false;
+  drive.lane.hasUnread = false;
   drive.lane.addNext([], true);
-  drive.lane.hand([owed(2), owed(3)], drive.now);
-  assert.equal(drive.lane.more, false);
+  drive.lane.push([owed(2), owed(3)], drive.now);
+  assert.equal(drive.lane.hasUnread, false);
   const [flight] = drive.beginAll();
   assert.equal(flight?.row.position, 2);
-  drive.lane.hand([owed(4)], drive.now);
-  assert.equal(drive.lane.more, true, 'its window is full');
-  drive.lane.more = false;
+  drive.lane.push([owed(4)], drive.now);
+  assert.equal(drive.lane.hasUnread, true, 'its window is full');
+  drive.lane.hasUnread = false;
   if (flight !== undefined) drive.finish(flight, BROKEN);
-  drive.lane.hand([owed(5)], drive.now);
-  assert.equal(drive.lane.more, true, 'it waits');
+  drive.lane.push([owed(5)], drive.now);
+  assert.equal(drive.lane.hasUnread, true, 'it waits');
 });
 
 test('C20 a lane that commits have handed 32 reads next what there is', () => {
   const drive = new Drive();
-  drive.lane.more = false;
-  for (let position = 1; !drive.lane.more; position += 1) {
-    drive.lane.hand([owed(position)], drive.now);
-    if (!drive.lane.more) assert.equal(drive.deliver(OK).row.position, position);
-    drive.lane.settled(position + 10);
+  drive.lane.hasUnread = false;
+  for (let position = 1; !drive.lane.hasUnread; position += 1) {
+    drive.lane.push([owed(position)], drive.now);
+    if (!drive.lane.hasUnread) assert.equal(drive.deliver(OK).row.position, position);
+    drive.lane.onCompleted(position + 10);
     assert.ok(position <= 33);
   }
 });

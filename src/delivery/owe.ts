@@ -13,7 +13,7 @@ export type Span = {
  * one alone where `hookId` is given. Answers the hooks, once for each delivery. What is owed already stays as it is: a
  * hook that ended at the very moment of an occurrence may have been owed it.
  */
-export function owe(queries: Queries, { accountId, first, now }: Span, hookId?: number) {
+export function enqueueDeliveries(queries: Queries, { accountId, first, now }: Span, hookId?: number) {
   return queries
     .insertInto('owed')
     .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'owed_at'])
@@ -46,15 +46,15 @@ export function owe(queries: Queries, { accountId, first, now }: Span, hookId?: 
 }
 
 /** How soon whoever is owed too much may come again, seconds. */
-const COME_AGAIN_S = 10;
+const RETRY_AFTER_S = 10;
 
 /** Refuses what an account that is owed too much would be owed beside that. */
-export function tooMuchOwed(): Problem {
-  return new Problem('too_much_owed', { retryAfterS: COME_AGAIN_S });
+export function pendingQuotaExceeded(): Problem {
+  return new Problem('too_much_owed', { retryAfterS: RETRY_AFTER_S });
 }
 
 /** Rejects if any of these facts is owed to a hook. */
-export async function mustOweNothing(
+export async function requireNothingPending(
   queries: Queries,
   accountId: number,
   facts: readonly { readonly kind: string; readonly userId: number }[],
@@ -70,5 +70,5 @@ export async function mustOweNothing(
     )
     .limit(1)
     .executeTakeFirst();
-  if (hook !== undefined) throw tooMuchOwed();
+  if (hook !== undefined) throw pendingQuotaExceeded();
 }

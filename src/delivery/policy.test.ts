@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Cause, Fault, Outcome } from './outcome.ts';
+import type { FailureCode, LocalErrorCode, Outcome } from './outcome.ts';
 import {
+  type AttemptContext,
+  type Decision,
+  decide,
   excusePaused,
-  judge,
   longestWaitMs,
   outcomeWord,
   reasonOf,
   remainingMs,
-  type Situation,
-  type Verdict,
 } from './policy.ts';
 
 const MINUTE_MS = 60_000;
@@ -25,7 +25,7 @@ const causes = Object.keys({
   no_such_name: 0,
   forbidden: 0,
   protocol: 0,
-} satisfies Record<Cause, 0>) as Cause[];
+} satisfies Record<FailureCode, 0>) as FailureCode[];
 
 const faults = Object.keys({
   no_file_handle: 0,
@@ -36,7 +36,7 @@ const faults = Object.keys({
   process_paused: 0,
   stopped: 0,
   broken: 0,
-} satisfies Record<Fault, 0>) as Fault[];
+} satisfies Record<LocalErrorCode, 0>) as LocalErrorCode[];
 
 const answered = (status: number, retryAfterMs?: number): Outcome => ({
   kind: 'answered',
@@ -44,8 +44,8 @@ const answered = (status: number, retryAfterMs?: number): Outcome => ({
   ms: 5,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 });
-const failed = (cause: Cause): Outcome => ({ kind: 'failed', cause, ms: 5 });
-const ours = (fault: Fault): Outcome => ({ kind: 'ours', fault, ms: 5 });
+const failed = (cause: FailureCode): Outcome => ({ kind: 'failed', cause, ms: 5 });
+const ours = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 5 });
 
 /** Every answer that is neither 200 nor 401, and every way of not answering. */
 const anythingElse: readonly Outcome[] = [
@@ -55,13 +55,13 @@ const anythingElse: readonly Outcome[] = [
   ...causes.map(failed),
 ];
 
-function verdict(outcome: Outcome, situation: Partial<Situation> = {}): Verdict {
-  return judge({
+function verdict(outcome: Outcome, situation: Partial<AttemptContext> = {}): Decision {
+  return decide({
     outcome,
     failures: 0,
     sameBurst: false,
-    asked: false,
-    ownFaults: 0,
+    isManual: false,
+    localErrors: 0,
     waitsMs: [MINUTE_MS, 2 * HOUR_MS],
     fraction: 0,
     ...situation,
@@ -69,7 +69,7 @@ function verdict(outcome: Outcome, situation: Partial<Situation> = {}): Verdict 
 }
 
 /** Section 3 of the specification: what a notification's answer does to a subscribed hook. The other rows are HTTP's. */
-const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures: number; verdict: Verdict }[] = [
+const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures: number; verdict: Decision }[] = [
   {
     row: 'a 200 keeps the hook subscribed and counts as delivered',
     outcomes: [answered(200)],
@@ -228,7 +228,7 @@ test('C19 a fault of ours is no failure, whenever it comes: the attempt is made 
     for (const failures of [0, 1, 2]) {
       for (const asked of [false, true]) {
         for (const sameBurst of [false, true]) {
-          const judged = verdict(ours(fault), { failures, asked, sameBurst });
+          const judged = verdict(ours(fault), { failures, isManual: asked, sameBurst });
           // What was stopped before it went out failed at nothing: it waits for nothing either.
           assert.deepEqual(judged, { is: 'again', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
         }
@@ -261,18 +261,18 @@ test('C19 a pause of this process excuses what it can have caused, from a fifth 
 });
 
 test('C19 the waits after our own faults double from a second to a minute', () => {
-  const waits = Array.from({ length: 12 }, (_, ownFaults) => verdict(ours('no_resolver'), { ownFaults }));
+  const waits = Array.from({ length: 12 }, (_, ownFaults) => verdict(ours('no_resolver'), { localErrors: ownFaults }));
   assert.deepEqual(
     waits.map((judged) => ('waitMs' in judged ? judged.waitMs / 1_000 : Number.NaN)),
     [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60],
   );
-  assert.deepEqual(verdict(ours('no_resolver'), { ownFaults: 1_000_000 }), { is: 'again', waitMs: MINUTE_MS });
+  assert.deepEqual(verdict(ours('no_resolver'), { localErrors: 1_000_000 }), { is: 'again', waitMs: MINUTE_MS });
 });
 
 test('X1 X3 an attempt that was asked for counts no failure; its 200 delivers, its 401 ends', () => {
   for (const failures of [0, 1, 2]) {
     for (const outcome of anythingElse) {
-      assert.deepEqual(verdict(outcome, { failures, asked: true }), { is: 'shown' }, outcomeWord(outcome));
+      assert.deepEqual(verdict(outcome, { failures, isManual: true }), { is: 'shown' }, outcomeWord(outcome));
     }
     for (const sameBurst of [false, true]) {
       const asked = { failures, asked: true, sameBurst };
@@ -289,7 +289,7 @@ test('C6 X3 an outcome is shown as a status or as one word of a closed set, and 
 });
 
 test('X3 every verdict has a reason of its own, and a counted failure says which it is', () => {
-  const verdicts: readonly Verdict[] = [
+  const verdicts: readonly Decision[] = [
     { is: 'delivered' },
     { is: 'delivered_alone' },
     { is: 'same_failure' },

@@ -6,7 +6,7 @@ import { eventually } from '../../test/harness/eventually.ts';
 import { stores } from '../../test/harness/stores.ts';
 import { trustUntil } from '../../test/harness/trusted.ts';
 import { createLog } from '../log.ts';
-import { prune, startPruning } from './prune.ts';
+import { applyRetention, startRetention } from './prune.ts';
 
 for (const { test, database } of stores) {
   const DAY_MS = 24 * 3_600_000;
@@ -57,15 +57,15 @@ for (const { test, database } of stores) {
       { hookId: 3, endedAt: null, owed: 4 },
       { hookId: 4, endedAt: NOW - 300 * DAY_MS, owed: 0 },
     );
-    assert.ok((await prune(store, NOW)) > 0);
+    assert.ok((await applyRetention(store, NOW)) > 0);
     const hooks = await store.read.selectFrom('hooks').select('hook_id').orderBy('hook_id').execute();
     assert.deepEqual(
       hooks.map((hook) => hook.hook_id),
       [2, 3],
     );
     assert.equal(await count('owed'), 7);
-    assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
-    await prune(store, NOW + 1_000 * DAY_MS);
+    assert.equal(await applyRetention(store, NOW), 0, 'nothing is left to drop');
+    await applyRetention(store, NOW + 1_000 * DAY_MS);
     assert.deepEqual([await count('hooks'), await count('owed')], [1, 4]);
   });
 
@@ -95,9 +95,9 @@ for (const { test, database } of stores) {
           .execute();
       }
     });
-    await prune(store, NOW);
+    await applyRetention(store, NOW);
     assert.deepEqual([await count('attempts'), await count('settled'), await count('occurrences')], [2, 2, 2]);
-    assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
+    assert.equal(await applyRetention(store, NOW), 0, 'nothing is left to drop');
   });
 
   test('when a record was fetched is kept 30 days, to the millisecond', async (t) => {
@@ -109,9 +109,9 @@ for (const { test, database } of stores) {
       }));
       await queries.insertInto('fetches').values(rows).execute();
     });
-    assert.equal(await prune(store, NOW), MANY - 2);
+    assert.equal(await applyRetention(store, NOW), MANY - 2);
     assert.equal(await count('fetches'), 2);
-    assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
+    assert.equal(await applyRetention(store, NOW), 0, 'nothing is left to drop');
   });
 
   test('X10 notices that nobody was mailed within a week go, those of a mail that is still tried stay', async (t) => {
@@ -123,7 +123,7 @@ for (const { test, database } of stores) {
           .values({ account_id: 1, user_id: 1, hook_id: 1, what: 'failing', noted_at })
           .execute();
     });
-    assert.equal(await prune(store, NOW), 1);
+    assert.equal(await applyRetention(store, NOW), 1);
     assert.equal(await count('notices'), 2);
   });
 
@@ -157,13 +157,13 @@ for (const { test, database } of stores) {
     nothing.store.onGroup(() => {
       steps += 1;
     });
-    await prune(nothing.store, NOW);
+    await applyRetention(nothing.store, NOW);
     let writes = 0;
     store.onGroup(() => {
       writes += 1;
     });
     // As many as there are steps: the last has dropped the first of what is owed.
-    await prune(store, NOW, () => writes >= steps);
+    await applyRetention(store, NOW, () => writes >= steps);
     assert.equal(await count('owed'), MANY - 500);
     assert.equal(await count('hooks'), 1, 'the hook goes last');
   });
@@ -176,7 +176,7 @@ for (const { test, database } of stores) {
     );
     await trustUntil(store, NOW);
     const clock = testClock(NOW);
-    const pruning = startPruning({ store, clock, log: createLog('silent') });
+    const pruning = startRetention({ store, clock, log: createLog('silent') });
     assert.equal(await count('hooks'), 2);
     await clock.advance(10_000);
     await eventually(

@@ -3,10 +3,10 @@ import { AccountWrite } from '../store/account.ts';
 import { locked, preparedOver } from '../store/prepared.ts';
 import type { AtCommit, NewlyOwed } from '../store/store.ts';
 import { type Kind, kinds } from './kinds.ts';
-import { mustOweNothing } from './owe.ts';
+import { requireNothingPending } from './owe.ts';
 
 /** Something that happened in this transaction: to which record, and whose hooks are to hear of it (C14). */
-export type Fact = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
+export type NewOccurrence = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
 
 /** So many positions of an account that occurrences take at a moment, milliseconds since the epoch. */
 type Place = { readonly accountId: number; readonly count: number; readonly now: number };
@@ -44,7 +44,7 @@ const takePositions = preparedOver((queries, places: readonly Place[]) => {
 });
 
 /** `back`: how many positions before the last that was taken of its account. */
-type Placed = Fact & { readonly accountId: number; readonly back: number; readonly now: number };
+type Placed = NewOccurrence & { readonly accountId: number; readonly back: number; readonly now: number };
 
 const factsOf = (facts: readonly Placed[]) =>
   sql`facts (account_id, back, kind, user_id, record_id, now) as (values ${sql.join(
@@ -64,7 +64,7 @@ const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
 });
 
 /** What `owe` does, for the positions that were taken last. */
-const oweToHooks = preparedOver((_queries, facts: readonly Placed[]) => {
+const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
   return sql<NewlyOwed>`
     with ${factsOf(facts)}
     insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
@@ -78,7 +78,7 @@ const oweToHooks = preparedOver((_queries, facts: readonly Placed[]) => {
 });
 
 /** What one write records. */
-type Recorded = { readonly accountId: number; readonly now: number; readonly facts: readonly Fact[] };
+type Recorded = { readonly accountId: number; readonly now: number; readonly facts: readonly NewOccurrence[] };
 
 /**
  * Records what happened, as the last thing of a transaction: each fact becomes the occurrence at the account's next
@@ -86,11 +86,11 @@ type Recorded = { readonly accountId: number; readonly now: number; readonly fac
  * the change itself, or nothing. It is sent together with the commit, once for all writes that it carries: the account's
  * row is locked for no longer than the commit takes.
  */
-export function record(write: AccountWrite, facts: readonly Fact[]): void {
+export function record(write: AccountWrite, facts: readonly NewOccurrence[]): void {
   if (facts.length === 0) return;
   const tx = AccountWrite.transactionOf(write);
   const { accountId, now } = write;
-  if (!write.mayOwe) tx.onlyIf(mustOweNothing(tx.queries, accountId, facts));
+  if (!write.mayOwe) tx.onlyIf(requireNothingPending(tx.queries, accountId, facts));
   tx.atCommit(recordAll, { accountId, now, facts });
   tx.news.announceHappened([accountId]);
 }
@@ -109,7 +109,7 @@ const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
   const [taken, , owed] = await Promise.all([
     takePositions(queries, accounts, {}),
     insertOccurrences(queries, placed, {}),
-    oweToHooks(queries, told, {}),
+    enqueueForHooks(queries, told, {}),
   ]);
   if (taken.length !== accounts.length) throw new Error('an account has no position');
   news.announceNewlyOwed(owed);

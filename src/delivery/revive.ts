@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
 import { locked } from '../store/prepared.ts';
-import { owe, tooMuchOwed } from './owe.ts';
+import { enqueueDeliveries, pendingQuotaExceeded } from './owe.ts';
 
 /**
  * An ended hook lives again (X1): failures begin anew, and what occurred while it was ended is owed to it, beside what
@@ -10,8 +10,8 @@ import { owe, tooMuchOwed } from './owe.ts';
  *
  * @param endedPosition where the account stood when the hook ended
  */
-export async function revive(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
-  if (!write.mayOwe) throw tooMuchOwed();
+export async function restoreHook(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
+  if (!write.mayOwe) throw pendingQuotaExceeded();
   await write
     .updateTable('hooks')
     .set({
@@ -27,7 +27,11 @@ export async function revive(write: AccountWrite, hookId: number, endedPosition:
     .where('hook_id', '=', hookId)
     .execute();
   const { queries, news } = AccountWrite.transactionOf(write);
-  await owe(queries, { accountId: write.accountId, first: endedPosition + 1, now: write.now }, hookId).execute();
+  await enqueueDeliveries(
+    queries,
+    { accountId: write.accountId, first: endedPosition + 1, now: write.now },
+    hookId,
+  ).execute();
   news.announceOwed([hookId]);
 }
 
@@ -35,8 +39,8 @@ export async function revive(write: AccountWrite, hookId: number, endedPosition:
  * Owes a hook one notification of itself (X1); answers the delivery's id. An account that is owed too much may still try
  * whether a target answers again, once at a time.
  */
-export async function askForTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
-  if (!write.mayOwe && (await isOwedATest(write, hook.hookId))) throw tooMuchOwed();
+export async function requestTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
+  if (!write.mayOwe && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaExceeded();
   const { delivery_id } = await write
     .insertInto('owed', {
       user_id: hook.userId,
@@ -48,11 +52,11 @@ export async function askForTest(write: AccountWrite, hook: { hookId: number; us
     })
     .returning('delivery_id')
     .executeTakeFirstOrThrow();
-  await askFor(write, { deliveryId: delivery_id, hookId: hook.hookId });
+  await requestRedelivery(write, { deliveryId: delivery_id, hookId: hook.hookId });
   return delivery_id;
 }
 
-async function isOwedATest(write: AccountWrite, hookId: number): Promise<boolean> {
+async function hasPendingTest(write: AccountWrite, hookId: number): Promise<boolean> {
   const test = write
     .selectFrom('owed')
     .select('owed.delivery_id')
@@ -63,7 +67,10 @@ async function isOwedATest(write: AccountWrite, hookId: number): Promise<boolean
 }
 
 /** Asks for one attempt of a delivery, at once, under its id, whatever has become of it (X3). */
-export async function askFor(write: AccountWrite, delivery: { deliveryId: number; hookId: number }): Promise<void> {
+export async function requestRedelivery(
+  write: AccountWrite,
+  delivery: { deliveryId: number; hookId: number },
+): Promise<void> {
   const tx = AccountWrite.transactionOf(write);
   // It stays live until this has committed: what is asked of an ended hook would be made when it is restored.
   const live = tx.queries

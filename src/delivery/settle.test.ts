@@ -8,10 +8,10 @@ import { createLog } from '../log.ts';
 import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import type { Store } from '../store/store.ts';
-import { noNotices } from './notices.ts';
-import { nextOwed } from './queue.ts';
-import { type Settlement, settle } from './settle.ts';
-import { Settler } from './settler.ts';
+import { noAlerts } from './notices.ts';
+import { nextPending } from './queue.ts';
+import { type Completion, completeDeliveries } from './settle.ts';
+import { Completer } from './settler.ts';
 
 for (const { test, database } of stores) {
   const NOW = Date.UTC(2026, 0, 1);
@@ -36,8 +36,8 @@ for (const { test, database } of stores) {
           .execute();
       }
     });
-    const settlementOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Settlement> => {
-      const [row] = await nextOwed(store.read, hookId, 0, 1);
+    const settlementOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Completion> => {
+      const [row] = await nextPending(store.read, hookId, 0, 1);
       assert.ok(row !== undefined);
       const isTold = outcome === '200';
       return {
@@ -74,7 +74,7 @@ for (const { test, database } of stores) {
     const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
     const settlements = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
     assert.deepEqual(
-      await settle(store, () => ({ settlements: settlements, now: NOW }), noNotices),
+      await completeDeliveries(store, () => ({ completions: settlements, now: NOW }), noAlerts),
       [],
       'nothing was fenced',
     );
@@ -104,7 +104,7 @@ for (const { test, database } of stores) {
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
-    const fenced = await settle(store, () => ({ settlements: settlements, now: NOW }), noNotices);
+    const fenced = await completeDeliveries(store, () => ({ completions: settlements, now: NOW }), noAlerts);
     assert.deepEqual(
       fenced.map(({ hookId }) => hookId),
       [1, 2, 3, 5],
@@ -126,7 +126,7 @@ for (const { test, database } of stores) {
     const { store, settlementOf, look } = await openWith(t, { generation: 1 }, { generation: 1 });
     const [first, second] = [await settlementOf(1, 1, '200'), await settlementOf(2, 1, '200')];
     const waiting = [first];
-    const settling = settle(store, () => ({ settlements: [...waiting], now: NOW }), noNotices);
+    const settling = completeDeliveries(store, () => ({ completions: [...waiting], now: NOW }), noAlerts);
     waiting.push(second);
     assert.deepEqual(await settling, []);
     assert.deepEqual((await look()).told, ['1 delivered', '2 delivered']);
@@ -140,8 +140,8 @@ for (const { test, database } of stores) {
       await clock.advance(7);
       return store.write(work);
     };
-    const ports = { clock, notices: noNotices, log: createLog('silent'), onWritten: () => undefined };
-    const settler = new Settler({ ...ports, store: { ...store, write } });
+    const ports = { clock, notices: noAlerts, log: createLog('silent'), onWritten: () => undefined };
+    const settler = new Completer({ ...ports, store: { ...store, write } });
     settler.add({ ...(await settlementOf(1, 1, '500')), ended: 'answered_401' });
     await settler.written();
     const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
@@ -151,25 +151,28 @@ for (const { test, database } of stores) {
   test('C20 what an attempt has come to is written down, however shortly after others it comes', async (t) => {
     const hooks = Array.from({ length: 12 }, () => ({ generation: 1 }));
     const { store, settlementOf, look } = await openWith(t, ...hooks);
-    const settlements: Settlement[] = [];
+    const settlements: Completion[] = [];
     for (const [index] of hooks.entries()) settlements.push(await settlementOf(index + 1, 1, '200'));
     const addNext = async (after: number) => {
       for (let steps = 0; steps < after; steps += 1) await Promise.resolve();
       for (const settlement of settlements.slice(after, after + 1)) settler.add(settlement);
     };
-    const onWritten = ([first]: readonly Settlement[]) => void addNext(first?.hookId ?? 0);
-    const ports = { clock: testClock(NOW), notices: noNotices, log: createLog('silent'), store, onWritten };
-    const settler = new Settler(ports);
+    const onWritten = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
+    const ports = { clock: testClock(NOW), notices: noAlerts, log: createLog('silent'), store, onWritten };
+    const settler = new Completer(ports);
     await addNext(0);
     await eventually(look, ({ told }) => told.length === hooks.length);
   });
 
   test('C20 X3 hundreds of attempts are written at once, some of them on the same lane', async (t) => {
     const { store, settlementOf, look } = await openWith(t, ...Array.from({ length: 130 }, () => ({ generation: 1 })));
-    const settlements: Settlement[] = [];
+    const settlements: Completion[] = [];
     for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));
     const again = settlements.slice(0, 20).map((one) => ({ ...one, attempt: { ...one.attempt, at: NOW + 1_000 } }));
-    assert.deepEqual(await settle(store, () => ({ settlements: [...settlements, ...again], now: NOW }), noNotices), []);
+    assert.deepEqual(
+      await completeDeliveries(store, () => ({ completions: [...settlements, ...again], now: NOW }), noAlerts),
+      [],
+    );
     const { attempts, owed, told } = await look();
     assert.deepEqual([attempts.length, owed.length, told.length], [150, 0, 130]);
   });

@@ -7,7 +7,7 @@ import type { Secret } from './signature.ts';
  * From now on notifications of a live hook are signed by these; by none when undefined. Once this is answered, no
  * attempt begins that is signed otherwise: the node that has the lane has heard of it by then.
  */
-export async function signBy(
+export async function setSecrets(
   write: AccountWrite,
   hookId: number,
   secrets: readonly Secret[] | undefined,

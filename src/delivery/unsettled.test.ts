@@ -11,11 +11,11 @@ import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Store } from '../store/store.ts';
-import { soleClaims } from './claims.ts';
-import { Engine } from './engine.ts';
-import { noNotices } from './notices.ts';
+import { singleNodeLeases } from './claims.ts';
+import { Dispatcher } from './engine.ts';
+import { noAlerts } from './notices.ts';
 import { record } from './record.ts';
-import { askFor } from './revive.ts';
+import { requestRedelivery } from './revive.ts';
 
 for (const { test, database } of stores) {
   /** An engine whose target answers as it is told, on a database that it can be kept from writing to. */
@@ -29,20 +29,20 @@ for (const { test, database } of stores) {
       state.refused += 1;
       return Promise.reject(new Problem('storage_unavailable'));
     };
-    const engine = new Engine({
+    const engine = new Dispatcher({
       store: { ...store, write },
-      claims: soleClaims(store),
+      claims: singleNodeLeases(store),
       clock,
       chance: steadyChance(),
       attempt: async ({ deliveryId }) => {
         told.push(`${deliveryId}: ${state.status}`);
         return { kind: 'answered', status: state.status, ms: 1 };
       },
-      notices: noNotices,
+      notices: noAlerts,
       log: pino({ level: 'silent' }),
       baseUrl: () => 'http://carillon.test',
       waitsMs: [60_000, 7_200_000],
-      mostToOneHost: 1_000,
+      maxAttemptsPerHost: 1_000,
       attemptTimeoutMs: 15_000,
       onAttempt: () => undefined,
     });
@@ -79,7 +79,7 @@ for (const { test, database } of stores) {
         ),
       occur: (recordId: number) =>
         inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
-      redeliver: (deliveryId: number) => inAccount((write) => askFor(write, { deliveryId, hookId })),
+      redeliver: (deliveryId: number) => inAccount((write) => requestRedelivery(write, { deliveryId, hookId })),
       /** What the database says when everything is written down. */
       async written() {
         const { failures, last_outcome } = await store.read

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import type { Holder } from '../delivery/claims.ts';
+import type { LeaseOwner } from '../delivery/claims.ts';
 import { startDeadline } from '../delivery/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
@@ -22,7 +22,7 @@ const WRITE_AGAIN_MS = 500;
 
 export type MailerPorts = {
   readonly store: Store;
-  readonly holder: Holder;
+  readonly holder: LeaseOwner;
   readonly clock: Clock;
   readonly post: Post;
   readonly log: Log;
@@ -69,7 +69,7 @@ export class Mailer {
     const { store, holder, clock, log } = this.#ports;
     try {
       await makeMails(store, clock.now());
-      while (!this.#stopping && holder.mayBegin()) {
+      while (!this.#stopping && holder.isLeaseValid()) {
         const mails = await claimMails(store, holder, clock.now(), MOST_AT_ONCE);
         if (mails.length === 0) return;
         const delivered = await Promise.allSettled(mails.map((mail) => this.#deliver(mail)));

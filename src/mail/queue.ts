@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Holder } from '../delivery/claims.ts';
-import { FAILURES_TOLD, type What } from '../delivery/notices.ts';
+import type { LeaseOwner } from '../delivery/claims.ts';
+import { FAILURES_BEFORE_ALERT, type What } from '../delivery/notices.ts';
 import { locked } from '../store/prepared.ts';
 import type { Queries, Store } from '../store/store.ts';
 import type { Place, Told } from './letter.ts';
@@ -50,7 +50,12 @@ export async function makeMails(store: Store, now: number): Promise<void> {
  * Takes up mails that are due, with every notice that may still come into them. From here on they are sealed: until it is
  * known that the server has not taken one, it stays as it is.
  */
-export async function claimMails(store: Store, holder: Holder, now: number, most: number): Promise<readonly Mail[]> {
+export async function claimMails(
+  store: Store,
+  holder: LeaseOwner,
+  now: number,
+  most: number,
+): Promise<readonly Mail[]> {
   const due = (queries: Queries) =>
     queries
       .selectFrom('mails')
@@ -147,7 +152,7 @@ type NoticeRow = {
 /** A hook that got well again, or that its owner has restored, is no news any more; nor is an end before its last one. */
 function isStillSo(row: { what: string; noted_at: number; failures: number; date_ended: number | null }): boolean {
   return row.what === 'failing'
-    ? row.date_ended === null && row.failures >= FAILURES_TOLD
+    ? row.date_ended === null && row.failures >= FAILURES_BEFORE_ALERT
     : row.date_ended === row.noted_at;
 }
 
@@ -178,7 +183,7 @@ export async function closeMail(store: Store, mail: Mail, sentAt?: number): Prom
 /** It is tried again, by whichever node comes first; unless another one has it by now. */
 export async function postponeMail(
   store: Store,
-  { nodeId }: Holder,
+  { nodeId }: LeaseOwner,
   { mailId }: Mail,
   { dueAt, sealed }: { dueAt: number; sealed: boolean },
 ): Promise<void> {

@@ -1,6 +1,6 @@
-import type { Guard } from '../delivery/guard.ts';
+import type { SsrfGuard } from '../delivery/guard.ts';
 import { type Kind, kinds } from '../delivery/kinds.ts';
-import type { Notices } from '../delivery/notices.ts';
+import type { HookAlerts } from '../delivery/notices.ts';
 import type { OpenRoute } from '../http/open.ts';
 import type { Route } from '../http/route.ts';
 import type { Log } from '../log.ts';
@@ -35,12 +35,12 @@ import { userRoutes } from './users/users.ts';
 
 /** What the rows need from outside, handed in by the composition root. */
 export type RoutePorts = {
-  readonly guard: Guard;
+  readonly guard: SsrfGuard;
   readonly chance: Chance;
   readonly log: Log;
   readonly baseUrl: () => string;
   /** How owners are told by mail what became of their hooks; left out, nobody is. */
-  readonly notices?: Notices;
+  readonly notices?: HookAlerts;
   /** What an account may have at the most; left out, there is no limit. */
   readonly ceilings?: Ceilings;
 };

@@ -1,6 +1,6 @@
 import type { Caller } from '../access.ts';
 import { type Kind, nouns } from '../delivery/kinds.ts';
-import type { Fact } from '../delivery/record.ts';
+import type { NewOccurrence } from '../delivery/record.ts';
 import { invalidInput, notFound } from '../problems.ts';
 import { AccountView, type AccountWrite } from '../store/account.ts';
 import { idColumnOf, type ListedNoun, ofEach, tables } from './listed.ts';
@@ -101,8 +101,8 @@ export async function moveAlong(
   noun: ListedNoun,
   moved: Columns,
   to: Columns,
-): Promise<Fact[]> {
-  const facts: Fact[] = [];
+): Promise<NewOccurrence[]> {
+  const facts: NewOccurrence[] = [];
   const changes = Object.fromEntries(
     Object.entries(to).filter(([column, value]) => value !== undefined && value !== moved[column]),
   );
@@ -117,7 +117,7 @@ export async function moveAlong(
       .returning(key as never)
       .execute();
     const ids = rows.map((row) => Number(row[key])).sort((a, b) => a - b);
-    facts.push(...ids.map((id): Fact => ({ kind: `changed_${of}`, recordId: id, userId })));
+    facts.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${of}`, recordId: id, userId })));
   }
   return facts;
 }

@@ -1,7 +1,7 @@
 import type { SelectQueryBuilder } from 'kysely';
 import type { Caller } from '../access.ts';
 import { type Kind, nouns } from '../delivery/kinds.ts';
-import { type Fact, record } from '../delivery/record.ts';
+import { type NewOccurrence, record } from '../delivery/record.ts';
 import { type Changed, type Created, type Fields, maxLengthOf, type Shown } from '../http/field.ts';
 import type { Page, Paging } from '../http/paging.ts';
 import { type Given, type Parameter, wordParameter } from '../http/query.ts';
@@ -38,7 +38,7 @@ export type RecordsOptions<F extends Fields, C extends Fields, P extends Filters
   /** What a change is and brings about, where that is not just that the record was changed. */
   readonly changed?: {
     readonly kinds: readonly Kind[];
-    facts(write: AccountWrite, caller: Caller, before: Found<F>, stored: Columns): Promise<Fact[]>;
+    facts(write: AccountWrite, caller: Caller, before: Found<F>, stored: Columns): Promise<NewOccurrence[]>;
   };
   /** What a deletion takes along that is no record. */
   readonly removing?: (write: AccountWrite, id: number) => Promise<unknown>;

@@ -1,7 +1,7 @@
 import type { SelectQueryBuilder } from 'kysely';
 import type { Caller } from '../access.ts';
 import { type Kind, nouns } from '../delivery/kinds.ts';
-import type { Fact } from '../delivery/record.ts';
+import type { NewOccurrence } from '../delivery/record.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
 import { isAssignable, unassign } from './assigned.ts';
@@ -13,7 +13,12 @@ import { relationsTo } from './relations.ts';
  *
  * @returns what happened, in its order: what belonged to it goes first; nothing where there is no such record
  */
-export async function removeWhole(write: AccountWrite, caller: Caller, noun: ListedNoun, id: number): Promise<Fact[]> {
+export async function removeWhole(
+  write: AccountWrite,
+  caller: Caller,
+  noun: ListedNoun,
+  id: number,
+): Promise<NewOccurrence[]> {
   return remove(write, caller, { noun, column: nouns[noun].key, value: id });
 }
 
@@ -46,11 +51,11 @@ function idsOf(view: AccountView, some: Some): Ids {
   return all.select(`${table}.${key} as id` as never) as unknown as Ids;
 }
 
-async function remove(write: AccountWrite, caller: Caller, gone: Some): Promise<Fact[]> {
+async function remove(write: AccountWrite, caller: Caller, gone: Some): Promise<NewOccurrence[]> {
   const { noun, column } = gone;
   const found = await idsOf(write, gone).orderBy('id').execute();
   if (found.length === 0) return [];
-  const facts: Fact[] = [];
+  const facts: NewOccurrence[] = [];
   for (const { of, field, becomes } of relationsTo(noun)) {
     const naming: Some = { noun: of, column: field, value: gone };
     facts.push(...(becomes === 'deleted' ? await remove(write, caller, naming) : await clear(write, caller, naming)));
@@ -68,7 +73,7 @@ async function remove(write: AccountWrite, caller: Caller, gone: Some): Promise<
 }
 
 /** Records stay, and name none any more. */
-async function clear(write: AccountWrite, caller: Caller, naming: Some): Promise<Fact[]> {
+async function clear(write: AccountWrite, caller: Caller, naming: Some): Promise<NewOccurrence[]> {
   const { noun, column } = naming;
   const found = await idsOf(write, naming).orderBy('id').execute();
   const changing = write.updateTable(tables[noun]).set({ [column]: 0, date_modified: write.now } as never);
@@ -76,5 +81,5 @@ async function clear(write: AccountWrite, caller: Caller, naming: Some): Promise
   return factsOf(`changed_${noun}`, found, caller);
 }
 
-const factsOf = (kind: Kind, found: readonly { readonly id: number }[], { userId }: Caller): Fact[] =>
+const factsOf = (kind: Kind, found: readonly { readonly id: number }[], { userId }: Caller): NewOccurrence[] =>
   found.map(({ id }) => ({ kind, recordId: id, userId }));

@@ -1,5 +1,5 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { DELIVERED, faultWords } from '../delivery/policy.ts';
+import { DELIVERED, localErrorWords } from '../delivery/policy.ts';
 import type { AccountView } from '../store/account.ts';
 
 /** From a moment on, up to before another, milliseconds since the epoch. */
@@ -16,7 +16,7 @@ export function attemptsIn(view: AccountView, { from, until }: Stretch, ofHooks?
     .selectFrom('attempts')
     .where('attempts.attempted_at', '>=', from)
     .where('attempts.attempted_at', '<', until)
-    .where('attempts.outcome', 'not in', faultWords);
+    .where('attempts.outcome', 'not in', localErrorWords);
   return ofHooks === undefined ? query : query.where(ofHooks);
 }
 

@@ -1,4 +1,4 @@
-import { createGuard } from '../../src/delivery/guard.ts';
+import { createSsrfGuard } from '../../src/delivery/guard.ts';
 import { byNoun, formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
 import type { JsonSchema } from '../../src/http/field.ts';
 import { problemsOf } from '../../src/http/openapi.ts';
@@ -11,7 +11,7 @@ import { code, derivedFrom, document, table } from './markdown.ts';
 
 /** Every row, for reading: what it needs from outside is never called. */
 export function documentedRoutes(): readonly Route[] {
-  const guard = createGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
+  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
   return allRoutes({ guard, chance: systemChance, log: createLog('silent'), baseUrl: () => '' });
 }
 

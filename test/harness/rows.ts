@@ -6,7 +6,7 @@ import { COST, Passphrases, systemChance } from '../../src/secrets.ts';
 
 /** What the rows need from outside, where they are only looked at. */
 const ports: ConsolePorts = {
-  guard: { judge: async () => ({ failure: 'no_such_name' }) },
+  guard: { check: async () => ({ failure: 'no_such_name' }) },
   chance: systemChance,
   log: createLog('silent'),
   baseUrl: () => '',

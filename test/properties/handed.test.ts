@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AttemptInFlight } from '../../src/delivery/flight.ts';
-import { Lane } from '../../src/delivery/lane.ts';
-import type { OwedRow } from '../../src/delivery/queue.ts';
+import type { InFlightAttempt } from '../../src/delivery/flight.ts';
+import { HookQueue } from '../../src/delivery/lane.ts';
+import type { PendingDelivery } from '../../src/delivery/queue.ts';
 
 const READ_AT_ONCE = 4;
 
@@ -21,18 +21,18 @@ const steps = [
 ] as const;
 type Step = readonly [what: (typeof steps)[number], which: number];
 
-const owedAt = (position: number): OwedRow => ({
+const owedAt = (position: number): PendingDelivery => ({
   deliveryId: position + 1_000,
   position,
   kind: 'new_event',
   recordId: 1,
-  owedAt: 0,
-  askId: null,
+  createdAt: 0,
+  manualAttemptId: null,
 });
 
 /** A lane, and the database that it reads: each question and each answer takes its time, and others commit as well. */
 class Drive {
-  readonly lane = new Lane(
+  readonly lane = new HookQueue(
     {
       hookId: 1,
       accountId: 1,
@@ -49,12 +49,12 @@ class Drive {
   );
   readonly told: (number | null)[] = [];
   committed = 0;
-  #owed: OwedRow[] = [];
-  readonly #unheard: (readonly OwedRow[] | undefined)[] = [];
-  #reading: readonly OwedRow[] | undefined;
-  readonly #inFlight: AttemptInFlight[] = [];
-  readonly #unwritten: OwedRow[] = [];
-  readonly #written: OwedRow[] = [];
+  #owed: PendingDelivery[] = [];
+  readonly #unheard: (readonly PendingDelivery[] | undefined)[] = [];
+  #reading: readonly PendingDelivery[] | undefined;
+  readonly #inFlight: InFlightAttempt[] = [];
+  readonly #unwritten: PendingDelivery[] = [];
+  readonly #written: PendingDelivery[] = [];
 
   /** Answers whether anything has come of it. */
   do([what, which]: Step): boolean {
@@ -88,7 +88,7 @@ class Drive {
       }
       case 'have written': {
         const rows = this.#written.splice(0);
-        for (const row of rows) this.lane.settled(row.deliveryId);
+        for (const row of rows) this.lane.onCompleted(row.deliveryId);
         return rows.length > 0;
       }
     }
@@ -98,17 +98,17 @@ class Drive {
   #hear(which: number): boolean {
     if (this.#unheard.length === 0) return false;
     const [rows] = this.#unheard.splice(which % this.#unheard.length, 1);
-    if (rows === undefined) this.lane.more = true;
-    else this.lane.hand(rows, 0);
+    if (rows === undefined) this.lane.hasUnread = true;
+    else this.lane.push(rows, 0);
     return true;
   }
 
   #read(): boolean {
     const { lane } = this;
-    if (lane.isBeingRead || !lane.isEmpty || !lane.more || !lane.mayBegin(0)) return false;
-    lane.isBeingRead = true;
-    lane.more = false;
-    this.#reading = this.#owed.filter((row) => Number(row.position) > lane.readUpTo).slice(0, READ_AT_ONCE);
+    if (lane.isPrefetching || !lane.isEmpty || !lane.hasUnread || !lane.canDispatch(0)) return false;
+    lane.isPrefetching = true;
+    lane.hasUnread = false;
+    this.#reading = this.#owed.filter((row) => Number(row.position) > lane.readPosition).slice(0, READ_AT_ONCE);
     return true;
   }
 
@@ -116,7 +116,7 @@ class Drive {
     if (this.#reading === undefined) return false;
     this.lane.addNext(this.#reading, this.#reading.length < READ_AT_ONCE);
     this.#reading = undefined;
-    this.lane.isBeingRead = false;
+    this.lane.isPrefetching = false;
     return true;
   }
 

@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   // and what was refused left nothing behind.
 
   const rows = allRoutes({
-    guard: { judge: async () => ({ failure: 'no_such_name' }) },
+    guard: { check: async () => ({ failure: 'no_such_name' }) },
     chance: systemChance,
     log: createLog('silent'),
     baseUrl: () => '',

@@ -129,7 +129,7 @@ for (const { test, testService } of stores) {
   };
 
   const rows = allRoutes({
-    guard: { judge: async () => ({ failure: 'no_such_name' }) },
+    guard: { check: async () => ({ failure: 'no_such_name' }) },
     chance: systemChance,
     log: createLog('silent'),
     baseUrl: () => '',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/clock.ts';
-import { oweNotices } from '../../src/delivery/notices.ts';
+import { enqueueAlerts } from '../../src/delivery/notices.ts';
 import { steadyChance, TEST_EPOCH, type TestClock, testClock } from '../harness/clock.ts';
 import { eventually, stepByStep } from '../harness/eventually.ts';
 import { type Mail, type MailBox, startMailBox } from '../harness/mail.ts';
@@ -377,7 +377,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     await inState(owner, ids, 'ended');
     assert.deepEqual([await rowsOf(carillon, 'notices'), await rowsOf(carillon, 'mails')], [[], []]);
     // What is left of a time when there was one is owed by nobody.
-    await carillon.store.write((tx) => oweNotices(tx, 'failing', ids.map(Number), 0));
+    await carillon.store.write((tx) => enqueueAlerts(tx, 'failing', ids.map(Number), 0));
     const { text } = await carillon.call(undefined, 'GET', '/metrics');
     for (const line of ['carillon_notices_owed 0', 'carillon_oldest_notice_seconds 0'])
       assert.ok(text.split('\n').includes(line), line);

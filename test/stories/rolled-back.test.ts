@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import { type Fact, record } from '../../src/delivery/record.ts';
+import { type NewOccurrence, record } from '../../src/delivery/record.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
 import { clients } from '../../src/resources/clients/clients.ts';
 import { systemChance } from '../../src/secrets.ts';
@@ -80,7 +80,11 @@ for (const { name, test, database } of stores) {
     return { store, inAccount, announced, stored };
   }
 
-  const fact = (kind: Fact['kind'], recordId: number, userId = 1): Fact => ({ kind, recordId, userId });
+  const fact = (kind: NewOccurrence['kind'], recordId: number, userId = 1): NewOccurrence => ({
+    kind,
+    recordId,
+    userId,
+  });
 
   test('C14 C16 a fact is an occurrence at the next position, owed to the live hooks of its user and kind', async (t) => {
     const { inAccount, announced, stored } = await openTold(t);

@@ -16,7 +16,7 @@ import { type Scenario, type Stage, scenarios } from './walk.scenarios.ts';
 for (const { test, testService } of stores) {
   /** Every row of the interface, as the service mounts them: a new row is walked, or fails here. */
   const rows = allRoutes({
-    guard: { judge: async () => ({ failure: 'no_such_name' }) },
+    guard: { check: async () => ({ failure: 'no_such_name' }) },
     chance: systemChance,
     log: createLog('silent'),
     baseUrl: () => '',

@@ -1,4 +1,4 @@
-import { createGuard } from '../../delivery/guard.ts';
+import { createSsrfGuard } from '../../delivery/guard.ts';
 import { byNoun, propertiesOf } from '../../docs/shape.ts';
 import { idNames, type Route } from '../../http/route.ts';
 import { createLog } from '../../log.ts';
@@ -18,7 +18,7 @@ export type Verb = {
 
 /** Every row, for reading: what it needs from outside is never called. */
 function interfaceRows(): readonly Route[] {
-  const guard = createGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
+  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
   return allRoutes({ guard, chance: systemChance, log: createLog('silent'), baseUrl: () => '' });
 }
 

@@ -1,7 +1,7 @@
 import { type SqlBool, sql } from 'kysely';
 import { type Caller, isAdmin } from '../../access.ts';
 import { type DeliveryKind, hookKinds, resourceUrl } from '../../delivery/kinds.ts';
-import { askFor } from '../../delivery/revive.ts';
+import { requestRedelivery } from '../../delivery/revive.ts';
 import type { Shown } from '../../http/field.ts';
 import {
   key,
@@ -246,7 +246,7 @@ export async function redeliver(
     .where('hooks.date_ended', 'is', null)
     .executeTakeFirst();
   if (hook === undefined) throw new Problem('hook_ended');
-  await askFor(write, { deliveryId, hookId: row.hook_id });
+  await requestRedelivery(write, { deliveryId, hookId: row.hook_id });
   return getDelivery(write, caller, deliveryId, baseUrl);
 }
 

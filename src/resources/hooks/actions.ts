@@ -1,10 +1,10 @@
 import { type Caller, isAdmin } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/end.ts';
-import { explain, type Guard, normaliseTarget } from '../../delivery/guard.ts';
+import { explain, normaliseTarget, type SsrfGuard } from '../../delivery/guard.ts';
 import { type Kind, permissionFor } from '../../delivery/kinds.ts';
-import type { Notices } from '../../delivery/notices.ts';
-import { askForTest, revive } from '../../delivery/revive.ts';
+import type { HookAlerts } from '../../delivery/notices.ts';
+import { requestTest, restoreHook } from '../../delivery/revive.ts';
 import { overlapsUntil, readSecrets } from '../../delivery/signature.ts';
 import { demand } from '../../http/auth.ts';
 import type { Created, Shown } from '../../http/field.ts';
@@ -90,13 +90,13 @@ export async function getHook(view: AccountView, caller: Caller, hookId: number)
  * @param onForbidden hears the guard's explanation, for the operator's log
  */
 export async function mustBeAllowed(
-  guard: Guard,
+  guard: SsrfGuard,
   caller: Caller,
   input: Created<typeof hookInputFields>,
   onForbidden: (explanation: string) => void,
 ): Promise<void> {
   demand(caller, permissionFor(input.event));
-  const verdict = await guard.judge(new URL(input.target_url), LONGEST_JUDGING_MS);
+  const verdict = await guard.check(new URL(input.target_url), LONGEST_JUDGING_MS);
   if (!('allowed' in verdict) || verdict.allowed) return;
   onForbidden(explain(verdict));
   throw invalidInput([{ field: 'target_url', message: verdict.word }]);
@@ -151,7 +151,7 @@ export async function unsubscribe(
   write: AccountWrite,
   caller: Caller,
   hookId: number,
-  notices: Notices,
+  notices: HookAlerts,
 ): Promise<void> {
   const row = await findReachable(write, caller, hookId);
   if (row === undefined || row.date_ended !== null) throw notFound();
@@ -165,7 +165,7 @@ export async function restore(write: AccountWrite, caller: Caller, hookId: numbe
   if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
   demand(caller, permissionFor(row.kind as Kind));
   await takeTarget(write, row.target, hookId);
-  await revive(write, hookId, row.ended_position ?? 0);
+  await restoreHook(write, hookId, row.ended_position ?? 0);
   await mustHaveRoom(write, most);
   note(write, { action: 'hook.restored', subject: `hook ${hookId}` });
   return getHook(write, caller, hookId);
@@ -176,6 +176,6 @@ export async function test(write: AccountWrite, caller: Caller, hookId: number, 
   const row = await findReachable(write, caller, hookId);
   if (row === undefined) throw notFound();
   if (row.date_ended !== null) throw new Problem('hook_ended');
-  const deliveryId = await askForTest(write, { hookId, userId: row.user_id });
+  const deliveryId = await requestTest(write, { hookId, userId: row.user_id });
   return getDelivery(write, caller, deliveryId, baseUrl);
 }

@@ -1,5 +1,5 @@
-import type { Guard } from '../../delivery/guard.ts';
-import { type Notices, noNotices } from '../../delivery/notices.ts';
+import type { SsrfGuard } from '../../delivery/guard.ts';
+import { type HookAlerts, noAlerts } from '../../delivery/notices.ts';
 import { creation } from '../../http/body.ts';
 import { ask, list, one, type Route, remove } from '../../http/route.ts';
 import type { Log } from '../../log.ts';
@@ -11,12 +11,18 @@ import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSch
 /** What an account may have at the most: live hooks, and what is owed to them; undefined where there is no limit. */
 export type Ceilings = { readonly hooks: number | undefined; readonly owed: number | undefined };
 
-export type HookPorts = { guard: Guard; log: Log; baseUrl: () => string; notices?: Notices; ceilings?: Ceilings };
+export type HookPorts = {
+  guard: SsrfGuard;
+  log: Log;
+  baseUrl: () => string;
+  notices?: HookAlerts;
+  ceilings?: Ceilings;
+};
 
 const NO_CEILINGS: Ceilings = { hooks: undefined, owed: undefined };
 
 export function hookRoutes(ports: HookPorts): readonly Route[] {
-  const { guard, log, baseUrl, notices = noNotices, ceilings = NO_CEILINGS } = ports;
+  const { guard, log, baseUrl, notices = noAlerts, ceilings = NO_CEILINGS } = ports;
   const input = creation(hookInputFields);
   const full: ProblemCode[] = ceilings.hooks === undefined ? [] : ['too_many_hooks'];
   const owed: ProblemCode[] = ceilings.owed === undefined ? [] : ['too_much_owed'];

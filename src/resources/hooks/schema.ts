@@ -1,4 +1,4 @@
-import { LONGEST_TARGET, parseTarget } from '../../delivery/guard.ts';
+import { MAX_TARGET_LENGTH, parseTarget } from '../../delivery/guard.ts';
 import { hookKinds, isHookKind, type Kind } from '../../delivery/kinds.ts';
 import { endedReasons } from '../../delivery/policy.ts';
 import type { Field } from '../../http/field.ts';
@@ -29,7 +29,7 @@ const targetUrl: Field<string, 'written'> = {
   says: 'The address to notify: absolute, http or https, at most 2,048 characters, unique, hard to guess.',
   accepts: {
     type: 'string',
-    maxLength: LONGEST_TARGET,
+    maxLength: MAX_TARGET_LENGTH,
     'x-must': 'must be an absolute http or https address of at most 2,048 characters',
   },
   fault(value) {

@@ -1,7 +1,7 @@
 import type { Caller } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
 import { overlapsUntil, readSecrets, withNewSecret } from '../../delivery/signature.ts';
-import { signBy } from '../../delivery/signing.ts';
+import { setSecrets } from '../../delivery/signing.ts';
 import { showMoment } from '../../http/dates.ts';
 import type { Created, Shown } from '../../http/field.ts';
 import { key, shownMoment, shownOnce, whole } from '../../http/fields.ts';
@@ -44,7 +44,7 @@ export async function createSecret(
   const { now } = write;
   const secret = newSigningSecret(chance);
   const secrets = withNewSecret(readSecrets(hook.secrets), { secret, now, overlapMs: overlap * 1_000 });
-  await signBy(write, hookId, secrets);
+  await setSecrets(write, hookId, secrets);
   const previous_until = overlapsUntil(secrets, now);
   const detail = { user_id: String(hook.user_id), previous_until: showMoment(previous_until) };
   note(write, { action: 'hook.signed', subject: `hook ${hookId}`, detail });
@@ -55,7 +55,7 @@ export async function createSecret(
 export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
   const hook = await getLive(write, caller, hookId);
   if (hook.secrets === null) throw notFound();
-  await signBy(write, hookId, undefined);
+  await setSecrets(write, hookId, undefined);
   note(write, { action: 'hook.unsigned', subject: `hook ${hookId}`, detail: { user_id: String(hook.user_id) } });
 }
 

@@ -1,4 +1,4 @@
-import { type Guard, normaliseTarget, parseTarget } from '../../delivery/guard.ts';
+import { normaliseTarget, parseTarget, type SsrfGuard } from '../../delivery/guard.ts';
 import { answerSchema, present } from '../../http/field.ts';
 import { shownText, shownWord } from '../../http/fields.ts';
 import { recordSchema } from '../../http/paging.ts';
@@ -33,10 +33,10 @@ export type VerdictRow = {
 };
 
 /** What subscribing a target would come to (C11, C12), in the words of the same guard; nothing is kept of it. */
-export async function judgeTarget(guard: Guard, isTaken: IsTaken, text: string): Promise<VerdictRow> {
+export async function judgeTarget(guard: SsrfGuard, isTaken: IsTaken, text: string): Promise<VerdictRow> {
   const parsed = parseTarget(text);
   if ('fault' in parsed) return { verdict: 'malformed', says: parsed.fault };
-  const judged = await guard.judge(parsed.url, LONGEST_JUDGING_MS);
+  const judged = await guard.check(parsed.url, LONGEST_JUDGING_MS);
   if ('allowed' in judged && !judged.allowed) {
     return { verdict: judged.word, says: 'leads to an address that nothing may be sent to' };
   }
@@ -52,7 +52,7 @@ const unresolved = {
   resolver_silent: 'has a name that no name server answered for; it is judged again at each delivery',
 } as const;
 
-export type VerdictPorts = { readonly guard: Guard; readonly isTaken: IsTaken };
+export type VerdictPorts = { readonly guard: SsrfGuard; readonly isTaken: IsTaken };
 
 /** Of the console alone. */
 export function verdictRoutes({ guard, isTaken }: VerdictPorts): readonly Route[] {

@@ -1,5 +1,5 @@
 import type { Caller } from '../../access.ts';
-import { type Fact, record } from '../../delivery/record.ts';
+import { type NewOccurrence, record } from '../../delivery/record.ts';
 import { creation } from '../../http/body.ts';
 import { showMoment } from '../../http/dates.ts';
 import {
@@ -165,8 +165,8 @@ async function bringIn(
   // No hook can name a change, neither now nor when it is restored: that is what keeps a silent one silent.
   const kind = silent === 1 ? 'changed_event' : 'new_event';
   record(write, [
-    ...created.map((recordId): Fact => ({ kind, recordId, userId })),
-    ...changed.map((recordId): Fact => ({ kind: 'changed_event', recordId, userId })),
+    ...created.map((recordId): NewOccurrence => ({ kind, recordId, userId })),
+    ...changed.map((recordId): NewOccurrence => ({ kind: 'changed_event', recordId, userId })),
   ]);
   return {
     created: created.length,

@@ -1,5 +1,5 @@
 import type { Caller } from '../../access.ts';
-import type { Fact } from '../../delivery/record.ts';
+import type { NewOccurrence } from '../../delivery/record.ts';
 import {
   active,
   askedFlag,
@@ -132,7 +132,7 @@ export const tasks = recordsOf('task', {
 });
 
 /** C33: completing a task completes its open subtasks, and each of those is an occurrence of its own. */
-async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<Fact[]> {
+async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<NewOccurrence[]> {
   const rows = await write
     .updateTable('subtasks')
     .set({ completed: 1, date_completed: write.now, date_modified: write.now })
