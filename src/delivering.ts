@@ -19,10 +19,10 @@ import type { Store } from './store/store.ts';
 const STOP_MAILS_MS = 1_000;
 const STOP_ATTEMPTS_MS = 8_000;
 
-export type DeliveringPorts = {
+export type BackgroundPorts = {
   readonly store: Store;
   readonly clock: Clock;
-  readonly beats: Clock;
+  readonly realClock: Clock;
   readonly chance: Chance;
   readonly log: Log;
   readonly attempt: Attempt;
@@ -32,7 +32,7 @@ export type DeliveringPorts = {
 };
 
 /** What a node does beside answering callers: it tells hooks, sends mails, and drops what is kept no longer. */
-export type Delivering = {
+export type BackgroundWork = {
   /** How many attempts are in flight. */
   readonly inFlight: () => number;
   /** How many lanes it has taken up. */
@@ -40,20 +40,20 @@ export type Delivering = {
   /** Goes on with what was owed when the service last stopped (C20). */
   start(): Promise<void>;
   /** Begins to send mails and to drop what is old; once nothing can refuse the start any more. */
-  startKeeping(): void;
+  startRetention(): void;
   /** @param graceMs how long what is in flight may take; left out, as long as a stop may last */
   stop(graceMs?: number): Promise<void>;
 };
 
-export async function createDelivering(config: Config, ports: DeliveringPorts): Promise<Delivering> {
-  const { store, beats, clock, log, baseUrl, metrics } = ports;
+export async function createBackground(config: Config, ports: BackgroundPorts): Promise<BackgroundWork> {
+  const { store, realClock, clock, log, baseUrl, metrics } = ports;
   const { role } = config;
   // The engine's writes wait behind no caller's.
-  const aside: Store = { ...store, write: store.writeAside };
+  const aside: Store = { ...store, write: store.writeInBackground };
   const claims =
     store.sessions === undefined
       ? singleNodeLeases(aside)
-      : new ClusterNode({ store: aside, sessions: store.sessions, realClock: beats, log, role });
+      : new ClusterNode({ store: aside, sessions: store.sessions, realClock, log, role });
   const engine = new Dispatcher({
     ...ports,
     store: aside,
@@ -83,7 +83,7 @@ export async function createDelivering(config: Config, ports: DeliveringPorts): 
     lanesHeld: () => engine.leasedQueues,
     // At a node that only answers callers, nothing is told.
     start: () => (isApi ? claims.joinAsApiOnly() : engine.start()),
-    startKeeping() {
+    startRetention() {
       if (!isApi)
         pruning = startRetention({ store, clock, log }, [
           applyRetention,

@@ -36,7 +36,7 @@ export const mutations: readonly Mutation[] = [
   ...[2, 4].map((failures) => ({
     says: `a hook is removed at failure ${failures}`,
     file: 'src/delivery/policy.ts',
-    changes: [['FAILURES_THAT_END = 3', `FAILURES_THAT_END = ${failures}`]] as const,
+    changes: [['MAX_FAILURES = 3', `MAX_FAILURES = ${failures}`]] as const,
     caughtBy: {
       file: 'test/stories/notified.test.ts',
       name: 'C17 C18 a target that fails three times in a row is removed, at its third failure exactly',
@@ -46,7 +46,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'the failures are not reset by a 200',
     file: 'src/delivery/lane.ts',
-    changes: [['#recover(row: OwedRow): void {\n    this.#failures = 0;', '#recover(row: OwedRow): void {']],
+    changes: [['#recover(row: PendingDelivery): void {\n    this.#failures = 0;', '#recover(row: PendingDelivery): void {']],
     caughtBy: {
       file: 'test/stories/waiting.test.ts',
       name: 'C17 C18 a 200 starts the count anew: two failures, a 200, two failures, a 200, and so on, end nothing',
@@ -257,7 +257,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a limit above 1000 is not clamped',
     file: 'src/http/paging.ts',
-    changes: [['Math.min(limit, MOST_RECORDS)', 'limit']],
+    changes: [['Math.min(limit, MAX_RECORDS)', 'limit']],
     caughtBy: {
       file: 'src/http/paging.test.ts',
       name: 'C7 a limit above 1000 is taken as 1000 in events, and paging says so',
@@ -367,7 +367,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a deleted hook goes on with what is in its lane',
     file: 'src/delivery/engine.ts',
-    changes: [['      if (lane !== undefined) this.#forget(lane);\n', '']],
+    changes: [['      if (lane !== undefined) this.#discard(lane);\n', '']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
       name: 'C13 what was owed and what happens later does not go out after the 200, however long one waits',
@@ -395,7 +395,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a change is made although the record is not as If-Match says',
     file: 'src/http/mount.ts',
-    changes: [['mustHold(conditions, tagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
+    changes: [['requirePreconditions(conditions, etagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
     caughtBy: {
       file: 'src/http/etag.test.ts',
       name: 'X5 of many changes that know the same record, exactly one is made',
@@ -510,7 +510,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a link for a member stays open when the member becomes an admin',
     file: 'src/resources/users/users.ts',
-    changes: [['    await closeLinksAround(write, userId);\n', '']],
+    changes: [['    await revokeInvitationsOf(write, userId);\n', '']],
     caughtBy: {
       file: 'test/stories/ways-in.test.ts',
       name: 'C2 a changed role is in force at once in an open session, and ends the links around it',

@@ -172,7 +172,7 @@ export class Host {
     const clock = time.clockOf(life);
     return {
       clock,
-      beats: clock,
+      realClock: clock,
       chance: chanceOf(chance),
       log: this.#logOf(life),
       resolve: network.resolverOf(life),

@@ -10,7 +10,7 @@ import { chanceFrom } from './chaos/chance.ts';
 import { type Receiver, type Setup, startReceiver } from './chaos/receiver.ts';
 import { parseScript, play } from './chaos/script.ts';
 import { listedAnswer, listedLines, schemeOf, visitedAnswer, visitedLine } from './chaos/shown.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { stdout } from './screen.ts';
 
 type Flags = {
@@ -69,7 +69,7 @@ async function receive(flags: Flags): Promise<void> {
   const seed = readSeed(flags.seed);
   const steps = flags.script === undefined ? undefined : parseScript(flags.script);
   if (steps !== undefined && 'fault' in steps)
-    throw new Refusal([`--script: ${steps.fault}. carillon chaos-receiver --list shows all.`]);
+    throw new CliError([`--script: ${steps.fault}. carillon chaos-receiver --list shows all.`]);
   const setup = setupOf(flags, seed);
   const port = readPort(flags.port, flags.each ? behaviours.length : 1);
   if (flags.caFile !== undefined) writeCertificate(flags.caFile, setup.authority.certificate);
@@ -81,7 +81,7 @@ async function receive(flags: Flags): Promise<void> {
   for (const [index, { one, among, script }] of scripts.entries()) {
     const receiver = await startReceiver(setup, port === 0 ? 0 : port + index, script).catch(async (error: Error) => {
       await Promise.all(receivers.map((one) => one.close()));
-      throw new Refusal([`${isOfHost(error) ? '--host' : '--port'}: ${error.message}`]);
+      throw new CliError([`${isOfHost(error) ? '--host' : '--port'}: ${error.message}`]);
     });
     receivers.push(receiver);
     const url = `${schemeOf(among)}://${bracketed(flags.host)}:${receiver.port}/${one?.slug ?? ''}`;
@@ -129,24 +129,24 @@ function writeCertificate(file: string, certificate: string): void {
   try {
     writeFileSync(file, certificate);
   } catch (error) {
-    throw new Refusal([`--ca-file: ${error instanceof Error ? error.message : error}`]);
+    throw new CliError([`--ca-file: ${error instanceof Error ? error.message : error}`]);
   }
 }
 
 function readPort(text: string, many: number): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port === 0 || (port >= 1 && port + many - 1 <= 65_535)) return port;
-  throw new Refusal([`--port must be a number from 0 to ${65_536 - many}; ${text} is none.`]);
+  throw new CliError([`--port must be a number from 0 to ${65_536 - many}; ${text} is none.`]);
 }
 
 function readDuration(flag: string, text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined && ms >= 1 && ms <= 3_600_000) return ms;
-  throw new Refusal([`--${flag} must be a duration from 1ms to 1h, such as 15s; ${text} is none.`]);
+  throw new CliError([`--${flag} must be a duration from 1ms to 1h, such as 15s; ${text} is none.`]);
 }
 
 function readSeed(text: string | undefined): number {
   if (text === undefined) return Math.floor(systemChance.fraction() * 2 ** 31);
   if (/^\d{1,10}$/.test(text) && Number(text) < 2 ** 32) return Number(text);
-  throw new Refusal([`--seed must be a whole number below ${2 ** 32}; ${text} is none.`]);
+  throw new CliError([`--seed must be a whole number below ${2 ** 32}; ${text} is none.`]);
 }

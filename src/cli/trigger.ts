@@ -7,7 +7,13 @@ import type { JsonSchema } from '../http/field.ts';
 import { fieldOf } from '../sdk/envelope.ts';
 import { CarillonError } from '../sdk/errors.ts';
 import type { Hook } from '../sdk/hooks.ts';
-import { addConnectionOptions, type ConnectionFlags, flagOf, type Reached, withService } from './connection.ts';
+import {
+  addConnectionOptions,
+  type ConnectionFlags,
+  flagOf,
+  type ResolvedConnection,
+  withService,
+} from './connection.ts';
 import { pathOf } from './nouns/command.ts';
 import { addFields, bodyOf, type FlagValues, givenFor } from './nouns/flags.ts';
 import { type Verb, verbsOf } from './nouns/rows.ts';
@@ -70,7 +76,11 @@ const pluralOf = (noun: keyof typeof nouns) => nouns[noun].collection.slice(1);
 const loosened = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
 
 /** Creates a record, and before it what it has to belong to; the record itself is the last of what was made. */
-async function make(reached: Reached, noun: keyof typeof nouns, values: FlagValues): Promise<readonly Made[]> {
+async function make(
+  reached: ResolvedConnection,
+  noun: keyof typeof nouns,
+  values: FlagValues,
+): Promise<readonly Made[]> {
   const create = creationOf(noun);
   const [parent] = create.ids;
   const named = parent === undefined ? undefined : givenFor(values, parent);
@@ -103,7 +113,11 @@ function completion({ id }: Made, kind: Kind) {
 }
 
 /** The hooks that are owed it (C14); undefined where the key may not see hooks. */
-async function toldHooks({ carillon }: Reached, kind: Kind, flags: Flags): Promise<readonly Hook[] | undefined> {
+async function toldHooks(
+  { carillon }: ResolvedConnection,
+  kind: Kind,
+  flags: Flags,
+): Promise<readonly Hook[] | undefined> {
   const userId = givenFor(flags, 'user_id');
   const whose = userId === undefined ? {} : { user_id: String(userId) };
   try {

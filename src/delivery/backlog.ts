@@ -55,11 +55,11 @@ export class BacklogQuota {
     return isFull;
   }
 
-  #remember(accountId: number, isFull: boolean | Promise<boolean>, goodUntil: number): void {
+  #remember(accountId: number, isExceeded: boolean | Promise<boolean>, goodUntil: number): void {
     this.#known.delete(accountId);
     const [oldest] = this.#known.keys();
     if (this.#known.size >= MOST_KEPT && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(accountId, { isExceeded: isFull, goodUntil });
+    this.#known.set(accountId, { isExceeded, goodUntil });
   }
 }
 

@@ -11,8 +11,8 @@ import type { Clock } from '../clock.ts';
 import { createLog } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
-import { NewsInTheMaking } from '../store/news.ts';
-import type { News, Store, Tx } from '../store/store.ts';
+import { CommitEventsBuilder } from '../store/news.ts';
+import type { CommitEvents, Store, Tx } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
 import { type LeaseManager, singleNodeLeases } from './claims.ts';
 import { endHooks } from './end.ts';
@@ -64,7 +64,7 @@ for (const { test, database } of stores) {
     const clock = testClock();
     const attempted: string[] = [];
     let refusedWrites = 0;
-    let hear: (news: News) => unknown = () => undefined;
+    let hear: (news: CommitEvents) => unknown = () => undefined;
     const engineStore: Store = {
       ...store,
       onCommitted(listener) {
@@ -113,7 +113,7 @@ for (const { test, database } of stores) {
       attempted,
       inAccount,
       /** As if another node had said it. */
-      hear: (news: News) => hear(news),
+      hear: (news: CommitEvents) => hear(news),
       happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
       refuseWrites: (count: number) => {
         refusedWrites = count;
@@ -142,7 +142,7 @@ for (const { test, database } of stores) {
     const reading = between.holdNext('owed');
     await happen();
     await eventually(settled, (count) => count === 2);
-    await inAccount(async (write) => AccountWrite.transactionOf(write).news.announceOwed([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
     await reading;
     between.letGo();
     await happen();
@@ -185,7 +185,7 @@ for (const { test, database } of stores) {
       const waiting = between.holdNext(table);
       await inAccount(async (write) => {
         record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
-        AccountWrite.transactionOf(write).news.announceOwed([other.hook_id]);
+        AccountWrite.transactionOf(write).news.addPending([other.hook_id]);
       });
       await waiting;
       await happen();
@@ -228,25 +228,20 @@ for (const { test, database } of stores) {
   test('C20 a lane that another node has is asked for once between two looks, unless it may have become free', async (t) => {
     let isTheirs = true;
     let asked = 0;
-    const { clock, happen, inAccount, settled } = await openEngine(
-      t,
-      undefined,
-      undefined,
-      ({ claim: takeUp, findWork }) => ({
-        pollMs: 1_000,
-        claim(hookIds) {
-          asked += 1;
-          return isTheirs ? Promise.resolve([]) : takeUp(hookIds);
-        },
-        findWork: (after) => (isTheirs ? Promise.resolve({ owed: [], asked: [], next: undefined }) : findWork(after)),
-      }),
-    );
+    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim, findWork }) => ({
+      pollMs: 1_000,
+      claim(hookIds) {
+        asked += 1;
+        return isTheirs ? Promise.resolve([]) : claim(hookIds);
+      },
+      findWork: (after) => (isTheirs ? Promise.resolve({ owed: [], asked: [], next: undefined }) : findWork(after)),
+    }));
     for (let count = 0; count < 3; count += 1) await happen();
     assert.equal(asked, 1);
     await clock.advance(1_000);
     await happen();
     assert.equal(asked, 2, 'nobody knows whose it is after a look');
-    await inAccount(async (write) => AccountWrite.transactionOf(write).news.announceOwed([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
     assert.equal(asked, 3, 'this is said of what was let go of');
     isTheirs = false;
     await clock.advance(1_000);
@@ -256,10 +251,10 @@ for (const { test, database } of stores) {
   test('C20 a lane that becomes free while it is asked for in vain is asked for once more', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
-    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim: takeUp }) => ({
+    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim }) => ({
       async claim(hookIds) {
         asked += 1;
-        if (asked > 1) return takeUp(hookIds);
+        if (asked > 1) return claim(hookIds);
         await answered;
         return [];
       },
@@ -269,7 +264,7 @@ for (const { test, database } of stores) {
       () => asked,
       (times) => times === 1,
     );
-    await inAccount(async (write) => AccountWrite.transactionOf(write).news.announceOwed([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
     answer();
     assert.equal(await eventually(settled, (count) => count === 1), 1);
     assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
@@ -290,8 +285,8 @@ for (const { test, database } of stores) {
       () => asked,
       (times) => times === 1,
     );
-    const news = new NewsInTheMaking('deliverer');
-    news.announceOwed([HOOK]);
+    const news = new CommitEventsBuilder('deliverer');
+    news.addPending([HOOK]);
     hear(news);
     answer();
     for (let turns = 0; turns < 10; turns += 1) await turn();
@@ -302,17 +297,17 @@ for (const { test, database } of stores) {
     const theirs = new Set(Array.from({ length: 150 }, (_, index) => HOOK + 1 + index));
     const { promise: happened, resolve: begin } = Promise.withResolvers<void>();
     const claims: (readonly number[])[] = [];
-    const { settled, happen, hear } = await openEngine(t, undefined, undefined, ({ claim: takeUp }) => ({
+    const { settled, happen, hear } = await openEngine(t, undefined, undefined, ({ claim }) => ({
       async claim(hookIds) {
         claims.push(hookIds);
         await happened;
         if (claims.length < 20) sayFree();
-        return takeUp(hookIds.filter((hookId) => !theirs.has(hookId)));
+        return claim(hookIds.filter((hookId) => !theirs.has(hookId)));
       },
     }));
     const sayFree = () => {
-      const news = new NewsInTheMaking('other');
-      news.announceOwed(theirs);
+      const news = new CommitEventsBuilder('other');
+      news.addPending(theirs);
       hear(news);
     };
     sayFree();
@@ -355,8 +350,8 @@ for (const { test, database } of stores) {
 
   test('C20 a stop waits for lanes that are being taken up, so that these are let go of, too', async (t) => {
     const order: string[] = [];
-    const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ claim: takeUp }) => ({
-      claim: (hookIds) => takeUp(hookIds).finally(() => order.push('taken up')),
+    const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+      claim: (hookIds) => claim(hookIds).finally(() => order.push('taken up')),
       async stop() {
         order.push('stopped');
       },

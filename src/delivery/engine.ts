@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Chance } from '../secrets.ts';
-import type { NewlyOwed, News, Store } from '../store/store.ts';
+import type { CommitEvents, NewPendingDeliveries, Store } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
 import type { Lease, LeaseManager } from './claims.ts';
 import { ConnectionPool, PoolCapacity } from './connection.ts';
@@ -320,7 +320,7 @@ export class Dispatcher {
    * C13: runs before the write that ended a hook is answered, so after that answer nothing begins. A lane that a
    * verdict ended is known until that is written down, lest a wake-up meanwhile take it up again.
    */
-  #onCommit(news: News): Promise<void> | undefined {
+  #onCommit(news: CommitEvents): Promise<void> | undefined {
     const ended = [...news.ended.keys()];
     for (const hookId of ended) this.#endedDuringClaim.add(hookId);
     const isKnown = (hookId: number) => this.#lanes.has(hookId) || this.#unclaimed.has(hookId);
@@ -336,7 +336,7 @@ export class Dispatcher {
   }
 
   /** @param rows all that is newly owed, where it is known */
-  #wake(hookId: number, what: 'owed' | 'asked', rows?: readonly NewlyOwed[]): void {
+  #wake(hookId: number, what: 'owed' | 'asked', rows?: readonly NewPendingDeliveries[]): void {
     const lane = this.#lanes.get(hookId);
     if (lane === undefined) {
       // Whoever has it hears of it, too; asking for it each time would cost more than telling.

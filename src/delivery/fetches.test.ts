@@ -14,11 +14,11 @@ for (const { test, database } of stores) {
     const logged: Record<string, unknown>[] = [];
     const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
     const state = { writes: 0, writable: true };
-    const writeAside: typeof store.writeAside = (work) => {
+    const writeInBackground: typeof store.writeInBackground = (work) => {
       state.writes += 1;
-      return state.writable ? store.writeAside(work) : Promise.reject(new Error('the disk is full'));
+      return state.writable ? store.writeInBackground(work) : Promise.reject(new Error('the disk is full'));
     };
-    const fetches = new ReadReceipts({ store: { ...store, writeAside }, clock, log });
+    const fetches = new ReadReceipts({ store: { ...store, writeInBackground }, clock, log });
     const rows = () => store.read.selectFrom('fetches').selectAll().orderBy('record_id').execute();
     return { clock, fetches, rows, logged, state, store, log };
   }

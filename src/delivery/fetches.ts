@@ -64,7 +64,7 @@ export class ReadReceipts {
     try {
       for (let first = 0; first < held.length; first += WRITE_BATCH_SIZE) {
         const some = held.slice(first, first + WRITE_BATCH_SIZE);
-        await this.#store.writeAside(({ queries }) => writeDown(queries, some));
+        await this.#store.writeInBackground(({ queries }) => writeDown(queries, some));
       }
     } catch (error) {
       this.#log.warn({ event: 'fetches.failed', err: error });

@@ -352,12 +352,12 @@ export class HookQueue {
 
   /** An attempt that was made answers its ask; a 200 answers whatever else was asked of that delivery before. */
   #answeredManual(
-    { manualAttemptId: askId, deliveryId }: PendingDelivery,
+    { manualAttemptId, deliveryId }: PendingDelivery,
     verdict: Decision,
     delivery: Completion['delivery'],
   ): number[] {
-    const own = askId === null || verdict.is === 'again' ? [] : [askId];
-    if (delivery !== 'delivered' || askId !== null) return own;
+    const own = manualAttemptId === null || verdict.is === 'again' ? [] : [manualAttemptId];
+    if (delivery !== 'delivered' || manualAttemptId !== null) return own;
     const others: number[] = [];
     for (let row = remove(this.#manual, deliveryId); row !== undefined; row = remove(this.#manual, deliveryId)) {
       if (row.manualAttemptId !== null) others.push(row.manualAttemptId);

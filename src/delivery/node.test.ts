@@ -16,17 +16,17 @@ const BEAT_MS = 200;
 for (const { test, database } of shared) {
   /** A node that beats when its clock goes on. */
   async function startNode(t: TestContext, address: string) {
-    const [store, beats] = [await openAt(t, address), testClock()];
+    const [store, realClock] = [await openAt(t, address), testClock()];
     assert.ok(store.sessions !== undefined);
     const node = new ClusterNode({
       store,
       sessions: store.sessions,
-      realClock: beats,
+      realClock,
       log: createLog('silent'),
       role: 'all',
     });
     await node.joinAsApiOnly();
-    return { node, store, beats };
+    return { node, store, beats: realClock };
   }
 
   /** One that beats and sees another stand still; answers after how long that one is no node any more. */

@@ -2,7 +2,7 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { prepared } from '../store/prepared.ts';
-import type { News, Sessions, Store, Tx } from '../store/store.ts';
+import type { CommitEvents, Sessions, Store, Tx } from '../store/store.ts';
 import { version } from '../version.ts';
 import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './claims.ts';
 import { claim, type HookQueueRow, queuesWithWork, type Work } from './queue.ts';
@@ -112,8 +112,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   isLeaseValid(): boolean {
-    const { realClock: beats } = this.#ports;
-    return !this.#leaving && beats.monotonic() < this.#freshUntil && beats.now() < this.#freshUntilWall;
+    const { realClock } = this.#ports;
+    return !this.#leaving && realClock.monotonic() < this.#freshUntil && realClock.now() < this.#freshUntilWall;
   }
 
   get nodeId(): number {
@@ -138,7 +138,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       const hookIds = some.map(({ hookId }) => hookId);
       const generations = some.map(({ generation }) => generation);
       await this.#ports.store.write(async (tx) => {
-        if (this.#leaving) tx.news.announceOwed(hookIds);
+        if (this.#leaving) tx.news.addPending(hookIds);
         // Taken up anew by this node since: then it is held. An end raises its generation, too, and it is to be let go.
         await sql`update hooks set lease_owner = 0
           from unnest(${hookIds}::int8[], ${generations}::int8[]) as held (hook_id, generation)
@@ -208,9 +208,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   /** One beat, and a look at the others: one statement, and another one where somebody is silent. */
   async #sendHeartbeat(): Promise<void> {
-    const { sessions, realClock: beats } = this.#ports;
+    const { sessions, realClock } = this.#ports;
     const nodeId = this.#nodeId;
-    const [sentAt, sentAtWall] = [beats.monotonic(), beats.now()];
+    const [sentAt, sentAtWall] = [realClock.monotonic(), realClock.now()];
     const found = await heartbeatOnce(sessions.queries, { nodeId });
     if (!found.some(({ what }) => what === 'self')) return this.#onEvicted();
     this.#silent = false;
@@ -238,8 +238,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   async #checkPeers(others: readonly Seen[]): Promise<void> {
-    const { sessions, realClock: beats } = this.#ports;
-    const now = beats.monotonic();
+    const { sessions, realClock } = this.#ports;
+    const now = realClock.monotonic();
     for (const known of this.#others.keys()) {
       if (!others.some(({ id }) => id === known)) this.#others.delete(known);
     }
@@ -290,19 +290,19 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       .where('lease_owner', '=', nodeId)
       .returning(['hook_id', 'date_ended'])
       .execute();
-    news.announceOwed(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
+    news.addPending(freed.filter((row) => row.date_ended === null).map((row) => row.hook_id));
     return freed.length;
   }
 
   /** Resolves when no other node can begin an attempt on hooks that have ended here, or as they were before a change. */
-  async #waitForAcks({ ended, changed, from }: News): Promise<void> {
+  async #waitForAcks({ ended, changed, from }: CommitEvents): Promise<void> {
     if (ended.size + changed.size === 0 || from !== 'here') return;
     for (const some of chunks([...ended.keys(), ...changed])) await this.#waitForAllAcks(some);
   }
 
   /** What cannot be asked now is asked again: it is committed, and its answer must not come too soon. */
   async #waitForAllAcks(hookIds: readonly number[]): Promise<void> {
-    const { store, realClock: beats } = this.#ports;
+    const { store, realClock } = this.#ports;
     const held = () =>
       store.read
         .selectFrom('hooks')
@@ -313,7 +313,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
         .where('nodes.node_id', '<>', this.#nodeId)
         .execute()
         .catch(() => hookIds);
-    while ((await held()).length > 0) await new Promise<void>((resolve) => beats.after(ACK_POLL_INTERVAL_MS, resolve));
+    while ((await held()).length > 0)
+      await new Promise<void>((resolve) => realClock.after(ACK_POLL_INTERVAL_MS, resolve));
   }
 }
 

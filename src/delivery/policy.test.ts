@@ -226,9 +226,9 @@ test('C18 what was in flight at a failure belongs to it: failures count nothing,
 test('C19 a fault of ours is no failure, whenever it comes: the attempt is made again', () => {
   for (const fault of faults) {
     for (const failures of [0, 1, 2]) {
-      for (const asked of [false, true]) {
+      for (const isManual of [false, true]) {
         for (const sameBurst of [false, true]) {
-          const judged = verdict(ours(fault), { failures, isManual: asked, sameBurst });
+          const judged = verdict(ours(fault), { failures, isManual, sameBurst });
           // What was stopped before it went out failed at nothing: it waits for nothing either.
           assert.deepEqual(judged, { is: 'again', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
         }
@@ -261,7 +261,7 @@ test('C19 a pause of this process excuses what it can have caused, from a fifth 
 });
 
 test('C19 the waits after our own faults double from a second to a minute', () => {
-  const waits = Array.from({ length: 12 }, (_, ownFaults) => verdict(ours('no_resolver'), { localErrors: ownFaults }));
+  const waits = Array.from({ length: 12 }, (_, localErrors) => verdict(ours('no_resolver'), { localErrors }));
   assert.deepEqual(
     waits.map((judged) => ('waitMs' in judged ? judged.waitMs / 1_000 : Number.NaN)),
     [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60],

@@ -58,16 +58,16 @@ export type Decision =
 
 /** The specification's state table (section 3) with C17–C19: pure. */
 export function decide(situation: AttemptContext): Decision {
-  const { outcome, failures, sameBurst, isManual: asked } = situation;
+  const { outcome, failures, sameBurst, isManual } = situation;
   if (outcome.kind === 'ours') {
     // What was stopped before it went out failed at nothing: it goes out as soon as it may.
     return { is: 'again', waitMs: outcome.fault === 'stopped' ? 0 : localErrorWaitMs(situation.localErrors) };
   }
   if (outcome.kind === 'answered' && outcome.status === 200) {
-    return { is: sameBurst && !asked ? 'delivered_alone' : 'delivered' };
+    return { is: sameBurst && !isManual ? 'delivered_alone' : 'delivered' };
   }
   if (outcome.kind === 'answered' && outcome.status === 401) return { is: 'ended', reason: 'answered_401', failures };
-  if (asked) return { is: 'shown' };
+  if (isManual) return { is: 'shown' };
   if (sameBurst) return { is: 'same_failure' };
   const counted = failures + 1;
   if (counted >= MAX_FAILURES) return { is: 'ended', reason: 'three_failures', failures: counted };

@@ -60,7 +60,7 @@ export async function applyRetention(
 ): Promise<number> {
   let total = 0;
   for (const table of ['attempts', 'settled', 'occurrences'] as const) {
-    total += await store.dropBefore(table, now - RETENTION_MS[table], isStopped);
+    total += await store.dropPartitions(table, now - RETENTION_MS[table], isStopped);
   }
   for (const step of [dropStaleManualAttempts, dropReadReceipts(now), dropHookAlerts(now), dropEndedHooks(now)]) {
     for (;;) {

@@ -161,14 +161,14 @@ type PendingColumns = {
   owed_at: number;
 };
 
-function pendingDelivery(row: PendingColumns, askId: number | null): PendingDelivery {
+function pendingDelivery(row: PendingColumns, manualAttemptId: number | null): PendingDelivery {
   return {
     deliveryId: row.delivery_id,
     position: row.position,
     kind: row.kind as DeliveryKind,
     recordId: row.record_id,
     createdAt: row.owed_at,
-    manualAttemptId: askId,
+    manualAttemptId,
   };
 }
 

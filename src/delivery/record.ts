@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
 import { locked, preparedOver } from '../store/prepared.ts';
-import type { AtCommit, NewlyOwed } from '../store/store.ts';
+import type { AtCommit, NewPendingDeliveries } from '../store/store.ts';
 import { type Kind, kinds } from './kinds.ts';
 import { requireNothingPending } from './owe.ts';
 
@@ -65,7 +65,7 @@ const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
 
 /** What `owe` does, for the positions that were taken last. */
 const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
-  return sql<NewlyOwed>`
+  return sql<NewPendingDeliveries>`
     with ${factsOf(facts)}
     insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
     select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
@@ -90,9 +90,9 @@ export function record(write: AccountWrite, facts: readonly NewOccurrence[]): vo
   if (facts.length === 0) return;
   const tx = AccountWrite.transactionOf(write);
   const { accountId, now } = write;
-  if (!write.mayOwe) tx.onlyIf(requireNothingPending(tx.queries, accountId, facts));
-  tx.atCommit(recordAll, { accountId, now, facts });
-  tx.news.announceHappened([accountId]);
+  if (!write.mayEnqueue) tx.commitIf(requireNothingPending(tx.queries, accountId, facts));
+  tx.beforeCommit(recordAll, { accountId, now, facts });
+  tx.news.addOccurred([accountId]);
 }
 
 const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
@@ -112,5 +112,5 @@ const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
     enqueueForHooks(queries, told, {}),
   ]);
   if (taken.length !== accounts.length) throw new Error('an account has no position');
-  news.announceNewlyOwed(owed);
+  news.addNewPending(owed);
 };

@@ -11,7 +11,7 @@ import { enqueueDeliveries, pendingQuotaExceeded } from './owe.ts';
  * @param endedPosition where the account stood when the hook ended
  */
 export async function restoreHook(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
-  if (!write.mayOwe) throw pendingQuotaExceeded();
+  if (!write.mayEnqueue) throw pendingQuotaExceeded();
   await write
     .updateTable('hooks')
     .set({
@@ -32,7 +32,7 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
     { accountId: write.accountId, first: endedPosition + 1, now: write.now },
     hookId,
   ).execute();
-  news.announceOwed([hookId]);
+  news.addPending([hookId]);
 }
 
 /**
@@ -40,7 +40,7 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
  * whether a target answers again, once at a time.
  */
 export async function requestTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
-  if (!write.mayOwe && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaExceeded();
+  if (!write.mayEnqueue && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaExceeded();
   const { delivery_id } = await write
     .insertInto('owed', {
       user_id: hook.userId,
@@ -80,5 +80,5 @@ export async function requestRedelivery(
     .where('date_ended', 'is', null);
   if ((await locked(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
   await write.insertRow('asks', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
-  tx.news.announceAsked([delivery.hookId]);
+  tx.news.addManual([delivery.hookId]);
 }

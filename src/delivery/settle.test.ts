@@ -72,9 +72,9 @@ for (const { test, database } of stores) {
 
   test('C20 X3 what came of attempts is written at once: told is told, a failure counts, and each attempt is in the history', async (t) => {
     const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
-    const settlements = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
+    const completions = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
     assert.deepEqual(
-      await completeDeliveries(store, () => ({ completions: settlements, now: NOW }), noAlerts),
+      await completeDeliveries(store, () => ({ completions, now: NOW }), noAlerts),
       [],
       'nothing was fenced',
     );
@@ -95,7 +95,7 @@ for (const { test, database } of stores) {
       { generation: 1 },
       { generation: 9 },
     );
-    const settlements = [
+    const completions = [
       await settlementOf(1, 8, '200'),
       await settlementOf(2, 8, '500'),
       await settlementOf(3, 8, '500'),
@@ -104,7 +104,7 @@ for (const { test, database } of stores) {
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
-    const fenced = await completeDeliveries(store, () => ({ completions: settlements, now: NOW }), noAlerts);
+    const fenced = await completeDeliveries(store, () => ({ completions, now: NOW }), noAlerts);
     assert.deepEqual(
       fenced.map(({ hookId }) => hookId),
       [1, 2, 3, 5],

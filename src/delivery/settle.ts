@@ -47,11 +47,11 @@ export type Completion = {
  */
 export async function completeDeliveries(store: Store, take: () => Batch, notices: HookAlerts): Promise<Completion[]> {
   return store.write(async (tx) => {
-    const { completions: settlements, now } = take();
-    const current = await addAttempts(tx.queries, settlements);
-    const corrections = settlements.map((one) => correctionOf(one, current.get(one.hookId)));
+    const { completions, now } = take();
+    const current = await addAttempts(tx.queries, completions);
+    const corrections = completions.map((one) => correctionOf(one, current.get(one.hookId)));
     const valid: Completion[] = [];
-    for (const one of settlements) {
+    for (const one of completions) {
       if (current.get(one.hookId) !== one.generation) continue;
       valid.push(one);
       // The end of a hook fences what was in flight beside it, in this very batch too.
@@ -61,7 +61,7 @@ export async function completeDeliveries(store: Store, take: () => Batch, notice
     await Promise.all([
       ...corrections.filter((one) => one !== undefined).map((one) => correct(tx.queries, one)),
       // Told is told, whoever has the lane by now: nobody is to tell it again (C20).
-      moveToHistory(tx.queries, settlements.filter(isDelivered), { now, state: 'delivered' }),
+      moveToHistory(tx.queries, completions.filter(isDelivered), { now, state: 'delivered' }),
       moveToHistory(tx.queries, valid.filter(isDropped), { now, state: 'failed' }),
       deleteManualAttemptsQuery(tx.queries, valid),
       updateHooksQuery(tx.queries, valid),
@@ -76,7 +76,7 @@ export async function completeDeliveries(store: Store, take: () => Batch, notice
       if (one.ended !== undefined)
         await endHookQueues(tx, [one.hookId], { reason: one.ended, now, by: ENGINE, notices });
     }
-    return settlements.filter((one) => !valid.includes(one));
+    return completions.filter((one) => !valid.includes(one));
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { gather } from '../gather.ts';
+import { waitForBatch } from '../gather.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import type { Lease } from './claims.ts';
@@ -55,7 +55,7 @@ export class Completer {
   async #writeAll(): Promise<void> {
     let isWritten: boolean;
     do {
-      await gather(() => this.#waiting.length, MAX_BATCH_SIZE);
+      await waitForBatch(() => this.#waiting.length, MAX_BATCH_SIZE);
       isWritten = await this.#writeBatch();
       // Looked at in the very moment in which this ends: what came right before it would wait for the next one otherwise.
     } while (isWritten && this.#waiting.length > 0);

@@ -5,14 +5,14 @@ import { ConcurrencyLimiter } from './shares.ts';
 type Lane = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
 
 /** Plenty. */
-const trial = 10_000;
+const unproven = 10_000;
 const isProven = true;
 
 /** As many at once as there are. */
 const unhurried = { isLeft: true, take: () => undefined, giveBack: () => undefined };
 
 test('C22 an account has its share of the slots, and its lanes wait for room in turn', () => {
-  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 100, unproven: trial }, unhurried);
+  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 100, unproven }, unhurried);
   const lane = (name: string) => ({ accountId: 1, host: 'one', isProven, name });
   const called = () => shares.next(first).map(({ name }) => name);
   const first = lane('first');
@@ -37,7 +37,7 @@ test('C22 an account has its share of the slots, and its lanes wait for room in 
 });
 
 test('C22 room is for whoever has it at both ends: the account’s and the host’s; accounts at one host have a turn each', () => {
-  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 3, unproven: trial }, unhurried);
+  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 3, unproven }, unhurried);
   const lane = (accountId: number, host: string, name: string) => ({ accountId, host, isProven, name });
   const [first, second] = [lane(1, 'full', 'first'), lane(2, 'full', 'second')];
   for (const one of [first, first, second]) {
@@ -59,7 +59,7 @@ test('C22 room is for whoever has it at both ends: the account’s and the host�
 });
 
 test('C22 however many wait at both ends, one that ends looks at few of them, and every lane gets its turn', () => {
-  const [accounts, lanesOfEach, share] = [3, 2_000, { account: 50, host: 100, trial }];
+  const [accounts, lanesOfEach, share] = [3, 2_000, { account: 50, host: 100, unproven }];
   const shares = new ConcurrencyLimiter<Lane>(share, unhurried);
   const turns = new Map<Lane, number>();
   const ready = new Set<Lane>();

@@ -68,20 +68,20 @@ export class ConcurrencyLimiter<L extends Place> {
   }
 
   /** One of this lane begins; answers what is given back when it has ended. */
-  acquire({ accountId, host, isProven: isKnown }: L): Place {
+  acquire({ accountId, host, isProven }: L): Place {
     holderOf(this.#accounts, accountId).taken += 1;
     holderOf(this.#hosts, host).taken += 1;
-    if (!isKnown) {
+    if (!isProven) {
       this.#unprovenInFlight += 1;
       this.#pace.take();
     }
-    return { accountId, host, isProven: isKnown };
+    return { accountId, host, isProven };
   }
 
-  release({ accountId, host, isProven: isKnown }: Place): void {
+  release({ accountId, host, isProven }: Place): void {
     leave(this.#accounts, accountId);
     leave(this.#hosts, host);
-    if (!isKnown) this.#unprovenInFlight -= 1;
+    if (!isProven) this.#unprovenInFlight -= 1;
   }
 
   /** Gives back a place in which nothing has begun. */
@@ -133,19 +133,19 @@ export class ConcurrencyLimiter<L extends Place> {
   }
 
   /** In the line that it belongs to, behind the others. */
-  #keep(lane: L, isForTrial: boolean): void {
+  #keep(lane: L, isUnproven: boolean): void {
     const { accountId, host } = lane;
-    const lines = isForTrial ? this.#unproven.get(accountId) : this.#accounts.get(accountId)?.lines;
+    const lines = isUnproven ? this.#unproven.get(accountId) : this.#accounts.get(accountId)?.lines;
     const line = lines?.get(host);
-    if (line === undefined) this.#putLast({ accountId, host, isUnproven: isForTrial, lanes: new Set([lane]) });
+    if (line === undefined) this.#putLast({ accountId, host, isUnproven, lanes: new Set([lane]) });
     else line.lanes.add(lane);
   }
 
   #putLast(waiting: Omit<Line<L>, 'turn'>): void {
-    const { accountId, host, isUnproven: isForTrial } = waiting;
+    const { accountId, host, isUnproven } = waiting;
     this.#turns += 1;
     const line = { ...waiting, turn: this.#turns };
-    if (isForTrial) {
+    if (isUnproven) {
       const lines = this.#unproven.get(accountId) ?? new Map<string, Line<L>>();
       this.#unproven.set(accountId, lines.set(host, line));
       return;
@@ -155,8 +155,8 @@ export class ConcurrencyLimiter<L extends Place> {
   }
 
   /** Takes a line out; whatever else of its account waits for a trial comes after all others. */
-  #remove({ accountId, host, isUnproven: isForTrial }: Line<L>): void {
-    if (!isForTrial) {
+  #remove({ accountId, host, isUnproven }: Line<L>): void {
+    if (!isUnproven) {
       this.#accounts.get(accountId)?.lines.delete(host);
       this.#hosts.get(host)?.lines.delete(accountId);
       return;
@@ -172,8 +172,8 @@ export class ConcurrencyLimiter<L extends Place> {
     return ofAccount < this.#most.account && toHost < this.#most.host;
   }
 
-  #mayAttempt({ isProven: isKnown }: L): boolean {
-    return isKnown || this.#mayAttemptOne;
+  #mayAttempt({ isProven }: L): boolean {
+    return isProven || this.#mayAttemptOne;
   }
 
   get #mayAttemptOne(): boolean {

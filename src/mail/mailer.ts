@@ -3,8 +3,8 @@ import type { LeaseOwner } from '../delivery/claims.ts';
 import { startDeadline } from '../delivery/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
-import { type Place, writeLetter } from './letter.ts';
-import { judge, type Outcome, type Verdict } from './policy.ts';
+import { type Place, renderMessage } from './letter.ts';
+import { type Decision, decide, type Outcome } from './policy.ts';
 import { claimMails, closeMail, type Mail, makeMails, postponeMail, readMail } from './queue.ts';
 import type { Post } from './smtp.ts';
 
@@ -28,7 +28,7 @@ export type MailerPorts = {
   readonly log: Log;
   readonly baseUrl: () => string;
   readonly keptMs: Place['keptMs'];
-  readonly onMail: (verdict: Verdict['is']) => void;
+  readonly onMail: (verdict: Decision['is']) => void;
 };
 
 /**
@@ -87,9 +87,9 @@ export class Mailer {
     if (content === undefined) return this.#write(() => closeMail(store, mail));
     const place = { domain: content.domain, baseUrl: baseUrl(), keptMs };
     const messageId = messageIdOf(mail, place.baseUrl);
-    const letter = { ...writeLetter(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
+    const letter = { ...renderMessage(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
     const outcome = await this.#within(LONGEST_MS, (signal) => post.send(letter, signal));
-    const verdict = judge(outcome, mail);
+    const verdict = decide(outcome, mail);
     this.#report(mail, verdict, outcome, { message_id: messageId, hooks: content.hooks.length });
     await this.#write(() => this.#settle(mail, verdict));
   }
@@ -107,7 +107,7 @@ export class Mailer {
     }
   }
 
-  #settle(mail: Mail, verdict: Verdict): Promise<void> {
+  #settle(mail: Mail, verdict: Decision): Promise<void> {
     const { store, holder, clock } = this.#ports;
     const now = clock.now();
     switch (verdict.is) {
@@ -133,7 +133,7 @@ export class Mailer {
     }
   }
 
-  #report(mail: Mail, verdict: Verdict, outcome: Outcome, facts: Record<string, unknown>): void {
+  #report(mail: Mail, verdict: Decision, outcome: Outcome, facts: Record<string, unknown>): void {
     const { log, onMail } = this.#ports;
     const about = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...facts };
     const reason = 'reason' in outcome ? { reason: outcome.reason } : {};

@@ -3,7 +3,7 @@ import type { LeaseOwner } from '../delivery/claims.ts';
 import { FAILURES_BEFORE_ALERT, type What } from '../delivery/notices.ts';
 import { locked } from '../store/prepared.ts';
 import type { Queries, Store } from '../store/store.ts';
-import type { Place, Told } from './letter.ts';
+import type { HookAlert, Place } from './letter.ts';
 import { MAX_WAIT_MS } from './policy.ts';
 
 /** From the first notice to the mail: what ends together is told together. */
@@ -103,7 +103,7 @@ export async function claimMails(
 export type Content = {
   readonly to: { readonly name: string; readonly address: string };
   readonly domain: Place['domain'];
-  readonly hooks: readonly Told[];
+  readonly hooks: readonly HookAlert[];
 };
 
 /** What a mail is to tell as things are now; undefined where nobody, or nothing, is left to be told. */
@@ -133,7 +133,7 @@ export async function readMail(read: Queries, { mailId, userId }: Mail): Promise
     .where('notices.mail_id', '=', mailId)
     .orderBy('notices.notice_id')
     .execute();
-  const hooks = new Map(rows.filter(isStillSo).map((row) => [row.hook_id, toldOf(row)]));
+  const hooks = new Map(rows.filter(isStillSo).map((row) => [row.hook_id, alertOf(row)]));
   if (hooks.size === 0) return undefined;
   const name = `${user.first_name} ${user.last_name}`.trim();
   return { to: { name, address: user.email }, domain: user.domain, hooks: [...hooks.values()] };
@@ -156,7 +156,7 @@ function isStillSo(row: { what: string; noted_at: number; failures: number; date
     : row.date_ended === row.noted_at;
 }
 
-function toldOf(row: NoticeRow): Told {
+function alertOf(row: NoticeRow): HookAlert {
   return {
     what: row.what as What,
     hookId: row.hook_id,

@@ -1,5 +1,5 @@
 import type { Created, Fields } from '../http/field.ts';
-import { line } from '../http/fields.ts';
+import { shortText } from '../http/fields.ts';
 import { clientFields } from '../resources/clients/clients.ts';
 import { eventFields } from '../resources/events/events.ts';
 import { projectFields } from '../resources/projects/projects.ts';
@@ -67,7 +67,7 @@ export const nouns: readonly Noun[] = [
     single: true,
     id: 'company_id',
     table: 'accounts',
-    fields: Object.fromEntries(companyTexts.map((name) => [name, line(name)])),
+    fields: Object.fromEntries(companyTexts.map((name) => [name, shortText(name)])),
     references: [],
   },
   { name: 'user', single: true, id: 'user_id', fields: {}, references: [] },

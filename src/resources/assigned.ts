@@ -4,7 +4,7 @@ import type { Page } from '../http/paging.ts';
 import { expandInHalves } from '../http/slices.ts';
 import { notFound } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
-import { mustBeUsers, userName } from './people.ts';
+import { requireUsers, userName } from './people.ts';
 
 /** The nouns that users are assigned to, and whether teams are, too. Who is in a team is what is assigned to that team. */
 const assignable = { project: true, subtask: true, task: true, team: false };
@@ -93,7 +93,7 @@ async function teamsOf(view: AccountView, noun: AssignableNoun, recordIds: reado
 }
 
 /** Assigns exactly these to a record; who is unknown is 404. What is not given is left as it is. */
-export async function assign(
+export async function setAssigned(
   write: AccountWrite,
   noun: AssignableNoun,
   recordId: number,
@@ -102,7 +102,7 @@ export async function assign(
   const of = { noun, record_id: recordId };
   if (users !== undefined) {
     const rows = users.map(({ user_id }) => ({ ...of, user_id }));
-    await mustBeUsers(
+    await requireUsers(
       write,
       rows.map(({ user_id }) => user_id),
     );

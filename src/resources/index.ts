@@ -1,7 +1,7 @@
 import type { SsrfGuard } from '../delivery/guard.ts';
 import { type Kind, kinds } from '../delivery/kinds.ts';
 import type { HookAlerts } from '../delivery/notices.ts';
-import type { OpenRoute } from '../http/open.ts';
+import type { PublicRoute } from '../http/open.ts';
 import type { Route } from '../http/route.ts';
 import type { Log } from '../log.ts';
 import type { Chance } from '../secrets.ts';
@@ -13,9 +13,9 @@ import { companyRoutes } from './company/company.ts';
 import { contactRoutes } from './contacts/contacts.ts';
 import { deliveryRoutes } from './deliveries/deliveries.ts';
 import { eventRoutes } from './events/events.ts';
-import { type Ceilings, hookRoutes } from './hooks/routes.ts';
+import { hookRoutes, type Quotas } from './hooks/routes.ts';
 import { secretRoutes } from './hooks/secrets.ts';
-import { type VerdictPorts, verdictRoutes } from './hooks/target-check.ts';
+import { type TargetCheckPorts, targetCheckRoutes } from './hooks/target-check.ts';
 import { importRoutes } from './imports/imports.ts';
 import { invitationRoutes } from './invitations/invitations.ts';
 import { invitationOpenRoutes } from './invitations/open.ts';
@@ -42,7 +42,7 @@ export type RoutePorts = {
   /** How owners are told by mail what became of their hooks; left out, nobody is. */
   readonly notices?: HookAlerts;
   /** What an account may have at the most; left out, there is no limit. */
-  readonly ceilings?: Ceilings;
+  readonly quotas?: Quotas;
 };
 
 /** Every route of the interface, in the order in which the documentation shows them. */
@@ -67,17 +67,17 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...companyRoutes,
     ...keyRoutes(ports),
   ];
-  return ports.ceilings?.owed === undefined ? rows : rows.map(mayBeTooMuch);
+  return ports.quotas?.pending === undefined ? rows : rows.map(isLimited);
 }
 
 /** What a hook can be told of is refused while too much is owed. */
-function mayBeTooMuch(row: Route): Route {
+function isLimited(row: Route): Route {
   const told = row.records.some((kind) => kinds[kind as Kind].hooks);
   return told ? { ...row, problems: [...row.problems, 'too_much_owed'] } : row;
 }
 
 /** What the rows of the console need beside that. */
-export type ConsolePorts = RoutePorts & PassphrasePorts & SignInPorts & VerdictPorts;
+export type ConsolePorts = RoutePorts & PassphrasePorts & SignInPorts & TargetCheckPorts;
 
 /** The rows that only the console has, behind its door and beside the others. */
 export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
@@ -88,11 +88,11 @@ export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
     ...overviewRoutes,
     ...activityRoutes(ports),
     ...hourRoutes,
-    ...verdictRoutes(ports),
+    ...targetCheckRoutes(ports),
   ];
 }
 
 /** How one gets in, and out: open to whoever comes from the pages of the console. */
-export function openRoutes(ports: ConsolePorts): readonly OpenRoute[] {
+export function openRoutes(ports: ConsolePorts): readonly PublicRoute[] {
   return [...sessionOpenRoutes(ports), ...invitationOpenRoutes(ports)];
 }

@@ -84,7 +84,7 @@ for (const { test, database } of stores) {
     const create = (name: string) =>
       change(async (write) => {
         const input = Object.fromEntries(
-          Object.entries(clientFields).flatMap(([field, { initial, mode }]) =>
+          Object.entries(clientFields).flatMap(([field, { default: initial, mode }]) =>
             mode === 'written' ? [[field, initial]] : [],
           ),
         ) as Parameters<typeof clients.create>[2];

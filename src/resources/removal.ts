@@ -5,7 +5,7 @@ import type { NewOccurrence } from '../delivery/record.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
 import { isAssignable, unassign } from './assigned.ts';
-import { type ListedNoun, type ListedTable, tables } from './listed.ts';
+import { type ListedTable, type ResourceName, tables } from './listed.ts';
 import { relationsTo } from './relations.ts';
 
 /**
@@ -13,17 +13,17 @@ import { relationsTo } from './relations.ts';
  *
  * @returns what happened, in its order: what belonged to it goes first; nothing where there is no such record
  */
-export async function removeWhole(
+export async function cascadeDelete(
   write: AccountWrite,
   caller: Caller,
-  noun: ListedNoun,
+  noun: ResourceName,
   id: number,
 ): Promise<NewOccurrence[]> {
   return remove(write, caller, { noun, column: nouns[noun].key, value: id });
 }
 
 /** The kinds that such a deletion may record, in that order. */
-export function kindsOfRemoval(noun: ListedNoun, gone: ReadonlySet<Kind> = new Set()): readonly Kind[] {
+export function kindsOfRemoval(noun: ResourceName, gone: ReadonlySet<Kind> = new Set()): readonly Kind[] {
   const kinds = new Set(gone);
   for (const { of, becomes } of relationsTo(noun)) {
     if (becomes === 'deleted' && of !== noun) for (const kind of kindsOfRemoval(of, kinds)) kinds.add(kind);
@@ -34,7 +34,7 @@ export function kindsOfRemoval(noun: ListedNoun, gone: ReadonlySet<Kind> = new S
 }
 
 /** Records of a noun: those that have an id in a column, or the id of one of other such records. */
-type Some = { readonly noun: ListedNoun; readonly column: string; readonly value: number | Some };
+type Some = { readonly noun: ResourceName; readonly column: string; readonly value: number | Some };
 
 type Ids = SelectQueryBuilder<Tables, ListedTable, { id: number }>;
 

@@ -4,7 +4,7 @@ import { stores } from '../../test/harness/stores.ts';
 import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import { beginEpoch } from './epoch.ts';
-import { type Store, StoreFault } from './store.ts';
+import { type Store, StoreError } from './store.ts';
 
 const BEGUN = Date.parse('2027-01-01T00:00:00Z');
 const DAY_MS = 86_400_000;
@@ -69,7 +69,7 @@ for (const { test, database } of stores) {
     const store = await openAt(t, await database(t));
     await add(store, 'a.test');
     const refused = (words: RegExp) => (error: unknown) =>
-      error instanceof StoreFault && words.test(error.message) && !error.message.includes('\n');
+      error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
     await assert.rejects(
       begin(store, Date.UTC(2024, 11, 31)),
       refused(

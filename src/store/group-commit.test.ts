@@ -38,7 +38,7 @@ const addAccount = (domain: string) => async (tx: Tx) => {
     .values({ domain, company_name: domain, date_created: 0 })
     .returning('account_id')
     .executeTakeFirstOrThrow();
-  tx.news.announceOwed([row.account_id]);
+  tx.news.addPending([row.account_id]);
   return row.account_id;
 };
 

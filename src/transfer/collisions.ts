@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
 import { type Checked, rowOf } from './check.ts';
 import { contents, type MovedTable, type Row, tables } from './contents.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 import { readExport } from './lines.ts';
 
 const MOST_NAMED = 5;
@@ -37,7 +37,7 @@ export async function refuseCollisions(read: Queries, file: Checked): Promise<vo
   const there = await firstThere(read);
   if (there === undefined) return;
   if (file.scope === null)
-    throw new TransferFault(`The database is not empty (${there}): a whole service goes into an empty one.`);
+    throw new TransferError(`The database is not empty (${there}): a whole service goes into an empty one.`);
   const taken = new Map<string, string[]>();
   await readExport(file.path, {
     async rows(table, rows) {
@@ -47,7 +47,7 @@ export async function refuseCollisions(read: Queries, file: Checked): Promise<vo
   });
   if (taken.size === 0) return;
   const lines = [...taken].map(([says, values]) => `Taken in this database: ${says} ${named(values)}.`);
-  throw new TransferFault(...lines, 'Ids are kept: this account goes into an empty database of its own.');
+  throw new TransferError(...lines, 'Ids are kept: this account goes into an empty database of its own.');
 }
 
 /** Whether anything is there, and what it is. */

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { newestVersion } from '../store/migrate.ts';
 import { isTable, type MovedTable, tables } from './contents.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 import {
   CHECK_LENGTH,
   checkOf,
@@ -40,7 +40,7 @@ export type Said = { readonly header: Header; readonly end: End };
  */
 export async function readExport(path: string, visitor: Visitor): Promise<Said> {
   const file = await open(path).catch((error: unknown) => {
-    throw new TransferFault(`${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
+    throw new TransferError(`${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
   });
   try {
     const reader = new Reader(path, visitor);
@@ -76,9 +76,9 @@ async function eachChunk(file: FileHandle, path: string, reader: Reader): Promis
     const whole = read.lastIndexOf(LINE_FEED) + 1;
     if (whole > 0) await reader.take(read.subarray(0, whole));
     kept = Buffer.from(read.subarray(whole));
-    if (kept.length > LONGEST_LINE_BYTES) throw new TransferFault(`${path} is no export of Carillon.`);
+    if (kept.length > LONGEST_LINE_BYTES) throw new TransferError(`${path} is no export of Carillon.`);
   }
-  if (kept.length > 0) throw new TransferFault(`Line ${reader.lines + 1} is cut off: the export is not whole.`);
+  if (kept.length > 0) throw new TransferError(`Line ${reader.lines + 1} is cut off: the export is not whole.`);
 }
 
 class Reader {
@@ -109,7 +109,7 @@ class Reader {
     while (begin < bytes.length) {
       const end = bytes.indexOf(LINE_FEED, begin);
       this.lines += 1;
-      if (this.#end !== undefined) throw new TransferFault(`Line ${this.lines} stands behind the end of the export.`);
+      if (this.#end !== undefined) throw new TransferError(`Line ${this.lines} stands behind the end of the export.`);
       const body = this.#check(bytes.subarray(begin, end));
       if (this.#header === undefined) this.#header = this.#readHeader(body);
       else if (body.startsWith('{"end":')) {
@@ -126,9 +126,9 @@ class Reader {
   }
 
   said(): Said {
-    if (this.#header === undefined) throw new TransferFault(`${this.#path} is empty: it is no export of Carillon.`);
+    if (this.#header === undefined) throw new TransferError(`${this.#path} is empty: it is no export of Carillon.`);
     if (this.#end === undefined)
-      throw new TransferFault(`Line ${this.lines + 1}, the end of the export, is missing: the export is not whole.`);
+      throw new TransferError(`Line ${this.lines + 1}, the end of the export, is missing: the export is not whole.`);
     return { header: this.#header, end: this.#end };
   }
 
@@ -136,25 +136,25 @@ class Reader {
   #check(line: Buffer): string {
     const length = line.length - CHECK_LENGTH;
     const said = length < 0 ? undefined : checkOf(line.toString('latin1', length));
-    if (said === undefined && this.lines === 1) throw new TransferFault(`${this.#path} is no export of Carillon.`);
-    if (said === undefined) throw new TransferFault(`Line ${this.lines} is no line of an export: it has no checksum.`);
+    if (said === undefined && this.lines === 1) throw new TransferError(`${this.#path} is no export of Carillon.`);
+    if (said === undefined) throw new TransferError(`Line ${this.lines} is no line of an export: it has no checksum.`);
     const body = line.subarray(0, length);
     this.#crc = crc32(body, this.#crc);
     if (said !== this.#crc)
-      throw new TransferFault(`Line ${this.lines} is not as it was written: its checksum does not match.`);
+      throw new TransferError(`Line ${this.lines} is not as it was written: its checksum does not match.`);
     return body.toString('utf8');
   }
 
   #readHeader(body: string): Header {
     const header = parse(`${body}}`);
-    if (!isHeader(header)) throw new TransferFault(`${this.#path} is no export of Carillon.`);
+    if (!isHeader(header)) throw new TransferError(`${this.#path} is no export of Carillon.`);
     const known = newestVersion();
     if (header.carillon > FORMAT || header.schema > known)
-      throw new TransferFault(
+      throw new TransferError(
         `The file is from a newer Carillon (${header.version}, schema ${header.schema}); this one knows ${known}. Update Carillon.`,
       );
     if (header.carillon < FORMAT || header.schema < known)
-      throw new TransferFault(
+      throw new TransferError(
         `The file is from an older Carillon (${header.version}, schema ${header.schema}); this one takes ${known} alone. Import it with ${header.version} and upgrade then, or export it anew.`,
       );
     this.#visitor.header?.(header);
@@ -164,11 +164,11 @@ class Reader {
   async #enterTable(body: string): Promise<void> {
     await this.#flush();
     const [prefix, table = ''] = /^\{"table":"(\w+)","row":/.exec(body) ?? [];
-    if (prefix === undefined) throw new TransferFault(`Line ${this.lines} is neither a row nor the end of an export.`);
-    if (!isTable(table)) throw new TransferFault(`Line ${this.lines}: there is no table ${table}.`);
+    if (prefix === undefined) throw new TransferError(`Line ${this.lines} is neither a row nor the end of an export.`);
+    if (!isTable(table)) throw new TransferError(`Line ${this.lines}: there is no table ${table}.`);
     const place = tables.indexOf(table);
     if (place < this.#place)
-      throw new TransferFault(`Line ${this.lines}: ${table} stands before ${tables[this.#place]} in an export.`);
+      throw new TransferError(`Line ${this.lines}: ${table} stands before ${tables[this.#place]} in an export.`);
     this.#closeTables(place);
     this.#prefix = prefix;
   }
@@ -198,7 +198,7 @@ class Reader {
     const expected: End = { rows: this.#rows, tables: this.#tallies, sha256: this.#sha256.digest('hex') };
     const said = parse(`${body}}`);
     if (JSON.stringify(said) !== JSON.stringify({ end: expected }))
-      throw new TransferFault(...this.#endFaults(said, expected.tables));
+      throw new TransferError(...this.#endFaults(said, expected.tables));
     this.#end = expected;
   }
 

@@ -30,10 +30,11 @@ function cut(text: string, most: number): string {
 
 /** Every field of a noun that takes a text of any kind, filled with this one. */
 function filled(fields: Fields, text: string): Readonly<Record<string, string>> {
-  const isOfAnyKind = ({ accepts }: Field) => accepts['x-text'] !== undefined && accepts.pattern === undefined;
+  const isOfAnyKind = ({ inputSchema }: Field) =>
+    inputSchema['x-text'] !== undefined && inputSchema.pattern === undefined;
   const texts = Object.entries(fields).filter(([, field]) => field.mode === 'written' && isOfAnyKind(field));
   assert.ok(texts.length > 0);
-  return Object.fromEntries(texts.map(([name, { accepts }]) => [name, cut(text, lengthOf(accepts['x-text']))]));
+  return Object.fromEntries(texts.map(([name, { inputSchema }]) => [name, cut(text, lengthOf(inputSchema['x-text']))]));
 }
 
 function lengthOf(limits: unknown): number {

@@ -128,7 +128,7 @@ export async function startTestService(context: Cleanup, database: string, setup
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const beats = setup.ports?.clock === undefined ? {} : { beats: patientBeats };
-  const service = await startService(loaded.config, { log, ...beats, patience: hasty, passphraseCost, ...setup.ports });
+  const service = await startService(loaded.config, { log, ...beats, timeouts: hasty, passphraseCost, ...setup.ports });
   const store = await openStore({
     database: loaded.config.database,
     as: 'command',

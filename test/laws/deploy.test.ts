@@ -184,17 +184,17 @@ test('the workflow for n8n is whole, is what is published, and its address is op
 test('the figures of the leases in scaling.md are those of the source', () => {
   const source = readFileSync(join(root, 'src/delivery/node.ts'), 'utf8');
   const constants = new Map(
-    [...source.matchAll(/^const (\w+)_MS = (?:FRESH_MS \+ )?([\d_]+);$/gm)].map(([, name = '', text = '']) => [
+    [...source.matchAll(/^const (\w+)_MS = (?:LEASE_TTL_MS \+ )?([\d_]+);$/gm)].map(([, name = '', text = '']) => [
       name,
       Number(text.replaceAll('_', '')),
     ]),
   );
   const of = (name: string) => constants.get(name) ?? Number.NaN;
   const wanted = {
-    beat: of('BEAT'),
-    fresh: of('FRESH'),
-    killed: of('FRESH') + of('KILLED_AFTER'),
-    silent: of('SILENT_AFTER'),
+    heartbeat: of('HEARTBEAT_INTERVAL'),
+    lease: of('LEASE_TTL'),
+    dead: of('LEASE_TTL') + of('DEAD_AFTER'),
+    unresponsive: of('UNRESPONSIVE_AFTER'),
     poll: of('POLL'),
   };
   const page = readFileSync(join(root, 'docs/scaling.md'), 'utf8');

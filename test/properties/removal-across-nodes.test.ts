@@ -98,9 +98,9 @@ for (const { test, testService, database: newDatabase } of shared) {
   type Node = TestService & { standStill(): void; goOn(): void };
 
   async function startNode(t: TestContext, database: string, attempt: Attempt): Promise<Node> {
-    const { beats, ...hand } = beatsThatStop();
+    const { beats: realClock, ...hand } = beatsThatStop();
     const options = { retryWaits: '20ms,40ms' };
-    return { ...(await testService(t, { database, options, ports: { attempt, beats } })), ...hand };
+    return { ...(await testService(t, { database, options, ports: { attempt, realClock } })), ...hand };
   }
 
   /** Each hook's attempts in the order in which they were written down, and what follows from them alone. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
 import { systemClock } from '../../src/clock.ts';
-import { dropIdempotency, makeOnce } from '../../src/http/idempotency.ts';
+import { dropIdempotency, runOnce } from '../../src/http/idempotency.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import { bytesOf } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -291,7 +291,7 @@ for (const { test, testService } of stores) {
       .selectFrom('api_keys')
       .select(['account_id', 'key_id'])
       .executeTakeFirstOrThrow();
-    const once = { keyId: key_id, word: 'elsewhere', fingerprint: 'f' };
+    const once = { keyId: key_id, idempotencyKey: 'elsewhere', fingerprint: 'f' };
     let calls = 0;
     const make = (isHeld: boolean, fingerprint = 'f') =>
       store.write((tx) => {
@@ -301,7 +301,7 @@ for (const { test, testService } of stores) {
           return { body: { data: { call: calls } }, created: '/events/7' };
         };
         const held = isHeld ? tx : { ...tx, tryHold: async () => false };
-        return makeOnce(held, write, { ...once, fingerprint }, 201, call, (body) => body);
+        return runOnce(held, write, { ...once, fingerprint }, 201, call, (body) => body);
       });
     await assert.rejects(make(false), { code: 'idempotency_in_progress' });
     assert.equal(calls, 0);

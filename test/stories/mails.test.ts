@@ -414,8 +414,8 @@ for (const { test, testService, database } of shared) {
     );
     const clock = mailClock(Date.now());
     const beside = [
-      await testService(t, { database: address, options, ports: { clock, beats: systemClock } }),
-      await testService(t, { database: address, options, ports: { clock, beats: systemClock } }),
+      await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
+      await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
     ];
     box.toText = () => 'take';
     for (let look = 0; look < 30; look += 1) {

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import { CarillonError } from '../../sdk/errors.ts';
 import type { Notification, NotificationFilters, Stretch } from '../../sdk/notifications.ts';
 import type { Kind } from '../../sdk/wire.ts';
-import type { Reached } from '../connection.ts';
+import type { ResolvedConnection } from '../connection.ts';
 import type { Mark } from './cursor.ts';
 import { pause, Waits } from './waits.ts';
 
@@ -23,12 +23,12 @@ export type FeedOptions = {
 
 /** The feed of a service that may go away and come back: no call is given up for what may pass. */
 export class Feed {
-  readonly #reached: Reached;
+  readonly #reached: ResolvedConnection;
   readonly #options: FeedOptions;
   readonly #waits = new Waits();
   #isLost = false;
 
-  constructor(reached: Reached, options: FeedOptions) {
+  constructor(reached: ResolvedConnection, options: FeedOptions) {
     this.#reached = reached;
     this.#options = options;
   }

@@ -23,7 +23,7 @@ function interfaceRows(): readonly Route[] {
 }
 
 /** What each noun has, by the first step of its paths. */
-export const rowsByNoun = byNoun(interfaceRows().filter(({ respells }) => respells === undefined));
+export const rowsByNoun = byNoun(interfaceRows().filter(({ aliasOf }) => aliasOf === undefined));
 
 /** What can be done with a noun, in the order of its rows. */
 export function verbsOf(noun: string): readonly Verb[] {
@@ -31,7 +31,7 @@ export function verbsOf(noun: string): readonly Verb[] {
 }
 
 function verbOf(row: Route): Verb {
-  return { word: wordOf(row), row, ids: idNames(row.path), says: row.says };
+  return { word: wordOf(row), row, ids: idNames(row.path), says: row.description };
 }
 
 const WORDS = { GET: 'show', POST: 'create', PUT: 'update', DELETE: 'delete' } as const;

@@ -97,7 +97,7 @@ const NO_ACCOUNT = 0;
 /** What a database without accounts begins with; undefined where there is one already. */
 export async function createFirstAccount(tx: Tx, now: number, chance: Chance): Promise<FirstAccount | undefined> {
   // Nodes that begin at once take turns: the others find the account of the first one.
-  tx.hold(NO_ACCOUNT, 'alone');
+  tx.lockAccount(NO_ACCOUNT, 'alone');
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;
   const account = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };

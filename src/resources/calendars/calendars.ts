@@ -1,17 +1,26 @@
 import { type Caller, isAdmin, outranks, type Role } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
 import type { Created, Field, Shown } from '../../http/field.ts';
-import { key, label, line, referenceOrNone, shownId, shownMoment, shownOnce, shownText } from '../../http/fields.ts';
+import {
+  key,
+  label,
+  readOnlyId,
+  readOnlyText,
+  readOnlyTimestamp,
+  resourceIdOrNone,
+  secretOnce,
+  shortText,
+} from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
-import { create, list, one, type Route, remove } from '../../http/route.ts';
+import { create, get, list, type Route, remove } from '../../http/route.ts';
 import { mapRows } from '../../http/slices.ts';
 import { isZone } from '../../ical/zone.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { conditionsOf, idFilter } from '../filters.ts';
-import { mustBe } from '../named.ts';
+import { requireExists } from '../named.ts';
 import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
 import { revokeCalendars } from '../ways-in.ts';
@@ -23,31 +32,32 @@ export const scopes = ['own', 'project', 'account'] as const;
 export type Scope = (typeof scopes)[number];
 
 const shownScope = (says: string): Field<string | null, 'shown'> => ({
-  ...shownText(says),
-  answers: { type: 'string', enum: scopes },
+  ...readOnlyText(says),
+  outputSchema: { type: 'string', enum: scopes },
 });
 
 /** A calendar as it is listed; never its address (X9). */
 export const calendarFields = {
   id: key('Identifier of the calendar.'),
-  user_id: shownId('Whose it is: it shows no more than this user may read.'),
-  label: shownText('What it is for.'),
+  user_id: readOnlyId('Whose it is: it shows no more than this user may read.'),
+  label: readOnlyText('What it is for.'),
   scope: shownScope('What it shows.'),
-  project_id: shownId('The project it shows; 0 for none.'),
-  time_zone: shownText("The zone that its times are told in; empty for the account's."),
-  date_created: shownMoment('When it was made, UTC.'),
-  last_fetched: shownMoment('When a program last asked for it, UTC, to the hour.'),
-  expires: shownMoment('When it ends by itself, UTC: with the key that made it.'),
+  project_id: readOnlyId('The project it shows; 0 for none.'),
+  time_zone: readOnlyText("The zone that its times are told in; empty for the account's."),
+  date_created: readOnlyTimestamp('When it was made, UTC.'),
+  last_fetched: readOnlyTimestamp('When a program last asked for it, UTC, to the hour.'),
+  expires: readOnlyTimestamp('When it ends by itself, UTC: with the key that made it.'),
 };
 
 const scope: Field<Scope, 'written'> = {
   mode: 'written',
-  says: 'own: what you created, what you are assigned to, and the events of your projects; project; account: everything.',
-  accepts: { type: 'string', enum: scopes, 'x-must': `must be one of ${scopes.join(', ')}` },
+  description:
+    'own: what you created, what you are assigned to, and the events of your projects; project; account: everything.',
+  inputSchema: { type: 'string', enum: scopes, 'x-must': `must be one of ${scopes.join(', ')}` },
   parse: (value) => scopes.find((one) => one === value) ?? 'own',
-  initial: 'own',
-  answers: {},
-  show: (stored) => stored,
+  default: 'own',
+  outputSchema: {},
+  serialize: (stored) => stored,
 };
 
 const ZONE_MUST = 'must be the name of a time zone, such as Europe/Zurich, or empty';
@@ -55,9 +65,9 @@ const ZONE_MUST = 'must be the name of a time zone, such as Europe/Zurich, or em
 /** A zone by its IANA name; empty for the account's. */
 export function zone(says: string): Field<string, 'written'> {
   return {
-    ...line(says, 64),
-    accepts: { type: 'string', maxLength: 64, 'x-must': ZONE_MUST },
-    fault: (value) => (value === '' || isZone(String(value)) ? undefined : ZONE_MUST),
+    ...shortText(says, 64),
+    inputSchema: { type: 'string', maxLength: 64, 'x-must': ZONE_MUST },
+    validate: (value) => (value === '' || isZone(String(value)) ? undefined : ZONE_MUST),
     parse: String,
   };
 }
@@ -66,14 +76,14 @@ export function zone(says: string): Field<string, 'written'> {
 export const calendarInputFields = {
   label: label('What it is for.'),
   scope,
-  project_id: referenceOrNone('The project, with scope project.'),
+  project_id: resourceIdOrNone('The project, with scope project.'),
   time_zone: zone("The zone that its times are told in; left out: the account's."),
 };
 
 /** What making one answers: the address, this once. */
 export const madeCalendarFields = {
   ...calendarFields,
-  url: shownOnce('The address to subscribe to. It is shown this once and stored as a hash.'),
+  url: secretOnce('The address to subscribe to. It is shown this once and stored as a hash.'),
 };
 
 export const calendarFilters = {
@@ -143,7 +153,7 @@ export async function makeCalendar(
   { chance, baseUrl }: { chance: Chance; baseUrl: () => string },
 ): Promise<Shown<typeof madeCalendarFields>> {
   mustFit(input.scope, input.project_id);
-  if (input.project_id !== 0) await mustBe(write, 'project', input.project_id);
+  if (input.project_id !== 0) await requireExists(write, 'project', input.project_id);
   const token = newToken(chance);
   const row = await write.insertRow('calendars', {
     ...input,
@@ -189,7 +199,7 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
   return [
     list({
       path: '/calendars',
-      says: 'What calendar programs subscribe to: your own, or for admins those of every user.',
+      description: 'What calendar programs subscribe to: your own, or for admins those of every user.',
       permission: 'events:read',
       parameters: calendarFilters,
       fields: calendarFields,
@@ -197,7 +207,7 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
     }),
     create({
       path: '/calendars',
-      says: 'Makes an address for a calendar program to subscribe to; the answer shows it this once.',
+      description: 'Makes an address for a calendar program to subscribe to; the answer shows it this once.',
       permission: 'events:read',
       fields: madeCalendarFields,
       takes: calendarInputFields,
@@ -205,16 +215,16 @@ export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
       at: { collection: '/calendars', key: 'id' },
       call: (write, caller, input) => makeCalendar(write, caller, input, ports),
     }),
-    one({
+    get({
       path: '/calendars/{calendar_id}',
-      says: 'One calendar, without its address.',
+      description: 'One calendar, without its address.',
       permission: 'events:read',
       fields: calendarFields,
       call: (view, caller, ids) => getCalendar(view, caller, ids.calendar_id),
     }),
     remove({
       path: '/calendars/{calendar_id}',
-      says: 'Revokes a calendar: from now on its address leads nowhere.',
+      description: 'Revokes a calendar: from now on its address leads nowhere.',
       permission: 'events:read',
       records: [],
       call: (write, caller, ids) => revokeCalendar(write, caller, ids.calendar_id),

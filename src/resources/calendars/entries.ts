@@ -5,7 +5,7 @@ import { plusDays } from '../../ical/days.ts';
 import { type Entry, entryText } from '../../ical/write.ts';
 import type { Zone } from '../../ical/zone.ts';
 import type { AccountView } from '../../store/account.ts';
-import { underWay } from '../events/under-way.ts';
+import { overlapping } from '../events/under-way.ts';
 import { userName } from '../people.ts';
 import type { Scope } from './calendars.ts';
 import { assignedNames } from './names.ts';
@@ -106,7 +106,7 @@ function behindPlace(day: string, id: string, after: NonNullable<Place>): Expres
 
 function eventReads(view: AccountView, wanted: Wanted, all: readonly Stretch[]): readonly Read[] {
   const { from } = wanted;
-  const begun = underWay(view, { startTo: plusDays(from, -1), dueFrom: from }).as('under_way');
+  const begun = overlapping(view, { startTo: plusDays(from, -1), dueFrom: from }).as('under_way');
   // Joined, since they are few: in the order of all that is there they would be looked for among all.
   const begunRows = eventRows(view, wanted).innerJoin(begun, 'under_way.event_id', 'events.event_id');
   const begunRead: Read = ({ after, limit }) => {

@@ -1,27 +1,27 @@
-import { active, email, fixed, key, line, name, prose } from '../../http/fields.ts';
+import { active, constant, email, key, longText, name, shortText } from '../../http/fields.ts';
 import { partOf } from '../filters.ts';
-import { falling, number, rising, text } from '../order.ts';
-import { recordsOf } from '../records.ts';
-import { rowsOf } from '../rows.ts';
+import { asc, desc, number, text } from '../order.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
 import { stamps } from '../stamps.ts';
 
 /** A client (C29). */
 export const clientFields = {
   client_id: key('Identifier of the client.'),
   client_name: name('Name of the client.'),
-  contact_id: fixed('Always "0": contacts name their client.', '0'),
+  contact_id: constant('Always "0": contacts name their client.', '0'),
   email: email('E-mail address.', 'optional'),
-  tel: line('Telephone.', 64),
-  fax: line('Fax.', 64),
-  mobile: line('Mobile telephone.', 64),
-  website: line('Website.', 2_048),
-  address: line('Street and number.', 1_000),
-  city: line('City.'),
-  state: line('State or region.'),
-  postcode: line('Postcode.', 32),
-  country: line('Country.'),
-  notes: prose('Notes.'),
-  background: prose('Background.'),
+  tel: shortText('Telephone.', 64),
+  fax: shortText('Fax.', 64),
+  mobile: shortText('Mobile telephone.', 64),
+  website: shortText('Website.', 2_048),
+  address: shortText('Street and number.', 1_000),
+  city: shortText('City.'),
+  state: shortText('State or region.'),
+  postcode: shortText('Postcode.', 32),
+  country: shortText('Country.'),
+  notes: longText('Notes.'),
+  background: longText('Background.'),
   active: active(),
   ...stamps,
 };
@@ -30,16 +30,16 @@ export const clientFilters = {
   client_name: partOf('A part of the name, in any case.', 'clients.client_name'),
 };
 
-export const clients = recordsOf('client', {
+export const clients = defineResource('client', {
   fields: clientFields,
   filters: clientFilters,
   orders: {
-    says: 'clientname ascending, latest descending; else by id.',
-    by: { clientname: rising(text('fold(clients.client_name)')), latest: falling(number('clients.date_created')) },
+    descriptions: 'clientname ascending, latest descending; else by id.',
+    by: { clientname: asc(text('fold(clients.client_name)')), latest: desc(number('clients.date_created')) },
   },
 });
 
-export const clientRoutes = rowsOf(clients, {
+export const clientRoutes = resourceRoutes(clients, {
   list: 'Clients.',
   create: 'Adds a client.',
   one: 'One client.',

@@ -1,5 +1,13 @@
 import type { Shown } from '../../http/field.ts';
-import { fixed, key, referenceOrNone, shownId, shownNumber, shownRecords, text } from '../../http/fields.ts';
+import {
+  constant,
+  key,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyRecords,
+  resourceIdOrNone,
+  text,
+} from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { expandInHalves, expandRows } from '../../http/slices.ts';
@@ -7,23 +15,23 @@ import { invalidInput } from '../../problems.ts';
 import { AccountView } from '../../store/account.ts';
 import { idFilter } from '../filters.ts';
 import { ascending, number } from '../order.ts';
-import { filtered } from '../pages.ts';
+import { pagedQuery } from '../pages.ts';
 import { inPieces, sizeOf } from '../pieces.ts';
-import { recordsOf } from '../records.ts';
-import { rowsOf } from '../rows.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
 import { stamps } from '../stamps.ts';
 
 /** A comment on a project, or on a task or subtask of it (C39). */
 export const commentFields = {
   comment_id: key('Identifier of the comment.'),
   comment: text({ says: 'What is said.', least: 1, most: 20_000 }),
-  parent_id: referenceOrNone('The comment that it replies to, which is no reply itself.'),
-  project_id: shownId('The project that it is about.'),
-  task_id: referenceOrNone('The task of it.'),
-  subtask_id: referenceOrNone('The subtask of that task.'),
-  filepath: fixed('Always null: there are no files.', null),
-  filename: fixed('Always null: there are no files.', null),
-  note: fixed('Always "0": it is a comment, and no note.', '0'),
+  parent_id: resourceIdOrNone('The comment that it replies to, which is no reply itself.'),
+  project_id: readOnlyId('The project that it is about.'),
+  task_id: resourceIdOrNone('The task of it.'),
+  subtask_id: resourceIdOrNone('The subtask of that task.'),
+  filepath: constant('Always null: there are no files.', null),
+  filename: constant('Always null: there are no files.', null),
+  note: constant('Always "0": it is a comment, and no note.', '0'),
   ...stamps,
 };
 
@@ -35,8 +43,8 @@ export const REPLIES_IN_LISTS = 50;
 /** What a list shows of each comment. */
 export const threadFields = {
   ...commentFields,
-  reply_count: shownNumber('How many replies it has.'),
-  replies: shownRecords(
+  reply_count: readOnlyNumber('How many replies it has.'),
+  replies: readOnlyRecords(
     `The first ${REPLIES_IN_LISTS} replies to it, by id. The list with its id as parent_id has all of them.`,
     commentFields,
   ),
@@ -50,7 +58,7 @@ export const commentFilters = {
 };
 
 export const comments = {
-  ...recordsOf('comment', {
+  ...defineResource('comment', {
     fields: commentFields,
     filters: commentFilters,
     async stored(given, _before, view) {
@@ -85,7 +93,7 @@ async function mustOfParent(view: AccountView, parentId: number): Promise<string
   return last === undefined ? undefined : `must be a comment with fewer than ${MAX_REPLIES} replies`;
 }
 
-const list = filtered('comment', commentFilters, (view) => view.selectFrom('comments').selectAll('comments'), [
+const list = pagedQuery('comment', commentFilters, (view) => view.selectFrom('comments').selectAll('comments'), [
   'comments.comment',
 ]);
 
@@ -160,7 +168,7 @@ async function replyKeys(view: AccountView, rows: readonly CommentRow[]): Promis
   return keys.sort((one, other) => one.comment_id - other.comment_id);
 }
 
-export const commentRoutes = rowsOf(comments, {
+export const commentRoutes = resourceRoutes(comments, {
   list: 'Comments, each with its replies.',
   create: 'Adds a comment to a project, or to a task or subtask of it; or a reply to one.',
   one: 'One comment.',

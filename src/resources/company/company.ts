@@ -1,22 +1,22 @@
 import type { Shown } from '../../http/field.ts';
-import { key, shownMoment, shownText } from '../../http/fields.ts';
-import { one, type Route } from '../../http/route.ts';
+import { key, readOnlyText, readOnlyTimestamp } from '../../http/fields.ts';
+import { get, type Route } from '../../http/route.ts';
 import type { AccountView } from '../../store/account.ts';
 
 /** The account (C35). */
 export const companyFields = {
   company_id: key('Identifier of the company.'),
-  company_name: shownText('Name of the company.'),
-  domain: shownText("The account's host name, as in the header domain."),
-  address1: shownText('Address, first line.'),
-  address2: shownText('Address, second line.'),
-  city: shownText('City.'),
-  state: shownText('State or region.'),
-  postcode: shownText('Postcode.'),
-  country: shownText('Country.'),
-  currency: shownText('Currency.'),
-  phone: shownText('Telephone.'),
-  date_created: shownMoment('When the account was created, UTC.'),
+  company_name: readOnlyText('Name of the company.'),
+  domain: readOnlyText("The account's host name, as in the header domain."),
+  address1: readOnlyText('Address, first line.'),
+  address2: readOnlyText('Address, second line.'),
+  city: readOnlyText('City.'),
+  state: readOnlyText('State or region.'),
+  postcode: readOnlyText('Postcode.'),
+  country: readOnlyText('Country.'),
+  currency: readOnlyText('Currency.'),
+  phone: readOnlyText('Telephone.'),
+  date_created: readOnlyTimestamp('When the account was created, UTC.'),
 };
 
 /** The caller's own account. */
@@ -26,9 +26,9 @@ export async function getCompany(view: AccountView): Promise<Shown<typeof compan
 }
 
 export const companyRoutes: readonly Route[] = [
-  one({
+  get({
     path: '/company',
-    says: 'The account.',
+    description: 'The account.',
     permission: 'company:read',
     fields: companyFields,
     call: (view) => getCompany(view),

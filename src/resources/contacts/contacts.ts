@@ -1,7 +1,7 @@
-import { email, key, line, name, referenceOrNone } from '../../http/fields.ts';
+import { email, key, name, resourceIdOrNone, shortText } from '../../http/fields.ts';
 import { idFilter } from '../filters.ts';
-import { recordsOf } from '../records.ts';
-import { rowsOf } from '../rows.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
 import { stamps } from '../stamps.ts';
 
 /** A contact: somebody to speak to, mostly at a client (C36). */
@@ -9,12 +9,12 @@ export const contactFields = {
   contact_id: key('Identifier of the contact.'),
   contact_name: name('Name of the contact.'),
   email: email('E-mail address.', 'optional'),
-  tel: line('Telephone.', 64),
-  fax: line('Fax.', 64),
-  mobile: line('Mobile telephone.', 64),
-  role: line('What they do there.'),
-  company_name: line('The company that they work for.'),
-  client_id: referenceOrNone('The client that they speak for.'),
+  tel: shortText('Telephone.', 64),
+  fax: shortText('Fax.', 64),
+  mobile: shortText('Mobile telephone.', 64),
+  role: shortText('What they do there.'),
+  company_name: shortText('The company that they work for.'),
+  client_id: resourceIdOrNone('The client that they speak for.'),
   ...stamps,
 };
 
@@ -22,9 +22,9 @@ export const contactFilters = {
   client_id: idFilter('Of this client; 0 for those of none.', 'contacts.client_id'),
 };
 
-export const contacts = recordsOf('contact', { fields: contactFields, filters: contactFilters });
+export const contacts = defineResource('contact', { fields: contactFields, filters: contactFilters });
 
-export const contactRoutes = rowsOf(contacts, {
+export const contactRoutes = resourceRoutes(contacts, {
   list: 'Contacts.',
   create: 'Adds a contact.',
   one: 'One contact.',

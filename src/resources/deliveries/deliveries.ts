@@ -5,22 +5,22 @@ import { requestRedelivery } from '../../delivery/revive.ts';
 import type { Shown } from '../../http/field.ts';
 import {
   key,
-  shownFlag,
-  shownId,
-  shownMoment,
-  shownNumber,
-  shownRecords,
-  shownText,
-  shownWord,
+  readOnlyFlag,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyRecords,
+  readOnlyText,
+  readOnlyTimestamp,
+  readOnlyWord,
 } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import { type Given, idParameter, wordParameter } from '../../http/query.ts';
-import { ask, list, one, type Route } from '../../http/route.ts';
+import { action, get, list, type Route } from '../../http/route.ts';
 import { mapRows } from '../../http/slices.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { ascending, behind, number, ordered } from '../order.ts';
-import { ownerOf } from '../owner.ts';
+import { after, ascending, number, ordered } from '../order.ts';
+import { resolveHookOwner } from '../owner.ts';
 import { beginOf, pageIn } from '../pages.ts';
 import { settledOfHook } from './stretches.ts';
 
@@ -29,30 +29,30 @@ export const deliveryStates = ['owed', 'delivered', 'undelivered', 'failed'] as 
 /** One occurrence owed to one hook (X3). */
 export const deliveryFields = {
   id: key('Identifier of the delivery; its Webhook-Id in every attempt.'),
-  hook_id: shownId('The hook it is owed to.'),
-  event: shownWord('The kind of occurrence, or test.', [...hookKinds, 'test']),
-  resource_url: shownText('The address that is told.'),
-  state: shownWord(
+  hook_id: readOnlyId('The hook it is owed to.'),
+  event: readOnlyWord('The kind of occurrence, or test.', [...hookKinds, 'test']),
+  resource_url: readOnlyText('The address that is told.'),
+  state: readOnlyWord(
     'owed; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
     deliveryStates,
   ),
-  date_created: shownMoment('When it became owed, UTC.'),
-  date_settled: shownMoment('When it was delivered or given up, UTC.'),
-  last_outcome: shownText('What the last attempt came to. Empty before the first.'),
+  date_created: readOnlyTimestamp('When it became owed, UTC.'),
+  date_settled: readOnlyTimestamp('When it was delivered or given up, UTC.'),
+  last_outcome: readOnlyText('What the last attempt came to. Empty before the first.'),
 };
 
 const attemptFields = {
-  attempted_at: shownMoment('When it began, UTC.'),
-  outcome: shownText('What it came to, in a word.'),
-  milliseconds: shownNumber('How long it took.'),
-  counted: shownFlag('It counted as a failure.'),
-  reason: shownText('Why, in a sentence.'),
+  attempted_at: readOnlyTimestamp('When it began, UTC.'),
+  outcome: readOnlyText('What it came to, in a word.'),
+  milliseconds: readOnlyNumber('How long it took.'),
+  counted: readOnlyFlag('It counted as a failure.'),
+  reason: readOnlyText('Why, in a sentence.'),
 };
 
 /** Attempts that one delivery shows: who asks for more of them sees the last. */
 export const MAX_ATTEMPTS = 1_000;
 
-const attempts = shownRecords(
+const attempts = readOnlyRecords(
   'Every attempt (of more than 1000, the last 1000), oldest first: when, what it came to, how long it took, whether it counted as a failure, and why.',
   attemptFields,
   'DeliveryAttempt',
@@ -136,7 +136,7 @@ export async function listDeliveries(
   paging: Paging,
   baseUrl: string,
 ): Promise<Page<DeliveryRow>> {
-  const userId = ownerOf(caller, given.user_id);
+  const userId = resolveHookOwner(caller, given.user_id);
   let waiting = owed(view).where('owed.user_id', '=', userId);
   let past = settled(view);
   if (given.hook_id === undefined) past = past.where('settled.user_id', '=', userId);
@@ -157,8 +157,8 @@ export async function listDeliveries(
     await past.clearSelect().select(count).executeTakeFirstOrThrow(),
   ];
   if (place !== undefined) {
-    waiting = waiting.where(behind(owedById, place));
-    past = past.where(behind(settledById, place));
+    waiting = waiting.where(after(owedById, place));
+    past = past.where(after(settledById, place));
   }
   const rows: Found[] = await ordered(waiting.unionAll(past), byId)
     .limit(paging.limit + 1)
@@ -255,22 +255,22 @@ export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly
   return [
     list({
       path: '/deliveries',
-      says: 'What was and is owed to your hooks, for 30 days.',
+      description: 'What was and is owed to your hooks, for 30 days.',
       permission: 'hooks:read',
       parameters: deliveryParameters,
       fields: deliveryFields,
       call: (view, caller, given, paging) => listDeliveries(view, caller, given, paging, baseUrl()),
     }),
-    one({
+    get({
       path: '/deliveries/{delivery_id}',
-      says: 'One delivery with its attempts.',
+      description: 'One delivery with its attempts.',
       permission: 'hooks:read',
       fields: deliveryDetailFields,
       call: (view, caller, ids) => getDelivery(view, caller, ids.delivery_id, baseUrl()),
     }),
-    ask({
+    action({
       path: '/deliveries/{delivery_id}/redeliver',
-      says: 'Sends a delivery again, at once, under the same Webhook-Id; counts no failure.',
+      description: 'Sends a delivery again, at once, under the same Webhook-Id; counts no failure.',
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,

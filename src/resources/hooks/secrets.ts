@@ -4,7 +4,7 @@ import { overlapsUntil, readSecrets, withNewSecret } from '../../delivery/signat
 import { setSecrets } from '../../delivery/signing.ts';
 import { showMoment } from '../../http/dates.ts';
 import type { Created, Shown } from '../../http/field.ts';
-import { key, shownMoment, shownOnce, whole } from '../../http/fields.ts';
+import { integer, key, readOnlyTimestamp, secretOnce } from '../../http/fields.ts';
 import { create, type Route, remove } from '../../http/route.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { type Chance, newSigningSecret } from '../../secrets.ts';
@@ -19,15 +19,15 @@ const LONGEST_OVERLAP = 7 * DAY;
 /** A secret at the one moment when it can be seen (X8). */
 export const secretFields = {
   hook_id: key('Identifier of the hook.'),
-  secret: shownOnce('The secret itself, whsec_ and base64. It is shown this once.'),
-  date_created: shownMoment('Since when it signs, UTC.'),
-  previous_until: shownMoment('Until when the secret before it signs, too, UTC.'),
+  secret: secretOnce('The secret itself, whsec_ and base64. It is shown this once.'),
+  date_created: readOnlyTimestamp('Since when it signs, UTC.'),
+  previous_until: readOnlyTimestamp('Until when the secret before it signs, too, UTC.'),
 };
 
 /** What making a secret takes. */
 export const secretInputFields = {
   overlap: {
-    ...whole('For how many seconds the secret before it goes on signing, too; a day when left out.', LONGEST_OVERLAP),
+    ...integer('For how many seconds the secret before it goes on signing, too; a day when left out.', LONGEST_OVERLAP),
     initial: DAY,
   },
 };
@@ -72,7 +72,8 @@ export function secretRoutes({ chance }: { chance: Chance }): readonly Route[] {
   return [
     create({
       path: '/hooks/{hook_id}/secret',
-      says: 'Signs the notifications of a hook from now on, or gives it a new secret; the answer shows it this once.',
+      description:
+        'Signs the notifications of a hook from now on, or gives it a new secret; the answer shows it this once.',
       permission: 'hooks:write',
       fields: secretFields,
       takes: secretInputFields,
@@ -84,7 +85,7 @@ export function secretRoutes({ chance }: { chance: Chance }): readonly Route[] {
     }),
     remove({
       path: '/hooks/{hook_id}/secret',
-      says: 'Signs the notifications of a hook no more. After the answer no attempt begins that is signed.',
+      description: 'Signs the notifications of a hook no more. After the answer no attempt begins that is signed.',
       permission: 'hooks:write',
       records: [],
       problems: ['hook_ended'],

@@ -3,28 +3,28 @@ import { type NewOccurrence, record } from '../../delivery/record.ts';
 import { creation } from '../../http/body.ts';
 import { showMoment } from '../../http/dates.ts';
 import {
-  answerSchema,
   type Created,
   type Field,
   type JsonSchema,
-  present,
+  readOnly,
+  responseSchema,
   type Shown,
-  shown,
+  serializeRecord,
 } from '../../http/field.ts';
-import { askedFlag, referenceOrNone, shownNumber, shownText } from '../../http/fields.ts';
+import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields.ts';
 import { recordSchema } from '../../http/paging.ts';
 import type { Route, Steps } from '../../http/route.ts';
 import type { TextFile } from '../../http/text-file.ts';
 import { plusDays } from '../../ical/days.ts';
-import { type Dropped, reasons } from '../../ical/dropped.ts';
-import { CalendarFault } from '../../ical/lines.ts';
+import { reasons, type Skipped } from '../../ical/dropped.ts';
+import { CalendarError } from '../../ical/lines.ts';
 import type { ReadCalendar } from '../../ical/read.ts';
-import { readAside } from '../../ical/reading.ts';
+import { parseInChildProcess } from '../../ical/reading.ts';
 import type { ReadEvent, ReadOptions } from '../../ical/series.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { zone } from '../calendars/calendars.ts';
-import { mustBe } from '../named.ts';
+import { requireExists } from '../named.ts';
 
 /** As much of a file as is taken, in UTF-16 units; in JSON every one of them may be written with six. */
 const LONGEST_FILE = 8 * 1_024 * 1_024;
@@ -36,28 +36,28 @@ const ICS_MUST = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
 
 const ics: Field<string, 'written'> = {
   mode: 'written',
-  says: 'The file: iCalendar (RFC 5545), as text.',
-  accepts: { type: 'string', minLength: 1, maxLength: LONGEST_FILE, 'x-must': ICS_MUST },
-  fault: (value) => (BEGINNING.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_MUST),
+  description: 'The file: iCalendar (RFC 5545), as text.',
+  inputSchema: { type: 'string', minLength: 1, maxLength: LONGEST_FILE, 'x-must': ICS_MUST },
+  validate: (value) => (BEGINNING.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_MUST),
   parse: String,
-  initial: undefined,
-  answers: {},
-  show: (stored) => stored,
+  default: undefined,
+  outputSchema: {},
+  serialize: (stored) => stored,
 };
 
 /** What bringing a file in takes. */
 export const importInputFields = {
   ics,
-  project_id: referenceOrNone('The project of what is created.'),
+  project_id: resourceIdOrNone('The project of what is created.'),
   time_zone: zone("The zone that times with a zone are converted to; left out: the account's."),
   default_time_zone: zone("The same for an account that has none; left out: the file's own."),
-  silent: askedFlag('No hook is told; the feed says changed_event of what is created.'),
-  again: askedFlag('What was deleted here since it was brought in comes again.'),
+  silent: writeOnlyFlag('No hook is told; the feed says changed_event of what is created.'),
+  again: writeOnlyFlag('What was deleted here since it was brought in comes again.'),
 };
 
 const STRING: JsonSchema = { type: 'string' };
 
-const dropped = shown<readonly Dropped[]>(
+const dropped = readOnly<readonly Skipped[]>(
   'What of the file is not here, or otherwise: what it is, why, how often, and the first of them with their lines.',
   (rows) => rows.map((row) => ({ ...row, says: reasons[row.reason], count: String(row.count) })),
   {
@@ -79,15 +79,15 @@ const dropped = shown<readonly Dropped[]>(
 
 /** What came of it. */
 export const importFields = {
-  created: shownNumber('Events that were created.'),
-  changed: shownNumber('Events that the file says something else of than before, and were changed.'),
-  unchanged: shownNumber(
+  created: readOnlyNumber('Events that were created.'),
+  changed: readOnlyNumber('Events that the file says something else of than before, and were changed.'),
+  unchanged: readOnlyNumber(
     'Events that were brought in before, and of which the file says the same; they stay as they are.',
   ),
-  deleted: shownNumber('Events that were brought in before and deleted here since; they stay deleted.'),
-  time_zone: shownText('The zone that times with a zone were converted to; UTC where there is none.'),
-  repeated_from: shownText('From this day on repetitions were brought in, `YYYY-MM-DD`.'),
-  repeated_to: shownText('Until this day, included.'),
+  deleted: readOnlyNumber('Events that were brought in before and deleted here since; they stay deleted.'),
+  time_zone: readOnlyText('The zone that times with a zone were converted to; UTC where there is none.'),
+  repeated_from: readOnlyText('From this day on repetitions were brought in, `YYYY-MM-DD`.'),
+  repeated_to: readOnlyText('Until this day, included.'),
   dropped,
 };
 
@@ -107,7 +107,7 @@ export async function importCalendar(
   input: Created<typeof importInputFields>,
   file: TextFile | undefined,
 ): Promise<Shown<typeof importFields>> {
-  if (input.project_id !== 0) await mustBe(view, 'project', input.project_id);
+  if (input.project_id !== 0) await requireExists(view, 'project', input.project_id);
   const options = await optionsFor(view, input);
   const { events, dropped, zone } = await read(caller.accountId, file, options);
   const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
@@ -137,9 +137,9 @@ async function optionsFor(
 async function read(accountId: number, file: TextFile | undefined, options: ReadOptions): Promise<ReadCalendar> {
   if (file === undefined) throw new Error('a body with a calendar has its text in a file');
   try {
-    return await readAside(accountId, file.fd, options);
+    return await parseInChildProcess(accountId, file.fd, options);
   } catch (error) {
-    if (!(error instanceof CalendarFault)) throw error;
+    if (!(error instanceof CalendarError)) throw error;
     throw invalidInput([{ field: 'ics', message: `is no calendar: line ${error.line} ${error.message}` }]);
   }
 }
@@ -153,7 +153,7 @@ async function bringIn(
   events: readonly ReadEvent[],
   { project_id, silent, again }: Created<typeof importInputFields>,
 ): Promise<Counts> {
-  if (project_id !== 0) await mustBe(write, 'project', project_id);
+  if (project_id !== 0) await requireExists(write, 'project', project_id);
   const known = await knownAmong(write, events);
   const isGone = (event: ReadEvent) => known.get(event.entryHash)?.isThere === false;
   const isNew = (event: ReadEvent) => !known.has(event.entryHash) || (again === 1 && isGone(event));
@@ -277,20 +277,20 @@ export function importRoutes(): readonly Route[] {
     {
       method: 'POST',
       path: '/events/import',
-      says: 'Brings in an .ics file; a second time it makes nothing twice.',
+      description: 'Brings in an .ics file; a second time it makes nothing twice.',
       permission: 'events:write',
       parameters: {},
       body: input.schema,
       longField: { name: 'ics', maxBytes: MAX_BODY_BYTES },
       status: 200,
-      answer: recordSchema(answerSchema(importFields)),
+      answer: recordSchema(responseSchema(importFields)),
       records: ['new_event', 'changed_event'],
       conditional: false,
       problems: [],
       mode: 'steps',
       async run(steps, caller, { body, text }) {
         const imported = await importCalendar(steps, caller, input.read(body), text);
-        return { body: { data: present(importFields, imported) } };
+        return { body: { data: serializeRecord(importFields, imported) } };
       },
     },
   ];

@@ -1,7 +1,16 @@
 import { type Caller, outranks, type Role } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
 import type { Created, Shown } from '../../http/field.ts';
-import { key, line, reference, shownFlag, shownId, shownMoment, shownOnce, shownText } from '../../http/fields.ts';
+import {
+  key,
+  readOnlyFlag,
+  readOnlyId,
+  readOnlyText,
+  readOnlyTimestamp,
+  resourceId,
+  secretOnce,
+  shortText,
+} from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
 import { create, list, type Route, remove } from '../../http/route.ts';
@@ -15,38 +24,40 @@ import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
 import { newPassphrase } from '../passphrases/passphrases.ts';
 import { getUser } from '../users/users.ts';
-import { withdrawLinks } from '../ways-in.ts';
+import { revokeInvitations } from '../ways-in.ts';
 
 /** A link by which a user sets a passphrase, once. */
 export const invitationFields = {
   id: key('Identifier of the link.'),
-  user_id: shownId('Whom it is for.'),
-  made_by: shownId('Who made it; 0 for the command line and the first start.'),
-  date_created: shownMoment('When it was made, UTC.'),
-  expires: shownMoment('When it ends by itself, UTC.'),
+  user_id: readOnlyId('Whom it is for.'),
+  made_by: readOnlyId('Who made it; 0 for the command line and the first start.'),
+  date_created: readOnlyTimestamp('When it was made, UTC.'),
+  expires: readOnlyTimestamp('When it ends by itself, UTC.'),
 };
 
 /** What making one answers: the link, this once. */
 export const issuedInvitationFields = {
   ...invitationFields,
-  link: shownOnce('The link itself. It is shown this once and stored as a hash.'),
+  link: secretOnce('The link itself. It is shown this once and stored as a hash.'),
 };
 
-export const invitationInputFields = { user_id: reference('Whom it is for; not a user whose role is above your own.') };
+export const invitationInputFields = {
+  user_id: resourceId('Whom it is for; not a user whose role is above your own.'),
+};
 
 export const invitationFilters = { user_id: idFilter('For this user.', 'invitations.user_id') };
 
 /** What whoever has a link is told of it. */
 export const openedFields = {
-  email: shownText('The e-mail address of the user.'),
-  user_name: shownText('Both names.'),
-  domain: shownText('The domain of the account.'),
-  company_name: shownText('The name of the account.'),
-  has_passphrase: shownFlag('The user has a passphrase, and sets another one.'),
-  expires: shownMoment('When the link ends by itself, UTC.'),
+  email: readOnlyText('The e-mail address of the user.'),
+  user_name: readOnlyText('Both names.'),
+  domain: readOnlyText('The domain of the account.'),
+  company_name: readOnlyText('The name of the account.'),
+  has_passphrase: readOnlyFlag('The user has a passphrase, and sets another one.'),
+  expires: readOnlyTimestamp('When the link ends by itself, UTC.'),
 };
 
-const token = line('What stands behind the last slash of the link.');
+const token = shortText('What stands behind the last slash of the link.');
 
 export const openInvitationFields = { token };
 
@@ -113,7 +124,7 @@ export async function insertInvitation(
   userId: number,
   chance: Chance,
 ): Promise<Stored & { token: string }> {
-  await withdrawLinks(write, { userId }, 'a newer link was made');
+  await revokeInvitations(write, { userId }, 'a newer link was made');
   const token = newToken(chance);
   const row = await write.insertRow('invitations', {
     user_id: userId,
@@ -146,7 +157,7 @@ export async function withdrawInvitation(write: AccountWrite, caller: Caller, in
     .executeTakeFirst();
   if (row === undefined) throw notFound();
   mustNotOutrank(row.role as Role, caller);
-  await withdrawLinks(write, { only: invitationId }, 'ended by hand');
+  await revokeInvitations(write, { only: invitationId }, 'ended by hand');
 }
 
 function mustNotOutrank(role: Role, caller: Caller): void {
@@ -184,7 +195,7 @@ export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
   return [
     list({
       path: '/invitations',
-      says: 'The links by which users can still set a passphrase; for admins.',
+      description: 'The links by which users can still set a passphrase; for admins.',
       permission: 'users:write',
       parameters: invitationFilters,
       fields: invitationFields,
@@ -192,7 +203,7 @@ export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
     }),
     create({
       path: '/invitations',
-      says: 'Makes a link by which a user sets a passphrase, once; for admins. It replaces earlier ones.',
+      description: 'Makes a link by which a user sets a passphrase, once; for admins. It replaces earlier ones.',
       permission: 'users:write',
       fields: issuedInvitationFields,
       takes: invitationInputFields,
@@ -203,7 +214,7 @@ export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
     }),
     remove({
       path: '/invitations/{invitation_id}',
-      says: 'Takes a link back; for admins.',
+      description: 'Takes a link back; for admins.',
       permission: 'users:write',
       records: [],
       call: (write, caller, ids) => withdrawInvitation(write, caller, ids.invitation_id),

@@ -1,10 +1,10 @@
 import type { Caller } from '../../access.ts';
 import { type Kind, kinds, resourceUrl } from '../../delivery/kinds.ts';
 import type { Shown } from '../../http/field.ts';
-import { key, shownId, shownMoment, shownText, shownWord } from '../../http/fields.ts';
-import { type Found, follow } from '../../http/follow.ts';
+import { key, readOnlyId, readOnlyText, readOnlyTimestamp, readOnlyWord } from '../../http/fields.ts';
+import { type FeedPage, follow } from '../../http/follow.ts';
 import { type Given, wordParameter } from '../../http/query.ts';
-import type { Reading, Route } from '../../http/route.ts';
+import type { FeedRequest, Route } from '../../http/route.ts';
 import { Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account.ts';
 import { type Occurrence, occurrencesOf } from './occurrences.ts';
@@ -13,10 +13,10 @@ import { isWithin, reachOf } from './reach.ts';
 /** An occurrence, as the feed shows it (X2). */
 export const notificationFields = {
   cursor: key('Its place in the account; the next entry has a higher one.'),
-  kind: shownWord('What happened.', Object.keys(kinds), 'NotificationKind'),
-  resource_url: shownText('The address of the record; of a deleted one, where it was.'),
-  occurred_at: shownMoment('When it happened, UTC.'),
-  user_id: shownId('Who caused it: the recorded creator of a new record, else whose key did it.'),
+  kind: readOnlyWord('What happened.', Object.keys(kinds), 'NotificationKind'),
+  resource_url: readOnlyText('The address of the record; of a deleted one, where it was.'),
+  occurred_at: readOnlyTimestamp('When it happened, UTC.'),
+  user_id: readOnlyId('Who caused it: the recorded creator of a new record, else whose key did it.'),
 };
 
 export const notificationParameters = {
@@ -43,9 +43,9 @@ export async function followNotifications(
   view: AccountView,
   caller: Caller,
   wanted: Wanted,
-  { after, limit }: Reading,
+  { after, limit }: FeedRequest,
   baseUrl: string,
-): Promise<Found<NotificationRow>> {
+): Promise<FeedPage<NotificationRow>> {
   const reach = reachOf(caller, wanted);
   const { position, epoch_start: epochStart } = await view
     .selectFrom('positions')
@@ -92,7 +92,7 @@ export function notificationRoutes({ baseUrl }: { baseUrl: () => string }): read
   return [
     follow({
       path: '/notifications',
-      says: 'The feed: everything that happened, in order and without a gap, for 90 days.',
+      description: 'The feed: everything that happened, in order and without a gap, for 90 days.',
       permission: 'hooks:read',
       parameters: notificationParameters,
       fields: notificationFields,

@@ -1,32 +1,32 @@
 import type { Caller } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
 import { creation, isText } from '../../http/body.ts';
-import { answerSchema, type Created, type Field, present } from '../../http/field.ts';
-import { shownId } from '../../http/fields.ts';
+import { type Created, type Field, responseSchema, serializeRecord } from '../../http/field.ts';
+import { readOnlyId } from '../../http/fields.ts';
 import { networkOf } from '../../http/network.ts';
 import { recordSchema } from '../../http/paging.ts';
-import { inTwo, type Route } from '../../http/route.ts';
+import { prepared, type Route } from '../../http/route.ts';
 import { invalidInput } from '../../problems.ts';
 import type { Passphrases } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { endSessions, withdrawLinks } from '../ways-in.ts';
-import type { Tries } from './tries.ts';
+import { endSessions, revokeInvitations } from '../ways-in.ts';
+import type { LoginThrottle } from './tries.ts';
 
 /** As long as a passphrase is, in characters. */
 const SHORTEST = 12;
 const LONGEST = 256;
 
-function asked(says: string, least: number, must: string): Field<string, 'asked'> {
+function asked(description: string, least: number, must: string): Field<string, 'asked'> {
   return {
     mode: 'asked',
-    says,
-    accepts: { type: 'string', minLength: least, maxLength: LONGEST, 'x-must': must },
+    description,
+    inputSchema: { type: 'string', minLength: least, maxLength: LONGEST, 'x-must': must },
     // Blanks at its ends belong to it; what no keyboard makes does not.
-    fault: (value) => (isText(`|${value}|`, 2, LONGEST + 2) ? undefined : must),
+    validate: (value) => (isText(`|${value}|`, 2, LONGEST + 2) ? undefined : must),
     parse: String,
-    initial: undefined,
-    answers: {},
-    show: () => '',
+    default: undefined,
+    outputSchema: {},
+    serialize: () => '',
   };
 }
 
@@ -44,7 +44,7 @@ export const passphraseFields = {
 };
 
 /** What setting one answers. */
-export const passphraseSetFields = { user_id: shownId('Whose passphrase it is.') };
+export const passphraseSetFields = { user_id: readOnlyId('Whose passphrase it is.') };
 
 /** A passphrase on its way: the hash that was there, and the one that is to be. */
 export type NewPassphrase = { readonly stored: string; readonly made: string };
@@ -58,13 +58,13 @@ export async function preparePassphrase(
   caller: Caller,
   input: Created<typeof passphraseFields>,
   source: string,
-  { passphrases, tries }: { passphrases: Passphrases; tries: Tries },
+  { passphrases, tries }: { passphrases: Passphrases; tries: LoginThrottle },
 ): Promise<NewPassphrase> {
   mustBeUnlike(input.passphrase, await namesOf(view, caller.userId));
   const stored = await storedOf(view, caller.userId);
   const attempt = tries.begin(`user ${caller.userId}`, `session ${caller.sessionId}`);
   const network = networkOf(source);
-  const isRight = await attempt.judge(() => passphrases.matches(input.current, stored, network));
+  const isRight = await attempt.check(() => passphrases.matches(input.current, stored, network));
   if (!isRight || stored === undefined) throw notTheCurrentOne();
   return { stored, made: await passphrases.hash(input.passphrase, network) };
 }
@@ -79,7 +79,7 @@ export async function changePassphrase(
   if ((await storedOf(write, user_id)) !== stored) throw notTheCurrentOne();
   await storePassphrase(write, user_id, made);
   await endSessions(write, { userId: user_id, except }, 'a passphrase was set');
-  await withdrawLinks(write, { userId: user_id }, 'a passphrase was set');
+  await revokeInvitations(write, { userId: user_id }, 'a passphrase was set');
   return { user_id };
 }
 
@@ -124,7 +124,7 @@ function notTheCurrentOne() {
   return invalidInput([{ field: 'current', message: 'is not your passphrase' }]);
 }
 
-export type PassphrasePorts = { readonly passphrases: Passphrases; readonly tries: Tries };
+export type PassphrasePorts = { readonly passphrases: Passphrases; readonly tries: LoginThrottle };
 
 export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
   const input = creation(passphraseFields);
@@ -132,20 +132,20 @@ export function passphraseRoutes(ports: PassphrasePorts): readonly Route[] {
     {
       method: 'PUT',
       path: '/passphrase',
-      says: 'Sets another passphrase of your own, and ends your other sessions.',
+      description: 'Sets another passphrase of your own, and ends your other sessions.',
       permission: undefined,
       parameters: {},
       body: input.schema,
       status: 200,
-      answer: recordSchema(answerSchema(passphraseSetFields)),
+      answer: recordSchema(responseSchema(passphraseSetFields)),
       records: [],
       conditional: false,
       problems: ['too_many_tries'],
-      holding: 'alone',
-      ...inTwo({
+      lockMode: 'alone',
+      ...prepared({
         prepare: (caller, { body }, view, source) => preparePassphrase(view, caller, input.read(body), source, ports),
         run: async (write, caller, _input, found) => ({
-          body: { data: present(passphraseSetFields, await changePassphrase(write, caller, found)) },
+          body: { data: serializeRecord(passphraseSetFields, await changePassphrase(write, caller, found)) },
         }),
       }),
     },

@@ -4,28 +4,28 @@ import {
   assigned,
   assignedTeams,
   calendarTimeOrNone,
+  constant,
   currency,
   decimal,
-  fixed,
   fixedPrice,
   flag,
   hoursOf,
+  integer,
   key,
-  line,
+  longText,
   name,
   order,
-  prose,
-  referenceOrNone,
-  shownNumber,
-  shownText,
+  readOnlyNumber,
+  readOnlyText,
+  resourceIdOrNone,
+  shortText,
   tags,
-  whole,
 } from '../../http/fields.ts';
-import { condition, fromDay, idFilter, sinceDay, tagIn, toDay, untilDay, wordFilter } from '../filters.ts';
-import { falling, number, rising, text } from '../order.ts';
+import { condition, dateFrom, dateTo, idFilter, tagIn, timestampFrom, timestampTo, wordFilter } from '../filters.ts';
+import { asc, desc, number, text } from '../order.ts';
 import { recurring } from '../periods.ts';
-import { recordsOf } from '../records.ts';
-import { rowsOf } from '../rows.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
 import { mustBeInOrder } from '../spans.ts';
 import { stamps } from '../stamps.ts';
 import { PROJECT_SECONDS } from '../tracked.ts';
@@ -35,19 +35,19 @@ import { revokeCalendars } from '../ways-in.ts';
 export const projectFields = {
   project_id: key('Identifier of the project.'),
   project_name: name('Name of the project.'),
-  uri: line('Its address elsewhere.', 2_048),
-  description: prose('Description.'),
-  color: line('Colour.', 32),
+  uri: shortText('Its address elsewhere.', 2_048),
+  description: longText('Description.'),
+  color: shortText('Colour.', 32),
   tags: tags('Tags, separated by commas.'),
-  notes: prose('Notes.'),
+  notes: longText('Notes.'),
   start_date: calendarTimeOrNone('First day.'),
   due_date: calendarTimeOrNone('Last day.'),
   ongoing: flag('It has no end in sight.'),
-  client_id: referenceOrNone('The client it is for.'),
-  client_name: shownText('The name of that client.'),
+  client_id: resourceIdOrNone('The client it is for.'),
+  client_name: readOnlyText('The name of that client.'),
   currency: currency('Currency of its amounts.'),
   billable_hours: hoursOf('tracked_seconds', 'Hours that were worked on its tasks, as a number.'),
-  tracked_seconds: shownNumber('The same in seconds: the sum of the time entries of its tasks.'),
+  tracked_seconds: readOnlyNumber('The same in seconds: the sum of the time entries of its tasks.'),
   estimated_hours: decimal('Estimated hours.'),
   hourly_rate: decimal('Rate for one hour.'),
   fixed_price: fixedPrice('It has a fixed price.'),
@@ -58,10 +58,10 @@ export const projectFields = {
   important: flag('It is important.'),
   closed: flag('It is closed.'),
   archived: flag('It is archived.'),
-  progress: whole('Progress in percent.', 100),
+  progress: integer('Progress in percent.', 100),
   notifications: flag('Kept for clients that set it; it changes nothing here.'),
   recurring: recurring('How it recurs; a closed project does not repeat by itself.'),
-  template: fixed('Always "0": there are no templates.', '0'),
+  template: constant('Always "0": there are no templates.', '0'),
   ...stamps,
   users: assigned('Who is assigned.'),
   teams: assignedTeams('Which teams are assigned.'),
@@ -69,10 +69,10 @@ export const projectFields = {
 
 export const projectFilters = {
   client_id: idFilter('For this client; 0 for those of none.', 'projects.client_id'),
-  due_from: fromDay('Due on this day or later.', 'projects.due_date'),
-  due_to: toDay('Due on this day or earlier.', 'projects.due_date'),
-  created_from: sinceDay('Created on this day (UTC) or later.', 'projects.date_created'),
-  created_to: untilDay('Created on this day (UTC) or earlier.', 'projects.date_created'),
+  due_from: dateFrom('Due on this day or later.', 'projects.due_date'),
+  due_to: dateTo('Due on this day or earlier.', 'projects.due_date'),
+  created_from: timestampFrom('Created on this day (UTC) or later.', 'projects.date_created'),
+  created_to: timestampTo('Created on this day (UTC) or earlier.', 'projects.date_created'),
   tag: tagIn('With this tag.', 'projects.tags'),
   status: wordFilter('open leaves out closed and archived; there are no templates.', {
     open: condition('projects.closed = 0 and projects.archived = 0'),
@@ -82,18 +82,18 @@ export const projectFilters = {
   }),
 };
 
-export const projects = recordsOf('project', {
+export const projects = defineResource('project', {
   fields: projectFields,
   filters: projectFilters,
   orders: {
-    says: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
+    descriptions: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
     by: {
-      projectname: rising(text('fold(projects.project_name)')),
+      projectname: asc(text('fold(projects.project_name)')),
       // A project without a due date is shown with zeros, and sorts so.
-      duedate: rising(text("coalesce(projects.due_date, '')")),
-      progress: falling(number('projects.progress')),
-      billablehours: falling(number(PROJECT_SECONDS)),
-      latest: falling(number('projects.date_created')),
+      duedate: asc(text("coalesce(projects.due_date, '')")),
+      progress: desc(number('projects.progress')),
+      billablehours: desc(number(PROJECT_SECONDS)),
+      latest: desc(number('projects.date_created')),
     },
   },
   shown: (view) =>
@@ -111,7 +111,7 @@ export const projects = recordsOf('project', {
   removing: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
 });
 
-export const projectRoutes = rowsOf(projects, {
+export const projectRoutes = resourceRoutes(projects, {
   list: 'Projects.',
   create: 'Adds a project.',
   one: 'One project.',

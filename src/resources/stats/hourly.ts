@@ -1,24 +1,24 @@
 import { sql } from 'kysely';
 import type { Caller } from '../../access.ts';
 import type { Shown } from '../../http/field.ts';
-import { shownId, shownMoment, shownNumber } from '../../http/fields.ts';
+import { readOnlyId, readOnlyNumber, readOnlyTimestamp } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import { type Given, idParameter } from '../../http/query.ts';
 import { list, type Route } from '../../http/route.ts';
 import { nextSlice } from '../../http/slices.ts';
 import type { AccountView } from '../../store/account.ts';
 import { ascending, number } from '../order.ts';
-import { ownerOf } from '../owner.ts';
+import { resolveHookOwner } from '../owner.ts';
 import { beginOf, pageIn } from '../pages.ts';
-import { attemptsIn, count, isDelivered, lastStretches } from '../tally.ts';
+import { attemptsIn, count, isDelivered, lastBuckets } from '../tally.ts';
 
 /** What came of the attempts of one hook in one hour. */
 export const hourFields = {
-  hook_id: shownId('The hook.'),
-  hour: shownMoment('When the hour begins, UTC.'),
-  delivered: shownNumber('Attempts that were answered with 200.'),
-  failed: shownNumber('Attempts that failed; faults of our own are neither.'),
-  milliseconds: shownNumber('How long they took, on average.'),
+  hook_id: readOnlyId('The hook.'),
+  hour: readOnlyTimestamp('When the hour begins, UTC.'),
+  delivered: readOnlyNumber('Attempts that were answered with 200.'),
+  failed: readOnlyNumber('Attempts that failed; faults of our own are neither.'),
+  milliseconds: readOnlyNumber('How long they took, on average.'),
 };
 
 export const hourParameters = {
@@ -43,7 +43,7 @@ export async function listHours(
   given: Given<typeof hourParameters>,
   paging: Paging,
 ): Promise<Page<HourRow>> {
-  let hooks = view.selectFrom('hooks').where('hooks.user_id', '=', ownerOf(caller, given.user_id));
+  let hooks = view.selectFrom('hooks').where('hooks.user_id', '=', resolveHookOwner(caller, given.user_id));
   if (given.hook_id !== undefined) hooks = hooks.where('hooks.hook_id', '=', given.hook_id);
   const { total } = await hooks.select(count.as('total')).executeTakeFirstOrThrow();
   const { offset, place = [0, 0] } = beginOf(paging, byHour);
@@ -66,7 +66,7 @@ export async function listHours(
 
 async function hoursOf(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {
   if (hookIds.length === 0) return [];
-  const stretches = lastStretches(view.now, HOUR_MS, HOURS).toReversed();
+  const stretches = lastBuckets(view.now, HOUR_MS, HOURS).toReversed();
   const found = new Map<string, HourRow>();
   for (const stretch of stretches) {
     await nextSlice();
@@ -98,7 +98,7 @@ function hourOf(hookId: number, hour: number, sums: readonly Sums[]): HourRow {
 export const hourRoutes: readonly Route[] = [
   list({
     path: '/hours',
-    says: 'The last 24 hours of your hooks, hour by hour.',
+    description: 'The last 24 hours of your hooks, hour by hour.',
     permission: 'hooks:read',
     parameters: hourParameters,
     fields: hourFields,

@@ -1,33 +1,35 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { type Caller, isAdmin } from '../../access.ts';
 import type { Shown } from '../../http/field.ts';
-import { shownMoment, shownNumber, shownRecords } from '../../http/fields.ts';
-import { one, type Route } from '../../http/route.ts';
+import { readOnlyNumber, readOnlyRecords, readOnlyTimestamp } from '../../http/fields.ts';
+import { get, type Route } from '../../http/route.ts';
 import { nextSlice } from '../../http/slices.ts';
 import type { AccountView } from '../../store/account.ts';
-import { attemptsIn, count, isDelivered, lastStretches } from '../tally.ts';
+import { attemptsIn, count, isDelivered, lastBuckets } from '../tally.ts';
 
 const minuteFields = {
-  minute: shownMoment('When it begins, UTC.'),
-  delivered: shownNumber('Attempts that were answered with 200.'),
-  failed: shownNumber('Attempts that failed.'),
+  minute: readOnlyTimestamp('When it begins, UTC.'),
+  delivered: readOnlyNumber('Attempts that were answered with 200.'),
+  failed: readOnlyNumber('Attempts that failed.'),
 };
 
 export type MinuteRow = Shown<typeof minuteFields>;
 
 /** How deliveries go at this moment. */
 export const overviewFields = {
-  owed: shownNumber('Deliveries that are owed to live hooks, of the 10000 lowest of those that are owed any.'),
-  oldest_owed_at: shownMoment('When the oldest of them became owed, UTC.'),
-  lanes_failing: shownNumber('Live hooks between a failure and the next 200.'),
-  hooks_live: shownNumber('Live hooks.'),
-  hooks_ended_today: shownNumber('Hooks that have ended since 00:00 UTC.'),
-  delivered_last_hour: shownNumber('Attempts of this minute and the 59 before it that were answered with 200.'),
-  failed_last_hour: shownNumber('Those that failed; faults of our own are neither.'),
-  p50_ms: shownNumber('Half of them took no longer.'),
-  p95_ms: shownNumber('95 of 100 took no longer.'),
-  attempts_since: shownMoment('From when on attempts were counted: later than an hour ago where there are very many.'),
-  minutes: shownRecords(
+  owed: readOnlyNumber('Deliveries that are owed to live hooks, of the 10000 lowest of those that are owed any.'),
+  oldest_owed_at: readOnlyTimestamp('When the oldest of them became owed, UTC.'),
+  lanes_failing: readOnlyNumber('Live hooks between a failure and the next 200.'),
+  hooks_live: readOnlyNumber('Live hooks.'),
+  hooks_ended_today: readOnlyNumber('Hooks that have ended since 00:00 UTC.'),
+  delivered_last_hour: readOnlyNumber('Attempts of this minute and the 59 before it that were answered with 200.'),
+  failed_last_hour: readOnlyNumber('Those that failed; faults of our own are neither.'),
+  p50_ms: readOnlyNumber('Half of them took no longer.'),
+  p95_ms: readOnlyNumber('95 of 100 took no longer.'),
+  attempts_since: readOnlyTimestamp(
+    'From when on attempts were counted: later than an hour ago where there are very many.',
+  ),
+  minutes: readOnlyRecords(
     'The minutes of the last hour, oldest first; fewer where attempts_since is later.',
     minuteFields,
   ),
@@ -128,7 +130,7 @@ async function hooksNow(view: AccountView, userId: number | undefined) {
 }
 
 async function lastHour(view: AccountView, userId: number | undefined) {
-  const [newest] = lastStretches(view.now, MINUTE_MS, 1);
+  const [newest] = lastBuckets(view.now, MINUTE_MS, 1);
   const end = newest?.until ?? view.now;
   const byMinute = new Map<number, { delivered: number; failed: number }>();
   const byMs = new Map<number, number>();
@@ -146,7 +148,7 @@ async function lastHour(view: AccountView, userId: number | undefined) {
     }
     since = from;
   }
-  const minutes = lastStretches(view.now, MINUTE_MS, (end - since) / MINUTE_MS)
+  const minutes = lastBuckets(view.now, MINUTE_MS, (end - since) / MINUTE_MS)
     .toReversed()
     .map(
       ({ from }): MinuteRow => ({ minute: from, ...(byMinute.get(from / MINUTE_MS) ?? { delivered: 0, failed: 0 }) }),
@@ -183,9 +185,9 @@ function quantile(byMs: ReadonlyMap<number, number>, total: number, part: number
 
 /** Of the console alone. */
 export const overviewRoutes: readonly Route[] = [
-  one({
+  get({
     path: '/overview',
-    says: 'How deliveries go at this moment: for admins of the account, for others of their own hooks.',
+    description: 'How deliveries go at this moment: for admins of the account, for others of their own hooks.',
     permission: 'hooks:read',
     fields: overviewFields,
     call: (view, caller) => getOverview(view, caller),

@@ -1,39 +1,39 @@
 import {
   active,
-  askedFlag,
   assigned,
   assignedTeams,
   calendarTimeOrNone,
   decimal,
   flag,
+  integer,
   key,
-  line,
+  longText,
   name,
   order,
-  prose,
-  reference,
-  shownId,
-  shownMoment,
-  shownNumber,
-  shownText,
-  whole,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyText,
+  readOnlyTimestamp,
+  resourceId,
+  shortText,
+  writeOnlyFlag,
 } from '../../http/fields.ts';
 import { isCompleted, withCompletion } from '../completion.ts';
 import {
   assignedFilter,
   assignedTeamFilter,
   condition,
-  fromDay,
+  dateFrom,
+  dateTo,
   idFilter,
-  sinceDay,
-  toDay,
-  untilDay,
+  timestampFrom,
+  timestampTo,
   wordFilter,
 } from '../filters.ts';
 import { recurring } from '../periods.ts';
-import { recordsOf } from '../records.ts';
+import { defineResource } from '../records.ts';
 import { periodOf, repeatSubtask } from '../recurring.ts';
-import { rowsOf } from '../rows.ts';
+import { resourceRoutes } from '../rows.ts';
 import { mustBeInOrder } from '../spans.ts';
 import { stamps } from '../stamps.ts';
 import { trackedSeconds } from '../tracked.ts';
@@ -42,26 +42,26 @@ import { trackedSeconds } from '../tracked.ts';
 export const subtaskFields = {
   subtask_id: key('Identifier of the subtask.'),
   subtask_name: name('Name of the subtask.'),
-  description: prose('Description.'),
-  color: line('Colour.', 32),
-  notes: prose('Notes.'),
+  description: longText('Description.'),
+  color: shortText('Colour.', 32),
+  notes: longText('Notes.'),
   start_date: calendarTimeOrNone('First day.'),
   due_date: calendarTimeOrNone('Last day.'),
-  date_completed: shownMoment('When it was completed, UTC.'),
+  date_completed: readOnlyTimestamp('When it was completed, UTC.'),
   ongoing: flag('It has no end in sight.'),
-  project_id: shownId('The project of its task.'),
-  project_name: shownText('The name of that project.'),
-  task_id: shownId('The task it belongs to.'),
-  task_name: shownText('The name of that task.'),
+  project_id: readOnlyId('The project of its task.'),
+  project_name: readOnlyText('The name of that project.'),
+  task_id: readOnlyId('The task it belongs to.'),
+  task_name: readOnlyText('The name of that task.'),
   estimated_hours: decimal('Estimated hours.'),
   subtask_order: order('Its place among the subtasks of the task.'),
   active: active(),
   important: flag('It is important.'),
   completed: flag('It is completed. Setting it completes the subtask; clearing it reopens it.'),
-  progress: whole('Progress in percent.', 100),
+  progress: integer('Progress in percent.', 100),
   notifications: flag('Kept for clients that set it; it changes nothing here.'),
   recurring: recurring('How it recurs: completing it creates the next one.'),
-  tracked_seconds: shownNumber('Seconds that were worked on it, by its time entries.'),
+  tracked_seconds: readOnlyNumber('Seconds that were worked on it, by its time entries.'),
   ...stamps,
   users: assigned('Who is assigned.'),
   teams: assignedTeams('Which teams are assigned.'),
@@ -74,18 +74,18 @@ const ARCHIVED = `exists (select 1 from tasks where tasks.account_id = subtasks.
 /** What a change takes: the subtask may also move to another task, and be reopened by `resume` (C33). */
 export const subtaskChangeFields = {
   ...subtaskFields,
-  task_id: reference('The task it moves to.'),
-  resume: askedFlag('1 reopens a completed subtask.'),
+  task_id: resourceId('The task it moves to.'),
+  resume: writeOnlyFlag('1 reopens a completed subtask.'),
 };
 
 export const subtaskFilters = {
   task_id: idFilter('Of this task.', 'subtasks.task_id'),
   user_id: assignedFilter('Assigned to this user.', 'subtask', 'subtasks', 'subtask_id'),
   team_id: assignedTeamFilter('Assigned to this team.', 'subtask', 'subtasks', 'subtask_id'),
-  due_from: fromDay('Due on this day or later.', 'subtasks.due_date'),
-  due_to: toDay('Due on this day or earlier.', 'subtasks.due_date'),
-  completed_from: sinceDay('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
-  completed_to: untilDay('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
+  due_from: dateFrom('Due on this day or later.', 'subtasks.due_date'),
+  due_to: dateTo('Due on this day or earlier.', 'subtasks.due_date'),
+  completed_from: timestampFrom('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
+  completed_to: timestampTo('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
   status: wordFilter('open leaves out completed and archived; archived are those of archived tasks.', {
     open: condition(`subtasks.completed = 0 and not ${ARCHIVED}`),
     completed: condition('subtasks.completed = 1'),
@@ -96,7 +96,7 @@ export const subtaskFilters = {
   }),
 };
 
-export const subtasks = recordsOf('subtask', {
+export const subtasks = defineResource('subtask', {
   fields: subtaskFields,
   changes: subtaskChangeFields,
   filters: subtaskFilters,
@@ -123,7 +123,7 @@ export const subtasks = recordsOf('subtask', {
   },
 });
 
-export const subtaskRoutes = rowsOf(subtasks, {
+export const subtaskRoutes = resourceRoutes(subtasks, {
   list: 'Subtasks.',
   create: 'Adds a subtask to a task.',
   one: 'One subtask.',

@@ -2,34 +2,34 @@ import type { Caller } from '../../access.ts';
 import type { NewOccurrence } from '../../delivery/record.ts';
 import {
   active,
-  askedFlag,
   assigned,
   assignedTeams,
   calendarTimeOrNone,
   decimal,
   fixedPrice,
   flag,
+  integer,
   key,
-  line,
+  longText,
   name,
   order,
-  prose,
-  reference,
-  shownId,
-  shownMoment,
-  shownNumber,
-  shownText,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyText,
+  readOnlyTimestamp,
+  resourceId,
+  shortText,
   tags,
-  whole,
+  writeOnlyFlag,
 } from '../../http/fields.ts';
 import type { AccountWrite } from '../../store/account.ts';
 import { isCompleted, withCompletion } from '../completion.ts';
-import { condition, fromDay, idFilter, sinceDay, tagIn, toDay, untilDay, wordFilter } from '../filters.ts';
-import { falling, number, rising, text } from '../order.ts';
+import { condition, dateFrom, dateTo, idFilter, tagIn, timestampFrom, timestampTo, wordFilter } from '../filters.ts';
+import { asc, desc, number, text } from '../order.ts';
 import { recurring } from '../periods.ts';
-import { recordsOf } from '../records.ts';
+import { defineResource } from '../records.ts';
 import { periodOf, repeatTask } from '../recurring.ts';
-import { rowsOf } from '../rows.ts';
+import { resourceRoutes } from '../rows.ts';
 import { mustBeInOrder } from '../spans.ts';
 import { stamps } from '../stamps.ts';
 import { trackedSeconds } from '../tracked.ts';
@@ -38,16 +38,16 @@ import { trackedSeconds } from '../tracked.ts';
 export const taskFields = {
   task_id: key('Identifier of the task.'),
   task_name: name('Name of the task.'),
-  description: prose('Description.'),
-  color: line('Colour.', 32),
+  description: longText('Description.'),
+  color: shortText('Colour.', 32),
   tags: tags('Tags, separated by commas.'),
-  notes: prose('Notes.'),
+  notes: longText('Notes.'),
   start_date: calendarTimeOrNone('First day.'),
   due_date: calendarTimeOrNone('Last day.'),
-  date_completed: shownMoment('When it was completed, UTC.'),
+  date_completed: readOnlyTimestamp('When it was completed, UTC.'),
   ongoing: flag('It has no end in sight.'),
-  project_id: shownId('The project it belongs to.'),
-  project_name: shownText('The name of that project.'),
+  project_id: readOnlyId('The project it belongs to.'),
+  project_name: readOnlyText('The name of that project.'),
   estimated_hours: decimal('Estimated hours.'),
   estimated_cost: decimal('Estimated cost.'),
   hourly_rate: decimal('Rate for one hour.'),
@@ -59,11 +59,11 @@ export const taskFields = {
   completed: flag(
     'It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task.',
   ),
-  progress: whole('Progress in percent.', 100),
+  progress: integer('Progress in percent.', 100),
   notifications: flag('Kept for clients that set it; it changes nothing here.'),
   recurring: recurring('How it recurs: completing it creates the next one.'),
   archived: flag('It is archived.'),
-  tracked_seconds: shownNumber('Seconds that were worked on it, by its time entries.'),
+  tracked_seconds: readOnlyNumber('Seconds that were worked on it, by its time entries.'),
   ...stamps,
   users: assigned('Who is assigned.'),
   teams: assignedTeams('Which teams are assigned.'),
@@ -72,18 +72,18 @@ export const taskFields = {
 /** What a change takes: the task may also move to another project, and be reopened by `resume` (C33). */
 export const taskChangeFields = {
   ...taskFields,
-  project_id: reference('The project it moves to.'),
-  resume: askedFlag('1 reopens a completed task.'),
+  project_id: resourceId('The project it moves to.'),
+  resume: writeOnlyFlag('1 reopens a completed task.'),
 };
 
 export const taskFilters = {
   project_id: idFilter('Of this project.', 'tasks.project_id'),
-  due_from: fromDay('Due on this day or later.', 'tasks.due_date'),
-  due_to: toDay('Due on this day or earlier.', 'tasks.due_date'),
-  created_from: sinceDay('Created on this day (UTC) or later.', 'tasks.date_created'),
-  created_to: untilDay('Created on this day (UTC) or earlier.', 'tasks.date_created'),
-  completed_from: sinceDay('Completed on this day (UTC) or later.', 'tasks.date_completed'),
-  completed_to: untilDay('Completed on this day (UTC) or earlier.', 'tasks.date_completed'),
+  due_from: dateFrom('Due on this day or later.', 'tasks.due_date'),
+  due_to: dateTo('Due on this day or earlier.', 'tasks.due_date'),
+  created_from: timestampFrom('Created on this day (UTC) or later.', 'tasks.date_created'),
+  created_to: timestampTo('Created on this day (UTC) or earlier.', 'tasks.date_created'),
+  completed_from: timestampFrom('Completed on this day (UTC) or later.', 'tasks.date_completed'),
+  completed_to: timestampTo('Completed on this day (UTC) or earlier.', 'tasks.date_completed'),
   tag: tagIn('With this tag.', 'tasks.tags'),
   status: wordFilter('open leaves out completed and archived.', {
     open: condition('tasks.completed = 0 and tasks.archived = 0'),
@@ -95,17 +95,18 @@ export const taskFilters = {
   }),
 };
 
-export const tasks = recordsOf('task', {
+export const tasks = defineResource('task', {
   fields: taskFields,
   changes: taskChangeFields,
   filters: taskFilters,
   orders: {
-    says: 'taskname and duedate ascending (what has no due date comes last), progress and latest descending; else by id.',
+    descriptions:
+      'taskname and duedate ascending (what has no due date comes last), progress and latest descending; else by id.',
     by: {
-      taskname: rising(text('fold(tasks.task_name)')),
-      duedate: rising(text("coalesce(tasks.due_date, '9999-99')")),
-      progress: falling(number('tasks.progress')),
-      latest: falling(number('tasks.date_created')),
+      taskname: asc(text('fold(tasks.task_name)')),
+      duedate: asc(text("coalesce(tasks.due_date, '9999-99')")),
+      progress: desc(number('tasks.progress')),
+      latest: desc(number('tasks.date_created')),
     },
   },
   shown: (view) =>
@@ -144,7 +145,7 @@ async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId:
   return ids.map((id) => ({ kind: 'completed_subtask', recordId: id, userId }));
 }
 
-export const taskRoutes = rowsOf(tasks, {
+export const taskRoutes = resourceRoutes(tasks, {
   list: 'Tasks.',
   create: 'Adds a task to a project.',
   one: 'One task.',

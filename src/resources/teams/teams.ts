@@ -1,22 +1,22 @@
-import { assigned, key, line, name } from '../../http/fields.ts';
-import { recordsOf } from '../records.ts';
-import { rowsOf } from '../rows.ts';
+import { assigned, key, name, shortText } from '../../http/fields.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
 
 /** A team: users who are assigned together (C37). */
 export const teamFields = {
   team_id: key('Identifier of the team.'),
   team_name: name('Name of the team.'),
-  color: line('Colour.', 32),
+  color: shortText('Colour.', 32),
   users: assigned('Who is in it.'),
 };
 
-export const teams = recordsOf('team', {
+export const teams = defineResource('team', {
   fields: teamFields,
   filters: {},
   removing: (write, teamId) => write.deleteFrom('team_assignments').where('team_id', '=', teamId).execute(),
 });
 
-export const teamRoutes = rowsOf(teams, {
+export const teamRoutes = resourceRoutes(teams, {
   list: 'Teams.',
   create: 'Adds a team; for admins.',
   one: 'One team.',

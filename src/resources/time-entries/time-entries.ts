@@ -3,21 +3,30 @@ import {
   calendarDayOrNone,
   calendarTimeOrNone,
   key,
+  longText,
   numberFlag,
-  prose,
-  reference,
-  referenceOrNone,
+  readOnlyCount,
+  readOnlyId,
+  readOnlyText,
+  resourceId,
+  resourceIdOrNone,
   seconds,
-  shownCount,
-  shownId,
-  shownText,
 } from '../../http/fields.ts';
 import type { Route } from '../../http/route.ts';
 import { localAt } from '../../ical/zone.ts';
 import type { AccountView } from '../../store/account.ts';
-import { condition, fromDay, idFilter, sinceDay, throughFilter, toDay, untilDay, wordFilter } from '../filters.ts';
-import { recordsOf } from '../records.ts';
-import { respelled, rowsOf } from '../rows.ts';
+import {
+  condition,
+  dateFrom,
+  dateTo,
+  idFilter,
+  throughFilter,
+  timestampFrom,
+  timestampTo,
+  wordFilter,
+} from '../filters.ts';
+import { defineResource } from '../records.ts';
+import { aliasRoute, resourceRoutes } from '../rows.ts';
 import { inOrder } from '../spans.ts';
 
 /** A time entry: what somebody worked on a task (C38). */
@@ -26,23 +35,23 @@ export const timeEntryFields = {
   date: calendarDayOrNone('The day it was worked; left out, the day that it is for the account.'),
   date_started: calendarTimeOrNone('When the work began.'),
   date_stopped: calendarTimeOrNone('When it ended; started, not stopped and of 0 seconds is a timer that runs.'),
-  project_id: shownId('The project of its task.'),
-  task_id: shownId('The task that was worked on.'),
-  subtask_id: referenceOrNone('The subtask of it.'),
-  project_name: shownText('The name of that project.'),
-  task_name: shownText('The name of that task.'),
-  subtask_name: shownText('The name of that subtask.'),
-  hours: shownCount('Whole hours of it.'),
-  minutes: shownCount('Whole minutes beside these hours.'),
+  project_id: readOnlyId('The project of its task.'),
+  task_id: readOnlyId('The task that was worked on.'),
+  subtask_id: resourceIdOrNone('The subtask of it.'),
+  project_name: readOnlyText('The name of that project.'),
+  task_name: readOnlyText('The name of that task.'),
+  subtask_name: readOnlyText('The name of that subtask.'),
+  hours: readOnlyCount('Whole hours of it.'),
+  minutes: readOnlyCount('Whole minutes beside these hours.'),
   seconds: seconds('How long it took, in seconds.'),
-  description: prose('What was done.'),
+  description: longText('What was done.'),
   billed: numberFlag('It was billed.'),
-  user_id: referenceOrNone('Who worked. Only admins may name another user than themselves.'),
-  user_name: shownText('The name of that user.'),
+  user_id: resourceIdOrNone('Who worked. Only admins may name another user than themselves.'),
+  user_name: readOnlyText('The name of that user.'),
 };
 
 /** What a change takes: the entry may also move to another task. */
-export const timeEntryChangeFields = { ...timeEntryFields, task_id: reference('The task it moves to.') };
+export const timeEntryChangeFields = { ...timeEntryFields, task_id: resourceId('The task it moves to.') };
 
 /** A timer that runs: started, not stopped, and nothing entered of it yet. */
 const RUNNING =
@@ -67,13 +76,13 @@ export const timeEntryFilters = {
     0: condition(`not (${RUNNING})`),
     1: condition(RUNNING),
   }),
-  created_from: sinceDay('Entered on this day (UTC) or later.', 'time_entries.date_created'),
-  created_to: untilDay('Entered on this day (UTC) or earlier.', 'time_entries.date_created'),
-  date_from: fromDay('Worked on this day or later.', 'time_entries.date'),
-  date_to: toDay('Worked on this day or earlier.', 'time_entries.date'),
+  created_from: timestampFrom('Entered on this day (UTC) or later.', 'time_entries.date_created'),
+  created_to: timestampTo('Entered on this day (UTC) or earlier.', 'time_entries.date_created'),
+  date_from: dateFrom('Worked on this day or later.', 'time_entries.date'),
+  date_to: dateTo('Worked on this day or earlier.', 'time_entries.date'),
 };
 
-export const timeEntries = recordsOf('time_entry', {
+export const timeEntries = defineResource('time_entry', {
   fields: timeEntryFields,
   changes: timeEntryChangeFields,
   filters: timeEntryFilters,
@@ -104,7 +113,7 @@ async function dayOf(view: AccountView, dateStarted: string | null | undefined):
   return `${(dateStarted ?? localAt(time_zone, view.now)).slice(0, 10)} 00:00:00`;
 }
 
-const rows = rowsOf(timeEntries, {
+const rows = resourceRoutes(timeEntries, {
   list: 'Time entries.',
   create: 'Adds a time entry to a task.',
   one: 'One time entry.',
@@ -112,4 +121,4 @@ const rows = rowsOf(timeEntries, {
   remove: 'Deletes a time entry.',
 });
 
-export const timeEntryRoutes: readonly Route[] = [...rows, ...respelled(rows, 'PUT', '/time_entry')];
+export const timeEntryRoutes: readonly Route[] = [...rows, ...aliasRoute(rows, 'PUT', '/time_entry')];

@@ -4,26 +4,26 @@ import { type Entry, note } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/end.ts';
 import { record } from '../../delivery/record.ts';
 import type { Changed, Created, Shown } from '../../http/field.ts';
-import { email, key, line, role, shownMoment, shownText } from '../../http/fields.ts';
+import { email, key, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields.ts';
 import type { Page, Paging } from '../../http/paging.ts';
-import { create, list, one, type Route, remove, update } from '../../http/route.ts';
+import { create, get, list, type Route, remove, update } from '../../http/route.ts';
 import { mapRows } from '../../http/slices.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
 import { userName } from '../people.ts';
-import { closeAllOf, closeLinksAround } from '../ways-in.ts';
+import { revokeAllAccess, revokeInvitationsOf } from '../ways-in.ts';
 
 /** A user of the account (C35). */
 export const userFields = {
   user_id: key('Identifier of the user.'),
   email: email('E-mail address; unique in the account.', 'required'),
-  first_name: line('First name.', 100),
-  last_name: line('Last name.', 100),
-  user_name: shownText('Both names.'),
+  first_name: shortText('First name.', 100),
+  last_name: shortText('Last name.', 100),
+  user_name: readOnlyText('Both names.'),
   role: role('member, admin or owner.'),
-  date_created: shownMoment('When the user was added, UTC.'),
+  date_created: readOnlyTimestamp('When the user was added, UTC.'),
 };
 
 type UserRow = Shown<typeof userFields>;
@@ -101,7 +101,7 @@ export async function changeUser(
       subject: `user ${userId}`,
       detail: { from: before.role, to: input.role },
     });
-    await closeLinksAround(write, userId);
+    await revokeInvitationsOf(write, userId);
   }
   record(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
   return getUser(write, userId);
@@ -126,7 +126,7 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
     { action: 'user.deleted', subject: `user ${userId}`, detail: { email: user.email } },
     ...revoked.map(({ key_id }): Entry => ({ action: 'key.revoked', subject: `key ${key_id}` })),
   );
-  await closeAllOf(write, userId);
+  await revokeAllAccess(write, userId);
   const hooks = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')
@@ -169,16 +169,16 @@ export async function findByEmail(
 }
 
 export const userRoutes: readonly Route[] = [
-  one({
+  get({
     path: '/user',
-    says: 'Who is calling.',
+    description: 'Who is calling.',
     permission: undefined,
     fields: userFields,
     call: (view, caller) => getUser(view, caller.userId),
   }),
   list({
     path: '/users',
-    says: 'The users of the account.',
+    description: 'The users of the account.',
     permission: 'users:read',
     parameters: {},
     fields: userFields,
@@ -186,7 +186,7 @@ export const userRoutes: readonly Route[] = [
   }),
   create({
     path: '/users',
-    says: 'Adds a user; for admins.',
+    description: 'Adds a user; for admins.',
     permission: 'users:write',
     fields: userFields,
     records: ['new_user'],
@@ -194,16 +194,16 @@ export const userRoutes: readonly Route[] = [
     at: { collection: '/users', key: 'user_id' },
     call: createUser,
   }),
-  one({
+  get({
     path: '/users/{user_id}',
-    says: 'One user.',
+    description: 'One user.',
     permission: 'users:read',
     fields: userFields,
     call: (view, _caller, ids) => getUser(view, ids.user_id),
   }),
   update({
     path: '/users/{user_id}',
-    says: 'Changes what is given of a user; for admins.',
+    description: 'Changes what is given of a user; for admins.',
     permission: 'users:write',
     fields: userFields,
     records: ['changed_user'],
@@ -212,7 +212,7 @@ export const userRoutes: readonly Route[] = [
   }),
   remove({
     path: '/users/{user_id}',
-    says: 'Deletes a user; for admins. The keys are revoked, the hooks end, the records stay.',
+    description: 'Deletes a user; for admins. The keys are revoked, the hooks end, the records stay.',
     permission: 'users:write',
     records: ['deleted_user'],
     problems: ['last_owner'],
