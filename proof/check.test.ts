@@ -35,9 +35,9 @@ const subscribed: Call = {
 };
 const fact = (id: number) => ({ kind: 'new_event', userId: '1', record: at(id) });
 const hook = { path: '/a', kind: 'new_event', userId: '1', endedReason: null };
-const crash = (moment: number, owed: readonly string[], fate: 0 | 1 | 2 = 0): Crash => ({
+const crash = (moment: number, pending: readonly string[], fate: 0 | 1 | 2 = 0): Crash => ({
   at: moment,
-  owed: new Set(owed),
+  pending: new Set(pending),
   fates: new Map([['/a', fate]]),
 });
 
@@ -52,7 +52,7 @@ const agreed: Ledgers = {
     ]),
     occurrences: [fact(1), fact(2)],
     hooks: [hook],
-    owed: 0,
+    pending: 0,
   },
   crashes: [],
   waitsMs: [60, 7_200],
@@ -97,14 +97,16 @@ test('what was acknowledged and is not there is lost', () => {
   assert.deepEqual(found({ calls: [...agreed.calls, gone] }), ['acknowledged and lost'], 'a deletion');
 });
 
-test('what is there is told to every hook that lives, and nothing stays owed', () => {
-  assert.deepEqual(found({ arrivals: [told(1, 12)] }), ['owed and not told']);
-  assert.deepEqual(found({ database: { ...agreed.database, owed: 1 } }), ['still owed at the end']);
+test('what is there is told to every hook that lives, and nothing stays pending', () => {
+  assert.deepEqual(found({ arrivals: [told(1, 12)] }), ['pending and not told']);
+  assert.deepEqual(found({ database: { ...agreed.database, pending: 1 } }), ['still pending at the end']);
   const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
-  assert.deepEqual(found({ calls: [subscribed, made(1, 10), cutOff], arrivals: [told(1, 12)] }), ['owed and not told']);
+  assert.deepEqual(found({ calls: [subscribed, made(1, 10), cutOff], arrivals: [told(1, 12)] }), [
+    'pending and not told',
+  ]);
   const late: Call = { ...subscribed, askedAt: 15, answeredAt: 16 };
   const calls = [late, made(1, 10), made(2, 20)];
-  assert.deepEqual(found({ calls, arrivals: [told(2, 22)] }), [], 'what was over before is owed to nobody');
+  assert.deepEqual(found({ calls, arrivals: [told(2, 22)] }), [], 'what was over before is pending for nobody');
   assert.deepEqual(found({ calls }), ['told to somebody else']);
 });
 
@@ -125,7 +127,7 @@ test('what is told is there, can be fetched, is for this hook and in these words
   assert.ok(found({ arrivals: [told(1, 12), more] }).includes('told in other words'));
 });
 
-test('a delivery comes again after a failure, or over a crash that left it owed, and not otherwise', () => {
+test('a delivery comes again after a failure, or over a crash that left it pending, and not otherwise', () => {
   assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)] }), ['told again for no reason']);
   assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, ['2'])] }), []);
   assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, [])] }), [
@@ -205,7 +207,7 @@ test('what had no answer over a pause is no failure; what was answered is known 
   const [during, twice] = [unanswered(99, 150), [failing(1, 270), failing(1, 350)]];
   const all = [during, ...twice];
   assert.deepEqual(found({ pauses, waitsMs: [60, 70], arrivals: [...all, told(1, 430), told(2, 440)] }), []);
-  const ended = { ...withHook({ endedReason: 'three_failures' }), owed: 0 };
+  const ended = { ...withHook({ endedReason: 'three_failures' }), pending: 0 };
   assert.deepEqual(found({ pauses, waitsMs: [60, 70], database: ended, arrivals: all }), [
     'removed, or not, against the count',
   ]);
@@ -332,7 +334,7 @@ test('a restored hook begins anew, and what comes late from before changes nothi
   assert.deepEqual(
     found({ calls: [...agreed.calls, ended, long], arrivals: [told(1, 12), told(2, 19), told(2, 120)] }),
     ['told again for no reason'],
-    'what was told so long before is not owed any more',
+    'what was told so long before is not pending any more',
   );
   const removed = { calls, arrivals: [told(1, 12), ...three], database: withHook({ endedReason: 'three_failures' }) };
   assert.deepEqual(found(removed), []);
@@ -421,7 +423,7 @@ test('a subtask that is completed with its task was completed by whoever did tha
       ]),
       occurrences: [...occurrences, ...more],
       hooks: [],
-      owed: 0,
+      pending: 0,
     },
   });
   assert.deepEqual(found(plus(own('completed_subtask', subtask))), []);

@@ -81,8 +81,8 @@ export type Database = {
   readonly records: ReadonlyMap<string, string>;
   readonly occurrences: readonly { readonly kind: string; readonly userId: string; readonly record: string }[];
   readonly hooks: readonly StoredHook[];
-  /** Deliveries that live hooks are still owed. */
-  readonly owed: number;
+  /** Deliveries that live hooks are still pending. */
+  readonly pending: number;
 };
 
 export type StoredHook = {
@@ -101,7 +101,7 @@ export type Crash = {
   /** When it was killed, where that is known: by `at` nothing of it is on its way any more. */
   readonly killedAt?: number;
   /** Deliveries, by id. */
-  readonly owed: ReadonlySet<string>;
+  readonly pending: ReadonlySet<string>;
   /** What had become of each hook, by the path of its target. */
   readonly fates: ReadonlyMap<string, Fate>;
 };

@@ -266,9 +266,9 @@ class Reckoning {
     return isOnce || isOfTest(this.#ledgers, one);
   }
 
-  /** After a crash, what was asked for cannot be told from what was left owed. */
+  /** After a crash, what was asked for cannot be told from what was left pending. */
   #wasCrashed({ deliveryId, at }: Arrival): boolean {
-    return this.#ledgers.crashes.some((crash) => crash.at <= at && crash.owed.has(deliveryId));
+    return this.#ledgers.crashes.some((crash) => crash.at <= at && crash.pending.has(deliveryId));
   }
 
   get #longestWaitMs(): number {

@@ -30,11 +30,11 @@ export function toldTwice(
 ): ToldTwice {
   const broken: string[] = [];
   let [inFlight, unwritten, unwrittenLate] = [0, 0, 0];
-  for (const [index, { at, killedAt = at, owed }] of crashes.entries()) {
+  for (const [index, { at, killedAt = at, pending }] of crashes.entries()) {
     const since = crashes[index - 1]?.at ?? Number.NEGATIVE_INFINITY;
     const ofHook = new Map<string, Set<string>>();
     for (const one of arrivals) {
-      if (one.at <= since || one.at > at || !owed.has(one.deliveryId)) continue;
+      if (one.at <= since || one.at > at || !pending.has(one.deliveryId)) continue;
       const { answeredAt = Number.POSITIVE_INFINITY } = one;
       if (answeredAt > killedAt) inFlight += 1;
       else if (one.answer === 200) {

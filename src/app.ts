@@ -54,7 +54,7 @@ export type AppPorts = {
   readonly limits: RateLimits;
   /** How many wrong keys an address may show before they wait for their answers. */
   readonly wrongKeys: Rate | undefined;
-  /** Whether an account is owed so much that nothing may add to it. */
+  /** Whether an account is pending so much that nothing may add to it. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
   /** Hears of everybody who is refused for who they are. */
   readonly onDenied: (denied: DeniedRequest) => void;

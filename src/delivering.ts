@@ -37,7 +37,7 @@ export type BackgroundWork = {
   readonly inFlight: () => number;
   /** How many lanes it has taken up. */
   readonly lanesHeld: () => number;
-  /** Goes on with what was owed when the service last stopped (C20). */
+  /** Goes on with what was pending when the service last stopped (C20). */
   start(): Promise<void>;
   /** Begins to send mails and to drop what is old; once nothing can refuse the start any more. */
   startRetention(): void;
@@ -61,9 +61,9 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
     waitsMs: config.retryWaits,
     attemptTimeoutMs: config.attemptTimeout,
     maxAttemptsPerHost: config.maxAttemptsPerHost,
-    onAttempt({ outcome, verdict, ms, lateMs }) {
+    onAttempt({ outcome, result, ms, lateMs }) {
       metrics().attempts.observe({ outcome }, ms / 1_000);
-      metrics().verdicts.inc({ verdict });
+      metrics().deliveries.inc({ result });
       metrics().lateness.observe(lateMs / 1_000);
     },
   });
@@ -74,7 +74,7 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
     log,
     baseUrl,
     keptMs: RETENTION_MS.endedHooks,
-    onMail: (verdict) => metrics().mails.inc({ verdict }),
+    onMail: (result) => metrics().mails.inc({ result }),
   });
   let pruning: ReturnType<typeof startRetention> | undefined;
   const isApi = role === 'api';

@@ -128,9 +128,9 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const sessions = createSessionAuthenticator({ store, clock, log });
     const denials = new DeniedRequestLog({ store, clock, log });
     const fetches = new ReadReceipts({ store, clock, log });
-    // Where no mail goes out, none is owed.
+    // Where no mail goes out, none is pending.
     const notices = config.smtpUrl === undefined ? noAlerts : enqueueAlerts;
-    const quotas = { hooks: config.maxHooks, pending: config.maxOwed };
+    const quotas = { hooks: config.maxHooks, pending: config.maxPending };
     const routePorts = { guard, chance, log, baseUrl: () => baseUrl, notices, quotas };
     const limits = new RateLimits({
       rates: {
@@ -142,7 +142,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       clock,
       onRefused: (limit) => metrics.limited.inc({ limit }),
     });
-    const backlog = new BacklogQuota({ store, clock, log, most: config.maxOwed });
+    const backlog = new BacklogQuota({ store, clock, log, most: config.maxPending });
     const routes = limited(allRoutes(routePorts), limits);
     const consolePorts = {
       ...routePorts,

@@ -46,7 +46,9 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'the failures are not reset by a 200',
     file: 'src/delivery/lane.ts',
-    changes: [['#recover(row: PendingDelivery): void {\n    this.#failures = 0;', '#recover(row: PendingDelivery): void {']],
+    changes: [
+      ['#recover(row: PendingDelivery): void {\n    this.#failures = 0;', '#recover(row: PendingDelivery): void {'],
+    ],
     caughtBy: {
       file: 'test/stories/waiting.test.ts',
       name: 'C17 C18 a 200 starts the count anew: two failures, a 200, two failures, a 200, and so on, end nothing',
@@ -120,7 +122,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'what occurs and is owed is written in a transaction of its own, behind that of the record',
+    says: 'what occurs and is pending is written in a transaction of its own, behind that of the record',
     file: 'src/store/group-commit.ts',
     changes: [
       [
@@ -130,7 +132,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/rolled-back.test.ts',
-      name: 'C16 C20 where what is owed cannot be written, nothing else is there either, and nobody was answered',
+      name: 'C16 C20 where what is pending cannot be written, nothing else is there either, and nobody was answered',
     },
     planted: { proof: 'simulation', count: 200, seenAs: /C20 acknowledged and lost: new|, and no occurrence/ },
   },
@@ -170,7 +172,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /C17 removed, or not, against the count/ },
   },
   {
-    says: 'a restored hook is owed once more what had occurred last before it ended',
+    says: 'a restored hook is pending once more what had occurred last before it ended',
     file: 'src/delivery/revive.ts',
     changes: [['first: endedPosition + 1', 'first: endedPosition']],
     caughtBy: {
@@ -233,7 +235,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/clock-set.test.ts',
       name: 'C18 a hook that failed while the clock was ahead is tried again after a restart with the right one',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /what is owed is never told|C20 still owed at the end/ },
+    planted: { proof: 'simulation', count: 100, seenAs: /what is pending is never told|C20 still pending at the end/ },
   },
   {
     says: 'old rows are dropped by what the clock says, whatever it said before',
@@ -370,7 +372,7 @@ export const mutations: readonly Mutation[] = [
     changes: [['      if (lane !== undefined) this.#discard(lane);\n', '']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
-      name: 'C13 what was owed and what happens later does not go out after the 200, however long one waits',
+      name: 'C13 what was pending and what happens later does not go out after the 200, however long one waits',
     },
     planted: { proof: 'deletion', count: 100, seenAs: /arrived after the end/ },
   },

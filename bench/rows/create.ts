@@ -113,8 +113,8 @@ const TOLD = 'with a hook that is told as it goes';
 export const createHooked: Bench = {
   id: 'P2',
   name: 'create-hooked',
-  title: 'the same, in one account on SQLite and 64 on PostgreSQL, where each event is owed to a hook',
-  target: 'at least 0.50 of F2, in which nothing is owed to anybody',
+  title: 'the same, in one account on SQLite and 64 on PostgreSQL, where each event is pending for a hook',
+  target: 'at least 0.50 of F2, in which nothing is pending for anybody',
   heldBack:
     'a pending delivery is one more insert with three indexes: 95 µs on SQLite, 41 µs on PostgreSQL and 49 µs in its own processes. When it is delivered at the same time, the same thread sends the request and stores the result.',
   async measure(run) {

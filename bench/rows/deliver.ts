@@ -13,7 +13,7 @@ const POSTING_CONNECTIONS = 64;
 
 /**
  * Hooks that are all told of each event, and who commits them: as many as have a connection in any other closed loop, and
- * fewer of those who make a thousand owed each time, so that what is owed does not outgrow what is told.
+ * fewer of those who make a thousand pending each time, so that what is pending does not outgrow what is told.
  */
 export const crowds = [
   { accounts: 1, hooksEach: 1, writers: 64 },
@@ -28,12 +28,12 @@ const MINUTE_MS = 60_000;
 /** Where that is more than can be told at all: so much of what can be. */
 const OF_ITS_BEST = 0.9;
 
-/** What is owed after a minute, in seconds of what is told: were it only 2 % more that is committed than told, it would be more. */
+/** What is pending after a minute, in seconds of what is told: were it only 2 % more that is committed than told, it would be more. */
 const MOST_BEHIND_S = 1;
 
 const FLOOR = 'F3';
 const OF_FLOOR = 'of F3 for a minute';
-const BEHIND = 's of what is told that are owed after a minute';
+const BEHIND = 's of what is told that are pending after a minute';
 
 export const nameOf = (hooks: number, database: Database) =>
   `${hooks === 1 ? 'one hook' : `${hooks.toLocaleString('en')} hooks`} on ${database}`;
@@ -98,7 +98,7 @@ export const deliver: Bench = {
   title:
     'told each second, from the commit to the 200 of the receiver, of events that 64 connections create for one hook, and 8 for 1,000 hooks',
   target:
-    'at least 0.35 of F3: undici posting the same body to the same receiver over kept connections; committed at that pace for a minute, or nearly at its own where that is less, what is owed does not grow',
+    'at least 0.35 of F3: undici posting the same body to the same receiver over kept connections; committed at that pace for a minute, or nearly at its own where that is less, what is pending does not grow',
   heldBack:
     'the floor sends requests and does nothing else. With one hook, each notification has its own event, created and committed over HTTP on the same thread.',
   aRound: '5 s, and a minute once for each,',
@@ -132,7 +132,7 @@ export const deliver: Bench = {
     const claims = names.flatMap((name): Claim[] => [
       asFast(name),
       { says: `${name}, of F3 for a minute`, of: seriesOf(name, OF_FLOOR), atLeast: LEAST },
-      { says: `${name}, s owed after it`, of: seriesOf(name, BEHIND), atMost: MOST_BEHIND_S },
+      { says: `${name}, s pending after it`, of: seriesOf(name, BEHIND), atMost: MOST_BEHIND_S },
     ]);
     return { series: [...series, ...kept], claims };
   },

@@ -18,7 +18,7 @@ const HOOKS_EACH = 50;
  */
 const CROWD = { accounts: 5, hooksEach: 500, healthy: 5, healthyEach: 20 } as const;
 
-/** Each event is owed to all hooks of its account. */
+/** Each event is pending for all hooks of its account. */
 const EVENTS_A_SECOND = 10;
 
 /** Nobody is measured before a service has told so much more for so long that its code is compiled. */
@@ -42,7 +42,7 @@ const nameOf = ({ share, manner }: Badness, database: Database) =>
 /** What is measured in one service, and where what it tells the healthy ones arrives. */
 type Scene = { readonly run: Run; readonly receiver: Receiver; readonly database: Database; readonly slug: string };
 
-/** Those whose events are measured, how many healthy hooks each event is owed to, and who joins them. */
+/** Those whose events are measured, how many healthy hooks each event is pending for, and who joins them. */
 type Crew = {
   readonly baseUrl: string;
   readonly healthy: readonly Account[];
@@ -54,7 +54,7 @@ type Crew = {
 
 /**
  * From the request until the notification is at a healthy receiver: alone, as soon as the service has told for a while; and
- * then in the same service beside those that are no good, from the first event that they are owed.
+ * then in the same service beside those that are no good, from the first event that they are pending.
  */
 async function healthyWaits({ run, receiver, slug }: Scene, { baseUrl, healthy, healthyEach, forMs, join }: Crew) {
   const calls = healthy.map((account) => wired(baseUrl, createEvent(account)));

@@ -16,7 +16,7 @@ import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { type Database, databases, type Stage } from '../stage.ts';
 
 /**
- * How much is owed, and to how many hooks, each of whose targets answers just before it is given up: attempts go on all the
+ * How much is pending, and to how many hooks, each of whose targets answers just before it is given up: attempts go on all the
  * time, and hardly any of it is told.
  */
 const OWED = 1_000_000;
@@ -39,9 +39,9 @@ const STAYS = 'MiB that stay when the garbage is collected';
 const GROWN = 'MiB more of it five minutes later';
 const MOST = 'MiB at most, all the time';
 
-const nameOf = (owed: number, database: Database) => `${owed.toLocaleString('en')} owed, on ${database}`;
+const nameOf = (pending: number, database: Database) => `${pending.toLocaleString('en')} pending, on ${database}`;
 
-/** What a busy service is owed to others, put there a piece at a time: as commits would have. */
+/** What a busy service is pending for others, put there a piece at a time: as commits would have. */
 function owe(database: string): Promise<void> {
   return within(async (context) => {
     const store = await openAt(context, database);
@@ -53,7 +53,7 @@ function owe(database: string): Promise<void> {
           ? sql`with recursive numbers (n) as (select ${first} union all select n + 1 from numbers where n < ${last}) select n from numbers`
           : sql`select n from generate_series(${first}::int, ${last}::int) as n`;
       await store.write(async ({ queries }) => {
-        await sql`insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
+        await sql`insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
           select hooks.account_id, hooks.user_id, hooks.hook_id, 1000000 + n, 'new_client', n, 0
           from hooks, (${numbers}) as numbered where hooks.kind = 'new_client'`.execute(queries);
       });
@@ -76,23 +76,23 @@ async function ours(
   stage: Stage,
   receiver: Receiver,
   database: Database,
-  owed: number,
+  pending: number,
   roundMs: number,
 ): Promise<Pending> {
   const where = await stage.newDatabase(database);
   const [account, other] = await makeAccounts(where, 2);
   if (account === undefined || other === undefined) throw new Error('there are accounts');
   const first = await stage.service(where);
-  await ask(first.baseUrl, subscribe(other, `${receiver.url}/ok/${database}/${owed}`));
+  await ask(first.baseUrl, subscribe(other, `${receiver.url}/ok/${database}/${pending}`));
   const { event_id: id } = JSON.parse(await ask(first.baseUrl, createEvent(account))).data;
-  if (owed > 0) await hooksOf(first.baseUrl, account, receiver, database);
+  if (pending > 0) await hooksOf(first.baseUrl, account, receiver, database);
   await first.stop('SIGTERM');
-  if (owed > 0) await owe(where);
+  if (pending > 0) await owe(where);
   const asking = (baseUrl: string, forMs: number) => {
     const [write, read] = [wired(baseUrl, createEvent(other)), wired(baseUrl, fetchEvent(account, id))];
     return atRate(baseUrl, (turn) => (turn % 2 === 0 ? write : read), { perSecond: PER_SECOND, forMs });
   };
-  const name = nameOf(owed, database);
+  const name = nameOf(pending, database);
   return {
     inRounds: {
       name,
@@ -104,7 +104,7 @@ async function ours(
         await ask(service.baseUrl, createEvent(other));
         for (;;) {
           const { counts } = await receiver.report();
-          if (counts[`/ok/${database}/${owed}`]) break;
+          if (counts[`/ok/${database}/${pending}`]) break;
           await wait(5);
         }
         const toldMs = performance.now() - begun;
@@ -150,15 +150,15 @@ export const pending: Bench = {
   id: 'P9',
   name: 'pending',
   title:
-    'calls, memory and a start while a million notifications are owed to a thousand hooks that answer after fourteen seconds each',
+    'calls, memory and a start while a million notifications are pending for a thousand hooks that answer after fourteen seconds each',
   target:
-    'calls at p99 at most twice as long as with nothing owed; memory flat; the first one told, a new event of another account, within 3 s of a start after a kill: on PostgreSQL what the killed process held is free once its beat has stood still for 1.1 s',
+    'calls at p99 at most twice as long as with nothing pending; memory flat; the first one told, a new event of another account, within 3 s of a start after a kill: on PostgreSQL what the killed process held is free once its beat has stood still for 1.1 s',
   aRound: '10 s, and memory once for 360 s,',
   async measure({ stage, rounds, roundMs, say }) {
     const receiver = await stage.receiver();
     const all: Pending[] = [];
     for (const database of databases) {
-      for (const owed of [0, OWED]) all.push(await ours(stage, receiver, database, owed, roundMs));
+      for (const pending of [0, OWED]) all.push(await ours(stage, receiver, database, pending, roundMs));
     }
     const claims = databases.flatMap((database): Claim[] => {
       const full = nameOf(OWED, database);

@@ -87,7 +87,7 @@ async function peer({ stage, receiver, roundMs }: Setting, who: Peer, crew: Crew
         const answered = once(process, 'message');
         process.send({ forMs, writers: EACH_ITS_OWN.writers / processes });
         const [{ added }] = (await answered) as [{ added: number }];
-        tally.owed += added;
+        tally.pending += added;
       });
       await Promise.all(adding);
     };

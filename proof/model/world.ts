@@ -32,7 +32,7 @@ export type Hook = {
   dueAt: number | undefined;
   lastOutcome: string;
   ended: { readonly reason: string; readonly at: string; readonly position: number } | undefined;
-  owed: Happened[];
+  pending: Happened[];
   told: Happened[];
 };
 
@@ -220,7 +220,7 @@ export class World {
     for (const [kind, { noun, id }, userId] of facts) {
       const one = { kind, noun, id, userId, at: this.time, turn: this.#turn };
       account.feed.push(one);
-      for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.owed.push(one);
+      for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.pending.push(one);
     }
   }
 
@@ -231,7 +231,7 @@ export class World {
 
   restore(account: Account, hook: Hook): void {
     const missed = account.feed.slice(hook.ended?.position ?? 0).filter((one) => concerns(hook, one));
-    Object.assign(hook, { ended: undefined, failures: 0, dueAt: undefined, owed: [...hook.owed, ...missed] });
+    Object.assign(hook, { ended: undefined, failures: 0, dueAt: undefined, pending: [...hook.pending, ...missed] });
   }
 
   isTaken(target: string): boolean {
@@ -249,7 +249,7 @@ export class World {
     let told = false;
     for (const account of this.accounts) {
       for (const hook of account.hooks) {
-        const isDue = hook.ended === undefined && hook.owed.length > 0 && (hook.dueAt ?? 0) <= this.now;
+        const isDue = hook.ended === undefined && hook.pending.length > 0 && (hook.dueAt ?? 0) <= this.now;
         if (isDue) this.#tell(account, hook, this.mannerOf(hook.target));
         told ||= isDue;
       }
@@ -260,7 +260,7 @@ export class World {
   #tell(account: Account, hook: Hook, manner: Manner): void {
     hook.lastOutcome = String(manner);
     if (manner === 200) {
-      hook.told.push(...hook.owed.splice(0));
+      hook.told.push(...hook.pending.splice(0));
       hook.failures = 0;
       hook.dueAt = undefined;
     } else if (manner === 401) {

@@ -83,7 +83,7 @@ export class Network {
    * By delivery: what was answered, and whoever told it does not know of yet, in the order in which they will. There are two
    * where a hook was restored while it was still being told.
    */
-  readonly #unheard = new Map<string, Arrival[]>();
+  readonly #unacknowledged = new Map<string, Arrival[]>();
   /** Arrivals that were cut off by a stop; they end with it. */
   readonly #cut: Parked['arrival'][] = [];
   /** When the process stood still last. */
@@ -177,7 +177,7 @@ export class Network {
 
   /** Whoever told a delivery has heard, at this very moment, what came of it. */
   isHeard(deliveryId: string): void {
-    const arrival = this.#unheard.get(deliveryId)?.shift();
+    const arrival = this.#unacknowledged.get(deliveryId)?.shift();
     if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.moment() });
   }
 
@@ -199,7 +199,7 @@ export class Network {
     const open = this.parked.filter((one) => one.life === life).map(({ arrival }) => arrival);
     for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.moment();
     this.parked = this.parked.filter((one) => one.life !== life);
-    this.#unheard.clear();
+    this.#unacknowledged.clear();
   }
 
   #park(ports: {
@@ -248,9 +248,9 @@ export class Network {
   }
 
   #isAnswered(arrival: Arrival): void {
-    const unheard = this.#unheard.get(arrival.deliveryId);
-    if (unheard === undefined) this.#unheard.set(arrival.deliveryId, [arrival]);
-    else unheard.push(arrival);
+    const unacknowledged = this.#unacknowledged.get(arrival.deliveryId);
+    if (unacknowledged === undefined) this.#unacknowledged.set(arrival.deliveryId, [arrival]);
+    else unacknowledged.push(arrival);
   }
 
   #arrive({ target, deliveryId, body }: Order, began: number): Parked['arrival'] {

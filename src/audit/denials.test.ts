@@ -157,7 +157,7 @@ for (const { test, testService, database } of stores) {
     await clock.advance(1_000);
     await eventually(
       () => lines.map(({ event }) => event),
-      (events) => events.includes('audit.denials_failed'),
+      (events) => events.includes('audit.write_failed'),
     );
     assert.deepEqual(await denials(store), []);
   });

@@ -133,7 +133,7 @@ export class DeniedRequestLog {
       });
     } catch (error) {
       // Worth knowing, and not worth failing for: the lines of the log have each of them.
-      this.#log.warn({ event: 'audit.denials_failed', err: error });
+      this.#log.warn({ event: 'audit.write_failed', err: error });
     }
   }
 }

@@ -80,6 +80,6 @@ function report(flags: Flags, files: Readonly<Record<string, string | null>>, { 
     ...lines,
     `accounts: ${accounts}`,
     `epoch: ${start}`,
-    'Start the service. Cursors from before lead nowhere now; what was owed at the backup is told again. People sign in anew.',
+    'Start the service. Cursors from before lead nowhere now; what was pending at the backup is told again. People sign in anew.',
   ]);
 }

@@ -112,7 +112,7 @@ function completion({ id }: Made, kind: Kind) {
   return { method: 'PUT', path: pathOf(complete, [id]), body: complete.sends } as const;
 }
 
-/** The hooks that are owed it (C14); undefined where the key may not see hooks. */
+/** The hooks that are pending it (C14); undefined where the key may not see hooks. */
 async function toldHooks(
   { carillon }: ResolvedConnection,
   kind: Kind,

@@ -14,12 +14,12 @@ export type BacklogPorts = {
   readonly store: Pick<Store, 'read'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** The most that may be owed to the live hooks of one account; undefined: no limit. */
+  /** The most that may be pending for the live hooks of one account; undefined: no limit. */
   readonly most: number | undefined;
 };
 
 /**
- * Which accounts are owed too much. Asked by every write: it answers at once with what was so a moment ago, and where that
+ * Which accounts are pending too much. Asked by every write: it answers at once with what was so a moment ago, and where that
  * is old, or nothing is known, when it has looked. So an account may get beyond its limit by what it writes within a
  * second, or in a hundred times as long as a look takes, where there is that much to count.
  */
@@ -47,7 +47,7 @@ export class BacklogQuota {
     const began = clock.monotonic();
     // Where nobody can look, nobody is refused for that.
     const isFull = await hasMorePendingThan(store, accountId, most).catch((err: unknown) => {
-      log.error({ event: 'backlog.look_failed', err });
+      log.error({ event: 'backlog.count_failed', err });
       return false;
     });
     const now = clock.monotonic();
@@ -63,17 +63,17 @@ export class BacklogQuota {
   }
 }
 
-/** Counts no further than it has to. What was not told to a hook before it ended is not owed while it is. */
+/** Counts no further than it has to. What was not told to a hook before it ended is not pending while it is. */
 async function hasMorePendingThan({ read }: Pick<Store, 'read'>, accountId: number, most: number): Promise<boolean> {
-  const owed = read
+  const pending = read
     .selectFrom('hooks')
-    .innerJoin('owed', 'owed.hook_id', 'hooks.hook_id')
+    .innerJoin('pending_deliveries', 'pending_deliveries.hook_id', 'hooks.hook_id')
     .where('hooks.account_id', '=', accountId)
     .where('hooks.date_ended', 'is', null)
-    .select('owed.delivery_id')
+    .select('pending_deliveries.delivery_id')
     .limit(most + 1);
   const { count } = await read
-    .selectFrom(owed.as('some'))
+    .selectFrom(pending.as('some'))
     .select(sql<number>`count(*)`.as('count'))
     .executeTakeFirstOrThrow();
   return count > most;

@@ -34,7 +34,7 @@ export type LeaseManager = {
   readonly pollMs: number;
   /** Whether lanes that are idle are to be let go, so that others may have them. */
   readonly isShared: boolean;
-  /** Hooks behind this one that something is owed to or asked for on and that may be taken up; and where to go on. */
+  /** Hooks behind this one that something is pending for or asked for on and that may be taken up; and where to go on. */
   findWork(after: number): Promise<Work>;
 };
 

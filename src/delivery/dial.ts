@@ -49,13 +49,13 @@ export async function asDialError(
   url: URL,
   dnsTimeoutMs: number,
 ): Promise<readonly CheckedAddress[]> {
-  const verdict = await guard.check(url, dnsTimeoutMs);
-  if ('failure' in verdict) {
-    if (verdict.failure === 'resolver_silent') throw new DialError({ kind: 'ours', fault: 'no_resolver' });
+  const check = await guard.check(url, dnsTimeoutMs);
+  if ('failure' in check) {
+    if (check.failure === 'resolver_silent') throw new DialError({ kind: 'ours', fault: 'no_resolver' });
     throw new DialError({ kind: 'failed', cause: 'no_such_name' });
   }
-  if (!verdict.allowed) throw new DialError({ kind: 'failed', cause: 'forbidden', note: explain(verdict) });
-  return verdict.addresses;
+  if (!check.allowed) throw new DialError({ kind: 'failed', cause: 'forbidden', note: explain(check) });
+  return check.addresses;
 }
 
 type DialOptions = { clock: Clock; leftMs: () => number; ended: AbortSignal; ca: string | undefined };

@@ -80,17 +80,17 @@ async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, n
 
 /** What was asked for was asked for at that moment: nobody wants a test of long ago when the hook lives again. */
 async function dropManualAttempts(queries: Queries, hookIds: readonly number[], now: number): Promise<void> {
-  await queries.deleteFrom('asks').where('hook_id', 'in', hookIds).execute();
+  await queries.deleteFrom('manual_attempts').where('hook_id', 'in', hookIds).execute();
   const tests = await queries
-    .deleteFrom('owed')
+    .deleteFrom('pending_deliveries')
     .where('hook_id', 'in', hookIds)
     .where('position', 'is', null)
     .returningAll()
     .execute();
   for (const row of tests) {
     await queries
-      .insertInto('settled')
-      .values({ ...row, settled_at: now, state: 'failed' })
+      .insertInto('finalized_deliveries')
+      .values({ ...row, finalized_at: now, state: 'failed' })
       .execute();
   }
 }

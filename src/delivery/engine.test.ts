@@ -118,14 +118,14 @@ for (const { test, database } of stores) {
       refuseWrites: (count: number) => {
         refusedWrites = count;
       },
-      settled: async () => (await store.read.selectFrom('settled').select('delivery_id').execute()).length,
-      owed: async () => (await store.read.selectFrom('owed').select('delivery_id').execute()).length,
+      settled: async () => (await store.read.selectFrom('finalized_deliveries').select('delivery_id').execute()).length,
+      pending: async () => (await store.read.selectFrom('pending_deliveries').select('delivery_id').execute()).length,
     };
   }
 
-  test('C20 what becomes owed while its lane is being read is told at once, and not at the next look around', async (t) => {
+  test('C20 what becomes pending while its lane is being read is told at once, and not at the next look around', async (t) => {
     const { between, attempted, happen, settled, clock } = await openEngine(t);
-    const reading = between.holdNext('owed');
+    const reading = between.holdNext('pending_deliveries');
     await happen();
     await reading;
     await happen();
@@ -139,7 +139,7 @@ for (const { test, database } of stores) {
     const { between, attempted, happen, inAccount, settled } = await openEngine(t);
     await happen();
     await eventually(settled, (count) => count === 1);
-    const reading = between.holdNext('owed');
+    const reading = between.holdNext('pending_deliveries');
     await happen();
     await eventually(settled, (count) => count === 2);
     await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
@@ -151,7 +151,7 @@ for (const { test, database } of stores) {
   });
 
   test('C13 C20 a hook that is ended and restored while it is being taken up is told as the one that it is now', async (t) => {
-    const { between, happen, inAccount, settled, owed } = await openEngine(t);
+    const { between, happen, inAccount, settled, pending } = await openEngine(t);
     const reading = between.holdNext('hooks');
     await happen();
     await reading;
@@ -159,7 +159,7 @@ for (const { test, database } of stores) {
     await inAccount((write) => restoreHook(write, HOOK, 1));
     between.letGo();
     await eventually(settled, (count) => count === 1);
-    assert.equal(await owed(), 0);
+    assert.equal(await pending(), 0);
   });
 
   test('C22 that one hook ends keeps no other from being taken up', async (t) => {
@@ -181,7 +181,7 @@ for (const { test, database } of stores) {
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));
     await happen();
     await eventually(settled, (count) => count === 1);
-    for (const [round, table] of ['hooks', 'owed'].entries()) {
+    for (const [round, table] of ['hooks', 'pending_deliveries'].entries()) {
       const waiting = between.holdNext(table);
       await inAccount(async (write) => {
         record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
@@ -234,7 +234,7 @@ for (const { test, database } of stores) {
         asked += 1;
         return isTheirs ? Promise.resolve([]) : claim(hookIds);
       },
-      findWork: (after) => (isTheirs ? Promise.resolve({ owed: [], asked: [], next: undefined }) : findWork(after)),
+      findWork: (after) => (isTheirs ? Promise.resolve({ pending: [], asked: [], next: undefined }) : findWork(after)),
     }));
     for (let count = 0; count < 3; count += 1) await happen();
     assert.equal(asked, 1);
@@ -270,7 +270,7 @@ for (const { test, database } of stores) {
     assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
   });
 
-  test('C20 that others commit what their own lanes are owed has nobody else ask for these, also while they are asked for', async (t) => {
+  test('C20 that others commit what their own lanes are pending has nobody else ask for these, also while they are asked for', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
     const { happen, hear } = await openEngine(t, undefined, undefined, () => ({
@@ -322,7 +322,7 @@ for (const { test, database } of stores) {
   });
 
   test('C13 C20 a stop ends in time, also where what hangs was told to a hook that has ended since', async (t) => {
-    const { engine, attempted, clock, happen, inAccount, owed } = await openEngine(t, ({ signal, onDialled }) => {
+    const { engine, attempted, clock, happen, inAccount, pending } = await openEngine(t, ({ signal, onDialled }) => {
       onDialled?.();
       return new Promise((resolve) =>
         signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 })),
@@ -345,7 +345,7 @@ for (const { test, database } of stores) {
       () => isStopped,
       (is) => is,
     );
-    assert.equal(await owed(), 1);
+    assert.equal(await pending(), 1);
   });
 
   test('C20 a stop waits for lanes that are being taken up, so that these are let go of, too', async (t) => {
@@ -434,7 +434,7 @@ for (const { test, database } of stores) {
   }
 
   test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
-    const { between, attempted, happen, inAccount, owed } = await openEngine(t);
+    const { between, attempted, happen, inAccount, pending } = await openEngine(t);
     const reading = between.holdNext('hooks');
     await happen();
     await reading;
@@ -443,11 +443,11 @@ for (const { test, database } of stores) {
     await happen();
     for (let turns = 0; turns < 10; turns += 1) await turn();
     assert.deepEqual(attempted, []);
-    assert.equal(await owed(), 1);
+    assert.equal(await pending(), 1);
   });
 
   test('C20 what an attempt came to is kept until it can be written down; meanwhile nothing is sent twice', async (t) => {
-    const { attempted, happen, refuseWrites, settled, owed, clock } = await openEngine(t);
+    const { attempted, happen, refuseWrites, settled, pending, clock } = await openEngine(t);
     refuseWrites(3);
     await happen();
     for (let refused = 0; refused < 3; refused += 1) {
@@ -455,11 +455,11 @@ for (const { test, database } of stores) {
         () => clock.pending,
         (pending) => pending.includes(500),
       );
-      assert.deepEqual([await settled(), await owed()], [0, 1]);
+      assert.deepEqual([await settled(), await pending()], [0, 1]);
       await clock.advance(500);
     }
     await eventually(settled, (count) => count === 1);
-    assert.deepEqual([attempted, await owed()], [['1'], 0]);
+    assert.deepEqual([attempted, await pending()], [['1'], 0]);
   });
 
   test('C20 a lane that cannot be read is read again soon', async (t) => {
@@ -487,10 +487,10 @@ for (const { test, database } of stores) {
         hook_id: HOOK,
         kind: 'new_event',
         record_id: 1,
-        owed_at: TEST_EPOCH,
+        created_at: TEST_EPOCH,
       };
       await queries
-        .insertInto('owed')
+        .insertInto('pending_deliveries')
         .values({ ...delivery, position: 1 })
         .execute();
     };

@@ -45,10 +45,10 @@ const QUEUES_PER_CLAIM = 100;
  */
 const QUEUES_PER_ITERATION = 32;
 
-/** Lanes kept in memory while nothing is owed to them; beyond it the idle ones are forgotten. */
+/** Lanes kept in memory while nothing is pending for them; beyond it the idle ones are forgotten. */
 const MAX_QUEUES = 50_000;
 
-/** Where lanes are shared, one that nothing was owed to for so long is let go. */
+/** Where lanes are shared, one that nothing was pending for for so long is let go. */
 const IDLE_RELEASE_MS = 10_000;
 
 /** After something could not be said: when it is tried again. */
@@ -68,17 +68,17 @@ export type DispatcherPorts = {
   readonly attemptTimeoutMs: number;
   /** The most attempts in flight to one host, of all accounts together. */
   readonly maxAttemptsPerHost: number;
-  readonly onAttempt: (attempted: { outcome: string; verdict: Decision['is']; ms: number; lateMs: number }) => void;
+  readonly onAttempt: (attempted: { outcome: string; result: Decision['is']; ms: number; lateMs: number }) => void;
 };
 
 /**
- * Tells hooks what is owed to them. Works lane by lane: a slow, dead or hostile target costs the slots of its own lane
+ * Tells hooks what is pending for them. Works lane by lane: a slow, dead or hostile target costs the slots of its own lane
  * and nobody else's (C22). Nothing is held open while an attempt is in flight: no transaction, no lock.
  */
 export class Dispatcher {
   readonly #ports: DispatcherPorts;
   readonly #lanes = new Map<number, HookQueue>();
-  /** Hooks that something is owed to, not yet read. */
+  /** Hooks that something is pending for, not yet read. */
   readonly #unclaimed = new Set<number>();
   /** Hooks that could not be taken up since the last look: another node has them, or they have ended. */
   readonly #claimMissed = new Set<number>();
@@ -145,7 +145,7 @@ export class Dispatcher {
     );
   }
 
-  /** Begins: everything that was owed when the service last stopped is owed still (C20). */
+  /** Begins: everything that was pending when the service last stopped is pending still (C20). */
   async start(): Promise<void> {
     const { store, claims } = this.#ports;
     store.onCommitted((news) => this.#onCommit(news));
@@ -195,22 +195,22 @@ export class Dispatcher {
     this.#claimMissed.clear();
     try {
       for (let after: number | undefined = 0; after !== undefined && !this.#stopping; ) {
-        const { owed, asked, next } = await claims.findWork(after);
-        for (const hookId of owed) this.#reconcile(hookId);
+        const { pending, asked, next } = await claims.findWork(after);
+        for (const hookId of pending) this.#reconcile(hookId);
         for (const hookId of asked) this.#wake(hookId, 'asked');
         after = next;
       }
       if (claims.isShared) await this.#release((lane) => lane.isIdle && clock.now() - lane.usedAt > IDLE_RELEASE_MS);
     } catch (error) {
-      log.error({ event: 'engine.poll_failed', err: error });
+      log.error({ event: 'dispatcher.poll_failed', err: error });
     }
     if (!this.#stopping) this.#cancelPoll = clock.after(claims.pollMs, () => void this.#poll());
   }
 
-  /** A lane that is at work comes upon what is owed by itself; unless its turn was lost, which nothing may cost a wait. */
+  /** A lane that is at work comes upon what is pending by itself; unless its turn was lost, which nothing may cost a wait. */
   #reconcile(hookId: number): void {
     const lane = this.#lanes.get(hookId);
-    if (lane?.isActive !== true) this.#wake(hookId, 'owed');
+    if (lane?.isActive !== true) this.#wake(hookId, 'pending');
     else if (lane.isUnused(this.#ports.clock.now())) this.#schedule([lane]);
   }
 
@@ -250,7 +250,7 @@ export class Dispatcher {
     return claims.release(lanes).then(
       () => true,
       (error: unknown) => {
-        log.error({ event: 'engine.let_go_failed', err: error });
+        log.error({ event: 'dispatcher.release_failed', err: error });
         return false;
       },
     );
@@ -298,7 +298,7 @@ export class Dispatcher {
       isSaid = await claims.acknowledge(hookIds).then(
         () => true,
         (error: unknown) => {
-          log.error({ event: 'engine.not_heard', err: error });
+          log.error({ event: 'dispatcher.acknowledge_failed', err: error });
           return false;
         },
       );
@@ -312,13 +312,13 @@ export class Dispatcher {
   }
 
   #wakeOwner(hookId: number): void {
-    this.#wake(hookId, 'owed');
+    this.#wake(hookId, 'pending');
     this.#wake(hookId, 'asked');
   }
 
   /**
    * C13: runs before the write that ended a hook is answered, so after that answer nothing begins. A lane that a
-   * verdict ended is known until that is written down, lest a wake-up meanwhile take it up again.
+   * decision ended is known until that is written down, lest a wake-up meanwhile take it up again.
    */
   #onCommit(news: CommitEvents): Promise<void> | undefined {
     const ended = [...news.ended.keys()];
@@ -330,13 +330,13 @@ export class Dispatcher {
     // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already. One
     // that is just being taken up is read after that.
     const mine = (hookId: number) => news.from !== 'deliverer' || this.#lanes.has(hookId);
-    for (const [hookId, rows] of news.owed) if (mine(hookId)) this.#wake(hookId, 'owed', rows);
+    for (const [hookId, rows] of news.pending) if (mine(hookId)) this.#wake(hookId, 'pending', rows);
     for (const hookId of news.asked) if (mine(hookId)) this.#wake(hookId, 'asked');
     return dropped;
   }
 
-  /** @param rows all that is newly owed, where it is known */
-  #wake(hookId: number, what: 'owed' | 'asked', rows?: readonly NewPendingDeliveries[]): void {
+  /** @param rows all that is newly pending, where it is known */
+  #wake(hookId: number, what: 'pending' | 'asked', rows?: readonly NewPendingDeliveries[]): void {
     const lane = this.#lanes.get(hookId);
     if (lane === undefined) {
       // Whoever has it hears of it, too; asking for it each time would cost more than telling.
@@ -358,7 +358,7 @@ export class Dispatcher {
     this.#dispatchLoop.wake();
   }
 
-  /** Takes up some of the lanes that something is owed to. */
+  /** Takes up some of the lanes that something is pending for. */
   async #claimBatch(): Promise<void> {
     const hookIds = firstOf(this.#unclaimed, QUEUES_PER_CLAIM);
     const losses = this.#evictions;
@@ -463,7 +463,7 @@ export class Dispatcher {
     };
     attempt(order)
       .catch((error: unknown): Outcome => {
-        this.#ports.log.error({ event: 'attempt.broke', err: error, hook_id: lane.hookId });
+        this.#ports.log.error({ event: 'attempt.aborted', err: error, hook_id: lane.hookId });
         return { kind: 'ours', fault: 'broken', ms: 0 };
       })
       .then((outcome) => {
@@ -471,14 +471,14 @@ export class Dispatcher {
         this.#finish(lane, flight, outcome);
       })
       .catch((error: unknown) =>
-        this.#ports.log.error({ event: 'engine.finish_failed', err: error, hook_id: lane.hookId }),
+        this.#ports.log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: lane.hookId }),
       );
   }
 
   #finish(lane: HookQueue, flight: InFlightAttempt, outcome: Outcome): void {
     this.#inFlight.delete(flight);
     this.#wakeWaiters(lane);
-    const verdict = decide({
+    const decision = decide({
       outcome,
       failures: lane.failures,
       sameBurst: lane.isPartOfFailure(flight),
@@ -490,14 +490,14 @@ export class Dispatcher {
     const now = this.#ports.clock.now();
     const settlement = lane.finish({
       flight,
-      verdict,
+      decision,
       outcome: outcomeWord(outcome),
-      reason: reasonOf(verdict),
+      reason: reasonOf(decision),
       ms: outcome.ms,
       now,
     });
-    this.#report(lane, flight, outcome, verdict);
-    // Stopped by our own stop, or by the hook's end: the delivery is owed as before, and nothing happened.
+    this.#report(lane, flight, outcome, decision);
+    // Stopped by our own stop, or by the hook's end: the delivery is pending as before, and nothing happened.
     if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#completer.add(settlement);
     if (lane.ended) this.#connections.get(lane)?.end();
     else {
@@ -508,10 +508,10 @@ export class Dispatcher {
     this.#onProgress();
   }
 
-  #report(lane: HookQueue, flight: InFlightAttempt, outcome: Outcome, verdict: Decision): void {
+  #report(lane: HookQueue, flight: InFlightAttempt, outcome: Outcome, decision: Decision): void {
     const word = outcomeWord(outcome);
     const lateMs = Math.max(0, Math.round(flight.beganAt - flight.dueAt));
-    this.#ports.onAttempt({ outcome: word, verdict: verdict.is, ms: outcome.ms, lateMs });
+    this.#ports.onAttempt({ outcome: word, result: decision.is, ms: outcome.ms, lateMs });
     this.#ports.log.info({
       event: 'delivery.attempted',
       account_id: lane.accountId,
@@ -520,10 +520,10 @@ export class Dispatcher {
       kind: flight.row.kind satisfies DeliveryKind,
       target: lane.maskedTarget,
       outcome: word,
-      verdict: verdict.is,
+      result: decision.is,
       failures: lane.failures,
       ms: Math.round(outcome.ms),
-      ...('waitMs' in verdict ? { wait_ms: verdict.waitMs } : {}),
+      ...('waitMs' in decision ? { wait_ms: decision.waitMs } : {}),
       ...('note' in outcome && outcome.note !== undefined ? { note: outcome.note } : {}),
     });
   }

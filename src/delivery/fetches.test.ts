@@ -19,7 +19,7 @@ for (const { test, database } of stores) {
       return state.writable ? store.writeInBackground(work) : Promise.reject(new Error('the disk is full'));
     };
     const fetches = new ReadReceipts({ store: { ...store, writeInBackground }, clock, log });
-    const rows = () => store.read.selectFrom('fetches').selectAll().orderBy('record_id').execute();
+    const rows = () => store.read.selectFrom('read_receipts').selectAll().orderBy('record_id').execute();
     return { clock, fetches, rows, logged, state, store, log };
   }
 
@@ -81,12 +81,12 @@ for (const { test, database } of stores) {
     assert.equal(state.writes, 20);
     assert.deepEqual(
       logged.map(({ event, count }) => [event, count]),
-      [['fetches.missed', 3]],
+      [['read_receipts.missed', 3]],
     );
     state.writable = false;
     fetches.add(somebody, '/events/{event_id}', { event_id: 10_001 });
     await fetches.flush();
-    assert.equal(logged.at(-1)?.event, 'fetches.failed');
+    assert.equal(logged.at(-1)?.event, 'read_receipts.failed');
     assert.equal((await rows()).length, 10_000);
   });
 }

@@ -60,14 +60,14 @@ export class ReadReceipts {
     const missed = this.#missed;
     this.#buffered = new Map();
     this.#missed = 0;
-    if (missed > 0) this.#log.warn({ event: 'fetches.missed', count: missed });
+    if (missed > 0) this.#log.warn({ event: 'read_receipts.missed', count: missed });
     try {
       for (let first = 0; first < held.length; first += WRITE_BATCH_SIZE) {
         const some = held.slice(first, first + WRITE_BATCH_SIZE);
         await this.#store.writeInBackground(({ queries }) => writeDown(queries, some));
       }
     } catch (error) {
-      this.#log.warn({ event: 'fetches.failed', err: error });
+      this.#log.warn({ event: 'read_receipts.failed', err: error });
     }
   }
 }
@@ -85,21 +85,21 @@ function byKey(one: ReadReceipt, other: ReadReceipt): number {
 /** The latest fetch stands, whichever node writes it down later. */
 async function writeDown(queries: Queries, some: readonly ReadReceipt[]): Promise<void> {
   await queries
-    .insertInto('fetches')
+    .insertInto('read_receipts')
     .values(
       some.map(({ accountId, userId, noun, recordId, at }) => ({
         account_id: accountId,
         user_id: userId,
-        noun,
+        resource_type: noun,
         record_id: recordId,
         fetched_at: at,
       })),
     )
     .onConflict((conflict) =>
       conflict
-        .columns(['account_id', 'user_id', 'noun', 'record_id'])
+        .columns(['account_id', 'user_id', 'resource_type', 'record_id'])
         .doUpdateSet({ fetched_at: (set) => set.ref('excluded.fetched_at') })
-        .whereRef('excluded.fetched_at', '>', 'fetches.fetched_at'),
+        .whereRef('excluded.fetched_at', '>', 'read_receipts.fetched_at'),
     )
     .execute();
 }

@@ -20,7 +20,7 @@ const MAX_PUSHED = 32;
 /** How an attempt has ended, for `Lane.finish`. */
 export type Finished = {
   readonly flight: InFlightAttempt;
-  readonly verdict: Decision;
+  readonly decision: Decision;
   /** The outcome in one word, and what it meant, in a sentence. */
   readonly outcome: string;
   readonly reason: string;
@@ -30,7 +30,7 @@ export type Finished = {
 };
 
 /**
- * A hook with something owed, in memory: what may begin now, and what each verdict does to it. Reads and writes
+ * A hook with something pending, in memory: what may begin now, and what each decision does to it. Reads and writes
  * nothing; the engine does what it says.
  */
 export class HookQueue {
@@ -70,7 +70,7 @@ export class HookQueue {
   /** Handed, and perhaps behind `readUpTo`: not to be taken once more by what is read. */
   readonly #pushed = new Set<number>();
   #pushedUpTo = 0;
-  /** Told, or given up, and not written down yet: the database still says that they are owed. */
+  /** Told, or given up, and not written down yet: the database still says that they are pending. */
   readonly #uncommitted = new Set<number>();
   readonly #longestWaitMs: number;
   #failures: number;
@@ -127,7 +127,7 @@ export class HookQueue {
     return this.isPrefetching || rows > 0;
   }
 
-  /** Nothing owed, nothing known that the database does not say as well. */
+  /** Nothing pending, nothing known that the database does not say as well. */
   get isIdle(): boolean {
     return !this.isActive && this.#failures + this.#pausedUntil === 0 && !this.hasUnread && !this.hasUnreadManual;
   }
@@ -157,7 +157,7 @@ export class HookQueue {
     return this.#manual.length > 0 ? this.#pauseMs(now) : this.waitMs(now);
   }
 
-  /** Whether one more of what is owed may begin. */
+  /** Whether one more of what is pending may begin. */
   canDispatch(now: number): boolean {
     if (this.#ended || this.secretsAreStale || this.waitMs(now) > 0 || this.isSaturated) return false;
     return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#concurrency);
@@ -174,7 +174,7 @@ export class HookQueue {
     return this.#waiting.length === 0;
   }
 
-  /** Everything that is owed up to this position was read. */
+  /** Everything that is pending up to this position was read. */
   get readPosition(): number {
     return this.#readPosition;
   }
@@ -202,7 +202,7 @@ export class HookQueue {
   }
 
   /**
-   * Takes what a commit has just made owed, as if it had been read, where nothing else is to be read before it and one
+   * Takes what a commit has just made pending, as if it had been read, where nothing else is to be read before it and one
    * more may begin; otherwise it is to be read. `readUpTo` stays: what another has committed before may be heard of
    * after.
    */
@@ -226,7 +226,7 @@ export class HookQueue {
     this.#manual.push(...rows);
   }
 
-  /** What is owed and may begin now. */
+  /** What is pending and may begin now. */
   next(now: number): PendingDelivery | undefined {
     return this.canDispatch(now) ? this.#take(this.#waiting) : undefined;
   }
@@ -257,13 +257,13 @@ export class HookQueue {
     return flight.failureEpoch < this.#failureEpoch;
   }
 
-  /** Does what a verdict says; answers what is to be written down. */
-  finish({ flight, verdict, outcome, reason, ms, now }: Finished): Completion {
+  /** Does what a decision says; answers what is to be written down. */
+  finish({ flight, decision, outcome, reason, ms, now }: Finished): Completion {
     const { row } = flight;
     this.#inFlight.delete(row.deliveryId);
     const before = this.#state();
-    const delivery = this.#apply(flight, verdict, outcome, now);
-    if (delivery !== 'owed') this.#uncommitted.add(row.deliveryId);
+    const delivery = this.#apply(flight, decision, outcome, now);
+    if (delivery !== 'pending') this.#uncommitted.add(row.deliveryId);
     const after = this.#state();
     const changed =
       before.failures !== after.failures || before.dueAt !== after.dueAt || before.lastOutcome !== after.lastOutcome;
@@ -272,11 +272,11 @@ export class HookQueue {
       accountId: this.accountId,
       generation: this.generation,
       row,
-      attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(verdict), reason },
+      attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(decision), reason },
       delivery,
-      asks: this.#answeredManual(row, verdict, delivery),
+      asks: this.#answeredManual(row, decision, delivery),
       ...(changed ? { lane: after } : {}),
-      ...(verdict.is === 'ended' ? { ended: verdict.reason } : {}),
+      ...(decision.is === 'ended' ? { ended: decision.reason } : {}),
     };
   }
 
@@ -316,33 +316,33 @@ export class HookQueue {
     };
   }
 
-  #apply(flight: InFlightAttempt, verdict: Decision, outcome: string, now: number): Completion['delivery'] {
+  #apply(flight: InFlightAttempt, decision: Decision, outcome: string, now: number): Completion['delivery'] {
     const { row } = flight;
-    if (verdict.is !== 'again') this.#localErrors = 0;
-    switch (verdict.is) {
+    if (decision.is !== 'retry_local_error') this.#localErrors = 0;
+    switch (decision.is) {
       case 'delivered':
         this.#recover(row);
         remove(this.#waiting, row.deliveryId);
         this.#lastOutcome = outcome;
         return 'delivered';
-      case 'delivered_alone':
+      case 'delivered_during_backoff':
         return 'delivered';
       case 'wait':
-        this.#fail(row, verdict.failures, now + verdict.waitMs);
+        this.#fail(row, decision.failures, now + decision.waitMs);
         this.#lastOutcome = outcome;
-        return 'owed';
-      case 'same_failure':
+        return 'pending';
+      case 'part_of_counted_failure':
         this.#putBack(row);
-        return 'owed';
-      case 'again':
-        if (verdict.waitMs > 0) this.#pause(flight, now, verdict.waitMs);
+        return 'pending';
+      case 'retry_local_error':
+        if (decision.waitMs > 0) this.#pause(flight, now, decision.waitMs);
         this.#putBack(row);
-        return 'owed';
-      case 'shown':
+        return 'pending';
+      case 'manual_failed':
         this.#lastOutcome = outcome;
         return afterAsked(row);
       case 'ended':
-        this.#failures = verdict.failures;
+        this.#failures = decision.failures;
         this.#dueAt = null;
         this.#lastOutcome = outcome;
         this.end();
@@ -353,10 +353,10 @@ export class HookQueue {
   /** An attempt that was made answers its ask; a 200 answers whatever else was asked of that delivery before. */
   #answeredManual(
     { manualAttemptId, deliveryId }: PendingDelivery,
-    verdict: Decision,
+    decision: Decision,
     delivery: Completion['delivery'],
   ): number[] {
-    const own = manualAttemptId === null || verdict.is === 'again' ? [] : [manualAttemptId];
+    const own = manualAttemptId === null || decision.is === 'retry_local_error' ? [] : [manualAttemptId];
     if (delivery !== 'delivered' || manualAttemptId !== null) return own;
     const others: number[] = [];
     for (let row = remove(this.#manual, deliveryId); row !== undefined; row = remove(this.#manual, deliveryId)) {
@@ -417,10 +417,10 @@ export class HookQueue {
 
   #knows(deliveryId: number): boolean {
     const flight = this.#inFlight.get(deliveryId);
-    // In flight because it was asked for, it is owed all the same.
-    const owed = flight !== undefined && flight.row.manualAttemptId === null;
+    // In flight because it was asked for, it is pending all the same.
+    const pending = flight !== undefined && flight.row.manualAttemptId === null;
     return (
-      owed ||
+      pending ||
       this.#uncommitted.has(deliveryId) ||
       this.#pushed.has(deliveryId) ||
       this.#waiting.some((row) => row.deliveryId === deliveryId)
@@ -435,11 +435,11 @@ function hostOf(target: string): string {
 
 /** After an attempt that was asked for and failed: a test has had its answer; anything else is as it was. */
 function afterAsked(row: PendingDelivery): Completion['delivery'] {
-  return row.position === null ? 'dropped' : 'owed';
+  return row.position === null ? 'dropped' : 'pending';
 }
 
-function isCounted(verdict: Decision): boolean {
-  return verdict.is === 'wait' || (verdict.is === 'ended' && verdict.reason === 'three_failures');
+function isCounted(decision: Decision): boolean {
+  return decision.is === 'wait' || (decision.is === 'ended' && decision.reason === 'three_failures');
 }
 
 function remove(rows: PendingDelivery[], deliveryId: number): PendingDelivery | undefined {

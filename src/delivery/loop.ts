@@ -34,7 +34,7 @@ export class WorkLoop {
     try {
       while (this.#work.hasWork()) await this.#work.runOnce();
     } catch (error) {
-      this.#ports.log.error({ event: 'engine.read_failed', err: error });
+      this.#ports.log.error({ event: 'dispatcher.load_failed', err: error });
       this.#ports.clock.after(RETRY_DELAY_MS, () => this.wake());
     }
     this.#isRunning = false;

@@ -60,10 +60,10 @@ type Found = Seen | Unacknowledged | { readonly what: 'self'; readonly id: numbe
  * a lane is somebody's is said for the index of those: no plan that is kept knows that a node is not 0.
  */
 const heartbeatOnce = prepared((_, { nodeId }: NodeId) => {
-  const beaten = sql`with beaten as (update nodes set beat = beat + 1 where node_id = ${nodeId} returning node_id)`;
+  const beaten = sql`with beaten as (update nodes set heartbeat = heartbeat + 1 where node_id = ${nodeId} returning node_id)`;
   return sql<Found>`${beaten}
     select 'self' as what, node_id as id, null::int8 as value from beaten
-    union all select 'other', node_id, beat from nodes where node_id <> ${nodeId}
+    union all select 'other', node_id, heartbeat from nodes where node_id <> ${nodeId}
     union all select 'lane', hook_id, date_ended from hooks
       where lease_owner = ${nodeId} and lease_owner <> 0 and ${isUnacknowledged}`;
 });
@@ -153,7 +153,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     await this.#ports.store.write(({ queries }) =>
       queries
         .updateTable('hooks')
-        .set({ unheard: 0 })
+        .set({ unacknowledged: 0 })
         .where('hook_id', 'in', hookIds)
         .where('lease_owner', '=', nodeId)
         .execute(),
@@ -202,7 +202,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   /** Said once, however long it lasts. */
   #onHeartbeatFailed(error: unknown): void {
-    if (!this.#silent) this.#ports.log.warn({ event: 'node.beat_failed', err: error });
+    if (!this.#silent) this.#ports.log.warn({ event: 'node.heartbeat_failed', err: error });
     this.#silent = true;
   }
 
@@ -222,16 +222,16 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     await this.#checkPeers(found.filter((one) => one.what === 'other'));
   }
 
-  #onCommit(unheard: readonly Unacknowledged[]): void {
-    const ended = unheard.filter((lane) => lane.value !== null);
-    const changed = unheard.filter((lane) => lane.value === null);
+  #onCommit(unacknowledged: readonly Unacknowledged[]): void {
+    const ended = unacknowledged.filter((lane) => lane.value !== null);
+    const changed = unacknowledged.filter((lane) => lane.value === null);
     if (ended.length > 0) this.#listeners?.onLeasesLost(ended.map(({ id }) => id));
     if (changed.length > 0) this.#listeners?.onChanged(changed.map(({ id }) => id));
   }
 
   /** The others thought it dead: it has nothing any more, and begins anew. */
   async #onEvicted(): Promise<void> {
-    this.#ports.log.warn({ event: 'node.taken_away', node_id: this.#nodeId });
+    this.#ports.log.warn({ event: 'node.evicted', node_id: this.#nodeId });
     this.#freshUntil = 0;
     this.#listeners?.onLeasesLost(undefined);
     await this.#join();
@@ -272,14 +272,14 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       const gone = await tx.queries
         .deleteFrom('nodes')
         .where('node_id', '=', nodeId)
-        .where('beat', '=', beat)
+        .where('heartbeat', '=', beat)
         .returning('node_id')
         .execute();
       return gone.length === 0 ? undefined : this.#free(tx, nodeId);
     });
     if (freed === undefined) return;
     this.#others.delete(nodeId);
-    log.warn({ event: 'node.gone', node_id: nodeId, still_ms: Math.round(stillMs), lanes: freed });
+    log.warn({ event: 'node.peer_evicted', node_id: nodeId, still_ms: Math.round(stillMs), lanes: freed });
   }
 
   /** Frees the lanes of a node, and tells whoever delivers; answers how many. */
@@ -324,7 +324,7 @@ function* chunks(hookIds: readonly number[]): Generator<number[]> {
 }
 
 /** Its node has lost the lane, or what it remembers of it, and may not know. */
-const isUnacknowledged = sql<SqlBool>`(hooks.date_ended is not null or hooks.unheard <> 0)`;
+const isUnacknowledged = sql<SqlBool>`(hooks.date_ended is not null or hooks.unacknowledged <> 0)`;
 
 /** A lane is free where no node has it, or this one, or one that is gone. */
 function mayClaim(nodeId: number): Expression<SqlBool> {

@@ -19,7 +19,7 @@ export type HookAlerts = (tx: Tx, what: What, hookIds: readonly number[], now: n
 export const enqueueAlerts: HookAlerts = async ({ queries }, what, hookIds, now) => {
   if (hookIds.length === 0) return;
   await queries
-    .insertInto('notices')
+    .insertInto('hook_alerts')
     .columns(['account_id', 'user_id', 'hook_id', 'what', 'noted_at'])
     .expression((from) =>
       from
@@ -37,5 +37,5 @@ export const enqueueAlerts: HookAlerts = async ({ queries }, what, hookIds, now)
     .execute();
 };
 
-/** Where no mail is sent nothing is owed either: nobody would ever settle it. */
+/** Where no mail is sent nothing is pending either: nobody would ever settle it. */
 export const noAlerts: HookAlerts = async () => undefined;

@@ -42,33 +42,36 @@ export type AttemptContext = {
 /**
  * What follows from an attempt.
  *
- * - `delivered`: told; failures go back to 0, and what is owed is due at once.
- * - `delivered_alone`: told, but the hook has failed meanwhile: its wait goes on.
+ * - `delivered`: told; failures go back to 0, and what is pending is due at once.
+ * - `delivered_during_backoff`: told, but the hook has failed meanwhile: its wait goes on.
  * - `wait`: a failure that counts; the same delivery is tried again after `waitMs`.
- * - `same_failure`: part of a burst that has failed already; counts nothing.
+ * - `part_of_counted_failure`: part of a burst that has failed already; counts nothing.
  * - `ended`: the hook is removed.
  * - `again`: a fault of ours; counts nothing, and the attempt is made again after `waitMs`.
  * - `shown`: an attempt that was asked for failed; it is shown and counts nothing.
  */
 export type Decision =
-  | { readonly is: 'delivered' | 'delivered_alone' | 'same_failure' | 'shown' }
+  | { readonly is: 'delivered' | 'delivered_during_backoff' | 'part_of_counted_failure' | 'manual_failed' }
   | { readonly is: 'wait'; readonly failures: number; readonly waitMs: number }
   | { readonly is: 'ended'; readonly reason: EndedReason; readonly failures: number }
-  | { readonly is: 'again'; readonly waitMs: number };
+  | { readonly is: 'retry_local_error'; readonly waitMs: number };
 
 /** The specification's state table (section 3) with C17–C19: pure. */
 export function decide(situation: AttemptContext): Decision {
   const { outcome, failures, sameBurst, isManual } = situation;
   if (outcome.kind === 'ours') {
     // What was stopped before it went out failed at nothing: it goes out as soon as it may.
-    return { is: 'again', waitMs: outcome.fault === 'stopped' ? 0 : localErrorWaitMs(situation.localErrors) };
+    return {
+      is: 'retry_local_error',
+      waitMs: outcome.fault === 'stopped' ? 0 : localErrorWaitMs(situation.localErrors),
+    };
   }
   if (outcome.kind === 'answered' && outcome.status === 200) {
-    return { is: sameBurst && !isManual ? 'delivered_alone' : 'delivered' };
+    return { is: sameBurst && !isManual ? 'delivered_during_backoff' : 'delivered' };
   }
   if (outcome.kind === 'answered' && outcome.status === 401) return { is: 'ended', reason: 'answered_401', failures };
-  if (isManual) return { is: 'shown' };
-  if (sameBurst) return { is: 'same_failure' };
+  if (isManual) return { is: 'manual_failed' };
+  if (sameBurst) return { is: 'part_of_counted_failure' };
   const counted = failures + 1;
   if (counted >= MAX_FAILURES) return { is: 'ended', reason: 'three_failures', failures: counted };
   return { is: 'wait', failures: counted, waitMs: waitMs(situation, counted) };
@@ -133,23 +136,23 @@ export const localErrorWords: readonly string[] = Object.keys(localErrorCodes);
 export const DELIVERED = '200';
 
 /** Why an attempt counted, or did not, in a sentence (X3). */
-export function reasonOf(verdict: Decision): string {
-  switch (verdict.is) {
+export function reasonOf(decision: Decision): string {
+  switch (decision.is) {
     case 'delivered':
       return 'answered 200: delivered';
-    case 'delivered_alone':
+    case 'delivered_during_backoff':
       return 'answered 200: delivered; another delivery of the same burst had failed, so the wait goes on';
     case 'wait':
-      return `failure ${verdict.failures} of ${MAX_FAILURES} in a row: tried again after the wait`;
-    case 'same_failure':
+      return `failure ${decision.failures} of ${MAX_FAILURES} in a row: tried again after the wait`;
+    case 'part_of_counted_failure':
       return 'in flight when the hook failed: part of that failure, not one more';
     case 'ended':
-      return verdict.reason === 'answered_401'
+      return decision.reason === 'answered_401'
         ? 'answered 401: the hook ends at once'
-        : `failure ${verdict.failures} of ${MAX_FAILURES} in a row: the hook ends`;
-    case 'again':
+        : `failure ${decision.failures} of ${MAX_FAILURES} in a row: the hook ends`;
+    case 'retry_local_error':
       return 'a fault of this service: not counted, tried again';
-    case 'shown':
+    case 'manual_failed':
       return 'asked for: shown, not counted';
   }
 }

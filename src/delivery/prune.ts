@@ -5,10 +5,10 @@ import { RetentionClock } from './retention-clock.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** How long what is past is kept. What is owed to a live hook is never dropped. */
+/** How long what is past is kept. What is pending for a live hook is never dropped. */
 export const RETENTION_MS = {
   attempts: 30 * DAY_MS,
-  settled: 30 * DAY_MS,
+  finalized_deliveries: 30 * DAY_MS,
   endedHooks: 30 * DAY_MS,
   occurrences: 90 * DAY_MS,
   fetches: 30 * DAY_MS,
@@ -37,9 +37,9 @@ export function startRetention(
       let dropped = 0;
       const now = await retention.now();
       for (const round of rounds) dropped += await round(store, now, () => stopped);
-      if (dropped > 0) log.info({ event: 'pruned', rows: dropped });
+      if (dropped > 0) log.info({ event: 'retention.applied', rows: dropped });
     } catch (error) {
-      log.error({ event: 'prune.failed', err: error });
+      log.error({ event: 'retention.failed', err: error });
     }
     if (!stopped) cancel = clock.after(INTERVAL_MS, () => void run());
   }
@@ -59,7 +59,7 @@ export async function applyRetention(
   isStopped: () => boolean = () => false,
 ): Promise<number> {
   let total = 0;
-  for (const table of ['attempts', 'settled', 'occurrences'] as const) {
+  for (const table of ['attempts', 'finalized_deliveries', 'occurrences'] as const) {
     total += await store.dropPartitions(table, now - RETENTION_MS[table], isStopped);
   }
   for (const step of [dropStaleManualAttempts, dropReadReceipts(now), dropHookAlerts(now), dropEndedHooks(now)]) {
@@ -78,21 +78,21 @@ type Step = (tx: Tx) => Promise<number>;
 /** Once more, of a delivery that is not in the history any more. */
 const dropStaleManualAttempts: Step = async ({ queries }) => {
   const forgotten = queries
-    .selectFrom('asks')
-    .leftJoin('owed', 'owed.delivery_id', 'asks.delivery_id')
-    .leftJoin('settled', 'settled.delivery_id', 'asks.delivery_id')
-    .where('owed.delivery_id', 'is', null)
-    .where('settled.delivery_id', 'is', null)
-    .select('asks.ask_id')
+    .selectFrom('manual_attempts')
+    .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
+    .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
+    .where('pending_deliveries.delivery_id', 'is', null)
+    .where('finalized_deliveries.delivery_id', 'is', null)
+    .select('manual_attempts.manual_attempt_id')
     .limit(DELETE_BATCH_SIZE);
   const { numDeletedRows } = await queries
-    .deleteFrom('asks')
-    .where('ask_id', 'in', forgotten)
+    .deleteFrom('manual_attempts')
+    .where('manual_attempt_id', 'in', forgotten)
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);
 };
 
-/** A hook that ended long ago goes with what was still owed to it, first that, so that no write is a long one. */
+/** A hook that ended long ago goes with what was still pending for it, first that, so that no write is a long one. */
 function dropEndedHooks(now: number): Step {
   return async ({ queries }) => {
     const old = await queries
@@ -103,14 +103,14 @@ function dropEndedHooks(now: number): Step {
       .execute();
     const hookIds = old.map((hook) => hook.hook_id);
     if (hookIds.length === 0) return 0;
-    const owed = queries
-      .selectFrom('owed')
+    const pending = queries
+      .selectFrom('pending_deliveries')
       .select('delivery_id')
       .where('hook_id', 'in', hookIds)
       .limit(DELETE_BATCH_SIZE);
     const { numDeletedRows } = await queries
-      .deleteFrom('owed')
-      .where('delivery_id', 'in', owed)
+      .deleteFrom('pending_deliveries')
+      .where('delivery_id', 'in', pending)
       .executeTakeFirstOrThrow();
     if (Number(numDeletedRows) === DELETE_BATCH_SIZE) return DELETE_BATCH_SIZE;
     await queries
@@ -119,7 +119,10 @@ function dropEndedHooks(now: number): Step {
       .where((where) =>
         where.not(
           where.exists(
-            where.selectFrom('owed').select('owed.delivery_id').whereRef('owed.hook_id', '=', 'hooks.hook_id'),
+            where
+              .selectFrom('pending_deliveries')
+              .select('pending_deliveries.delivery_id')
+              .whereRef('pending_deliveries.hook_id', '=', 'hooks.hook_id'),
           ),
         ),
       )
@@ -132,13 +135,13 @@ function dropEndedHooks(now: number): Step {
 function dropHookAlerts(now: number): Step {
   return async ({ queries }) => {
     const old = queries
-      .selectFrom('notices')
-      .select('notice_id')
+      .selectFrom('hook_alerts')
+      .select('hook_alert_id')
       .where('noted_at', '<', now - RETENTION_MS.notices)
       .limit(DELETE_BATCH_SIZE);
     const { numDeletedRows } = await queries
-      .deleteFrom('notices')
-      .where('notice_id', 'in', old)
+      .deleteFrom('hook_alerts')
+      .where('hook_alert_id', 'in', old)
       .executeTakeFirstOrThrow();
     return Number(numDeletedRows);
   };
@@ -148,7 +151,7 @@ function dropHookAlerts(now: number): Step {
 function dropReadReceipts(now: number): Step {
   return async ({ queries }) => {
     const old = await queries
-      .selectFrom('fetches')
+      .selectFrom('read_receipts')
       .select('fetched_at')
       .where('fetched_at', '<', now - RETENTION_MS.fetches)
       .orderBy('fetched_at')
@@ -156,7 +159,7 @@ function dropReadReceipts(now: number): Step {
       .execute();
     const last = old.at(-1);
     if (last === undefined) return 0;
-    await queries.deleteFrom('fetches').where('fetched_at', '<=', last.fetched_at).execute();
+    await queries.deleteFrom('read_receipts').where('fetched_at', '<=', last.fetched_at).execute();
     return old.length;
   };
 }

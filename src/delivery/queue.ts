@@ -29,7 +29,7 @@ export type PendingDelivery = {
   readonly position: number | null;
   readonly kind: DeliveryKind;
   readonly recordId: number;
-  /** When it became owed, milliseconds since the epoch. */
+  /** When it became pending, milliseconds since the epoch. */
   readonly createdAt: number;
   /** Where it was asked for (X1, X3): that ask, for one attempt at once, which counts no failure. */
   readonly manualAttemptId: number | null;
@@ -94,7 +94,7 @@ export async function claim(
 ): Promise<HookQueueRow[]> {
   const rows = await queries
     .updateTable('hooks')
-    .set({ lease_owner: nodeId, generation: sql<number>`generation + 1`, unheard: 0 })
+    .set({ lease_owner: nodeId, generation: sql<number>`generation + 1`, unacknowledged: 0 })
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
     .where(mayTake)
@@ -109,9 +109,9 @@ export async function findSecrets(read: Queries, hookId: number): Promise<readon
   return readSecrets(row?.secrets ?? null);
 }
 
-/** Hooks with work: some of those that are owed something, and where the rest begins; those that were asked for something. */
+/** Hooks with work: some of those that are pending something, and where the rest begins; those that were asked for something. */
 export type Work = {
-  readonly owed: readonly number[];
+  readonly pending: readonly number[];
   readonly asked: readonly number[];
   readonly next: number | undefined;
 };
@@ -120,29 +120,29 @@ export type Work = {
 const QUEUES_PER_POLL = 1_000;
 
 /**
- * Live hooks that something is owed to, or asked for on, behind a hook: the truth behind all wake-ups. From lane to
- * lane along an index, however much is owed on each.
+ * Live hooks that something is pending for, or asked for on, behind a hook: the truth behind all wake-ups. From lane to
+ * lane along an index, however much is pending on each.
  */
 export async function queuesWithWork(read: Queries, after: number, mayTake?: Expression<SqlBool>): Promise<Work> {
   const { rows } = await sql<{ hook_id: number; is_free: number }>`
     with recursive lanes (hook_id) as (
-      select min(hook_id) from owed where hook_id > ${after}
+      select min(hook_id) from pending_deliveries where hook_id > ${after}
       union all
-      select (select min(owed.hook_id) from owed where owed.hook_id > lanes.hook_id) from lanes
+      select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.hook_id > lanes.hook_id) from lanes
       where lanes.hook_id is not null
     ), looked (hook_id) as (select hook_id from lanes where hook_id is not null limit ${QUEUES_PER_POLL})
     select looked.hook_id, case when hooks.date_ended is null and ${mayTake ?? sql`1 = 1`} then 1 else 0 end as is_free
     from looked join hooks on hooks.hook_id = looked.hook_id order by looked.hook_id`.execute(read);
-  const owed = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
+  const pending = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
   const next = rows.length < QUEUES_PER_POLL ? undefined : rows.at(-1)?.hook_id;
   // What was asked for is little, and each is made at once.
-  return { owed, asked: after > 0 ? [] : await queuesWithManualAttempts(read, mayTake), next };
+  return { pending, asked: after > 0 ? [] : await queuesWithManualAttempts(read, mayTake), next };
 }
 
 async function queuesWithManualAttempts(read: Queries, mayTake?: Expression<SqlBool>): Promise<number[]> {
   const rows = await read
-    .selectFrom('asks')
-    .innerJoin('hooks', 'hooks.hook_id', 'asks.hook_id')
+    .selectFrom('manual_attempts')
+    .innerJoin('hooks', 'hooks.hook_id', 'manual_attempts.hook_id')
     .select('hooks.hook_id')
     .distinct()
     .where('hooks.date_ended', 'is', null)
@@ -151,14 +151,14 @@ async function queuesWithManualAttempts(read: Queries, mayTake?: Expression<SqlB
   return rows.map((row) => row.hook_id);
 }
 
-const pendingColumns = ['delivery_id', 'position', 'kind', 'record_id', 'owed_at'] as const;
+const pendingColumns = ['delivery_id', 'position', 'kind', 'record_id', 'created_at'] as const;
 
 type PendingColumns = {
   delivery_id: number;
   position: number | null;
   kind: string;
   record_id: number;
-  owed_at: number;
+  created_at: number;
 };
 
 function pendingDelivery(row: PendingColumns, manualAttemptId: number | null): PendingDelivery {
@@ -167,12 +167,12 @@ function pendingDelivery(row: PendingColumns, manualAttemptId: number | null): P
     position: row.position,
     kind: row.kind as DeliveryKind,
     recordId: row.record_id,
-    createdAt: row.owed_at,
+    createdAt: row.created_at,
     manualAttemptId,
   };
 }
 
-/** Of what is owed to a hook by its positions: oldest first. */
+/** Of what is pending for a hook by its positions: oldest first. */
 export function pendingDeliveries(rows: readonly PendingColumns[]): PendingDelivery[] {
   return rows
     .map((row) => pendingDelivery(row, null))
@@ -184,7 +184,7 @@ type Behind = { readonly hookId: number; readonly after: number; readonly most: 
 const pendingAfter = prepared(
   (queries, { hookId, after, most }: Behind) =>
     queries
-      .selectFrom('owed')
+      .selectFrom('pending_deliveries')
       .select(pendingColumns)
       .where('hook_id', '=', hookId)
       .where('position', '>', after)
@@ -203,14 +203,14 @@ export async function nextPending(
   return pendingDeliveries(await pendingAfter(read, { hookId, after: afterPosition, most }));
 }
 
-/** One delivery of a lane, if it is still owed. */
+/** One delivery of a lane, if it is still pending. */
 export async function findPending(
   read: Queries,
   hookId: number,
   deliveryId: number,
 ): Promise<PendingDelivery | undefined> {
   const row = await read
-    .selectFrom('owed')
+    .selectFrom('pending_deliveries')
     .select(pendingColumns)
     .where('hook_id', '=', hookId)
     .where('delivery_id', '=', deliveryId)
@@ -220,11 +220,16 @@ export async function findPending(
 
 const oneManualAttempt = prepared(
   (queries, { hookId, after }: Pick<Behind, 'hookId' | 'after'>) =>
-    queries.selectFrom('asks').select('ask_id').where('hook_id', '=', hookId).where('ask_id', '>', after).limit(1),
+    queries
+      .selectFrom('manual_attempts')
+      .select('manual_attempt_id')
+      .where('hook_id', '=', hookId)
+      .where('manual_attempt_id', '>', after)
+      .limit(1),
   'together',
 );
 
-/** What was asked for on a lane (X1, X3) behind an ask, oldest first: of what is owed, and of what is settled. */
+/** What was asked for on a lane (X1, X3) behind an ask, oldest first: of what is pending, and of what is settled. */
 export async function findManualAttempts(
   read: Queries,
   hookId: number,
@@ -234,22 +239,24 @@ export async function findManualAttempts(
   // On most lanes nothing is, and the join looks into every week of the history.
   if ((await oneManualAttempt(read, { hookId, after: afterAsk })).length === 0) return [];
   const rows = await read
-    .selectFrom('asks')
-    .where('asks.hook_id', '=', hookId)
-    .where('asks.ask_id', '>', afterAsk)
-    .leftJoin('owed', 'owed.delivery_id', 'asks.delivery_id')
-    .leftJoin('settled', 'settled.delivery_id', 'asks.delivery_id')
+    .selectFrom('manual_attempts')
+    .where('manual_attempts.hook_id', '=', hookId)
+    .where('manual_attempts.manual_attempt_id', '>', afterAsk)
+    .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
+    .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
     .select(({ fn }) => [
-      'asks.ask_id',
-      'asks.delivery_id',
-      fn.coalesce('owed.position', 'settled.position').as('position'),
-      fn.coalesce('owed.kind', 'settled.kind').as('kind'),
-      fn.coalesce('owed.record_id', 'settled.record_id').as('record_id'),
-      fn.coalesce('owed.owed_at', 'settled.owed_at').as('owed_at'),
+      'manual_attempts.manual_attempt_id',
+      'manual_attempts.delivery_id',
+      fn.coalesce('pending_deliveries.position', 'finalized_deliveries.position').as('position'),
+      fn.coalesce('pending_deliveries.kind', 'finalized_deliveries.kind').as('kind'),
+      fn.coalesce('pending_deliveries.record_id', 'finalized_deliveries.record_id').as('record_id'),
+      fn.coalesce('pending_deliveries.created_at', 'finalized_deliveries.created_at').as('created_at'),
     ])
-    .orderBy('asks.ask_id')
+    .orderBy('manual_attempts.manual_attempt_id')
     .limit(most)
     .execute();
   // What is long settled is forgotten some day; nobody wants it once more.
-  return rows.filter((row) => row.kind !== null).map((row) => pendingDelivery(row as PendingColumns, row.ask_id));
+  return rows
+    .filter((row) => row.kind !== null)
+    .map((row) => pendingDelivery(row as PendingColumns, row.manual_attempt_id));
 }

@@ -64,7 +64,7 @@ export class Prefetcher {
   }
 }
 
-/** What signs the next attempts of a lane, what was asked for, what is owed. */
+/** What signs the next attempts of a lane, what was asked for, what is pending. */
 async function fill(read: Queries, lane: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
   if (lane.ended) return;
   lane.isPrefetching = true;

@@ -67,14 +67,14 @@ const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
 const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
   return sql<NewPendingDeliveries>`
     with ${factsOf(facts)}
-    insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
+    insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
     select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
       facts.now
     from facts join positions on positions.account_id = facts.account_id
       join hooks on hooks.account_id = facts.account_id and hooks.user_id = facts.user_id and hooks.kind = facts.kind
         and hooks.date_ended is null
     order by facts.account_id, facts.back desc
-    returning hook_id, delivery_id, position, kind, record_id, owed_at`;
+    returning hook_id, delivery_id, position, kind, record_id, created_at`;
 });
 
 /** What one write records. */
@@ -82,7 +82,7 @@ type Recorded = { readonly accountId: number; readonly now: number; readonly fac
 
 /**
  * Records what happened, as the last thing of a transaction: each fact becomes the occurrence at the account's next
- * position, and one owed row for every live hook that it is owed to (C14, C20). Either all of it is committed with
+ * position, and one pending row for every live hook that it is pending for (C14, C20). Either all of it is committed with
  * the change itself, or nothing. It is sent together with the commit, once for all writes that it carries: the account's
  * row is locked for no longer than the commit takes.
  */
@@ -104,13 +104,13 @@ const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
   const placed = accounts.flatMap(({ accountId, facts, count, now }) =>
     facts.map((fact, index) => ({ ...fact, accountId, back: count - 1 - index, now })),
   );
-  // Kinds that no hook can name are owed to nobody.
+  // Kinds that no hook can name are pending for nobody.
   const told = placed.filter(({ kind }) => kinds[kind].hooks);
-  const [taken, , owed] = await Promise.all([
+  const [taken, , pending] = await Promise.all([
     takePositions(queries, accounts, {}),
     insertOccurrences(queries, placed, {}),
     enqueueForHooks(queries, told, {}),
   ]);
   if (taken.length !== accounts.length) throw new Error('an account has no position');
-  news.addNewPending(owed);
+  news.addNewPending(pending);
 };

@@ -5,7 +5,7 @@ import { locked } from '../store/prepared.ts';
 import { enqueueDeliveries, pendingQuotaExceeded } from './owe.ts';
 
 /**
- * An ended hook lives again (X1): failures begin anew, and what occurred while it was ended is owed to it, beside what
+ * An ended hook lives again (X1): failures begin anew, and what occurred while it was ended is pending for it, beside what
  * was undelivered when it ended. Its target must have been taken before.
  *
  * @param endedPosition where the account stood when the hook ended
@@ -36,19 +36,19 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
 }
 
 /**
- * Owes a hook one notification of itself (X1); answers the delivery's id. An account that is owed too much may still try
+ * Owes a hook one notification of itself (X1); answers the delivery's id. An account that is pending too much may still try
  * whether a target answers again, once at a time.
  */
 export async function requestTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
   if (!write.mayEnqueue && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaExceeded();
   const { delivery_id } = await write
-    .insertInto('owed', {
+    .insertInto('pending_deliveries', {
       user_id: hook.userId,
       hook_id: hook.hookId,
       position: null,
       kind: 'test',
       record_id: hook.hookId,
-      owed_at: write.now,
+      created_at: write.now,
     })
     .returning('delivery_id')
     .executeTakeFirstOrThrow();
@@ -58,10 +58,10 @@ export async function requestTest(write: AccountWrite, hook: { hookId: number; u
 
 async function hasPendingTest(write: AccountWrite, hookId: number): Promise<boolean> {
   const test = write
-    .selectFrom('owed')
-    .select('owed.delivery_id')
-    .where('owed.hook_id', '=', hookId)
-    .where('owed.position', 'is', null)
+    .selectFrom('pending_deliveries')
+    .select('pending_deliveries.delivery_id')
+    .where('pending_deliveries.hook_id', '=', hookId)
+    .where('pending_deliveries.position', 'is', null)
     .limit(1);
   return (await test.executeTakeFirst()) !== undefined;
 }
@@ -79,6 +79,6 @@ export async function requestRedelivery(
     .where('hook_id', '=', delivery.hookId)
     .where('date_ended', 'is', null);
   if ((await locked(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
-  await write.insertRow('asks', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
+  await write.insertRow('manual_attempts', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
   tx.news.addManual([delivery.hookId]);
 }

@@ -18,7 +18,7 @@ for (const { test, database } of stores) {
   const healthy = { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' };
   const failing = { failures: 1, dueAt: NOW + 5_000, retryDeliveryId: 1, lastOutcome: '500' };
 
-  /** Hooks 1, 2 and so on, each at a generation and owed one notification; `ended`: not live any more. */
+  /** Hooks 1, 2 and so on, each at a generation and pending one notification; `ended`: not live any more. */
   async function openWith(t: TestContext, ...hooks: readonly { generation: number; ended?: true }[]) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
@@ -31,8 +31,8 @@ for (const { test, database } of stores) {
         const hook = { ...of, ...state, hook_id, generation, target: `http://a.test/${hook_id}`, date_created: NOW };
         await queries.insertInto('hooks').values(hook).execute();
         await queries
-          .insertInto('owed')
-          .values({ ...of, hook_id, position: 1, record_id: 1, owed_at: NOW })
+          .insertInto('pending_deliveries')
+          .values({ ...of, hook_id, position: 1, record_id: 1, created_at: NOW })
           .execute();
       }
     });
@@ -43,7 +43,7 @@ for (const { test, database } of stores) {
       return {
         ...{ hookId, accountId: 1, generation, row, asks: [], lane: isTold ? healthy : failing },
         attempt: { at: NOW + hookId, outcome, ms: 7, counted: !isTold, reason: isTold ? 'delivered' : 'failed' },
-        delivery: isTold ? 'delivered' : 'owed',
+        delivery: isTold ? 'delivered' : 'pending',
       };
     };
     const look = async () => ({
@@ -53,12 +53,12 @@ for (const { test, database } of stores) {
         .orderBy('hook_id')
         .orderBy('outcome')
         .execute(),
-      owed: (await store.read.selectFrom('owed').select('hook_id').orderBy('hook_id').execute()).map(
+      pending: (await store.read.selectFrom('pending_deliveries').select('hook_id').orderBy('hook_id').execute()).map(
         (row) => row.hook_id,
       ),
-      told: (await store.read.selectFrom('settled').select(['hook_id', 'state']).orderBy('hook_id').execute()).map(
-        (row) => `${row.hook_id} ${row.state}`,
-      ),
+      told: (
+        await store.read.selectFrom('finalized_deliveries').select(['hook_id', 'state']).orderBy('hook_id').execute()
+      ).map((row) => `${row.hook_id} ${row.state}`),
       failures: (await store.read.selectFrom('hooks').select('failures').orderBy('hook_id').execute()).map(
         (row) => row.failures,
       ),
@@ -80,7 +80,7 @@ for (const { test, database } of stores) {
     );
     assert.deepEqual(await look(), {
       attempts: [attemptOf(1, '200', 0, 'delivered'), attemptOf(2, '500', 1, 'failed')],
-      owed: [2],
+      pending: [2],
       told: ['1 delivered'],
       failures: [0, 1],
     });
@@ -119,7 +119,7 @@ for (const { test, database } of stores) {
       attemptOf(5, '200', 0, 'delivered'),
       attemptOf(5, '500', 0, `${anew}: changes nothing`),
     ]);
-    assert.deepEqual(rest, { owed: [2, 3, 4], told: ['1 delivered', '5 delivered'], failures: [0, 0, 0, 1, 0] });
+    assert.deepEqual(rest, { pending: [2, 3, 4], told: ['1 delivered', '5 delivered'], failures: [0, 0, 0, 1, 0] });
   });
 
   test('C20 X3 what is settled until the transaction begins is written down in it', async (t) => {
@@ -173,7 +173,7 @@ for (const { test, database } of stores) {
       await completeDeliveries(store, () => ({ completions: [...settlements, ...again], now: NOW }), noAlerts),
       [],
     );
-    const { attempts, owed, told } = await look();
-    assert.deepEqual([attempts.length, owed.length, told.length], [150, 0, 130]);
+    const { attempts, pending, told } = await look();
+    assert.deepEqual([attempts.length, pending.length, told.length], [150, 0, 130]);
   });
 }

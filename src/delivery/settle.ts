@@ -25,7 +25,7 @@ export type Completion = {
     readonly reason: string;
   };
   /** Whether the delivery is told, no longer wanted (a test that failed), or as it was. */
-  readonly delivery: 'delivered' | 'dropped' | 'owed';
+  readonly delivery: 'delivered' | 'dropped' | 'pending';
   /** What was asked for and has had its answer. */
   readonly asks: readonly number[];
   /** The lane's new state, where it changes. */
@@ -183,43 +183,49 @@ const keptColumns = [
   'hook_id',
   'delivery_id',
   'record_id',
-  'owed_at',
+  'created_at',
   'kind',
   'position',
 ] as const;
 
-const finalizedColumns = [...keptColumns, 'settled_at', 'state'] as const;
+const finalizedColumns = [...keptColumns, 'finalized_at', 'state'] as const;
 
 type FinalState = { readonly now: number; readonly state: 'delivered' | 'failed' };
 
 const asFinalized = ({ now, state }: FinalState) =>
-  [...keptColumns, sql.val(now).as('settled_at'), sql.val(state).as('state')] as const;
+  [...keptColumns, sql.val(now).as('finalized_at'), sql.val(state).as('state')] as const;
 
 const keepInHistory = preparedOver((queries, deliveries: readonly OneDelivery[], how: FinalState) =>
   queries
-    .insertInto('settled')
+    .insertInto('finalized_deliveries')
     .columns(finalizedColumns)
     .expression((from) =>
-      from.selectFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)).select(asFinalized(how)),
+      from
+        .selectFrom('pending_deliveries')
+        .where('delivery_id', 'in', deliveryIdsOf(deliveries))
+        .select(asFinalized(how)),
     ),
 );
 
 const deletePending = preparedOver((queries, deliveries: readonly OneDelivery[]) =>
-  queries.deleteFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
+  queries.deleteFrom('pending_deliveries').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
 );
 
 /** Both at once, where a statement can do that. */
 const moveAtOnce = preparedOver((queries, deliveries: readonly OneDelivery[], how: FinalState) =>
   queries
     .with('gone', (from) =>
-      from.deleteFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)).returning(keptColumns),
+      from
+        .deleteFrom('pending_deliveries')
+        .where('delivery_id', 'in', deliveryIdsOf(deliveries))
+        .returning(keptColumns),
     )
-    .insertInto('settled')
+    .insertInto('finalized_deliveries')
     .columns(finalizedColumns)
     .expression((from) => from.selectFrom('gone').select(asFinalized(how))),
 );
 
-/** What is owed no more; all of it is sent when this returns. */
+/** What is pending no more; all of it is sent when this returns. */
 async function moveToHistory(queries: Queries, settlements: readonly Completion[], how: FinalState): Promise<void> {
   // One that was asked for may have been told twice by now.
   const deliveryIds = new Set(settlements.map(({ row }) => row.deliveryId));
@@ -229,8 +235,8 @@ async function moveToHistory(queries: Queries, settlements: readonly Completion[
 }
 
 const deleteManualAttempts = preparedOver((queries, asks: readonly { readonly askId: number }[]) =>
-  queries.deleteFrom('asks').where(
-    'ask_id',
+  queries.deleteFrom('manual_attempts').where(
+    'manual_attempt_id',
     'in',
     asks.map(({ askId }) => askId),
   ),

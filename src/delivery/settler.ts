@@ -42,7 +42,7 @@ export class Completer {
     return new Set(this.#waiting.map((one) => one.hookId));
   }
 
-  /** From here on what cannot be written stays owed: it is told again rather than lost. */
+  /** From here on what cannot be written stays pending: it is told again rather than lost. */
   cut(): void {
     this.#isCut = true;
   }
@@ -77,7 +77,7 @@ export class Completer {
         onWritten(batch, fenced);
         return true;
       } catch (error) {
-        log.error({ event: 'engine.settle_failed', err: error, settlements: this.#waiting.length });
+        log.error({ event: 'dispatcher.complete_failed', err: error, settlements: this.#waiting.length });
         if (this.#isCut) return false;
         await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
       }

@@ -16,7 +16,7 @@ export async function setSecrets(
     .updateTable('hooks')
     .set({
       secrets: secrets === undefined ? null : JSON.stringify(secrets),
-      unheard: sql<number>`case when lease_owner = 0 then 0 else 1 end`,
+      unacknowledged: sql<number>`case when lease_owner = 0 then 0 else 1 end`,
     })
     .where('hook_id', '=', hookId)
     .where('date_ended', 'is', null)

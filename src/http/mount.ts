@@ -60,7 +60,7 @@ export type MountPorts = {
   readonly limits: Pick<RateLimits, 'take'>;
   readonly bodies: Pick<Bodies, 'read' | 'readLong'>;
   readonly work: Work;
-  /** Whether an account is owed so much that nothing may add to it. */
+  /** Whether an account is pending so much that nothing may add to it. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
   /** Hears of what went wrong on our side when it is too late for an answer. */
   readonly failed: (request: FastifyRequest, error: unknown) => void;

@@ -17,7 +17,7 @@ const MOST_AT_ONCE = 4;
 /** What one conversation with the server may take, from the name to the end. */
 const LONGEST_MS = 25_000;
 
-/** After a verdict could not be written down: when it is tried again. */
+/** After a decision could not be written down: when it is tried again. */
 const WRITE_AGAIN_MS = 500;
 
 export type MailerPorts = {
@@ -28,11 +28,11 @@ export type MailerPorts = {
   readonly log: Log;
   readonly baseUrl: () => string;
   readonly keptMs: Place['keptMs'];
-  readonly onMail: (verdict: Decision['is']) => void;
+  readonly onMail: (decision: Decision['is']) => void;
 };
 
 /**
- * Mails owners what they are owed (X10): looks, takes up what is due, hands it over, and writes down what has become of it.
+ * Mails owners what they are pending (X10): looks, takes up what is due, hands it over, and writes down what has become of it.
  * Nothing is held open while it speaks with the server: no transaction, no lock. A mail that was handed over just before a
  * crash goes out again, under the same Message-ID.
  */
@@ -77,7 +77,7 @@ export class Mailer {
         if (failed !== undefined) throw failed.reason;
       }
     } catch (error) {
-      log.error({ event: 'mail.look_failed', err: error });
+      log.error({ event: 'mail.poll_failed', err: error });
     }
   }
 
@@ -89,9 +89,9 @@ export class Mailer {
     const messageId = messageIdOf(mail, place.baseUrl);
     const letter = { ...renderMessage(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
     const outcome = await this.#within(LONGEST_MS, (signal) => post.send(letter, signal));
-    const verdict = decide(outcome, mail);
-    this.#report(mail, verdict, outcome, { message_id: messageId, hooks: content.hooks.length });
-    await this.#write(() => this.#settle(mail, verdict));
+    const decision = decide(outcome, mail);
+    this.#report(mail, decision, outcome, { message_id: messageId, hooks: content.hooks.length });
+    await this.#write(() => this.#settle(mail, decision));
   }
 
   /** A stop waits for it, and ends it when that takes too long. */
@@ -107,16 +107,16 @@ export class Mailer {
     }
   }
 
-  #settle(mail: Mail, verdict: Decision): Promise<void> {
+  #settle(mail: Mail, decision: Decision): Promise<void> {
     const { store, holder, clock } = this.#ports;
     const now = clock.now();
-    switch (verdict.is) {
+    switch (decision.is) {
       case 'sent':
         return closeMail(store, mail, now);
       case 'given_up':
         return closeMail(store, mail);
-      case 'again':
-        return postponeMail(store, holder, mail, { dueAt: now + verdict.waitMs, sealed: verdict.sealed });
+      case 'retry':
+        return postponeMail(store, holder, mail, { dueAt: now + decision.waitMs, sealed: decision.sealed });
     }
   }
 
@@ -126,21 +126,21 @@ export class Mailer {
       try {
         return await work();
       } catch (error) {
-        this.#ports.log.error({ event: 'mail.settle_failed', err: error });
+        this.#ports.log.error({ event: 'mail.complete_failed', err: error });
         if (this.#stopping) return;
         await new Promise<void>((resolve) => this.#ports.clock.after(WRITE_AGAIN_MS, resolve));
       }
     }
   }
 
-  #report(mail: Mail, verdict: Decision, outcome: Outcome, facts: Record<string, unknown>): void {
+  #report(mail: Mail, decision: Decision, outcome: Outcome, facts: Record<string, unknown>): void {
     const { log, onMail } = this.#ports;
     const about = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...facts };
     const reason = 'reason' in outcome ? { reason: outcome.reason } : {};
-    onMail(verdict.is);
-    if (verdict.is === 'sent') log.info({ event: 'mail.sent', ...about });
-    if (verdict.is === 'again') log.warn({ event: 'mail.failed', ...about, ...reason, wait_ms: verdict.waitMs });
-    if (verdict.is === 'given_up') log.error({ event: 'mail.given_up', ...about, ...reason });
+    onMail(decision.is);
+    if (decision.is === 'sent') log.info({ event: 'mail.sent', ...about });
+    if (decision.is === 'retry') log.warn({ event: 'mail.failed', ...about, ...reason, wait_ms: decision.waitMs });
+    if (decision.is === 'given_up') log.error({ event: 'mail.given_up', ...about, ...reason });
   }
 }
 

@@ -9,7 +9,7 @@ export type Outcome =
 /** What follows from it. */
 export type Decision =
   | { readonly is: 'sent' }
-  | { readonly is: 'again'; readonly waitMs: number; readonly sealed: boolean }
+  | { readonly is: 'retry'; readonly waitMs: number; readonly sealed: boolean }
   | { readonly is: 'given_up' };
 
 const FIRST_WAIT_MS = 60_000;
@@ -31,5 +31,5 @@ export function decide(outcome: Outcome, { tries }: { tries: number }): Decision
   if (outcome.is === 'taken') return { is: 'sent' };
   if (outcome.is === 'refused' || tries + 1 >= MAX_TRIES) return { is: 'given_up' };
   const waitMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries, 10), MAX_WAIT_MS);
-  return { is: 'again', waitMs, sealed: !outcome.untaken };
+  return { is: 'retry', waitMs, sealed: !outcome.untaken };
 }

@@ -27,9 +27,9 @@ export type Mail = {
 /** Whoever has a notice and no mail gets one. */
 export async function makeMails(store: Store, now: number): Promise<void> {
   const rows = await store.read
-    .selectFrom('notices')
+    .selectFrom('hook_alerts')
     .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('mails').select('mails.mail_id').whereRef('mails.user_id', '=', 'notices.user_id'))),
+      not(exists(selectFrom('mails').select('mails.mail_id').whereRef('mails.user_id', '=', 'hook_alerts.user_id'))),
     )
     .select(({ fn }) => ['account_id', 'user_id', fn.min<number>('noted_at').as('noted_at')])
     .groupBy(['account_id', 'user_id'])
@@ -74,7 +74,7 @@ export async function claimMails(
     for (const { mail_id, user_id, sealed } of rows) {
       if (sealed === 1) continue;
       await tx.queries
-        .updateTable('notices')
+        .updateTable('hook_alerts')
         .set({ mail_id })
         .where('user_id', '=', user_id)
         .where('mail_id', '=', 0)
@@ -117,11 +117,11 @@ export async function readMail(read: Queries, { mailId, userId }: Mail): Promise
     .executeTakeFirst();
   if (user === undefined) return undefined;
   const rows = await read
-    .selectFrom('notices')
-    .innerJoin('hooks', 'hooks.hook_id', 'notices.hook_id')
+    .selectFrom('hook_alerts')
+    .innerJoin('hooks', 'hooks.hook_id', 'hook_alerts.hook_id')
     .select([
-      'notices.what',
-      'notices.noted_at',
+      'hook_alerts.what',
+      'hook_alerts.noted_at',
       'hooks.hook_id',
       'hooks.kind',
       'hooks.target',
@@ -130,8 +130,8 @@ export async function readMail(read: Queries, { mailId, userId }: Mail): Promise
       'hooks.due_at',
       'hooks.date_ended',
     ])
-    .where('notices.mail_id', '=', mailId)
-    .orderBy('notices.notice_id')
+    .where('hook_alerts.mail_id', '=', mailId)
+    .orderBy('hook_alerts.hook_alert_id')
     .execute();
   const hooks = new Map(rows.filter(isStillSo).map((row) => [row.hook_id, alertOf(row)]));
   if (hooks.size === 0) return undefined;
@@ -172,7 +172,7 @@ function alertOf(row: NoticeRow): HookAlert {
 export async function closeMail(store: Store, mail: Mail, sentAt?: number): Promise<void> {
   const { mailId, accountId, userId } = mail;
   await store.write(async ({ queries }) => {
-    await queries.deleteFrom('notices').where('mail_id', '=', mailId).execute();
+    await queries.deleteFrom('hook_alerts').where('mail_id', '=', mailId).execute();
     const gone = await queries.deleteFrom('mails').where('mail_id', '=', mailId).returning('mail_id').execute();
     if (sentAt === undefined || gone.length === 0) return;
     const next = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + QUIET_MS };

@@ -77,12 +77,12 @@ test('X10 waits grow from a minute to an hour; three days of tries are the end, 
   const failed = { is: 'failed', reason: '', untaken: true } as const;
   const waitsMs: number[] = [];
   for (let tries = 0; ; tries += 1) {
-    const verdict = decide(failed, { tries });
-    if (verdict.is !== 'again') {
-      assert.deepEqual(verdict, { is: 'given_up' });
+    const decision = decide(failed, { tries });
+    if (decision.is !== 'retry') {
+      assert.deepEqual(decision, { is: 'given_up' });
       break;
     }
-    waitsMs.push(verdict.waitMs);
+    waitsMs.push(decision.waitMs);
   }
   assert.deepEqual(
     waitsMs.slice(0, 8).map((waitMs) => waitMs / 60_000),
@@ -92,5 +92,5 @@ test('X10 waits grow from a minute to an hour; three days of tries are the end, 
   assert.ok(triedForMs >= 72 * HOUR_MS && triedForMs < 73 * HOUR_MS, `${triedForMs / HOUR_MS} hours`);
   assert.deepEqual(decide({ is: 'refused', reason: '' }, { tries: 0 }), { is: 'given_up' });
   const unknown = decide({ ...failed, untaken: false }, { tries: 0 });
-  assert.deepEqual(unknown, { is: 'again', waitMs: 60_000, sealed: true });
+  assert.deepEqual(unknown, { is: 'retry', waitMs: 60_000, sealed: true });
 });

@@ -70,10 +70,10 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
   return ports.quotas?.pending === undefined ? rows : rows.map(isLimited);
 }
 
-/** What a hook can be told of is refused while too much is owed. */
+/** What a hook can be told of is refused while too much is pending. */
 function isLimited(row: Route): Route {
   const told = row.records.some((kind) => kinds[kind as Kind].hooks);
-  return told ? { ...row, problems: [...row.problems, 'too_much_owed'] } : row;
+  return told ? { ...row, problems: [...row.problems, 'pending_quota_exceeded'] } : row;
 }
 
 /** What the rows of the console need beside that. */

@@ -78,7 +78,7 @@ export class AccountView {
 export class AccountWrite extends AccountView {
   /** Who acts, for the audit log. */
   readonly by: Actor;
-  /** Whether the account may be owed more than it is; where not, what would add to it is refused. */
+  /** Whether the account may be pending more than it is; where not, what would add to it is refused. */
   mayEnqueue = true;
   readonly #tx: Tx;
 

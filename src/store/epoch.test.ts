@@ -27,7 +27,7 @@ for (const { test, database } of stores) {
     await add(store, 'b.test');
     const before = await store.sequences.all(store.read);
     const issuing =
-      'accounts api_keys asks attempts audit clients events hooks nodes owed projects subtasks tasks users';
+      'accounts api_keys attempts audit clients events hooks manual_attempts nodes pending_deliveries projects subtasks tasks users';
     assert.deepEqual(
       before.map(({ table }) => table).filter((table) => issuing.split(' ').includes(table)),
       issuing.split(' '),

@@ -3,12 +3,12 @@ import { sendPipelined } from './prepared.ts';
 import type { CommitEventSink, CommitEvents, NewPendingDeliveries, Queries } from './store.ts';
 
 const NOBODY: ReadonlySet<number> = new Set();
-const NONE_OWED: CommitEvents['owed'] = new Map();
+const NO_PENDING: CommitEvents['pending'] = new Map();
 const NONE_ENDED: ReadonlyMap<number, string> = new Map();
 
 /** The news of one transaction while it runs: what nearly all of them have none of is not made. */
 export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
-  #owed: Map<number, NewPendingDeliveries[] | undefined> | undefined;
+  #pending: Map<number, NewPendingDeliveries[] | undefined> | undefined;
   #asked: Set<number> | undefined;
   #ended: Map<number, string> | undefined;
   #changed: Set<number> | undefined;
@@ -20,8 +20,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     this.from = from;
   }
 
-  get owed(): CommitEvents['owed'] {
-    return this.#owed ?? NONE_OWED;
+  get pending(): CommitEvents['pending'] {
+    return this.#pending ?? NO_PENDING;
   }
 
   get asked(): ReadonlySet<number> {
@@ -46,18 +46,18 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
 
   addPending(hookIds: Iterable<number>): void {
     for (const hookId of hookIds) {
-      this.#owed ??= new Map();
-      this.#owed.set(hookId, undefined);
+      this.#pending ??= new Map();
+      this.#pending.set(hookId, undefined);
     }
   }
 
   /** Where something is to be read of a hook, all of it is. */
   addNewPending(rows: readonly NewPendingDeliveries[]): void {
     for (const row of rows) {
-      this.#owed ??= new Map();
-      const known = this.#owed.get(row.hook_id);
+      this.#pending ??= new Map();
+      const known = this.#pending.get(row.hook_id);
       if (known !== undefined) known.push(row);
-      else if (!this.#owed.has(row.hook_id)) this.#owed.set(row.hook_id, [row]);
+      else if (!this.#pending.has(row.hook_id)) this.#pending.set(row.hook_id, [row]);
     }
   }
 
@@ -86,7 +86,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
 
   /** The news of one more write of the same commit. */
   add(news: CommitEvents): void {
-    for (const [hookId, rows] of news.owed) {
+    for (const [hookId, rows] of news.pending) {
       if (rows === undefined) this.addPending([hookId]);
       else this.addNewPending(rows);
     }

@@ -63,8 +63,8 @@ export function readAddress(address: string): { address: string; extras: Extras 
 }
 
 /**
- * A plan that is kept may be of a moment at which hardly anything was owed: the cheapest way was to read the whole table then,
- * and it is the dearest when thousands are owed the moment after. So where plans are kept, none reads the whole of a table that
+ * A plan that is kept may be of a moment at which hardly anything was pending: the cheapest way was to read the whole table then,
+ * and it is the dearest when thousands are pending the moment after. So where plans are kept, none reads the whole of a table that
  * has an index for it; nor is one compiled because it is thought to be dear.
  */
 export const BY_INDEX = 'set enable_seqscan = off; set jit = off';

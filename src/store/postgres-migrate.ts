@@ -40,7 +40,7 @@ export async function migrateWhenFree(pool: Pool, { clock, log }: { clock: Clock
       return;
     } catch (error) {
       if (!IN_THE_WAY.includes(sqlStateOf(error) ?? '') || tries === MOST_TRIES) throw error;
-      log.warn({ event: 'database.waited_for', err: error });
+      log.warn({ event: 'database.waiting', err: error });
     }
     await new Promise<void>((resolve) => clock.after(WAIT_AGAIN_MS, resolve));
   }

@@ -31,13 +31,13 @@ export const NODE_LOCKS = 0x43_41_52_4e;
 const LOCK = 'select pg_try_advisory_lock($1, $2)';
 
 type Message = {
-  readonly owed?: readonly number[];
+  readonly pending?: readonly number[];
   readonly asked?: readonly number[];
   readonly ended?: readonly (readonly [number, string])[];
   readonly changed?: readonly number[];
   readonly happened?: readonly number[];
   readonly access?: true;
-  /** It leaves what is owed to others. */
+  /** It leaves what is pending for others. */
   readonly leaves?: true;
 };
 
@@ -153,7 +153,7 @@ export class NotifierSession implements Sessions {
             JSON.stringify(this.delivers ? message : { ...message, leaves: true }),
           ]);
       } catch (error) {
-        this.#log.warn({ event: 'news.not_told', err: error });
+        this.#log.warn({ event: 'notifier.not_sent', err: error });
       }
     }
     this.#sending = undefined;
@@ -162,11 +162,11 @@ export class NotifierSession implements Sessions {
   #onMessage(payload: string): void {
     const message = readMessage(payload);
     if (message === undefined) {
-      this.#log.warn({ event: 'news.unreadable', payload });
+      this.#log.warn({ event: 'notifier.unreadable', payload });
       return;
     }
     const news = new CommitEventsBuilder(message.leaves ? 'other' : 'deliverer');
-    news.addPending(message.owed ?? []);
+    news.addPending(message.pending ?? []);
     news.addManual(message.asked ?? []);
     for (const [hookId, reason] of message.ended ?? []) news.addEnded([hookId], reason);
     news.addChanged(message.changed ?? []);
@@ -189,7 +189,7 @@ export class NotifierSession implements Sessions {
       if (this.#closed) return;
       this.open().then(
         () => {
-          this.#log.info({ event: 'session.back' });
+          this.#log.info({ event: 'session.restored' });
           if (this.#wasSilent) this.#onBack();
           this.#wasSilent = false;
         },
@@ -230,15 +230,15 @@ function isEventMessage(news: CommitEvents): boolean {
   return countOf(news) > 0 || news.access;
 }
 
-function countOf({ owed, asked, ended, changed, happened }: CommitEvents): number {
-  return owed.size + asked.size + ended.size + changed.size + happened.size;
+function countOf({ pending, asked, ended, changed, happened }: CommitEvents): number {
+  return pending.size + asked.size + ended.size + changed.size + happened.size;
 }
 
 function* messagesOf(news: CommitEvents): Generator<Message> {
-  const { owed, asked, ended, changed, happened, access } = news;
+  const { pending, asked, ended, changed, happened, access } = news;
   if (countOf(news) <= IDS_A_MESSAGE) {
     yield {
-      owed: [...owed.keys()],
+      pending: [...pending.keys()],
       asked: [...asked],
       ended: [...ended],
       ...(changed.size > 0 ? { changed: [...changed] } : {}),
@@ -247,7 +247,7 @@ function* messagesOf(news: CommitEvents): Generator<Message> {
     };
     return;
   }
-  for (const owed of chunks(news.owed.keys())) yield { owed };
+  for (const pending of chunks(news.pending.keys())) yield { pending };
   for (const asked of chunks(news.asked)) yield { asked };
   for (const ended of chunks(news.ended)) yield { ended };
   for (const changed of chunks(news.changed)) yield { changed };

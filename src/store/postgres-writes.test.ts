@@ -83,8 +83,8 @@ for (const { test, database } of shared) {
     const { store } = await open(t);
     // Until now it could: the connection is lost between a transaction's first question and what its writes ask.
     await sql`alter function pg_try_advisory_xact_lock_shared(int4, int4) rename to lost`.execute(store.read);
-    const unheard: unknown[] = [];
-    const hear = (error: unknown) => void unheard.push(error);
+    const unacknowledged: unknown[] = [];
+    const hear = (error: unknown) => void unacknowledged.push(error);
     process.prependListener('unhandledRejection', hear);
     t.after(() => process.off('unhandledRejection', hear));
     const slow = async (tx: Tx, accountId: number) => {
@@ -94,7 +94,7 @@ for (const { test, database } of shared) {
     const ended = await together(store, [slow, slow, slow]);
     assert.deepEqual(statuses(ended), [MADE, MADE, MADE]);
     assert.equal((await domains(store)).length, 3);
-    assert.deepEqual(unheard, [], 'nothing fails that nobody hears of');
+    assert.deepEqual(unacknowledged, [], 'nothing fails that nobody hears of');
   });
 
   test('what is left for the commit is done once, with what each write that stands has left, in their order', async (t) => {

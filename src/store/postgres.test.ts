@@ -137,7 +137,7 @@ for (const { test, database } of shared) {
     assert.deepEqual(warnings, []);
   });
 
-  test('X3 the history lies in weeks: five are ready, a week that is past goes whole, and what is owed stays', async (t) => {
+  test('X3 the history lies in weeks: five are ready, a week that is past goes whole, and what is pending stays', async (t) => {
     const address = await database(t);
     const clock = testClock();
     const addAttempt = (store: Store, at: number) =>
@@ -153,7 +153,7 @@ for (const { test, database } of shared) {
     const first = await openAt(t, address, { clock });
     const week = Math.floor(clock.now() / WEEK_MS);
     const five = (from: number) => Array.from({ length: 5 }, (_, index) => from + index);
-    for (const table of ['attempts', 'settled', 'occurrences'])
+    for (const table of ['attempts', 'finalized_deliveries', 'occurrences'])
       assert.deepEqual(await weeksOf(address, table), five(week));
     await addAttempt(first, clock.now());
     await addAttempt(first, clock.now() + WEEK_MS);
@@ -172,6 +172,6 @@ for (const { test, database } of shared) {
     assert.deepEqual(await weeksOf(address, 'attempts'), [...five(week).slice(1), ...five(week + 6)]);
     const { rows } = await sql<{ count: number }>`select count(*) as count from attempts`.execute(later.read);
     assert.equal(rows[0]?.count, 1);
-    assert.deepEqual(await weeksOf(address, 'owed'), [], 'what is owed lies in no range');
+    assert.deepEqual(await weeksOf(address, 'pending_deliveries'), [], 'what is pending lies in no range');
   });
 }

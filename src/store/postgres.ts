@@ -113,7 +113,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
     log,
     onEvents(news) {
       if (news.access) accessChanges += 1;
-      committed.publish(news)?.catch((error: unknown) => log.error({ event: 'news.failed', err: error }));
+      committed.publish(news)?.catch((error: unknown) => log.error({ event: 'notifier.failed', err: error }));
     },
     // What has befallen one connection has befallen the others.
     onReconnected() {

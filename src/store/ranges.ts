@@ -49,16 +49,16 @@ const deleteBatches: Readonly<Record<Growing, DeleteBatch>> = {
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
-  settled:
+  finalized_deliveries:
     ({ before }) =>
     async ({ queries }) => {
       const old = queries
-        .selectFrom('settled')
+        .selectFrom('finalized_deliveries')
         .select('delivery_id')
-        .where('settled_at', '<', before)
+        .where('finalized_at', '<', before)
         .limit(DELETE_BATCH_SIZE);
       const { numDeletedRows } = await queries
-        .deleteFrom('settled')
+        .deleteFrom('finalized_deliveries')
         .where('delivery_id', 'in', old)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);

@@ -5,16 +5,16 @@ import type { Tables } from './tables.ts';
 /** Queries over every table. Only the machinery holds one; resources go through `AccountView` and `AccountWrite`. */
 export type Queries = Kysely<Tables>;
 
-/** What is newly owed to a hook, as its commit has written it down. */
+/** What is newly pending for a hook, as its commit has written it down. */
 export type NewPendingDeliveries = Pick<
-  Selectable<Tables['owed']>,
-  'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'owed_at'
+  Selectable<Tables['pending_deliveries']>,
+  'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'created_at'
 >;
 
 /** What a committed write means for those who remember something: hooks by id, and whether access has changed. */
 export type CommitEvents = {
-  /** Something more is owed to these: what it is, or undefined where that is to be read. */
-  readonly owed: ReadonlyMap<number, readonly NewPendingDeliveries[] | undefined>;
+  /** Something more is pending for these: what it is, or undefined where that is to be read. */
+  readonly pending: ReadonlyMap<number, readonly NewPendingDeliveries[] | undefined>;
   /** Something was asked for on these: a test, a redelivery. */
   readonly asked: ReadonlySet<number>;
   /** These have ended, each for a reason: nothing may go out to them any more. */
@@ -25,7 +25,7 @@ export type CommitEvents = {
   readonly happened: ReadonlySet<number>;
   /** A key was revoked, or a user changed or deleted: who was let in may not be let in now. */
   readonly access: boolean;
-  /** Where it was committed: here, at a node that takes up what is owed itself, or at one that leaves it to others. */
+  /** Where it was committed: here, at a node that takes up what is pending itself, or at one that leaves it to others. */
   readonly from: 'here' | 'deliverer' | 'other';
 };
 
@@ -131,7 +131,11 @@ export type Store = {
 };
 
 /** The tables that are only added to, and the column by whose time their rows grow old. */
-export const growing = { attempts: 'attempted_at', settled: 'settled_at', occurrences: 'occurred_at' } as const;
+export const growing = {
+  attempts: 'attempted_at',
+  finalized_deliveries: 'finalized_at',
+  occurrences: 'occurred_at',
+} as const;
 
 export type Growing = keyof typeof growing;
 

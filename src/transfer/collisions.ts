@@ -14,8 +14,9 @@ type Unique = { readonly in: MovedTable; readonly column: string; readonly says:
 function uniques(table: MovedTable): readonly Unique[] {
   const { idsOf, key } = contents[table];
   const [column = ''] = key;
-  // A delivery has its id for good, whether it is still owed or settled.
-  const places: readonly MovedTable[] = idsOf === 'owed' ? ['owed', 'settled'] : [table];
+  // A delivery has its id for good, whether it is still pending or settled.
+  const places: readonly MovedTable[] =
+    idsOf === 'pending_deliveries' ? ['pending_deliveries', 'finalized_deliveries'] : [table];
   const ids = idsOf === undefined ? [] : places.map((place) => ({ in: place, column, says: `the ids in ${table}` }));
   switch (table) {
     case 'accounts':

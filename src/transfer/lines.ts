@@ -15,6 +15,7 @@ import {
   type Tallies,
   type Tally,
 } from './format.ts';
+import { convertHeader, convertRow, isFormat1, tableNamed, tallyNames } from './format-1.ts';
 
 const CHUNK_BYTES = 1 << 20;
 const LINE_FEED = 10;
@@ -87,6 +88,10 @@ class Reader {
   readonly #sha256 = createHash('sha256');
   readonly #tallies: Partial<Record<MovedTable, Tally>> = {};
   #tallier = new Tallier();
+  /** In format 1, the tallies of the rows with the names of today. */
+  readonly #converted: Partial<Record<MovedTable, Tally>> = {};
+  #convertedTallier = new Tallier();
+  #isFormat1 = false;
   #header: Header | undefined;
   #end: End | undefined;
   #crc = 0;
@@ -153,19 +158,22 @@ class Reader {
       throw new TransferError(
         `The file is from a newer Carillon (${header.version}, schema ${header.schema}); this one knows ${known}. Update Carillon.`,
       );
-    if (header.carillon < FORMAT || header.schema < known)
+    this.#isFormat1 = isFormat1(header);
+    if (!this.#isFormat1 && (header.carillon < FORMAT || header.schema < known))
       throw new TransferError(
         `The file is from an older Carillon (${header.version}, schema ${header.schema}); this one takes ${known} alone. Import it with ${header.version} and upgrade then, or export it anew.`,
       );
-    this.#visitor.header?.(header);
-    return header;
+    const named = this.#isFormat1 ? convertHeader(header) : header;
+    this.#visitor.header?.(named);
+    return named;
   }
 
   async #enterTable(body: string): Promise<void> {
     await this.#flush();
-    const [prefix, table = ''] = /^\{"table":"(\w+)","row":/.exec(body) ?? [];
+    const [prefix, name = ''] = /^\{"table":"(\w+)","row":/.exec(body) ?? [];
+    const table = this.#isFormat1 ? tableNamed(name) : name;
     if (prefix === undefined) throw new TransferError(`Line ${this.lines} is neither a row nor the end of an export.`);
-    if (!isTable(table)) throw new TransferError(`Line ${this.lines}: there is no table ${table}.`);
+    if (!isTable(table)) throw new TransferError(`Line ${this.lines}: there is no table ${name}.`);
     const place = tables.indexOf(table);
     if (place < this.#place)
       throw new TransferError(`Line ${this.lines}: ${table} stands before ${tables[this.#place]} in an export.`);
@@ -178,6 +186,8 @@ class Reader {
     for (const table of tables.slice(this.#place, place)) {
       this.#tallies[table] = this.#tallier.tally;
       this.#tallier = new Tallier();
+      this.#converted[table] = this.#convertedTallier.tally;
+      this.#convertedTallier = new Tallier();
     }
     this.#place = place;
   }
@@ -189,7 +199,10 @@ class Reader {
     this.#waiting = [];
     this.#rows += rows.length;
     this.#tallier.add(rows.map(({ json }) => json));
-    await this.#visitor.rows(table, rows);
+    if (!this.#isFormat1) return this.#visitor.rows(table, rows);
+    const converted = rows.map((row) => ({ ...row, json: convertRow(table, row.json) }));
+    this.#convertedTallier.add(converted.map(({ json }) => json));
+    await this.#visitor.rows(table, converted);
   }
 
   async #readEnd(body: string): Promise<void> {
@@ -197,9 +210,10 @@ class Reader {
     this.#closeTables(tables.length);
     const expected: End = { rows: this.#rows, tables: this.#tallies, sha256: this.#sha256.digest('hex') };
     const said = parse(`${body}}`);
-    if (JSON.stringify(said) !== JSON.stringify({ end: expected }))
+    const written = this.#isFormat1 ? { ...expected, tables: tallyNames(expected.tables) } : expected;
+    if (JSON.stringify(said) !== JSON.stringify({ end: written }))
       throw new TransferError(...this.#endFaults(said, expected.tables));
-    this.#end = expected;
+    this.#end = this.#isFormat1 ? { ...expected, tables: this.#converted } : expected;
   }
 
   /** What the end says that is not so. */

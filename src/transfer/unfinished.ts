@@ -78,14 +78,14 @@ const LOOK_MS = 1_000;
  */
 export async function refuseServed({ sessions, read }: Store): Promise<void> {
   if (sessions === undefined) return;
-  const nodes = () => read.selectFrom('nodes').select(['node_id', 'beat']).execute();
+  const nodes = () => read.selectFrom('nodes').select(['node_id', 'heartbeat']).execute();
   const before = await nodes();
   if (before.length === 0) return;
   const held = await sessions.held();
   if (before.some(({ node_id }) => held.has(node_id))) throw served();
   await new Promise<void>((resolve) => systemClock.after(LOOK_MS, resolve));
-  const beats = new Map(before.map((node) => [node.node_id, node.beat]));
-  if ((await nodes()).some(({ node_id, beat }) => beats.get(node_id) !== beat)) throw served();
+  const heartbeats = new Map(before.map((node) => [node.node_id, node.heartbeat]));
+  if ((await nodes()).some(({ node_id, heartbeat }) => heartbeats.get(node_id) !== heartbeat)) throw served();
 }
 
 function served(): TransferError {

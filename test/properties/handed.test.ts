@@ -21,7 +21,7 @@ const steps = [
 ] as const;
 type Step = readonly [what: (typeof steps)[number], which: number];
 
-const owedAt = (position: number): PendingDelivery => ({
+const pendingAt = (position: number): PendingDelivery => ({
   deliveryId: position + 1_000,
   position,
   kind: 'new_event',
@@ -49,8 +49,8 @@ class Drive {
   );
   readonly told: (number | null)[] = [];
   committed = 0;
-  #owed: PendingDelivery[] = [];
-  readonly #unheard: (readonly PendingDelivery[] | undefined)[] = [];
+  #pending: PendingDelivery[] = [];
+  readonly #unacknowledged: (readonly PendingDelivery[] | undefined)[] = [];
   #reading: readonly PendingDelivery[] | undefined;
   readonly #inFlight: InFlightAttempt[] = [];
   readonly #unwritten: PendingDelivery[] = [];
@@ -61,10 +61,10 @@ class Drive {
     switch (what) {
       case 'commit':
       case 'commit elsewhere': {
-        const rows = Array.from({ length: 1 + (which % 3) }, (_, index) => owedAt(this.committed + index + 1));
+        const rows = Array.from({ length: 1 + (which % 3) }, (_, index) => pendingAt(this.committed + index + 1));
         this.committed += rows.length;
-        this.#owed.push(...rows);
-        this.#unheard.push(what === 'commit' ? rows : undefined);
+        this.#pending.push(...rows);
+        this.#unacknowledged.push(what === 'commit' ? rows : undefined);
         return true;
       }
       case 'hear':
@@ -82,7 +82,7 @@ class Drive {
         return this.#answer(which);
       case 'write': {
         const rows = this.#unwritten.splice(0);
-        this.#owed = this.#owed.filter((row) => !rows.includes(row));
+        this.#pending = this.#pending.filter((row) => !rows.includes(row));
         this.#written.push(...rows);
         return rows.length > 0;
       }
@@ -96,8 +96,8 @@ class Drive {
 
   /** News may come in another order than its commits did. */
   #hear(which: number): boolean {
-    if (this.#unheard.length === 0) return false;
-    const [rows] = this.#unheard.splice(which % this.#unheard.length, 1);
+    if (this.#unacknowledged.length === 0) return false;
+    const [rows] = this.#unacknowledged.splice(which % this.#unacknowledged.length, 1);
     if (rows === undefined) this.lane.hasUnread = true;
     else this.lane.push(rows, 0);
     return true;
@@ -108,7 +108,7 @@ class Drive {
     if (lane.isPrefetching || !lane.isEmpty || !lane.hasUnread || !lane.canDispatch(0)) return false;
     lane.isPrefetching = true;
     lane.hasUnread = false;
-    this.#reading = this.#owed.filter((row) => Number(row.position) > lane.readPosition).slice(0, READ_AT_ONCE);
+    this.#reading = this.#pending.filter((row) => Number(row.position) > lane.readPosition).slice(0, READ_AT_ONCE);
     return true;
   }
 
@@ -124,7 +124,7 @@ class Drive {
     const [flight] = this.#inFlight.splice(which % Math.max(1, this.#inFlight.length), 1);
     if (flight === undefined) return false;
     this.told.push(flight.row.position);
-    this.lane.finish({ flight, verdict: { is: 'delivered' }, outcome: '200', reason: '', ms: 1, now: 0 });
+    this.lane.finish({ flight, decision: { is: 'delivered' }, outcome: '200', reason: '', ms: 1, now: 0 });
     this.#unwritten.push(flight.row);
     return true;
   }

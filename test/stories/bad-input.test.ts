@@ -75,7 +75,7 @@ for (const { test, testService } of stores) {
       .selectFrom('assignments')
       .selectAll()
       .orderBy('account_id')
-      .orderBy('noun')
+      .orderBy('resource_type')
       .orderBy('record_id')
       .orderBy('user_id')
       .execute();

@@ -182,15 +182,15 @@ for (const { test, testService } of stores) {
     assert.equal((await owner.carillon.keys.list()).paging.total_records, 2, 'one was issued');
   });
 
-  /** How many there are of everything that a POST can make; a delivery is owed, and then settled. */
+  /** How many there are of everything that a POST can make; a delivery is pending, and then settled. */
   async function countsOfRecords(): Promise<Readonly<Record<string, number>>> {
     const { read } = carillon.store;
     const counts: Record<string, number> = {};
     const records = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'api_keys', 'hooks'] as const;
     for (const table of records) counts[table] = (await read.selectFrom(table).select('account_id').execute()).length;
-    const owed = await read.selectFrom('owed').select('delivery_id').execute();
-    const settled = await read.selectFrom('settled').select('delivery_id').execute();
-    counts.deliveries = new Set([...owed, ...settled].map((row) => row.delivery_id)).size;
+    const pending = await read.selectFrom('pending_deliveries').select('delivery_id').execute();
+    const settled = await read.selectFrom('finalized_deliveries').select('delivery_id').execute();
+    counts.deliveries = new Set([...pending, ...settled].map((row) => row.delivery_id)).size;
     return counts;
   }
 

@@ -53,7 +53,7 @@ for (const { test, testService } of stores) {
     const { clock, begun, delivery, hook, attempted } = await scripted(t, script);
     for (const [index, fault] of faults.entries()) {
       const { attempts, state } = await attempted(index + 1);
-      assert.deepEqual([attempts.at(-1)?.outcome, attempts.at(-1)?.counted, state], [fault, '0', 'owed']);
+      assert.deepEqual([attempts.at(-1)?.outcome, attempts.at(-1)?.counted, state], [fault, '0', 'pending']);
       const { state: alive, failures, next_attempt_at } = await hook();
       assert.deepEqual([alive, failures, next_attempt_at], ['live', '0', '0000-00-00 00:00:00']);
       await clock.advance(1_000 * 2 ** index);

@@ -17,17 +17,17 @@ import { deliveryStates } from '../deliveries/deliveries.ts';
 /** What came of an occurrence at one hook. */
 const outcomeFields = {
   id: key('Identifier of the delivery.'),
-  hook_id: readOnlyId('The hook it is owed to.'),
+  hook_id: readOnlyId('The hook it is pending for.'),
   target_url: readOnlyText('The address that is told; empty when the hook is not kept any more.'),
   user_id: readOnlyId('Whose hook it is.'),
   state: readOnlyWord('As with deliveries.', deliveryStates),
   last_outcome: readOnlyText('What the last attempt came to. Empty before the first.'),
   attempts: readOnlyNumber('How many attempts were made.'),
   milliseconds: readOnlyNumber('How long the last one took.'),
-  owed_at: readOnlyTimestamp('When it became owed, UTC.'),
-  date_settled: readOnlyTimestamp('When it was delivered or given up, UTC.'),
+  created_at: readOnlyTimestamp('When it became pending, UTC.'),
+  date_finalized: readOnlyTimestamp('When it was delivered or given up, UTC.'),
   fetched_at: readOnlyTimestamp(
-    'When a key of the user has last fetched the record, if that was after it became owed, UTC.',
+    'When a key of the user has last fetched the record, if that was after it became pending, UTC.',
   ),
 };
 
@@ -42,7 +42,7 @@ export const activityFields = {
   user_id: readOnlyId('Who caused it.'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
   deliveries: readOnlyRecords(
-    'What came of it at each hook it was owed to; of an occurrence that more than 500 hooks are told of, at as many.',
+    'What came of it at each hook it was pending for; of an occurrence that more than 500 hooks are told of, at as many.',
     outcomeFields,
   ),
 };
@@ -68,7 +68,7 @@ export const activityParameters = {
     },
   } as Parameter<number>,
   kind: wordParameter('Of this kind alone.', Object.keys(kinds) as Kind[]),
-  hook_id: idParameter('What this hook was owed alone; whoever may see the hook may see that.'),
+  hook_id: idParameter('What this hook was pending alone; whoever may see the hook may see that.'),
   scope: wordParameter('own: what you caused; account: what anybody of the account did, for admins.', [
     'own',
     'account',

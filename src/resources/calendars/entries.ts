@@ -153,7 +153,7 @@ function eventRows(view: AccountView, { scope, userId, projectId }: Wanted) {
   const theirs = view
     .selectFrom('assignments')
     .select('assignments.record_id')
-    .where('assignments.noun', '=', 'project')
+    .where('assignments.resource_type', '=', 'project')
     .where('assignments.user_id', '=', userId);
   return rows.where(({ or, eb }) => or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', theirs)]));
 }
@@ -243,7 +243,7 @@ async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, { a
 function concerns(noun: string, table: string, key: string, userId: number): Expression<SqlBool> {
   const assigned = sql`select 1 from assignments join users on users.user_id = assignments.user_id
     where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
-    and assignments.noun = ${noun} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
+    and assignments.resource_type = ${noun} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
   return sql<SqlBool>`(exists (${assigned} and assignments.user_id = ${userId})
     or (${sql.ref(`${table}.user_id`)} = ${userId} and not exists (${assigned})))`;
 }

@@ -24,20 +24,20 @@ import { resolveHookOwner } from '../owner.ts';
 import { beginOf, pageIn } from '../pages.ts';
 import { settledOfHook } from './stretches.ts';
 
-export const deliveryStates = ['owed', 'delivered', 'undelivered', 'failed'] as const;
+export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const;
 
-/** One occurrence owed to one hook (X3). */
+/** One occurrence pending for one hook (X3). */
 export const deliveryFields = {
   id: key('Identifier of the delivery; its Webhook-Id in every attempt.'),
-  hook_id: readOnlyId('The hook it is owed to.'),
+  hook_id: readOnlyId('The hook it is pending for.'),
   event: readOnlyWord('The kind of occurrence, or test.', [...hookKinds, 'test']),
   resource_url: readOnlyText('The address that is told.'),
   state: readOnlyWord(
-    'owed; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
+    'pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
     deliveryStates,
   ),
-  date_created: readOnlyTimestamp('When it became owed, UTC.'),
-  date_settled: readOnlyTimestamp('When it was delivered or given up, UTC.'),
+  date_created: readOnlyTimestamp('When it became pending, UTC.'),
+  date_finalized: readOnlyTimestamp('When it was delivered or given up, UTC.'),
   last_outcome: readOnlyText('What the last attempt came to. Empty before the first.'),
 };
 
@@ -70,36 +70,36 @@ export const deliveryParameters = {
 type DeliveryRow = Shown<typeof deliveryFields>;
 type DeliveryDetailRow = Shown<typeof deliveryDetailFields>;
 
-/** What is owed, in the shape that it has with what is settled. */
-export function owed(view: AccountView) {
+/** What is pending, in the shape that it has with what is settled. */
+export function pending(view: AccountView) {
   return view
-    .selectFrom('owed')
-    .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
+    .selectFrom('pending_deliveries')
+    .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
     .select([
-      'owed.delivery_id as id',
-      'owed.hook_id',
-      'owed.user_id',
-      'owed.kind',
-      'owed.record_id',
-      'owed.owed_at as date_created',
-      sql<number | null>`null`.as('date_settled'),
-      sql<string>`case when hooks.date_ended is null then 'owed' else 'undelivered' end`.as('state'),
+      'pending_deliveries.delivery_id as id',
+      'pending_deliveries.hook_id',
+      'pending_deliveries.user_id',
+      'pending_deliveries.kind',
+      'pending_deliveries.record_id',
+      'pending_deliveries.created_at as date_created',
+      sql<number | null>`null`.as('date_finalized'),
+      sql<string>`case when hooks.date_ended is null then 'pending' else 'undelivered' end`.as('state'),
     ]);
 }
 
 /** What is settled, in the same shape. */
 export function settled(view: AccountView) {
   return view
-    .selectFrom('settled')
+    .selectFrom('finalized_deliveries')
     .select([
-      'settled.delivery_id as id',
-      'settled.hook_id',
-      'settled.user_id',
-      'settled.kind',
-      'settled.record_id',
-      'settled.owed_at as date_created',
-      sql<number | null>`settled.settled_at`.as('date_settled'),
-      'settled.state',
+      'finalized_deliveries.delivery_id as id',
+      'finalized_deliveries.hook_id',
+      'finalized_deliveries.user_id',
+      'finalized_deliveries.kind',
+      'finalized_deliveries.record_id',
+      'finalized_deliveries.created_at as date_created',
+      sql<number | null>`finalized_deliveries.finalized_at`.as('date_finalized'),
+      'finalized_deliveries.state',
     ]);
 }
 
@@ -110,7 +110,7 @@ type Found = {
   kind: string;
   record_id: number;
   date_created: number;
-  date_settled: number | null;
+  date_finalized: number | null;
   state: string;
 };
 
@@ -125,10 +125,10 @@ function shown(row: Found, lastOutcome: string | undefined, baseUrl: string): De
 }
 
 const byId = ascending('id', number('id'));
-const owedById = ascending('id', number('owed.delivery_id'));
-const settledById = ascending('id', number('settled.delivery_id'));
+const pendingById = ascending('id', number('pending_deliveries.delivery_id'));
+const settledById = ascending('id', number('finalized_deliveries.delivery_id'));
 
-/** X3: deliveries of the caller's hooks, or for admins of another user's, in the order in which they became owed. */
+/** X3: deliveries of the caller's hooks, or for admins of another user's, in the order in which they became pending. */
 export async function listDeliveries(
   view: AccountView,
   caller: Caller,
@@ -137,18 +137,18 @@ export async function listDeliveries(
   baseUrl: string,
 ): Promise<Page<DeliveryRow>> {
   const userId = resolveHookOwner(caller, given.user_id);
-  let waiting = owed(view).where('owed.user_id', '=', userId);
+  let waiting = pending(view).where('pending_deliveries.user_id', '=', userId);
   let past = settled(view);
-  if (given.hook_id === undefined) past = past.where('settled.user_id', '=', userId);
+  if (given.hook_id === undefined) past = past.where('finalized_deliveries.user_id', '=', userId);
   else {
-    waiting = waiting.where('owed.hook_id', '=', given.hook_id);
+    waiting = waiting.where('pending_deliveries.hook_id', '=', given.hook_id);
     past = past.where(settledOfHook(view, userId, given.hook_id));
   }
   if (given.state !== undefined) {
     const ended = given.state === 'undelivered' ? 'is not' : 'is';
     waiting = waiting.where('hooks.date_ended', ended, null);
-    past = past.where('settled.state', '=', given.state);
-    if (given.state !== 'owed' && given.state !== 'undelivered') waiting = waiting.where(sql<boolean>`1 = 0`);
+    past = past.where('finalized_deliveries.state', '=', given.state);
+    if (given.state !== 'pending' && given.state !== 'undelivered') waiting = waiting.where(sql<boolean>`1 = 0`);
   }
   const { offset, place } = beginOf(paging, byId);
   const count = sql<number>`count(*)`.as('total');
@@ -157,7 +157,7 @@ export async function listDeliveries(
     await past.clearSelect().select(count).executeTakeFirstOrThrow(),
   ];
   if (place !== undefined) {
-    waiting = waiting.where(after(owedById, place));
+    waiting = waiting.where(after(pendingById, place));
     past = past.where(after(settledById, place));
   }
   const rows: Found[] = await ordered(waiting.unionAll(past), byId)
@@ -198,8 +198,8 @@ export async function lastAttempts(
 
 async function findReachable(view: AccountView, caller: Caller, deliveryId: number): Promise<Found> {
   const row =
-    (await owed(view).where('owed.delivery_id', '=', deliveryId).executeTakeFirst()) ??
-    (await settled(view).where('settled.delivery_id', '=', deliveryId).executeTakeFirst());
+    (await pending(view).where('pending_deliveries.delivery_id', '=', deliveryId).executeTakeFirst()) ??
+    (await settled(view).where('finalized_deliveries.delivery_id', '=', deliveryId).executeTakeFirst());
   if (row === undefined) throw notFound();
   if (row.user_id !== caller.userId && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'This delivery belongs to another user.' });
@@ -255,7 +255,7 @@ export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly
   return [
     list({
       path: '/deliveries',
-      description: 'What was and is owed to your hooks, for 30 days.',
+      description: 'What was and is pending for your hooks, for 30 days.',
       permission: 'hooks:read',
       parameters: deliveryParameters,
       fields: deliveryFields,

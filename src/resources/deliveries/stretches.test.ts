@@ -34,9 +34,9 @@ for (const { name, test, testService } of stores) {
       const rows = deliveryIds.map((deliveryId) => ({
         ...user,
         ...{ delivery_id: deliveryId, hook_id: hookId, position: deliveryId, kind: 'new_event', record_id: 1 },
-        ...{ owed_at: 0, settled_at: 0, state: deliveryId % 2 === 0 ? 'delivered' : 'failed' },
+        ...{ created_at: 0, finalized_at: 0, state: deliveryId % 2 === 0 ? 'delivered' : 'failed' },
       }));
-      await queries.insertInto('settled').values(rows).execute();
+      await queries.insertInto('finalized_deliveries').values(rows).execute();
     });
   }
   const first = ids.map((id) => id * 10);

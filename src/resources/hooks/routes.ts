@@ -8,7 +8,7 @@ import { deliveryFields } from '../deliveries/deliveries.ts';
 import { getHook, listHooks, requireAllowedTarget, restore, subscribe, test, unsubscribe } from './actions.ts';
 import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSchema } from './schema.ts';
 
-/** What an account may have at the most: live hooks, and what is owed to them; undefined where there is no limit. */
+/** What an account may have at the most: live hooks, and what is pending for them; undefined where there is no limit. */
 export type Quotas = { readonly hooks: number | undefined; readonly pending: number | undefined };
 
 export type HookPorts = {
@@ -25,7 +25,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
   const { guard, log, baseUrl, notices = noAlerts, quotas = NO_QUOTAS } = ports;
   const input = creation(hookInputFields);
   const full: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
-  const owed: ProblemCode[] = quotas.pending === undefined ? [] : ['too_much_owed'];
+  const pending: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];
   return [
     list({
       path: '/hooks',
@@ -79,7 +79,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       permission: 'hooks:write',
       status: 200,
       fields: hookFields,
-      problems: ['target_taken', ...full, ...owed],
+      problems: ['target_taken', ...full, ...pending],
       call: (write, caller, ids) => restore(write, caller, ids.hook_id, quotas.hooks),
     }),
     action({
@@ -88,7 +88,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,
-      problems: ['hook_ended', ...owed],
+      problems: ['hook_ended', ...pending],
       call: (write, caller, ids) => test(write, caller, ids.hook_id, baseUrl()),
     }),
   ];

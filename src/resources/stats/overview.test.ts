@@ -35,9 +35,9 @@ for (const { test, testService } of stores) {
     const { owner, overviewOf } = await stage(t);
     const { minutes, ...rest } = await (await overviewOf(owner))();
     assert.deepEqual(rest, {
-      owed: '0',
-      oldest_owed_at: NEVER,
-      lanes_failing: '0',
+      pending: '0',
+      oldest_pending_at: NEVER,
+      hooks_failing: '0',
       hooks_live: '0',
       hooks_ended_today: '0',
       delivered_last_hour: '0',
@@ -76,9 +76,9 @@ for (const { test, testService } of stores) {
     const quiet = { delivered: '0', failed: '0' };
     const { minutes, p50_ms, p95_ms, ...rest } = await all();
     assert.deepEqual(rest, {
-      owed: '2',
-      oldest_owed_at: '2025-05-01 12:01:00',
-      lanes_failing: '1',
+      pending: '2',
+      oldest_pending_at: '2025-05-01 12:01:00',
+      hooks_failing: '1',
       hooks_live: '2',
       hooks_ended_today: '1',
       delivered_last_hour: '2',
@@ -94,16 +94,16 @@ for (const { test, testService } of stores) {
     assert.ok(minutes.slice(0, -3).every(({ delivered, failed }) => delivered === '0' && failed === '0'));
 
     const theirs = await own();
-    const { owed, lanes_failing, hooks_live, hooks_ended_today, delivered_last_hour, failed_last_hour } = theirs;
+    const { pending, hooks_failing, hooks_live, hooks_ended_today, delivered_last_hour, failed_last_hour } = theirs;
     assert.deepEqual(
-      [owed, lanes_failing, hooks_live, hooks_ended_today, delivered_last_hour, failed_last_hour],
+      [pending, hooks_failing, hooks_live, hooks_ended_today, delivered_last_hour, failed_last_hour],
       ['2', '1', '1', '0', '0', '1'],
     );
     const stranger = await (await overviewOf(await carillon.account('other.test')))();
-    assert.deepEqual([stranger.owed, stranger.hooks_live, stranger.failed_last_hour], ['0', '0', '0']);
+    assert.deepEqual([stranger.pending, stranger.hooks_live, stranger.failed_last_hour], ['0', '0', '0']);
   });
 
-  test('an hour later it is forgotten, a day later an end is not one of today; what is owed to an ended hook is not owed', async (t) => {
+  test('an hour later it is forgotten, a day later an end is not one of today; what is pending for an ended hook is not pending', async (t) => {
     const { clock, owner, target, overviewOf, subscribe, settled } = await stage(t);
     const overview = await overviewOf(owner);
     target.answers(401);
@@ -111,7 +111,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.clients.create({ client_name: 'A' });
     await settled(1);
     const now = await overview();
-    assert.deepEqual([now.owed, now.failed_last_hour, now.hooks_ended_today, now.hooks_live], ['0', '1', '1', '0']);
+    assert.deepEqual([now.pending, now.failed_last_hour, now.hooks_ended_today, now.hooks_live], ['0', '1', '1', '0']);
     await clock.advance(60 * MINUTE_MS);
     const later = await overview();
     assert.deepEqual([later.failed_last_hour, later.hooks_ended_today], ['0', '1']);
@@ -120,7 +120,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([tomorrow.failed_last_hour, tomorrow.hooks_ended_today], ['0', '0']);
   });
 
-  test('what is owed on thousands of lanes is added up, but for ended hooks; of it, a member sees their own', async (t) => {
+  test('what is pending on thousands of lanes is added up, but for ended hooks; of it, a member sees their own', async (t) => {
     const { carillon, owner, overviewOf } = await stage(t);
     const member = await carillon.user(owner, 'member');
     const { account_id } = await carillon.store.read
@@ -133,16 +133,16 @@ for (const { test, testService } of stores) {
       user_id: Number(index % 3 === 0 ? member.userId : owner.userId),
       date_ended: index % 10 === 0 ? 1 : null,
     }));
-    const owed = hooks.map(({ hook_id, user_id }, index) => ({
+    const pending = hooks.map(({ hook_id, user_id }, index) => ({
       ...{ account_id, hook_id, user_id, delivery_id: 10_000 + index, position: 1, kind: 'new_client', record_id: 1 },
-      owed_at: Date.UTC(2025, 0, 1) + 1_000 * (hooks.length - index),
+      created_at: Date.UTC(2025, 0, 1) + 1_000 * (hooks.length - index),
     }));
     await insertRows(carillon.store, 'hooks', hooks);
-    await insertRows(carillon.store, 'owed', owed);
+    await insertRows(carillon.store, 'pending_deliveries', pending);
     const all = await (await overviewOf(owner))();
-    assert.deepEqual([all.owed, all.oldest_owed_at], [String(2_300 - 230), '2025-01-01 00:00:01']);
+    assert.deepEqual([all.pending, all.oldest_pending_at], [String(2_300 - 230), '2025-01-01 00:00:01']);
     const own = await (await overviewOf(member))();
-    assert.deepEqual([own.owed, own.oldest_owed_at], [String(767 - 77), '2025-01-01 00:00:02']);
+    assert.deepEqual([own.pending, own.oldest_pending_at], [String(767 - 77), '2025-01-01 00:00:02']);
   });
 
   test('half of all attempts took no longer than p50, 95 of 100 no longer than p95; our own faults are neither', async (t) => {

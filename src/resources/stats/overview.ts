@@ -17,9 +17,11 @@ export type MinuteRow = Shown<typeof minuteFields>;
 
 /** How deliveries go at this moment. */
 export const overviewFields = {
-  owed: readOnlyNumber('Deliveries that are owed to live hooks, of the 10000 lowest of those that are owed any.'),
-  oldest_owed_at: readOnlyTimestamp('When the oldest of them became owed, UTC.'),
-  lanes_failing: readOnlyNumber('Live hooks between a failure and the next 200.'),
+  pending: readOnlyNumber(
+    'Deliveries that are pending for live hooks, of the 10000 lowest of those that are pending any.',
+  ),
+  oldest_pending_at: readOnlyTimestamp('When the oldest of them became pending, UTC.'),
+  hooks_failing: readOnlyNumber('Live hooks between a failure and the next 200.'),
   hooks_live: readOnlyNumber('Live hooks.'),
   hooks_ended_today: readOnlyNumber('Hooks that have ended since 00:00 UTC.'),
   delivered_last_hour: readOnlyNumber('Attempts of this minute and the 59 before it that were answered with 200.'),
@@ -47,7 +49,7 @@ const MINUTES_A_LOOK = 5;
 /** When so many attempts of the last minutes were counted, the minutes before are left out. */
 const MOST_ATTEMPTS = 200_000;
 
-/** Lanes that are looked at for what is owed to them, in all and at once. */
+/** Lanes that are looked at for what is pending for them, in all and at once. */
 const MOST_LANES = 10_000;
 const LANES_A_LOOK = 1_000;
 
@@ -63,35 +65,35 @@ function hooksOf(view: AccountView, userId: number | undefined) {
   return userId === undefined ? hooks : hooks.where('hooks.user_id', '=', userId);
 }
 
-/** What is owed to live hooks, a thousand lanes at a time. */
+/** What is pending for live hooks, a thousand lanes at a time. */
 async function lanesNow(view: AccountView, userId: number | undefined) {
-  let owed = 0;
+  let pending = 0;
   let oldest: number | null = null;
   let behind = 0;
   for (let looked = 0; looked < MOST_LANES; looked += LANES_A_LOOK) {
     const lanes = await lanesBehind(view, userId, behind);
     for (const lane of lanes.filter(({ is_counted }) => is_counted === 1)) {
-      owed += lane.owed ?? 0;
+      pending += lane.pending ?? 0;
       if (lane.oldest !== null) oldest = Math.min(lane.oldest, oldest ?? lane.oldest);
     }
     if (lanes.length < LANES_A_LOOK) break;
     behind = lanes.at(-1)?.hook_id ?? behind;
     await nextSlice();
   }
-  return { owed, oldest_owed_at: oldest };
+  return { pending, oldest_pending_at: oldest };
 }
 
 /**
- * The next lanes with something owed, from lane to lane along an index, however much is owed on each, or to ended ones. A
+ * The next lanes with something pending, from lane to lane along an index, however much is pending on each, or to ended ones. A
  * cross join is made in the order in which it is written: SQLite would go through every hook.
  */
 function lanesBehind(view: AccountView, userId: number | undefined, behind: number) {
   const { accountId } = view;
-  const lanesWithOwed = sql<{ hook_id: number }>`(
+  const lanesWithPending = sql<{ hook_id: number }>`(
     with recursive found (hook_id) as (
-      select min(owed.hook_id) from owed where owed.account_id = ${accountId} and owed.hook_id > ${behind}
+      select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > ${behind}
       union all
-      select (select min(owed.hook_id) from owed where owed.account_id = ${accountId} and owed.hook_id > found.hook_id)
+      select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > found.hook_id)
       from found where found.hook_id is not null
     ) select found.hook_id from found where found.hook_id is not null limit ${LANES_A_LOOK})`;
   const isCounted = sql<SqlBool>`hooks.date_ended is null
@@ -99,17 +101,19 @@ function lanesBehind(view: AccountView, userId: number | undefined, behind: numb
   const counted = <T>(value: RawBuilder<T>) => sql<T | null>`case when ${isCounted} then ${value} end`;
   return view
     .selectFrom('positions')
-    .crossJoin(lanesWithOwed.as('lanes'))
+    .crossJoin(lanesWithPending.as('lanes'))
     .crossJoin('hooks')
     .whereRef('hooks.hook_id', '=', 'lanes.hook_id')
     .select([
       'hooks.hook_id',
       sql<number>`case when ${isCounted} then 1 else 0 end`.as('is_counted'),
-      counted(sql<number>`(select count(*) from owed where owed.hook_id = hooks.hook_id)`).as('owed'),
+      counted(
+        sql<number>`(select count(*) from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id)`,
+      ).as('pending'),
       // Along the lane; a test, which has no position, is made at once.
       counted(
-        sql<number>`(select owed.owed_at from owed where owed.hook_id = hooks.hook_id
-          and owed.position is not null order by owed.position limit 1)`,
+        sql<number>`(select pending_deliveries.created_at from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id
+          and pending_deliveries.position is not null order by pending_deliveries.position limit 1)`,
       ).as('oldest'),
     ])
     .orderBy('hooks.hook_id')
@@ -124,7 +128,7 @@ async function hooksNow(view: AccountView, userId: number | undefined) {
   const today = Math.floor(view.now / DAY_MS) * DAY_MS;
   return {
     hooks_live: await numberOf(sql`hooks.date_ended is null`),
-    lanes_failing: await numberOf(sql`hooks.date_ended is null`, sql`hooks.failures > 0`),
+    hooks_failing: await numberOf(sql`hooks.date_ended is null`, sql`hooks.failures > 0`),
     hooks_ended_today: await numberOf(sql`hooks.date_ended is not null`, sql`hooks.date_ended >= ${today}`),
   };
 }
