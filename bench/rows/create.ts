@@ -84,7 +84,7 @@ export const create: Bench = {
   name: 'create',
   title: 'events created, no hook',
   target: '≥ 0.22 of F2',
-  heldBack: 'With 64 accounts, each account has its own index pages. PostgreSQL uses CPU of its own.',
+  heldBack: 'Each account has its own index pages; PostgreSQL shares the cores.',
   measure: (run) =>
     measured(
       run,
@@ -117,7 +117,7 @@ export const createHooked: Bench = {
   name: 'create-hooked',
   title: 'events created with a hook',
   target: '≥ 0.23 of F2 with deliveries pending, ≥ 0.16 delivered',
-  heldBack: 'On PostgreSQL the database works on the same two cores.',
+  heldBack: 'PostgreSQL shares the cores.',
   async measure(run) {
     const receiver = await run.stage.receiver();
     const accounts = (database: Database) => (database === 'PostgreSQL' ? ACCOUNTS : 1);

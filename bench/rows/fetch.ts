@@ -17,7 +17,7 @@ export const fetchOne: Bench = {
   name: 'fetch',
   title: 'events fetched',
   target: '≥ 0.32 of F1',
-  heldBack: 'Each read on PostgreSQL is a round trip to another process.',
+  heldBack: 'A read on PostgreSQL is a round trip.',
   async measure({ stage, rounds, roundMs, say }) {
     const floor = await stage.program('./floors/bare.ts');
     const contenders: Contender[] = [

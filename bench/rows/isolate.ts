@@ -156,7 +156,7 @@ async function besideACrowd(scene: Scene, hosts: readonly Receiver[]) {
 export const isolate: Bench = {
   id: 'P7',
   name: 'isolate',
-  title: "healthy targets' p95 while 10, 50 or 90 % hang, drip or refuse",
+  title: "healthy targets' p95 while 10, 50 or 90% hang, drip or refuse",
   target: '≤ 1.5 × without them',
   aRound: `5 s before and 5 s with bad targets (${PAST_DEADLINE_MS / 1_000} s with hanging ones)`,
   async measure(run) {

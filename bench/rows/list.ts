@@ -139,7 +139,7 @@ async function keepChanging(baseUrl: string, account: Account, signal: AbortSign
 export const list: Bench = {
   id: 'P4',
   name: 'list',
-  title: 'page of 100, account of 1,000,000 events against 1,000',
+  title: 'page of 100: 1,000,000 events against 1,000',
   target: '≤ 3 × the time, exact total',
   async measure({ stage, rounds, roundMs, say }) {
     const contenders: Contender[] = [];

@@ -92,9 +92,9 @@ async function peer({ stage, receiver, roundMs }: Setting, who: Peer, crew: Crew
 export const processes: Bench = {
   id: 'P11',
   name: 'processes',
-  title: 'deliveries with 1, 2 and 4 processes',
-  target: 'each additional process delivers more; ahead of graphile-worker, pg-boss and BullMQ',
-  heldBack: 'Database, load generator and receiver share two cores with the processes.',
+  title: 'delivered with 1, 2 and 4 processes',
+  target: 'more with each process; ahead of graphile-worker, pg-boss, BullMQ',
+  heldBack: 'Database, load generator and receiver share the two cores.',
   async measure({ stage, rounds, roundMs, say }) {
     const setting = { stage, receiver: await stage.receiver(), roundMs };
     const contenders: Contender[] = [];
