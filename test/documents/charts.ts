@@ -4,68 +4,14 @@ import { init, use } from 'echarts/core';
 import { LabelLayout } from 'echarts/features';
 import { SVGRenderer } from 'echarts/renderers';
 import type { EChartsOption } from 'echarts/types/dist/echarts';
-import { rounded } from '../../bench/measured.ts';
+import { formatNumber } from '../../bench/measured.ts';
+import { colours, isCarillon, symbols, type Theme, type ThemeName, type Tone } from './chart-theme.ts';
 
 use([BarChart, LineChart, GridComponent, TitleComponent, LabelLayout, SVGRenderer]);
-
-export const themes = ['light', 'dark'] as const;
-export type ThemeName = (typeof themes)[number];
-
-/** Carillon is blue and thick; the others are drawn thin. The colours differ in brightness as well as in hue (Okabe and Ito). */
-type Tone = 'sqlite' | 'postgresql' | 'peer' | 'green' | 'vermilion' | 'purple' | 'ochre';
-
-type Theme = Readonly<Record<Tone | 'background' | 'text' | 'muted' | 'grid', string>>;
-
-const colours: Readonly<Record<ThemeName, Theme>> = {
-  light: {
-    background: '#ffffff',
-    text: '#1f2328',
-    muted: '#59636e',
-    grid: '#e4e8ec',
-    sqlite: '#0055b8',
-    postgresql: '#4a9be8',
-    peer: '#a3abb3',
-    green: '#00795a',
-    vermilion: '#c24e00',
-    purple: '#a4508b',
-    ochre: '#8f6a00',
-  },
-  dark: {
-    background: '#0d1117',
-    text: '#e6edf3',
-    muted: '#9198a1',
-    grid: '#262c34',
-    sqlite: '#4d9fff',
-    postgresql: '#a8d1ff',
-    peer: '#6e7681',
-    green: '#2fc29a',
-    vermilion: '#ff8b45',
-    purple: '#dd9ac4',
-    ochre: '#e5b93f',
-  },
-};
-
-const symbols: Readonly<Record<Tone, string>> = {
-  sqlite: 'circle',
-  postgresql: 'circle',
-  peer: 'circle',
-  green: 'triangle',
-  vermilion: 'rect',
-  purple: 'diamond',
-  ochre: 'arrow',
-};
 
 const WIDTH = 760;
 // Without quotes: ECharts writes the family into an attribute unescaped.
 const FONT = 'system-ui, -apple-system, Roboto, Arial, sans-serif';
-
-const isCarillon = (tone: Tone) => tone === 'sqlite' || tone === 'postgresql';
-
-/** Three significant digits up to 1,000, whole numbers above. */
-export function shortly(value: number): string {
-  const shown = Math.abs(value) >= 1_000 ? Math.round(value) : (rounded(value) ?? Number.NaN);
-  return shown.toLocaleString('en');
-}
 
 type Axis = { readonly name: string; readonly isLogarithmic?: true };
 
@@ -88,50 +34,41 @@ export function bars(
   const largest = Math.max(...spec.bars.flatMap(({ values }) => values.map((value) => value ?? 0)));
   const look = colours[theme];
   const grids = spec.panels.map((_, index) => ({ left: left + index * (width + gap), width, top: 62, bottom: 34 }));
-  return drawn(theme, height, {
-    title: [
-      titleOf(spec.title, look),
-      ...spec.panels.map((text, index) => panelTitle(text, grids[index]?.left ?? 0, look)),
-    ],
-    grid: grids,
-    xAxis: spec.panels.map((_, gridIndex) => ({
-      gridIndex,
-      type: 'value',
-      max: largest * 1.22,
-      show: gridIndex === 0 || spec.panels.length > 1,
-      axisLabel: { show: false },
-      splitLine: { show: false },
-      ...nameBelow(spec.axis.name, 10, look),
-    })),
-    yAxis: spec.panels.map((_, gridIndex) => ({
-      gridIndex,
-      type: 'category',
-      inverse: true,
-      data: spec.bars.map(({ name }) => name),
-      axisTick: { show: false },
-      axisLine: { lineStyle: { color: look.muted } },
-      axisLabel: { show: gridIndex === 0, color: look.text, fontSize: 13 },
-    })),
-    series: spec.panels.map((_, index) => ({
-      type: 'bar',
-      silent: true,
-      xAxisIndex: index,
-      yAxisIndex: index,
-      barWidth: 20,
-      data: spec.bars.map(({ tone, values }) => ({
-        value: values[index] ?? 0,
-        itemStyle: { color: look[tone] },
-        label: {
-          show: true,
-          position: 'right',
-          color: look.text,
-          fontSize: 13,
-          fontWeight: isCarillon(tone) ? 'bold' : 'normal',
-          formatter: values[index] === undefined ? 'not measured' : shortly(values[index]),
-        },
+  return drawn(
+    { theme, title: spec.title, height },
+    {
+      title: [
+        titleOf(spec.title, look),
+        ...spec.panels.map((text, index) => panelTitle(text, grids[index]?.left ?? 0, look)),
+      ],
+      grid: grids,
+      xAxis: spec.panels.map((_, gridIndex) => ({
+        gridIndex,
+        type: 'value',
+        max: largest * 1.22,
+        axisLabel: { show: false },
+        splitLine: { show: false },
+        ...nameBelow(spec.axis.name, 10, look),
       })),
-    })),
-  });
+      yAxis: spec.panels.map((_, gridIndex) => ({
+        gridIndex,
+        ...namesOf(spec.bars, look),
+        ...(gridIndex > 0 && { axisLabel: { show: false } }),
+      })),
+      series: spec.panels.map((_, index) => ({
+        type: 'bar',
+        silent: true,
+        xAxisIndex: index,
+        yAxisIndex: index,
+        barWidth: 20,
+        data: spec.bars.map(({ tone, values }) => ({
+          value: values[index] ?? 0,
+          itemStyle: { color: look[tone] },
+          label: labelOf(values[index] === undefined ? 'not measured' : formatNumber(values[index]), tone, look),
+        })),
+      })),
+    },
+  );
 }
 
 export type Line = {
@@ -146,53 +83,55 @@ export function lines(
   spec: {
     readonly title: string;
     readonly along: Axis & { readonly at: readonly number[] };
-    readonly axis: Axis & { readonly max?: number };
+    readonly axis: Axis;
     readonly lines: readonly Line[];
   },
   theme: ThemeName,
 ): string {
   const look = colours[theme];
-  return drawn(theme, 360, {
-    title: titleOf(spec.title, look),
-    grid: { left: 76, right: 226, top: 52, bottom: 58 },
-    xAxis: {
-      type: 'category',
-      boundaryGap: false,
-      data: spec.along.at.map((at) => at.toLocaleString('en')),
-      axisTick: { show: false },
-      axisLine: { lineStyle: { color: look.muted } },
-      axisLabel: { color: look.muted, fontSize: 12, margin: 10 },
-      ...nameBelow(spec.along.name, 32, look),
-    },
-    yAxis: {
-      ...valueAxis(spec.axis, look),
-      ...(spec.axis.max !== undefined && { max: spec.axis.max }),
-      name: spec.axis.name,
-      nameLocation: 'middle',
-      nameGap: 54,
-      nameTextStyle: { color: look.muted, fontSize: 12 },
-    },
-    series: spec.lines.map(({ name, tone, isDashed, values }) => ({
-      type: 'line',
-      silent: true,
-      data: values.map((value) => value ?? '-'),
-      symbol: symbols[tone],
-      symbolSize: isCarillon(tone) ? 9 : 8,
-      z: isCarillon(tone) ? 3 : 2,
-      itemStyle: { color: look[tone] },
-      lineStyle: { color: look[tone], width: isCarillon(tone) ? 3.5 : 1.8, type: isDashed ? 'dashed' : 'solid' },
-      endLabel: {
-        show: true,
-        distance: 10,
-        color: look[tone],
-        fontSize: 13,
-        lineHeight: 18,
-        fontWeight: isCarillon(tone) ? 'bold' : 'normal',
-        formatter: `${name}: ${shortly(values.findLast((value) => value !== undefined) ?? Number.NaN)}`,
+  return drawn(
+    { theme, title: spec.title, height: 360 },
+    {
+      title: titleOf(spec.title, look),
+      grid: { left: 76, right: 226, top: 52, bottom: 58 },
+      xAxis: {
+        type: 'category',
+        boundaryGap: false,
+        data: spec.along.at.map((at) => at.toLocaleString('en')),
+        axisTick: { show: false },
+        axisLine: { lineStyle: { color: look.muted } },
+        axisLabel: { color: look.muted, fontSize: 12, margin: 10 },
+        ...nameBelow(spec.along.name, 32, look),
       },
-      labelLayout: { moveOverlap: 'shiftY' },
-    })),
-  });
+      yAxis: {
+        ...valueAxis(spec.axis, look),
+        name: spec.axis.name,
+        nameLocation: 'middle',
+        nameGap: 54,
+        nameTextStyle: { color: look.muted, fontSize: 12 },
+      },
+      series: spec.lines.map(({ name, tone, isDashed, values }) => ({
+        type: 'line',
+        silent: true,
+        data: values.map((value) => value ?? '-'),
+        symbol: symbols[tone],
+        symbolSize: isCarillon(tone) ? 9 : 8,
+        z: isCarillon(tone) ? 3 : 2,
+        itemStyle: { color: look[tone] },
+        lineStyle: { color: look[tone], width: isCarillon(tone) ? 3.5 : 1.8, type: isDashed ? 'dashed' : 'solid' },
+        endLabel: {
+          show: true,
+          distance: 10,
+          color: look[tone],
+          fontSize: 13,
+          lineHeight: 18,
+          fontWeight: isCarillon(tone) ? 'bold' : 'normal',
+          formatter: `${name}: ${formatNumber(values.findLast((value) => value !== undefined) ?? Number.NaN)}`,
+        },
+        labelLayout: { moveOverlap: 'shiftY' },
+      })),
+    },
+  );
 }
 
 export type Change = { readonly name: string; readonly tone: Tone; readonly before: number; readonly after: number };
@@ -203,48 +142,35 @@ export function changes(
   theme: ThemeName,
 ): string {
   const look = colours[theme];
-  const names = spec.changes.map(({ name }) => name);
-  return drawn(theme, 108 + names.length * 40, {
-    title: titleOf(spec.title, look),
-    grid: { left: 184, right: 140, top: 44, bottom: 58 },
-    xAxis: { ...valueAxis({ ...spec.axis, isLogarithmic: true }, look), ...nameBelow(spec.axis.name, 32, look) },
-    yAxis: {
-      type: 'category',
-      inverse: true,
-      data: names,
-      axisTick: { show: false },
-      axisLine: { lineStyle: { color: look.muted } },
-      axisLabel: { color: look.text, fontSize: 13 },
-    },
-    series: spec.changes.map(({ name, tone, before, after }) => ({
-      type: 'line',
-      silent: true,
-      lineStyle: { color: look[tone], width: 4 },
-      data: [
-        {
-          value: [before, name],
-          symbol: 'circle',
-          symbolSize: 14,
-          itemStyle: { color: look.background, borderColor: look[tone], borderWidth: 3 },
-        },
-        {
-          value: [after, name],
-          symbol: 'circle',
-          symbolSize: 10,
-          itemStyle: { color: look[tone] },
-          label: {
-            show: true,
-            position: 'right',
-            distance: 10,
-            color: look.text,
-            fontSize: 13,
-            fontWeight: isCarillon(tone) ? 'bold' : 'normal',
-            formatter: `${shortly(before)} → ${shortly(after)}`,
+  return drawn(
+    { theme, title: spec.title, height: 108 + spec.changes.length * 40 },
+    {
+      title: titleOf(spec.title, look),
+      grid: { left: 184, right: 140, top: 44, bottom: 58 },
+      xAxis: { ...valueAxis({ ...spec.axis, isLogarithmic: true }, look), ...nameBelow(spec.axis.name, 32, look) },
+      yAxis: namesOf(spec.changes, look),
+      series: spec.changes.map(({ name, tone, before, after }) => ({
+        type: 'line',
+        silent: true,
+        lineStyle: { color: look[tone], width: 4 },
+        data: [
+          {
+            value: [before, name],
+            symbol: 'circle',
+            symbolSize: 14,
+            itemStyle: { color: look.background, borderColor: look[tone], borderWidth: 3 },
           },
-        },
-      ],
-    })),
-  });
+          {
+            value: [after, name],
+            symbol: 'circle',
+            symbolSize: 10,
+            itemStyle: { color: look[tone] },
+            label: labelOf(`${formatNumber(before)} → ${formatNumber(after)}`, tone, look),
+          },
+        ],
+      })),
+    },
+  );
 }
 
 function titleOf(text: string, look: Theme) {
@@ -261,6 +187,23 @@ function panelTitle(text: string, left: number, look: Theme) {
   };
 }
 
+/** The vertical axis with a name for each bar or line, the first at the top. */
+function namesOf(all: readonly { readonly name: string }[], look: Theme) {
+  return {
+    type: 'category' as const,
+    inverse: true,
+    data: all.map(({ name }) => name),
+    axisTick: { show: false },
+    axisLine: { lineStyle: { color: look.muted } },
+    axisLabel: { color: look.text, fontSize: 13 },
+  };
+}
+
+function labelOf(formatter: string, tone: Tone, look: Theme) {
+  const fontWeight = isCarillon(tone) ? ('bold' as const) : ('normal' as const);
+  return { show: true, position: 'right' as const, distance: 8, color: look.text, fontSize: 13, fontWeight, formatter };
+}
+
 function nameBelow(name: string, nameGap: number, look: Theme) {
   return { name, nameLocation: 'middle' as const, nameGap, nameTextStyle: { color: look.muted, fontSize: 12 } };
 }
@@ -274,12 +217,22 @@ function valueAxis({ isLogarithmic }: Axis, look: Theme) {
 }
 
 /** Renders without a browser; the same option gives the same bytes. */
-function drawn(theme: ThemeName, height: number, option: EChartsOption): string {
+function drawn(
+  { theme, title, height }: { readonly theme: ThemeName; readonly title: string; readonly height: number },
+  option: EChartsOption,
+): string {
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height });
   const { background } = colours[theme];
   chart.setOption({ animation: false, backgroundColor: background, textStyle: { fontFamily: FONT }, ...option });
   const svg = chart.renderToSVGString();
   chart.dispose();
-  // Ids contain the number of the chart within the process.
-  return `${svg.replaceAll(/\bzr\d+-/g, '')}\n`;
+  return `${withoutCounters(svg).replace('>\n', `>\n<title>${title}</title>\n`)}\n`;
+}
+
+/** Removes styles of hovering, which an image does not need, and counters of ECharts that run through the whole process. */
+function withoutCounters(svg: string): string {
+  return svg
+    .replaceAll(/<style >.*?<\/style>\n/gs, '')
+    .replaceAll(/ (?:class|ecmeta_\w+)="[^"]*"/g, '')
+    .replaceAll(/\bzr\d+-/g, '');
 }

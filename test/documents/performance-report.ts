@@ -1,9 +1,8 @@
 import type { Bench } from '../../bench/bench.ts';
 import { benches } from '../../bench/benches.ts';
 import { judge } from '../../bench/judged.ts';
-import { quantile } from '../../bench/measured.ts';
+import { formatNumber, quantile } from '../../bench/measured.ts';
 import { type Result, resultOf } from '../../bench/results.ts';
-import { shortly } from './charts.ts';
 import { code, document, table } from './markdown.ts';
 
 /** Every claim and every series of every row. It is not committed. */
@@ -31,8 +30,8 @@ function claimTable(result: Result): string {
     ['Claim', 'Median', 'Least', 'Most', 'Limit', 'Result'],
     judge(result).map(({ claim, median, least, most, times, holds }) => [
       claim.says,
-      shortly(median),
-      ...(times === 1 ? ['one round', ''] : [shortly(least), shortly(most)]),
+      formatNumber(median),
+      ...(times === 1 ? ['one round', ''] : [formatNumber(least), formatNumber(most)]),
       claim.atLeast === undefined ? `at most ${claim.atMost}` : `at least ${claim.atLeast}`,
       holds ? 'holds' : '**missed**',
     ]),
@@ -45,9 +44,9 @@ function seriesTable({ series }: Result): string {
     series.map(({ name, side, rounds }) => [
       name,
       side,
-      shortly(quantile(rounds, 0.5)),
-      shortly(Math.min(...rounds)),
-      shortly(Math.max(...rounds)),
+      formatNumber(quantile(rounds, 0.5)),
+      formatNumber(Math.min(...rounds)),
+      formatNumber(Math.max(...rounds)),
     ]),
   );
 }

@@ -1,8 +1,8 @@
 import type { Bench } from '../../bench/bench.ts';
 import { benches } from '../../bench/benches.ts';
 import { type Judged, judge } from '../../bench/judged.ts';
+import { formatNumber } from '../../bench/measured.ts';
 import { resultOf } from '../../bench/results.ts';
-import { shortly } from './charts.ts';
 import { code, type Derived, derivedFrom, document, table } from './markdown.ts';
 import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
 import { chartFiles, charts, picture } from './performance-charts.ts';
@@ -50,7 +50,7 @@ type Row = {
   readonly marks?: Partial<Record<System, string>>;
 };
 
-const p95 = ([, value = Number.NaN]: readonly number[]) => shortly(value);
+const p95 = ([, value = Number.NaN]: readonly number[]) => formatNumber(value);
 const notDurable = { pocketbase: ' ᵃ' };
 
 const rows: readonly Row[] = [
@@ -68,7 +68,7 @@ const rows: readonly Row[] = [
   {
     name: "Healthy targets' p95, before → while one hangs, ms",
     measurement: 'healthy_ms_p95_before_and_while_one_of_ten_hangs',
-    show: (values) => values.map(shortly).join(' → '),
+    show: (values) => values.map(formatNumber).join(' → '),
   },
   { name: 'Start, ms', measurement: 'start_ms' },
   { name: 'Idle memory, MiB', measurement: 'idle_mib', marks: { svix: ' ᵇ', outpost: ' ᶜ' } },
@@ -77,7 +77,7 @@ const rows: readonly Row[] = [
 function peerTable(peers: Peers): string {
   return table(
     ['', ...Object.values(systems)],
-    rows.map(({ name, measurement, show = ([value = Number.NaN]) => shortly(value), marks = {} }) => [
+    rows.map(({ name, measurement, show = ([value = Number.NaN]) => formatNumber(value), marks = {} }) => [
       name,
       ...systemIds.map((system) => {
         const values = valuesOf(peers, measurement, system);
@@ -95,10 +95,11 @@ function hangingPart(peers: Peers): string {
 }
 
 const change = (peers: Peers, system: System) =>
-  (valuesOf(peers, 'healthy_ms_p95_before_and_while_one_of_ten_hangs', system) ?? []).map(shortly);
+  (valuesOf(peers, 'healthy_ms_p95_before_and_while_one_of_ten_hangs', system) ?? []).map(formatNumber);
 
 function lossesPart(peers: Peers): string {
-  const of = (measurement: string, system: System) => shortly(valuesOf(peers, measurement, system)?.[0] ?? Number.NaN);
+  const of = (measurement: string, system: System) =>
+    formatNumber(valuesOf(peers, measurement, system)?.[0] ?? Number.NaN);
   const receivers = 'delivered_per_second_100_receivers';
   return [
     `- **Start**: ${of('start_ms', 'carillon_sqlite')} ms, PocketBase ${of('start_ms', 'pocketbase')} ms.`,
@@ -110,7 +111,7 @@ function lossesPart(peers: Peers): string {
 }
 
 function conditionsPart(peers: Peers): string {
-  const floorOf = (measurement: string) => shortly(valuesOf(peers, measurement, 'floor')?.[0] ?? Number.NaN);
+  const floorOf = (measurement: string) => formatNumber(valuesOf(peers, measurement, 'floor')?.[0] ?? Number.NaN);
   return [
     `Measured on ${peers.date} with Carillon ${code(peers.commit)}, PocketBase 0.40.4, Svix 1.100.0, Outpost ${code('f67ae011')} (concurrency 500) and Vikunja 2.5.0, in turn on one machine (${peers.machine}), which load generator, databases and receiver share. Values are medians; creates and fetches use 64 connections.`,
     `Durability is equal: SQLite with ${code('synchronous=FULL')}, PostgreSQL with ${code('synchronous_commit=on')}, queues on disk. Vikunja rejected 97% of concurrent writes; on one connection it creates 101 per second, Carillon 1,934. A native floor (140 lines of Go without validation or deliveries) creates ${floorOf('created_per_second')} and fetches ${floorOf('fetched_per_second')} per second. All values: ${code('bench/peers/measured-2026-11-24.json')}.`,
@@ -131,7 +132,7 @@ function resultCell(bench: Bench): string {
   const worst = [...Map.groupBy(missed, withoutDatabase).values()].flatMap(([first]) => first ?? []);
   const shown = worst.slice(0, MAX_MISSED_SHOWN).map((one) => {
     const sign = one.claim.atLeast === undefined ? '+' : '−';
-    return `${one.claim.says}: ${shortly(one.median)} (${sign}${percent(excessOf(one))})`;
+    return `${one.claim.says}: ${formatNumber(one.median)} (${sign}${percent(excessOf(one))})`;
   });
   return `**missed** ${missed.length} of ${all.length}: ${shown.join('; ')}. ${bench.heldBack ?? ''}`;
 }
