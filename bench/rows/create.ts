@@ -105,7 +105,7 @@ export const create: Bench = {
     ),
 };
 
-/** The share of F2 that remains with a hook, by whether its deliveries are attempted meanwhile. */
+/** The minimum ratio to F2 with a hook: while its deliveries only wait, and while they are sent. */
 const hooked = [
   { how: 'deliveries pending', atLeast: 0.23 },
   { how: 'delivered', atLeast: 0.16 },

@@ -13,14 +13,14 @@ const POSTING_CONNECTIONS = 64;
 
 /**
  * Each event is delivered to every hook. Fewer writers commit events with 1,000 hooks, so that the backlog does not outgrow
- * the deliveries. `atLeast` is the share of F3 that must be delivered.
+ * the deliveries. `atLeast` is the minimum ratio to F3.
  */
 export const crowds = [
   { accounts: 1, hooksEach: 1, writers: 64, atLeast: 0.11 },
   { accounts: 1, hooksEach: 1_000, writers: 8, atLeast: 0.28 },
 ] as const satisfies readonly (Crowd & { readonly atLeast: number })[];
 
-/** For a minute, slightly more than the target is committed, or this share of the measured maximum if that is less. */
+/** For a minute, slightly more than the target is committed, or this fraction of the measured maximum if that is less. */
 const PACE_OF_TARGET = 1.02;
 const PACE_OF_MAXIMUM = 0.9;
 const MINUTE_MS = 60_000;

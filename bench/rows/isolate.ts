@@ -76,7 +76,7 @@ function never(): never {
   throw new Error('there are accounts');
 }
 
-/** A new service each time; every account has the same share of bad targets. */
+/** A new service each time; every account has the same percentage of bad targets. */
 async function besideAShare(scene: Scene, { share, manner }: Badness) {
   const { run, receiver, database, slug } = scene;
   const where = await run.stage.newDatabase(database);

@@ -122,7 +122,7 @@ function targetsPart(): string {
   return `Floors run next to Carillon: F1 is a bare Fastify with a fixed body, F2 is ${code('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. They guard against regressions; they are not goals. Limits apply to medians of five rounds on two cores. Missed rows name their worst claims.`;
 }
 
-/** Whether all claims hold; if not, the claims that miss their limit most, and why. */
+/** Returns `holds`, or the claims that miss their limit most and the reason. */
 function resultCell(bench: Bench): string {
   const result = resultOf(bench);
   if (result === undefined) return 'not measured';
