@@ -4,7 +4,7 @@
  */
 
 /** Failures in a row that end a hook (C18). */
-export const FAILURES_THAT_END = 3;
+export const MAX_FAILURES = 3;
 
 /** Attempts that a hook may have in flight while it is healthy (C22). A failing hook has one. */
 export const MAX_IN_FLIGHT = 8;
@@ -26,7 +26,7 @@ export function nextStatus(status: HookStatus, answer: number | undefined): Hook
   if (typeof status !== 'number') return status;
   if (answer === 200) return 0;
   if (answer === 401) return 'answered_401';
-  return status + 1 < FAILURES_THAT_END ? status + 1 : 'three_failures';
+  return status + 1 < MAX_FAILURES ? status + 1 : 'three_failures';
 }
 
 /** One attempt, as an observer outside the service knows it. Times are milliseconds of one monotonic clock. */

@@ -1,4 +1,4 @@
-import { FAILURES_THAT_END, nextStatus } from '../delivery-checker.ts';
+import { MAX_FAILURES, nextStatus } from '../delivery-checker.ts';
 import { type Entries, fields, NONE, type Noun, type Written } from './fields.ts';
 
 /** What the contract says there is, in plain memory: nothing here is taken from the service but the ids it has given. */
@@ -266,7 +266,7 @@ export class World {
       hook.failures = status;
       hook.dueAt = status === 0 ? undefined : this.now + (this.waitsMs[status - 1] ?? 0);
     } else {
-      if (status === 'three_failures') hook.failures = FAILURES_THAT_END;
+      if (status === 'three_failures') hook.failures = MAX_FAILURES;
       this.end(account, hook, status);
     }
   }

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import { Beginnings, heardAll } from '../../test/harness/heard.ts';
 import type { SeededChance } from '../chance.ts';
-import { FAILURES_THAT_END, type HookStatus } from '../delivery-checker.ts';
+import { type HookStatus, MAX_FAILURES } from '../delivery-checker.ts';
 import type { Arrival } from '../ledgers.ts';
 
 /** One answer in so many is a failure; of those to what has failed, one in so many. */
@@ -70,7 +70,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     const before = failing.get(path) ?? { count: 0, at: Number.NEGATIVE_INFINITY };
     const oneIn = before.count > 0 ? FAILS_AGAIN_ONE_IN : FAILS_ONE_IN;
     const fails = mustFail || (!recovered && chance.below(oneIn) === 0);
-    if (fails && before.count < FAILURES_THAT_END - 1) {
+    if (fails && before.count < MAX_FAILURES - 1) {
       failing.set(path, { count: before.count + 1, at: performance.now() });
       return chance.one(failures);
     }
