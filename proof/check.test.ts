@@ -362,6 +362,9 @@ test('what somebody asked for counts no failure and waits for none, and nobody i
   const once: Call = { did: 'redeliver', deliveryId: '1', askedAt: 30, answeredAt: 31 };
   const more = [...agreed.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
   assert.deepEqual(found({ calls: [...agreed.calls, once, once, once], arrivals: more }), []);
+  const refused = { calls: [...agreed.calls, once], arrivals: [...agreed.arrivals, failing(1, 32, 401)] };
+  assert.deepEqual(found({ ...refused, database: withHook({ endedReason: 'answered_401' }) }), []);
+  assert.deepEqual(found(refused), ['removed, or not, against the count'], 'a 401 to a manual attempt ends the hook');
   const again = 'told again for no reason';
   assert.deepEqual(found({ calls: [...agreed.calls, once, once], arrivals: more }), [again], 'an ask is one attempt');
   const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };

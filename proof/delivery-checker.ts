@@ -38,8 +38,8 @@ export type Attempt = {
   /** Earliest and latest time at which the service knew the result. */
   readonly knownFrom: number;
   readonly knownBy: number;
-  /** Manual attempts count no failure and wait for no backoff. A redelivery may coincide with a scheduled attempt. */
-  readonly manual: 'no' | 'test' | 'redelivery' | 'redelivery or scheduled';
+  /** Manual attempts count no failure and wait for no backoff (X1, X3). `perhaps`: it may be a scheduled one instead. */
+  readonly manual: 'yes' | 'no' | 'perhaps';
   /** Whether the result changes the hook. `unknown`: any status may follow. */
   readonly effect: 'certain' | 'possible' | 'none' | 'unknown';
   /** Nothing delays the retry after this attempt, so that its latest start is checked too. */
@@ -191,10 +191,11 @@ export class DeliveryChecker {
       const concurrency = Math.min(state.concurrency + 1, MAX_IN_FLIGHT);
       return [{ ...state, status: nextStatus(state.status, answer), concurrency }];
     }
-    if (isPart || manual === 'test') return [state];
+    if (isPart) return [state];
     if (manual === 'no') return [this.#failed(state, attempt)];
-    const mayBeScheduled = manual === 'redelivery or scheduled' || state.retryDeliveryId === attempt.deliveryId;
-    return mayBeScheduled ? [state, this.#failed(state, attempt)] : [state];
+    // A manual attempt of the delivery that is due for a retry looks the same as that retry.
+    const mayCount = manual === 'perhaps' || state.retryDeliveryId === attempt.deliveryId;
+    return mayCount ? [state, this.#failed(state, attempt)] : [state];
   }
 
   #failed({ status: before }: State, { answer, deliveryId, knownFrom, knownBy, ...attempt }: Attempt): State {

@@ -61,7 +61,7 @@ const startedAt = ({ began, at }: Arrival): number => began ?? at;
 
 /** Whether a client requested this attempt (X1, X3). */
 function manualOf(ledgers: Ledgers, one: Arrival): Attempt['manual'] {
-  if (isOfTest(ledgers, one)) return 'test';
+  if (isOfTest(ledgers, one)) return 'yes';
   const restores = about(ledgers.calls, 'restore', one.path).map(({ askedAt }) => askedAt);
   const restoredAt = Math.max(Number.NEGATIVE_INFINITY, ...restores.filter((askedAt) => askedAt < startedAt(one)));
   // A request that was answered before the hook was restored ended with the hook.
@@ -70,7 +70,7 @@ function manualOf(ledgers: Ledgers, one: Arrival): Attempt['manual'] {
   );
   if (!isRequested) return 'no';
   // A restore makes undelivered deliveries pending again: this may be one of them.
-  return restoredAt > Number.NEGATIVE_INFINITY ? 'redelivery or scheduled' : 'redelivery';
+  return restoredAt > Number.NEGATIVE_INFINITY ? 'perhaps' : 'yes';
 }
 
 function effectOf(ledgers: Ledgers, one: Arrival, manual: Attempt['manual']): Attempt['effect'] {
@@ -79,7 +79,7 @@ function effectOf(ledgers: Ledgers, one: Arrival, manual: Attempt['manual']): At
   if (excused === true) return 'none';
   // After a crash, a redelivery looks the same as a scheduled attempt of a pending delivery.
   const mayBePending = crashes.some(({ at, owed }) => at <= one.at && owed.has(one.deliveryId));
-  if (manual.startsWith('redelivery') && mayBePending) return 'unknown';
+  if (manual !== 'no' && mayBePending) return 'unknown';
   const isLost = crashes.some(
     (crash) => crash.fates.has(one.path) && endOf(one) <= crash.at && diedUnwritten(ledgers, crash, one),
   );
