@@ -270,27 +270,29 @@ test('a hook is told alone while it fails, to eight at once while it does not, a
   assert.deepEqual(found({ arrivals: late, wallOf }), [wrong], 'the clock was set back, and the wait is by the clock');
 });
 
-test('what is answered beside a failure that may have been none can have earned a hook something', () => {
+test('while it is in doubt whether a failure counted, an attempt has to fit one of both cases', () => {
+  const wrong = 'removed, or not, against the count';
   const ids = [0, 1, 2, 3, 4, 5, 6, 7];
   const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
   const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
-  const beside = [told(1, 30, { answeredAt: 40 }), told(2, 30.1, { answeredAt: 40.1 })];
-  // It came back with its hook, or is what was asked for: whether it counts, nobody outside knows.
+  const concurrent = [told(1, 30, { answeredAt: 40 }), told(2, 30.1, { answeredAt: 40.1 })];
+  // A scheduled attempt after the restore, or the redelivery: only the service knows whether it counts.
   const doubtful = told(0, 31, { answer: 500, answeredAt: 35 });
   const atOnce = ids.slice(4).map((id) => told(id, 50 + id / 100, { answeredAt: 60 }));
-  const change = {
-    calls: [subscribed, ...ids.map((id) => made(id, 17)), again, once],
-    arrivals: [told(0, 20), ...beside, doubtful, told(3, 36), ...atOnce],
-    database: {
-      ...agreed.database,
-      records: new Map(ids.map((id) => [at(id), `w${id}`])),
-      occurrences: ids.map(fact),
-    },
-  };
-  assert.deepEqual(found(change), []);
-  const failed = beside.map((one) => ({ ...one, answer: 500 }));
-  const unearned = { ...change, arrivals: [told(0, 20), ...failed, doubtful, told(3, 36), ...atOnce] };
-  assert.ok(found(unearned).includes('removed, or not, against the count'), 'four at once, after two 200s');
+  const sent = (...arrivals: Arrival[]) =>
+    found({
+      calls: [subscribed, ...ids.map((id) => made(id, 17)), again, once],
+      arrivals: [told(0, 20), doubtful, ...arrivals, ...atOnce],
+      database: {
+        ...agreed.database,
+        records: new Map(ids.map((id) => [at(id), `w${id}`])),
+        occurrences: ids.map(fact),
+      },
+    });
+  assert.deepEqual(sent(...concurrent, told(3, 40.5)), [], 'no failure: five in flight are earned');
+  const failed = concurrent.map((one) => ({ ...one, answer: 500 }));
+  assert.ok(sent(...failed, told(3, 40.5)).includes(wrong), 'four in flight after two 200s');
+  assert.deepEqual(sent(...concurrent, told(3, 36)), [wrong], 'three in flight, where two are earned, or one');
 });
 
 test('a failure that began before one that may have been none may count itself', () => {
@@ -362,6 +364,9 @@ test('what somebody asked for counts no failure and waits for none, and nobody i
   const once: Call = { did: 'redeliver', deliveryId: '1', askedAt: 30, answeredAt: 31 };
   const more = [...agreed.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
   assert.deepEqual(found({ calls: [...agreed.calls, once, once, once], arrivals: more }), []);
+  const refused = { calls: [...agreed.calls, once], arrivals: [...agreed.arrivals, failing(1, 32, 401)] };
+  assert.deepEqual(found({ ...refused, database: withHook({ endedReason: 'answered_401' }) }), []);
+  assert.deepEqual(found(refused), ['removed, or not, against the count'], 'a 401 to a manual attempt ends the hook');
   const again = 'told again for no reason';
   assert.deepEqual(found({ calls: [...agreed.calls, once, once], arrivals: more }), [again], 'an ask is one attempt');
   const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };

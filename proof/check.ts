@@ -1,4 +1,5 @@
 import { hooksOtherwise, unasked } from './causes.ts';
+import { wronglyRemoved } from './hook-history.ts';
 import {
   type Arrival,
   about,
@@ -15,7 +16,6 @@ import {
   recordIn,
   writtenBy,
 } from './ledgers.ts';
-import { wronglyRemoved } from './reckoning.ts';
 
 /** Something that should not be, and the promise that it breaks. */
 export type Fault = { readonly clause: string; readonly what: keyof typeof rules; readonly says: string };
@@ -157,10 +157,6 @@ function malformed({ arrivals }: Ledgers): string[] {
  */
 function repeated(ledgers: Ledgers): string[] {
   const { calls, arrivals, crashes, pauses = [] } = ledgers;
-  const redeliveries = Map.groupBy(
-    calls.flatMap((call) => (call.did === 'redeliver' ? [call] : [])),
-    ({ deliveryId }) => deliveryId,
-  );
   const isBetween = (earlier: Arrival, moment: number, later: Arrival) => earlier.at <= moment && moment <= later.at;
   // What occurred once is one delivery to a hook, however often it is told.
   const found = [
@@ -173,7 +169,7 @@ function repeated(ledgers: Ledgers): string[] {
     .map(([what, all]) => `${what} as ${[...new Set(all.map(({ deliveryId }) => deliveryId))].join(' and ')}`);
   for (const same of Map.groupBy(arrivals, (one) => `${one.path} ${one.deliveryId}`).values()) {
     const inOrder = same.toSorted((a, b) => a.at - b.at);
-    const asks = (redeliveries.get(inOrder[0]?.deliveryId ?? '') ?? []).map(({ askedAt }) => askedAt);
+    const asks = about(calls, 'redeliver', inOrder[0]?.deliveryId ?? '').map(({ askedAt }) => askedAt);
     for (const [index, later] of inOrder.entries()) {
       const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
       const told = inOrder

@@ -1,8 +1,9 @@
+import { MAX_IN_FLIGHT } from './delivery-checker.ts';
 import { type Arrival, type Crash, isGivenUp, type Pause, writtenBy } from './ledgers.ts';
 import { SETTLES_WITHIN_MS } from './witnesses.ts';
 
 /** What a hook may have had told that is not written down: as many as may wait for that, beside those in flight (C22). */
-const MOST_AT_ONCE = 128 + 8;
+const MOST_AT_ONCE = 128 + MAX_IN_FLIGHT;
 
 /** What was answered longer ago than this should be written down, wherever there is enough of a processor. */
 const LATE_MS = 100;

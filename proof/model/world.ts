@@ -1,3 +1,4 @@
+import { MAX_FAILURES, nextStatus } from '../delivery-checker.ts';
 import { type Entries, fields, NONE, type Noun, type Written } from './fields.ts';
 
 /** What the contract says there is, in plain memory: nothing here is taken from the service but the ids it has given. */
@@ -259,16 +260,14 @@ export class World {
 
   #tell(account: Account, hook: Hook, manner: Manner): void {
     hook.lastOutcome = String(manner);
-    if (manner === 200) {
-      hook.told.push(...hook.pending.splice(0));
-      hook.failures = 0;
-      hook.dueAt = undefined;
-    } else if (manner === 401) {
-      this.end(account, hook, 'answered_401');
+    if (manner === 200) hook.told.push(...hook.pending.splice(0));
+    const status = nextStatus(hook.failures, manner);
+    if (typeof status === 'number') {
+      hook.failures = status;
+      hook.dueAt = status === 0 ? undefined : this.now + (this.waitsMs[status - 1] ?? 0);
     } else {
-      hook.failures += 1;
-      if (hook.failures === 3) this.end(account, hook, 'three_failures');
-      else hook.dueAt = this.now + (this.waitsMs[hook.failures - 1] ?? 0);
+      if (status === 'three_failures') hook.failures = MAX_FAILURES;
+      this.end(account, hook, status);
     }
   }
 }

@@ -218,6 +218,8 @@ export class Network {
     };
     const finish: Parked['finish'] = (result, answer = {}) => {
       leave();
+      // A deadline that fired as the process died reaches nobody: the next result is that of another attempt.
+      if (life.isDead) return;
       const wasPaused = arrival.began !== undefined && this.#pausedAt > arrival.began;
       const isExcused = wasPaused && result.kind === 'failed' && EXCUSABLE.includes(result.cause);
       Object.assign(arrival, { answeredAt: this.#time.moment() }, answer, isExcused ? { isExcused } : {});

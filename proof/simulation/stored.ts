@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Kind, nouns, resourceUrl } from '../../src/delivery/kinds.ts';
 import { localErrorWords } from '../../src/delivery/policy.ts';
-import type { Database, Fate } from '../ledgers.ts';
+import { type HookStatus, statusOf } from '../delivery-checker.ts';
+import type { Database } from '../ledgers.ts';
 
 type Row = Record<string, string | number | null>;
 
@@ -36,17 +37,12 @@ const never = {
 };
 
 /** What a database says of each hook: its failures, or why it was removed; nothing of those that somebody deleted. */
-export function fatesIn(database: DatabaseSync): ReadonlyMap<string, Fate> {
+export function fatesIn(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
   const rows = rowsOf(
     database,
     `select target, failures, ended_reason from hooks where ended_reason not in ('deleted', 'user_deleted')`,
   );
-  return new Map(
-    rows.map(({ target, failures, ended_reason: reason }) => [
-      pathOf(target),
-      reason === '' ? Number(failures) : (reason as Fate),
-    ]),
-  );
+  return new Map(rows.map((row) => [pathOf(row.target), statusOf(row)]));
 }
 
 export function pendingIn(database: DatabaseSync): ReadonlySet<string> {

@@ -2,7 +2,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { type Kind, resourceUrl } from '../../src/delivery/kinds.ts';
-import type { Crash, Database, Fate } from '../ledgers.ts';
+import { statusOf } from '../delivery-checker.ts';
+import type { Crash, Database } from '../ledgers.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Query = (sql: string) => Promise<readonly Row[]>;
@@ -68,11 +69,11 @@ export function readDatabase(address: string, base: string): Promise<Database> {
 export function readCrash(address: string, isOfIt: (path: string) => boolean = () => true): Promise<Omit<Crash, 'at'>> {
   return reading(address, async (query) => {
     const pending = await query('select delivery_id from pending_deliveries');
-    const hooks = await query('select target, failures, date_ended, ended_reason from hooks');
+    const hooks = await query('select target, failures, ended_reason from hooks');
     const fates = hooks.filter((row) => row.ended_reason !== 'deleted' && isOfIt(pathOf(row)));
     return {
       pending: new Set(pending.map((row) => String(row.delivery_id))),
-      fates: new Map(fates.map((row) => [pathOf(row), fateOf(row)])),
+      fates: new Map(fates.map((row) => [pathOf(row), statusOf(row)])),
     };
   });
 }
@@ -116,7 +117,3 @@ async function untilNone(address: string, which: string): Promise<void> {
 }
 
 const pathOf = ({ target }: Row): string => new URL(String(target)).pathname;
-
-function fateOf({ date_ended, ended_reason, failures }: Row): Fate {
-  return date_ended === null ? Number(failures) : (String(ended_reason) as Fate);
-}
