@@ -1,9 +1,9 @@
 import type { Stage } from './stage.ts';
 
-/** Whose a figure is: the least that could do the same, somebody else's who does it, or this service's. */
+/** Whose result it is: a floor's (the least code that does the same), a peer's, or Carillon's. */
 export type Side = 'floor' | 'peer' | 'ours';
 
-/** What one contender came to in each round, in one unit. */
+/** The results of one contender in one unit, by round. */
 export type Series = {
   readonly name: string;
   readonly side: Side;
@@ -11,56 +11,43 @@ export type Series = {
   readonly rounds: readonly number[];
 };
 
-/** What has to show, of a series as it is, or of how it compares with another one round by round; the median counts. */
+/** A limit for the median of a series, or for its ratio to another series of the same rounds. */
 export type Claim = {
   readonly says: string;
   readonly of: string;
-  /** Beside this one, measured in the same rounds. */
+  /** The series that it is divided by, round by round. */
   readonly to?: string;
   readonly atLeast?: number;
   readonly atMost?: number;
 };
 
-/** How one thing goes with another, over several series: latency against load, cost against size. */
-export type Curve = {
-  readonly title: string;
-  /** What grows, and in what it is counted. */
-  readonly along: string;
-  readonly unit: string;
-  readonly lines: readonly {
-    readonly name: string;
-    readonly points: readonly (readonly [at: number, series: string])[];
-  }[];
-};
-
-/** What a row came to. */
+/** The results of a row. */
 export type Measured = {
   readonly series: readonly Series[];
   readonly claims: readonly Claim[];
-  readonly curves?: readonly Curve[];
 };
 
-/** How long and how often is measured. */
+/** The number of rounds, and their length. */
 export type Run = {
   readonly stage: Stage;
   readonly rounds: number;
   readonly roundMs: number;
-  /** Whether it is to say within some seconds whether a change has made something worse, and no more. */
+  /** A run of seconds that only detects a regression. */
   readonly isQuick: boolean;
   readonly say: (line: string) => void;
 };
 
-/** A row of the table of performance. */
+/** A row of the performance table. */
 export type Bench = {
-  /** `P1`; and the word by which it is run. */
+  /** `P1`; `name` selects it on the command line as well. */
   readonly id: string;
   readonly name: string;
   readonly title: string;
-  /** What it must show, as it is read. */
+  /** The limits of its claims, in words. */
   readonly target: string;
-  /** Why a claim is missed, in a sentence or two. */
+  /** Why a claim is missed, in one sentence. */
   readonly heldBack?: string;
-  /** What one of its rounds is, where it does not go on for as long as the rounds of the others. */
+  /** Describes a round that differs from `roundMs`. */
   readonly aRound?: string;
   measure(run: Run): Promise<Measured>;
 };

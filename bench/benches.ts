@@ -11,7 +11,7 @@ import { sideBySide } from './rows/side-by-side.ts';
 import { start } from './rows/start.ts';
 import { statements } from './rows/statements.ts';
 
-/** The rows of the table of performance, in its order. */
+/** The rows of the performance table, in order. */
 export const benches: readonly Bench[] = [
   create,
   createHooked,

@@ -1,18 +1,18 @@
 import type { Claim, Measured } from './bench.ts';
 import { quantile } from './measured.ts';
 
-/** A claim, and what came of it: the median, and between what it lay from round to round. */
+/** A claim with the median and the range of its rounds. */
 export type Judged = {
   readonly claim: Claim;
   readonly median: number;
   readonly least: number;
   readonly most: number;
-  /** How often it was measured. */
+  /** Number of rounds. */
   readonly times: number;
   readonly holds: boolean;
 };
 
-/** Each claim against what was measured: as it is, or round by round beside another series of the same rounds. */
+/** Compares each claim with its series, or with the ratio of two series round by round. */
 export function judge({ series, claims }: Pick<Measured, 'series' | 'claims'>): Judged[] {
   const roundsOf = (name: string) => {
     const found = series.find((one) => one.name === name);

@@ -1,4 +1,4 @@
-/** The value below which a share of the numbers lies; not a number of none. */
+/** The quantile of the numbers; NaN of an empty list. */
 export function quantile(numbers: readonly number[], share: number): number {
   const sorted = [...numbers].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
@@ -6,8 +6,14 @@ export function quantile(numbers: readonly number[], share: number): number {
 
 export const median = (numbers: readonly number[]) => quantile(numbers, 0.5);
 
-/** As it is read: three digits are as many as any of this is worth. */
+/** Rounds to three significant digits. */
 export const rounded = (number: number) => (Number.isFinite(number) ? Number(number.toPrecision(3)) : null);
+
+/** Three significant digits up to 1,000, whole numbers above, with thousands separators. */
+export function formatNumber(value: number): string {
+  const shown = Math.abs(value) >= 1_000 ? Math.round(value) : (rounded(value) ?? Number.NaN);
+  return shown.toLocaleString('en');
+}
 
 export type Latencies = ReturnType<typeof latencies>;
 

@@ -4,62 +4,41 @@ import { fileURLToPath } from 'node:url';
 import type { Cleanup } from '../test/harness/cleanup.ts';
 import { type Program, startProgram } from './programs.ts';
 
-/** Those of others that do a part of the same: each in a folder of its own, with packages of its own. */
-const peers = {
-  bullmq: 'npm',
-  'graphile-worker': 'npm',
-  'parse-server': 'npm',
-  'pg-boss': 'npm',
-  plainjob: 'npm',
-  radicale: 'pip',
-  'soul-cli': 'npm',
-} as const;
-
-export type Peer = keyof typeof peers;
+/** Other systems that do a part of the same work. Each has a folder with packages of its own. */
+export type Peer = 'bullmq' | 'graphile-worker' | 'parse-server' | 'pg-boss';
 
 const folderOf = (peer: Peer) => fileURLToPath(new URL(`./peers/${peer}/`, import.meta.url));
 
-/** How it is named in a table: with its version. */
+/** The name with its version. */
 export function nameOf(peer: Peer): string {
-  if (peers[peer] === 'pip') {
-    return readFileSync(`${folderOf(peer)}requirements.txt`, 'utf8')
-      .trim()
-      .replace('==', ' ');
-  }
   const { dependencies } = JSON.parse(readFileSync(`${folderOf(peer)}package.json`, 'utf8'));
   return `${peer} ${dependencies[peer]}`;
 }
 
-/** Installs it where it is not yet: never among our own packages, and nothing of it runs meanwhile. */
+/** Installs a peer if it is not installed, apart from Carillon's packages and without install scripts. */
 function install(peer: Peer): void {
   const cwd = folderOf(peer);
   if (existsSync(`${cwd}node_modules`)) return;
-  const run = (command: string, ...words: string[]) => execFileSync(command, words, { cwd, stdio: 'ignore' });
   try {
-    if (peers[peer] === 'npm') run('npm', 'ci', '--ignore-scripts');
-    else {
-      // Where nothing of ours looks: packages of Python, too.
-      run('python3', '-m', 'venv', 'node_modules');
-      run('node_modules/bin/pip', 'install', '--only-binary', ':all:', '--requirement', 'requirements.txt');
-    }
+    execFileSync('npm', ['ci', '--ignore-scripts'], { cwd, stdio: 'ignore' });
   } catch (cause) {
-    // Half of it would be taken for all of it.
+    // The next run would take an incomplete folder for a complete one.
     rmSync(`${cwd}node_modules`, { recursive: true, force: true });
     throw new Error(`${nameOf(peer)} cannot be installed in ${cwd}`, { cause });
   }
 }
 
-/** Starts a server of others; `address` is where it keeps things. */
+/** Starts a peer that is a server; `address` is its database. */
 export function startServing(context: Cleanup, peer: Peer, address: string): Promise<Program> {
   install(peer);
   return startProgram(context, './peers/serving.js', [peer, address]);
 }
 
 /**
- * Starts a queue of others that tells a receiver.
+ * Starts a job queue that sends requests to a receiver.
  *
- * @param address the database; several of them may share it
- * @param mostBehind how much it adds at most beyond what it has told
+ * @param address the database; several processes may share it
+ * @param mostBehind the maximum backlog of jobs
  */
 export function startTelling(
   context: Cleanup,

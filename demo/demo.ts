@@ -102,16 +102,16 @@ for (const path of sick) {
 }
 await settled();
 
-const owed = (await carillon.deliveries.list({ limit: 1 })).paging.total_records;
+const pending = (await carillon.deliveries.list({ limit: 1 })).paging.total_records;
 const delivered = (await carillon.deliveries.list({ limit: 1, state: 'delivered' })).paging.total_records;
 const givenUp = (await carillon.deliveries.list({ limit: 1, state: 'undelivered' })).paging.total_records;
-const lost = owed - delivered - givenUp + Math.max(0, owed - told.size);
+const lost = pending - delivered - givenUp + Math.max(0, pending - told.size);
 milliseconds.sort((a, b) => a - b);
 const percentile = (share: number) =>
   (milliseconds[Math.floor((milliseconds.length - 1) * share)] ?? Number.NaN).toFixed(1);
 say(`
 created    ${created + 1} records, from ${Object.keys(schedule).length} release lines and ${dates} dates
-owed       ${owed} notifications
+pending       ${pending} notifications
 told       ${told.size}, of which ${givenUp} to hooks that were removed
 lost       ${lost}
 request → arrival   p50 ${percentile(0.5)} ms, p95 ${percentile(0.95)} ms`);
@@ -119,12 +119,12 @@ request → arrival   p50 ${percentile(0.5)} ms, p95 ${percentile(0.95)} ms`);
 await bell.close();
 await service.stop('SIGTERM');
 rmSync(folder, { recursive: true, force: true });
-process.exitCode = lost === 0 && told.size === owed ? 0 : 1;
+process.exitCode = lost === 0 && told.size === pending ? 0 : 1;
 
-/** Waits until nothing is owed to a live hook, and everything told has been shown. */
+/** Waits until nothing is pending for a live hook, and everything told has been shown. */
 async function settled(): Promise<void> {
   await until(
-    () => carillon.deliveries.list({ limit: 1, state: 'owed' }),
+    () => carillon.deliveries.list({ limit: 1, state: 'pending' }),
     (page) => page.paging.total_records === 0,
   );
   await Promise.all(showing);

@@ -9,7 +9,7 @@ import { startServiceProcess } from '../test/harness/process.ts';
 import { temporaryFolder } from '../test/harness/service.ts';
 import type { TestStore } from '../test/harness/stores.ts';
 import { copyWhileRunning } from './backups/base-backup.ts';
-import { type Backup, owedIn, whatIsMissing } from './backups/wholeness.ts';
+import { type Backup, pendingIn, whatIsMissing } from './backups/wholeness.ts';
 import { check, countFaults, sayFault } from './check.ts';
 import type { Call } from './ledgers.ts';
 import type { Proof } from './proof.ts';
@@ -32,7 +32,7 @@ export const backups: Proof = {
   title:
     'C16 C20 backups while everything is written and told, each restored and started: SQLite by our command, PostgreSQL by a base backup',
   promise:
-    'no occurrence without its record and no record without its occurrence, all that was acknowledged before, and all that is owed in it is told',
+    'no occurrence without its record and no record without its occurrence, all that was acknowledged before, and all that is pending in it is told',
   unit: 'backups restored',
   quick: 3,
   long: 100,
@@ -136,8 +136,8 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
     'acknowledged while a backup was made': made.flatMap((one) => calls.filter(isWithin(one))).length,
     told: witnesses.heard.length,
     'records in them': 0,
-    'owed in them': 0,
-    'owed in them and told after the start': 0,
+    'pending in them': 0,
+    'pending in them and told after the start': 0,
     ...countFaults(faults),
   };
   const issued = eventsIn(calls);
@@ -176,7 +176,7 @@ async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
   const address = restored;
   const database = await readDatabase(address, BASE);
   const broken = await whatIsMissing(address, database, witnesses, one);
-  const owed = await owedIn(address);
+  const pending = await pendingIn(address);
   const heardBefore = witnesses.heard.length;
   const service = await startProcess({ CARILLON_DATABASE: address, CARILLON_PORT: '0', ...WATCHED });
   atEnd(context, () => service.process.kill('SIGKILL'));
@@ -184,10 +184,10 @@ async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
   await untilTold(address);
   const heard = witnesses.heard.slice(heardBefore).filter(({ answer }) => answer === 200);
   const told = new Set(heard.map(({ deliveryId }) => deliveryId));
-  const untold = owed.filter((deliveryId) => !told.has(deliveryId));
-  broken.push(...untold.map((deliveryId) => `C20 owed in the backup and not told: ${deliveryId}`));
-  const tooMuch = [...told].filter((deliveryId) => !owed.includes(deliveryId));
-  broken.push(...tooMuch.map((deliveryId) => `C20 told and not owed in the backup: ${deliveryId}`));
+  const untold = pending.filter((deliveryId) => !told.has(deliveryId));
+  broken.push(...untold.map((deliveryId) => `C20 pending in the backup and not told: ${deliveryId}`));
+  const tooMuch = [...told].filter((deliveryId) => !pending.includes(deliveryId));
+  broken.push(...tooMuch.map((deliveryId) => `C20 told and not pending in the backup: ${deliveryId}`));
   const door = { baseUrl: service.baseUrl, headers };
   // What is kept from before is not shown: nobody could say where in it they are.
   const empty = await feedAt(door);
@@ -202,8 +202,8 @@ async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
   const counts = {
     'backups restored': 1,
     'records in them': database.records.size,
-    'owed in them': owed.length,
-    'owed in them and told after the start': owed.length - untold.length,
+    'pending in them': pending.length,
+    'pending in them and told after the start': pending.length - untold.length,
   };
   return { counts, broken };
 }

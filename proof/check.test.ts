@@ -35,9 +35,9 @@ const subscribed: Call = {
 };
 const fact = (id: number) => ({ kind: 'new_event', userId: '1', record: at(id) });
 const hook = { path: '/a', kind: 'new_event', userId: '1', endedReason: null };
-const crash = (moment: number, owed: readonly string[], fate: 0 | 1 | 2 = 0): Crash => ({
+const crash = (moment: number, pending: readonly string[], fate: 0 | 1 | 2 = 0): Crash => ({
   at: moment,
-  owed: new Set(owed),
+  pending: new Set(pending),
   fates: new Map([['/a', fate]]),
 });
 
@@ -52,7 +52,7 @@ const agreed: Ledgers = {
     ]),
     occurrences: [fact(1), fact(2)],
     hooks: [hook],
-    owed: 0,
+    pending: 0,
   },
   crashes: [],
   waitsMs: [60, 7_200],
@@ -97,14 +97,16 @@ test('what was acknowledged and is not there is lost', () => {
   assert.deepEqual(found({ calls: [...agreed.calls, gone] }), ['acknowledged and lost'], 'a deletion');
 });
 
-test('what is there is told to every hook that lives, and nothing stays owed', () => {
-  assert.deepEqual(found({ arrivals: [told(1, 12)] }), ['owed and not told']);
-  assert.deepEqual(found({ database: { ...agreed.database, owed: 1 } }), ['still owed at the end']);
+test('what is there is told to every hook that lives, and nothing stays pending', () => {
+  assert.deepEqual(found({ arrivals: [told(1, 12)] }), ['pending and not told']);
+  assert.deepEqual(found({ database: { ...agreed.database, pending: 1 } }), ['still pending at the end']);
   const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
-  assert.deepEqual(found({ calls: [subscribed, made(1, 10), cutOff], arrivals: [told(1, 12)] }), ['owed and not told']);
+  assert.deepEqual(found({ calls: [subscribed, made(1, 10), cutOff], arrivals: [told(1, 12)] }), [
+    'pending and not told',
+  ]);
   const late: Call = { ...subscribed, askedAt: 15, answeredAt: 16 };
   const calls = [late, made(1, 10), made(2, 20)];
-  assert.deepEqual(found({ calls, arrivals: [told(2, 22)] }), [], 'what was over before is owed to nobody');
+  assert.deepEqual(found({ calls, arrivals: [told(2, 22)] }), [], 'what was over before is pending for nobody');
   assert.deepEqual(found({ calls }), ['told to somebody else']);
 });
 
@@ -125,7 +127,7 @@ test('what is told is there, can be fetched, is for this hook and in these words
   assert.ok(found({ arrivals: [told(1, 12), more] }).includes('told in other words'));
 });
 
-test('a delivery comes again after a failure, or over a crash that left it owed, and not otherwise', () => {
+test('a delivery comes again after a failure, or over a crash that left it pending, and not otherwise', () => {
   assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)] }), ['told again for no reason']);
   assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, ['2'])] }), []);
   assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, [])] }), [
@@ -205,7 +207,7 @@ test('what had no answer over a pause is no failure; what was answered is known 
   const [during, twice] = [unanswered(99, 150), [failing(1, 270), failing(1, 350)]];
   const all = [during, ...twice];
   assert.deepEqual(found({ pauses, waitsMs: [60, 70], arrivals: [...all, told(1, 430), told(2, 440)] }), []);
-  const ended = { ...withHook({ endedReason: 'three_failures' }), owed: 0 };
+  const ended = { ...withHook({ endedReason: 'three_failures' }), pending: 0 };
   assert.deepEqual(found({ pauses, waitsMs: [60, 70], database: ended, arrivals: all }), [
     'removed, or not, against the count',
   ]);
@@ -268,27 +270,29 @@ test('a hook is told alone while it fails, to eight at once while it does not, a
   assert.deepEqual(found({ arrivals: late, wallOf }), [wrong], 'the clock was set back, and the wait is by the clock');
 });
 
-test('what is answered beside a failure that may have been none can have earned a hook something', () => {
+test('while it is in doubt whether a failure counted, an attempt has to fit one of both cases', () => {
+  const wrong = 'removed, or not, against the count';
   const ids = [0, 1, 2, 3, 4, 5, 6, 7];
   const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
   const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
-  const beside = [told(1, 30, { answeredAt: 40 }), told(2, 30.1, { answeredAt: 40.1 })];
-  // It came back with its hook, or is what was asked for: whether it counts, nobody outside knows.
+  const concurrent = [told(1, 30, { answeredAt: 40 }), told(2, 30.1, { answeredAt: 40.1 })];
+  // A scheduled attempt after the restore, or the redelivery: only the service knows whether it counts.
   const doubtful = told(0, 31, { answer: 500, answeredAt: 35 });
   const atOnce = ids.slice(4).map((id) => told(id, 50 + id / 100, { answeredAt: 60 }));
-  const change = {
-    calls: [subscribed, ...ids.map((id) => made(id, 17)), again, once],
-    arrivals: [told(0, 20), ...beside, doubtful, told(3, 36), ...atOnce],
-    database: {
-      ...agreed.database,
-      records: new Map(ids.map((id) => [at(id), `w${id}`])),
-      occurrences: ids.map(fact),
-    },
-  };
-  assert.deepEqual(found(change), []);
-  const failed = beside.map((one) => ({ ...one, answer: 500 }));
-  const unearned = { ...change, arrivals: [told(0, 20), ...failed, doubtful, told(3, 36), ...atOnce] };
-  assert.ok(found(unearned).includes('removed, or not, against the count'), 'four at once, after two 200s');
+  const sent = (...arrivals: Arrival[]) =>
+    found({
+      calls: [subscribed, ...ids.map((id) => made(id, 17)), again, once],
+      arrivals: [told(0, 20), doubtful, ...arrivals, ...atOnce],
+      database: {
+        ...agreed.database,
+        records: new Map(ids.map((id) => [at(id), `w${id}`])),
+        occurrences: ids.map(fact),
+      },
+    });
+  assert.deepEqual(sent(...concurrent, told(3, 40.5)), [], 'no failure: five in flight are earned');
+  const failed = concurrent.map((one) => ({ ...one, answer: 500 }));
+  assert.ok(sent(...failed, told(3, 40.5)).includes(wrong), 'four in flight after two 200s');
+  assert.deepEqual(sent(...concurrent, told(3, 36)), [wrong], 'three in flight, where two are earned, or one');
 });
 
 test('a failure that began before one that may have been none may count itself', () => {
@@ -332,7 +336,7 @@ test('a restored hook begins anew, and what comes late from before changes nothi
   assert.deepEqual(
     found({ calls: [...agreed.calls, ended, long], arrivals: [told(1, 12), told(2, 19), told(2, 120)] }),
     ['told again for no reason'],
-    'what was told so long before is not owed any more',
+    'what was told so long before is not pending any more',
   );
   const removed = { calls, arrivals: [told(1, 12), ...three], database: withHook({ endedReason: 'three_failures' }) };
   assert.deepEqual(found(removed), []);
@@ -360,6 +364,9 @@ test('what somebody asked for counts no failure and waits for none, and nobody i
   const once: Call = { did: 'redeliver', deliveryId: '1', askedAt: 30, answeredAt: 31 };
   const more = [...agreed.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
   assert.deepEqual(found({ calls: [...agreed.calls, once, once, once], arrivals: more }), []);
+  const refused = { calls: [...agreed.calls, once], arrivals: [...agreed.arrivals, failing(1, 32, 401)] };
+  assert.deepEqual(found({ ...refused, database: withHook({ endedReason: 'answered_401' }) }), []);
+  assert.deepEqual(found(refused), ['removed, or not, against the count'], 'a 401 to a manual attempt ends the hook');
   const again = 'told again for no reason';
   assert.deepEqual(found({ calls: [...agreed.calls, once, once], arrivals: more }), [again], 'an ask is one attempt');
   const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };
@@ -421,7 +428,7 @@ test('a subtask that is completed with its task was completed by whoever did tha
       ]),
       occurrences: [...occurrences, ...more],
       hooks: [],
-      owed: 0,
+      pending: 0,
     },
   });
   assert.deepEqual(found(plus(own('completed_subtask', subtask))), []);

@@ -1,4 +1,5 @@
 import { hooksOtherwise, unasked } from './causes.ts';
+import { wronglyRemoved } from './hook-history.ts';
 import {
   type Arrival,
   about,
@@ -15,7 +16,6 @@ import {
   recordIn,
   writtenBy,
 } from './ledgers.ts';
-import { wronglyRemoved } from './reckoning.ts';
 
 /** Something that should not be, and the promise that it breaks. */
 export type Fault = { readonly clause: string; readonly what: keyof typeof rules; readonly says: string };
@@ -25,8 +25,8 @@ const rules = {
   'acknowledged and lost': ['C20', lost],
   'there for no reason': ['C20', unasked],
   'a hook otherwise than asked': ['C12', hooksOtherwise],
-  'owed and not told': ['C20', untold],
-  'still owed at the end': ['C20', leftOwed],
+  'pending and not told': ['C20', untold],
+  'still pending at the end': ['C20', leftPending],
   'told and not there': ['C16', phantom],
   'told before it could be fetched': ['C16', notFetchable],
   'told to somebody else': ['C14', misdirected],
@@ -96,8 +96,8 @@ function untold(ledgers: Ledgers): string[] {
     });
 }
 
-function leftOwed({ database }: Ledgers): string[] {
-  return database.owed === 0 ? [] : [`${database.owed} deliveries`];
+function leftPending({ database }: Ledgers): string[] {
+  return database.pending === 0 ? [] : [`${database.pending} deliveries`];
 }
 
 function phantom({ calls, arrivals, database }: Ledgers): string[] {
@@ -150,17 +150,13 @@ function malformed({ arrivals }: Ledgers): string[] {
 }
 
 /**
- * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it owed and
+ * After its 200, or while it is still being answered, a delivery comes again only over a crash that had left it pending and
  * kept that answer from being written down, or because somebody asks for it: once for this delivery (X3), or for all that
  * was undelivered when its hook ended (X1). A test that failed does not come again either. Over a pause it comes again where it
  * was given up before its answer.
  */
 function repeated(ledgers: Ledgers): string[] {
   const { calls, arrivals, crashes, pauses = [] } = ledgers;
-  const redeliveries = Map.groupBy(
-    calls.flatMap((call) => (call.did === 'redeliver' ? [call] : [])),
-    ({ deliveryId }) => deliveryId,
-  );
   const isBetween = (earlier: Arrival, moment: number, later: Arrival) => earlier.at <= moment && moment <= later.at;
   // What occurred once is one delivery to a hook, however often it is told.
   const found = [
@@ -173,7 +169,7 @@ function repeated(ledgers: Ledgers): string[] {
     .map(([what, all]) => `${what} as ${[...new Set(all.map(({ deliveryId }) => deliveryId))].join(' and ')}`);
   for (const same of Map.groupBy(arrivals, (one) => `${one.path} ${one.deliveryId}`).values()) {
     const inOrder = same.toSorted((a, b) => a.at - b.at);
-    const asks = (redeliveries.get(inOrder[0]?.deliveryId ?? '') ?? []).map(({ askedAt }) => askedAt);
+    const asks = about(calls, 'redeliver', inOrder[0]?.deliveryId ?? '').map(({ askedAt }) => askedAt);
     for (const [index, later] of inOrder.entries()) {
       const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
       const told = inOrder
@@ -182,7 +178,7 @@ function repeated(ledgers: Ledgers): string[] {
       if (told === undefined) continue;
       const isLost = crashes.some(
         (crash) =>
-          isBetween(told, crash.at, later) && diedUnwritten(ledgers, crash, told) && crash.owed.has(told.deliveryId),
+          isBetween(told, crash.at, later) && diedUnwritten(ledgers, crash, told) && crash.pending.has(told.deliveryId),
       );
       const isRestored = about(calls, 'restore', later.path).some(
         ({ askedAt }) => isBetween(told, askedAt, later) && askedAt <= writtenBy(ledgers, told),
@@ -201,10 +197,12 @@ function repeated(ledgers: Ledgers): string[] {
   return found;
 }
 
-/** What was told, when and how it was answered, what has died since, and what these have left owed of it. */
+/** What was told, when and how it was answered, what has died since, and what these have left pending of it. */
 function sayAgain({ crashes }: Ledgers, told: Arrival, later: Arrival): string {
   const since = crashes.filter(({ at }) => told.at <= at && at <= later.at);
-  const died = since.map(({ at, owed }) => `${at} ${owed.has(told.deliveryId) ? 'and left it owed' : 'and did not'}`);
+  const died = since.map(
+    ({ at, pending }) => `${at} ${pending.has(told.deliveryId) ? 'and left it pending' : 'and did not'}`,
+  );
   return `${later.path} ${later.deliveryId} at ${later.at}, answered ${later.answer}; before from ${told.at} to ${told.answeredAt}, answered ${told.answer}; died since: ${died.join(', ') || 'nothing'}`;
 }
 

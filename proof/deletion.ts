@@ -137,7 +137,7 @@ async function race(context: Cleanup, arena: Arena, races: number, chance: Seede
   await doors[0]?.carillon.events.create(event);
   await Promise.all(nodes.map((node) => node.stop()));
   const { broken, inFlight } = judge(ended, trap.traceOf, target);
-  const taken = nodes.filter((node) => timesLogged(node, 'node.taken_away') > 0);
+  const taken = nodes.filter((node) => timesLogged(node, 'node.evicted') > 0);
   return {
     counts: {
       races: ended.length,

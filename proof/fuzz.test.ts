@@ -15,7 +15,10 @@ const problem = {
   required: ['code'],
   properties: { code: { type: 'string' }, status: {}, errors: {} },
 };
-const failure = (says: string) => ({ description: says, content: { 'application/problem+json': { schema: problem } } });
+const failure = (description: string) => ({
+  description,
+  content: { 'application/problem+json': { schema: problem } },
+});
 const tagged = { etag: '"a"', location: 'http://127.0.0.1/v2/bells/1' };
 const record = { type: 'object', required: ['id'], properties: { id: { type: 'string' } } };
 const document = {

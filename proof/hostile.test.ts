@@ -11,13 +11,13 @@ const last = behaviourBySlug('401') ?? assert.fail();
 
 test('R9 notices an attempt that comes to something else, or too late', () => {
   assert.ok(behaviours.length >= 60);
-  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 4_010 }), []);
-  assert.deepEqual(judge(hang, { outcome: 'timeout', verdict: 'wait', ms: 5_001 }), ['hang: ended after 5001 ms']);
-  assert.deepEqual(judge(hang, { outcome: '200', verdict: 'delivered', ms: 10 }), [
+  assert.deepEqual(judge(hang, { outcome: 'timeout', result: 'wait', ms: 4_010 }), []);
+  assert.deepEqual(judge(hang, { outcome: 'timeout', result: 'wait', ms: 5_001 }), ['hang: ended after 5001 ms']);
+  assert.deepEqual(judge(hang, { outcome: '200', result: 'delivered', ms: 10 }), [
     'hang: seen as 200, not timeout',
     'hang: delivered, not wait',
   ]);
-  assert.deepEqual(judge(last, { outcome: '401', verdict: 'wait', ms: 10 }), ['401: wait, not ended']);
+  assert.deepEqual(judge(last, { outcome: '401', result: 'wait', ms: 10 }), ['401: wait, not ended']);
 });
 
 test('R9 notices a healthy target that waits', () => {

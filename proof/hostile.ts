@@ -54,18 +54,18 @@ export const hostile: Proof = {
 };
 
 /** One attempt, as the service logs it. */
-export type Attempted = { readonly outcome: string; readonly verdict: string; readonly ms: number };
+export type Attempted = { readonly outcome: string; readonly result: string; readonly ms: number };
 
-/** The verdict that the log names for what it has to come to at a first attempt. */
-const VERDICTS = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as const;
+/** The result that the log names for what it has to come to at a first attempt. */
+const RESULTS = { delivered: 'delivered', ended: 'ended', failed: 'wait' } as const;
 
 /** What is wrong with an attempt at a behaviour. */
 export function judge(behaviour: Behaviour, attempted: Attempted): readonly string[] {
-  const { outcome, verdict, ms } = attempted;
-  const due = VERDICTS[outcomeOf(behaviour)];
+  const { outcome, result, ms } = attempted;
+  const due = RESULTS[outcomeOf(behaviour)];
   return [
     ...(outcome === String(behaviour.seenAs) ? [] : [`${behaviour.slug}: seen as ${outcome}, not ${behaviour.seenAs}`]),
-    ...(verdict === due ? [] : [`${behaviour.slug}: ${verdict}, not ${due}`]),
+    ...(result === due ? [] : [`${behaviour.slug}: ${result}, not ${due}`]),
     ...(ms <= DEADLINE_MS + GRACE_MS ? [] : [`${behaviour.slug}: ended after ${Math.round(ms)} ms`]),
   ];
 }
@@ -196,8 +196,8 @@ function trust({ context }: Run, certificate: string): void {
 async function sceneOn({ context }: Run, store: Run['stores'][number], all: readonly Hostile[]): Promise<Scene> {
   const attempts = new Map<string, Attempted>();
   const write = (line: string) => {
-    const { event, kind, hook_id, outcome, verdict, ms } = JSON.parse(line);
-    if (event === 'delivery.attempted' && kind === 'new_event') attempts.set(String(hook_id), { outcome, verdict, ms });
+    const { event, kind, hook_id, outcome, result, ms } = JSON.parse(line);
+    if (event === 'delivery.attempted' && kind === 'new_event') attempts.set(String(hook_id), { outcome, result, ms });
   };
   const options = { attemptTimeout: `${DEADLINE_MS}ms`, retryWaits: '1h,1h' };
   const log = pino({ base: null }, { write });

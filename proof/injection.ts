@@ -21,7 +21,7 @@ export const injection: Proof = {
   title:
     'C20 on SQLite, killed at its k-th commit and its k-th system call, or that call fails: as it starts, works, checkpoints, stops',
   promise:
-    'nothing acknowledged is lost, all that is owed is told, the database is sound, and every next start succeeds',
+    'nothing acknowledged is lost, all that is pending is told, the database is sound, and every next start succeeds',
   unit: 'places, k = 1 and so on, in each kind of call',
   quick: QUICK,
   long: 300,

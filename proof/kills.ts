@@ -32,8 +32,8 @@ export const kills: Proof = {
   title:
     'C16 C19 C20 killed with SIGKILL under load, over and over, and paused among it: the service, and the PostgreSQL that it is on',
   promise:
-    'nothing acknowledged is lost, all that is owed is told, nothing else is, twice only what was in flight or not written down, and no hook is removed',
-  unit: 'kills with something owed',
+    'nothing acknowledged is lost, all that is pending is told, nothing else is, twice only what was in flight or not written down, and no hook is removed',
+  unit: 'kills with something pending',
   quick: 20,
   long: 1_000,
   prove: (run) => inStretches(run, { most: KILLS_A_STRETCH, onPostgres: 0.3 }, stretch),
@@ -89,22 +89,22 @@ type Stage = {
 
 async function stretch({ context, store, times, chance }: Stretch): Promise<Part> {
   const stage = await setUp(context, store, chance);
-  const counts: Counts = { 'kills with something owed': 0 };
+  const counts: Counts = { 'kills with something pending': 0 };
   const crashes: Crash[] = [];
   const pauses: Pause[] = [];
   const strikes = STRIKES[store.name];
-  for (let tried = 0; (counts['kills with something owed'] ?? 0) < times; tried += 1) {
-    if (tried >= times * 2) throw new Error('too many kills found nothing owed');
+  for (let tried = 0; (counts['kills with something pending'] ?? 0) < times; tried += 1) {
+    if (tried >= times * 2) throw new Error('too many kills found nothing pending');
     if (tried % PAUSES_ONE_IN === PAUSE_AT) pauses.push(await pauseAtWork(stage));
-    const isLast = counts['kills with something owed'] === times - 1;
+    const isLast = counts['kills with something pending'] === times - 1;
     const struck = isLast ? 'service' : (strikes[tried % strikes.length] ?? 'service');
     const left = await strike(stage, struck, isLast ? [LONG_LIFE_MS, LONG_LIFE_MS + 1] : LIVES_MS[store.name], chance);
     crashes.push(...left);
     const [death] = left;
-    // Where the service lives on without its database, nobody looks what is owed: that is counted apart.
-    const isCounted = death !== undefined && death.owed.size > 0;
+    // Where the service lives on without its database, nobody looks what is pending: that is counted apart.
+    const isCounted = death !== undefined && death.pending.size > 0;
     if (isCounted || death === undefined) counts[CALLED[struck]] = (counts[CALLED[struck]] ?? 0) + 1;
-    if (isCounted) counts['kills with something owed'] = (counts['kills with something owed'] ?? 0) + 1;
+    if (isCounted) counts['kills with something pending'] = (counts['kills with something pending'] ?? 0) + 1;
   }
   return compare(stage, { crashes, pauses }, counts);
 }
@@ -139,7 +139,7 @@ async function strike(
   witnesses.through(doorOf(stage));
   await wait(least + dice.below(most - least));
   await witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
-  // Struck in this very moment: what is not answered is owed, also where nobody can look at what is left.
+  // Struck in this very moment: what is not answered is pending, also where nobody can look at what is left.
   await witnesses.whenBusy();
   if (struck === 'database' || struck === 'shutdown') {
     await server?.crash(struck === 'database' ? 'SIGKILL' : 'SIGQUIT');

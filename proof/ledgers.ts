@@ -1,4 +1,5 @@
 import type { Kind } from '../src/delivery/kinds.ts';
+import type { HookStatus } from './delivery-checker.ts';
 
 /**
  * Three ledgers of the same records: what clients asked for, what receivers heard, what the database holds in the end.
@@ -81,8 +82,8 @@ export type Database = {
   readonly records: ReadonlyMap<string, string>;
   readonly occurrences: readonly { readonly kind: string; readonly userId: string; readonly record: string }[];
   readonly hooks: readonly StoredHook[];
-  /** Deliveries that live hooks are still owed. */
-  readonly owed: number;
+  /** Deliveries that live hooks are still pending. */
+  readonly pending: number;
 };
 
 export type StoredHook = {
@@ -101,9 +102,9 @@ export type Crash = {
   /** When it was killed, where that is known: by `at` nothing of it is on its way any more. */
   readonly killedAt?: number;
   /** Deliveries, by id. */
-  readonly owed: ReadonlySet<string>;
+  readonly pending: ReadonlySet<string>;
   /** What had become of each hook, by the path of its target. */
-  readonly fates: ReadonlyMap<string, Fate>;
+  readonly fates: ReadonlyMap<string, HookStatus>;
 };
 
 /**
@@ -112,24 +113,23 @@ export type Crash = {
  */
 export type Pause = { readonly from: number; readonly stoppedAt: number; readonly to: number };
 
-/** What has become of a hook: how many failures in a row it has, or why it was removed. */
-export type Fate = number | 'answered_401' | 'three_failures';
-
 /** The record that a notification names; empty where its body is anything else than that (C15). */
 export const recordIn = (body: string): string => /^\{"resource_url":"([^"\\]+)"\}$/.exec(body)?.[1] ?? '';
-type OfHook = Extract<Call, { did: 'subscribe' | 'unsubscribe' | 'restore' | 'test' }>;
 
-/** By ledger: looked through for each arrival, it would keep whoever is watched beside waiting. */
-const ofHooks = new WeakMap<readonly Call[], ReadonlyMap<string, readonly OfHook[]>>();
+type AboutHook = Extract<Call, { did: 'subscribe' | 'unsubscribe' | 'restore' | 'test' | 'redeliver' }>;
 
-/** What was asked of the hook of a path. */
-export function about<Did extends OfHook['did']>(calls: readonly Call[], did: Did, path: string) {
-  const known = ofHooks.get(calls) ?? Map.groupBy(calls.filter(isOfHook), (call) => `${call.did} ${call.path}`);
-  ofHooks.set(calls, known);
-  return (known.get(`${did} ${path}`) ?? []) as readonly Extract<OfHook, { did: Did }>[];
+/** An index for each list of calls: a search per arrival would slow down the run that is observed. */
+const indexes = new WeakMap<readonly Call[], ReadonlyMap<string, readonly AboutHook[]>>();
+
+/** The calls of one sort about one hook, by the path of its target; redeliveries by the id of the delivery. */
+export function about<Did extends AboutHook['did']>(calls: readonly Call[], did: Did, subject: string) {
+  const index = indexes.get(calls) ?? Map.groupBy(calls.filter(isAboutHook), keyOf);
+  indexes.set(calls, index);
+  return (index.get(`${did} ${subject}`) ?? []) as readonly Extract<AboutHook, { did: Did }>[];
 }
 
-const isOfHook = (call: Call): call is OfHook => 'path' in call;
+const isAboutHook = (call: Call): call is AboutHook => 'path' in call || call.did === 'redeliver';
+const keyOf = (call: AboutHook): string => `${call.did} ${'path' in call ? call.path : call.deliveryId}`;
 
 export type Occurring = Extract<Call, { did: 'occur' }>;
 export type Occurrence = Database['occurrences'][number];

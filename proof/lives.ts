@@ -36,7 +36,7 @@ export type Lives = {
   /** It has died: nobody is let through, and what it has left is looked at. */
   died(when: string): Promise<void>;
   /**
-   * Does it all, with a service that is left running; then lets what is owed be told, stops it, and lays the ledgers side by
+   * Does it all, with a service that is left running; then lets what is pending be told, stops it, and lays the ledgers side by
    * side. What broke off is a fault like any other.
    */
   all(work: () => Promise<void>): Promise<Found>;
@@ -148,7 +148,7 @@ function counted(
 ): Found['counts'] {
   const {
     'acknowledged and lost': lost = 0,
-    'owed and not told': untold = 0,
+    'pending and not told': untold = 0,
     'told and not there': phantom = 0,
   } = countFaults(faults);
   return {
@@ -156,7 +156,7 @@ function counted(
     'cut off before the answer': tally.unanswered.length,
     'answered 503': tally.refused,
     'acknowledged and lost': lost,
-    'owed and not told': untold,
+    'pending and not told': untold,
     'told and not there': phantom,
     'against another rule of the ledgers': faults.length - lost - untold - phantom,
     'found wrong in the database': unsound.length,

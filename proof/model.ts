@@ -149,7 +149,7 @@ class Place {
     world.keys.push({ account, userId, headers, permissions: new Set(permissions) });
   }
 
-  /** In the end: every list, the feed, the hooks, what is owed, and what each target was told. */
+  /** In the end: every list, the feed, the hooks, what is pending, and what each target was told. */
   async #holdsWhole(world: World): Promise<void> {
     const real = this.#real;
     await real.quiet();

@@ -52,7 +52,7 @@ const LIMIT_BESIDE_OTHERS_MS = 4_000;
 /** What there is to be told at the moment of the loss: more than is in flight, so that a node could begin more. */
 const BACKLOG = 60;
 
-/** What a node that is cut off has in flight is answered then: by that time a hook of its lanes could be deleted, unheard. */
+/** What a node that is cut off has in flight is answered then: by that time a hook of its lanes could be deleted, unacknowledged. */
 const ANSWERED_AFTER_MS = 300;
 
 /** So many pairs of nodes side by side: most of a round is waiting. */
@@ -137,7 +137,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
     const path = `/${round}-${index}`;
     hooks.set(path, await witnesses.subscribe(older.service, path, 'new_event'));
   }
-  // Whoever an event is made at takes up the lanes that it is owed to.
+  // Whoever an event is made at takes up the lanes that it is pending for.
   witnesses.through(older.service);
   const { victim, other, lanes } = await choose(pair, hooks);
   witnesses.through(victim.service, other.service);

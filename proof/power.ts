@@ -13,7 +13,7 @@ export const power: Proof = {
   name: 'power',
   title: 'the power of the disk is cut under load, over and over: an ext4 that is shut down without its journal',
   promise:
-    'nothing acknowledged is lost, all that is owed is told, nothing else is, and the database is sound; a service that does not flush before it answers loses something',
+    'nothing acknowledged is lost, all that is pending is told, nothing else is, and the database is sound; a service that does not flush before it answers loses something',
   unit: 'power cuts on each database',
   quick: undefined,
   long: 300,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Guard } from '../src/delivery/guard.ts';
+import type { SsrfGuard } from '../src/delivery/guard.ts';
 import { chanceFrom } from './chance.ts';
 import { quick } from './quick.ts';
 import { agree, guardSays, keepsEmbeddingLaw } from './ssrf/agreement.ts';
@@ -68,8 +68,8 @@ test('R8 a guard that overlooks a block, or an embedding, is told of', async () 
 });
 
 /** Lets what it is asked about through as it stands. */
-const open: Guard = {
-  judge: async ({ hostname }) => ({
+const open: SsrfGuard = {
+  check: async ({ hostname }) => ({
     allowed: true,
     addresses: [{ address: hostname.includes(':') ? '::1' : '127.0.0.1', family: 4 }],
   }),
@@ -77,7 +77,7 @@ const open: Guard = {
 
 test('R8 a guard that lets a form through is told of, by its word and by who was hit', async () => {
   const literal = 'http://127.0.0.1/';
-  const shut: Guard = { judge: async () => ({ allowed: false, word: 'forbidden', address: literal }) };
+  const shut: SsrfGuard = { check: async () => ({ allowed: false, word: 'forbidden', address: literal }) };
   assert.equal(await brokenBy(judgeForms(open, [literal])), 1);
   assert.equal(await brokenBy(judgeForms(shut, [literal])), publicForms.length);
   assert.equal(await brokenBy(judgeForms(corpusGuard, [literal])), 0);
@@ -87,7 +87,7 @@ test('R8 a delivery to loopback is told of, and so is a name that is looked up a
   const { counts, broken } = await deliverToLoopback(t, ['http://127.1/', 'http://localhost:6379/'], open);
   assert.deepEqual([counts['hits on loopback'], broken.length], [2, 3]);
   const twice: Parameters<typeof rebind>[3] = (resolve) => ({
-    judge: async () => {
+    check: async () => {
       await resolve('turning.example', 0);
       const again = await resolve('turning.example', 0);
       const addresses = 'addresses' in again ? again.addresses : [];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { key, line, referenceOrNone } from '../src/http/fields.ts';
+import { key, resourceIdOrNone, shortText } from '../src/http/fields.ts';
 import { idParameter, textParameter } from '../src/http/query.ts';
 import { create, list } from '../src/http/route.ts';
 import { quick } from './quick.ts';
@@ -47,10 +47,10 @@ test('a tenant matrix goes red at a new route, a new place for an id, and an id 
   );
   assert.deepEqual(others, ['GET /v2/secrets/:secret_id']);
 
-  const fields = { note_id: key('Its id.'), team_id: referenceOrNone('The team.'), owner_id: line('Whose.') };
+  const fields = { note_id: key('Its id.'), team_id: resourceIdOrNone('The team.'), owner_id: shortText('Whose.') };
   const row = create({
     path: '/notes/{project_id}',
-    says: 'Adds a note.',
+    description: 'Adds a note.',
     permission: undefined,
     fields,
     records: [],
@@ -70,7 +70,7 @@ test('a tenant matrix goes red at a new route, a new place for an id, and an id 
   const parameters = { team_id: idParameter('Of this team.'), task_ids: textParameter('Of these tasks.') };
   const lists = list({
     path: '/notes',
-    says: 'Notes.',
+    description: 'Notes.',
     permission: undefined,
     parameters,
     fields,

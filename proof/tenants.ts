@@ -50,7 +50,7 @@ const LONGEST_ANSWER_MS = 5_000;
 const CURSORS_AHEAD = 40;
 
 /** What belongs to one user of an account, and not to all. */
-const owned = ['hooks', 'targets', 'api_keys', 'calendars', 'sessions', 'settled', 'attempts'];
+const owned = ['hooks', 'targets', 'api_keys', 'calendars', 'sessions', 'finalized_deliveries', 'attempts'];
 
 class Matrix {
   readonly broken: string[] = [];

@@ -15,7 +15,7 @@ const told = (
   answeredAt,
   answer,
 });
-const crash = (at: number, ...owed: readonly string[]) => ({ at, owed: new Set(owed), fates: new Map() });
+const crash = (at: number, ...pending: readonly string[]) => ({ at, pending: new Set(pending), fates: new Map() });
 
 test('twice is told what was in flight at a death, or answered and not written down', () => {
   const lives = [told('1', 9_990), told('2', 9_991, 500), told('3', 9_992, 200, 10_005), told('1', 10_010)];
@@ -44,10 +44,10 @@ test('what was answered long before a death is written down, and of one hook no 
   assert.deepEqual(forgotten.broken, ['C20 answered long before, and not written down: 4']);
   assert.deepEqual(toldTwice([told('4', 10)], [crash(20), crash(10_000, '4')]).broken, [], 'of an earlier life');
   const ids = Array.from({ length: 137 }, (_, index) => String(index));
-  const many = (owed: readonly string[]) =>
+  const many = (pending: readonly string[]) =>
     toldTwice(
       ids.map((id) => told(id, 9_990)),
-      [crash(10_000, ...owed)],
+      [crash(10_000, ...pending)],
     ).broken;
   assert.deepEqual(many(ids.slice(1)), []);
   assert.deepEqual(many(ids), ['C20 more than can be in flight or not written down: /events, 137']);

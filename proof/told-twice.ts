@@ -1,8 +1,9 @@
+import { MAX_IN_FLIGHT } from './delivery-checker.ts';
 import { type Arrival, type Crash, isGivenUp, type Pause, writtenBy } from './ledgers.ts';
 import { SETTLES_WITHIN_MS } from './witnesses.ts';
 
 /** What a hook may have had told that is not written down: as many as may wait for that, beside those in flight (C22). */
-const MOST_AT_ONCE = 128 + 8;
+const MOST_AT_ONCE = 128 + MAX_IN_FLIGHT;
 
 /** What was answered longer ago than this should be written down, wherever there is enough of a processor. */
 const LATE_MS = 100;
@@ -30,11 +31,11 @@ export function toldTwice(
 ): ToldTwice {
   const broken: string[] = [];
   let [inFlight, unwritten, unwrittenLate] = [0, 0, 0];
-  for (const [index, { at, killedAt = at, owed }] of crashes.entries()) {
+  for (const [index, { at, killedAt = at, pending }] of crashes.entries()) {
     const since = crashes[index - 1]?.at ?? Number.NEGATIVE_INFINITY;
     const ofHook = new Map<string, Set<string>>();
     for (const one of arrivals) {
-      if (one.at <= since || one.at > at || !owed.has(one.deliveryId)) continue;
+      if (one.at <= since || one.at > at || !pending.has(one.deliveryId)) continue;
       const { answeredAt = Number.POSITIVE_INFINITY } = one;
       if (answeredAt > killedAt) inFlight += 1;
       else if (one.answer === 200) {

@@ -31,7 +31,7 @@ test('whoever was to start somewhere tells of the same records as all others, al
   witnesses.expect('http://127.0.0.1:1');
   await tell('http://127.0.0.1:1');
   await tell('http://127.0.0.1:2');
-  const { arrivals } = witnesses.ledgers({ records: new Map(), occurrences: [], hooks: [], owed: 0 });
+  const { arrivals } = witnesses.ledgers({ records: new Map(), occurrences: [], hooks: [], pending: 0 });
   const named = arrivals.map(({ body }) => JSON.parse(body).resource_url);
   assert.deepEqual(named, [`${BASE}/v2/events/1`, 'http://127.0.0.1:2/v2/events/1']);
 });

@@ -32,12 +32,12 @@ export type Caller = {
  */
 export type Actor = { readonly userId: number; readonly keyId: number; readonly source: string };
 
-const nobody = (source: string): Actor => ({ userId: 0, keyId: 0, source });
+const noCaller = (source: string): Actor => ({ userId: 0, keyId: 0, source });
 
 /** Those who act without calling. */
-export const ENGINE = nobody('engine');
-export const COMMAND_LINE = nobody('command line');
-export const FIRST_START = nobody('first start');
+export const ENGINE = noCaller('engine');
+export const COMMAND_LINE = noCaller('command line');
+export const FIRST_START = noCaller('first start');
 
 export function isPermission(text: string): text is Permission {
   return (permissions as readonly string[]).includes(text);

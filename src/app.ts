@@ -1,23 +1,23 @@
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Caller } from './access.ts';
-import type { Denied } from './audit/denials.ts';
+import type { DeniedRequest } from './audit/denials.ts';
 import type { Clock } from './clock.ts';
 import type { Rate } from './durations.ts';
 import { isProbe } from './http/admission.ts';
-import { answerBroken } from './http/broken.ts';
-import { allowOrigins, readableBy } from './http/cors.ts';
-import type { Door } from './http/door.ts';
-import { Followers } from './http/followers.ts';
+import { respondToMalformed } from './http/broken.ts';
+import { allowOrigins, corsHeadersFor } from './http/cors.ts';
+import type { RouteGroup } from './http/door.ts';
+import { FeedWaiters } from './http/followers.ts';
 import { Gate, type Patience, patience } from './http/gate.ts';
 import { addHealth, type HealthPorts } from './http/health.ts';
 import { leaveBodies } from './http/json.ts';
 import { mount } from './http/mount.ts';
-import { mountOpen, type OpenRoute } from './http/open.ts';
+import { mountPublicRoutes, type PublicRoute } from './http/open.ts';
 import { parseQuery } from './http/query.ts';
 import type { RateLimits } from './http/rate-limits.ts';
-import { Refusals } from './http/refusals.ts';
+import { ErrorHandler } from './http/refusals.ts';
 import type { SessionCookie } from './http/session-cookie.ts';
-import { mountSubscribed, type SubscribedRow } from './http/subscribed.ts';
+import { type CapabilityUrl, mountCapabilityUrl } from './http/subscribed.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { notFound, Problem } from './problems.ts';
@@ -35,13 +35,13 @@ export type AppPorts = {
   readonly chance: Chance;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly doors: readonly Door[];
+  readonly doors: readonly RouteGroup[];
   /** The open addresses beside a door, and the cookie that they set; undefined where nobody can sign in. */
   readonly open?:
-    | { readonly door: Door; readonly rows: readonly OpenRoute[]; readonly cookie: SessionCookie }
+    | { readonly door: RouteGroup; readonly rows: readonly PublicRoute[]; readonly cookie: SessionCookie }
     | undefined;
   /** What programs read by an address that is the secret itself. */
-  readonly subscribed?: readonly SubscribedRow[];
+  readonly subscribed?: readonly CapabilityUrl[];
   readonly health: Omit<HealthPorts, 'baseUrl'>;
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
@@ -54,12 +54,12 @@ export type AppPorts = {
   readonly limits: RateLimits;
   /** How many wrong keys an address may show before they wait for their answers. */
   readonly wrongKeys: Rate | undefined;
-  /** Whether an account is owed so much that nothing may add to it. */
-  readonly isOwedTooMuch: (accountId: number) => boolean | Promise<boolean>;
+  /** Whether an account is pending so much that nothing may add to it. */
+  readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
   /** Hears of everybody who is refused for who they are. */
-  readonly onDenied: (denied: Denied) => void;
+  readonly onDenied: (denied: DeniedRequest) => void;
   /** Other than the usual, in tests. */
-  readonly patience?: Patience;
+  readonly timeouts?: Patience;
 };
 
 /** The HTTP app: every row behind every door, and what each request passes on its way. Never listens by itself. */
@@ -71,12 +71,12 @@ export type App = {
 
 export async function createApp(ports: AppPorts): Promise<App> {
   const { log, baseUrl } = ports;
-  const readable = readableBy(ports.corsOrigins);
+  const corsHeaders = corsHeadersFor(ports.corsOrigins);
   const gate: Gate = new Gate({
     ...ports,
-    readable,
-    patience: ports.patience ?? patience,
-    giveUp: (reply) => refusals.answer(reply, new Problem('timed_out')),
+    readable: corsHeaders,
+    patience: ports.timeouts ?? patience,
+    giveUp: (reply) => errorHandler.send(reply, new Problem('timed_out')),
   });
   const { connections, work, bodies } = gate;
   let requestNumber = 0;
@@ -86,12 +86,12 @@ export async function createApp(ports: AppPorts): Promise<App> {
     logger: false,
     // The gate watches these deadlines: Node would end callers whose data has arrived while the process stood still.
     requestTimeout: 0,
-    keepAliveTimeout: (ports.patience ?? patience).keepAliveMs,
+    keepAliveTimeout: (ports.timeouts ?? patience).keepAliveMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
     http: {
-      ServerResponse: gate.turnAnswers.answerClass,
+      ServerResponse: gate.turnAnswers.responseClass,
       maxHeaderSize: LARGEST_HEADERS,
       headersTimeout: 0,
       // A missing host is refused as a problem, like all else.
@@ -104,23 +104,23 @@ export async function createApp(ports: AppPorts): Promise<App> {
     },
     clientErrorHandler: (error, socket) => {
       const failed = (err: unknown) => log.error({ event: 'request.failed', err });
-      const answer = () => void answerBroken(error, socket, { doors: ports.doors, baseUrl: baseUrl(), failed });
-      connections.afterAnswers(socket, answer);
+      const answer = () => void respondToMalformed(error, socket, { doors: ports.doors, baseUrl: baseUrl(), failed });
+      connections.afterResponses(socket, answer);
     },
     frameworkErrors: (error, request, reply) => {
-      void refusals.refuseUnrouted(error, request, reply);
+      void errorHandler.rejectUnrouted(error, request, reply);
     },
   });
-  const refusals = new Refusals({
+  const errorHandler = new ErrorHandler({
     ...ports,
-    onWait: (reply) => work.leave(reply),
-    holdBack: (response) => connections.holdBack(response),
+    onDelay: (reply) => work.leave(reply),
+    holdBack: (response) => connections.pauseConnection(response),
   });
   app.decorateRequest('caller', undefined);
   app.decorateRequest('door', undefined);
   leaveBodies(app);
 
-  app.setErrorHandler((error, request, reply) => refusals.refuse(error, request, reply));
+  app.setErrorHandler((error, request, reply) => errorHandler.reject(error, request, reply));
   app.setNotFoundHandler(() => {
     throw notFound();
   });
@@ -146,14 +146,14 @@ export async function createApp(ports: AppPorts): Promise<App> {
     done();
   });
 
-  allowOrigins(app, readable);
+  allowOrigins(app, corsHeaders);
   addHealth(app, { ...ports.health, baseUrl });
-  const followers = new Followers({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
-  const failed = (request: FastifyRequest, error: unknown) => refusals.failed(request, error);
+  const followers = new FeedWaiters({ store: ports.store, clock: ports.clock, most: ports.maxFollowers });
+  const failed = (request: FastifyRequest, error: unknown) => errorHandler.failed(request, error);
   for (const door of ports.doors) mount(app, door, { ...ports, followers, bodies, work, failed });
   if (ports.open !== undefined)
-    mountOpen(app, ports.open.rows, ports.open.door, { ...ports, ...ports.open, bodies, work });
-  for (const row of ports.subscribed ?? []) mountSubscribed(app, row, { ...ports, work });
+    mountPublicRoutes(app, ports.open.rows, ports.open.door, { ...ports, ...ports.open, bodies, work });
+  for (const row of ports.subscribed ?? []) mountCapabilityUrl(app, row, { ...ports, work });
   await app.ready();
   gate.attach(app);
   return {
@@ -161,7 +161,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     drain: () => {
       gate.turnAnswers.stop();
       followers.stop();
-      refusals.stop();
+      errorHandler.stop();
     },
   };
 }

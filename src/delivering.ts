@@ -1,16 +1,16 @@
 import type { Clock } from './clock.ts';
 import type { Config } from './config/load.ts';
 import type { Attempt } from './delivery/attempt.ts';
-import { soleClaims } from './delivery/claims.ts';
-import { Engine } from './delivery/engine.ts';
-import { Node } from './delivery/node.ts';
-import type { Notices } from './delivery/notices.ts';
-import { KEPT_MS, prune, startPruning } from './delivery/prune.ts';
+import { singleNodeLeases } from './delivery/claims.ts';
+import { Dispatcher } from './delivery/engine.ts';
+import { ClusterNode } from './delivery/node.ts';
+import type { HookAlerts } from './delivery/notices.ts';
+import { applyRetention, RETENTION_MS, startRetention } from './delivery/prune.ts';
 import { dropIdempotency } from './http/idempotency.ts';
 import type { Log } from './log.ts';
 import { Mailer, type MailerPorts } from './mail/mailer.ts';
 import type { Metrics } from './metrics.ts';
-import { dropInvitations } from './resources/invitations/actions.ts';
+import { dropInvitations } from './resources/invitations/invitations.ts';
 import { dropSessions } from './resources/sessions/actions.ts';
 import type { Chance } from './secrets.ts';
 import type { Store } from './store/store.ts';
@@ -19,51 +19,51 @@ import type { Store } from './store/store.ts';
 const STOP_MAILS_MS = 1_000;
 const STOP_ATTEMPTS_MS = 8_000;
 
-export type DeliveringPorts = {
+export type BackgroundPorts = {
   readonly store: Store;
   readonly clock: Clock;
-  readonly beats: Clock;
+  readonly realClock: Clock;
   readonly chance: Chance;
   readonly log: Log;
   readonly attempt: Attempt;
-  readonly notices: Notices;
+  readonly notices: HookAlerts;
   readonly metrics: () => Metrics;
   readonly baseUrl: () => string;
 };
 
 /** What a node does beside answering callers: it tells hooks, sends mails, and drops what is kept no longer. */
-export type Delivering = {
+export type BackgroundWork = {
   /** How many attempts are in flight. */
   readonly inFlight: () => number;
   /** How many lanes it has taken up. */
   readonly lanesHeld: () => number;
-  /** Goes on with what was owed when the service last stopped (C20). */
+  /** Goes on with what was pending when the service last stopped (C20). */
   start(): Promise<void>;
   /** Begins to send mails and to drop what is old; once nothing can refuse the start any more. */
-  startKeeping(): void;
+  startRetention(): void;
   /** @param graceMs how long what is in flight may take; left out, as long as a stop may last */
   stop(graceMs?: number): Promise<void>;
 };
 
-export async function createDelivering(config: Config, ports: DeliveringPorts): Promise<Delivering> {
-  const { store, beats, clock, log, baseUrl, metrics } = ports;
+export async function createBackground(config: Config, ports: BackgroundPorts): Promise<BackgroundWork> {
+  const { store, realClock, clock, log, baseUrl, metrics } = ports;
   const { role } = config;
   // The engine's writes wait behind no caller's.
-  const aside: Store = { ...store, write: store.writeAside };
+  const aside: Store = { ...store, write: store.writeInBackground };
   const claims =
     store.sessions === undefined
-      ? soleClaims(aside)
-      : new Node({ store: aside, sessions: store.sessions, beats, log, role });
-  const engine = new Engine({
+      ? singleNodeLeases(aside)
+      : new ClusterNode({ store: aside, sessions: store.sessions, realClock, log, role });
+  const engine = new Dispatcher({
     ...ports,
     store: aside,
     claims,
     waitsMs: config.retryWaits,
     attemptTimeoutMs: config.attemptTimeout,
-    mostToOneHost: config.maxAttemptsPerHost,
-    onAttempt({ outcome, verdict, ms, lateMs }) {
+    maxAttemptsPerHost: config.maxAttemptsPerHost,
+    onAttempt({ outcome, result, ms, lateMs }) {
       metrics().attempts.observe({ outcome }, ms / 1_000);
-      metrics().verdicts.inc({ verdict });
+      metrics().deliveries.inc({ result });
       metrics().lateness.observe(lateMs / 1_000);
     },
   });
@@ -73,19 +73,24 @@ export async function createDelivering(config: Config, ports: DeliveringPorts): 
     clock,
     log,
     baseUrl,
-    keptMs: KEPT_MS.endedHooks,
-    onMail: (verdict) => metrics().mails.inc({ verdict }),
+    keptMs: RETENTION_MS.endedHooks,
+    onMail: (result) => metrics().mails.inc({ result }),
   });
-  let pruning: ReturnType<typeof startPruning> | undefined;
+  let pruning: ReturnType<typeof startRetention> | undefined;
   const isApi = role === 'api';
   return {
     inFlight: () => engine.inFlight,
-    lanesHeld: () => engine.lanesHeld,
+    lanesHeld: () => engine.leasedQueues,
     // At a node that only answers callers, nothing is told.
-    start: () => (isApi ? claims.attend() : engine.start()),
-    startKeeping() {
+    start: () => (isApi ? claims.joinAsApiOnly() : engine.start()),
+    startRetention() {
       if (!isApi)
-        pruning = startPruning({ store, clock, log }, [prune, dropIdempotency, dropSessions, dropInvitations]);
+        pruning = startRetention({ store, clock, log }, [
+          applyRetention,
+          dropIdempotency,
+          dropSessions,
+          dropInvitations,
+        ]);
       mailer?.start();
     },
     async stop(graceMs = STOP_ATTEMPTS_MS) {

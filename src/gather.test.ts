@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { gather } from './gather.ts';
+import { waitForBatch } from './gather.ts';
 
 /** Of what is gathered there is one more in each of so many turns of the event loop, with so many turns between them. */
 function coming(many: number, between: number): { count: () => number; all: Promise<void> } {
@@ -17,23 +17,23 @@ function coming(many: number, between: number): { count: () => number; all: Prom
 
 test('what comes turn after turn is gathered until two turns bring nothing', async () => {
   const { count } = coming(20, 0);
-  await gather(count, 1_000);
+  await waitForBatch(count, 1_000);
   assert.equal(count(), 20);
 });
 
 test('what comes in every other turn is gathered, what comes later is not waited for', async () => {
   const near = coming(20, 1);
-  await gather(near.count, 1_000);
+  await waitForBatch(near.count, 1_000);
   assert.equal(near.count(), 20);
   const far = coming(20, 5);
-  await gather(far.count, 1_000);
+  await waitForBatch(far.count, 1_000);
   assert.ok(far.count() < 3, `${far.count()} were waited for`);
   await far.all;
 });
 
 test('no more is gathered than can be done together', async () => {
   const { count, all } = coming(20, 0);
-  await gather(count, 7);
+  await waitForBatch(count, 7);
   assert.equal(count(), 7);
   await all;
 });
@@ -43,6 +43,6 @@ test('where nothing comes, sockets are read at least once', async () => {
   setImmediate(() => {
     isRead = true;
   });
-  await gather(() => 0, 0);
+  await waitForBatch(() => 0, 0);
   assert.ok(isRead);
 });

@@ -38,33 +38,33 @@ export function createMetrics(ports: {
   }
   const attempts = new Histogram({
     name: 'carillon_attempt_seconds',
-    help: 'Attempts by outcome (a status or a word), and how long they took.',
+    help: 'Duration of attempts, by outcome: a status or a failure code.',
     labelNames: ['outcome'],
     buckets: SECONDS,
     registers,
   });
-  const verdicts = new Counter({
+  const deliveries = new Counter({
     name: 'carillon_deliveries_total',
-    help: 'What attempts meant for their delivery, by verdict.',
-    labelNames: ['verdict'],
+    help: 'Attempts, by the result for their delivery.',
+    labelNames: ['result'],
     registers,
   });
   const lateness = new Histogram({
     name: 'carillon_delivery_lateness_seconds',
-    help: 'From the moment at which a delivery could have been attempted to the attempt.',
+    help: 'Time from when a delivery was due to its attempt.',
     buckets: [...SECONDS, 60, 600],
     registers,
   });
   const hooksEnded = new Counter({
     name: 'carillon_hooks_ended_total',
-    help: 'Hooks that have ended, by reason.',
+    help: 'Hooks that ended, by reason.',
     labelNames: ['reason'],
     registers,
   });
   const mails = new Counter({
     name: 'carillon_mails_total',
-    help: 'Mails to owners of hooks, by what handing them to the mail server has come to: sent, again or given_up.',
-    labelNames: ['verdict'],
+    help: 'Mails to owners of hooks, by result: sent, retry or given_up.',
+    labelNames: ['result'],
     registers,
   });
   const shed = new Counter({
@@ -80,7 +80,7 @@ export function createMetrics(ports: {
     registers,
   });
   const limited = new Counter({
-    name: 'carillon_limited_total',
+    name: 'carillon_requests_rate_limited_total',
     help: 'Calls that a limit of the operator refused, by limit.',
     labelNames: ['limit'],
     registers,
@@ -98,8 +98,8 @@ export function createMetrics(ports: {
     registers,
   });
   const heard = new Counter({
-    name: 'carillon_news_total',
-    help: 'Commits whose news reached this node, by where they were made: here, or at another node.',
+    name: 'carillon_commit_events_total',
+    help: 'Commits that this node was notified of, by origin: this process or another node.',
     labelNames: ['from'],
     registers,
   });
@@ -114,24 +114,24 @@ export function createMetrics(ports: {
     commits.observe(seconds);
   });
   new Gauge({
-    name: 'carillon_oldest_owed_seconds',
-    help: 'The age of the oldest delivery that is owed to a live hook; 0 when nothing is owed.',
+    name: 'carillon_oldest_pending_seconds',
+    help: 'Age of the oldest pending delivery of a live hook; 0 when there is none.',
     registers,
     async collect() {
-      // Deliveries are numbered as they become owed, so the first one is the oldest one; no look at all of them.
+      // Deliveries are numbered as they become pending, so the first one is the oldest one; no look at all of them.
       const oldest = await store.read
-        .selectFrom('owed')
-        .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
+        .selectFrom('pending_deliveries')
+        .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
         .where('hooks.date_ended', 'is', null)
-        .select('owed.owed_at')
-        .orderBy('owed.delivery_id')
+        .select('pending_deliveries.created_at')
+        .orderBy('pending_deliveries.delivery_id')
         .limit(1)
         .executeTakeFirst();
-      this.set(oldest === undefined ? 0 : Math.max(0, clock.now() - oldest.owed_at) / 1_000);
+      this.set(oldest === undefined ? 0 : Math.max(0, clock.now() - oldest.created_at) / 1_000);
     },
   });
   new Gauge({
-    name: 'carillon_lanes_failing',
+    name: 'carillon_hooks_failing',
     help: 'Live hooks between a failure and the next 200.',
     registers,
     async collect() {
@@ -145,28 +145,28 @@ export function createMetrics(ports: {
     },
   });
   new Gauge({
-    name: 'carillon_notices_owed',
-    help: 'What owners of hooks are still to be told by mail; 0 where no mail server is configured.',
+    name: 'carillon_hook_alerts_pending',
+    help: 'Hook alerts that are not mailed yet; 0 without a mail server.',
     registers,
     async collect() {
       if (!ports.mails) return this.set(0);
-      const { owed } = await store.read
-        .selectFrom('notices')
-        .select(({ fn }) => fn.countAll<number>().as('owed'))
+      const { pending } = await store.read
+        .selectFrom('hook_alerts')
+        .select(({ fn }) => fn.countAll<number>().as('pending'))
         .executeTakeFirstOrThrow();
-      return this.set(owed);
+      return this.set(pending);
     },
   });
   new Gauge({
-    name: 'carillon_oldest_notice_seconds',
-    help: 'The age of the oldest of these; 0 when there is none.',
+    name: 'carillon_oldest_hook_alert_seconds',
+    help: 'Age of the oldest hook alert that is not mailed yet; 0 when there is none.',
     registers,
     async collect() {
       if (!ports.mails) return this.set(0);
       const first = await store.read
-        .selectFrom('notices')
+        .selectFrom('hook_alerts')
         .select('noted_at')
-        .orderBy('notice_id')
+        .orderBy('hook_alert_id')
         .limit(1)
         .executeTakeFirst();
       return this.set(first === undefined ? 0 : Math.max(0, clock.now() - first.noted_at) / 1_000);
@@ -181,7 +181,7 @@ export function createMetrics(ports: {
     },
   });
   new Gauge({
-    name: 'carillon_lanes_held',
+    name: 'carillon_hook_queues_leased',
     help: 'Lanes that this node has taken up.',
     registers,
     collect() {
@@ -201,5 +201,5 @@ export function createMetrics(ports: {
       return this.set(nodes);
     },
   });
-  return { registry, observeRequest, attempts, verdicts, lateness, mails, shed, closed, limited };
+  return { registry, observeRequest, attempts, deliveries, lateness, mails, shed, closed, limited };
 }

@@ -39,11 +39,11 @@ export const problems = {
     title: 'Rate limited',
     detail: 'More calls than the operator of this service allows; wait as long as Retry-After says.',
   },
-  too_much_owed: {
+  pending_quota_exceeded: {
     status: 429,
-    title: 'Too much owed',
+    title: 'Too many pending deliveries',
     detail:
-      'So many notifications of this account are still to be told that nothing is taken that would add to them. Nothing was changed. See to the targets that do not answer, and try again.',
+      'The account has reached its quota of pending deliveries, and this request would add to them. Nothing was changed. Repair or delete the hooks whose targets do not respond, then try again.',
   },
   too_many_hooks: {
     status: 409,

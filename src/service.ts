@@ -1,23 +1,23 @@
 import { fileURLToPath } from 'node:url';
 import { createApp } from './app.ts';
-import { Denials, type RefusedSignIn } from './audit/denials.ts';
+import { DeniedRequestLog, type DeniedSignIn } from './audit/denials.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summaryOf } from './config/load.ts';
 import { openOrigins } from './config/origins.ts';
-import { createDelivering } from './delivering.ts';
+import { createBackground } from './delivering.ts';
 import { type Attempt, createAttempt } from './delivery/attempt.ts';
-import { Backlog } from './delivery/backlog.ts';
-import { Fetches } from './delivery/fetches.ts';
-import { createGuard } from './delivery/guard.ts';
-import { noNotices, oweNotices } from './delivery/notices.ts';
+import { BacklogQuota } from './delivery/backlog.ts';
+import { ReadReceipts } from './delivery/fetches.ts';
+import { createSsrfGuard } from './delivery/guard.ts';
+import { enqueueAlerts, noAlerts } from './delivery/notices.ts';
 import { createResolver, type Resolve } from './delivery/resolver.ts';
 import { isTargetTaken } from './delivery/taken.ts';
 import { documents } from './docs/documents.ts';
 import { closeServer } from './http/closing.ts';
-import { consoleDoor, keyDoor } from './http/door.ts';
+import { apiRouteGroup, consoleRouteGroup } from './http/door.ts';
 import { type Patience, patience } from './http/gate.ts';
 import { openapi } from './http/openapi.ts';
-import { Pages } from './http/pages.ts';
+import { ConsoleFiles } from './http/pages.ts';
 import { limited, RateLimits } from './http/rate-limits.ts';
 import { SessionCookie } from './http/session-cookie.ts';
 import { createLog, type Log } from './log.ts';
@@ -28,12 +28,12 @@ import { calendarAddress } from './resources/calendars/open.ts';
 import { webhooks } from './resources/hooks/webhook.ts';
 import { allRoutes, consoleRoutes, openRoutes } from './resources/index.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
-import { Tries } from './resources/passphrases/tries.ts';
+import { LoginThrottle } from './resources/passphrases/tries.ts';
 import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
 import { type Chance, COST, type Cost, Passphrases, systemChance } from './secrets.ts';
 import type { OpenOptions } from './store/location.ts';
 import { openStore } from './store/open.ts';
-import { DatabaseLost, type Store, StoreFault } from './store/store.ts';
+import { DatabaseLost, type Store, StoreError } from './store/store.ts';
 import { explain, findUnfinished } from './transfer/unfinished.ts';
 import { version } from './version.ts';
 
@@ -47,7 +47,7 @@ const CONSOLE = fileURLToPath(new URL('../console/dist', import.meta.url));
 export type Ports = {
   readonly clock: Clock;
   /** Measures whether nodes live, and how long others are waited for; the machine's own unless all of the world is simulated. */
-  readonly beats: Clock;
+  readonly realClock: Clock;
   readonly chance: Chance;
   readonly log: Log;
   readonly resolve: Resolve;
@@ -62,7 +62,7 @@ export type Ports = {
   /** Stands in for the socket: answers the port that is listened on. */
   readonly listen?: typeof listen;
   /** How long callers are waited for. */
-  readonly patience?: Patience;
+  readonly timeouts?: Patience;
   /** How dear a hash of a passphrase is. */
   readonly passphraseCost?: Cost | undefined;
 };
@@ -78,7 +78,7 @@ export type Service = {
 };
 
 /** The service cannot start; the message is one line for the operator. */
-export class StartFault extends Error {
+export class StartError extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'StartFault';
@@ -88,16 +88,16 @@ export class StartFault extends Error {
 /** The composition root: config → store → engine → app; started in order, stopped in the opposite one. */
 export async function startService(config: Config, given: Partial<Ports> = {}): Promise<Service> {
   const clock = given.clock ?? systemClock;
-  const beats = given.beats ?? systemClock;
+  const realClock = given.realClock ?? systemClock;
   const chance = given.chance ?? systemChance;
   const log = given.log ?? createLog(config.logLevel);
   let isEnding = false;
-  const end = given.onFatal ?? endProcess(log, beats);
+  const end = given.onFatal ?? endProcess(log, realClock);
   const onFatal = (error: unknown) => {
     isEnding = true;
     end(error);
   };
-  const waiting = given.patience ?? patience;
+  const waiting = given.timeouts ?? patience;
   const { drainMs } = waiting;
   let baseUrl = config.baseUrl ?? '';
 
@@ -108,17 +108,17 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     log,
     as: 'service',
     onFatal,
-    beats,
+    beats: realClock,
     ...(given.sqlite === undefined ? {} : { sqlite: given.sqlite }),
     ...(given.maxPages === undefined ? {} : { maxPages: given.maxPages }),
   }).catch((error: unknown) => {
-    throw error instanceof StoreFault ? new StartFault(error.message) : error;
+    throw error instanceof StoreError ? new StartError(error.message) : error;
   });
   try {
-    await refuseHalf(store);
+    await rejectIncomplete(store);
     const loopbackAllowed =
       isLoopback(config.host) && (config.baseUrl === undefined || isLoopback(new URL(config.baseUrl).hostname));
-    const guard = createGuard({
+    const guard = createSsrfGuard({
       resolve: given.resolve ?? createResolver({ clock }),
       allow: config.allowTargets,
       loopbackAllowed,
@@ -126,12 +126,12 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const attempt = given.attempt ?? createAttempt({ guard, userAgent: `Carillon/${version}`, clock });
     const authenticator = createAuthenticator({ store, clock, log });
     const sessions = createSessionAuthenticator({ store, clock, log });
-    const denials = new Denials({ store, clock, log });
-    const fetches = new Fetches({ store, clock, log });
-    // Where no mail goes out, none is owed.
-    const notices = config.smtpUrl === undefined ? noNotices : oweNotices;
-    const ceilings = { hooks: config.maxHooks, owed: config.maxOwed };
-    const routePorts = { guard, chance, log, baseUrl: () => baseUrl, notices, ceilings };
+    const denials = new DeniedRequestLog({ store, clock, log });
+    const fetches = new ReadReceipts({ store, clock, log });
+    // Where no mail goes out, none is pending.
+    const notices = config.smtpUrl === undefined ? noAlerts : enqueueAlerts;
+    const quotas = { hooks: config.maxHooks, pending: config.maxPending };
+    const routePorts = { guard, chance, log, baseUrl: () => baseUrl, notices, quotas };
     const limits = new RateLimits({
       rates: {
         'key-reads': config.rateLimitKeyReads,
@@ -142,25 +142,25 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       clock,
       onRefused: (limit) => metrics.limited.inc({ limit }),
     });
-    const backlog = new Backlog({ store, clock, log, most: config.maxOwed });
+    const backlog = new BacklogQuota({ store, clock, log, most: config.maxPending });
     const routes = limited(allRoutes(routePorts), limits);
     const consolePorts = {
       ...routePorts,
       passphrases: new Passphrases(chance, given.passphraseCost ?? COST),
-      tries: new Tries(clock),
-      onRefused: (refused: RefusedSignIn) => denials.addSignIn(refused),
+      tries: new LoginThrottle(clock),
+      onRefused: (refused: DeniedSignIn) => denials.addSignIn(refused),
       isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
     };
     const cookie = new SessionCookie(() => baseUrl);
-    const publicDoor = keyDoor(routes, authenticator, (caller, path, ids) => fetches.add(caller, path, ids));
-    const ownDoor = consoleDoor([...routes, ...consoleRoutes(consolePorts)], sessions, {
+    const publicDoor = apiRouteGroup(routes, authenticator, (caller, path, ids) => fetches.add(caller, path, ids));
+    const ownDoor = consoleRouteGroup([...routes, ...consoleRoutes(consolePorts)], sessions, {
       cookie,
       baseUrl: () => baseUrl,
     });
-    const delivering = await createDelivering(config, {
+    const delivering = await createBackground(config, {
       store,
       clock,
-      beats,
+      realClock,
       chance,
       log,
       attempt,
@@ -192,7 +192,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
           return document;
         },
         documents: documents(() => ({ routes, baseUrl, version })),
-        pages: isServing ? Pages.read(CONSOLE) : undefined,
+        pages: isServing ? ConsoleFiles.read(CONSOLE) : undefined,
         greeting: () => ({
           service: 'Carillon',
           version,
@@ -205,15 +205,15 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       onDenied: (denied) => denials.add(denied),
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
-      beats,
+      beats: realClock,
       maxRequests: config.maxRequests,
       maxConnections: config.maxConnections,
       maxUnread: config.maxUnread,
       maxFollowers: config.maxFollowers,
       limits,
       wrongKeys: config.wrongKeys,
-      isOwedTooMuch: (accountId) => backlog.isFull(accountId),
-      patience: waiting,
+      isOverPendingQuota: (accountId) => backlog.isFull(accountId),
+      timeouts: waiting,
     });
     const port = await (given.listen ?? listen)(app.server, config);
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
@@ -222,11 +222,11 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
     await delivering.start();
     // Once more: of an import that has begun meanwhile and this service, one sees the other.
-    await refuseHalf(store).catch(async (fault: unknown) => {
-      await Promise.all([closeServer(app.server, beats, drainMs), delivering.stop(0)]);
+    await rejectIncomplete(store).catch(async (fault: unknown) => {
+      await Promise.all([closeServer(app.server, realClock, drainMs), delivering.stop(0)]);
       throw fault;
     });
-    delivering.startKeeping();
+    delivering.startRetention();
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summaryOf(config) });
     for (const open of openOrigins(config.corsOrigins)) log.warn({ event: 'cors.open_origin', ...open });
 
@@ -234,7 +234,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const stop = async () => {
       log.info({ event: 'stopping' });
       app.drain();
-      await Promise.all([closeServer(app.server, beats, drainMs), delivering.stop()]);
+      await Promise.all([closeServer(app.server, realClock, drainMs), delivering.stop()]);
       await Promise.all([authenticator.flush(), sessions.flush(), denials.flush(), fetches.flush()]);
       await store.close();
       log.info({ event: 'stopped' });
@@ -255,9 +255,9 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
 }
 
 /** Nothing is served or told of a database that holds half of an import. */
-async function refuseHalf(store: Store): Promise<void> {
+async function rejectIncomplete(store: Store): Promise<void> {
   const unfinished = await findUnfinished(store.read);
-  if (unfinished !== undefined) throw new StartFault(explain(unfinished));
+  if (unfinished !== undefined) throw new StartError(explain(unfinished));
 }
 
 type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];
@@ -266,7 +266,7 @@ async function listen(server: HttpServer, { host, port }: Config): Promise<numbe
   try {
     await server.listen({ host, port, backlog: 4_096 });
   } catch (error) {
-    throw new StartFault(`Cannot listen on ${host} port ${port}: ${reasonFor(error)}.`);
+    throw new StartError(`Cannot listen on ${host} port ${port}: ${reasonFor(error)}.`);
   }
   const address = server.server.address();
   return typeof address === 'object' && address !== null ? address.port : port;

@@ -11,9 +11,13 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 derive(sdkFiles(documentedRoutes()));
 derive((await import('./documents/index.ts')).derivedDocuments());
 if (!process.argv.includes('--check')) {
-  // Not committed: it grows with every test.
+  // Not committed: every test and every measurement adds to them.
   const { conformanceReport } = await import('./documents/conformance.ts');
-  derive([{ path: 'build/conformance.md', text: conformanceReport() }]);
+  const { performanceReport } = await import('./documents/performance-report.ts');
+  derive([
+    { path: 'build/conformance.md', text: conformanceReport() },
+    { path: 'build/performance.md', text: performanceReport() },
+  ]);
 }
 
 function derive(documents: readonly Derived[]): void {

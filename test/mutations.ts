@@ -36,7 +36,7 @@ export const mutations: readonly Mutation[] = [
   ...[2, 4].map((failures) => ({
     says: `a hook is removed at failure ${failures}`,
     file: 'src/delivery/policy.ts',
-    changes: [['FAILURES_THAT_END = 3', `FAILURES_THAT_END = ${failures}`]] as const,
+    changes: [['MAX_FAILURES = 3', `MAX_FAILURES = ${failures}`]] as const,
     caughtBy: {
       file: 'test/stories/notified.test.ts',
       name: 'C17 C18 a target that fails three times in a row is removed, at its third failure exactly',
@@ -46,7 +46,9 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'the failures are not reset by a 200',
     file: 'src/delivery/lane.ts',
-    changes: [['#recover(row: OwedRow): void {\n    this.#failures = 0;', '#recover(row: OwedRow): void {']],
+    changes: [
+      ['#recover(row: PendingDelivery): void {\n    this.#failures = 0;', '#recover(row: PendingDelivery): void {'],
+    ],
     caughtBy: {
       file: 'test/stories/waiting.test.ts',
       name: 'C17 C18 a 200 starts the count anew: two failures, a 200, two failures, a 200, and so on, end nothing',
@@ -120,7 +122,7 @@ export const mutations: readonly Mutation[] = [
     },
   },
   {
-    says: 'what occurs and is owed is written in a transaction of its own, behind that of the record',
+    says: 'what occurs and is pending is written in a transaction of its own, behind that of the record',
     file: 'src/store/group-commit.ts',
     changes: [
       [
@@ -130,7 +132,7 @@ export const mutations: readonly Mutation[] = [
     ],
     caughtBy: {
       file: 'test/stories/rolled-back.test.ts',
-      name: 'C16 C20 where what is owed cannot be written, nothing else is there either, and nobody was answered',
+      name: 'C16 C20 where what is pending cannot be written, nothing else is there either, and nobody was answered',
     },
     planted: { proof: 'simulation', count: 200, seenAs: /C20 acknowledged and lost: new|, and no occurrence/ },
   },
@@ -170,7 +172,7 @@ export const mutations: readonly Mutation[] = [
     planted: { proof: 'simulation', count: 100, seenAs: /C17 removed, or not, against the count/ },
   },
   {
-    says: 'a restored hook is owed once more what had occurred last before it ended',
+    says: 'a restored hook is pending once more what had occurred last before it ended',
     file: 'src/delivery/revive.ts',
     changes: [['first: endedPosition + 1', 'first: endedPosition']],
     caughtBy: {
@@ -233,7 +235,7 @@ export const mutations: readonly Mutation[] = [
       file: 'test/stories/clock-set.test.ts',
       name: 'C18 a hook that failed while the clock was ahead is tried again after a restart with the right one',
     },
-    planted: { proof: 'simulation', count: 100, seenAs: /what is owed is never told|C20 still owed at the end/ },
+    planted: { proof: 'simulation', count: 100, seenAs: /what is pending is never told|C20 still pending at the end/ },
   },
   {
     says: 'old rows are dropped by what the clock says, whatever it said before',
@@ -257,7 +259,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a limit above 1000 is not clamped',
     file: 'src/http/paging.ts',
-    changes: [['Math.min(limit, MOST_RECORDS)', 'limit']],
+    changes: [['Math.min(limit, MAX_RECORDS)', 'limit']],
     caughtBy: {
       file: 'src/http/paging.test.ts',
       name: 'C7 a limit above 1000 is taken as 1000 in events, and paging says so',
@@ -367,16 +369,16 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a deleted hook goes on with what is in its lane',
     file: 'src/delivery/engine.ts',
-    changes: [['      if (lane !== undefined) this.#forget(lane);\n', '']],
+    changes: [['      if (lane !== undefined) this.#discard(lane);\n', '']],
     caughtBy: {
       file: 'test/stories/unsubscribing.test.ts',
-      name: 'C13 what was owed and what happens later does not go out after the 200, however long one waits',
+      name: 'C13 what was pending and what happens later does not go out after the 200, however long one waits',
     },
     planted: { proof: 'deletion', count: 100, seenAs: /arrived after the end/ },
   },
   {
     says: 'the feed goes on behind a cursor although something behind it is not kept any more',
-    file: 'src/resources/notifications/actions.ts',
+    file: 'src/resources/notifications/notifications.ts',
     changes: [['first?.position !== reached + 1', 'reached < 0']],
     caughtBy: {
       file: 'src/resources/notifications/notifications.test.ts',
@@ -395,7 +397,7 @@ export const mutations: readonly Mutation[] = [
   {
     says: 'a change is made although the record is not as If-Match says',
     file: 'src/http/mount.ts',
-    changes: [['mustHold(conditions, tagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
+    changes: [['requirePreconditions(conditions, etagOf(JSON.stringify(body)));', 'tagOf(JSON.stringify(body));']],
     caughtBy: {
       file: 'src/http/etag.test.ts',
       name: 'X5 of many changes that know the same record, exactly one is made',
@@ -454,7 +456,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'a link is used up after it was used',
-    file: 'src/resources/invitations/actions.ts',
+    file: 'src/resources/invitations/invitations.ts',
     changes: [
       [
         "    .where('invitations.invitation_id', '=', invitationId)\n    .where('invitations.used_at', 'is', null)\n    .where('invitations.expires_at', '>', write.now)\n",
@@ -509,8 +511,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     says: 'a link for a member stays open when the member becomes an admin',
-    file: 'src/resources/users/actions.ts',
-    changes: [['    await closeLinksAround(write, userId);\n', '']],
+    file: 'src/resources/users/users.ts',
+    changes: [['    await revokeInvitationsOf(write, userId);\n', '']],
     caughtBy: {
       file: 'test/stories/ways-in.test.ts',
       name: 'C2 a changed role is in force at once in an open session, and ends the links around it',

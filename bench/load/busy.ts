@@ -6,7 +6,7 @@ import { type Call, wired } from './connection.ts';
 
 export const CONNECTIONS = 64;
 
-/** Kept as busy as it can be for a round: how many calls a second, and what one costs its process. */
+/** A closed loop for one round: requests per second, and the CPU time that each costs the process. */
 export function busy(
   name: string,
   { url, pid }: { readonly url: string; readonly pid: number | undefined },
@@ -23,7 +23,7 @@ export function busy(
       const before = processorSeconds(pid);
       const perSecond = await callsPerSecond(url, bytes, { connections: CONNECTIONS, forMs: roundMs });
       const seconds = processorSeconds(pid) - before;
-      return { '/s': perSecond, 'µs of processor a call': (seconds * 1e9) / (perSecond * roundMs) };
+      return { '/s': perSecond, 'µs of CPU per request': (seconds * 1e9) / (perSecond * roundMs) };
     },
   };
 }

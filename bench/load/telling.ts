@@ -10,22 +10,22 @@ export const MOST_BEHIND = 2_000;
 /** What is still to be told is waited for so long. */
 const LONGEST_REST_MS = 60_000;
 
-/** How many were owed and told so far. */
-export type Tally = { owed: number; told: number };
+/** How many were pending and told so far. */
+export type Tally = { pending: number; told: number };
 
 /** Begins to commit, and goes on until it is over; resolves when nothing more is committed. */
 export type Committing = (tally: Tally, isOver: () => boolean) => Promise<void>;
 
 /**
- * Commits for so long, and waits until nothing is owed any more. How many were told in all, how many that is for each second
- * of both: who leaves much to the end is not better for it, and not worse. And how many were owed when nothing more was committed.
+ * Commits for so long, and waits until nothing is pending any more. How many were told in all, how many that is for each second
+ * of both: who leaves much to the end is not better for it, and not worse. And how many were pending when nothing more was committed.
  */
 export async function toldPerSecond(
   receiver: Receiver,
   forMs: number,
   commit: Committing,
 ): Promise<{ readonly perSecond: number; readonly behind: number; readonly told: number }> {
-  const tally: Tally = { owed: 0, told: 0 };
+  const tally: Tally = { pending: 0, told: 0 };
   const count = async () => {
     await wait(LOOK_MS);
     tally.told += arrivedIn(await receiver.report());
@@ -35,10 +35,10 @@ export async function toldPerSecond(
   const isOver = () => performance.now() - begun > forMs;
   const committing = commit(tally, isOver);
   while (!isOver()) await count();
-  const behind = tally.owed - tally.told;
+  const behind = tally.pending - tally.told;
   await committing;
-  for (const giveUpAt = performance.now() + LONGEST_REST_MS; tally.told < tally.owed; await count()) {
-    if (performance.now() > giveUpAt) throw new Error(`of ${tally.owed} owed, ${tally.told} were told`);
+  for (const giveUpAt = performance.now() + LONGEST_REST_MS; tally.told < tally.pending; await count()) {
+    if (performance.now() > giveUpAt) throw new Error(`of ${tally.pending} pending, ${tally.told} were told`);
   }
   const perSecond = tally.told / ((performance.now() - begun) / 1_000);
   return { perSecond, behind, told: tally.told };
@@ -53,13 +53,13 @@ export async function untilSilent(receiver: Receiver): Promise<void> {
 /**
  * Writers that commit as fast as it is told.
  *
- * @param write one commit of a writer; answers how many it has made owed
+ * @param write one commit of a writer; answers how many it has made pending
  */
 export function asFastAsTold(write: (writer: number) => Promise<number>, writers: number): Committing {
   return async (tally, isOver) => {
     const keepWriting = async (_: unknown, writer: number) => {
       while (!isOver()) {
-        if (tally.owed - tally.told > MOST_BEHIND) await wait(LOOK_MS);
+        if (tally.pending - tally.told > MOST_BEHIND) await wait(LOOK_MS);
         else add(tally, await write(writer));
       }
     };
@@ -86,9 +86,9 @@ export function atPace(
   };
 }
 
-/** Once it is known: `tally.owed += await …` would forget what others have added meanwhile. */
-function add(tally: Tally, owed: number): void {
-  tally.owed += owed;
+/** Once it is known: `tally.pending += await …` would forget what others have added meanwhile. */
+function add(tally: Tally, pending: number): void {
+  tally.pending += pending;
 }
 
 function arrivedIn({ counts }: Awaited<ReturnType<Receiver['report']>>): number {

@@ -12,22 +12,19 @@ import { type Database, databases } from '../stage.ts';
 const ACCOUNTS = 20;
 const HOOKS_EACH = 50;
 
-/**
- * More targets that hang than a service has attempts in flight, all at once, each account's at a host of their own; and the
- * healthy ones beside them, as many with them as without.
- */
+/** More hanging targets than a service has attempts in flight, one host per account, with the same number of healthy targets. */
 const CROWD = { accounts: 5, hooksEach: 500, healthy: 5, healthyEach: 20 } as const;
 
-/** Each event is owed to all hooks of its account. */
-const EVENTS_A_SECOND = 10;
+/** Each event is delivered to all hooks of its account. */
+const EVENTS_PER_SECOND = 10;
 
-/** Nobody is measured before a service has told so much more for so long that its code is compiled. */
+/** A warm-up at a higher rate, until the code is compiled. */
 const WARM = { perSecond: 40, forMs: 4_000 } as const;
 
-/** Past the deadline of an attempt, which is 15 s: from then on those that hang are tried again, and what came of it is written down. */
+/** Longer than the timeout of an attempt (15 s): from then on, results of hanging attempts are stored and retried. */
 const PAST_DEADLINE_MS = 20_000;
 
-/** So many of a hundred targets are no good, and this is what they do. */
+/** The percentage of bad targets, and how they behave. */
 const shares = [10, 50, 90] as const;
 const manners = ['hang', 'drip', 'refuse'] as const;
 
@@ -39,39 +36,39 @@ const bad: readonly Badness[] = manners.flatMap((manner) => shares.map((share) =
 const nameOf = ({ share, manner }: Badness, database: Database) =>
   `${share === 0 ? 'all healthy' : `${share} % ${manner}`} on ${database}`;
 
-/** What is measured in one service, and where what it tells the healthy ones arrives. */
+/** One measurement: the run, the healthy receiver, and the path below which its notifications arrive. */
 type Scene = { readonly run: Run; readonly receiver: Receiver; readonly database: Database; readonly slug: string };
 
-/** Those whose events are measured, how many healthy hooks each event is owed to, and who joins them. */
+/** The accounts that are measured, their healthy hooks, and how bad targets join. */
 type Crew = {
   readonly baseUrl: string;
   readonly healthy: readonly Account[];
   readonly healthyEach: number;
   readonly forMs: number;
-  /** Whoever is no good comes only now. */
+  /** Subscribes the bad targets. */
   readonly join: () => Promise<void>;
 };
 
 /**
- * From the request until the notification is at a healthy receiver: alone, as soon as the service has told for a while; and
- * then in the same service beside those that are no good, from the first event that they are owed.
+ * From the request to the arrival at a healthy receiver: first with healthy targets only, then in the same service while the
+ * bad ones are subscribed as well.
  */
 async function healthyWaits({ run, receiver, slug }: Scene, { baseUrl, healthy, healthyEach, forMs, join }: Crew) {
   const calls = healthy.map((account) => wired(baseUrl, createEvent(account)));
-  const waitsFor = async (forMs: number, perSecond = EVENTS_A_SECOND) => {
+  const waitsFor = async (forMs: number, perSecond = EVENTS_PER_SECOND) => {
     await receiver.report();
     const asked = await atRate(baseUrl, (event) => calls[event % calls.length] ?? never(), { perSecond, forMs });
     return await waitsOf(asked, (events) => arrivalsAt(receiver, `/ok/${slug}/`, events * healthyEach));
   };
   await waitsFor(WARM.forMs, WARM.perSecond);
-  const alone = await waitsFor(run.roundMs);
+  const before = await waitsFor(run.roundMs);
   await join();
   const waits = await waitsFor(forMs);
   return {
     'ms at p50': quantile(waits, 0.5),
     'ms at p95': quantile(waits, 0.95),
     'ms at p99': quantile(waits, 0.99),
-    'ms at p95, alone': quantile(alone, 0.95),
+    'ms at p95, before': quantile(before, 0.95),
   };
 }
 
@@ -79,7 +76,7 @@ function never(): never {
   throw new Error('there are accounts');
 }
 
-/** A service of its own each time, in which of every account as many targets are no good. */
+/** A new service each time; every account has the same percentage of bad targets. */
 async function besideAShare(scene: Scene, { share, manner }: Badness) {
   const { run, receiver, database, slug } = scene;
   const where = await run.stage.newDatabase(database);
@@ -105,7 +102,7 @@ async function besideAShare(scene: Scene, { share, manner }: Badness) {
   return waits;
 }
 
-/** What arrives at the paths that begin so: each record, and when. */
+/** Each record that arrives below a path, and its arrival time. */
 async function arrivalsAt(receiver: Receiver, prefix: string, wanted: number) {
   const arrived: (readonly [record: string, at: number])[] = [];
   for (const giveUpAt = performance.now() + LONGEST_ANSWER_MS; arrived.length < wanted; await wait(20)) {
@@ -116,10 +113,10 @@ async function arrivalsAt(receiver: Receiver, prefix: string, wanted: number) {
   return arrived;
 }
 
-/** How long each of them was on its way, from when its request was due. */
+/** Milliseconds from the time a request was due to each arrival. */
 async function waitsOf(asked: readonly Asked[], arrive: (events: number) => ReturnType<typeof arrivalsAt>) {
   const idOf = (body: string | undefined) => {
-    if (body === undefined) throw new Error('refused at this rate, nothing can be said of those who wait');
+    if (body === undefined) throw new Error('a request was rejected at this rate');
     return String(JSON.parse(body).data.event_id);
   };
   const dueAt = new Map(asked.map((one) => [idOf(one.body), one.dueAt]));
@@ -127,9 +124,9 @@ async function waitsOf(asked: readonly Asked[], arrive: (events: number) => Retu
 }
 
 const crowd = CROWD.accounts * CROWD.hooksEach;
-const crowdOn = (database: Database) => `beside ${crowd.toLocaleString('en')} that hang, on ${database}`;
+const crowdOn = (database: Database) => `${crowd.toLocaleString('en')} hang on ${database}`;
 
-/** A service of its own, in which a crowd hangs that has events of its own. */
+/** A new service in which many targets of other accounts hang. */
 async function besideACrowd(scene: Scene, hosts: readonly Receiver[]) {
   const { run, receiver, database, slug } = scene;
   const where = await run.stage.newDatabase(database);
@@ -159,10 +156,9 @@ async function besideACrowd(scene: Scene, hosts: readonly Receiver[]) {
 export const isolate: Bench = {
   id: 'P7',
   name: 'isolate',
-  title: 'how long healthy targets wait while others hang, drip a byte a second, or refuse',
-  target:
-    'at most 1.5 times as long at p95, with 10, 50 and 90 % of all targets hanging, and beside more that hang than there are attempts in flight; beside a service whose targets are all healthy, and beside the same healthy ones before the others came',
-  aRound: `5 s alone, and then 5 s beside the others, ${PAST_DEADLINE_MS / 1_000} s beside those that hang`,
+  title: "healthy targets' p95 while 10, 50 or 90% hang, drip or refuse",
+  target: '≤ 1.5 × without them',
+  aRound: `5 s before and 5 s with bad targets (${PAST_DEADLINE_MS / 1_000} s with hanging ones)`,
   async measure(run) {
     const receiver = await run.stage.receiver();
     const hosts: Receiver[] = [];
@@ -181,15 +177,15 @@ export const isolate: Bench = {
     ]);
     const claims = databases.flatMap((database): Claim[] => [
       ...bad.map((badness) => ({
-        says: nameOf(badness, database),
+        says: `${nameOf(badness, database)}, compared with all healthy`,
         of: seriesOf(nameOf(badness, database), 'ms at p95'),
         to: seriesOf(nameOf(none, database), 'ms at p95'),
         atMost: 1.5,
       })),
       ...[...bad.map((badness) => nameOf(badness, database)), crowdOn(database)].map((name) => ({
-        says: `${name}, beside the same before`,
+        says: `${name}, compared with before`,
         of: seriesOf(name, 'ms at p95'),
-        to: seriesOf(name, 'ms at p95, alone'),
+        to: seriesOf(name, 'ms at p95, before'),
         atMost: 1.5,
       })),
     ]);

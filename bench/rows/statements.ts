@@ -10,7 +10,7 @@ import { type Database, databases, type Stage } from '../stage.ts';
 const IDLE_EVENTS = 20;
 const BUSY_EVENTS = 2_000;
 const BUSY_CONNECTIONS = 64;
-/** A delivery that nothing else goes on beside is written down by then. */
+/** Time until the result of a single delivery is stored. */
 const QUIET_MS = 60;
 const LONGEST_MS = 60_000;
 
@@ -26,14 +26,14 @@ async function ours(stage: Stage, database: Database): Promise<Contender[]> {
     ports: database === 'SQLite' ? { sqlite: countingSqlite(counted) } : {},
   });
   const receiver = await stage.receiver();
-  const accounts = { told: await service.account('told.test'), untold: await service.account('untold.test') };
+  const accounts = { hooked: await service.account('hooked.test'), plain: await service.account('plain.test') };
   const path = `/count/${database}`;
-  const { domain, key } = accounts.told;
+  const { domain, key } = accounts.hooked;
   await ask(service.baseUrl, subscribe({ domain, key, user_id: 1 }, receiver.url + path));
   const callOf = (who: keyof typeof accounts) =>
     wired(service.baseUrl, createEvent({ domain: accounts[who].domain, key: accounts[who].key, user_id: 1 }));
 
-  /** All that is run while so many events are made, and told where somebody is. */
+  /** Statements that run while events are created, and delivered in the account with a hook. */
   async function run(who: keyof typeof accounts, events: number, connections: number, restMs: number): Promise<number> {
     counted.clear();
     await receiver.report();
@@ -47,11 +47,11 @@ async function ours(stage: Stage, database: Database): Promise<Contender[]> {
       connection.close();
     };
     await Promise.all(Array.from({ length: connections }, each));
-    const wanted = who === 'told' ? Math.ceil(events / connections) * connections : 0;
-    let told = 0;
-    for (const giveUpAt = performance.now() + LONGEST_MS; told < wanted; await wait(10)) {
-      told += (await receiver.report()).counts[path] ?? 0;
-      if (performance.now() > giveUpAt) throw new Error(`of ${wanted}, ${told} were told`);
+    const wanted = who === 'hooked' ? Math.ceil(events / connections) * connections : 0;
+    let delivered = 0;
+    for (const giveUpAt = performance.now() + LONGEST_MS; delivered < wanted; await wait(10)) {
+      delivered += (await receiver.report()).counts[path] ?? 0;
+      if (performance.now() > giveUpAt) throw new Error(`of ${wanted}, ${delivered} were delivered`);
     }
     await wait(QUIET_MS);
     return [...counted].filter(([sql]) => !isFrame(sql)).reduce((sum, [, count]) => sum + count, 0);
@@ -59,37 +59,35 @@ async function ours(stage: Stage, database: Database): Promise<Contender[]> {
 
   const each = async (events: number, connections: number, restMs: number) => {
     const made = Math.ceil(events / connections) * connections;
-    const without = await run('untold', events, connections, restMs);
-    const all = await run('told', events, connections, restMs);
-    return { 'statements a delivery': (all - without) / made, 'statements an event': without / made };
+    const without = await run('plain', events, connections, restMs);
+    const all = await run('hooked', events, connections, restMs);
+    return { 'statements per delivery': (all - without) / made, 'statements per event': without / made };
   };
   return [
-    { name: nameOf('one at a time', database), measure: () => each(IDLE_EVENTS, 1, QUIET_MS) },
-    { name: nameOf('at load', database), measure: () => each(BUSY_EVENTS, BUSY_CONNECTIONS, 0) },
+    { name: nameOf('idle', database), measure: () => each(IDLE_EVENTS, 1, QUIET_MS) },
+    { name: nameOf('under load', database), measure: () => each(BUSY_EVENTS, BUSY_CONNECTIONS, 0) },
   ];
 }
 
 export const statements: Bench = {
   id: 'P8',
-  aRound: `${IDLE_EVENTS} events one at a time and ${BUSY_EVENTS.toLocaleString('en')} at load, on each database`,
+  aRound: `${IDLE_EVENTS} events one at a time and ${BUSY_EVENTS.toLocaleString('en')} under load, on each database`,
   name: 'statements',
-  title:
-    'statements that the database runs to take up, load and write down one delivery, but for what begins, bounds and ends a transaction',
-  target:
-    'at most 4 while nothing else goes on; at most 1 at load, where many share one; that a write on PostgreSQL makes at most three round trips is held by a test (test/stories/round-trips.test.ts)',
+  title: 'SQL statements per delivery',
+  target: '≤ 4 idle, ≤ 1 under load',
   async measure({ stage, rounds, say }) {
     const contenders: Contender[] = [];
     for (const database of databases) contenders.push(...(await ours(stage, database)));
     await inRounds(contenders, 1, () => undefined);
     const claims = databases.flatMap((database): Claim[] => [
       {
-        says: nameOf('one at a time', database),
-        of: seriesOf(nameOf('one at a time', database), 'statements a delivery'),
+        says: nameOf('idle', database),
+        of: seriesOf(nameOf('idle', database), 'statements per delivery'),
         atMost: 4,
       },
       {
-        says: nameOf('at load', database),
-        of: seriesOf(nameOf('at load', database), 'statements a delivery'),
+        says: nameOf('under load', database),
+        of: seriesOf(nameOf('under load', database), 'statements per delivery'),
         atMost: 1,
       },
     ]);

@@ -57,7 +57,7 @@ export function Styleguide() {
             <Badge tone="good">delivered</Badge>
             <Badge tone="warn">failing 2 of 3</Badge>
             <Badge tone="bad">ended</Badge>
-            <Badge tone="info">owed</Badge>
+            <Badge tone="info">pending</Badge>
             <span class="chip">
               <span class="dot" />
               Node 27

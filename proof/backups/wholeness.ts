@@ -12,32 +12,34 @@ export async function whatIsMissing(
   { calls, heard }: Pick<Witnesses, 'calls' | 'heard'>,
   backup: Backup,
 ): Promise<string[]> {
-  const unowed = await reading(address, (query) => query(NEITHER_OWED_NOR_SETTLED));
-  const settled = await reading(address, (query) => query("select delivery_id from settled where state = 'delivered'"));
+  const unowed = await reading(address, (query) => query(NEITHER_PENDING_NOR_SETTLED));
+  const settled = await reading(address, (query) =>
+    query("select delivery_id from finalized_deliveries where state = 'delivered'"),
+  );
   const delivered = new Set(heard.filter(({ answer }) => answer === 200).map(({ deliveryId }) => deliveryId));
   return [
     ...apart(database),
     ...notInIt(database, calls, backup),
-    ...unowed.map((row) => `C20 an occurrence that is neither owed nor told: hook ${row.hook_id}, ${row.position}`),
+    ...unowed.map((row) => `C20 an occurrence that is neither pending nor told: hook ${row.hook_id}, ${row.position}`),
     ...settled
       .filter(({ delivery_id }) => !delivered.has(String(delivery_id)))
       .map(({ delivery_id }) => `C20 written down as told, and nobody has heard it: ${delivery_id}`),
   ];
 }
 
-/** The deliveries that are owed, by id. */
-export async function owedIn(address: string): Promise<readonly string[]> {
-  const rows = await reading(address, (query) => query('select delivery_id from owed'));
+/** The deliveries that are pending, by id. */
+export async function pendingIn(address: string): Promise<readonly string[]> {
+  const rows = await reading(address, (query) => query('select delivery_id from pending_deliveries'));
   return rows.map((row) => String(row.delivery_id));
 }
 
-/** The record and what is owed of it are one transaction, so a backup has both of them or none. */
-const NEITHER_OWED_NOR_SETTLED = `
+/** The record and what is pending of it are one transaction, so a backup has both of them or none. */
+const NEITHER_PENDING_NOR_SETTLED = `
   select hooks.hook_id, occurrences.position from occurrences
   join hooks on hooks.user_id = occurrences.user_id and hooks.kind = occurrences.kind
-  where not exists (select 1 from owed where owed.hook_id = hooks.hook_id and owed.position = occurrences.position)
-    and not exists (select 1 from settled
-      where settled.hook_id = hooks.hook_id and settled.position = occurrences.position)`;
+  where not exists (select 1 from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id and pending_deliveries.position = occurrences.position)
+    and not exists (select 1 from finalized_deliveries
+      where finalized_deliveries.hook_id = hooks.hook_id and finalized_deliveries.position = occurrences.position)`;
 
 /** Occurrences without their record, and records without their occurrence. */
 export function apart({ records, occurrences }: Pick<Database, 'records' | 'occurrences'>): string[] {

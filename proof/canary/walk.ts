@@ -178,7 +178,7 @@ async function useTargets(
   );
   // What owners are told is gathered for half a minute: here it is due at once.
   const dueAtOnce = sql`insert into mails (account_id, user_id, made_at, due_at)
-    select account_id, user_id, min(noted_at), min(noted_at) from notices group by account_id, user_id
+    select account_id, user_id, min(noted_at), min(noted_at) from hook_alerts group by account_id, user_id
     on conflict (user_id) do update set due_at = excluded.due_at`;
   await beside.write(({ queries }) => dueAtOnce.execute(queries));
   for (const { id } of hooks) {

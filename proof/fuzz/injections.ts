@@ -91,8 +91,8 @@ export async function inject({ baseUrl, database, logged, context }: Ports): Pro
   const ofBystander = () => rowsOf({ store }, bystander.caller.domain ?? '');
   // What a bystander's hooks are told of changes rows by itself.
   await eventually(
-    () => store.read.selectFrom('owed').select('delivery_id').execute(),
-    (owed) => owed.length === 0,
+    () => store.read.selectFrom('pending_deliveries').select('delivery_id').execute(),
+    (pending) => pending.length === 0,
     20_000,
   );
   const before = await ofBystander();

@@ -55,7 +55,7 @@ export async function subscribe(
   assert.equal(answer.headers.get('location'), `${real.base}/hooks/${id}`);
   key.account.hooks.push({
     ...{ id, kind, target, userId: key.userId, created: world.time, failures: 0, dueAt: undefined, lastOutcome: '' },
-    ...{ ended: undefined, owed: [], told: [] },
+    ...{ ended: undefined, pending: [], told: [] },
   });
 }
 
@@ -99,7 +99,7 @@ export async function listHooks(world: World, real: Real, key: Key, pick: number
   assert.equal(answer.json.paging.total_records, own.length);
 }
 
-/** X3: what was and is owed to a caller's hooks, each in its state. */
+/** X3: what was and is pending for a caller's hooks, each in its state. */
 export async function listDeliveries(world: World, real: Real, key: Key): Promise<void> {
   const answer = await real.call(key, 'GET', '/deliveries');
   const away = turnedAway(world, key, 'hooks:read');
@@ -109,8 +109,8 @@ export async function listDeliveries(world: World, real: Real, key: Key): Promis
     .filter((hook) => hook.userId === key.userId)
     .flatMap((hook) => [
       ...hook.told.map((one) => line(hook.id, one.kind, addressOf(real, one), 'delivered')),
-      ...hook.owed.map((one) =>
-        line(hook.id, one.kind, addressOf(real, one), hook.ended === undefined ? 'owed' : 'undelivered'),
+      ...hook.pending.map((one) =>
+        line(hook.id, one.kind, addressOf(real, one), hook.ended === undefined ? 'pending' : 'undelivered'),
       ),
     ]);
   const found = answer.json.data.map((one: Record<string, string>) =>

@@ -81,19 +81,19 @@ export class Real {
     return [...(this.#tags.get(path) ?? [])].findLast(([, one]) => (one === text) === (which === 'current'))?.[0];
   }
 
-  /** Nothing is owed any more to a hook that does not wait, and nothing was asked for. */
+  /** Nothing is pending any more to a hook that does not wait, and nothing was asked for. */
   async quiet(): Promise<void> {
     const { read } = this.carillon.store;
     await eventually(
       () =>
         read
-          .selectFrom('owed')
-          .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
+          .selectFrom('pending_deliveries')
+          .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
           .where('hooks.date_ended', 'is', null)
           .where(({ or, eb }) => or([eb('hooks.due_at', 'is', null), eb('hooks.due_at', '<=', this.clock.now())]))
-          .select('owed.delivery_id')
+          .select('pending_deliveries.delivery_id')
           .execute(),
-      (owed) => owed.length === 0,
+      (pending) => pending.length === 0,
     );
   }
 }

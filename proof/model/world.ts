@@ -1,3 +1,4 @@
+import { MAX_FAILURES, nextStatus } from '../delivery-checker.ts';
 import { type Entries, fields, NONE, type Noun, type Written } from './fields.ts';
 
 /** What the contract says there is, in plain memory: nothing here is taken from the service but the ids it has given. */
@@ -32,7 +33,7 @@ export type Hook = {
   dueAt: number | undefined;
   lastOutcome: string;
   ended: { readonly reason: string; readonly at: string; readonly position: number } | undefined;
-  owed: Happened[];
+  pending: Happened[];
   told: Happened[];
 };
 
@@ -220,7 +221,7 @@ export class World {
     for (const [kind, { noun, id }, userId] of facts) {
       const one = { kind, noun, id, userId, at: this.time, turn: this.#turn };
       account.feed.push(one);
-      for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.owed.push(one);
+      for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.pending.push(one);
     }
   }
 
@@ -231,7 +232,7 @@ export class World {
 
   restore(account: Account, hook: Hook): void {
     const missed = account.feed.slice(hook.ended?.position ?? 0).filter((one) => concerns(hook, one));
-    Object.assign(hook, { ended: undefined, failures: 0, dueAt: undefined, owed: [...hook.owed, ...missed] });
+    Object.assign(hook, { ended: undefined, failures: 0, dueAt: undefined, pending: [...hook.pending, ...missed] });
   }
 
   isTaken(target: string): boolean {
@@ -249,7 +250,7 @@ export class World {
     let told = false;
     for (const account of this.accounts) {
       for (const hook of account.hooks) {
-        const isDue = hook.ended === undefined && hook.owed.length > 0 && (hook.dueAt ?? 0) <= this.now;
+        const isDue = hook.ended === undefined && hook.pending.length > 0 && (hook.dueAt ?? 0) <= this.now;
         if (isDue) this.#tell(account, hook, this.mannerOf(hook.target));
         told ||= isDue;
       }
@@ -259,16 +260,14 @@ export class World {
 
   #tell(account: Account, hook: Hook, manner: Manner): void {
     hook.lastOutcome = String(manner);
-    if (manner === 200) {
-      hook.told.push(...hook.owed.splice(0));
-      hook.failures = 0;
-      hook.dueAt = undefined;
-    } else if (manner === 401) {
-      this.end(account, hook, 'answered_401');
+    if (manner === 200) hook.told.push(...hook.pending.splice(0));
+    const status = nextStatus(hook.failures, manner);
+    if (typeof status === 'number') {
+      hook.failures = status;
+      hook.dueAt = status === 0 ? undefined : this.now + (this.waitsMs[status - 1] ?? 0);
     } else {
-      hook.failures += 1;
-      if (hook.failures === 3) this.end(account, hook, 'three_failures');
-      else hook.dueAt = this.now + (this.waitsMs[hook.failures - 1] ?? 0);
+      if (status === 'three_failures') hook.failures = MAX_FAILURES;
+      this.end(account, hook, status);
     }
   }
 }

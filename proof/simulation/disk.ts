@@ -140,7 +140,8 @@ export class Disk {
 
   #read<T>(sql: string, go: () => T): T {
     if (this.#faults.takes('read fails')) throw failure(NO_MEMORY);
-    if (/from "(owed|asks)"/.test(sql) && this.#faults.takes('read of what is owed fails')) throw failure(NO_MEMORY);
+    if (/from "(pending|asks)"/.test(sql) && this.#faults.takes('read of what is pending fails'))
+      throw failure(NO_MEMORY);
     return go();
   }
 

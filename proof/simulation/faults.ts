@@ -23,7 +23,7 @@ export const faultPoints = {
   'disk full at a settlement': 'disk',
   'I/O error at a commit': 'disk',
   'read fails': 'disk',
-  'read of what is owed fails': 'disk',
+  'read of what is pending fails': 'disk',
   'resolver late': 'resolver',
   'resolver too late': 'resolver',
   'resolver silent': 'resolver',
@@ -70,7 +70,7 @@ export class Faults {
 
   /** How often something could not be read. */
   get unread(): number {
-    return (this.hits.get('read fails') ?? 0) + (this.hits.get('read of what is owed fails') ?? 0);
+    return (this.hits.get('read fails') ?? 0) + (this.hits.get('read of what is pending fails') ?? 0);
   }
 
   hit(point: FaultPoint): void {

@@ -9,7 +9,7 @@ import type { Answer, Put } from './desk.ts';
 import type { Disk } from './disk.ts';
 import type { FaultPoint, Faults } from './faults.ts';
 import type { Network } from './network.ts';
-import { fatesIn, owedIn } from './stored.ts';
+import { fatesIn, pendingIn } from './stored.ts';
 import { chanceOf } from './template.ts';
 import type { Life, Time } from './time.ts';
 import type { Troubles } from './troubles.ts';
@@ -95,8 +95,8 @@ export class Host {
     this.#pending = 0;
     disk.end();
     const at = time.moment();
-    const left = disk.look((database) => ({ owed: owedIn(database), fates: fatesIn(database) }));
-    note(`the process ends: ${why}; owed ${[...left.owed].join(' ')}; hooks ${[...left.fates].join(' ')}`);
+    const left = disk.look((database) => ({ pending: pendingIn(database), fates: fatesIn(database) }));
+    note(`the process ends: ${why}; pending ${[...left.pending].join(' ')}; hooks ${[...left.fates].join(' ')}`);
     this.crashes.push({ at, ...left });
     network.end(this.#life);
   }
@@ -172,7 +172,7 @@ export class Host {
     const clock = time.clockOf(life);
     return {
       clock,
-      beats: clock,
+      realClock: clock,
       chance: chanceOf(chance),
       log: this.#logOf(life),
       resolve: network.resolverOf(life),
@@ -216,7 +216,7 @@ export class Host {
       return;
     }
     this.#ports.note(`logged ${event}${err === undefined ? '' : `: ${err.message}`}`);
-    if (event === 'engine.finish_failed') this.wrong.push(`logged ${line}`);
+    if (event === 'dispatcher.finish_failed') this.wrong.push(`logged ${line}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Attempt, measured, type Order } from '../../src/delivery/attempt.ts';
 import { startDeadline } from '../../src/delivery/deadline.ts';
-import { createGuard } from '../../src/delivery/guard.ts';
-import type { Cause, Fault, Result } from '../../src/delivery/outcome.ts';
+import { createSsrfGuard } from '../../src/delivery/guard.ts';
+import type { FailureCode, LocalErrorCode, Result } from '../../src/delivery/outcome.ts';
 import type { Resolve, Resolved } from '../../src/delivery/resolver.ts';
 import type { SeededChance } from '../chance.ts';
 import type { Arrival } from '../ledgers.ts';
@@ -31,7 +31,7 @@ const RETRY_AFTER_S = [0, 1, 30, 600, 3_600, 26 * 3_600];
 const LATE: readonly Doing[] = [200, 401, 500, 'refused'];
 
 /** Our own shortages, as an attempt reports them. */
-const shortages: readonly (readonly [FaultPoint, Fault])[] = [
+const shortages: readonly (readonly [FaultPoint, LocalErrorCode])[] = [
   ['no file handle', 'no_file_handle'],
   ['no local port', 'no_local_port'],
   ['no route', 'no_route'],
@@ -58,7 +58,7 @@ export type Parked = {
 };
 
 /** What a target may come to because this side was paused. */
-const EXCUSABLE: readonly Cause[] = ['timeout', 'reset'];
+const EXCUSABLE: readonly FailureCode[] = ['timeout', 'reset'];
 
 /** A new one each time: whatever waits for one is held by it. */
 const never = () => new Promise<never>(() => undefined);
@@ -83,7 +83,7 @@ export class Network {
    * By delivery: what was answered, and whoever told it does not know of yet, in the order in which they will. There are two
    * where a hook was restored while it was still being told.
    */
-  readonly #unheard = new Map<string, Arrival[]>();
+  readonly #unacknowledged = new Map<string, Arrival[]>();
   /** Arrivals that were cut off by a stop; they end with it. */
   readonly #cut: Parked['arrival'][] = [];
   /** When the process stood still last. */
@@ -127,7 +127,7 @@ export class Network {
   /** The one way out of one life: what `src/delivery/attempt.ts` does, with this network for the real one. */
   attemptOf(life: Life): Attempt {
     const clock = this.#time.clockOf(life);
-    const guard = createGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
+    const guard = createSsrfGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
     return measured(this.#time.clockOf(life, true), async (order, leftMs) => {
       if (life.isDead) return never();
       const began = this.#time.moment();
@@ -136,7 +136,7 @@ export class Network {
       if (this.#faults.takes('attempt throws')) throw new Error('simulated');
       const shortage = shortages.find(([point]) => this.#faults.takes(point));
       if (shortage !== undefined) return { kind: 'ours', fault: shortage[1] };
-      const verdict = await guard.judge(new URL(order.target), 5_000);
+      const verdict = await guard.check(new URL(order.target), 5_000);
       if (life.isDead) return never();
       if (order.signal.aborted) return { kind: 'ours', fault: 'stopped' };
       if ('failure' in verdict && verdict.failure === 'resolver_silent') return { kind: 'ours', fault: 'no_resolver' };
@@ -177,7 +177,7 @@ export class Network {
 
   /** Whoever told a delivery has heard, at this very moment, what came of it. */
   isHeard(deliveryId: string): void {
-    const arrival = this.#unheard.get(deliveryId)?.shift();
+    const arrival = this.#unacknowledged.get(deliveryId)?.shift();
     if (arrival !== undefined) Object.assign(arrival, { heardAt: this.#time.moment() });
   }
 
@@ -199,7 +199,7 @@ export class Network {
     const open = this.parked.filter((one) => one.life === life).map(({ arrival }) => arrival);
     for (const arrival of [...open, ...this.#cut.splice(0)]) arrival.answeredAt = this.#time.moment();
     this.parked = this.parked.filter((one) => one.life !== life);
-    this.#unheard.clear();
+    this.#unacknowledged.clear();
   }
 
   #park(ports: {
@@ -218,6 +218,8 @@ export class Network {
     };
     const finish: Parked['finish'] = (result, answer = {}) => {
       leave();
+      // A deadline that fired as the process died reaches nobody: the next result is that of another attempt.
+      if (life.isDead) return;
       const wasPaused = arrival.began !== undefined && this.#pausedAt > arrival.began;
       const isExcused = wasPaused && result.kind === 'failed' && EXCUSABLE.includes(result.cause);
       Object.assign(arrival, { answeredAt: this.#time.moment() }, answer, isExcused ? { isExcused } : {});
@@ -240,7 +242,7 @@ export class Network {
     this.parked.push(parked);
   }
 
-  #unreached(order: Order, began: number, cause: Cause): Result {
+  #unreached(order: Order, began: number, cause: FailureCode): Result {
     const arrival = this.#arrive(order, began);
     arrival.answeredAt = this.#time.moment();
     this.#isAnswered(arrival);
@@ -248,9 +250,9 @@ export class Network {
   }
 
   #isAnswered(arrival: Arrival): void {
-    const unheard = this.#unheard.get(arrival.deliveryId);
-    if (unheard === undefined) this.#unheard.set(arrival.deliveryId, [arrival]);
-    else unheard.push(arrival);
+    const unacknowledged = this.#unacknowledged.get(arrival.deliveryId);
+    if (unacknowledged === undefined) this.#unacknowledged.set(arrival.deliveryId, [arrival]);
+    else unacknowledged.push(arrival);
   }
 
   #arrive({ target, deliveryId, body }: Order, began: number): Parked['arrival'] {

@@ -1,17 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Kind, nouns, resourceUrl } from '../../src/delivery/kinds.ts';
-import { faultWords } from '../../src/delivery/policy.ts';
-import type { Database, Fate } from '../ledgers.ts';
+import { localErrorWords } from '../../src/delivery/policy.ts';
+import { type HookStatus, statusOf } from '../delivery-checker.ts';
+import type { Database } from '../ledgers.ts';
 
 type Row = Record<string, string | number | null>;
 
 const rowsOf = (database: DatabaseSync, sql: string): Row[] => database.prepare(sql).all() as Row[];
 const pathOf = (target: unknown) => new URL(String(target)).pathname;
 
-const toTell = (owedTo: string) => `select (select count(*) from owed join hooks using (hook_id) where ${owedTo})
-  + (select count(*) from asks join hooks using (hook_id) where date_ended is null) as owed`;
+const toTell = (
+  pendingTo: string,
+) => `select (select count(*) from pending_deliveries join hooks using (hook_id) where ${pendingTo})
+  + (select count(*) from manual_attempts join hooks using (hook_id) where date_ended is null) as pending`;
 
-/** What is still to be told to hooks that live: what is owed, and what somebody asked for. */
+/** What is still to be told to hooks that live: what is pending, and what somebody asked for. */
 export const TO_TELL = toTell('date_ended is null');
 
 /** What of that waits for nothing: its hook has not just failed. */
@@ -22,8 +25,8 @@ const never = {
   'live without its target': `select hook_id from hooks where date_ended is null
     and hook_id not in (select hook_id from targets)`,
   'ended, and has its target': `select hook_id from hooks join targets using (hook_id) where date_ended is not null`,
-  'ended, and asked for something': `select hook_id from hooks join asks using (hook_id) where date_ended is not null`,
-  'owed, and told': 'select delivery_id from owed join settled using (delivery_id)',
+  'ended, and asked for something': `select hook_id from hooks join manual_attempts using (hook_id) where date_ended is not null`,
+  'pending, and told': 'select delivery_id from pending_deliveries join finalized_deliveries using (delivery_id)',
   // Nobody reopens anything here.
   'occurred twice': `select kind, record_id from occurrences where kind like 'new_%' or kind like 'completed_%'
     group by kind, record_id having count(*) > 1`,
@@ -34,21 +37,16 @@ const never = {
 };
 
 /** What a database says of each hook: its failures, or why it was removed; nothing of those that somebody deleted. */
-export function fatesIn(database: DatabaseSync): ReadonlyMap<string, Fate> {
+export function fatesIn(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
   const rows = rowsOf(
     database,
     `select target, failures, ended_reason from hooks where ended_reason not in ('deleted', 'user_deleted')`,
   );
-  return new Map(
-    rows.map(({ target, failures, ended_reason: reason }) => [
-      pathOf(target),
-      reason === '' ? Number(failures) : (reason as Fate),
-    ]),
-  );
+  return new Map(rows.map((row) => [pathOf(row.target), statusOf(row)]));
 }
 
-export function owedIn(database: DatabaseSync): ReadonlySet<string> {
-  return new Set(rowsOf(database, 'select delivery_id from owed').map((row) => String(row.delivery_id)));
+export function pendingIn(database: DatabaseSync): ReadonlySet<string> {
+  return new Set(rowsOf(database, 'select delivery_id from pending_deliveries').map((row) => String(row.delivery_id)));
 }
 
 /** An occurrence as the feed shows it, in the order of its account. */
@@ -112,12 +110,12 @@ export function storedIn(database: DatabaseSync, baseUrl: string): Stored {
   const live = hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path);
   wrong.push(...live.filter((path, index) => live.indexOf(path) !== index).map((path) => `${path} has two live hooks`));
   const occurrences = [...facts.values()].flat();
-  const [owed] = rowsOf(database, TO_TELL);
+  const [pending] = rowsOf(database, TO_TELL);
   const made = rowsOf(
     database,
     `select delivery_id, count(*) as count from attempts
-      where outcome not in (${faultWords.map((word) => `'${word}'`).join()}) group by delivery_id`,
+      where outcome not in (${localErrorWords.map((word) => `'${word}'`).join()}) group by delivery_id`,
   );
   const attempts = new Map(made.map((row) => [String(row.delivery_id), Number(row.count)]));
-  return { records, occurrences, hooks, owed: Number(owed?.owed), facts, attempts, wrong };
+  return { records, occurrences, hooks, pending: Number(pending?.pending), facts, attempts, wrong };
 }

@@ -5,7 +5,7 @@ import { permissionsOf } from '../../src/access.ts';
 import { createLog } from '../../src/log.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
 import { insertKey } from '../../src/resources/keys/actions.ts';
-import { insertUser } from '../../src/resources/users/actions.ts';
+import { insertUser } from '../../src/resources/users/users.ts';
 import type { Chance } from '../../src/secrets.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import { openStore } from '../../src/store/open.ts';

@@ -46,7 +46,7 @@ export function countsOf({ clients, network, stored, crashes }: Over): Record<st
     'notifications heard': network.arrivals.length,
     'answered 200': network.arrivals.filter(({ answer }) => answer === 200).length,
     'ends of the process': crashes.length,
-    'with something owed': crashes.filter(({ owed }) => owed.size > 0).length,
+    'with something pending': crashes.filter(({ pending }) => pending.size > 0).length,
     hooks: stored.hooks.length,
     [LEFT_OUT]: stored.hooks.filter(isOneOfSeveral(stored)).length,
     'removed at the third failure': ended('three_failures'),

@@ -252,7 +252,7 @@ class World {
     return this.#host.stop(() => this.#chance.below(3) > 0 && this.#answer(), crashAfter);
   }
 
-  /** No more faults: what is owed is told, and nothing is left. Answers from when on. */
+  /** No more faults: what is pending is told, and nothing is left. Answers from when on. */
   async #calmDown(): Promise<number> {
     this.#faults.calm();
     this.#disk.calm();
@@ -262,14 +262,14 @@ class World {
     const isOver = () => this.#untilTold(TO_TELL, MOST_ROUNDS, () => this.#goOn());
     // Writes that the last fault has put off are through, too, when these are.
     this.#clients.stir();
-    if (!(await isOver())) this.#broken.push('what is owed is never told');
+    if (!(await isOver())) this.#broken.push('what is pending is never told');
     this.#answered = ANSWERS_UNTIL_KIND;
-    // No wake-up is lost, and nothing waits for the next look at what is owed.
+    // No wake-up is lost, and nothing waits for the next look at what is pending.
     this.#clients.stir();
     const isTold = await this.#untilTold(TO_TELL_AT_ONCE, MOST_ROUNDS_AT_ONCE, () => turns(TURNS_AN_INSTANT));
     if (!isTold) this.#broken.push('what occurs while nothing else does is not told at once');
     // A hook may have failed last with something that was told by then, and waits.
-    if (!(await isOver())) this.#broken.push('what is owed to a hook that has failed is never told');
+    if (!(await isOver())) this.#broken.push('what is pending for a hook that has failed is never told');
     await this.#stop();
     return calmFrom;
   }

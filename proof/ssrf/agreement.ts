@@ -1,4 +1,4 @@
-import { createGuard } from '../../src/delivery/guard.ts';
+import { createSsrfGuard } from '../../src/delivery/guard.ts';
 import { fc } from '../../test/harness/fast-check.ts';
 import type { SeededChance } from '../chance.ts';
 import type { Figure } from '../proof.ts';
@@ -16,7 +16,7 @@ export const guardSays = {
 
 async function judged(target: string, address: string): Promise<boolean> {
   const resolve = async () => ({ addresses: [address] });
-  const verdict = await createGuard({ resolve, allow: [], loopbackAllowed: false }).judge(new URL(target));
+  const verdict = await createSsrfGuard({ resolve, allow: [], loopbackAllowed: false }).check(new URL(target));
   return 'allowed' in verdict && verdict.allowed;
 }
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { createGuard, type Guard, parseTarget } from '../../src/delivery/guard.ts';
+import { createSsrfGuard, parseTarget, type SsrfGuard } from '../../src/delivery/guard.ts';
 import type { Resolve } from '../../src/delivery/resolver.ts';
 import { forbiddenTargets, names, publicTargets, smuggledTargets } from '../../test/corpus/targets.ts';
 import type { Figure } from '../proof.ts';
@@ -14,7 +14,7 @@ const resolve: Resolve = async (name) => {
 };
 
 /** The guard of a service that is not on loopback, and knows the names of the corpus. */
-export const corpusGuard: Guard = createGuard({ resolve, allow: [], loopbackAllowed: false });
+export const corpusGuard: SsrfGuard = createSsrfGuard({ resolve, allow: [], loopbackAllowed: false });
 
 /** The host of a form as a resolver is asked for it. */
 export function hostOf(form: string): string {
@@ -37,10 +37,10 @@ export function portOf(form: string): number {
 export const isMalformed = (form: string): boolean => 'fault' in parseTarget(form);
 
 /** Shows every form to a guard: none of the forbidden may pass, all of the public must. */
-export async function judgeForms(guard: Guard, forbidden: readonly string[]): Promise<Figure> {
+export async function judgeForms(guard: SsrfGuard, forbidden: readonly string[]): Promise<Figure> {
   const broken: string[] = [];
   const wordFor = async (form: string) => {
-    const verdict = await guard.judge(new URL(form));
+    const verdict = await guard.check(new URL(form));
     return 'failure' in verdict ? verdict.failure : verdict.allowed ? 'allowed' : 'forbidden';
   };
   for (const form of forbidden) {

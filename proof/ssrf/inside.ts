@@ -11,7 +11,7 @@ import { chanceFrom } from '../chance.ts';
 import { addressesOf, forbiddenForms, hostOf, isMalformed, portOf, publicForms } from './forms.ts';
 import { dial, type Everywhere, listenEverywhere } from './listeners.ts';
 import { bits, isDeaf, reached } from './oracle.ts';
-import { outcomesOf, stillOwed, writeHooks } from './rows.ts';
+import { outcomesOf, stillPending, writeHooks } from './rows.ts';
 import { hostileReplies, isSayable, turningNames } from './turning.ts';
 
 /** Where the service listens, which is loopback; its base URL is not, so that loopback is no target. */
@@ -173,7 +173,7 @@ function redirects(): string[] {
 }
 
 async function untilQuiet(): Promise<void> {
-  const left = await stillOwed(store);
+  const left = await stillPending(store);
   if (left > 0) broken.push(`${left} deliveries came to no end`);
 }
 

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../src/clock.ts';
 import { createAttempt } from '../../src/delivery/attempt.ts';
-import { createGuard, type Guard, parseAllowRules } from '../../src/delivery/guard.ts';
+import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../src/delivery/guard.ts';
 import type { Outcome } from '../../src/delivery/outcome.ts';
 import type { Resolve } from '../../src/delivery/resolver.ts';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
@@ -38,7 +38,7 @@ async function listen(context: Cleanup): Promise<Ear> {
   return { port, hits: (host) => hits[host] };
 }
 
-async function deliver(guard: Guard, target: string): Promise<Outcome> {
+async function deliver(guard: SsrfGuard, target: string): Promise<Outcome> {
   const attempt = createAttempt({ guard, userAgent: 'Carillon/proof', clock: systemClock });
   const order = { target, body: '{}', deliveryId: '1', deadlineMs: 10_000, signal: new AbortController().signal };
   return attempt(order);
@@ -51,7 +51,7 @@ const ownMachine = /^(127\.[\d.]+|0\.0\.0\.0|::1?|::ffff:(127\.[\d.]+|0\.0\.0\.0
 export async function deliverToLoopback(
   context: Cleanup,
   forms: readonly string[],
-  guard: Guard = corpusGuard,
+  guard: SsrfGuard = corpusGuard,
 ): Promise<Figure> {
   const ear = await listen(context);
   const local = forms.filter((form) => addressesOf(form).every((address) => ownMachine.test(address)));
@@ -86,7 +86,7 @@ export async function rebind(
   context: Cleanup,
   chance: SeededChance,
   count: number,
-  createResolvingGuard: (resolve: Resolve, rule: string) => Guard = openedBy,
+  createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = openedBy,
 ): Promise<Figure> {
   const ear = await listen(context);
   const broken: string[] = [];
@@ -113,8 +113,8 @@ export async function rebind(
   return { counts: { 'lookups of names that turn': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
 }
 
-function openedBy(resolve: Resolve, rule: string): Guard {
+function openedBy(resolve: Resolve, rule: string): SsrfGuard {
   const parsed = parseAllowRules(rule);
   if ('fault' in parsed) throw new Error(parsed.fault);
-  return createGuard({ resolve, allow: parsed.rules, loopbackAllowed: false });
+  return createSsrfGuard({ resolve, allow: parsed.rules, loopbackAllowed: false });
 }

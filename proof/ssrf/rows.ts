@@ -1,7 +1,7 @@
 import type { Store } from '../../src/store/store.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 
-/** How long what is owed may take to be told, or given up. */
+/** How long what is pending may take to be told, or given up. */
 const LONGEST_TELLING_MS = 60_000;
 
 /** Targets as hooks for new events, written by hand: no check of a subscription has seen them. */
@@ -20,18 +20,18 @@ export async function writeHooks({ write }: Store, targets: readonly string[]): 
 }
 
 /**
- * Waits until no hook that lives is owed anything; answers how many deliveries came to no end. One whose target was dialled at an
+ * Waits until no hook that lives is pending anything; answers how many deliveries came to no end. One whose target was dialled at an
  * address that no connection can be made to is tried for ever: no route is no failure.
  */
-export async function stillOwed({ read }: Store): Promise<number> {
-  const owed = () =>
+export async function stillPending({ read }: Store): Promise<number> {
+  const pending = () =>
     read
-      .selectFrom('owed')
-      .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
+      .selectFrom('pending_deliveries')
+      .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
       .where('hooks.date_ended', 'is', null)
-      .select('owed.delivery_id')
+      .select('pending_deliveries.delivery_id')
       .execute();
-  const left = await eventually(owed, (rows) => rows.length === 0, LONGEST_TELLING_MS).catch(owed);
+  const left = await eventually(pending, (rows) => rows.length === 0, LONGEST_TELLING_MS).catch(pending);
   return left.length;
 }
 

@@ -2,7 +2,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { type Kind, resourceUrl } from '../../src/delivery/kinds.ts';
-import type { Crash, Database, Fate } from '../ledgers.ts';
+import { statusOf } from '../delivery-checker.ts';
+import type { Crash, Database } from '../ledgers.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Query = (sql: string) => Promise<readonly Row[]>;
@@ -10,7 +11,7 @@ type Query = (sql: string) => Promise<readonly Row[]>;
 /** How long what a dead process had sent may keep its database busy. */
 const LONGEST_AFTERMATH_MS = 10_000;
 
-/** Of what is owed some more has to be told within this, once nothing more is asked for. */
+/** Of what is pending some more has to be told within this, once nothing more is asked for. */
 const LONGEST_SILENCE_MS = 30_000;
 
 /** Reads a database as it is at one moment, past the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
@@ -35,7 +36,7 @@ export async function reading<T>(address: string, work: (query: Query) => Promis
 }
 
 const OWED =
-  'select count(*) as count from owed join hooks on hooks.hook_id = owed.hook_id where hooks.date_ended is null';
+  'select count(*) as count from pending_deliveries join hooks on hooks.hook_id = pending_deliveries.hook_id where hooks.date_ended is null';
 
 /** The third ledger: what the database holds when everything is over. Records are named by their address at `base`. */
 export function readDatabase(address: string, base: string): Promise<Database> {
@@ -44,7 +45,7 @@ export function readDatabase(address: string, base: string): Promise<Database> {
       select 'new_event' as kind, event_id as id, event_name as word from events
       union all select 'new_client', client_id, client_name from clients`);
     const occurrences = await query('select kind, user_id, record_id from occurrences');
-    const [owed] = await query(OWED);
+    const [pending] = await query(OWED);
     const addressOf = (kind: unknown, id: unknown) => resourceUrl(base, String(kind) as Kind, Number(id));
     return {
       records: new Map(records.map(({ kind, id, word }) => [addressOf(kind, id), String(word)])),
@@ -59,25 +60,25 @@ export function readDatabase(address: string, base: string): Promise<Database> {
         userId: String(row.user_id),
         endedReason: row.date_ended === null ? null : String(row.ended_reason),
       })),
-      owed: Number(owed?.count),
+      pending: Number(pending?.count),
     };
   });
 }
 
-/** What a dead process has left: what is owed, and what has become of the hooks, of all or of these paths. */
+/** What a dead process has left: what is pending, and what has become of the hooks, of all or of these paths. */
 export function readCrash(address: string, isOfIt: (path: string) => boolean = () => true): Promise<Omit<Crash, 'at'>> {
   return reading(address, async (query) => {
-    const owed = await query('select delivery_id from owed');
-    const hooks = await query('select target, failures, date_ended, ended_reason from hooks');
+    const pending = await query('select delivery_id from pending_deliveries');
+    const hooks = await query('select target, failures, ended_reason from hooks');
     const fates = hooks.filter((row) => row.ended_reason !== 'deleted' && isOfIt(pathOf(row)));
     return {
-      owed: new Set(owed.map((row) => String(row.delivery_id))),
-      fates: new Map(fates.map((row) => [pathOf(row), fateOf(row)])),
+      pending: new Set(pending.map((row) => String(row.delivery_id))),
+      fates: new Map(fates.map((row) => [pathOf(row), statusOf(row)])),
     };
   });
 }
 
-/** Waits until nothing is owed any more, or nothing is told any more: what is left the third ledger then names. */
+/** Waits until nothing is pending any more, or nothing is told any more: what is left the third ledger then names. */
 export async function untilTold(address: string): Promise<void> {
   let left = Number.POSITIVE_INFINITY;
   for (let toldAt = performance.now(); left > 0 && performance.now() < toldAt + LONGEST_SILENCE_MS; await wait(20)) {
@@ -116,7 +117,3 @@ async function untilNone(address: string, which: string): Promise<void> {
 }
 
 const pathOf = ({ target }: Row): string => new URL(String(target)).pathname;
-
-function fateOf({ date_ended, ended_reason, failures }: Row): Fate {
-  return date_ended === null ? Number(failures) : (String(ended_reason) as Fate);
-}

@@ -4,10 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../test/harness/cleanup.ts';
 import { Beginnings, heardAll } from '../../test/harness/heard.ts';
 import type { SeededChance } from '../chance.ts';
-import type { Arrival, Fate } from '../ledgers.ts';
-
-/** How often in a row it fails at most: one more would end the hook. */
-const MOST_FAILURES = 2;
+import { type HookStatus, MAX_FAILURES } from '../delivery-checker.ts';
+import type { Arrival } from '../ledgers.ts';
 
 /** One answer in so many is a failure; of those to what has failed, one in so many. */
 const FAILS_ONE_IN = 60;
@@ -38,7 +36,7 @@ export type Receiver = {
   /** From now on nothing is answered, until this is called: then all of it is; resolves when that is done. */
   hold(): () => Promise<void>;
   /** What a crash has left of its failures: from these on it counts again how many more it may answer. */
-  survived(at: number, fates: ReadonlyMap<string, Fate>): void;
+  survived(at: number, fates: ReadonlyMap<string, HookStatus>): void;
   /** Whatever it has not answered yet on these paths fails. */
   failAll(isMeant: (path: string) => boolean): void;
   /** From now on nothing fails by chance. */
@@ -72,7 +70,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     const before = failing.get(path) ?? { count: 0, at: Number.NEGATIVE_INFINITY };
     const oneIn = before.count > 0 ? FAILS_AGAIN_ONE_IN : FAILS_ONE_IN;
     const fails = mustFail || (!recovered && chance.below(oneIn) === 0);
-    if (fails && before.count < MOST_FAILURES) {
+    if (fails && before.count < MAX_FAILURES - 1) {
       failing.set(path, { count: before.count + 1, at: performance.now() });
       return chance.one(failures);
     }

@@ -57,7 +57,7 @@ export type FullEntry = Entry & { readonly accountId: number; readonly by: Actor
 export function note(write: AccountWrite, ...entries: readonly Entry[]): void {
   if (entries.length === 0) return;
   const rows = entries.map((entry) => rowOf(entry, write.by, write.now));
-  write.withCommit(write.insertInto('audit', rows));
+  write.pipelineWithCommit(write.insertInto('audit', rows));
 }
 
 /** The same, where a transaction is not narrowed to one account. */

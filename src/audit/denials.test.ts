@@ -8,7 +8,7 @@ import { stores } from '../../test/harness/stores.ts';
 import { systemClock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 import type { Store } from '../store/store.ts';
-import { Denials } from './denials.ts';
+import { DeniedRequestLog } from './denials.ts';
 
 const denials = async ({ read }: Pick<Store, 'read'>): Promise<Json[]> => {
   const rows = await read
@@ -102,7 +102,11 @@ for (const { test, testService, database } of stores) {
       writes += 1;
       return store.write(work);
     };
-    const gathering = new Denials({ store: { ...store, write: counting }, clock, log: pino({ level: 'silent' }) });
+    const gathering = new DeniedRequestLog({
+      store: { ...store, write: counting },
+      clock,
+      log: pino({ level: 'silent' }),
+    });
     const attack = (from: number) => {
       for (let number = 0; number < 100; number += 1) {
         const shown = { key: `carillon_${from}_${number}`, domain: 'acme.test' };
@@ -143,7 +147,7 @@ for (const { test, testService, database } of stores) {
     const lines: Json[] = [];
     const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const write: Store['write'] = () => Promise.reject(new Problem('storage_unavailable'));
-    const gathering = new Denials({ store: { ...store, write }, clock, log });
+    const gathering = new DeniedRequestLog({ store: { ...store, write }, clock, log });
     gathering.add({
       route: 'GET /v2/events',
       source: '192.0.2.1',
@@ -153,7 +157,7 @@ for (const { test, testService, database } of stores) {
     await clock.advance(1_000);
     await eventually(
       () => lines.map(({ event }) => event),
-      (events) => events.includes('audit.denials_failed'),
+      (events) => events.includes('audit.write_failed'),
     );
     assert.deepEqual(await denials(store), []);
   });

@@ -6,7 +6,7 @@ import type { Queries, Store } from '../store/store.ts';
 import { type FullEntry, noteAcross } from './actions.ts';
 
 /** Somebody who was refused for who they are. `caller`: where the key was good and something else was not. */
-export type Denied = {
+export type DeniedRequest = {
   /** What they called, as method and path of the route. */
   readonly route: string;
   readonly source: string;
@@ -16,17 +16,17 @@ export type Denied = {
 };
 
 /** A sign-in to the console that was refused: the account and the user that it named, 0 for none. */
-export type RefusedSignIn = { readonly source: string; readonly accountId: number; readonly userId: number };
+export type DeniedSignIn = { readonly source: string; readonly accountId: number; readonly userId: number };
 
 /** How soon refusals are written down: at once, that is; and how seldom, while they go on and on. */
 const FIRST_AFTER_MS = 1_000;
 const LATEST_AFTER_MS = 60_000;
 
 /** The most that are told apart in one go; the rest is counted in one row. */
-const MOST_TOLD_APART = 20;
+const MAX_GROUPS = 20;
 
 /** The most rows of one hour that tell refusals apart; beyond it they are counted, one row a minute. */
-const MOST_AN_HOUR = 500;
+const MAX_ROWS_PER_HOUR = 500;
 const HOUR_MS = 3_600_000;
 
 /** Refusals that look alike, since they were last written down. */
@@ -36,7 +36,7 @@ type Alike = {
   readonly caller?: Caller | undefined;
   readonly hash?: string | undefined;
   readonly domain?: string | undefined;
-  readonly signIn?: RefusedSignIn;
+  readonly signIn?: DeniedSignIn;
 };
 
 type Gathered = Alike & { count: number };
@@ -46,7 +46,7 @@ type Gathered = Alike & { count: number };
  * disk. At most once a second, less and less often while it goes on, at most 21 rows each time; five hundred in an hour,
  * and then one a minute.
  */
-export class Denials {
+export class DeniedRequestLog {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #log: Log;
@@ -54,7 +54,7 @@ export class Denials {
   #others = 0;
   #waitMs = FIRST_AFTER_MS;
   #hourBegan = 0;
-  #toldThisHour = 0;
+  #rowsThisHour = 0;
   #cancel: (() => void) | undefined;
 
   constructor({ store, clock, log }: { store: Store; clock: Clock; log: Log }) {
@@ -63,7 +63,7 @@ export class Denials {
     this.#log = log;
   }
 
-  add({ route, source, caller, shown }: Denied): void {
+  add({ route, source, caller, shown }: DeniedRequest): void {
     const hash = shown.key === undefined ? undefined : hashApiKey(shown.key);
     // Whoever may not do one thing is told apart by it; whoever is unknown, by the key.
     const name = caller === undefined ? [source, hash, shown.domain] : [source, caller.keyId, caller.sessionId, route];
@@ -71,7 +71,7 @@ export class Denials {
   }
 
   /** Of these, nothing that was typed is held: somebody may have put the passphrase where the address belongs. */
-  addSignIn(signIn: RefusedSignIn): void {
+  addSignIn(signIn: DeniedSignIn): void {
     const { source, accountId, userId } = signIn;
     this.#gather(JSON.stringify(['sign-in', source, accountId, userId]), { route: '', source, signIn });
   }
@@ -79,7 +79,7 @@ export class Denials {
   #gather(name: string, alike: Alike): void {
     const same = this.#gathered.get(name);
     if (same !== undefined) same.count += 1;
-    else if (this.#gathered.size >= MOST_TOLD_APART) this.#others += 1;
+    else if (this.#gathered.size >= MAX_GROUPS) this.#others += 1;
     else this.#gathered.set(name, { ...alike, count: 1 });
     if (this.#cancel !== undefined) return;
     // It was quiet: what comes now is as soon as ever, or as seldom as this hour has left.
@@ -109,20 +109,20 @@ export class Denials {
     const now = this.#clock.now();
     if (now - this.#hourBegan < HOUR_MS) return;
     this.#hourBegan = now;
-    this.#toldThisHour = 0;
+    this.#rowsThisHour = 0;
   }
 
   #soonest(): number {
     this.#beginHour();
-    return this.#toldThisHour < MOST_AN_HOUR ? FIRST_AFTER_MS : LATEST_AFTER_MS;
+    return this.#rowsThisHour < MAX_ROWS_PER_HOUR ? FIRST_AFTER_MS : LATEST_AFTER_MS;
   }
 
   async #write(): Promise<void> {
     const all = [...this.#gathered.values()];
     if (all.length === 0) return;
     this.#beginHour();
-    const gathered = all.slice(0, MOST_AN_HOUR - this.#toldThisHour);
-    this.#toldThisHour += gathered.length;
+    const gathered = all.slice(0, MAX_ROWS_PER_HOUR - this.#rowsThisHour);
+    this.#rowsThisHour += gathered.length;
     const others = all.slice(gathered.length).reduce((sum, one) => sum + one.count, this.#others);
     this.#waitMs = Math.max(this.#waitMs, this.#soonest());
     this.#gathered = new Map();
@@ -133,7 +133,7 @@ export class Denials {
       });
     } catch (error) {
       // Worth knowing, and not worth failing for: the lines of the log have each of them.
-      this.#log.warn({ event: 'audit.denials_failed', err: error });
+      this.#log.warn({ event: 'audit.write_failed', err: error });
     }
   }
 }
@@ -151,7 +151,7 @@ async function entriesOf(
     const key = one.hash === undefined ? undefined : keys.get(one.hash);
     if (one.caller !== undefined) return notPermitted(one, one.caller);
     if (one.signIn !== undefined) return signInRefused(one, one.signIn);
-    if (key !== undefined) return deadKey(one, key, now);
+    if (key !== undefined) return unusableKey(one, key, now);
     const accountId = accounts.get(one.domain ?? '') ?? 0;
     const by = { userId: 0, keyId: 0, source: one.source };
     return { action: 'denied.unknown_key', subject: '', accountId, by, count: one.count };
@@ -172,15 +172,15 @@ function notPermitted({ route, source, count }: Gathered, { accountId, userId, k
   return { action: 'denied.not_permitted', subject: route, accountId, by: { userId, keyId, source }, count } as const;
 }
 
-function signInRefused({ count }: Gathered, { source, accountId, userId }: RefusedSignIn) {
+function signInRefused({ count }: Gathered, { source, accountId, userId }: DeniedSignIn) {
   const by = { userId: 0, keyId: 0, source };
   const subject = userId === 0 ? '' : `user ${userId}`;
   return { action: 'login.refused', subject, accountId, by, count } as const;
 }
 
-function deadKey({ source, domain, count }: Gathered, key: KnownKey, now: number) {
+function unusableKey({ source, domain, count }: Gathered, key: KnownKey, now: number) {
   const { account_id: accountId, user_id: userId, key_id: keyId } = key;
-  const detail = { because: whyDead(key, domain, now) };
+  const detail = { because: whyUnusable(key, domain, now) };
   const by = { userId, keyId, source };
   return { action: 'denied.dead_key', subject: `key ${keyId}`, detail, accountId, by, count } as const;
 }
@@ -224,7 +224,7 @@ function knownKeys(queries: Queries, hashes: readonly string[]) {
     .execute();
 }
 
-function whyDead(key: KnownKey, domain: string | undefined, now: number): string {
+function whyUnusable(key: KnownKey, domain: string | undefined, now: number): string {
   if (key.date_deleted !== null) return 'its user was deleted';
   if (key.revoked_at !== null) return 'revoked';
   if (key.expires_at !== null && key.expires_at <= now) return 'expired';

@@ -6,7 +6,7 @@ import { removeMoved } from '../transfer/remove.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount, withStore, withStoreAlone } from './database.ts';
 import { readEmail, readLine } from './input.ts';
 import { addProgressOption, type ProgressFlags, progressOf } from './progress.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 type UpdateFlags = DatabaseFlags & { domain: string; companyName?: string; timeZone?: string };
 
@@ -20,7 +20,7 @@ export function addAccounts(program: Command): void {
     .action(async (flags: DatabaseFlags & { domain: string; email: string }) => {
       const domain = parseDomain(flags.domain);
       if (domain === undefined)
-        throw new Refusal([`--domain must be a host name, such as acme.example; ${flags.domain} is none.`]);
+        throw new CliError([`--domain must be a host name, such as acme.example; ${flags.domain} is none.`]);
       const email = readEmail(flags.email);
       const account = await withStore(flags, (store) =>
         store.write((tx) => createAccount(tx, { domain, email }, systemClock.now(), systemChance)),
@@ -47,9 +47,9 @@ export function addAccounts(program: Command): void {
 async function updateAccount(flags: UpdateFlags): Promise<void> {
   const { companyName, timeZone } = flags;
   if (companyName === undefined && timeZone === undefined)
-    throw new Refusal(['Say what is to change, with --company-name, --time-zone or both.']);
+    throw new CliError(['Say what is to change, with --company-name, --time-zone or both.']);
   if (timeZone !== undefined && parseZone(timeZone) === undefined)
-    throw new Refusal([`--time-zone must be the name of a time zone, such as Europe/Zurich; ${timeZone} is none.`]);
+    throw new CliError([`--time-zone must be the name of a time zone, such as Europe/Zurich; ${timeZone} is none.`]);
   const change = {
     ...(companyName === undefined ? {} : { company_name: readLine('--company-name', companyName, 255) }),
     ...(timeZone === undefined ? {} : { time_zone: timeZone }),

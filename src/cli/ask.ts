@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { printable } from '../control-characters.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { keyboard, stderr } from './screen.ts';
 
 /** Asks for a line on the terminal. */
@@ -34,7 +34,7 @@ async function answered(answer: Promise<string>): Promise<string> {
   try {
     return (await answer).trim();
   } catch (error) {
-    if (error instanceof Error && error.name === 'AbortError') throw new Refusal(['Nothing was saved.']);
+    if (error instanceof Error && error.name === 'AbortError') throw new CliError(['Nothing was saved.']);
     throw error;
   }
 }

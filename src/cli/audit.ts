@@ -6,7 +6,7 @@ import { parseDuration } from '../durations.ts';
 import { showMoment } from '../http/dates.ts';
 import { findAccount } from '../resources/accounts/actions.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withStore } from './database.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 type Flags = DatabaseFlags & { readonly domain?: string; readonly since?: string; readonly action?: string };
 
@@ -23,7 +23,7 @@ export function addAudit(program: Command): void {
       const rows = await withStore(flags, async ({ read }) => {
         const accountId = flags.domain === undefined ? undefined : await findAccount(read, flags.domain);
         if (flags.domain !== undefined && accountId === undefined)
-          throw new Refusal([`There is no account with the domain ${flags.domain}.`]);
+          throw new CliError([`There is no account with the domain ${flags.domain}.`]);
         return listAudit(read, { accountId, action, since });
       });
       const listed = rows.map((row) => ({
@@ -54,11 +54,11 @@ export function addAudit(program: Command): void {
 function readSince(text: string | undefined): number {
   if (text === undefined) return 0;
   const ms = parseDuration(text);
-  if (ms === undefined) throw new Refusal([`--since must be a duration such as 7d or 12h; ${text} is none.`]);
+  if (ms === undefined) throw new CliError([`--since must be a duration such as 7d or 12h; ${text} is none.`]);
   return systemClock.now() - ms;
 }
 
 function readAction(text: string | undefined) {
   if (text === undefined || isAuditAction(text)) return text;
-  throw new Refusal([`--action must be one of ${Object.keys(auditActions).join(', ')}; ${text} is none.`]);
+  throw new CliError([`--action must be one of ${Object.keys(auditActions).join(', ')}; ${text} is none.`]);
 }

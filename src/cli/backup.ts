@@ -5,9 +5,9 @@ import { systemClock } from '../clock.ts';
 import { countMissing } from '../delivery/missing.ts';
 import { backUp } from '../store/backup.ts';
 import { mebibytes, stampOf } from '../store/copy.ts';
-import { type Queries, StoreFault } from '../store/store.ts';
+import { type Queries, StoreError } from '../store/store.ts';
 import { addDatabaseOptions, type DatabaseFlags, faultsAsRefusals, print, readDatabase } from './database.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 type Flags = DatabaseFlags & { readonly to?: string };
 
@@ -22,7 +22,7 @@ export function addBackup(program: Command): void {
     .action(async (flags: Flags) => {
       const database = readDatabase(flags);
       if (database.scheme === 'postgres') {
-        throw new Refusal([
+        throw new CliError([
           'A PostgreSQL is backed up with its own tools, pg_dump --format=custom for one; docs/operating.md has the way there and back.',
         ]);
       }
@@ -53,7 +53,7 @@ function nameFor(path: string, to: string | undefined): string {
 /** What the copy holds: the accounts, what happened in them, and the furthest position that any of them has come to. */
 async function look(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
   const missing = await countMissing(queries);
-  if (missing > 0) throw new StoreFault(`${missing} occurrences have no record; run carillon doctor on the database.`);
+  if (missing > 0) throw new StoreError(`${missing} occurrences have no record; run carillon doctor on the database.`);
   const positions = await queries
     .selectFrom('positions')
     .select(({ fn }) => [fn.countAll<number>().as('accounts'), fn.max<number | null>('position').as('position')])

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Config, loadConfig } from '../config/load.ts';
 import { environmentName, options } from '../config/options.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 /** The option of a command that says where the service is. */
 export type BaseUrlFlags = { readonly baseUrl?: string };
@@ -21,10 +21,10 @@ export function readBaseUrl(flags: BaseUrlFlags): string {
   const names = [baseUrl, host, port].map(({ flag }) => environmentName(flag));
   const environment = Object.fromEntries(names.map((name) => [name, process.env[name]]));
   const loaded = loadConfig({ flags: flags.baseUrl === undefined ? {} : { baseUrl: flags.baseUrl }, environment });
-  if ('faults' in loaded) throw new Refusal(loaded.faults);
+  if ('faults' in loaded) throw new CliError(loaded.faults);
   const { config } = loaded;
   if (config.baseUrl === undefined && config.port === 0)
-    throw new Refusal(['Nobody knows the port beforehand: say with --base-url where the service is.']);
+    throw new CliError(['Nobody knows the port beforehand: say with --base-url where the service is.']);
   return baseUrlOf(config);
 }
 

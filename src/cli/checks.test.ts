@@ -46,7 +46,7 @@ const sound: Inspection = {
   version: 0,
   newest: 2,
   weak: [],
-  wrong: [],
+  problems: [],
   bytes: 1_048_576,
   freeBytes: 10 * 1_024 ** 3,
   place: [],
@@ -100,7 +100,10 @@ test('doctor looks at the database: there, sound, up to date, durable, in a good
   assert.match((await at('database', { place: ['it lies on NFS'] })).join(), /^fault: it lies on NFS; move it/);
   assert.match((await at('schema', { version: 3 })).join(), /^fault: version 3 is from a newer Carillon.*; update/);
   assert.match((await at('schema', {})).join(), /^warning: version 0 of 2; the next start brings it up to date/);
-  assert.match((await at('integrity', { wrong: ['row 1 missing'] })).join(), /^fault: row 1 missing; stop the service/);
+  assert.match(
+    (await at('integrity', { problems: ['row 1 missing'] })).join(),
+    /^fault: row 1 missing; stop the service/,
+  );
   assert.match((await at('durability', { weak: ['fsync is off'] })).join(), /^fault: fsync is off: .*; turn it on$/);
   const any = { config: configOf({ durability: 'any' }), database: { ...sound, weak: ['fsync is off'] } };
   assert.match((await found('durability', any)).join(), /^warning: fsync is off: .* as --durability any allows$/);
@@ -165,7 +168,7 @@ for (const { test, name, database, testService } of stores) {
     const served = await look(address);
     assert.ok(served !== undefined);
     assert.equal(served.isServed, true);
-    assert.deepEqual([served.version, served.newest, served.wrong, served.place], [newest, newest, [], []]);
+    assert.deepEqual([served.version, served.newest, served.problems, served.place], [newest, newest, [], []]);
     assert.ok(served.bytes > 100_000);
     const findings = await checkAll({
       config: configOf({}),

@@ -128,8 +128,8 @@ const isReadable = ({ version, newest }: Inspection) => version > 0 && version <
 
 async function integrity(database: Inspection): Promise<Finding> {
   const check = 'integrity';
-  if (database.wrong.length > 0)
-    return fault(check, `${database.wrong.join('; ')}; stop the service and restore the last good backup`);
+  if (database.problems.length > 0)
+    return fault(check, `${database.problems.join('; ')}; stop the service and restore the last good backup`);
   const missing = isReadable(database) ? await countMissing(database.queries) : 0;
   if (missing > 0)
     return fault(check, `${missing} occurrences have no record: something was lost; restore the last good backup`);
@@ -167,7 +167,7 @@ function clocks({ clockAheadMs }: Inspection): Finding[] {
 
 /** A database that knows moments which this machine's clock has not come to. */
 async function memory(database: Inspection, clock: Clock): Promise<Finding[]> {
-  if (!isReadable(database) || database.wrong.length > 0) return [];
+  if (!isReadable(database) || database.problems.length > 0) return [];
   const row = await database.queries
     .selectFrom('occurrences')
     .select(({ fn }) => fn.max<number | null>('occurred_at').as('latest'))

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { onOutputBroken, stderr, stdout } from './screen.ts';
 
 /** A command: its name, what the list of all says of it, and its file, which is loaded when it is asked for. */
@@ -114,7 +114,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   } catch (error) {
     process.exitCode = 1;
     if (error instanceof CommanderError) process.exitCode = error.exitCode;
-    else if (error instanceof Refusal) stderr.print(...error.lines);
+    else if (error instanceof CliError) stderr.print(...error.lines);
     else if (words[0] === 'serve') throw error;
     else endUnexpectedly(error);
   }

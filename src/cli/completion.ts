@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { scripts } from './completion-scripts.ts';
 import { profileNames } from './profiles.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { stdout } from './screen.ts';
 
 /** A word that could stand here, and what it means. */
@@ -16,7 +16,7 @@ export function addCompletion(program: Command): void {
       'Print what makes a shell complete commands, flags and their values: source <(carillon completion bash).',
     );
   completion.addArgument(completion.createArgument('<shell>', 'The shell.').choices(shells)).action((shell: string) => {
-    if (!Object.hasOwn(scripts, shell)) throw new Refusal([`${shell} is none of ${shells.join(', ')}.`]);
+    if (!Object.hasOwn(scripts, shell)) throw new CliError([`${shell} is none of ${shells.join(', ')}.`]);
     stdout.printText(scripts[shell as keyof typeof scripts]);
   });
 }

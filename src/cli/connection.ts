@@ -6,7 +6,7 @@ import type { Send } from '../../packages/sdk/src/transport.ts';
 import { environmentName } from '../config/options.ts';
 import { connectionOptions } from './connection-options.ts';
 import { DEFAULT_PROFILE, findProfile } from './profiles.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 export const DEFAULT_SERVICE = 'http://127.0.0.1:8080';
 
@@ -21,7 +21,7 @@ export type Connection = {
 };
 
 /** A service that can be spoken to: by its nouns, or by paths. */
-export type Reached = { readonly connection: Connection; readonly carillon: Carillon; readonly send: Send };
+export type ResolvedConnection = { readonly connection: Connection; readonly carillon: Carillon; readonly send: Send };
 
 /** Gives a command the options of a connection. */
 export function addConnectionOptions(command: Command): Command {
@@ -56,10 +56,10 @@ export function readGiven(flags: ConnectionFlags): Given {
 function readService(text: string): string {
   const url = URL.parse(text);
   if (/\/v2\/*$/.test(url?.pathname ?? ''))
-    throw new Refusal(['--service is the address in front of /v2, such as http://127.0.0.1:8080.']);
+    throw new CliError(['--service is the address in front of /v2, such as http://127.0.0.1:8080.']);
   const isPlain = url !== null && url.username + url.password + url.search + url.hash === '';
   if (isPlain && ['http:', 'https:'].includes(url.protocol)) return url.href.replace(/([^/])\/+$/, '$1');
-  throw new Refusal(['--service must be an http or https address without query, such as http://127.0.0.1:8080.']);
+  throw new CliError(['--service must be an http or https address without query, such as http://127.0.0.1:8080.']);
 }
 
 /** Where to go and as whom; what is missing is said, all of it. */
@@ -67,7 +67,7 @@ export function readConnection(flags: ConnectionFlags): Connection {
   const { profile: name, ...given } = readGiven(flags);
   const saved = findProfile(name);
   if (saved === undefined && (flags.profile ?? process.env.CARILLON_PROFILE))
-    throw new Refusal([`There is no profile ${name}; carillon login --profile ${name} makes it.`]);
+    throw new CliError([`There is no profile ${name}; carillon login --profile ${name} makes it.`]);
   const service = given.service ?? saved?.service ?? DEFAULT_SERVICE;
   const domain = given.domain ?? saved?.domain;
   const missing = [
@@ -75,19 +75,19 @@ export function readConnection(flags: ConnectionFlags): Connection {
     ...(given.key === undefined && saved === undefined ? ['a key (CARILLON_KEY)'] : []),
   ];
   if (domain === undefined || missing.length > 0)
-    throw new Refusal([`${missing.join(' and ')} must be given, or saved once by carillon login.`]);
+    throw new CliError([`${missing.join(' and ')} must be given, or saved once by carillon login.`]);
   if (given.key !== undefined)
     return { service, domain, key: given.key, from: flags.key === undefined ? 'CARILLON_KEY' : '--key' };
   // A key goes where it was saved for and nowhere else, whatever the other flags name.
   if (saved === undefined || saved.service !== service || saved.domain !== domain)
-    throw new Refusal([
+    throw new CliError([
       `The saved key is for ${saved?.domain} at ${saved?.service} and is not sent elsewhere: give CARILLON_KEY, or carillon login --profile another.`,
     ]);
   return { service, domain, key: saved.key, from: `profile ${name}` };
 }
 
 /** A client for a connection. */
-function reach(connection: Connection): Reached {
+function reach(connection: Connection): ResolvedConnection {
   const options = { baseUrl: connection.service, auth: authenticateBy(connection) };
   return { connection, carillon: new Carillon(options), send: sending(transportedBy(options)) };
 }
@@ -96,22 +96,28 @@ function authenticateBy({ domain, key }: Connection): Authenticate {
   try {
     return apiKey({ domain, key });
   } catch (error) {
-    throw error instanceof TypeError ? new Refusal([error.message]) : error;
+    throw error instanceof TypeError ? new CliError([error.message]) : error;
   }
 }
 
 /** Does a piece of work at the service; what goes wrong there is said in lines, fields by the names of their flags. */
-export async function withService<T>(flags: ConnectionFlags, work: (reached: Reached) => Promise<T>): Promise<T> {
+export async function withService<T>(
+  flags: ConnectionFlags,
+  work: (reached: ResolvedConnection) => Promise<T>,
+): Promise<T> {
   return withConnection(readConnection(flags), work);
 }
 
 /** The same where it is known how to reach it. */
-export async function withConnection<T>(connection: Connection, work: (reached: Reached) => Promise<T>): Promise<T> {
+export async function withConnection<T>(
+  connection: Connection,
+  work: (reached: ResolvedConnection) => Promise<T>,
+): Promise<T> {
   const reached = reach(connection);
   try {
     return await work(reached);
   } catch (error) {
-    if (error instanceof CarillonError) throw new Refusal(explain(error, connection));
+    if (error instanceof CarillonError) throw new CliError(explain(error, connection));
     throw error;
   }
 }

@@ -7,10 +7,10 @@ import { findAccount } from '../resources/accounts/actions.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Location, OpenOptions } from '../store/location.ts';
 import { openStore } from '../store/open.ts';
-import { DatabaseLost, type Store, StoreFault } from '../store/store.ts';
-import { TransferFault } from '../transfer/fault.ts';
+import { DatabaseLost, type Store, StoreError } from '../store/store.ts';
+import { TransferError } from '../transfer/fault.ts';
 import { explain, findUnfinished } from '../transfer/unfinished.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { type Line, stdout } from './screen.ts';
 
 /** The options of every command that works on the database itself, also while a service runs on it. */
@@ -31,7 +31,7 @@ export function addDatabaseOptions(command: Command): Command {
 export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
   return opened(flags, 'command', async (store) => {
     const unfinished = await findUnfinished(store.read);
-    if (unfinished !== undefined) throw new TransferFault(explain(unfinished));
+    if (unfinished !== undefined) throw new TransferError(explain(unfinished));
     return work(store);
   });
 }
@@ -46,7 +46,7 @@ export function readDatabase(flags: DatabaseFlags): Location {
   const { flag, parse, initial } = options.database;
   const text = flags.database ?? (process.env[environmentName(flag)] || initial || '');
   const parsed = parse(text);
-  if ('fault' in parsed) throw new Refusal([`--${flag} ${parsed.fault}.`]);
+  if ('fault' in parsed) throw new CliError([`--${flag} ${parsed.fault}.`]);
   return parsed.value;
 }
 
@@ -76,9 +76,9 @@ export async function faultsAsRefusals<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof TransferFault) throw new Refusal(error.lines);
-    if (error instanceof Problem && error.cause instanceof DatabaseLost) throw new Refusal([error.cause.message]);
-    if (error instanceof StoreFault || error instanceof Problem) throw new Refusal([error.message]);
+    if (error instanceof TransferError) throw new CliError(error.lines);
+    if (error instanceof Problem && error.cause instanceof DatabaseLost) throw new CliError([error.cause.message]);
+    if (error instanceof StoreError || error instanceof Problem) throw new CliError([error.message]);
     throw error;
   }
 }
@@ -91,7 +91,7 @@ export async function withAccount<T>(
   return withStore(flags, (store) =>
     store.write(async (tx) => {
       const accountId = await findAccount(tx.queries, flags.domain);
-      if (accountId === undefined) throw new Refusal([`There is no account with the domain ${flags.domain}.`]);
+      if (accountId === undefined) throw new CliError([`There is no account with the domain ${flags.domain}.`]);
       return work(new AccountWrite(tx, accountId, systemClock.now()));
     }),
   );

@@ -2,14 +2,14 @@ import type { Command } from 'commander';
 import { systemClock } from '../clock.ts';
 import { loadConfig, unknownVariables } from '../config/load.ts';
 import type { OptionName } from '../config/options.ts';
-import { createGuard, explain, parseTarget } from '../delivery/guard.ts';
+import { createSsrfGuard, explain, parseTarget } from '../delivery/guard.ts';
 import { createResolver } from '../delivery/resolver.ts';
 import { isLoopback } from '../loopback.ts';
 import { inspect } from '../store/inspect.ts';
 import type { Location } from '../store/location.ts';
 import { checkAll, type Finding, type Subject } from './checks.ts';
 import { checkMail } from './mail.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { stdout } from './screen.ts';
 import { addServeOptions } from './serve.ts';
 
@@ -74,17 +74,17 @@ function addTarget(doctor: Command): void {
     .argument('<url>', 'The target.')
     .action(async (url: string) => {
       const parsed = parseTarget(url);
-      if ('fault' in parsed) throw new Refusal([`The target ${parsed.fault}.`]);
+      if ('fault' in parsed) throw new CliError([`The target ${parsed.fault}.`]);
       const loaded = loadConfig({ flags: {}, environment: process.env });
-      if ('faults' in loaded) throw new Refusal(loaded.faults);
+      if ('faults' in loaded) throw new CliError(loaded.faults);
       const { host, baseUrl, allowTargets } = loaded.config;
       const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
-      const verdict = await createGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).judge(
+      const verdict = await createSsrfGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).check(
         parsed.url,
       );
-      if ('failure' in verdict) throw new Refusal([FAILURES[verdict.failure]]);
+      if ('failure' in verdict) throw new CliError([FAILURES[verdict.failure]]);
       // No full stop: the setting stands last, and is there to be copied.
-      if (!verdict.allowed) throw new Refusal([`forbidden: ${explain(verdict)}`]);
+      if (!verdict.allowed) throw new CliError([`forbidden: ${explain(verdict)}`]);
       stdout.print(`allowed: ${verdict.addresses.map(({ address }) => address).join(', ')}`);
     });
 }

@@ -6,7 +6,7 @@ import { exportTo, type Sink } from '../transfer/export.ts';
 import type { End } from '../transfer/format.ts';
 import { addDatabaseOptions, withStore } from './database.ts';
 import { addProgressOption, grouped, type ProgressFlags, progressOf } from './progress.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { onOutputBroken, type Screen, stderr, stdout, writeOut } from './screen.ts';
 
 type Flags = ProgressFlags & { readonly domain?: string; readonly to: string };
@@ -38,7 +38,7 @@ export function report(screen: Screen, flags: Pick<ProgressFlags, 'json'>, { row
 
 /** Under its name the file is whole; until then it has `.part` behind it. */
 async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promise<T> {
-  if (existsSync(path)) throw new Refusal([`${path} is there already.`]);
+  if (existsSync(path)) throw new CliError([`${path} is there already.`]);
   const part = `${path}.part`;
   try {
     rmSync(part, { force: true });
@@ -58,7 +58,7 @@ async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promis
 }
 
 async function toStandardOutput<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
-  if (stdout.isTTY) throw new Refusal(['Standard output is a terminal; an export goes into a file or a pipe.']);
+  if (stdout.isTTY) throw new CliError(['Standard output is a terminal; an export goes into a file or a pipe.']);
   // Its writes say so, too.
   onOutputBroken(() => undefined);
   try {
@@ -70,5 +70,5 @@ async function toStandardOutput<T>(work: (sink: Sink) => Promise<T>): Promise<T>
 
 function asRefusal(error: unknown, where: string): unknown {
   const isOfTheSystem = error instanceof Error && 'syscall' in error;
-  return isOfTheSystem ? new Refusal([`${where} cannot be written: ${error.message}.`]) : error;
+  return isOfTheSystem ? new CliError([`${where} cannot be written: ${error.message}.`]) : error;
 }

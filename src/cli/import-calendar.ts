@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { ImportReport } from '../../packages/sdk/src/imports.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connection.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { stdout } from './screen.ts';
 
 type Flags = ConnectionFlags & {
@@ -45,8 +45,8 @@ function readText(file: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
   } catch (error) {
-    if (error instanceof TypeError) throw new Refusal([`${file} is not in UTF-8.`]);
-    throw new Refusal([`${file} cannot be read: ${error instanceof Error ? error.message : error}.`]);
+    if (error instanceof TypeError) throw new CliError([`${file} is not in UTF-8.`]);
+    throw new CliError([`${file} cannot be read: ${error instanceof Error ? error.message : error}.`]);
   }
 }
 

@@ -7,17 +7,17 @@ import { hooksOf } from '../moving/hooks.ts';
 import { type Moved, moveIn } from '../moving/move.ts';
 import { createSource } from '../moving/source.ts';
 import { Work } from '../moving/work.ts';
-import { insertInvitation, linkTo } from '../resources/invitations/actions.ts';
+import { insertInvitation, linkTo } from '../resources/invitations/invitations.ts';
 import { insertKey } from '../resources/keys/actions.ts';
 import { systemChance } from '../secrets.ts';
-import { TransferFault } from '../transfer/fault.ts';
+import { TransferError } from '../transfer/fault.ts';
 import { readBaseUrl } from './base-url.ts';
 import { faultsAsRefusals, print, withAccount, withStore, withStoreAlone } from './database.ts';
 import { answerOf, linesOf } from './import-answer.ts';
 import { makeHooks } from './import-hooks.ts';
 import { type FromApiFlags, readSettings } from './import-settings.ts';
 import { progressOf } from './progress.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { stderr } from './screen.ts';
 
 /** The exit code where the account is in, without some of its records. */
@@ -47,7 +47,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
       });
       const hooks = await hooksOf(source).catch((error: unknown) => {
         // The account is in: nothing keeps its owner from it any more.
-        if (!(error instanceof TransferFault)) throw error;
+        if (!(error instanceof TransferError)) throw error;
         say(error.message);
         return undefined;
       });
@@ -60,7 +60,7 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
       if (moved.compared.some(({ isSame }) => !isSame)) process.exitCode = 1;
       if (moved.leftOut > 0) process.exitCode = SKIPPED;
     } catch (error) {
-      throw isOfTheSystem(error) ? new TransferFault(`It cannot be written down: ${error.message}.`) : error;
+      throw isOfTheSystem(error) ? new TransferError(`It cannot be written down: ${error.message}.`) : error;
     } finally {
       work.close();
     }
@@ -80,9 +80,9 @@ function mustBeTheSame(work: Work, now: { base: string; from: string }, { report
   const begun = known ?? now;
   const there = known === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
   if (there.length > 0)
-    throw new Refusal(there.map((path) => `${path} is there already: --report and --id-map can name others.`));
+    throw new CliError(there.map((path) => `${path} is there already: --report and --id-map can name others.`));
   if (begun.base !== now.base || begun.from !== now.from)
-    throw new Refusal([`${work.path} was begun with ${begun.from} at ${begun.base}: --work must name another file.`]);
+    throw new CliError([`${work.path} was begun with ${begun.from} at ${begun.base}: --work must name another file.`]);
   work.setFact('source', begun);
 }
 
@@ -111,6 +111,6 @@ async function letIn(
 /** What a service on this database would run with, as far as it says which targets are allowed. */
 function readConfig(): Config {
   const loaded = loadConfig({ flags: {}, environment: process.env });
-  if ('faults' in loaded) throw new Refusal(loaded.faults);
+  if ('faults' in loaded) throw new CliError(loaded.faults);
   return loaded.config;
 }

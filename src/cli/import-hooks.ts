@@ -1,16 +1,16 @@
 import { permissionsOf } from '../access.ts';
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/load.ts';
-import { createGuard } from '../delivery/guard.ts';
+import { createSsrfGuard } from '../delivery/guard.ts';
 import { createResolver } from '../delivery/resolver.ts';
 import { creation } from '../http/body.ts';
 import { isLoopback } from '../loopback.ts';
 import type { ForeignHook } from '../moving/hooks.ts';
 import { Problem } from '../problems.ts';
-import { mustBeAllowed, subscribe } from '../resources/hooks/actions.ts';
+import { requireAllowedTarget, subscribe } from '../resources/hooks/actions.ts';
 import { hookInputFields } from '../resources/hooks/schema.ts';
 import { type DatabaseFlags, withAccount } from './database.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 /** What became of a hook of the other service. */
 export type HookMoved = ForeignHook & { readonly made: boolean; readonly why?: string };
@@ -40,15 +40,19 @@ async function makeHook(
 ): Promise<void> {
   const wanted = input.read(hook);
   const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
-  const guard = createGuard({ resolve: createResolver({ clock: systemClock }), allow: allowTargets, loopbackAllowed });
+  const guard = createSsrfGuard({
+    resolve: createResolver({ clock: systemClock }),
+    allow: allowTargets,
+    loopbackAllowed,
+  });
   // What every user may is enough for a hook.
   const who = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
   const caller = { ...who, accountId: 0, permissions: new Set(permissionsOf('member')) };
-  await mustBeAllowed(guard, caller, wanted, () => undefined);
+  await requireAllowedTarget(guard, caller, wanted, () => undefined);
   await withAccount(flags, (write) => subscribe(write, { ...caller, accountId: write.accountId }, wanted));
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof Problem || error instanceof Refusal) return error.message;
+  if (error instanceof Problem || error instanceof CliError) return error.message;
   throw error;
 }

@@ -7,7 +7,7 @@ import type { BaseUrlFlags } from './base-url.ts';
 import { importKeyVariable } from './connection-options.ts';
 import { readEmail } from './input.ts';
 import type { ProgressFlags } from './progress.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 export type FromApiFlags = ProgressFlags &
   BaseUrlFlags & {
@@ -28,10 +28,10 @@ export type FromApiFlags = ProgressFlags &
 /** What the flags of an import from another service say; throws `Refusal`, and never says the key. */
 export function readSettings(address: string, flags: FromApiFlags, environment = process.env) {
   const from = flags.domain?.trim().toLowerCase();
-  if (from === undefined) throw new Refusal(['--domain must name the account at the other service.']);
+  if (from === undefined) throw new CliError(['--domain must name the account at the other service.']);
   const domain = parseDomain(flags.asDomain ?? from);
   if (domain === undefined)
-    throw new Refusal([`--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? from} is none.`]);
+    throw new CliError([`--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? from} is none.`]);
   const base = readBase(address);
   const { protocol, hostname } = new URL(base);
   const name = `carillon-from-${from.replace(/[^a-z0-9.-]/g, '_')}`;
@@ -41,7 +41,7 @@ export function readSettings(address: string, flags: FromApiFlags, environment =
     idMap: flags.idMap ?? `${name}.ids.jsonl`,
   };
   if (new Set([`${paths.work}.jsonl`, ...Object.values(paths)].map((path) => resolve(path))).size < 4)
-    throw new Refusal(['--work, --report and --id-map must name three files.']);
+    throw new CliError(['--work, --report and --id-map must name three files.']);
   const agent = `Carillon/${version} (import; +https://www.npmjs.com/package/carillon)`;
   return {
     base,
@@ -66,17 +66,17 @@ function readBase(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:';
   if (url === undefined || !isHttp || url.username + url.password + url.search + url.hash !== '')
-    throw new Refusal(['--from-api must be an http or https address without userinfo, query and fragment.']);
+    throw new CliError(['--from-api must be an http or https address without userinfo, query and fragment.']);
   return `${url.origin}${url.pathname}`.replace(/([^/])\/+$/, '$1').replace(/\/v2$/, '');
 }
 
 /** One place says the key; a file, or `-` for standard input, is seen by nobody else. */
 function readKey({ key, keyFile }: FromApiFlags, environment: NodeJS.ProcessEnv): string {
   const variable = environment[importKeyVariable];
-  if (key !== undefined && keyFile !== undefined) throw new Refusal(['--key and --key-file exclude each other.']);
+  if (key !== undefined && keyFile !== undefined) throw new CliError(['--key and --key-file exclude each other.']);
   const text = keyFile === undefined ? (key ?? variable) : readKeyFile(keyFile);
   if (text === undefined || text.trim() === '')
-    throw new Refusal([`--key-file, ${importKeyVariable} or --key must say the key of the other service.`]);
+    throw new CliError([`--key-file, ${importKeyVariable} or --key must say the key of the other service.`]);
   return readHeader('The key', text.trim());
 }
 
@@ -84,17 +84,17 @@ function readKeyFile(path: string): string {
   try {
     return readFileSync(path === '-' ? 0 : path, 'utf8');
   } catch (error) {
-    throw new Refusal([`--key-file cannot be read: ${error instanceof Error ? error.message : error}.`]);
+    throw new CliError([`--key-file cannot be read: ${error instanceof Error ? error.message : error}.`]);
   }
 }
 
 function readHeader(what: string, text: string): string {
   if (/^[\x21-\x7e]+$/.test(text)) return text;
-  throw new Refusal([`${what} must be visible ASCII characters, to be sent as a header.`]);
+  throw new CliError([`${what} must be visible ASCII characters, to be sent as a header.`]);
 }
 
 function readNumber(flag: string, text: string, least: number, most: number): number {
   const number = Number(text);
   if (Number.isInteger(number) && number >= least && number <= most) return number;
-  throw new Refusal([`${flag} must be a whole number from ${least} to ${most}; ${text} is none.`]);
+  throw new CliError([`${flag} must be a whole number from ${least} to ${most}; ${text} is none.`]);
 }

@@ -8,7 +8,7 @@ import { report } from './export.ts';
 import { importFromApi } from './import-from-api.ts';
 import type { FromApiFlags } from './import-settings.ts';
 import { addProgressOption, progressOf } from './progress.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { stdout } from './screen.ts';
 
 type Flags = FromApiFlags & {
@@ -43,10 +43,11 @@ export function addImport(program: Command): void {
     .action(async (flags: Flags) => {
       if (flags.undo) return undo(flags);
       const { from, fromApi, resume = false } = flags;
-      if (from !== undefined && fromApi !== undefined) throw new Refusal(['--from and --from-api exclude each other.']);
+      if (from !== undefined && fromApi !== undefined)
+        throw new CliError(['--from and --from-api exclude each other.']);
       if (fromApi !== undefined) return importFromApi(fromApi, flags);
       if (from === undefined)
-        throw new Refusal(['--from must name the file that carillon export wrote, or --from-api another service.']);
+        throw new CliError(['--from must name the file that carillon export wrote, or --from-api another service.']);
       const progress = progressOf(flags);
       const { end } = await withStoreAlone(flags, (store) =>
         importFrom({ store, path: from, clock: systemClock, progress, resume }),

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 /** Where a command keeps what it must find again: settings, or how far it came. As the XDG base directories say. */
 export function keptFolder(what: 'config' | 'state'): string {
@@ -16,8 +16,8 @@ export function readKept(path: string, otherwise: string): unknown {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
-    if (error instanceof SyntaxError) throw new Refusal([otherwise]);
-    throw new Refusal([`${path} cannot be read: ${error instanceof Error ? error.message : error}.`]);
+    if (error instanceof SyntaxError) throw new CliError([otherwise]);
+    throw new CliError([`${path} cannot be read: ${error instanceof Error ? error.message : error}.`]);
   }
 }
 
@@ -37,7 +37,7 @@ export function writeKept(path: string, content: unknown): void {
     syncFolder(dirname(path));
   } catch (error) {
     rmSync(beside, { force: true });
-    throw new Refusal([`${path} cannot be written: ${error instanceof Error ? error.message : error}.`]);
+    throw new CliError([`${path} cannot be written: ${error instanceof Error ? error.message : error}.`]);
   }
 }
 

@@ -4,12 +4,12 @@ import { momentOf } from '../durations.ts';
 import { showMoment } from '../http/dates.ts';
 import { parseId } from '../http/ids.ts';
 import { insertKey, revoke } from '../resources/keys/actions.ts';
-import { findByEmail } from '../resources/users/actions.ts';
+import { findByEmail } from '../resources/users/users.ts';
 import { systemChance } from '../secrets.ts';
 import type { AccountWrite } from '../store/account.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './database.ts';
 import { readEmail, readExpiry, readLine, readPermissions } from './input.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 type CreateFlags = DatabaseFlags & {
   domain: string;
@@ -45,7 +45,7 @@ export function addKeys(program: Command): void {
     .requiredOption('--id <id>', 'The key.')
     .action(async (flags: DatabaseFlags & { domain: string; id: string }) => {
       const done = await withAccount(flags, (write) => revoke(write, parseId(flags.id) ?? 0));
-      if (!done) throw new Refusal([`There is no live key ${flags.id} in ${flags.domain}.`]);
+      if (!done) throw new CliError([`There is no live key ${flags.id} in ${flags.domain}.`]);
       print(flags, { id: flags.id, revoked: true }, [`revoked: ${flags.id}`]);
     });
 }
@@ -57,7 +57,7 @@ async function createKey(flags: CreateFlags): Promise<void> {
     const user = await findUser(write, flags.email);
     const widest = permissionsOf(user.role);
     const wider = (wanted ?? []).filter((permission) => !widest.includes(permission));
-    if (wider.length > 0) throw new Refusal([`--permissions: a ${user.role} may not have ${wider.join(', ')}.`]);
+    if (wider.length > 0) throw new CliError([`--permissions: a ${user.role} may not have ${wider.join(', ')}.`]);
     const key = {
       userId: user.user_id,
       label: readLine('--label', flags.label, 255),
@@ -102,6 +102,6 @@ async function listKeys(flags: ListFlags): Promise<void> {
 
 async function findUser(write: AccountWrite, email: string) {
   const user = await findByEmail(write, readEmail(email));
-  if (user === undefined) throw new Refusal([`The account has no user with ${email}.`]);
+  if (user === undefined) throw new CliError([`The account has no user with ${email}.`]);
   return user;
 }

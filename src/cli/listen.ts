@@ -2,14 +2,14 @@ import type { Command } from 'commander';
 import type { Kind } from '../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../packages/sdk/src/errors.ts';
 import { systemClock } from '../clock.ts';
-import { addConnectionOptions, type Reached, withService } from './connection.ts';
+import { addConnectionOptions, type ResolvedConnection, withService } from './connection.ts';
 import { cursorFileOf, type Listener, type Mark, readMark, saveMark } from './listen/cursor.ts';
 import { explainGone, Feed } from './listen/feed.ts';
 import { Forwarder } from './listen/forward.ts';
 import { Notes } from './listen/notes.ts';
 import { type Asked, addListenOptions, type ListenFlags, readAsked } from './listen/options.ts';
 import { heardAnswer, printHeard } from './listen/shown.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { stderr, stdout } from './screen.ts';
 
 /** `carillon listen` */
@@ -32,7 +32,12 @@ export function addListen(program: Command): void {
   });
 }
 
-async function listen(reached: Reached, flags: ListenFlags, asked: Asked, signal: AbortSignal): Promise<void> {
+async function listen(
+  reached: ResolvedConnection,
+  flags: ListenFlags,
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<void> {
   const { service, domain } = reached.connection;
   const { user_id, email } = await reached.carillon.user.get({ signal });
   const { target, timeoutMs, secret, wanted } = asked;
@@ -116,6 +121,6 @@ async function goOn(work: Work, start: Mark | undefined): Promise<void> {
     }
   } catch (error) {
     if (!(error instanceof CarillonError) || error.code !== 'cursor_gone') throw error;
-    throw new Refusal(explainGone(mark, await feed.oldest()));
+    throw new CliError(explainGone(mark, await feed.oldest()));
   }
 }

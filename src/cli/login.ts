@@ -12,7 +12,7 @@ import {
 } from './connection.ts';
 import { connectionOptions } from './connection-options.ts';
 import { forgetProfile, profilesFile, saveProfile } from './profiles.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { stdout } from './screen.ts';
 
 type Flags = ConnectionFlags & { readonly json?: true };
@@ -46,7 +46,7 @@ export function addLogout(program: Command): void {
     .option('--json', 'Answer in JSON, for programs.')
     .action((flags: Flags) => {
       const { profile } = readGiven(flags);
-      if (!forgetProfile(profile)) throw new Refusal([`There is no profile ${profile}.`]);
+      if (!forgetProfile(profile)) throw new CliError([`There is no profile ${profile}.`]);
       stdout.answer(flags, { profile, forgotten: true }, [`forgotten: ${profile}`]);
     });
 }
@@ -70,6 +70,6 @@ function say(flags: Flags, { service, domain }: Connection, user: User, more: Re
 }
 
 async function askDomain(): Promise<string> {
-  if (!process.stdin.isTTY) throw new Refusal(['--domain (or CARILLON_DOMAIN) must be given.']);
+  if (!process.stdin.isTTY) throw new CliError(['--domain (or CARILLON_DOMAIN) must be given.']);
   return (await askLine('Domain of the account: ')).toLowerCase();
 }

@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts';
 import type { Config } from '../config/load.ts';
 import { isLoopback } from '../loopback.ts';
-import { trialLetter } from '../mail/letter.ts';
+import { testMessage } from '../mail/letter.ts';
 import { isPlainAddress, type Sender, showMailServer } from '../mail/server.ts';
 import type { Post } from '../mail/smtp.ts';
 import { baseUrlOf } from './base-url.ts';
@@ -39,7 +39,7 @@ export async function checkMail(config: Config, offline: boolean, to: string | u
 
 async function tryTo(post: Post, from: Sender, address: string, baseUrl: string): Promise<string | undefined> {
   const messageId = `<carillon.trial.${systemClock.now()}@${from.address.split('@')[1]}>`;
-  const letter = { ...trialLetter(baseUrl), to: { name: '', address }, messageId, date: new Date(systemClock.now()) };
+  const letter = { ...testMessage(baseUrl), to: { name: '', address }, messageId, date: new Date(systemClock.now()) };
   const deadline = new AbortController();
   const cancel = systemClock.after(LONGEST_MS, () => deadline.abort());
   const outcome = await post.send(letter, deadline.signal);

@@ -10,7 +10,7 @@ const namesOf = (flags: Parameters<typeof toolsFor>[0]) => toolsFor(flags).map((
 
 test('every row is a tool with its ids, parameters and fields, but what answers a secret', () => {
   const tools = toolsFor({});
-  const left = publicRows.filter((row) => row.respells === undefined && !tools.some(({ verb }) => same(verb.row, row)));
+  const left = publicRows.filter((row) => row.aliasOf === undefined && !tools.some(({ verb }) => same(verb.row, row)));
   assert.deepEqual(left.map(({ method, path }) => `${method} ${path}`).sort(), [
     'POST /calendars',
     'POST /hooks/{hook_id}/secret',

@@ -10,7 +10,7 @@ import { version } from '../version.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connection.ts';
 import { pathOf } from './nouns/command.ts';
 import { isList, rowsByNoun, type Verb, verbsOf } from './nouns/rows.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 type Flags = ConnectionFlags & { readonly readOnly?: true; readonly nouns?: string };
 
@@ -46,7 +46,7 @@ export function toolsFor({ readOnly, nouns }: Flags): readonly Tool[] {
   const wanted = nouns?.split(',').map((name) => name.trim().replaceAll('-', '_'));
   const unknown = wanted?.find((noun) => !rowsByNoun.has(noun));
   if (unknown !== undefined)
-    throw new Refusal([`--nouns: ${unknown} is none of ${[...rowsByNoun.keys()].join(', ')}.`]);
+    throw new CliError([`--nouns: ${unknown} is none of ${[...rowsByNoun.keys()].join(', ')}.`]);
   return [...rowsByNoun.keys()]
     .filter((noun) => wanted?.includes(noun) ?? true)
     .flatMap((noun) => verbsOf(noun).map((verb) => toolOf(noun, verb)))
@@ -61,15 +61,15 @@ const isSecret = (answer: JsonSchema) =>
 function toolOf(noun: string, verb: Verb): Tool {
   const { row, ids, word } = verb;
   const inPath = ids.map((name) => [name, { type: 'string', pattern: '^\\d+$', description: `A ${name}.` }]);
-  const inQuery = Object.entries(row.parameters).map(([name, { schema, says }]) => [
+  const inQuery = Object.entries(row.parameters).map(([name, { schema, description }]) => [
     name,
-    { ...schema, description: says },
+    { ...schema, description },
   ]);
   const properties = Object.fromEntries([...inPath, ...inQuery, ...Object.entries(propertiesOf(row.body))]);
   return {
     name: `${noun}_${word.replaceAll('-', '_')}`,
     verb,
-    description: row.says,
+    description: row.description,
     inputSchema: { type: 'object', properties, ...required([...ids, ...requiredOf(row.body)]) },
     annotations: {
       readOnlyHint: row.method === 'GET',
@@ -112,7 +112,7 @@ async function call(
   const unknown = rest.find(([name]) => !(name in row.parameters));
   // The service judges a body, and passes over what it does not know in a query: a filter that is misspelt would be none.
   if (row.body === undefined && unknown !== undefined)
-    throw new Refusal([`${unknown[0]} is no argument; there are ${argumentsOf(verb)}.`]);
+    throw new CliError([`${unknown[0]} is no argument; there are ${argumentsOf(verb)}.`]);
   const query = Object.fromEntries(
     rest.filter(([name]) => name in row.parameters).map(([name, value]) => [name, textOf(name, value)]),
   );
@@ -126,12 +126,12 @@ const argumentsOf = ({ ids, row }: Verb) => [...ids, ...Object.keys(row.paramete
 
 function textOf(name: string, value: unknown): string {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
-  throw new Refusal([`${name} ${value === undefined ? 'is missing' : 'must be a text, a number, true or false'}.`]);
+  throw new CliError([`${name} ${value === undefined ? 'is missing' : 'must be a text, a number, true or false'}.`]);
 }
 
 /** What went wrong, for whoever called: by fields, where it is about these. */
 function faultOf(error: unknown): string {
-  if (error instanceof Refusal) return error.lines.join('\n');
+  if (error instanceof CliError) return error.lines.join('\n');
   if (!(error instanceof CarillonError)) throw error;
   const fields = error.errors.map(({ field, message }) => `${field} ${message}`);
   return `${error.status} ${error.code}: ${fields.join('; ') || error.message}`;

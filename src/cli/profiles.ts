@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { keptFolder, readKept, writeKept } from './kept-file.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 /** What `carillon login` saves under a name: a service, and who one is there. */
 export type Profile = { readonly service: string; readonly domain: string; readonly key: string };
@@ -36,7 +36,7 @@ function readProfiles(): Profiles {
   const otherwise = `${profilesFile()} is not what carillon login writes: mend it or delete it, and log in again.`;
   const kept = readKept(profilesFile(), otherwise) ?? {};
   const isWhole = typeof kept === 'object' && !Array.isArray(kept) && Object.values(kept ?? {}).every(isProfile);
-  if (!isWhole) throw new Refusal([otherwise]);
+  if (!isWhole) throw new CliError([otherwise]);
   return kept as Profiles;
 }
 

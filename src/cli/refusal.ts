@@ -1,5 +1,5 @@
 /** A command that cannot be carried out: one line for each reason. */
-export class Refusal extends Error {
+export class CliError extends Error {
   readonly lines: readonly string[];
 
   constructor(lines: readonly string[]) {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { COMMAND_LINE } from '../access.ts';
 import { noteAcross } from '../audit/actions.ts';
 import { systemClock } from '../clock.ts';
-import { closeEverywhere } from '../resources/ways-in.ts';
+import { revokeEverything } from '../resources/ways-in.ts';
 import { stampOf } from '../store/copy.ts';
 import { beginEpoch, type Epoch } from '../store/epoch.ts';
 import { replaceDatabase } from '../store/restore.ts';
@@ -16,7 +16,7 @@ import {
   readDatabase,
   withStoreAlone,
 } from './database.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 type Flags = DatabaseFlags & { readonly from?: string; readonly force?: true; readonly afterRestore?: true };
 
@@ -31,11 +31,11 @@ export function addRestore(program: Command): void {
       if (flags.afterRestore) return beginOnly(flags);
       const database = readDatabase(flags);
       if (database.scheme === 'postgres') {
-        throw new Refusal([
+        throw new CliError([
           'A PostgreSQL is restored with its own tools; then say --after-restore. docs/operating.md has the whole way.',
         ]);
       }
-      if (flags.from === undefined) throw new Refusal(['Say with --from which backup to go back to.']);
+      if (flags.from === undefined) throw new CliError(['Say with --from which backup to go back to.']);
       return putBack(flags, database.path, flags.from);
     });
 }
@@ -51,12 +51,12 @@ async function putBack(flags: Flags, path: string, from: string): Promise<void> 
 
 /** What a restore that was made by other means still needs. */
 async function beginOnly(flags: Flags): Promise<void> {
-  if (flags.from !== undefined) throw new Refusal(['--after-restore and --from exclude each other.']);
+  if (flags.from !== undefined) throw new CliError(['--after-restore and --from exclude each other.']);
   const now = systemClock.now();
   const epoch = await withStoreAlone(flags, async (store) => {
     const served = await store.sessions?.held();
     if (served !== undefined && served.size > 0)
-      throw new Refusal(['Services are running on the database. Stop all of them first.']);
+      throw new CliError(['Services are running on the database. Stop all of them first.']);
     return store.write((tx) => beginAndNote(tx, store.sequences, now, { from: 'by other means' }));
   });
   report(flags, {}, epoch);
@@ -66,7 +66,7 @@ type Writing = Pick<Tx, 'queries' | 'withCommit'>;
 
 async function beginAndNote(tx: Writing, sequences: Sequences, now: number, detail: object): Promise<Epoch> {
   const epoch = await beginEpoch(tx.queries, sequences, now);
-  await closeEverywhere(tx.queries);
+  await revokeEverything(tx.queries);
   const entry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
   noteAcross(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE }], now);
   return epoch;
@@ -80,6 +80,6 @@ function report(flags: Flags, files: Readonly<Record<string, string | null>>, { 
     ...lines,
     `accounts: ${accounts}`,
     `epoch: ${start}`,
-    'Start the service. Cursors from before lead nowhere now; what was owed at the backup is told again. People sign in anew.',
+    'Start the service. Cursors from before lead nowhere now; what was pending at the backup is told again. People sign in anew.',
   ]);
 }

@@ -161,7 +161,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
         /^CARILLON_METRICS_TOKEN must be at least 16 characters long\.$/,
         /^CARILLON_MAX_REQUESTS must be a whole number from 1 to 100000\.$/,
         /^CARILLON_RATE_LIMIT_KEY_READS must be off, or a rate such as 100\/s, 6000\/m or 1000\/h\.$/,
-        /^CARILLON_MAX_OWED_PER_ACCOUNT must be off or a whole number from 1 to 1000000000\.$/,
+        /^CARILLON_MAX_PENDING_PER_ACCOUNT must be off or a whole number from 1 to 1000000000\.$/,
         /^CARILLON_LOG_LEVEL must be debug, info, warn, error or silent\.$/,
       ],
       {
@@ -170,7 +170,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
         CARILLON_CORS_ORIGINS: 'null,*.example.com,*',
         CARILLON_TRUST_PROXY: 'all',
         CARILLON_RATE_LIMIT_KEY_READS: '100',
-        CARILLON_MAX_OWED_PER_ACCOUNT: '0',
+        CARILLON_MAX_PENDING_PER_ACCOUNT: '0',
         CARILLON_METRICS_TOKEN: 'short',
         CARILLON_MAX_REQUESTS: '0',
         CARILLON_LOG_LEVEL: 'loud',

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { type Config, loadConfig, unknownVariables } from '../config/load.ts';
 import { environmentName, type Option, type OptionName, options } from '../config/options.ts';
-import { linkTo } from '../resources/invitations/actions.ts';
+import { linkTo } from '../resources/invitations/invitations.ts';
 import type { Service } from '../service.ts';
 import { connectionVariables } from './connection-options.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 import { stderr, stdout } from './screen.ts';
 import { releaseYoungSpace } from './young-space.ts';
 
@@ -37,7 +37,7 @@ export function addServeOptions(command: Command): Command {
 
 async function start(config: Config): Promise<Service> {
   // Loaded only now: help, a wrong option and the other commands need not wait for all of it.
-  const { StartFault, startService } = await import('../service.ts');
+  const { StartError, startService } = await import('../service.ts');
   const { createLog } = await import('../log.ts');
   // Node would print the whole error, with the row or the address that it is about.
   process.on('uncaughtException', (error) => {
@@ -46,7 +46,7 @@ async function start(config: Config): Promise<Service> {
   });
   return startService(config)
     .catch((error: unknown) => {
-      throw error instanceof StartFault ? new Refusal([error.message]) : error;
+      throw error instanceof StartError ? new CliError([error.message]) : error;
     })
     .finally(releaseYoungSpace);
 }
@@ -59,7 +59,7 @@ function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly s
     .map((argument) => `${argument} is no option of carillon serve.`.replace(/=\S*/, ''));
   const loaded = loadConfig({ flags, environment: process.env });
   if ('config' in loaded && strangers.length === 0) return loaded.config;
-  throw new Refusal([...strangers, ...('faults' in loaded ? loaded.faults : [])]);
+  throw new CliError([...strangers, ...('faults' in loaded ? loaded.faults : [])]);
 }
 
 /** Where the service is, and at the first start, this once, with what to enter it. */

@@ -7,7 +7,13 @@ import { hookKinds, type Kind, nounOf, nouns } from '../delivery/kinds.ts';
 import { requiredOf } from '../docs/shape.ts';
 import { showMoment } from '../http/dates.ts';
 import type { JsonSchema } from '../http/field.ts';
-import { addConnectionOptions, type ConnectionFlags, flagOf, type Reached, withService } from './connection.ts';
+import {
+  addConnectionOptions,
+  type ConnectionFlags,
+  flagOf,
+  type ResolvedConnection,
+  withService,
+} from './connection.ts';
 import { pathOf } from './nouns/command.ts';
 import { addFields, bodyOf, type FlagValues, givenFor } from './nouns/flags.ts';
 import { type Verb, verbsOf } from './nouns/rows.ts';
@@ -70,7 +76,11 @@ const pluralOf = (noun: keyof typeof nouns) => nouns[noun].collection.slice(1);
 const loosened = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
 
 /** Creates a record, and before it what it has to belong to; the record itself is the last of what was made. */
-async function make(reached: Reached, noun: keyof typeof nouns, values: FlagValues): Promise<readonly Made[]> {
+async function make(
+  reached: ResolvedConnection,
+  noun: keyof typeof nouns,
+  values: FlagValues,
+): Promise<readonly Made[]> {
   const create = creationOf(noun);
   const [parent] = create.ids;
   const named = parent === undefined ? undefined : givenFor(values, parent);
@@ -102,8 +112,12 @@ function completion({ id }: Made, kind: Kind) {
   return { method: 'PUT', path: pathOf(complete, [id]), body: complete.sends } as const;
 }
 
-/** The hooks that are owed it (C14); undefined where the key may not see hooks. */
-async function toldHooks({ carillon }: Reached, kind: Kind, flags: Flags): Promise<readonly Hook[] | undefined> {
+/** The hooks that are pending it (C14); undefined where the key may not see hooks. */
+async function toldHooks(
+  { carillon }: ResolvedConnection,
+  kind: Kind,
+  flags: Flags,
+): Promise<readonly Hook[] | undefined> {
   const userId = givenFor(flags, 'user_id');
   const whose = userId === undefined ? {} : { user_id: String(userId) };
   try {

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { record } from '../delivery/record.ts';
 import { showMoment } from '../http/dates.ts';
-import { insertInvitation, linkTo } from '../resources/invitations/actions.ts';
-import { findByEmail, insertUser } from '../resources/users/actions.ts';
+import { insertInvitation, linkTo } from '../resources/invitations/invitations.ts';
+import { findByEmail, insertUser } from '../resources/users/users.ts';
 import { systemChance } from '../secrets.ts';
 import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from './base-url.ts';
 import { addDatabaseOptions, type DatabaseFlags, print, withAccount } from './database.ts';
 import { readEmail, readLine, readRole } from './input.ts';
-import { Refusal } from './refusal.ts';
+import { CliError } from './refusal.ts';
 
 type InviteFlags = DatabaseFlags & BaseUrlFlags & { domain: string; email: string };
 type CreateFlags = DatabaseFlags & { domain: string; email: string; role: string; firstName: string; lastName: string };
@@ -27,7 +27,7 @@ export function addUsers(program: Command): void {
       const role = readRole(flags.role);
       const user = await withAccount(flags, async (write) => {
         if ((await findByEmail(write, email)) !== undefined)
-          throw new Refusal([`The account has a user with ${email} already.`]);
+          throw new CliError([`The account has a user with ${email} already.`]);
         const created = await insertUser(write, {
           email,
           role,
@@ -52,7 +52,7 @@ async function invite(flags: InviteFlags): Promise<void> {
   const email = readEmail(flags.email);
   const { token, expires_at } = await withAccount(flags, async (write) => {
     const user = await findByEmail(write, email);
-    if (user === undefined) throw new Refusal([`The account has no user with ${email}.`]);
+    if (user === undefined) throw new CliError([`The account has no user with ${email}.`]);
     return insertInvitation(write, user.user_id, systemChance);
   });
   const answer = { link: linkTo(baseUrl, token), expires: showMoment(expires_at) };

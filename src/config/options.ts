@@ -216,9 +216,9 @@ export const options = {
     show: showRate,
   }),
   maxHooks: ceiling('max-hooks-per-account', 'The most live hooks of one account; beyond them, 409.'),
-  maxOwed: ceiling(
-    'max-owed-per-account',
-    'How many notifications may be owed to the hooks of one account before what would add to them is refused with 429. Nothing that is owed is ever dropped.',
+  maxPending: ceiling(
+    'max-pending-per-account',
+    'The most deliveries that may be pending for one account. A write that would add to them is then rejected with 429. Pending deliveries are never dropped.',
   ),
   maxAttemptsPerHost: option({
     flag: 'max-attempts-per-host',

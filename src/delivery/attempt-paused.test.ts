@@ -7,8 +7,8 @@ import { createServer as createTlsServer } from 'node:tls';
 import { type PausableClock, pausableClock } from '../../test/harness/clock.ts';
 import { certificate, privateKey } from '../../test/harness/tls.ts';
 import { createAttempt, type Order } from './attempt.ts';
-import { KeptConnections, KeptRoom } from './connection.ts';
-import { createGuard, type Guard } from './guard.ts';
+import { ConnectionPool, PoolCapacity } from './connection.ts';
+import { createSsrfGuard, type SsrfGuard } from './guard.ts';
 import type { Outcome } from './outcome.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
@@ -44,13 +44,13 @@ async function target(t: TestContext, whenTold: (socket: Socket, count: number) 
   return { url: `http${secure ? 's' : ''}://127.0.0.1:${port}/`, told: () => told, sockets };
 }
 
-const openGuard = createGuard({
+const openGuard = createSsrfGuard({
   resolve: async () => ({ addresses: ['127.0.0.1'] }),
   allow: [],
   loopbackAllowed: true,
 });
 
-function attemptsOf(clock: PausableClock, guard: Guard = openGuard) {
+function attemptsOf(clock: PausableClock, guard: SsrfGuard = openGuard) {
   const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock, ca: certificate });
   return async (url: string, order: Partial<Order> = {}) => {
     const signal = new AbortController().signal;
@@ -128,10 +128,10 @@ test('C19 a target that gives up while this process is paused, or this machine s
 test('C19 nothing is sent after the deadline by a process that was paused while it connected', async (t) => {
   const hook = await target(t, () => undefined);
   const clock = pausableClock();
-  const guard: Guard = {
-    async judge(url, timeoutMs) {
+  const guard: SsrfGuard = {
+    async check(url, timeoutMs) {
       clock.pause(LONG_PAUSE_MS);
-      return openGuard.judge(url, timeoutMs);
+      return openGuard.check(url, timeoutMs);
     },
   };
   assert.deepEqual(await attemptsOf(clock, guard)(hook.url), paused);
@@ -148,7 +148,7 @@ test('C17 a target that hangs is at fault however busy this process is: a loop t
 test('C19 a connection that was left open before a pause is not used after it: what the target did meanwhile is not read yet', async (t) => {
   const clock = pausableClock();
   const hook = await target(t, (socket) => socket.write(OK));
-  const kept = new KeptConnections(new KeptRoom({ ...clock, after: () => () => undefined }));
+  const kept = new ConnectionPool(new PoolCapacity({ ...clock, after: () => () => undefined }));
   t.after(() => kept.end());
   const attempt = attemptsOf(clock);
   assert.deepEqual(await attempt(hook.url, { kept }), answered(200));

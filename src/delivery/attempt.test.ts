@@ -12,7 +12,7 @@ import { forbiddenTargets, names } from '../../test/corpus/targets.ts';
 import { certificate, privateKey } from '../../test/harness/tls.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { createAttempt, type Order } from './attempt.ts';
-import { type CheckedAddress, createGuard, type Guard } from './guard.ts';
+import { type CheckedAddress, createSsrfGuard, type SsrfGuard } from './guard.ts';
 import type { Outcome } from './outcome.ts';
 import type { Resolve } from './resolver.ts';
 
@@ -27,17 +27,17 @@ const SHORT_MS = 200;
 const resolveLoopback: Resolve = async () => ({ addresses: ['127.0.0.1'] });
 const silentResolve: Resolve = () => new Promise(() => {});
 
-function guardWith(resolve: Resolve): Guard {
-  return createGuard({ resolve, allow: [], loopbackAllowed: true });
+function guardWith(resolve: Resolve): SsrfGuard {
+  return createSsrfGuard({ resolve, allow: [], loopbackAllowed: true });
 }
 
 /** A guard that lets every address through, for what only a connection can show. */
-function guardFor(...addresses: string[]): Guard {
+function guardFor(...addresses: string[]): SsrfGuard {
   const checked = addresses.map((address): CheckedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
-  return { judge: async () => ({ allowed: true, addresses: checked }) };
+  return { check: async () => ({ allowed: true, addresses: checked }) };
 }
 
-type Setup = Partial<Order> & { guard?: Guard; ca?: string; clock?: Clock };
+type Setup = Partial<Order> & { guard?: SsrfGuard; ca?: string; clock?: Clock };
 
 function attempt(
   target: string,
@@ -336,7 +336,7 @@ test('C18 Retry-After is read in seconds and as a date, between 0 and 24 h', asy
 
 test('C11 C17 a target that the guard refuses is a failure and sees no connection', async (t) => {
   const hook = await target(t, answer(OK));
-  const guard = createGuard({ resolve: resolveLoopback, allow: [], loopbackAllowed: false });
+  const guard = createSsrfGuard({ resolve: resolveLoopback, allow: [], loopbackAllowed: false });
   const spellings = ['127.0.0.1', '127.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', 'localhost', 'target.example'];
   for (const host of spellings) {
     const outcome = await attempt(`http://${host}:${hook.port}/`, { guard });
@@ -349,7 +349,7 @@ test('C11 C17 a target that the guard refuses is a failure and sees no connectio
 test('C17 every spelling of a forbidden address is refused at delivery', async (t) => {
   const dials = countDials(t);
   const resolve: Resolve = async (hostname) => ({ addresses: names[hostname] ?? [] });
-  const guard = createGuard({ resolve, allow: [], loopbackAllowed: false });
+  const guard = createSsrfGuard({ resolve, allow: [], loopbackAllowed: false });
   for (const place of forbiddenTargets) {
     assert.deepEqual(essence(await attempt(place, { guard })), failed('forbidden'), place);
   }
@@ -550,8 +550,8 @@ test('a stop after the answer changes nothing and ends the rest of the body at o
 
 test('a fault of the service itself is thrown, not held against the target', async (t) => {
   const hook = await target(t, answer(OK));
-  const broken: Guard = {
-    judge: async () => {
+  const broken: SsrfGuard = {
+    check: async () => {
       throw new TypeError('bug');
     },
   };

@@ -1,10 +1,10 @@
 import { errors } from 'undici';
 import type { Clock } from '../clock.ts';
-import { Connection, type KeptConnections } from './connection.ts';
+import { Connection, type ConnectionPool } from './connection.ts';
 import { startDeadline } from './deadline.ts';
-import { classify, dial, judged, Unreached } from './dial.ts';
-import type { Guard } from './guard.ts';
-import type { Failed, Ours, Outcome, Result } from './outcome.ts';
+import { asDialError, classify, DialError, dial } from './dial.ts';
+import type { SsrfGuard } from './guard.ts';
+import type { Failed, LocalError, Outcome, Result } from './outcome.ts';
 import { PauseMonitor } from './pause-monitor.ts';
 import { excusePaused } from './policy.ts';
 
@@ -23,7 +23,7 @@ export type Order = {
   /** Called when that connection was dead, and another one is dialled: an abort leaves no more doubt than before. */
   onUndialled?: () => void;
   /** Connections to this very target that were left open, one of which may be used; left out: one is dialled, and ended. */
-  kept?: KeptConnections | undefined;
+  kept?: ConnectionPool | undefined;
 };
 
 /** One POST, one outcome. Rejects only where the service itself is at fault. */
@@ -41,7 +41,7 @@ const TIMED_OUT = { kind: 'failed', cause: 'timeout' } as const;
 /** A connection that was left open was found dead when it was used again: nobody was told, and nobody is at fault. */
 const STALE = 'stale';
 
-type Ports = { guard: Guard; userAgent: string; clock: Clock; ca?: string };
+type Ports = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
 
 /**
  * The only way out of this service. Each attempt has a connection to itself, dialled to an address that the guard has
@@ -92,11 +92,11 @@ type Trying = { readonly order: Order; readonly leftMs: () => number };
 async function open(
   { guard, clock, ca }: Ports,
   { order: { target, signal, deadlineMs }, leftMs }: Trying,
-): Promise<Connection | Failed | Ours> {
+): Promise<Connection | Failed | LocalError> {
   if (signal.aborted) return STOPPED;
   const url = new URL(target);
   const ended = new AbortController();
-  const { promise: over, resolve: give } = Promise.withResolvers<Failed | Ours>();
+  const { promise: over, resolve: give } = Promise.withResolvers<Failed | LocalError>();
   let isResolved = false;
   const onAbort = () => give(STOPPED);
   signal.addEventListener('abort', onAbort);
@@ -104,7 +104,7 @@ async function open(
     give(isResolved ? TIMED_OUT : { kind: 'ours', fault: 'no_resolver' }),
   );
   const reach = async () => {
-    const addresses = await judged(guard, url, Math.min(LONGEST_DNS_MS, deadlineMs / 2));
+    const addresses = await asDialError(guard, url, Math.min(LONGEST_DNS_MS, deadlineMs / 2));
     ended.signal.throwIfAborted();
     isResolved = true;
     const socket = await dial(url, addresses, { clock, leftMs, ended: ended.signal, ca });
@@ -119,7 +119,7 @@ async function open(
     reached.catch(() => undefined);
     return first;
   } catch (error) {
-    if (error instanceof Unreached) return error.result;
+    if (error instanceof DialError) return error.result;
     throw error;
   } finally {
     cancelTimer();
@@ -158,7 +158,7 @@ function post(
     letGo();
     connection.end();
   };
-  const fail = (result: Failed | Ours | typeof STALE) => {
+  const fail = (result: Failed | LocalError | typeof STALE) => {
     if (!settled) settle(result);
     end();
   };
@@ -211,14 +211,14 @@ function post(
         else {
           letGo();
           // undici closes what is not to be kept right after this.
-          queueMicrotask(() => order.kept?.leave(connection));
+          queueMicrotask(() => order.kept?.put(connection));
         }
       },
       onResponseError(_controller, error) {
         // An order that cannot be put on the wire is our doing.
         if (error instanceof errors.InvalidArgumentError && !settled) breakDown(error);
         else {
-          const result = error instanceof Unreached ? error.result : classify(error, 'protocol');
+          const result = error instanceof DialError ? error.result : classify(error, 'protocol');
           const isStale = isUsedAgain && connection.meter.bytes === 0 && 'cause' in result && result.cause === 'reset';
           fail(isStale ? STALE : result);
         }

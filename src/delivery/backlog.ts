@@ -14,18 +14,18 @@ export type BacklogPorts = {
   readonly store: Pick<Store, 'read'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** The most that may be owed to the live hooks of one account; undefined: no limit. */
+  /** The most that may be pending for the live hooks of one account; undefined: no limit. */
   readonly most: number | undefined;
 };
 
 /**
- * Which accounts are owed too much. Asked by every write: it answers at once with what was so a moment ago, and where that
+ * Which accounts are pending too much. Asked by every write: it answers at once with what was so a moment ago, and where that
  * is old, or nothing is known, when it has looked. So an account may get beyond its limit by what it writes within a
  * second, or in a hundred times as long as a look takes, where there is that much to count.
  */
-export class Backlog {
+export class BacklogQuota {
   readonly #ports: BacklogPorts;
-  readonly #known = new Map<number, { readonly isFull: boolean | Promise<boolean>; readonly goodUntil: number }>();
+  readonly #known = new Map<number, { readonly isExceeded: boolean | Promise<boolean>; readonly goodUntil: number }>();
 
   constructor(ports: BacklogPorts) {
     this.#ports = ports;
@@ -35,45 +35,45 @@ export class Backlog {
     const { most, clock } = this.#ports;
     if (most === undefined) return false;
     const known = this.#known.get(accountId);
-    if (known !== undefined && clock.monotonic() < known.goodUntil) return known.isFull;
+    if (known !== undefined && clock.monotonic() < known.goodUntil) return known.isExceeded;
     // One look at a time: whoever asks meanwhile waits for the same one.
-    const looking = this.#look(accountId, most);
-    this.#keep(accountId, looking, Number.POSITIVE_INFINITY);
+    const looking = this.#count(accountId, most);
+    this.#remember(accountId, looking, Number.POSITIVE_INFINITY);
     return looking;
   }
 
-  async #look(accountId: number, most: number): Promise<boolean> {
+  async #count(accountId: number, most: number): Promise<boolean> {
     const { store, clock, log } = this.#ports;
     const began = clock.monotonic();
     // Where nobody can look, nobody is refused for that.
-    const isFull = await isOwedMoreThan(store, accountId, most).catch((err: unknown) => {
-      log.error({ event: 'backlog.look_failed', err });
+    const isFull = await hasMorePendingThan(store, accountId, most).catch((err: unknown) => {
+      log.error({ event: 'backlog.count_failed', err });
       return false;
     });
     const now = clock.monotonic();
-    this.#keep(accountId, isFull, now + Math.max(BELIEVED_MS, (now - began) * SHARE_OF_TIME));
+    this.#remember(accountId, isFull, now + Math.max(BELIEVED_MS, (now - began) * SHARE_OF_TIME));
     return isFull;
   }
 
-  #keep(accountId: number, isFull: boolean | Promise<boolean>, goodUntil: number): void {
+  #remember(accountId: number, isExceeded: boolean | Promise<boolean>, goodUntil: number): void {
     this.#known.delete(accountId);
     const [oldest] = this.#known.keys();
     if (this.#known.size >= MOST_KEPT && oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(accountId, { isFull, goodUntil });
+    this.#known.set(accountId, { isExceeded, goodUntil });
   }
 }
 
-/** Counts no further than it has to. What was not told to a hook before it ended is not owed while it is. */
-async function isOwedMoreThan({ read }: Pick<Store, 'read'>, accountId: number, most: number): Promise<boolean> {
-  const owed = read
+/** Counts no further than it has to. What was not told to a hook before it ended is not pending while it is. */
+async function hasMorePendingThan({ read }: Pick<Store, 'read'>, accountId: number, most: number): Promise<boolean> {
+  const pending = read
     .selectFrom('hooks')
-    .innerJoin('owed', 'owed.hook_id', 'hooks.hook_id')
+    .innerJoin('pending_deliveries', 'pending_deliveries.hook_id', 'hooks.hook_id')
     .where('hooks.account_id', '=', accountId)
     .where('hooks.date_ended', 'is', null)
-    .select('owed.delivery_id')
+    .select('pending_deliveries.delivery_id')
     .limit(most + 1);
   const { count } = await read
-    .selectFrom(owed.as('some'))
+    .selectFrom(pending.as('some'))
     .select(sql<number>`count(*)`.as('count'))
     .executeTakeFirstOrThrow();
   return count > most;

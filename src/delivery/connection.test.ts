@@ -6,8 +6,8 @@ import { testClock } from '../../test/harness/clock.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { systemClock } from '../clock.ts';
 import { createAttempt, type Order } from './attempt.ts';
-import { KeptConnections, KeptRoom } from './connection.ts';
-import { createGuard } from './guard.ts';
+import { ConnectionPool, PoolCapacity } from './connection.ts';
+import { createSsrfGuard } from './guard.ts';
 import type { Outcome } from './outcome.ts';
 
 const BODY = '{"resource_url":"x"}';
@@ -47,10 +47,10 @@ async function target(t: TestContext, answers: (connection: number, request: num
 }
 
 /** One lane: attempts that leave their connections open for each other. */
-function lane(t: TestContext, url: string, room = new KeptRoom(systemClock)) {
-  const kept = new KeptConnections(room);
+function lane(t: TestContext, url: string, room = new PoolCapacity(systemClock)) {
+  const kept = new ConnectionPool(room);
   t.after(() => kept.end());
-  const guard = createGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: true });
+  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: true });
   const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock: room.clock });
   const tell = (order: Partial<Order> = {}) => {
     const signal = new AbortController().signal;
@@ -184,7 +184,7 @@ for (const [what, answer] of endings) {
 test('one that nobody uses again is ended a second later', async (t) => {
   const hook = await target(t, () => OK);
   const clock = testClock();
-  const { tell } = lane(t, hook.url, new KeptRoom(clock));
+  const { tell } = lane(t, hook.url, new PoolCapacity(clock));
   await tell();
   await turns(3);
   clock.advance(999);
@@ -197,7 +197,7 @@ test('one that nobody uses again is ended a second later', async (t) => {
 test('C11 an address is judged anew after ten seconds, however busy its connection is', async (t) => {
   const hook = await target(t, () => OK);
   const clock = testClock();
-  const { tell } = lane(t, hook.url, new KeptRoom(clock));
+  const { tell } = lane(t, hook.url, new PoolCapacity(clock));
   for (let second = 0; second < 20; second += 0.5) {
     await tell();
     await turns(3);
@@ -208,7 +208,7 @@ test('C11 an address is judged anew after ten seconds, however busy its connecti
 
 test('where as many are open as may be, and where the lane has ended, none is left open', async (t) => {
   const hook = await target(t, () => OK);
-  const room = new KeptRoom(systemClock, 1);
+  const room = new PoolCapacity(systemClock, 1);
   const [one, other] = [lane(t, hook.url, room), lane(t, hook.url, room)];
   await one.tell();
   await turns(3);

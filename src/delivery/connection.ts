@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { Client } from 'undici';
 import type { Clock } from '../clock.ts';
-import { Unreached } from './dial.ts';
-import { LARGEST_HEAD_BYTES, Meter } from './meter.ts';
+import { DialError } from './dial.ts';
+import { MAX_HEAD_BYTES, ResponseLimiter } from './meter.ts';
 
 /** A connection is used again this soon after its last answer, or not at all: most servers keep it for longer. */
 const LONGEST_IDLE_MS = 1_000;
@@ -18,7 +18,7 @@ export class Connection {
   /** What is asked for on it: path and query of the target. */
   readonly path: string;
   readonly client: Client;
-  readonly meter: Meter;
+  readonly meter: ResponseLimiter;
   readonly openedAt: number;
   readonly #socket: Socket;
 
@@ -26,7 +26,7 @@ export class Connection {
     this.path = `${target.pathname}${target.search}`;
     this.#socket = socket;
     this.openedAt = openedAt;
-    this.meter = new Meter(socket);
+    this.meter = new ResponseLimiter(socket);
     let isTaken = false;
     this.client = new Client(target.origin, {
       connect: (_options, callback) => {
@@ -35,10 +35,10 @@ export class Connection {
         isTaken = true;
         const broken = { kind: 'failed', cause: 'reset', note: 'broke before the request' } as const;
         // undici takes no answer while it asks.
-        queueMicrotask(() => (isBroken ? callback(new Unreached(broken), null) : callback(null, socket)));
+        queueMicrotask(() => (isBroken ? callback(new DialError(broken), null) : callback(null, socket)));
       },
       allowH2: false,
-      maxHeaderSize: LARGEST_HEAD_BYTES,
+      maxHeaderSize: MAX_HEAD_BYTES,
       // The one deadline is ours; undici's timers are coarse.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -60,7 +60,7 @@ export class Connection {
 }
 
 /** How many connections all lanes have left open. */
-export class KeptRoom {
+export class PoolCapacity {
   readonly clock: Clock;
   readonly #most: number;
   #kept = 0;
@@ -83,12 +83,12 @@ export class KeptRoom {
  * The connections that attempts of one lane have left open, for those that follow within moments. Of this lane alone:
  * nothing is shared between hooks.
  */
-export class KeptConnections {
-  readonly #room: KeptRoom;
+export class ConnectionPool {
+  readonly #room: PoolCapacity;
   readonly #idle: { readonly connection: Connection; readonly leftAt: number; readonly cancel: () => void }[] = [];
   #ended = false;
 
-  constructor(room: KeptRoom) {
+  constructor(room: PoolCapacity) {
     this.#room = room;
   }
 
@@ -108,23 +108,23 @@ export class KeptConnections {
   }
 
   /** Leaves one for whoever comes next; it is ended when nobody does. */
-  leave(connection: Connection): void {
+  put(connection: Connection): void {
     if (this.#ended || !connection.isOpen || !this.#room.hasRoom) {
       connection.end();
       return;
     }
     this.#room.add(1);
-    const cancel = this.#room.clock.after(LONGEST_IDLE_MS, () => this.#let(connection));
+    const cancel = this.#room.clock.after(LONGEST_IDLE_MS, () => this.#expire(connection));
     this.#idle.push({ connection, leftAt: this.#room.clock.monotonic(), cancel });
   }
 
   /** Ends all of them, and whichever is left later. */
   end(): void {
     this.#ended = true;
-    for (const { connection } of [...this.#idle]) this.#let(connection);
+    for (const { connection } of [...this.#idle]) this.#expire(connection);
   }
 
-  #let(connection: Connection): void {
+  #expire(connection: Connection): void {
     const index = this.#idle.findIndex((one) => one.connection === connection);
     const [found] = index < 0 ? [] : this.#idle.splice(index, 1);
     if (found === undefined) return;

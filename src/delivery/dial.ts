@@ -3,13 +3,13 @@ import { connect as connectTls } from 'node:tls';
 import { errors } from 'undici';
 import type { Clock } from '../clock.ts';
 import { startDeadline } from './deadline.ts';
-import { type CheckedAddress, explain, type Guard } from './guard.ts';
-import type { Cause, Failed, Fault, Ours } from './outcome.ts';
+import { type CheckedAddress, explain, type SsrfGuard } from './guard.ts';
+import type { Failed, FailureCode, LocalError, LocalErrorCode } from './outcome.ts';
 
 /** A name with a thousand addresses makes no port scanner of us. */
 const MOST_DIALLED = 6;
 
-const FAULTS: Readonly<Record<string, Fault>> = {
+const LOCAL_ERRORS: Readonly<Record<string, LocalErrorCode>> = {
   EMFILE: 'no_file_handle',
   ENFILE: 'no_file_handle',
   EADDRNOTAVAIL: 'no_local_port',
@@ -24,7 +24,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   ENOMEM: 'no_memory',
 };
 
-const CAUSES: Readonly<Record<string, Cause>> = {
+const FAILURE_CODES: Readonly<Record<string, FailureCode>> = {
   ECONNREFUSED: 'refused',
   ECONNRESET: 'reset',
   ECONNABORTED: 'reset',
@@ -34,32 +34,36 @@ const CAUSES: Readonly<Record<string, Cause>> = {
 };
 
 /** Carries an outcome out of the connector. */
-export class Unreached extends Error {
-  readonly result: Failed | Ours;
+export class DialError extends Error {
+  readonly result: Failed | LocalError;
 
-  constructor(result: Failed | Ours) {
+  constructor(result: Failed | LocalError) {
     super(result.note ?? 'The target was not reached.');
     this.result = result;
   }
 }
 
 /** The addresses that may be dialled; throws `Unreached` where there are none. */
-export async function judged(guard: Guard, url: URL, dnsTimeoutMs: number): Promise<readonly CheckedAddress[]> {
-  const verdict = await guard.judge(url, dnsTimeoutMs);
-  if ('failure' in verdict) {
-    if (verdict.failure === 'resolver_silent') throw new Unreached({ kind: 'ours', fault: 'no_resolver' });
-    throw new Unreached({ kind: 'failed', cause: 'no_such_name' });
+export async function asDialError(
+  guard: SsrfGuard,
+  url: URL,
+  dnsTimeoutMs: number,
+): Promise<readonly CheckedAddress[]> {
+  const check = await guard.check(url, dnsTimeoutMs);
+  if ('failure' in check) {
+    if (check.failure === 'resolver_silent') throw new DialError({ kind: 'ours', fault: 'no_resolver' });
+    throw new DialError({ kind: 'failed', cause: 'no_such_name' });
   }
-  if (!verdict.allowed) throw new Unreached({ kind: 'failed', cause: 'forbidden', note: explain(verdict) });
-  return verdict.addresses;
+  if (!check.allowed) throw new DialError({ kind: 'failed', cause: 'forbidden', note: explain(check) });
+  return check.addresses;
 }
 
-type Dialling = { clock: Clock; leftMs: () => number; ended: AbortSignal; ca: string | undefined };
+type DialOptions = { clock: Clock; leftMs: () => number; ended: AbortSignal; ca: string | undefined };
 
 /** Connects to the first address that takes the connection; each may use its share of the time that is left. */
-export async function dial(url: URL, addresses: readonly CheckedAddress[], dialling: Dialling): Promise<Socket> {
+export async function dial(url: URL, addresses: readonly CheckedAddress[], dialling: DialOptions): Promise<Socket> {
   const turns = alternateFamilies(addresses).slice(0, MOST_DIALLED);
-  const results: (Failed | Ours)[] = [];
+  const results: (Failed | LocalError)[] = [];
   for (const [index, { address }] of turns.entries()) {
     const limitMs = dialling.leftMs() / (turns.length - index);
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
@@ -76,12 +80,12 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], diall
     }
     return url.protocol === 'https:' ? await secured(socket, url, dialling) : socket;
   }
-  throw new Unreached(weightiest(results));
+  throw new DialError(mostSignificant(results));
 }
 
 /** What several addresses come to: our shortage, else what a target did, else that none could be tried (C19). */
-function weightiest(results: readonly (Failed | Ours)[]): Failed | Ours {
-  const unreachable = (result: Failed | Ours) =>
+function mostSignificant(results: readonly (Failed | LocalError)[]): Failed | LocalError {
+  const unreachable = (result: Failed | LocalError) =>
     result.kind === 'ours' && (result.fault === 'no_route' || result.fault === 'no_local_port');
   const weighty =
     results.find((result) => result.kind === 'ours' && !unreachable(result)) ??
@@ -99,7 +103,7 @@ function alternateFamilies(addresses: readonly CheckedAddress[]): CheckedAddress
 }
 
 /** TLS over the dialled connection: the certificate has to be for the host of the URL, not for the address. */
-async function secured(socket: Socket, url: URL, dialling: Dialling): Promise<Socket> {
+async function secured(socket: Socket, url: URL, dialling: DialOptions): Promise<Socket> {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   const secure = connectTls({
     socket,
@@ -113,7 +117,7 @@ async function secured(socket: Socket, url: URL, dialling: Dialling): Promise<So
   try {
     await opened(secure, 'secureConnect', dialling.leftMs(), dialling);
   } catch (error) {
-    throw new Unreached(classify(error, 'tls'));
+    throw new DialError(classify(error, 'tls'));
   }
   return secure;
 }
@@ -123,7 +127,7 @@ function opened(
   socket: Socket,
   event: 'connect' | 'secureConnect',
   limitMs: number,
-  { clock, ended }: Dialling,
+  { clock, ended }: DialOptions,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const giveUp = (code: string) => socket.destroy(Object.assign(new Error(`${event} ${code}`), { code }));
@@ -137,15 +141,15 @@ function opened(
 }
 
 /** Says of an error whose doing it was; `otherwise` is what an error without a known code stands for. */
-export function classify(error: unknown, otherwise: Cause): Failed | Ours {
+export function classify(error: unknown, otherwise: FailureCode): Failed | LocalError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const note = error instanceof Error ? error.message : String(error);
-  const fault = FAULTS[code];
+  const fault = LOCAL_ERRORS[code];
   if (fault !== undefined) return { kind: 'ours', fault, note };
-  return { kind: 'failed', cause: CAUSES[code] ?? causeOf(error, code) ?? otherwise, note };
+  return { kind: 'failed', cause: FAILURE_CODES[code] ?? causeOf(error, code) ?? otherwise, note };
 }
 
-function causeOf(error: unknown, code: string): Cause | undefined {
+function causeOf(error: unknown, code: string): FailureCode | undefined {
   if (code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_')) return 'tls';
   // undici's words for a connection that was closed; its other socket errors are about what was said on it.
   const closed = error instanceof errors.SocketError && /closed|destroyed/.test(error.message);

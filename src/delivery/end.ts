@@ -3,7 +3,7 @@ import { type Actor, ENGINE } from '../access.ts';
 import { noteAcross } from '../audit/actions.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Queries, Tx } from '../store/store.ts';
-import { type Notices, noNotices } from './notices.ts';
+import { type HookAlerts, noAlerts } from './notices.ts';
 import type { EndedReason } from './policy.ts';
 
 /** Ends live hooks of an account, as its caller asks; answers those that had not ended before. */
@@ -11,10 +11,10 @@ export async function endHooks(
   write: AccountWrite,
   hookIds: readonly number[],
   reason: EndedReason,
-  notices: Notices = noNotices,
+  notices: HookAlerts = noAlerts,
 ): Promise<number[]> {
   const end = { reason, now: write.now, by: write.by, notices };
-  return endLanes(AccountWrite.transactionOf(write), hookIds, end);
+  return endHookQueues(AccountWrite.transactionOf(write), hookIds, end);
 }
 
 /** Why hooks end, when, by whom, and how their owners are told. */
@@ -22,17 +22,17 @@ export type End = {
   readonly reason: EndedReason;
   readonly now: number;
   readonly by: Actor;
-  readonly notices: Notices;
+  readonly notices: HookAlerts;
 };
 
 /**
  * Ends live hooks for a reason: their targets are free again, late answers are fenced, the account's position is kept
  * so that `restore` knows what occurred since, and the engine is told when this has committed (C13, C17, C18, C23).
  */
-export async function endLanes(tx: Tx, hookIds: readonly number[], end: End): Promise<number[]> {
+export async function endHookQueues(tx: Tx, hookIds: readonly number[], end: End): Promise<number[]> {
   const ended: number[] = [];
   for (let begin = 0; begin < hookIds.length; begin += HOOKS_A_STATEMENT) {
-    ended.push(...(await endSome(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), end)));
+    ended.push(...(await endBatch(tx, hookIds.slice(begin, begin + HOOKS_A_STATEMENT), end)));
   }
   return ended;
 }
@@ -40,7 +40,7 @@ export async function endLanes(tx: Tx, hookIds: readonly number[], end: End): Pr
 /** Well below the number of values that a statement can carry. */
 const HOOKS_A_STATEMENT = 1_000;
 
-async function endSome(tx: Tx, hookIds: readonly number[], { reason, now, by, notices }: End): Promise<number[]> {
+async function endBatch(tx: Tx, hookIds: readonly number[], { reason, now, by, notices }: End): Promise<number[]> {
   const ended = await tx.queries
     .updateTable('hooks')
     .set({
@@ -72,25 +72,25 @@ async function endSome(tx: Tx, hookIds: readonly number[], { reason, now, by, no
   // X10: who has ended a hook of their own knows.
   const toTell = ended.filter((row) => row.user_id !== by.userId).map((row) => row.hook_id);
   if (reason !== 'user_deleted') await notices(tx, reason, toTell, now);
-  await giveUpAsks(tx.queries, endedIds, now);
+  await dropManualAttempts(tx.queries, endedIds, now);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedIds).execute();
-  tx.news.announceEnded(endedIds, reason);
+  tx.news.addEnded(endedIds, reason);
   return endedIds;
 }
 
 /** What was asked for was asked for at that moment: nobody wants a test of long ago when the hook lives again. */
-async function giveUpAsks(queries: Queries, hookIds: readonly number[], now: number): Promise<void> {
-  await queries.deleteFrom('asks').where('hook_id', 'in', hookIds).execute();
+async function dropManualAttempts(queries: Queries, hookIds: readonly number[], now: number): Promise<void> {
+  await queries.deleteFrom('manual_attempts').where('hook_id', 'in', hookIds).execute();
   const tests = await queries
-    .deleteFrom('owed')
+    .deleteFrom('pending_deliveries')
     .where('hook_id', 'in', hookIds)
     .where('position', 'is', null)
     .returningAll()
     .execute();
   for (const row of tests) {
     await queries
-      .insertInto('settled')
-      .values({ ...row, settled_at: now, state: 'failed' })
+      .insertInto('finalized_deliveries')
+      .values({ ...row, finalized_at: now, state: 'failed' })
       .execute();
   }
 }

@@ -11,18 +11,18 @@ import type { Clock } from '../clock.ts';
 import { createLog } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
-import { NewsInTheMaking } from '../store/news.ts';
-import type { News, Store, Tx } from '../store/store.ts';
+import { CommitEventsBuilder } from '../store/news.ts';
+import type { CommitEvents, Store, Tx } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
-import { type Claims, soleClaims } from './claims.ts';
+import { type LeaseManager, singleNodeLeases } from './claims.ts';
 import { endHooks } from './end.ts';
-import { Engine } from './engine.ts';
-import { noNotices } from './notices.ts';
+import { Dispatcher } from './engine.ts';
+import { noAlerts } from './notices.ts';
 import type { Outcome } from './outcome.ts';
 import { record } from './record.ts';
-import { revive } from './revive.ts';
+import { restoreHook } from './revive.ts';
 import { signatureOf } from './signature.ts';
-import { signBy } from './signing.ts';
+import { setSecrets } from './signing.ts';
 
 for (const { test, database } of stores) {
   const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
@@ -38,7 +38,7 @@ for (const { test, database } of stores) {
     t: TestContext,
     attempt: Attempt = async () => OK,
     seen = (clock: Clock): Clock => clock,
-    over: (claims: Claims) => Partial<Claims> = () => ({}),
+    over: (claims: LeaseManager) => Partial<LeaseManager> = () => ({}),
   ) {
     const store = await openAt(t, await database(t));
     await store.write(async ({ queries }) => {
@@ -64,7 +64,7 @@ for (const { test, database } of stores) {
     const clock = testClock();
     const attempted: string[] = [];
     let refusedWrites = 0;
-    let hear: (news: News) => unknown = () => undefined;
+    let hear: (news: CommitEvents) => unknown = () => undefined;
     const engineStore: Store = {
       ...store,
       onCommitted(listener) {
@@ -78,8 +78,8 @@ for (const { test, database } of stores) {
         return Promise.reject(new Problem('storage_unavailable'));
       },
     };
-    const claims = soleClaims(engineStore);
-    const engine = new Engine({
+    const claims = singleNodeLeases(engineStore);
+    const engine = new Dispatcher({
       store: engineStore,
       claims: { ...claims, ...over(claims) },
       clock: seen(clock),
@@ -88,11 +88,11 @@ for (const { test, database } of stores) {
         attempted.push(order.deliveryId);
         return attempt(order);
       },
-      notices: noNotices,
+      notices: noAlerts,
       log: createLog('silent'),
       baseUrl: () => 'http://127.0.0.1',
       waitsMs: [60_000, 60_000],
-      mostToOneHost: 1_000,
+      maxAttemptsPerHost: 1_000,
       attemptTimeoutMs: 1_000,
       onAttempt: () => undefined,
     });
@@ -113,19 +113,19 @@ for (const { test, database } of stores) {
       attempted,
       inAccount,
       /** As if another node had said it. */
-      hear: (news: News) => hear(news),
+      hear: (news: CommitEvents) => hear(news),
       happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
       refuseWrites: (count: number) => {
         refusedWrites = count;
       },
-      settled: async () => (await store.read.selectFrom('settled').select('delivery_id').execute()).length,
-      owed: async () => (await store.read.selectFrom('owed').select('delivery_id').execute()).length,
+      settled: async () => (await store.read.selectFrom('finalized_deliveries').select('delivery_id').execute()).length,
+      pending: async () => (await store.read.selectFrom('pending_deliveries').select('delivery_id').execute()).length,
     };
   }
 
-  test('C20 what becomes owed while its lane is being read is told at once, and not at the next look around', async (t) => {
+  test('C20 what becomes pending while its lane is being read is told at once, and not at the next look around', async (t) => {
     const { between, attempted, happen, settled, clock } = await openEngine(t);
-    const reading = between.holdNext('owed');
+    const reading = between.holdNext('pending_deliveries');
     await happen();
     await reading;
     await happen();
@@ -139,10 +139,10 @@ for (const { test, database } of stores) {
     const { between, attempted, happen, inAccount, settled } = await openEngine(t);
     await happen();
     await eventually(settled, (count) => count === 1);
-    const reading = between.holdNext('owed');
+    const reading = between.holdNext('pending_deliveries');
     await happen();
     await eventually(settled, (count) => count === 2);
-    await inAccount(async (write) => AccountWrite.transactionOf(write).news.announceOwed([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
     await reading;
     between.letGo();
     await happen();
@@ -151,15 +151,15 @@ for (const { test, database } of stores) {
   });
 
   test('C13 C20 a hook that is ended and restored while it is being taken up is told as the one that it is now', async (t) => {
-    const { between, happen, inAccount, settled, owed } = await openEngine(t);
+    const { between, happen, inAccount, settled, pending } = await openEngine(t);
     const reading = between.holdNext('hooks');
     await happen();
     await reading;
     await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
-    await inAccount((write) => revive(write, HOOK, 1));
+    await inAccount((write) => restoreHook(write, HOOK, 1));
     between.letGo();
     await eventually(settled, (count) => count === 1);
-    assert.equal(await owed(), 0);
+    assert.equal(await pending(), 0);
   });
 
   test('C22 that one hook ends keeps no other from being taken up', async (t) => {
@@ -181,11 +181,11 @@ for (const { test, database } of stores) {
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));
     await happen();
     await eventually(settled, (count) => count === 1);
-    for (const [round, table] of ['hooks', 'owed'].entries()) {
+    for (const [round, table] of ['hooks', 'pending_deliveries'].entries()) {
       const waiting = between.holdNext(table);
       await inAccount(async (write) => {
         record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
-        AccountWrite.transactionOf(write).news.announceOwed([other.hook_id]);
+        AccountWrite.transactionOf(write).news.addPending([other.hook_id]);
       });
       await waiting;
       await happen();
@@ -228,20 +228,20 @@ for (const { test, database } of stores) {
   test('C20 a lane that another node has is asked for once between two looks, unless it may have become free', async (t) => {
     let isTheirs = true;
     let asked = 0;
-    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ takeUp, findWork }) => ({
+    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim, findWork }) => ({
       pollMs: 1_000,
-      takeUp(hookIds) {
+      claim(hookIds) {
         asked += 1;
-        return isTheirs ? Promise.resolve([]) : takeUp(hookIds);
+        return isTheirs ? Promise.resolve([]) : claim(hookIds);
       },
-      findWork: (after) => (isTheirs ? Promise.resolve({ owed: [], asked: [], next: undefined }) : findWork(after)),
+      findWork: (after) => (isTheirs ? Promise.resolve({ pending: [], asked: [], next: undefined }) : findWork(after)),
     }));
     for (let count = 0; count < 3; count += 1) await happen();
     assert.equal(asked, 1);
     await clock.advance(1_000);
     await happen();
     assert.equal(asked, 2, 'nobody knows whose it is after a look');
-    await inAccount(async (write) => AccountWrite.transactionOf(write).news.announceOwed([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
     assert.equal(asked, 3, 'this is said of what was let go of');
     isTheirs = false;
     await clock.advance(1_000);
@@ -251,10 +251,10 @@ for (const { test, database } of stores) {
   test('C20 a lane that becomes free while it is asked for in vain is asked for once more', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
-    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ takeUp }) => ({
-      async takeUp(hookIds) {
+    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+      async claim(hookIds) {
         asked += 1;
-        if (asked > 1) return takeUp(hookIds);
+        if (asked > 1) return claim(hookIds);
         await answered;
         return [];
       },
@@ -264,17 +264,17 @@ for (const { test, database } of stores) {
       () => asked,
       (times) => times === 1,
     );
-    await inAccount(async (write) => AccountWrite.transactionOf(write).news.announceOwed([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
     answer();
     assert.equal(await eventually(settled, (count) => count === 1), 1);
     assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
   });
 
-  test('C20 that others commit what their own lanes are owed has nobody else ask for these, also while they are asked for', async (t) => {
+  test('C20 that others commit what their own lanes are pending has nobody else ask for these, also while they are asked for', async (t) => {
     const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
     let asked = 0;
     const { happen, hear } = await openEngine(t, undefined, undefined, () => ({
-      async takeUp() {
+      async claim() {
         asked += 1;
         await answered;
         return [];
@@ -285,8 +285,8 @@ for (const { test, database } of stores) {
       () => asked,
       (times) => times === 1,
     );
-    const news = new NewsInTheMaking('deliverer');
-    news.announceOwed([HOOK]);
+    const news = new CommitEventsBuilder('deliverer');
+    news.addPending([HOOK]);
     hear(news);
     answer();
     for (let turns = 0; turns < 10; turns += 1) await turn();
@@ -297,17 +297,17 @@ for (const { test, database } of stores) {
     const theirs = new Set(Array.from({ length: 150 }, (_, index) => HOOK + 1 + index));
     const { promise: happened, resolve: begin } = Promise.withResolvers<void>();
     const claims: (readonly number[])[] = [];
-    const { settled, happen, hear } = await openEngine(t, undefined, undefined, ({ takeUp }) => ({
-      async takeUp(hookIds) {
+    const { settled, happen, hear } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+      async claim(hookIds) {
         claims.push(hookIds);
         await happened;
         if (claims.length < 20) sayFree();
-        return takeUp(hookIds.filter((hookId) => !theirs.has(hookId)));
+        return claim(hookIds.filter((hookId) => !theirs.has(hookId)));
       },
     }));
     const sayFree = () => {
-      const news = new NewsInTheMaking('other');
-      news.announceOwed(theirs);
+      const news = new CommitEventsBuilder('other');
+      news.addPending(theirs);
       hear(news);
     };
     sayFree();
@@ -322,7 +322,7 @@ for (const { test, database } of stores) {
   });
 
   test('C13 C20 a stop ends in time, also where what hangs was told to a hook that has ended since', async (t) => {
-    const { engine, attempted, clock, happen, inAccount, owed } = await openEngine(t, ({ signal, onDialled }) => {
+    const { engine, attempted, clock, happen, inAccount, pending } = await openEngine(t, ({ signal, onDialled }) => {
       onDialled?.();
       return new Promise((resolve) =>
         signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 })),
@@ -345,13 +345,13 @@ for (const { test, database } of stores) {
       () => isStopped,
       (is) => is,
     );
-    assert.equal(await owed(), 1);
+    assert.equal(await pending(), 1);
   });
 
   test('C20 a stop waits for lanes that are being taken up, so that these are let go of, too', async (t) => {
     const order: string[] = [];
-    const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ takeUp }) => ({
-      takeUp: (hookIds) => takeUp(hookIds).finally(() => order.push('taken up')),
+    const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+      claim: (hookIds) => claim(hookIds).finally(() => order.push('taken up')),
       async stop() {
         order.push('stopped');
       },
@@ -384,12 +384,12 @@ for (const { test, database } of stores) {
       let isLeaving = false;
       const free: number[] = [];
       let refused = 0;
-      const claims: Partial<Claims> = {
-        mayBegin: () => !isLeaving,
-        standDown() {
+      const claims: Partial<LeaseManager> = {
+        isLeaseValid: () => !isLeaving,
+        stopClaiming() {
           isLeaving = true;
         },
-        async letGo(lanes) {
+        async release(lanes) {
           if (lanes.length === 0) return;
           refused += 1;
           if (refused === 1) throw new Problem('storage_unavailable');
@@ -434,7 +434,7 @@ for (const { test, database } of stores) {
   }
 
   test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
-    const { between, attempted, happen, inAccount, owed } = await openEngine(t);
+    const { between, attempted, happen, inAccount, pending } = await openEngine(t);
     const reading = between.holdNext('hooks');
     await happen();
     await reading;
@@ -443,11 +443,11 @@ for (const { test, database } of stores) {
     await happen();
     for (let turns = 0; turns < 10; turns += 1) await turn();
     assert.deepEqual(attempted, []);
-    assert.equal(await owed(), 1);
+    assert.equal(await pending(), 1);
   });
 
   test('C20 what an attempt came to is kept until it can be written down; meanwhile nothing is sent twice', async (t) => {
-    const { attempted, happen, refuseWrites, settled, owed, clock } = await openEngine(t);
+    const { attempted, happen, refuseWrites, settled, pending, clock } = await openEngine(t);
     refuseWrites(3);
     await happen();
     for (let refused = 0; refused < 3; refused += 1) {
@@ -455,11 +455,11 @@ for (const { test, database } of stores) {
         () => clock.pending,
         (pending) => pending.includes(500),
       );
-      assert.deepEqual([await settled(), await owed()], [0, 1]);
+      assert.deepEqual([await settled(), await pending()], [0, 1]);
       await clock.advance(500);
     }
     await eventually(settled, (count) => count === 1);
-    assert.deepEqual([attempted, await owed()], [['1'], 0]);
+    assert.deepEqual([attempted, await pending()], [['1'], 0]);
   });
 
   test('C20 a lane that cannot be read is read again soon', async (t) => {
@@ -487,10 +487,10 @@ for (const { test, database } of stores) {
         hook_id: HOOK,
         kind: 'new_event',
         record_id: 1,
-        owed_at: TEST_EPOCH,
+        created_at: TEST_EPOCH,
       };
       await queries
-        .insertInto('owed')
+        .insertInto('pending_deliveries')
         .values({ ...delivery, position: 1 })
         .execute();
     };
@@ -549,7 +549,7 @@ for (const { test, database } of stores) {
       return stopped() ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
     });
     const secretOf = (letter: string) => ({ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null });
-    const signWith = (letter: string) => inAccount((write) => signBy(write, HOOK, [secretOf(letter)]));
+    const signWith = (letter: string) => inAccount((write) => setSecrets(write, HOOK, [secretOf(letter)]));
     const begun: string[] = [];
     const held = (what: string) =>
       between.holdNext('hooks').then(() => {
@@ -590,11 +590,11 @@ for (const { test, database } of stores) {
         return OK;
       },
       undefined,
-      () => ({ heard: () => heard[Math.min(said++, 1)]?.promise ?? assert.fail() }),
+      () => ({ acknowledge: () => heard[Math.min(said++, 1)]?.promise ?? assert.fail() }),
     );
     await happen();
     await eventually(settled, (count) => count === 1);
-    void inAccount((write) => signBy(write, HOOK, sign('a')));
+    void inAccount((write) => setSecrets(write, HOOK, sign('a')));
     await eventually(
       () => said,
       (count) => count === 1,

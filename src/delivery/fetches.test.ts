@@ -5,7 +5,7 @@ import { testClock } from '../../test/harness/clock.ts';
 import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { stores } from '../../test/harness/stores.ts';
-import { Fetches } from './fetches.ts';
+import { ReadReceipts } from './fetches.ts';
 
 for (const { test, database } of stores) {
   async function open(t: TestContext) {
@@ -14,12 +14,12 @@ for (const { test, database } of stores) {
     const logged: Record<string, unknown>[] = [];
     const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
     const state = { writes: 0, writable: true };
-    const writeAside: typeof store.writeAside = (work) => {
+    const writeInBackground: typeof store.writeInBackground = (work) => {
       state.writes += 1;
-      return state.writable ? store.writeAside(work) : Promise.reject(new Error('the disk is full'));
+      return state.writable ? store.writeInBackground(work) : Promise.reject(new Error('the disk is full'));
     };
-    const fetches = new Fetches({ store: { ...store, writeAside }, clock, log });
-    const rows = () => store.read.selectFrom('fetches').selectAll().orderBy('record_id').execute();
+    const fetches = new ReadReceipts({ store: { ...store, writeInBackground }, clock, log });
+    const rows = () => store.read.selectFrom('read_receipts').selectAll().orderBy('record_id').execute();
     return { clock, fetches, rows, logged, state, store, log };
   }
 
@@ -59,7 +59,7 @@ for (const { test, database } of stores) {
   test('a node that writes an older fetch down later changes nothing', async (t) => {
     const { clock, fetches, rows, store, log } = await open(t);
     const behind = { ...clock, now: () => clock.now() - 60_000 };
-    const other = new Fetches({ store, log, clock: behind });
+    const other = new ReadReceipts({ store, log, clock: behind });
     for (const one of [fetches, other]) {
       one.add(somebody, '/events/{event_id}', { event_id: 7 });
       await one.flush();
@@ -81,12 +81,12 @@ for (const { test, database } of stores) {
     assert.equal(state.writes, 20);
     assert.deepEqual(
       logged.map(({ event, count }) => [event, count]),
-      [['fetches.missed', 3]],
+      [['read_receipts.missed', 3]],
     );
     state.writable = false;
     fetches.add(somebody, '/events/{event_id}', { event_id: 10_001 });
     await fetches.flush();
-    assert.equal(logged.at(-1)?.event, 'fetches.failed');
+    assert.equal(logged.at(-1)?.event, 'read_receipts.failed');
     assert.equal((await rows()).length, 10_000);
   });
 }

@@ -1,23 +1,23 @@
-import type { OwedRow } from './queue.ts';
+import type { PendingDelivery } from './queue.ts';
 
 /** One attempt under way. */
-export class AttemptInFlight {
-  readonly row: OwedRow;
+export class InFlightAttempt {
+  readonly row: PendingDelivery;
   /** Milliseconds since the epoch. */
   readonly beganAt: number;
   /** When it could have begun at the earliest. */
   readonly dueAt: number;
   /** How often the lane had failed when it began: tells a burst's failures from a new one. */
-  readonly turn: number;
+  readonly failureEpoch: number;
   readonly #abort = new AbortController();
   #dialled = false;
   #isUnwanted = false;
 
-  constructor(row: OwedRow, beganAt: number, dueAt: number, turn: number) {
+  constructor(row: PendingDelivery, beganAt: number, dueAt: number, turn: number) {
     this.row = row;
     this.beganAt = beganAt;
     this.dueAt = dueAt;
-    this.turn = turn;
+    this.failureEpoch = turn;
   }
 
   get signal(): AbortSignal {

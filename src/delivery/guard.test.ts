@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forbiddenTargets, malformedTargets, names } from '../../test/corpus/targets.ts';
-import { type AllowRule, createGuard, explain, normaliseTarget, parseAllowRules, parseTarget } from './guard.ts';
+import { type AllowRule, createSsrfGuard, explain, normaliseTarget, parseAllowRules, parseTarget } from './guard.ts';
 import type { Resolve } from './resolver.ts';
 
 const resolveNames: Resolve = async (hostname) => {
@@ -16,12 +16,12 @@ function allow(text: string): AllowRule[] {
 }
 
 function guardWith({ rules = '', loopbackAllowed = false, resolve = resolveNames } = {}) {
-  return createGuard({ resolve, allow: allow(rules), loopbackAllowed });
+  return createSsrfGuard({ resolve, allow: allow(rules), loopbackAllowed });
 }
 
 /** 'allowed', 'forbidden' or the failure of the name. */
 async function wordFor(target: string, options: Parameters<typeof guardWith>[0] = {}): Promise<string> {
-  const verdict = await guardWith(options).judge(new URL(target));
+  const verdict = await guardWith(options).check(new URL(target));
   if ('failure' in verdict) return verdict.failure;
   return verdict.allowed ? 'allowed' : verdict.word;
 }
@@ -75,7 +75,7 @@ test('C12 targets are compared as the URL parser writes them, without the fragme
 
 test('the verdict carries every address to dial, in canonical form, once', async () => {
   const resolve: Resolve = async () => ({ addresses: ['8.8.8.8', '2606:4700:0:0::1', '8.8.8.8', '::FFFF:8.8.4.4'] });
-  assert.deepEqual(await guardWith({ resolve }).judge(new URL('http://target.example/')), {
+  assert.deepEqual(await guardWith({ resolve }).check(new URL('http://target.example/')), {
     allowed: true,
     addresses: [
       { address: '8.8.8.8', family: 4 },
@@ -91,10 +91,10 @@ test('a name is resolved once, without brackets or trailing dot; an address neve
     asked.push([hostname, timeoutMs]);
     return { addresses: ['8.8.8.8'] };
   };
-  await guardWith({ resolve }).judge(new URL('http://Target.Example.:8080/'), 123);
-  await guardWith({ resolve }).judge(new URL('http://8.8.8.8/'));
-  await guardWith({ resolve }).judge(new URL('http://[2606:4700::1]/'));
-  await guardWith({ resolve }).judge(new URL('http://0x08080808/'));
+  await guardWith({ resolve }).check(new URL('http://Target.Example.:8080/'), 123);
+  await guardWith({ resolve }).check(new URL('http://8.8.8.8/'));
+  await guardWith({ resolve }).check(new URL('http://[2606:4700::1]/'));
+  await guardWith({ resolve }).check(new URL('http://0x08080808/'));
   assert.deepEqual(asked, [['target.example', 123]]);
 });
 
@@ -197,7 +197,7 @@ test('the refusal names the address and a setting, and that setting opens exactl
     ['http://[fe80::5efe:a00:1]/', '', 'CARILLON_ALLOW_TARGETS=[fe80::5efe:a00:1/128]:80,10.0.0.1/32:80'],
   ] as const;
   for (const [target, rules, setting] of refusals) {
-    const verdict = await guardWith({ rules }).judge(new URL(target));
+    const verdict = await guardWith({ rules }).check(new URL(target));
     assert.ok('allowed' in verdict && !verdict.allowed, target);
     assert.equal(verdict.word, 'forbidden');
     assert.equal(verdict.setting, setting);
@@ -216,7 +216,7 @@ test('the refusal names the address and a setting, and that setting opens exactl
 test('an address that cannot be dialled as it is written is refused, whatever the settings', async () => {
   const rules = '0.0.0.0/0,::/0,127.0.0.1,zone.example,octal.example,nonsense.example';
   for (const host of ['zone.example', 'octal.example', 'nonsense.example']) {
-    const verdict = await guardWith({ rules, loopbackAllowed: true }).judge(new URL(`http://${host}/`));
+    const verdict = await guardWith({ rules, loopbackAllowed: true }).check(new URL(`http://${host}/`));
     assert.ok('allowed' in verdict && !verdict.allowed, host);
     assert.match(explain(verdict), /no setting can allow it$/);
   }

@@ -22,22 +22,22 @@ export type CheckedAddress = { address: string; family: 4 | 6 };
 export type Refused = { allowed: false; word: 'forbidden'; address: string; setting?: string };
 
 /** What the guard says of a target. A `failure` is no judgement: the name could not be resolved (C11, C19). */
-export type Verdict =
+export type TargetCheck =
   | { allowed: true; addresses: readonly CheckedAddress[] }
   | Refused
   | { failure: 'no_such_name' | 'resolver_silent' };
 
-export type Guard = {
+export type SsrfGuard = {
   /** Resolves the URL's host once, within `dnsTimeoutMs` (default 5 s), and judges every address of it. */
-  judge(url: URL, dnsTimeoutMs?: number): Promise<Verdict>;
+  check(url: URL, dnsTimeoutMs?: number): Promise<TargetCheck>;
 };
 
 const DEFAULT_DNS_TIMEOUT_MS = 5_000;
-export const LONGEST_TARGET = 2_048;
+export const MAX_TARGET_LENGTH = 2_048;
 const SETTING = 'CARILLON_ALLOW_TARGETS';
 
 /** Settings named in a refusal stay readable however many addresses a name has. */
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 
 /** The IANA special-purpose registry, and what no subscriber can live at. */
 const SPECIAL_IPV4 = ranges(
@@ -132,7 +132,7 @@ const EMBEDDINGS: readonly { within: readonly Range[]; read: (bytes: number[]) =
  * refused when any address of its name is neither public nor opened by the operator: one good address among bad ones
  * proves nothing. `loopbackAllowed` opens 127.0.0.0/8 and ::1 for a service that is itself only on loopback.
  */
-export function createGuard({
+export function createSsrfGuard({
   resolve,
   allow,
   loopbackAllowed,
@@ -140,7 +140,7 @@ export function createGuard({
   resolve: Resolve;
   allow: readonly AllowRule[];
   loopbackAllowed: boolean;
-}): Guard {
+}): SsrfGuard {
   /** What of this address stands in the way: the address itself, or the IPv4 addresses inside it. */
   const obstaclesOf = (address: Address, host: string, port: number): Address[] => {
     if (loopbackAllowed && isLoopback(address)) return [];
@@ -149,12 +149,12 @@ export function createGuard({
 
   const refuse = (address: string, obstacles: readonly Address[], port: number): Refused => {
     const entries = new Set(obstacles.map((part) => entryFor(part, port)));
-    const setting = [...allow.map((rule) => rule.text), ...[...entries].slice(0, MOST_NAMED)].join(',');
+    const setting = [...allow.map((rule) => rule.text), ...[...entries].slice(0, MAX_NAMED)].join(',');
     return { allowed: false, word: 'forbidden', address, setting: `${SETTING}=${setting}` };
   };
 
   return {
-    async judge(url, dnsTimeoutMs = DEFAULT_DNS_TIMEOUT_MS) {
+    async check(url, dnsTimeoutMs = DEFAULT_DNS_TIMEOUT_MS) {
       const host = hostOf(url);
       const port = portOf(url);
       const resolved = isIP(host) === 0 ? await resolve(host, dnsTimeoutMs) : { addresses: [host] };
@@ -192,7 +192,7 @@ export function explain(refused: Refused): string {
  */
 export function parseTarget(text: unknown): { url: URL } | { fault: string } {
   if (typeof text !== 'string') return { fault: 'must be a string' };
-  if (text.length > LONGEST_TARGET) return { fault: 'must be at most 2,048 characters' };
+  if (text.length > MAX_TARGET_LENGTH) return { fault: 'must be at most 2,048 characters' };
   // URL parsers drop some of these in silence: `ht\ttp://…` would be taken.
   if (/\s/.test(text) || !isPlain(text)) return { fault: 'must not contain spaces or control characters' };
 

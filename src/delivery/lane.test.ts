@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AttemptInFlight } from './flight.ts';
-import { Lane } from './lane.ts';
+import type { InFlightAttempt } from './flight.ts';
+import { HookQueue } from './lane.ts';
 import type { Outcome } from './outcome.ts';
-import { judge, outcomeWord, reasonOf, type Verdict } from './policy.ts';
-import type { LaneRow, OwedRow } from './queue.ts';
-import type { Settlement } from './settle.ts';
+import { type Decision, decide, outcomeWord, reasonOf } from './policy.ts';
+import type { HookQueueRow, PendingDelivery } from './queue.ts';
+import type { Completion } from './settle.ts';
 
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;
@@ -17,7 +17,7 @@ const BROKEN: Outcome = { kind: 'answered', status: 500, ms: 1 };
 const OURS: Outcome = { kind: 'ours', fault: 'no_resolver', ms: 1 };
 const STOPPED: Outcome = { kind: 'ours', fault: 'stopped', ms: 1 };
 
-const fresh: LaneRow = {
+const fresh: HookQueueRow = {
   hookId: 1,
   accountId: 1,
   target: 'http://127.0.0.1:9/',
@@ -30,67 +30,67 @@ const fresh: LaneRow = {
 };
 
 /** Delivery 11 stands at position 1, and so on. */
-const owed = (position: number): OwedRow => ({
+const pending = (position: number): PendingDelivery => ({
   deliveryId: position + 10,
   position,
   kind: 'new_event',
   recordId: 1,
-  owedAt: 0,
-  askId: null,
+  createdAt: 0,
+  manualAttemptId: null,
 });
 let asks = 0;
-const asked = (row: OwedRow): OwedRow => {
+const asked = (row: PendingDelivery): PendingDelivery => {
   asks += 1;
-  return { ...row, askId: asks };
+  return { ...row, manualAttemptId: asks };
 };
-const testOfTheHook: OwedRow = { ...owed(90), position: null, kind: 'test', askId: 900 };
+const testOfTheHook: PendingDelivery = { ...pending(90), position: null, kind: 'test', manualAttemptId: 900 };
 
 /** A lane with a moment of its own, driven as the engine drives it. */
 class Drive {
-  readonly lane: Lane;
+  readonly lane: HookQueue;
   now = 1_000;
 
-  constructor(row: Partial<LaneRow> = {}, owedCount = 0) {
-    this.lane = new Lane({ ...fresh, ...row }, 0, DAY_MS);
-    this.lane.add(Array.from({ length: owedCount }, (_, index) => owed(index + 1)));
+  constructor(row: Partial<HookQueueRow> = {}, pendingCount = 0) {
+    this.lane = new HookQueue({ ...fresh, ...row }, 0, DAY_MS);
+    this.lane.add(Array.from({ length: pendingCount }, (_, index) => pending(index + 1)));
   }
 
   /** Begins everything that may begin now. */
-  beginAll(): AttemptInFlight[] {
-    const begun: AttemptInFlight[] = [];
+  beginAll(): InFlightAttempt[] {
+    const begun: InFlightAttempt[] = [];
     for (;;) {
-      const row = this.lane.nextAsked(this.now) ?? this.lane.next(this.now);
+      const row = this.lane.nextManual(this.now) ?? this.lane.next(this.now);
       if (row === undefined) return begun;
       begun.push(this.lane.begin(row, this.now));
     }
   }
 
-  beginOne(): AttemptInFlight {
+  beginOne(): InFlightAttempt {
     const row = this.lane.next(this.now);
     if (row === undefined) throw new Error('nothing may begin');
     return this.lane.begin(row, this.now);
   }
 
-  finish(flight: AttemptInFlight, outcome: Outcome): Settlement & { verdict: Verdict['is'] } {
+  finish(flight: InFlightAttempt, outcome: Outcome): Completion & { decision: Decision['is'] } {
     const { lane, now } = this;
-    const verdict = judge({
+    const decision = decide({
       outcome,
       failures: lane.failures,
-      sameBurst: lane.hasFailedSince(flight),
-      asked: flight.row.askId !== null,
-      ownFaults: lane.ownFaultsBefore(flight),
+      sameBurst: lane.isPartOfFailure(flight),
+      isManual: flight.row.manualAttemptId !== null,
+      localErrors: lane.localErrorsBefore(flight),
       waitsMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
       fraction: 0,
     });
     const settlement = lane.finish({
       flight,
-      verdict,
+      decision,
       outcome: outcomeWord(outcome),
-      reason: reasonOf(verdict),
+      reason: reasonOf(decision),
       ms: outcome.ms,
       now,
     });
-    return { ...settlement, verdict: verdict.is };
+    return { ...settlement, decision: decision.is };
   }
 
   /** One attempt, at the earliest moment. */
@@ -101,13 +101,13 @@ class Drive {
 }
 
 /** A lane that has earned a wide window. */
-function wide(window: number, owedCount: number): Drive {
-  const drive = new Drive({}, owedCount + window - 1);
+function wide(window: number, pendingCount: number): Drive {
+  const drive = new Drive({}, pendingCount + window - 1);
   for (let earned = 1; earned < window; earned += 1) drive.deliver(OK);
   return drive;
 }
 
-const ids = (flights: readonly AttemptInFlight[]) => flights.map((flight) => flight.row.deliveryId);
+const ids = (flights: readonly InFlightAttempt[]) => flights.map((flight) => flight.row.deliveryId);
 
 test('C22 a new lane begins with one attempt in flight and earns one more by each 200, up to eight', () => {
   const drive = new Drive({}, 100);
@@ -140,8 +140,8 @@ test('C22 a failure takes the window back to one, and it is earned anew', () => 
 test('C18 a burst of failures costs one, and nothing begins until its wait is over', () => {
   const drive = wide(8, 20);
   const flights = drive.beginAll();
-  const verdicts = flights.map((flight) => drive.finish(flight, BROKEN).verdict);
-  assert.deepEqual(verdicts, ['wait', ...Array(7).fill('same_failure')]);
+  const decisions = flights.map((flight) => drive.finish(flight, BROKEN).decision);
+  assert.deepEqual(decisions, ['wait', ...Array(7).fill('part_of_counted_failure')]);
   assert.equal(drive.lane.failures, 1);
   drive.now += FIRST_WAIT_MS - 1;
   assert.deepEqual(drive.beginAll(), []);
@@ -161,7 +161,7 @@ test('C18 what failed first is tried again first, whatever else of the burst cam
   assert.deepEqual(ids(drive.beginAll()), [c.row.deliveryId]);
 });
 
-test('C18 the same delivery is tried again after each failure, and the others are still owed when it is told', () => {
+test('C18 the same delivery is tried again after each failure, and the others are still pending when it is told', () => {
   const drive = new Drive({}, 3);
   for (const outcome of [BROKEN, BROKEN]) assert.equal(drive.deliver(outcome).row.deliveryId, 11);
   const told = drive.deliver(OK);
@@ -176,7 +176,7 @@ test('C18 a 200 of the burst delivers its own and does not end the wait', () => 
   assert.ok(failing && other);
   const failure = drive.finish(failing, BROKEN);
   const told = drive.finish(other, OK);
-  assert.equal(told.verdict, 'delivered_alone');
+  assert.equal(told.decision, 'delivered_during_backoff');
   assert.equal(told.delivery, 'delivered');
   assert.equal(told.lane, undefined, 'the lane stays as the failure left it');
   assert.equal(failure.lane?.dueAt, drive.now + FIRST_WAIT_MS);
@@ -200,45 +200,45 @@ test('C18 a straggler of the first burst is still of that burst after the retry 
   drive.finish(failing, BROKEN);
   drive.now += FIRST_WAIT_MS;
   assert.deepEqual(drive.beginAll(), [], 'a failing lane has one attempt in flight, and the straggler is it');
-  assert.equal(drive.finish(straggler, BROKEN).verdict, 'same_failure');
+  assert.equal(drive.finish(straggler, BROKEN).decision, 'part_of_counted_failure');
   const [retry] = drive.beginAll();
   assert.ok(retry);
   assert.equal(retry.row.deliveryId, failing.row.deliveryId);
-  assert.equal(drive.finish(retry, BROKEN).verdict, 'wait');
+  assert.equal(drive.finish(retry, BROKEN).decision, 'wait');
   assert.equal(drive.lane.failures, 2);
 });
 
 test('C18 the third failure in a row ends the hook; a 200 between starts the count anew', () => {
   const drive = new Drive({}, 3);
-  const verdicts = [BROKEN, BROKEN, OK, BROKEN, BROKEN, BROKEN].map((outcome) => drive.deliver(outcome).verdict);
-  assert.deepEqual(verdicts, ['wait', 'wait', 'delivered', 'wait', 'wait', 'ended']);
+  const decisions = [BROKEN, BROKEN, OK, BROKEN, BROKEN, BROKEN].map((outcome) => drive.deliver(outcome).decision);
+  assert.deepEqual(decisions, ['wait', 'wait', 'delivered', 'wait', 'wait', 'ended']);
 });
 
 test('C13 C18 an ended lane begins nothing, not even what was asked for, and calls back what has not gone out', () => {
   for (const end of [
     (drive: Drive) => drive.lane.end(),
-    (drive: Drive, flight: AttemptInFlight) => void drive.finish(flight, UNSUBSCRIBE),
+    (drive: Drive, flight: InFlightAttempt) => void drive.finish(flight, UNSUBSCRIBE),
   ]) {
     const drive = wide(3, 10);
     const [first, unsent, sent] = drive.beginAll();
     assert.ok(first && unsent && sent);
     sent.dialled();
-    drive.lane.addAsked([asked(owed(50))]);
+    drive.lane.addManual([asked(pending(50))]);
     end(drive, first);
     assert.ok(unsent.signal.aborted);
     assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
     drive.now += 365 * 24 * 3_600_000;
     assert.deepEqual(drive.beginAll(), []);
-    assert.equal(drive.lane.mayBegin(drive.now), false);
-    assert.equal(drive.lane.nextAsked(drive.now), undefined);
+    assert.equal(drive.lane.canDispatch(drive.now), false);
+    assert.equal(drive.lane.nextManual(drive.now), undefined);
   }
 });
 
 test('C18 C20 a lane taken up after a restart goes on where it stood: its failures, its wait, its delivery', () => {
   const drive = new Drive({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
   assert.equal(drive.lane.retryToRead, 13, 'the engine reads it before the others');
-  drive.lane.add([owed(3)]);
-  drive.lane.add([owed(1), owed(2), owed(3)]);
+  drive.lane.add([pending(3)]);
+  drive.lane.add([pending(1), pending(2), pending(3)]);
   assert.deepEqual(drive.beginAll(), []);
   drive.now = 500_000;
   const [retry, ...others] = drive.beginAll();
@@ -265,15 +265,15 @@ test('C18 a wait that no answer can have asked for is over: the clock was ahead 
   assert.equal(drive.beginAll().length, 0);
   // It is set right while the lane waits.
   drive.now -= 400 * DAY_MS;
-  assert.ok(drive.lane.isLeftAlone(drive.now));
+  assert.ok(drive.lane.isUnused(drive.now));
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
 test('C19 a fault of ours counts nothing, holds the lane for a moment, and the same delivery comes first again', () => {
   const drive = new Drive({}, 2);
   const settlement = drive.finish(drive.beginOne(), OURS);
-  assert.equal(settlement.verdict, 'again');
-  assert.equal(settlement.delivery, 'owed');
+  assert.equal(settlement.decision, 'retry_local_error');
+  assert.equal(settlement.delivery, 'pending');
   assert.equal(settlement.attempt.counted, false);
   assert.equal(settlement.lane, undefined);
   assert.deepEqual(drive.beginAll(), []);
@@ -283,7 +283,7 @@ test('C19 a fault of ours counts nothing, holds the lane for a moment, and the s
 });
 
 /** A lane that has earned a window of four, with four attempts in flight. */
-function fourInFlight(): { drive: Drive; flights: AttemptInFlight[] } {
+function fourInFlight(): { drive: Drive; flights: InFlightAttempt[] } {
   const drive = wide(4, 8);
   const flights = drive.beginAll();
   assert.equal(flights.length, 4);
@@ -312,7 +312,7 @@ test('C19 a clock that is set back does not make the pause after a fault of ours
 
 test('C19 what was stopped before it went out pauses nothing, however many there were, and nothing is lost', () => {
   const { drive, flights } = fourInFlight();
-  for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).delivery, 'owed');
+  for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).delivery, 'pending');
   assert.equal(drive.lane.waitMs(drive.now) <= 0, true);
   const again = drive.beginAll().map(({ row }) => row.deliveryId);
   assert.deepEqual(again.sort(), flights.map(({ row }) => row.deliveryId).sort());
@@ -320,8 +320,8 @@ test('C19 what was stopped before it went out pauses nothing, however many there
 
 test('C19 faults of ours between failures neither count nor start the count anew', () => {
   const drive = new Drive({}, 1);
-  const verdicts = [BROKEN, OURS, BROKEN, OURS, OURS].map((outcome) => drive.deliver(outcome).verdict);
-  assert.deepEqual(verdicts, ['wait', 'again', 'wait', 'again', 'again']);
+  const decisions = [BROKEN, OURS, BROKEN, OURS, OURS].map((outcome) => drive.deliver(outcome).decision);
+  assert.deepEqual(decisions, ['wait', 'retry_local_error', 'wait', 'retry_local_error', 'retry_local_error']);
   assert.equal(drive.lane.failures, 2);
   assert.equal(drive.deliver(BROKEN).ended, 'three_failures');
 });
@@ -330,12 +330,12 @@ test('X1 a test goes out at once, during a wait too; other outcomes than 200 and
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
   const before = drive.lane.waitMs(drive.now);
-  drive.lane.addAsked([testOfTheHook]);
+  drive.lane.addManual([testOfTheHook]);
   const [flight, ...others] = drive.beginAll();
   assert.ok(flight);
   assert.deepEqual(others, []);
   const settlement = drive.finish(flight, BROKEN);
-  assert.equal(settlement.verdict, 'shown');
+  assert.equal(settlement.decision, 'manual_failed');
   assert.equal(settlement.delivery, 'dropped', 'a test has had its answer');
   assert.equal(settlement.attempt.counted, false);
   assert.equal(drive.lane.failures, 1);
@@ -343,13 +343,13 @@ test('X1 a test goes out at once, during a wait too; other outcomes than 200 and
   assert.deepEqual(drive.beginAll(), []);
 });
 
-test('X1 a 200 to a test makes what is owed due at once', () => {
+test('X1 a 200 to a test makes what is pending due at once', () => {
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
-  drive.lane.addAsked([testOfTheHook]);
+  drive.lane.addManual([testOfTheHook]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
-  assert.equal(drive.finish(flight, OK).verdict, 'delivered');
+  assert.equal(drive.finish(flight, OK).decision, 'delivered');
   assert.equal(drive.lane.failures, 0);
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
@@ -357,10 +357,10 @@ test('X1 a 200 to a test makes what is owed due at once', () => {
 test('X1 a test that meets a fault of ours is made again, before what waits longer', () => {
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
-  drive.lane.addAsked([testOfTheHook]);
+  drive.lane.addManual([testOfTheHook]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
-  assert.equal(drive.finish(flight, OURS).verdict, 'again');
+  assert.equal(drive.finish(flight, OURS).decision, 'retry_local_error');
   assert.deepEqual(drive.beginAll(), []);
   assert.equal(drive.lane.wakeMs(drive.now), 1_000, 'the engine sets its timer by this');
   drive.now += 1_000;
@@ -370,15 +370,15 @@ test('X1 a test that meets a fault of ours is made again, before what waits long
 test('X3 what is asked for goes before everything, once, and beside a full window', () => {
   const drive = new Drive({}, 3);
   drive.beginOne();
-  drive.lane.addAsked([asked(owed(3)), asked(owed(3)), asked(owed(7))]);
+  drive.lane.addManual([asked(pending(3)), asked(pending(3)), asked(pending(7))]);
   assert.deepEqual(ids(drive.beginAll()), [13, 17]);
   assert.deepEqual(ids(drive.beginAll()), []);
 });
 
 test('X3 a redelivery that fails has been made, and leaves its delivery as it was', () => {
   const drive = new Drive({}, 1);
-  const [one, other] = [asked(owed(1)), asked(owed(5))];
-  drive.lane.addAsked([one, other]);
+  const [one, other] = [asked(pending(1)), asked(pending(5))];
+  drive.lane.addManual([one, other]);
   const [first, second] = drive.beginAll();
   assert.ok(first && second);
   for (const [flight, row] of [
@@ -386,24 +386,24 @@ test('X3 a redelivery that fails has been made, and leaves its delivery as it wa
     [first, one],
   ] as const) {
     const settlement = drive.finish(flight, BROKEN);
-    assert.equal(settlement.delivery, 'owed');
-    assert.deepEqual(settlement.asks, [row.askId]);
+    assert.equal(settlement.delivery, 'pending');
+    assert.deepEqual(settlement.asks, [row.manualAttemptId]);
   }
   assert.equal(drive.lane.failures, 0);
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
-test('X3 a redelivery answered 200 is the delivery: what was owed is not sent once more', () => {
+test('X3 a redelivery answered 200 is the delivery: what was pending is not sent once more', () => {
   const drive = new Drive({}, 1);
-  drive.lane.addAsked([asked(owed(1))]);
+  drive.lane.addManual([asked(pending(1))]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).delivery, 'delivered');
   assert.deepEqual(drive.beginAll(), []);
-  drive.lane.add([owed(1)]);
-  assert.deepEqual(drive.beginAll(), [], 'the database says that it is owed until this is written down');
-  drive.lane.settled(11);
-  drive.lane.add([owed(1)]);
+  drive.lane.add([pending(1)]);
+  assert.deepEqual(drive.beginAll(), [], 'the database says that it is pending until this is written down');
+  drive.lane.onCompleted(11);
+  drive.lane.add([pending(1)]);
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
@@ -414,26 +414,26 @@ test('X3 asked for while in flight: a 200 of that flight is the answer, anything
   ]) {
     const drive = new Drive({}, 1);
     const flight = drive.beginOne();
-    const ask = asked(owed(1));
-    drive.lane.addAsked([ask]);
+    const ask = asked(pending(1));
+    drive.lane.addManual([ask]);
     assert.deepEqual(drive.beginAll(), [], 'not twice at once');
     const { asks } = drive.finish(flight, outcome);
-    assert.deepEqual(asks, followed ? [] : [ask.askId]);
+    assert.deepEqual(asks, followed ? [] : [ask.manualAttemptId]);
     assert.deepEqual(
-      drive.beginAll().map(({ row }) => row.askId),
-      followed ? [ask.askId] : [],
+      drive.beginAll().map(({ row }) => row.manualAttemptId),
+      followed ? [ask.manualAttemptId] : [],
     );
   }
 });
 
 test('C22 what was asked for makes no more than eight attempts at once, and on a failing lane one', () => {
   const drive = new Drive({}, 1);
-  drive.lane.addAsked(Array.from({ length: 20 }, (_, index) => asked(owed(index + 10))));
+  drive.lane.addManual(Array.from({ length: 20 }, (_, index) => asked(pending(index + 10))));
   const begun = drive.beginAll();
   assert.equal(begun.length, 8);
   const failing = new Drive({}, 1);
   failing.deliver(BROKEN);
-  failing.lane.addAsked([asked(owed(10)), asked(owed(11))]);
+  failing.lane.addManual([asked(pending(10)), asked(pending(11))]);
   assert.equal(failing.beginAll().length, 1);
 });
 
@@ -443,29 +443,29 @@ test('C20 a settlement carries the generation that the lane was taken up with, s
 
 test('C20 C22 a lane that waits for nothing takes what a commit hands it; a full or failing one is to read it', () => {
   const drive = new Drive();
-  drive.lane.hand([owed(1)], drive.now);
+  drive.lane.push([pending(1)], drive.now);
   assert.deepEqual(ids(drive.beginAll()), [], 'something may be before it: nothing was read yet');
-  drive.lane.more = false;
+  drive.lane.hasUnread = false;
   drive.lane.addNext([], true);
-  drive.lane.hand([owed(2), owed(3)], drive.now);
-  assert.equal(drive.lane.more, false);
+  drive.lane.push([pending(2), pending(3)], drive.now);
+  assert.equal(drive.lane.hasUnread, false);
   const [flight] = drive.beginAll();
   assert.equal(flight?.row.position, 2);
-  drive.lane.hand([owed(4)], drive.now);
-  assert.equal(drive.lane.more, true, 'its window is full');
-  drive.lane.more = false;
+  drive.lane.push([pending(4)], drive.now);
+  assert.equal(drive.lane.hasUnread, true, 'its window is full');
+  drive.lane.hasUnread = false;
   if (flight !== undefined) drive.finish(flight, BROKEN);
-  drive.lane.hand([owed(5)], drive.now);
-  assert.equal(drive.lane.more, true, 'it waits');
+  drive.lane.push([pending(5)], drive.now);
+  assert.equal(drive.lane.hasUnread, true, 'it waits');
 });
 
 test('C20 a lane that commits have handed 32 reads next what there is', () => {
   const drive = new Drive();
-  drive.lane.more = false;
-  for (let position = 1; !drive.lane.more; position += 1) {
-    drive.lane.hand([owed(position)], drive.now);
-    if (!drive.lane.more) assert.equal(drive.deliver(OK).row.position, position);
-    drive.lane.settled(position + 10);
+  drive.lane.hasUnread = false;
+  for (let position = 1; !drive.lane.hasUnread; position += 1) {
+    drive.lane.push([pending(position)], drive.now);
+    if (!drive.lane.hasUnread) assert.equal(drive.deliver(OK).row.position, position);
+    drive.lane.onCompleted(position + 10);
     assert.ok(position <= 33);
   }
 });

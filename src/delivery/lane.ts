@@ -1,26 +1,26 @@
 import { maskTarget } from '../log.ts';
-import { AttemptInFlight } from './flight.ts';
-import { DELIVERED, remainingMs, type Verdict } from './policy.ts';
-import type { LaneRow, OwedRow } from './queue.ts';
-import type { Settlement } from './settle.ts';
+import { InFlightAttempt } from './flight.ts';
+import { DELIVERED, type Decision, remainingMs } from './policy.ts';
+import type { HookQueueRow, PendingDelivery } from './queue.ts';
+import type { Completion } from './settle.ts';
 import type { Secret } from './signature.ts';
 
 /** The most attempts that a healthy lane has in flight; it begins with one and earns the others by its 200s (C22). */
-const WIDEST_WINDOW = 8;
+const MAX_IN_FLIGHT_PER_HOOK = 8;
 
 /**
  * It does not run further ahead of what is written down: a crash would tell all of that once more. As much as a lane tells
  * while one commit of a busy service is gathered and made, and more.
  */
-const MOST_UNSETTLED = 128;
+const MAX_UNCOMMITTED = 128;
 
 /** Of what is handed to it, it remembers so much until it reads again. */
-const MOST_HANDED = 32;
+const MAX_PUSHED = 32;
 
 /** How an attempt has ended, for `Lane.finish`. */
 export type Finished = {
-  readonly flight: AttemptInFlight;
-  readonly verdict: Verdict;
+  readonly flight: InFlightAttempt;
+  readonly decision: Decision;
   /** The outcome in one word, and what it meant, in a sentence. */
   readonly outcome: string;
   readonly reason: string;
@@ -30,10 +30,10 @@ export type Finished = {
 };
 
 /**
- * A hook with something owed, in memory: what may begin now, and what each verdict does to it. Reads and writes
+ * A hook with something pending, in memory: what may begin now, and what each decision does to it. Reads and writes
  * nothing; the engine does what it says.
  */
-export class Lane {
+export class HookQueue {
   readonly hookId: number;
   readonly accountId: number;
   readonly target: string;
@@ -45,48 +45,48 @@ export class Lane {
   readonly generation: number;
 
   /** The database may hold more behind `readUpTo` than was handed. */
-  more = true;
+  hasUnread = true;
   /** When it was taken up, or something was last begun on it, milliseconds since the epoch. */
   usedAt: number;
   /** The database is being asked what it holds. */
-  isBeingRead = false;
+  isPrefetching = false;
   /** The database may hold something asked for. */
-  moreAsked = true;
-  #readUpTo = 0;
+  hasUnreadManual = true;
+  #readPosition = 0;
   /** Asks are read once, and in order. */
-  askedUpTo = 0;
+  manualReadPosition = 0;
   /** The delivery that failed before a restart, to be read first (C18). */
   retryToRead: number | null;
   /** What its notifications are signed by (X8). */
   secrets: readonly Secret[];
   /** They have changed: nothing begins before they are read anew. */
-  secretsAreOld = false;
+  secretsAreStale = false;
 
   /** Read and not begun yet, in the order in which they will be. */
-  readonly #waiting: OwedRow[] = [];
-  readonly #asked: OwedRow[] = [];
+  readonly #waiting: PendingDelivery[] = [];
+  readonly #manual: PendingDelivery[] = [];
   /** By delivery: the same one is never in flight twice at once. */
-  readonly #inFlight = new Map<number, AttemptInFlight>();
+  readonly #inFlight = new Map<number, InFlightAttempt>();
   /** Handed, and perhaps behind `readUpTo`: not to be taken once more by what is read. */
-  readonly #handed = new Set<number>();
-  #handedUpTo = 0;
-  /** Told, or given up, and not written down yet: the database still says that they are owed. */
-  readonly #unsettled = new Set<number>();
+  readonly #pushed = new Set<number>();
+  #pushedUpTo = 0;
+  /** Told, or given up, and not written down yet: the database still says that they are pending. */
+  readonly #uncommitted = new Set<number>();
   readonly #longestWaitMs: number;
   #failures: number;
   #dueAt: number | null;
   #retryDeliveryId: number | null;
   #lastOutcome: string;
-  #window = 1;
-  #turn = 0;
-  #ownFaults = 0;
-  #faultedAt = 0;
+  #concurrency = 1;
+  #failureEpoch = 0;
+  #localErrors = 0;
+  #lastLocalErrorAt = 0;
   #pausedUntil = 0;
   #ended = false;
   #cancelTimer: () => void = () => undefined;
 
   /** @param longestWaitMs what a stored retry can be away at most */
-  constructor(row: LaneRow, now: number, longestWaitMs: number) {
+  constructor(row: HookQueueRow, now: number, longestWaitMs: number) {
     this.#longestWaitMs = longestWaitMs;
     this.usedAt = now;
     this.hookId = row.hookId;
@@ -108,13 +108,13 @@ export class Lane {
   }
 
   /** Its target answered 200 the last time. */
-  get isKnown(): boolean {
+  get isProven(): boolean {
     return this.#failures === 0 && this.#lastOutcome === DELIVERED;
   }
 
   /** Faults of our own in a row before an attempt: those of one burst are one. */
-  ownFaultsBefore(flight: AttemptInFlight): number {
-    return this.#isOfLastFault(flight) ? this.#ownFaults - 1 : this.#ownFaults;
+  localErrorsBefore(flight: InFlightAttempt): number {
+    return this.#isRepeatedLocalError(flight) ? this.#localErrors - 1 : this.#localErrors;
   }
 
   get ended(): boolean {
@@ -122,29 +122,29 @@ export class Lane {
   }
 
   /** Something was read, or is being read, that is not told yet, or not written down. */
-  get isAtWork(): boolean {
-    const rows = this.#inFlight.size + this.#waiting.length + this.#asked.length + this.#unsettled.size;
-    return this.isBeingRead || rows > 0;
+  get isActive(): boolean {
+    const rows = this.#inFlight.size + this.#waiting.length + this.#manual.length + this.#uncommitted.size;
+    return this.isPrefetching || rows > 0;
   }
 
-  /** Nothing owed, nothing known that the database does not say as well. */
+  /** Nothing pending, nothing known that the database does not say as well. */
   get isIdle(): boolean {
-    return !this.isAtWork && this.#failures + this.#pausedUntil === 0 && !this.more && !this.moreAsked;
+    return !this.isActive && this.#failures + this.#pausedUntil === 0 && !this.hasUnread && !this.hasUnreadManual;
   }
 
   /** Something is in flight, or not written down yet. */
   get isBusy(): boolean {
-    return this.#inFlight.size + this.#unsettled.size > 0;
+    return this.#inFlight.size + this.#uncommitted.size > 0;
   }
 
   /** Something could begin, and nothing is under way whose end would bring it to its turn. */
-  isLeftAlone(now: number): boolean {
-    return !this.isBusy && !this.isBeingRead && this.wakeMs(now) <= 0;
+  isUnused(now: number): boolean {
+    return !this.isBusy && !this.isPrefetching && this.wakeMs(now) <= 0;
   }
 
   /** What was told, or is being told, has to be written down before more is. */
-  get isAhead(): boolean {
-    return this.#inFlight.size + this.#unsettled.size >= MOST_UNSETTLED;
+  get isSaturated(): boolean {
+    return this.#inFlight.size + this.#uncommitted.size >= MAX_UNCOMMITTED;
   }
 
   /** How long nothing may begin on this lane, milliseconds; 0 or less: now. */
@@ -154,19 +154,19 @@ export class Lane {
 
   /** How long until something may begin that waits; what was asked for waits for no retry (X1). */
   wakeMs(now: number): number {
-    return this.#asked.length > 0 ? this.#pauseMs(now) : this.waitMs(now);
+    return this.#manual.length > 0 ? this.#pauseMs(now) : this.waitMs(now);
   }
 
-  /** Whether one more of what is owed may begin. */
-  mayBegin(now: number): boolean {
-    if (this.#ended || this.secretsAreOld || this.waitMs(now) > 0 || this.isAhead) return false;
-    return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#window);
+  /** Whether one more of what is pending may begin. */
+  canDispatch(now: number): boolean {
+    if (this.#ended || this.secretsAreStale || this.waitMs(now) > 0 || this.isSaturated) return false;
+    return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#concurrency);
   }
 
   /** Whether reading more may bring something that can begin now. */
   isUnread(now: number): boolean {
     if (this.#ended) return false;
-    return this.secretsAreOld || this.moreAsked || (this.isEmpty && this.more && this.mayBegin(now));
+    return this.secretsAreStale || this.hasUnreadManual || (this.isEmpty && this.hasUnread && this.canDispatch(now));
   }
 
   /** Whether more has to be read before one more can begin. */
@@ -174,13 +174,13 @@ export class Lane {
     return this.#waiting.length === 0;
   }
 
-  /** Everything that is owed up to this position was read. */
-  get readUpTo(): number {
-    return this.#readUpTo;
+  /** Everything that is pending up to this position was read. */
+  get readPosition(): number {
+    return this.#readPosition;
   }
 
   /** Takes what was read, but for what is known already. */
-  add(rows: readonly OwedRow[]): void {
+  add(rows: readonly PendingDelivery[]): void {
     for (const row of rows) if (!this.#knows(row.deliveryId)) this.#waiting.push(row);
   }
 
@@ -189,79 +189,81 @@ export class Lane {
    *
    * @param isAll nothing else was committed behind it when it was read
    */
-  addNext(rows: readonly OwedRow[], isAll: boolean): void {
+  addNext(rows: readonly PendingDelivery[], isAll: boolean): void {
     this.add(rows);
-    this.#readUpTo = rows.at(-1)?.position ?? this.#readUpTo;
+    this.#readPosition = rows.at(-1)?.position ?? this.#readPosition;
     if (!isAll) {
-      this.more = true;
+      this.hasUnread = true;
       return;
     }
     // What was handed had been committed, and so had all before it.
-    this.#readUpTo = Math.max(this.#readUpTo, this.#handedUpTo);
-    this.#handed.clear();
+    this.#readPosition = Math.max(this.#readPosition, this.#pushedUpTo);
+    this.#pushed.clear();
   }
 
   /**
-   * Takes what a commit has just made owed, as if it had been read, where nothing else is to be read before it and one
+   * Takes what a commit has just made pending, as if it had been read, where nothing else is to be read before it and one
    * more may begin; otherwise it is to be read. `readUpTo` stays: what another has committed before may be heard of
    * after.
    */
-  hand(rows: readonly OwedRow[], now: number): void {
-    const isFull = this.#handed.size + rows.length > MOST_HANDED;
-    if (this.more || this.isBeingRead || isFull || !this.mayBegin(now)) {
-      this.more = true;
+  push(rows: readonly PendingDelivery[], now: number): void {
+    const isFull = this.#pushed.size + rows.length > MAX_PUSHED;
+    if (this.hasUnread || this.isPrefetching || isFull || !this.canDispatch(now)) {
+      this.hasUnread = true;
       return;
     }
     for (const row of rows) {
       // It may have been read before it was heard of.
-      if (Number(row.position) <= this.#readUpTo) continue;
+      if (Number(row.position) <= this.#readPosition) continue;
       this.#waiting.push(row);
-      this.#handed.add(row.deliveryId);
-      this.#handedUpTo = Math.max(this.#handedUpTo, Number(row.position));
+      this.#pushed.add(row.deliveryId);
+      this.#pushedUpTo = Math.max(this.#pushedUpTo, Number(row.position));
     }
   }
 
   /** Takes what was asked for; it goes before everything, and during a wait too (X1). */
-  addAsked(rows: readonly OwedRow[]): void {
-    this.#asked.push(...rows);
+  addManual(rows: readonly PendingDelivery[]): void {
+    this.#manual.push(...rows);
   }
 
-  /** What is owed and may begin now. */
-  next(now: number): OwedRow | undefined {
-    return this.mayBegin(now) ? this.#take(this.#waiting) : undefined;
+  /** What is pending and may begin now. */
+  next(now: number): PendingDelivery | undefined {
+    return this.canDispatch(now) ? this.#take(this.#waiting) : undefined;
   }
 
   /** What was asked for and may begin now: beside what is in flight, but on a failing lane alone (C22). */
-  nextAsked(now: number): OwedRow | undefined {
-    if (this.#ended || this.secretsAreOld || this.#pauseMs(now) > 0) return undefined;
-    return this.#inFlight.size < (this.#failures > 0 ? 1 : WIDEST_WINDOW) ? this.#take(this.#asked) : undefined;
+  nextManual(now: number): PendingDelivery | undefined {
+    if (this.#ended || this.secretsAreStale || this.#pauseMs(now) > 0) return undefined;
+    return this.#inFlight.size < (this.#failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
+      ? this.#take(this.#manual)
+      : undefined;
   }
 
   /** What has come of a delivery is written down. */
-  settled(deliveryId: number): void {
-    this.#unsettled.delete(deliveryId);
+  onCompleted(deliveryId: number): void {
+    this.#uncommitted.delete(deliveryId);
   }
 
-  begin(row: OwedRow, now: number): AttemptInFlight {
-    const dueAt = row.askId !== null ? now : Math.max(row.owedAt, this.#dueAt ?? 0, this.#pausedUntil);
-    const flight = new AttemptInFlight(row, now, dueAt, this.#turn);
+  begin(row: PendingDelivery, now: number): InFlightAttempt {
+    const dueAt = row.manualAttemptId !== null ? now : Math.max(row.createdAt, this.#dueAt ?? 0, this.#pausedUntil);
+    const flight = new InFlightAttempt(row, now, dueAt, this.#failureEpoch);
     this.#inFlight.set(row.deliveryId, flight);
     this.usedAt = now;
     return flight;
   }
 
   /** Whether the lane has failed since an attempt began: then both belong to one burst (C18). */
-  hasFailedSince(flight: AttemptInFlight): boolean {
-    return flight.turn < this.#turn;
+  isPartOfFailure(flight: InFlightAttempt): boolean {
+    return flight.failureEpoch < this.#failureEpoch;
   }
 
-  /** Does what a verdict says; answers what is to be written down. */
-  finish({ flight, verdict, outcome, reason, ms, now }: Finished): Settlement {
+  /** Does what a decision says; answers what is to be written down. */
+  finish({ flight, decision, outcome, reason, ms, now }: Finished): Completion {
     const { row } = flight;
     this.#inFlight.delete(row.deliveryId);
     const before = this.#state();
-    const delivery = this.#apply(flight, verdict, outcome, now);
-    if (delivery !== 'owed') this.#unsettled.add(row.deliveryId);
+    const delivery = this.#apply(flight, decision, outcome, now);
+    if (delivery !== 'pending') this.#uncommitted.add(row.deliveryId);
     const after = this.#state();
     const changed =
       before.failures !== after.failures || before.dueAt !== after.dueAt || before.lastOutcome !== after.lastOutcome;
@@ -270,11 +272,11 @@ export class Lane {
       accountId: this.accountId,
       generation: this.generation,
       row,
-      attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(verdict), reason },
+      attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(decision), reason },
       delivery,
-      asks: this.#answeredAsks(row, verdict, delivery),
+      asks: this.#answeredManual(row, decision, delivery),
       ...(changed ? { lane: after } : {}),
-      ...(verdict.is === 'ended' ? { ended: verdict.reason } : {}),
+      ...(decision.is === 'ended' ? { ended: decision.reason } : {}),
     };
   }
 
@@ -286,8 +288,8 @@ export class Lane {
   }
 
   /** What signs has changed: nothing begins before it is read, and what has not gone out yet begins anew (X8). */
-  signAnew(): void {
-    this.secretsAreOld = true;
+  invalidateSecrets(): void {
+    this.secretsAreStale = true;
     this.#abortUnsent();
   }
 
@@ -314,33 +316,33 @@ export class Lane {
     };
   }
 
-  #apply(flight: AttemptInFlight, verdict: Verdict, outcome: string, now: number): Settlement['delivery'] {
+  #apply(flight: InFlightAttempt, decision: Decision, outcome: string, now: number): Completion['delivery'] {
     const { row } = flight;
-    if (verdict.is !== 'again') this.#ownFaults = 0;
-    switch (verdict.is) {
+    if (decision.is !== 'retry_local_error') this.#localErrors = 0;
+    switch (decision.is) {
       case 'delivered':
         this.#recover(row);
         remove(this.#waiting, row.deliveryId);
         this.#lastOutcome = outcome;
         return 'delivered';
-      case 'delivered_alone':
+      case 'delivered_during_backoff':
         return 'delivered';
       case 'wait':
-        this.#fail(row, verdict.failures, now + verdict.waitMs);
+        this.#fail(row, decision.failures, now + decision.waitMs);
         this.#lastOutcome = outcome;
-        return 'owed';
-      case 'same_failure':
+        return 'pending';
+      case 'part_of_counted_failure':
         this.#putBack(row);
-        return 'owed';
-      case 'again':
-        if (verdict.waitMs > 0) this.#pause(flight, now, verdict.waitMs);
+        return 'pending';
+      case 'retry_local_error':
+        if (decision.waitMs > 0) this.#pause(flight, now, decision.waitMs);
         this.#putBack(row);
-        return 'owed';
-      case 'shown':
+        return 'pending';
+      case 'manual_failed':
         this.#lastOutcome = outcome;
         return afterAsked(row);
       case 'ended':
-        this.#failures = verdict.failures;
+        this.#failures = decision.failures;
         this.#dueAt = null;
         this.#lastOutcome = outcome;
         this.end();
@@ -349,74 +351,78 @@ export class Lane {
   }
 
   /** An attempt that was made answers its ask; a 200 answers whatever else was asked of that delivery before. */
-  #answeredAsks({ askId, deliveryId }: OwedRow, verdict: Verdict, delivery: Settlement['delivery']): number[] {
-    const own = askId === null || verdict.is === 'again' ? [] : [askId];
-    if (delivery !== 'delivered' || askId !== null) return own;
+  #answeredManual(
+    { manualAttemptId, deliveryId }: PendingDelivery,
+    decision: Decision,
+    delivery: Completion['delivery'],
+  ): number[] {
+    const own = manualAttemptId === null || decision.is === 'retry_local_error' ? [] : [manualAttemptId];
+    if (delivery !== 'delivered' || manualAttemptId !== null) return own;
     const others: number[] = [];
-    for (let row = remove(this.#asked, deliveryId); row !== undefined; row = remove(this.#asked, deliveryId)) {
-      if (row.askId !== null) others.push(row.askId);
+    for (let row = remove(this.#manual, deliveryId); row !== undefined; row = remove(this.#manual, deliveryId)) {
+      if (row.manualAttemptId !== null) others.push(row.manualAttemptId);
     }
     return others;
   }
 
-  #recover(row: OwedRow): void {
+  #recover(row: PendingDelivery): void {
     this.#failures = 0;
     this.#dueAt = null;
     this.#retryDeliveryId = null;
     this.#pausedUntil = 0;
-    if (row.askId === null) this.#window = Math.min(this.#window + 1, WIDEST_WINDOW);
+    if (row.manualAttemptId === null) this.#concurrency = Math.min(this.#concurrency + 1, MAX_IN_FLIGHT_PER_HOOK);
   }
 
   /** It was in flight at the last fault of our own: nothing begins between a fault and the end of its pause. */
-  #isOfLastFault({ beganAt }: AttemptInFlight): boolean {
-    return this.#ownFaults > 0 && beganAt <= this.#faultedAt;
+  #isRepeatedLocalError({ beganAt }: InFlightAttempt): boolean {
+    return this.#localErrors > 0 && beganAt <= this.#lastLocalErrorAt;
   }
 
-  #pause(flight: AttemptInFlight, now: number, waitMs: number): void {
-    const isSetBack = now < this.#faultedAt;
-    if (isSetBack || !this.#isOfLastFault(flight)) {
-      this.#ownFaults += 1;
-      this.#faultedAt = now;
+  #pause(flight: InFlightAttempt, now: number, waitMs: number): void {
+    const isSetBack = now < this.#lastLocalErrorAt;
+    if (isSetBack || !this.#isRepeatedLocalError(flight)) {
+      this.#localErrors += 1;
+      this.#lastLocalErrorAt = now;
     }
     this.#pausedUntil = Math.max(isSetBack ? 0 : this.#pausedUntil, now + waitMs);
   }
 
   /** How long the pause after a fault of our own goes on; not at all where the clock has been set back behind the fault. */
   #pauseMs(now: number): number {
-    return now < this.#faultedAt ? 0 : this.#pausedUntil - now;
+    return now < this.#lastLocalErrorAt ? 0 : this.#pausedUntil - now;
   }
 
-  #fail(row: OwedRow, failures: number, dueAt: number): void {
+  #fail(row: PendingDelivery, failures: number, dueAt: number): void {
     this.#failures = failures;
     this.#dueAt = dueAt;
     this.#retryDeliveryId = row.deliveryId;
-    this.#turn += 1;
-    this.#window = 1;
+    this.#failureEpoch += 1;
+    this.#concurrency = 1;
     this.#putBack(row);
   }
 
   /** Back into line: what failed first is tried again first (C18). */
-  #putBack(row: OwedRow): void {
-    if (row.askId !== null) this.#asked.unshift(row);
+  #putBack(row: PendingDelivery): void {
+    if (row.manualAttemptId !== null) this.#manual.unshift(row);
     else if (row.deliveryId === this.#retryDeliveryId || this.#waiting[0]?.deliveryId !== this.#retryDeliveryId)
       this.#waiting.unshift(row);
     else this.#waiting.splice(1, 0, row);
   }
 
   /** The first of a line that is not in flight at this moment. */
-  #take(rows: OwedRow[]): OwedRow | undefined {
+  #take(rows: PendingDelivery[]): PendingDelivery | undefined {
     const index = rows.findIndex((row) => !this.#inFlight.has(row.deliveryId));
     return index < 0 ? undefined : rows.splice(index, 1)[0];
   }
 
   #knows(deliveryId: number): boolean {
     const flight = this.#inFlight.get(deliveryId);
-    // In flight because it was asked for, it is owed all the same.
-    const owed = flight !== undefined && flight.row.askId === null;
+    // In flight because it was asked for, it is pending all the same.
+    const pending = flight !== undefined && flight.row.manualAttemptId === null;
     return (
-      owed ||
-      this.#unsettled.has(deliveryId) ||
-      this.#handed.has(deliveryId) ||
+      pending ||
+      this.#uncommitted.has(deliveryId) ||
+      this.#pushed.has(deliveryId) ||
       this.#waiting.some((row) => row.deliveryId === deliveryId)
     );
   }
@@ -428,15 +434,15 @@ function hostOf(target: string): string {
 }
 
 /** After an attempt that was asked for and failed: a test has had its answer; anything else is as it was. */
-function afterAsked(row: OwedRow): Settlement['delivery'] {
-  return row.position === null ? 'dropped' : 'owed';
+function afterAsked(row: PendingDelivery): Completion['delivery'] {
+  return row.position === null ? 'dropped' : 'pending';
 }
 
-function isCounted(verdict: Verdict): boolean {
-  return verdict.is === 'wait' || (verdict.is === 'ended' && verdict.reason === 'three_failures');
+function isCounted(decision: Decision): boolean {
+  return decision.is === 'wait' || (decision.is === 'ended' && decision.reason === 'three_failures');
 }
 
-function remove(rows: OwedRow[], deliveryId: number): OwedRow | undefined {
+function remove(rows: PendingDelivery[], deliveryId: number): PendingDelivery | undefined {
   const index = rows.findIndex((row) => row.deliveryId === deliveryId);
   return index < 0 ? undefined : rows.splice(index, 1)[0];
 }

@@ -2,19 +2,19 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 
 /** After a turn that failed: when it is made again. */
-const AGAIN_MS = 500;
+const RETRY_DELAY_MS = 500;
 
 /** What a loop does, a turn at a time, for as long as there is work. */
 export type Work = {
   hasWork(): boolean;
-  turn(): Promise<void>;
+  runOnce(): Promise<void>;
 };
 
 /** One part of the engine's work, beside the others: one turn at a time, and one that failed again a little later. */
-export class Loop {
+export class WorkLoop {
   readonly #ports: { readonly clock: Clock; readonly log: Log };
   readonly #work: Work;
-  #goes = false;
+  #isRunning = false;
 
   constructor(ports: { readonly clock: Clock; readonly log: Log }, work: Work) {
     this.#ports = ports;
@@ -22,22 +22,22 @@ export class Loop {
   }
 
   /** Goes on where there is work; what becomes work while it goes is done by the turns after. */
-  go(): void {
-    if (this.#goes || !this.#work.hasWork()) return;
-    this.#goes = true;
-    void this.#go();
+  wake(): void {
+    if (this.#isRunning || !this.#work.hasWork()) return;
+    this.#isRunning = true;
+    void this.#run();
   }
 
-  async #go(): Promise<void> {
+  async #run(): Promise<void> {
     // What one piece of news brings is done together.
     await Promise.resolve();
     try {
-      while (this.#work.hasWork()) await this.#work.turn();
+      while (this.#work.hasWork()) await this.#work.runOnce();
     } catch (error) {
-      this.#ports.log.error({ event: 'engine.read_failed', err: error });
-      this.#ports.clock.after(AGAIN_MS, () => this.go());
+      this.#ports.log.error({ event: 'dispatcher.load_failed', err: error });
+      this.#ports.clock.after(RETRY_DELAY_MS, () => this.wake());
     }
-    this.#goes = false;
+    this.#isRunning = false;
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 
 /** All that is read of one answer, whatever it is. */
-const LARGEST_ANSWER_BYTES = 64 * 1_024;
+const MAX_RESPONSE_BYTES = 64 * 1_024;
 /** The largest head of it. */
-export const LARGEST_HEAD_BYTES = 16 * 1_024;
+export const MAX_HEAD_BYTES = 16 * 1_024;
 /** undici reads a part to its end, and that slowly, although it has found its head to be too large. */
 const PART_BYTES = 2_048;
 const HEAD_END = '\r\n\r\n';
@@ -18,7 +18,7 @@ const CONTINUED = 'HTTP/1.1 100 ';
  * of what nothing counts, such as interim answers, would be read as fast as it comes, and leave no time for any other
  * target (C22).
  */
-export class Meter {
+export class ResponseLimiter {
   readonly #socket: Socket;
   readonly #read: Socket['read'];
   #tooMuch: () => void = () => undefined;
@@ -61,7 +61,7 @@ export class Meter {
   }
 
   #isMore(): boolean {
-    if (this.#bytes >= LARGEST_ANSWER_BYTES) this.#tooMuch();
+    if (this.#bytes >= MAX_RESPONSE_BYTES) this.#tooMuch();
     const chunk: Buffer | null = this.#socket.destroyed ? null : this.#read.call(this.#socket);
     if (chunk === null) return false;
     this.#bytes += chunk.length;
@@ -71,11 +71,11 @@ export class Meter {
 
   #dropInterim(): void {
     let end = this.#held.indexOf(HEAD_END);
-    while (this.#isInterim() && end >= 0 && end < LARGEST_HEAD_BYTES) {
+    while (this.#isInterim() && end >= 0 && end < MAX_HEAD_BYTES) {
       this.#held = this.#held.subarray(end + HEAD_END.length);
       end = this.#held.indexOf(HEAD_END);
     }
-    this.#isFinal = !this.#isInterim() || this.#held.length >= LARGEST_HEAD_BYTES;
+    this.#isFinal = !this.#isInterim() || this.#held.length >= MAX_HEAD_BYTES;
   }
 
   #isInterim(): boolean {

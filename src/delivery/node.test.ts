@@ -9,18 +9,24 @@ import { shared } from '../../test/harness/stores.ts';
 import { createLog } from '../log.ts';
 import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
-import { Node } from './node.ts';
+import { ClusterNode } from './node.ts';
 
 const BEAT_MS = 200;
 
 for (const { test, database } of shared) {
   /** A node that beats when its clock goes on. */
   async function startNode(t: TestContext, address: string) {
-    const [store, beats] = [await openAt(t, address), testClock()];
+    const [store, realClock] = [await openAt(t, address), testClock()];
     assert.ok(store.sessions !== undefined);
-    const node = new Node({ store, sessions: store.sessions, beats, log: createLog('silent'), role: 'all' });
-    await node.attend();
-    return { node, store, beats };
+    const node = new ClusterNode({
+      store,
+      sessions: store.sessions,
+      realClock,
+      log: createLog('silent'),
+      role: 'all',
+    });
+    await node.joinAsApiOnly();
+    return { node, store, beats: realClock };
   }
 
   /** One that beats and sees another stand still; answers after how long that one is no node any more. */
@@ -64,7 +70,7 @@ for (const { test, database } of shared) {
       queries.insertInto('hooks').values(rows).returning('hook_id').execute(),
     );
     // The first has been taken up anew since, the second has ended.
-    await node.letGo(hooks.map(({ hook_id }, index) => ({ hookId: hook_id, generation: index < 2 ? 6 : 7 })));
+    await node.release(hooks.map(({ hook_id }, index) => ({ hookId: hook_id, generation: index < 2 ? 6 : 7 })));
 
     const held = await store.read.selectFrom('hooks').select('hook_id').where('lease_owner', '<>', 0).execute();
     assert.deepEqual(held, hooks.slice(0, 1));

@@ -1,25 +1,25 @@
 import type { Tx } from '../store/store.ts';
-import { type EndedReason, FAILURES_THAT_END } from './policy.ts';
+import { type EndedReason, MAX_FAILURES } from './policy.ts';
 
 /** What the owner of a hook is told of it by mail (X10): that the next failure ends it, or why it has ended. */
-export type What = 'failing' | ToldReason;
+export type What = 'failing' | AlertReason;
 
 /** Whose account is deleted is nobody to be told. */
-export type ToldReason = Exclude<EndedReason, 'user_deleted'>;
+export type AlertReason = Exclude<EndedReason, 'user_deleted'>;
 
 /** With so many failures in a row the owner is told: one more ends the hook. */
-export const FAILURES_TOLD = FAILURES_THAT_END - 1;
+export const FAILURES_BEFORE_ALERT = MAX_FAILURES - 1;
 
 /**
  * Owes the owners of hooks a notice, in the transaction that writes down what it is of: so that it is mailed if, and only
  * if, that has committed.
  */
-export type Notices = (tx: Tx, what: What, hookIds: readonly number[], now: number) => Promise<void>;
+export type HookAlerts = (tx: Tx, what: What, hookIds: readonly number[], now: number) => Promise<void>;
 
-export const oweNotices: Notices = async ({ queries }, what, hookIds, now) => {
+export const enqueueAlerts: HookAlerts = async ({ queries }, what, hookIds, now) => {
   if (hookIds.length === 0) return;
   await queries
-    .insertInto('notices')
+    .insertInto('hook_alerts')
     .columns(['account_id', 'user_id', 'hook_id', 'what', 'noted_at'])
     .expression((from) =>
       from
@@ -37,5 +37,5 @@ export const oweNotices: Notices = async ({ queries }, what, hookIds, now) => {
     .execute();
 };
 
-/** Where no mail is sent nothing is owed either: nobody would ever settle it. */
-export const noNotices: Notices = async () => undefined;
+/** Where no mail is sent nothing is pending either: nobody would ever settle it. */
+export const noAlerts: HookAlerts = async () => undefined;

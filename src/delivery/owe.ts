@@ -1,7 +1,7 @@
 import { Problem } from '../problems.ts';
 import type { Queries } from '../store/store.ts';
 
-/** The occurrences of an account from a position on, and the moment at which they become owed. */
+/** The occurrences of an account from a position on, and the moment at which they become pending. */
 export type Span = {
   readonly accountId: number;
   readonly first: number;
@@ -9,14 +9,14 @@ export type Span = {
 };
 
 /**
- * C14: occurrences are owed to the live hooks of the user who caused them, of their kind, in that account; of these to
- * one alone where `hookId` is given. Answers the hooks, once for each delivery. What is owed already stays as it is: a
- * hook that ended at the very moment of an occurrence may have been owed it.
+ * C14: occurrences are pending for the live hooks of the user who caused them, of their kind, in that account; of these to
+ * one alone where `hookId` is given. Answers the hooks, once for each delivery. What is pending already stays as it is: a
+ * hook that ended at the very moment of an occurrence may have been pending it.
  */
-export function owe(queries: Queries, { accountId, first, now }: Span, hookId?: number) {
+export function enqueueDeliveries(queries: Queries, { accountId, first, now }: Span, hookId?: number) {
   return queries
-    .insertInto('owed')
-    .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'owed_at'])
+    .insertInto('pending_deliveries')
+    .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'created_at'])
     .expression((from) =>
       from
         .selectFrom('occurrences')
@@ -37,7 +37,7 @@ export function owe(queries: Queries, { accountId, first, now }: Span, hookId?: 
           'occurrences.position',
           'occurrences.kind',
           'occurrences.record_id',
-          val(now).as('owed_at'),
+          val(now).as('created_at'),
         ])
         .orderBy('occurrences.position'),
     )
@@ -45,16 +45,16 @@ export function owe(queries: Queries, { accountId, first, now }: Span, hookId?: 
     .returning('hook_id');
 }
 
-/** How soon whoever is owed too much may come again, seconds. */
-const COME_AGAIN_S = 10;
+/** How soon whoever is pending too much may come again, seconds. */
+const RETRY_AFTER_S = 10;
 
-/** Refuses what an account that is owed too much would be owed beside that. */
-export function tooMuchOwed(): Problem {
-  return new Problem('too_much_owed', { retryAfterS: COME_AGAIN_S });
+/** Refuses what an account that is pending too much would be pending beside that. */
+export function pendingQuotaExceeded(): Problem {
+  return new Problem('pending_quota_exceeded', { retryAfterS: RETRY_AFTER_S });
 }
 
-/** Rejects if any of these facts is owed to a hook. */
-export async function mustOweNothing(
+/** Rejects if any of these facts is pending for a hook. */
+export async function requireNothingPending(
   queries: Queries,
   accountId: number,
   facts: readonly { readonly kind: string; readonly userId: number }[],
@@ -70,5 +70,5 @@ export async function mustOweNothing(
     )
     .limit(1)
     .executeTakeFirst();
-  if (hook !== undefined) throw tooMuchOwed();
+  if (hook !== undefined) throw pendingQuotaExceeded();
 }

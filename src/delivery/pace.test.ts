@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../test/harness/clock.ts';
-import { Pace } from './pace.ts';
+import { StartRateLimiter } from './pace.ts';
 
 test('C22 so many begin at once, and as many again after each while; what comes now and then does not wait', async () => {
   const clock = testClock();
   const more: number[] = [];
   const begun = clock.now();
-  const pace = new Pace({ clock, most: 2, everyMs: 10, onMore: () => void more.push(clock.now() - begun) });
+  const pace = new StartRateLimiter({ clock, most: 2, everyMs: 10, onMore: () => void more.push(clock.now() - begun) });
   pace.take();
   assert.ok(pace.isLeft);
   pace.take();

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-export type PacePorts = {
+export type StartRatePorts = {
   readonly clock: Clock;
   /** So many may begin at once, and as many again after each such while. */
   readonly most: number;
@@ -10,12 +10,12 @@ export type PacePorts = {
 };
 
 /** Spreads what would begin in a burst over time; what begins now and then does so at once. */
-export class Pace {
-  readonly #ports: PacePorts;
+export class StartRateLimiter {
+  readonly #ports: StartRatePorts;
   #left: number;
   #isWaiting = false;
 
-  constructor(ports: PacePorts) {
+  constructor(ports: StartRatePorts) {
     this.#ports = ports;
     this.#left = ports.most;
   }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Cause, Fault, Outcome } from './outcome.ts';
+import type { FailureCode, LocalErrorCode, Outcome } from './outcome.ts';
 import {
+  type AttemptContext,
+  type Decision,
+  decide,
   excusePaused,
-  judge,
   longestWaitMs,
   outcomeWord,
   reasonOf,
   remainingMs,
-  type Situation,
-  type Verdict,
 } from './policy.ts';
 
 const MINUTE_MS = 60_000;
@@ -25,7 +25,7 @@ const causes = Object.keys({
   no_such_name: 0,
   forbidden: 0,
   protocol: 0,
-} satisfies Record<Cause, 0>) as Cause[];
+} satisfies Record<FailureCode, 0>) as FailureCode[];
 
 const faults = Object.keys({
   no_file_handle: 0,
@@ -36,7 +36,7 @@ const faults = Object.keys({
   process_paused: 0,
   stopped: 0,
   broken: 0,
-} satisfies Record<Fault, 0>) as Fault[];
+} satisfies Record<LocalErrorCode, 0>) as LocalErrorCode[];
 
 const answered = (status: number, retryAfterMs?: number): Outcome => ({
   kind: 'answered',
@@ -44,8 +44,8 @@ const answered = (status: number, retryAfterMs?: number): Outcome => ({
   ms: 5,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 });
-const failed = (cause: Cause): Outcome => ({ kind: 'failed', cause, ms: 5 });
-const ours = (fault: Fault): Outcome => ({ kind: 'ours', fault, ms: 5 });
+const failed = (cause: FailureCode): Outcome => ({ kind: 'failed', cause, ms: 5 });
+const ours = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 5 });
 
 /** Every answer that is neither 200 nor 401, and every way of not answering. */
 const anythingElse: readonly Outcome[] = [
@@ -55,13 +55,13 @@ const anythingElse: readonly Outcome[] = [
   ...causes.map(failed),
 ];
 
-function verdict(outcome: Outcome, situation: Partial<Situation> = {}): Verdict {
-  return judge({
+function decision(outcome: Outcome, situation: Partial<AttemptContext> = {}): Decision {
+  return decide({
     outcome,
     failures: 0,
     sameBurst: false,
-    asked: false,
-    ownFaults: 0,
+    isManual: false,
+    localErrors: 0,
     waitsMs: [MINUTE_MS, 2 * HOUR_MS],
     fraction: 0,
     ...situation,
@@ -69,69 +69,69 @@ function verdict(outcome: Outcome, situation: Partial<Situation> = {}): Verdict 
 }
 
 /** Section 3 of the specification: what a notification's answer does to a subscribed hook. The other rows are HTTP's. */
-const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures: number; verdict: Verdict }[] = [
+const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures: number; decision: Decision }[] = [
   {
     row: 'a 200 keeps the hook subscribed and counts as delivered',
     outcomes: [answered(200)],
     failures: 0,
-    verdict: { is: 'delivered' },
+    decision: { is: 'delivered' },
   },
   {
     row: 'a 200 after one failure does the same',
     outcomes: [answered(200)],
     failures: 1,
-    verdict: { is: 'delivered' },
+    decision: { is: 'delivered' },
   },
   {
     row: 'a 200 after two failures does the same',
     outcomes: [answered(200)],
     failures: 2,
-    verdict: { is: 'delivered' },
+    decision: { is: 'delivered' },
   },
   {
     row: 'a 401 removes the hook at once',
     outcomes: [answered(401)],
     failures: 0,
-    verdict: { is: 'ended', reason: 'answered_401', failures: 0 },
+    decision: { is: 'ended', reason: 'answered_401', failures: 0 },
   },
   {
     row: 'a 401 removes the hook at once, also after failures, of which it is none',
     outcomes: [answered(401)],
     failures: 2,
-    verdict: { is: 'ended', reason: 'answered_401', failures: 2 },
+    decision: { is: 'ended', reason: 'answered_401', failures: 2 },
   },
   {
     row: 'anything else, the first time, keeps it subscribed: a wait, then again',
     outcomes: anythingElse,
     failures: 0,
-    verdict: { is: 'wait', failures: 1, waitMs: MINUTE_MS },
+    decision: { is: 'wait', failures: 1, waitMs: MINUTE_MS },
   },
   {
     row: 'anything else, the second time in a row, keeps it subscribed: a wait, then again',
     outcomes: anythingElse,
     failures: 1,
-    verdict: { is: 'wait', failures: 2, waitMs: 2 * HOUR_MS },
+    decision: { is: 'wait', failures: 2, waitMs: 2 * HOUR_MS },
   },
   {
     row: 'anything else, the third time in a row, removes the hook',
     outcomes: anythingElse,
     failures: 2,
-    verdict: { is: 'ended', reason: 'three_failures', failures: 3 },
+    decision: { is: 'ended', reason: 'three_failures', failures: 3 },
   },
 ];
 
-for (const { row, outcomes, failures, verdict: wanted } of stateTable) {
+for (const { row, outcomes, failures, decision: wanted } of stateTable) {
   test(`C17 C18 state table: ${row}`, () => {
-    for (const outcome of outcomes) assert.deepEqual(verdict(outcome, { failures }), wanted, outcomeWord(outcome));
+    for (const outcome of outcomes) assert.deepEqual(decision(outcome, { failures }), wanted, outcomeWord(outcome));
   });
 }
 
 test('C17 neither its neighbours among the numbers nor its relatives among the meanings pass for 200 or 401', () => {
   for (const status of [199, 201, 202, 203, 204, 206, 226, 299, 301, 302, 303, 307, 308]) {
-    assert.equal(verdict(answered(status)).is, 'wait', String(status));
+    assert.equal(decision(answered(status)).is, 'wait', String(status));
   }
   for (const status of [400, 402, 403, 404, 407, 410, 429, 500, 503]) {
-    assert.equal(verdict(answered(status)).is, 'wait', String(status));
+    assert.equal(decision(answered(status)).is, 'wait', String(status));
   }
 });
 
@@ -141,7 +141,7 @@ test('C18 a wait is lengthened by chance, by up to a tenth, and never shortened'
     [1, 2 * HOUR_MS],
   ] as const) {
     const at = (fraction: number) => {
-      const judged = verdict(answered(500), { failures, fraction });
+      const judged = decision(answered(500), { failures, fraction });
       assert.equal(judged.is, 'wait');
       return 'waitMs' in judged ? judged.waitMs : Number.NaN;
     };
@@ -157,7 +157,7 @@ test('C18 a hook that is down for an hour survives it with the default waits, wh
   for (const fraction of [0, 0.5, 1 - Number.EPSILON]) {
     let waitedMs = 0;
     for (const failures of [0, 1]) {
-      const judged = verdict(failed('refused'), { failures, fraction });
+      const judged = decision(failed('refused'), { failures, fraction });
       assert.ok(judged.is === 'wait');
       waitedMs += judged.waitMs;
     }
@@ -167,7 +167,7 @@ test('C18 a hook that is down for an hour survives it with the default waits, wh
 
 test('C18 Retry-After lengthens a wait, never shortens it, and counts for a day at most', () => {
   const waitOf = (retryAfterMs: number, failures = 0, fraction = 0) => {
-    const judged = verdict(answered(503, retryAfterMs), { failures, fraction });
+    const judged = decision(answered(503, retryAfterMs), { failures, fraction });
     assert.equal(judged.is, 'wait');
     return 'waitMs' in judged ? judged.waitMs : Number.NaN;
   };
@@ -182,14 +182,14 @@ test('C18 Retry-After lengthens a wait, never shortens it, and counts for a day 
   assert.equal(waitOf(365 * DAY_MS), DAY_MS);
   assert.equal(waitOf(MINUTE_MS * 1.02, 0, 0.5), MINUTE_MS * 1.05, 'the wait with its chance is longer still');
   assert.deepEqual(
-    verdict(answered(503, HOUR_MS), { failures: 2 }).is,
+    decision(answered(503, HOUR_MS), { failures: 2 }).is,
     'ended',
     'it is no way round the third failure',
   );
 });
 
 test('C18 a configured wait longer than a day is kept: the limit is for what targets ask', () => {
-  const judged = verdict(answered(503, HOUR_MS), { waitsMs: [3 * DAY_MS, 3 * DAY_MS] });
+  const judged = decision(answered(503, HOUR_MS), { waitsMs: [3 * DAY_MS, 3 * DAY_MS] });
   assert.deepEqual(judged, { is: 'wait', failures: 1, waitMs: 3 * DAY_MS });
 });
 
@@ -202,7 +202,7 @@ test('C18 no wait is longer than the longest, and what is due later than that is
     assert.ok(longestMs >= DAY_MS);
     for (const failures of [0, 1]) {
       for (const retryAfterMs of [0, DAY_MS, 400 * DAY_MS]) {
-        const waited = verdict(answered(503, retryAfterMs), { failures, waitsMs, fraction: 1 - 2 ** -53 });
+        const waited = decision(answered(503, retryAfterMs), { failures, waitsMs, fraction: 1 - 2 ** -53 });
         assert.ok(waited.is === 'wait' && waited.waitMs <= longestMs);
       }
     }
@@ -216,21 +216,21 @@ test('C18 what was in flight at a failure belongs to it: failures count nothing,
   for (const failures of [1, 2]) {
     const burst = { failures, sameBurst: true };
     for (const outcome of anythingElse) {
-      assert.deepEqual(verdict(outcome, burst), { is: 'same_failure' }, outcomeWord(outcome));
+      assert.deepEqual(decision(outcome, burst), { is: 'part_of_counted_failure' }, outcomeWord(outcome));
     }
-    assert.deepEqual(verdict(answered(200), burst), { is: 'delivered_alone' });
-    assert.deepEqual(verdict(answered(401), burst), { is: 'ended', reason: 'answered_401', failures });
+    assert.deepEqual(decision(answered(200), burst), { is: 'delivered_during_backoff' });
+    assert.deepEqual(decision(answered(401), burst), { is: 'ended', reason: 'answered_401', failures });
   }
 });
 
 test('C19 a fault of ours is no failure, whenever it comes: the attempt is made again', () => {
   for (const fault of faults) {
     for (const failures of [0, 1, 2]) {
-      for (const asked of [false, true]) {
+      for (const isManual of [false, true]) {
         for (const sameBurst of [false, true]) {
-          const judged = verdict(ours(fault), { failures, asked, sameBurst });
+          const judged = decision(ours(fault), { failures, isManual, sameBurst });
           // What was stopped before it went out failed at nothing: it waits for nothing either.
-          assert.deepEqual(judged, { is: 'again', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
+          assert.deepEqual(judged, { is: 'retry_local_error', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
         }
       }
     }
@@ -261,23 +261,26 @@ test('C19 a pause of this process excuses what it can have caused, from a fifth 
 });
 
 test('C19 the waits after our own faults double from a second to a minute', () => {
-  const waits = Array.from({ length: 12 }, (_, ownFaults) => verdict(ours('no_resolver'), { ownFaults }));
+  const waits = Array.from({ length: 12 }, (_, localErrors) => decision(ours('no_resolver'), { localErrors }));
   assert.deepEqual(
     waits.map((judged) => ('waitMs' in judged ? judged.waitMs / 1_000 : Number.NaN)),
     [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60],
   );
-  assert.deepEqual(verdict(ours('no_resolver'), { ownFaults: 1_000_000 }), { is: 'again', waitMs: MINUTE_MS });
+  assert.deepEqual(decision(ours('no_resolver'), { localErrors: 1_000_000 }), {
+    is: 'retry_local_error',
+    waitMs: MINUTE_MS,
+  });
 });
 
 test('X1 X3 an attempt that was asked for counts no failure; its 200 delivers, its 401 ends', () => {
   for (const failures of [0, 1, 2]) {
     for (const outcome of anythingElse) {
-      assert.deepEqual(verdict(outcome, { failures, asked: true }), { is: 'shown' }, outcomeWord(outcome));
+      assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeWord(outcome));
     }
     for (const sameBurst of [false, true]) {
       const asked = { failures, asked: true, sameBurst };
-      assert.deepEqual(verdict(answered(200), asked), { is: 'delivered' });
-      assert.deepEqual(verdict(answered(401), asked), { is: 'ended', reason: 'answered_401', failures });
+      assert.deepEqual(decision(answered(200), asked), { is: 'delivered' });
+      assert.deepEqual(decision(answered(401), asked), { is: 'ended', reason: 'answered_401', failures });
     }
   }
 });
@@ -288,20 +291,20 @@ test('C6 X3 an outcome is shown as a status or as one word of a closed set, and 
   for (const fault of faults) assert.equal(outcomeWord({ ...ours(fault), note: '10.0.0.1:80' }), fault);
 });
 
-test('X3 every verdict has a reason of its own, and a counted failure says which it is', () => {
-  const verdicts: readonly Verdict[] = [
+test('X3 every decision has a reason of its own, and a counted failure says which it is', () => {
+  const decisions: readonly Decision[] = [
     { is: 'delivered' },
-    { is: 'delivered_alone' },
-    { is: 'same_failure' },
-    { is: 'shown' },
+    { is: 'delivered_during_backoff' },
+    { is: 'part_of_counted_failure' },
+    { is: 'manual_failed' },
     { is: 'wait', failures: 1, waitMs: 1 },
     { is: 'wait', failures: 2, waitMs: 1 },
     { is: 'ended', reason: 'three_failures', failures: 3 },
     { is: 'ended', reason: 'answered_401', failures: 0 },
-    { is: 'again', waitMs: 1 },
+    { is: 'retry_local_error', waitMs: 1 },
   ];
-  const reasons = verdicts.map(reasonOf);
-  assert.equal(new Set(reasons).size, verdicts.length);
+  const reasons = decisions.map(reasonOf);
+  assert.equal(new Set(reasons).size, decisions.length);
   assert.match(reasons[4] ?? '', /failure 1 of 3/);
   assert.match(reasons[5] ?? '', /failure 2 of 3/);
   assert.match(reasons[6] ?? '', /failure 3 of 3/);

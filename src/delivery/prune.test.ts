@@ -6,7 +6,7 @@ import { eventually } from '../../test/harness/eventually.ts';
 import { stores } from '../../test/harness/stores.ts';
 import { trustUntil } from '../../test/harness/trusted.ts';
 import { createLog } from '../log.ts';
-import { prune, startPruning } from './prune.ts';
+import { applyRetention, startRetention } from './prune.ts';
 
 for (const { test, database } of stores) {
   const DAY_MS = 24 * 3_600_000;
@@ -15,7 +15,7 @@ for (const { test, database } of stores) {
   /** More than one write may drop. */
   const MANY = 1_300;
 
-  type Hook = { hookId: number; endedAt: number | null; owed: number };
+  type Hook = { hookId: number; endedAt: number | null; pending: number };
 
   async function openWith(t: TestContext, ...hooks: Hook[]) {
     const store = await openAt(t, await database(t), { clock: testClock(NOW) });
@@ -31,46 +31,62 @@ for (const { test, database } of stores) {
         .insertInto('users')
         .values({ ...user, date_created: 0, date_modified: null, date_deleted: null })
         .execute();
-      for (const { hookId: hook_id, endedAt: date_ended, owed } of hooks) {
+      for (const { hookId: hook_id, endedAt: date_ended, pending } of hooks) {
         const state = { due_at: null, retry_delivery_id: null, date_ended, ended_position: null };
         const hook = { hook_id, account_id, user_id: 1, kind: 'new_event', target: 'http://a.test/', date_created: 0 };
         await queries
           .insertInto('hooks')
           .values({ ...hook, ...state })
           .execute();
-        for (let position = 1; position <= owed; position += 1) {
-          const delivery = { account_id, user_id: 1, hook_id, position, kind: 'new_event', record_id: 1, owed_at: 0 };
-          await queries.insertInto('owed').values(delivery).execute();
+        for (let position = 1; position <= pending; position += 1) {
+          const delivery = {
+            account_id,
+            user_id: 1,
+            hook_id,
+            position,
+            kind: 'new_event',
+            record_id: 1,
+            created_at: 0,
+          };
+          await queries.insertInto('pending_deliveries').values(delivery).execute();
         }
       }
     });
-    const count = async (table: 'hooks' | 'owed' | 'settled' | 'attempts' | 'occurrences' | 'fetches' | 'notices') =>
-      (await store.read.selectFrom(table).selectAll().execute()).length;
+    const count = async (
+      table:
+        | 'hooks'
+        | 'pending_deliveries'
+        | 'finalized_deliveries'
+        | 'attempts'
+        | 'occurrences'
+        | 'read_receipts'
+        | 'hook_alerts',
+    ) => (await store.read.selectFrom(table).selectAll().execute()).length;
     return { store, count };
   }
 
-  test('C20 C23 a hook that ended 30 days ago goes with what was owed to it; what is owed to a live one stays for ever', async (t) => {
+  test('C20 C23 a hook that ended 30 days ago goes with what was pending for it; what is pending for a live one stays for ever', async (t) => {
     const { store, count } = await openWith(
       t,
-      { hookId: 1, endedAt: NOW - 30 * DAY_MS - 1, owed: MANY },
-      { hookId: 2, endedAt: NOW - 30 * DAY_MS, owed: 3 },
-      { hookId: 3, endedAt: null, owed: 4 },
-      { hookId: 4, endedAt: NOW - 300 * DAY_MS, owed: 0 },
+      { hookId: 1, endedAt: NOW - 30 * DAY_MS - 1, pending: MANY },
+      { hookId: 2, endedAt: NOW - 30 * DAY_MS, pending: 3 },
+      { hookId: 3, endedAt: null, pending: 4 },
+      { hookId: 4, endedAt: NOW - 300 * DAY_MS, pending: 0 },
     );
-    assert.ok((await prune(store, NOW)) > 0);
+    assert.ok((await applyRetention(store, NOW)) > 0);
     const hooks = await store.read.selectFrom('hooks').select('hook_id').orderBy('hook_id').execute();
     assert.deepEqual(
       hooks.map((hook) => hook.hook_id),
       [2, 3],
     );
-    assert.equal(await count('owed'), 7);
-    assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
-    await prune(store, NOW + 1_000 * DAY_MS);
-    assert.deepEqual([await count('hooks'), await count('owed')], [1, 4]);
+    assert.equal(await count('pending_deliveries'), 7);
+    assert.equal(await applyRetention(store, NOW), 0, 'nothing is left to drop');
+    await applyRetention(store, NOW + 1_000 * DAY_MS);
+    assert.deepEqual([await count('hooks'), await count('pending_deliveries')], [1, 4]);
   });
 
   test('X3 attempts and settled deliveries are kept 30 days, occurrences 90, to the millisecond', async (t) => {
-    const { store, count } = await openWith(t, { hookId: 1, endedAt: null, owed: 0 });
+    const { store, count } = await openWith(t, { hookId: 1, endedAt: null, pending: 0 });
     await store.write(async ({ queries }) => {
       const [account_id, hook_id, user_id, kind, record_id] = [1, 1, 1, 'new_event', 1] as const;
       for (let index = 1; index <= MANY; index += 1) {
@@ -82,10 +98,10 @@ for (const { test, database } of stores) {
           .values({ account_id, hook_id, delivery_id: index, attempted_at: at, ...attempt })
           .execute();
         await queries
-          .insertInto('settled')
+          .insertInto('finalized_deliveries')
           .values({
-            ...{ account_id, hook_id, user_id, kind, record_id, owed_at: 0, state: 'delivered' },
-            ...{ delivery_id: index, position: index, settled_at: at },
+            ...{ account_id, hook_id, user_id, kind, record_id, created_at: 0, state: 'delivered' },
+            ...{ delivery_id: index, position: index, finalized_at: at },
           })
           .execute();
         const occurred_at = at - 60 * DAY_MS;
@@ -95,23 +111,26 @@ for (const { test, database } of stores) {
           .execute();
       }
     });
-    await prune(store, NOW);
-    assert.deepEqual([await count('attempts'), await count('settled'), await count('occurrences')], [2, 2, 2]);
-    assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
+    await applyRetention(store, NOW);
+    assert.deepEqual(
+      [await count('attempts'), await count('finalized_deliveries'), await count('occurrences')],
+      [2, 2, 2],
+    );
+    assert.equal(await applyRetention(store, NOW), 0, 'nothing is left to drop');
   });
 
   test('when a record was fetched is kept 30 days, to the millisecond', async (t) => {
     const { store, count } = await openWith(t);
     await store.write(async ({ queries }) => {
       const rows = Array.from({ length: MANY }, (_, index) => ({
-        ...{ account_id: 1, user_id: 1, noun: 'event', record_id: index + 1 },
+        ...{ account_id: 1, user_id: 1, resource_type: 'event', record_id: index + 1 },
         fetched_at: NOW - 30 * DAY_MS - (index < MANY - 2 ? 1 + index : 0),
       }));
-      await queries.insertInto('fetches').values(rows).execute();
+      await queries.insertInto('read_receipts').values(rows).execute();
     });
-    assert.equal(await prune(store, NOW), MANY - 2);
-    assert.equal(await count('fetches'), 2);
-    assert.equal(await prune(store, NOW), 0, 'nothing is left to drop');
+    assert.equal(await applyRetention(store, NOW), MANY - 2);
+    assert.equal(await count('read_receipts'), 2);
+    assert.equal(await applyRetention(store, NOW), 0, 'nothing is left to drop');
   });
 
   test('X10 notices that nobody was mailed within a week go, those of a mail that is still tried stay', async (t) => {
@@ -119,16 +138,16 @@ for (const { test, database } of stores) {
     await store.write(async ({ queries }) => {
       for (const noted_at of [NOW - 7 * DAY_MS - 1, NOW - 7 * DAY_MS, NOW])
         await queries
-          .insertInto('notices')
+          .insertInto('hook_alerts')
           .values({ account_id: 1, user_id: 1, hook_id: 1, what: 'failing', noted_at })
           .execute();
     });
-    assert.equal(await prune(store, NOW), 1);
-    assert.equal(await count('notices'), 2);
+    assert.equal(await applyRetention(store, NOW), 1);
+    assert.equal(await count('hook_alerts'), 2);
   });
 
   test('X3 attempts that were made while the clock was wrong go by their own time, and keep no others', async (t) => {
-    const { store } = await openWith(t, { hookId: 1, endedAt: null, owed: 0 });
+    const { store } = await openWith(t, { hookId: 1, endedAt: null, pending: 0 });
     const [old, ahead, behind] = [NOW - 31 * DAY_MS, NOW + 400 * DAY_MS, NOW - 40 * DAY_MS];
     // In the order in which they were made.
     const times = [...Array<number>(600).fill(ahead), old, NOW - 2, behind, NOW - 1, ...Array<number>(3).fill(old)];
@@ -142,7 +161,7 @@ for (const { test, database } of stores) {
           .execute();
       }
     });
-    await store.dropBefore('attempts', NOW - 30 * DAY_MS, () => false);
+    await store.dropPartitions('attempts', NOW - 30 * DAY_MS, () => false);
     const left = await store.read.selectFrom('attempts').select('attempted_at').orderBy('attempt_id').execute();
     assert.deepEqual(
       left.map((row) => row.attempted_at),
@@ -151,32 +170,32 @@ for (const { test, database } of stores) {
   });
 
   test('it is done little by little: a stop is heard between two writes', async (t) => {
-    const { store, count } = await openWith(t, { hookId: 1, endedAt: 0, owed: MANY });
+    const { store, count } = await openWith(t, { hookId: 1, endedAt: 0, pending: MANY });
     const nothing = await openWith(t);
     let steps = 0;
     nothing.store.onGroup(() => {
       steps += 1;
     });
-    await prune(nothing.store, NOW);
+    await applyRetention(nothing.store, NOW);
     let writes = 0;
     store.onGroup(() => {
       writes += 1;
     });
-    // As many as there are steps: the last has dropped the first of what is owed.
-    await prune(store, NOW, () => writes >= steps);
-    assert.equal(await count('owed'), MANY - 500);
+    // As many as there are steps: the last has dropped the first of what is pending.
+    await applyRetention(store, NOW, () => writes >= steps);
+    assert.equal(await count('pending_deliveries'), MANY - 500);
     assert.equal(await count('hooks'), 1, 'the hook goes last');
   });
 
   test('C23 it is done soon after the start, then every hour, until it is stopped', async (t) => {
     const { store, count } = await openWith(
       t,
-      { hookId: 1, endedAt: NOW - 40 * DAY_MS, owed: 1 },
-      { hookId: 2, endedAt: NOW - 30 * DAY_MS + 1_800_000, owed: 1 },
+      { hookId: 1, endedAt: NOW - 40 * DAY_MS, pending: 1 },
+      { hookId: 2, endedAt: NOW - 30 * DAY_MS + 1_800_000, pending: 1 },
     );
     await trustUntil(store, NOW);
     const clock = testClock(NOW);
-    const pruning = startPruning({ store, clock, log: createLog('silent') });
+    const pruning = startRetention({ store, clock, log: createLog('silent') });
     assert.equal(await count('hooks'), 2);
     await clock.advance(10_000);
     await eventually(

@@ -6,7 +6,7 @@ import type { DeliveryKind } from './kinds.ts';
 import { readSecrets, type Secret } from './signature.ts';
 
 /** A lane as the database knows it: a live hook, and where its state machine stands. */
-export type LaneRow = {
+export type HookQueueRow = {
   readonly hookId: number;
   readonly accountId: number;
   readonly target: string;
@@ -23,19 +23,19 @@ export type LaneRow = {
 };
 
 /** One delivery that is still to be told. */
-export type OwedRow = {
+export type PendingDelivery = {
   readonly deliveryId: number;
   /** Where its occurrence stands in the account; null for a test. */
   readonly position: number | null;
   readonly kind: DeliveryKind;
   readonly recordId: number;
-  /** When it became owed, milliseconds since the epoch. */
-  readonly owedAt: number;
+  /** When it became pending, milliseconds since the epoch. */
+  readonly createdAt: number;
   /** Where it was asked for (X1, X3): that ask, for one attempt at once, which counts no failure. */
-  readonly askId: number | null;
+  readonly manualAttemptId: number | null;
 };
 
-const laneColumns = [
+const queueColumns = [
   'hook_id',
   'account_id',
   'target',
@@ -47,9 +47,9 @@ const laneColumns = [
   'secrets',
 ] as const;
 
-type LaneColumns = Pick<Selectable<Tables['hooks']>, (typeof laneColumns)[number]>;
+type QueueColumns = Pick<Selectable<Tables['hooks']>, (typeof queueColumns)[number]>;
 
-function laneRow(row: LaneColumns): LaneRow {
+function queueRow(row: QueueColumns): HookQueueRow {
   return {
     hookId: row.hook_id,
     accountId: row.account_id,
@@ -70,19 +70,19 @@ export const hookIdsOf = (hooks: readonly OneHook[]) => hooks.map(({ hookId }) =
 const findLive = preparedOver((queries, hooks: readonly OneHook[]) =>
   queries
     .selectFrom('hooks')
-    .select(laneColumns)
+    .select(queueColumns)
     .where('hook_id', 'in', hookIdsOf(hooks))
     .where('date_ended', 'is', null),
 );
 
 /** The live lanes among these hooks, as they stand now. */
-export async function takeUp(read: Queries, hookIds: readonly number[]): Promise<LaneRow[]> {
+export async function claimQueues(read: Queries, hookIds: readonly number[]): Promise<HookQueueRow[]> {
   const rows = await findLive(
     read,
     hookIds.map((hookId) => ({ hookId })),
     {},
   );
-  return rows.map(laneRow);
+  return rows.map(queueRow);
 }
 
 /** The live lanes among these hooks that a node may take, which are its own from here on. */
@@ -91,16 +91,16 @@ export async function claim(
   nodeId: number,
   hookIds: readonly number[],
   mayTake: Expression<SqlBool>,
-): Promise<LaneRow[]> {
+): Promise<HookQueueRow[]> {
   const rows = await queries
     .updateTable('hooks')
-    .set({ lease_owner: nodeId, generation: sql<number>`generation + 1`, unheard: 0 })
+    .set({ lease_owner: nodeId, generation: sql<number>`generation + 1`, unacknowledged: 0 })
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
     .where(mayTake)
-    .returning(laneColumns)
+    .returning(queueColumns)
     .execute();
-  return rows.map(laneRow);
+  return rows.map(queueRow);
 }
 
 /** What notifications of a hook are signed by, as it stands now. */
@@ -109,40 +109,40 @@ export async function findSecrets(read: Queries, hookId: number): Promise<readon
   return readSecrets(row?.secrets ?? null);
 }
 
-/** Hooks with work: some of those that are owed something, and where the rest begins; those that were asked for something. */
+/** Hooks with work: some of those that are pending something, and where the rest begins; those that were asked for something. */
 export type Work = {
-  readonly owed: readonly number[];
+  readonly pending: readonly number[];
   readonly asked: readonly number[];
   readonly next: number | undefined;
 };
 
 /** How many lanes one look takes in. */
-const LANES_A_LOOK = 1_000;
+const QUEUES_PER_POLL = 1_000;
 
 /**
- * Live hooks that something is owed to, or asked for on, behind a hook: the truth behind all wake-ups. From lane to
- * lane along an index, however much is owed on each.
+ * Live hooks that something is pending for, or asked for on, behind a hook: the truth behind all wake-ups. From lane to
+ * lane along an index, however much is pending on each.
  */
-export async function lanesWithWork(read: Queries, after: number, mayTake?: Expression<SqlBool>): Promise<Work> {
+export async function queuesWithWork(read: Queries, after: number, mayTake?: Expression<SqlBool>): Promise<Work> {
   const { rows } = await sql<{ hook_id: number; is_free: number }>`
     with recursive lanes (hook_id) as (
-      select min(hook_id) from owed where hook_id > ${after}
+      select min(hook_id) from pending_deliveries where hook_id > ${after}
       union all
-      select (select min(owed.hook_id) from owed where owed.hook_id > lanes.hook_id) from lanes
+      select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.hook_id > lanes.hook_id) from lanes
       where lanes.hook_id is not null
-    ), looked (hook_id) as (select hook_id from lanes where hook_id is not null limit ${LANES_A_LOOK})
+    ), looked (hook_id) as (select hook_id from lanes where hook_id is not null limit ${QUEUES_PER_POLL})
     select looked.hook_id, case when hooks.date_ended is null and ${mayTake ?? sql`1 = 1`} then 1 else 0 end as is_free
     from looked join hooks on hooks.hook_id = looked.hook_id order by looked.hook_id`.execute(read);
-  const owed = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
-  const next = rows.length < LANES_A_LOOK ? undefined : rows.at(-1)?.hook_id;
+  const pending = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
+  const next = rows.length < QUEUES_PER_POLL ? undefined : rows.at(-1)?.hook_id;
   // What was asked for is little, and each is made at once.
-  return { owed, asked: after > 0 ? [] : await lanesAsked(read, mayTake), next };
+  return { pending, asked: after > 0 ? [] : await queuesWithManualAttempts(read, mayTake), next };
 }
 
-async function lanesAsked(read: Queries, mayTake?: Expression<SqlBool>): Promise<number[]> {
+async function queuesWithManualAttempts(read: Queries, mayTake?: Expression<SqlBool>): Promise<number[]> {
   const rows = await read
-    .selectFrom('asks')
-    .innerJoin('hooks', 'hooks.hook_id', 'asks.hook_id')
+    .selectFrom('manual_attempts')
+    .innerJoin('hooks', 'hooks.hook_id', 'manual_attempts.hook_id')
     .select('hooks.hook_id')
     .distinct()
     .where('hooks.date_ended', 'is', null)
@@ -151,39 +151,41 @@ async function lanesAsked(read: Queries, mayTake?: Expression<SqlBool>): Promise
   return rows.map((row) => row.hook_id);
 }
 
-const owedColumns = ['delivery_id', 'position', 'kind', 'record_id', 'owed_at'] as const;
+const pendingColumns = ['delivery_id', 'position', 'kind', 'record_id', 'created_at'] as const;
 
-type OwedColumns = {
+type PendingColumns = {
   delivery_id: number;
   position: number | null;
   kind: string;
   record_id: number;
-  owed_at: number;
+  created_at: number;
 };
 
-function owedRow(row: OwedColumns, askId: number | null): OwedRow {
+function pendingDelivery(row: PendingColumns, manualAttemptId: number | null): PendingDelivery {
   return {
     deliveryId: row.delivery_id,
     position: row.position,
     kind: row.kind as DeliveryKind,
     recordId: row.record_id,
-    owedAt: row.owed_at,
-    askId,
+    createdAt: row.created_at,
+    manualAttemptId,
   };
 }
 
-/** Of what is owed to a hook by its positions: oldest first. */
-export function owedRows(rows: readonly OwedColumns[]): OwedRow[] {
-  return rows.map((row) => owedRow(row, null)).sort((one, other) => Number(one.position) - Number(other.position));
+/** Of what is pending for a hook by its positions: oldest first. */
+export function pendingDeliveries(rows: readonly PendingColumns[]): PendingDelivery[] {
+  return rows
+    .map((row) => pendingDelivery(row, null))
+    .sort((one, other) => Number(one.position) - Number(other.position));
 }
 
 type Behind = { readonly hookId: number; readonly after: number; readonly most: number };
 
-const owedBehind = prepared(
+const pendingAfter = prepared(
   (queries, { hookId, after, most }: Behind) =>
     queries
-      .selectFrom('owed')
-      .select(owedColumns)
+      .selectFrom('pending_deliveries')
+      .select(pendingColumns)
       .where('hook_id', '=', hookId)
       .where('position', '>', after)
       .orderBy('position')
@@ -192,48 +194,69 @@ const owedBehind = prepared(
 );
 
 /** The next deliveries of a lane, behind a position, oldest first; tests, which have none, are not among them. */
-export async function nextOwed(read: Queries, hookId: number, afterPosition: number, most: number): Promise<OwedRow[]> {
-  return owedRows(await owedBehind(read, { hookId, after: afterPosition, most }));
+export async function nextPending(
+  read: Queries,
+  hookId: number,
+  afterPosition: number,
+  most: number,
+): Promise<PendingDelivery[]> {
+  return pendingDeliveries(await pendingAfter(read, { hookId, after: afterPosition, most }));
 }
 
-/** One delivery of a lane, if it is still owed. */
-export async function findOwed(read: Queries, hookId: number, deliveryId: number): Promise<OwedRow | undefined> {
+/** One delivery of a lane, if it is still pending. */
+export async function findPending(
+  read: Queries,
+  hookId: number,
+  deliveryId: number,
+): Promise<PendingDelivery | undefined> {
   const row = await read
-    .selectFrom('owed')
-    .select(owedColumns)
+    .selectFrom('pending_deliveries')
+    .select(pendingColumns)
     .where('hook_id', '=', hookId)
     .where('delivery_id', '=', deliveryId)
     .executeTakeFirst();
-  return row === undefined ? undefined : owedRow(row, null);
+  return row === undefined ? undefined : pendingDelivery(row, null);
 }
 
-const oneAsked = prepared(
+const oneManualAttempt = prepared(
   (queries, { hookId, after }: Pick<Behind, 'hookId' | 'after'>) =>
-    queries.selectFrom('asks').select('ask_id').where('hook_id', '=', hookId).where('ask_id', '>', after).limit(1),
+    queries
+      .selectFrom('manual_attempts')
+      .select('manual_attempt_id')
+      .where('hook_id', '=', hookId)
+      .where('manual_attempt_id', '>', after)
+      .limit(1),
   'together',
 );
 
-/** What was asked for on a lane (X1, X3) behind an ask, oldest first: of what is owed, and of what is settled. */
-export async function askedFor(read: Queries, hookId: number, afterAsk: number, most: number): Promise<OwedRow[]> {
+/** What was asked for on a lane (X1, X3) behind an ask, oldest first: of what is pending, and of what is settled. */
+export async function findManualAttempts(
+  read: Queries,
+  hookId: number,
+  afterAsk: number,
+  most: number,
+): Promise<PendingDelivery[]> {
   // On most lanes nothing is, and the join looks into every week of the history.
-  if ((await oneAsked(read, { hookId, after: afterAsk })).length === 0) return [];
+  if ((await oneManualAttempt(read, { hookId, after: afterAsk })).length === 0) return [];
   const rows = await read
-    .selectFrom('asks')
-    .where('asks.hook_id', '=', hookId)
-    .where('asks.ask_id', '>', afterAsk)
-    .leftJoin('owed', 'owed.delivery_id', 'asks.delivery_id')
-    .leftJoin('settled', 'settled.delivery_id', 'asks.delivery_id')
+    .selectFrom('manual_attempts')
+    .where('manual_attempts.hook_id', '=', hookId)
+    .where('manual_attempts.manual_attempt_id', '>', afterAsk)
+    .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
+    .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
     .select(({ fn }) => [
-      'asks.ask_id',
-      'asks.delivery_id',
-      fn.coalesce('owed.position', 'settled.position').as('position'),
-      fn.coalesce('owed.kind', 'settled.kind').as('kind'),
-      fn.coalesce('owed.record_id', 'settled.record_id').as('record_id'),
-      fn.coalesce('owed.owed_at', 'settled.owed_at').as('owed_at'),
+      'manual_attempts.manual_attempt_id',
+      'manual_attempts.delivery_id',
+      fn.coalesce('pending_deliveries.position', 'finalized_deliveries.position').as('position'),
+      fn.coalesce('pending_deliveries.kind', 'finalized_deliveries.kind').as('kind'),
+      fn.coalesce('pending_deliveries.record_id', 'finalized_deliveries.record_id').as('record_id'),
+      fn.coalesce('pending_deliveries.created_at', 'finalized_deliveries.created_at').as('created_at'),
     ])
-    .orderBy('asks.ask_id')
+    .orderBy('manual_attempts.manual_attempt_id')
     .limit(most)
     .execute();
   // What is long settled is forgotten some day; nobody wants it once more.
-  return rows.filter((row) => row.kind !== null).map((row) => owedRow(row as OwedColumns, row.ask_id));
+  return rows
+    .filter((row) => row.kind !== null)
+    .map((row) => pendingDelivery(row as PendingColumns, row.manual_attempt_id));
 }

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { AccountWrite } from '../store/account.ts';
 import { locked, preparedOver } from '../store/prepared.ts';
-import type { AtCommit, NewlyOwed } from '../store/store.ts';
+import type { AtCommit, NewPendingDeliveries } from '../store/store.ts';
 import { type Kind, kinds } from './kinds.ts';
-import { mustOweNothing } from './owe.ts';
+import { requireNothingPending } from './owe.ts';
 
 /** Something that happened in this transaction: to which record, and whose hooks are to hear of it (C14). */
-export type Fact = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
+export type NewOccurrence = { readonly kind: Kind; readonly recordId: number; readonly userId: number };
 
 /** So many positions of an account that occurrences take at a moment, milliseconds since the epoch. */
 type Place = { readonly accountId: number; readonly count: number; readonly now: number };
@@ -44,7 +44,7 @@ const takePositions = preparedOver((queries, places: readonly Place[]) => {
 });
 
 /** `back`: how many positions before the last that was taken of its account. */
-type Placed = Fact & { readonly accountId: number; readonly back: number; readonly now: number };
+type Placed = NewOccurrence & { readonly accountId: number; readonly back: number; readonly now: number };
 
 const factsOf = (facts: readonly Placed[]) =>
   sql`facts (account_id, back, kind, user_id, record_id, now) as (values ${sql.join(
@@ -64,35 +64,35 @@ const insertOccurrences = preparedOver((_queries, facts: readonly Placed[]) => {
 });
 
 /** What `owe` does, for the positions that were taken last. */
-const oweToHooks = preparedOver((_queries, facts: readonly Placed[]) => {
-  return sql<NewlyOwed>`
+const enqueueForHooks = preparedOver((_queries, facts: readonly Placed[]) => {
+  return sql<NewPendingDeliveries>`
     with ${factsOf(facts)}
-    insert into owed (account_id, user_id, hook_id, position, kind, record_id, owed_at)
+    insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
     select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
       facts.now
     from facts join positions on positions.account_id = facts.account_id
       join hooks on hooks.account_id = facts.account_id and hooks.user_id = facts.user_id and hooks.kind = facts.kind
         and hooks.date_ended is null
     order by facts.account_id, facts.back desc
-    returning hook_id, delivery_id, position, kind, record_id, owed_at`;
+    returning hook_id, delivery_id, position, kind, record_id, created_at`;
 });
 
 /** What one write records. */
-type Recorded = { readonly accountId: number; readonly now: number; readonly facts: readonly Fact[] };
+type Recorded = { readonly accountId: number; readonly now: number; readonly facts: readonly NewOccurrence[] };
 
 /**
  * Records what happened, as the last thing of a transaction: each fact becomes the occurrence at the account's next
- * position, and one owed row for every live hook that it is owed to (C14, C20). Either all of it is committed with
+ * position, and one pending row for every live hook that it is pending for (C14, C20). Either all of it is committed with
  * the change itself, or nothing. It is sent together with the commit, once for all writes that it carries: the account's
  * row is locked for no longer than the commit takes.
  */
-export function record(write: AccountWrite, facts: readonly Fact[]): void {
+export function record(write: AccountWrite, facts: readonly NewOccurrence[]): void {
   if (facts.length === 0) return;
   const tx = AccountWrite.transactionOf(write);
   const { accountId, now } = write;
-  if (!write.mayOwe) tx.onlyIf(mustOweNothing(tx.queries, accountId, facts));
-  tx.atCommit(recordAll, { accountId, now, facts });
-  tx.news.announceHappened([accountId]);
+  if (!write.mayEnqueue) tx.commitIf(requireNothingPending(tx.queries, accountId, facts));
+  tx.beforeCommit(recordAll, { accountId, now, facts });
+  tx.news.addOccurred([accountId]);
 }
 
 const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
@@ -104,13 +104,13 @@ const recordAll: AtCommit<Recorded> = async ({ queries, news }, all) => {
   const placed = accounts.flatMap(({ accountId, facts, count, now }) =>
     facts.map((fact, index) => ({ ...fact, accountId, back: count - 1 - index, now })),
   );
-  // Kinds that no hook can name are owed to nobody.
+  // Kinds that no hook can name are pending for nobody.
   const told = placed.filter(({ kind }) => kinds[kind].hooks);
-  const [taken, , owed] = await Promise.all([
+  const [taken, , pending] = await Promise.all([
     takePositions(queries, accounts, {}),
     insertOccurrences(queries, placed, {}),
-    oweToHooks(queries, told, {}),
+    enqueueForHooks(queries, told, {}),
   ]);
   if (taken.length !== accounts.length) throw new Error('an account has no position');
-  news.announceNewlyOwed(owed);
+  news.addNewPending(pending);
 };

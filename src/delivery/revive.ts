@@ -2,16 +2,16 @@ import { sql } from 'kysely';
 import { Problem } from '../problems.ts';
 import { AccountWrite } from '../store/account.ts';
 import { locked } from '../store/prepared.ts';
-import { owe, tooMuchOwed } from './owe.ts';
+import { enqueueDeliveries, pendingQuotaExceeded } from './owe.ts';
 
 /**
- * An ended hook lives again (X1): failures begin anew, and what occurred while it was ended is owed to it, beside what
+ * An ended hook lives again (X1): failures begin anew, and what occurred while it was ended is pending for it, beside what
  * was undelivered when it ended. Its target must have been taken before.
  *
  * @param endedPosition where the account stood when the hook ended
  */
-export async function revive(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
-  if (!write.mayOwe) throw tooMuchOwed();
+export async function restoreHook(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
+  if (!write.mayEnqueue) throw pendingQuotaExceeded();
   await write
     .updateTable('hooks')
     .set({
@@ -27,43 +27,50 @@ export async function revive(write: AccountWrite, hookId: number, endedPosition:
     .where('hook_id', '=', hookId)
     .execute();
   const { queries, news } = AccountWrite.transactionOf(write);
-  await owe(queries, { accountId: write.accountId, first: endedPosition + 1, now: write.now }, hookId).execute();
-  news.announceOwed([hookId]);
+  await enqueueDeliveries(
+    queries,
+    { accountId: write.accountId, first: endedPosition + 1, now: write.now },
+    hookId,
+  ).execute();
+  news.addPending([hookId]);
 }
 
 /**
- * Owes a hook one notification of itself (X1); answers the delivery's id. An account that is owed too much may still try
+ * Owes a hook one notification of itself (X1); answers the delivery's id. An account that is pending too much may still try
  * whether a target answers again, once at a time.
  */
-export async function askForTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
-  if (!write.mayOwe && (await isOwedATest(write, hook.hookId))) throw tooMuchOwed();
+export async function requestTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {
+  if (!write.mayEnqueue && (await hasPendingTest(write, hook.hookId))) throw pendingQuotaExceeded();
   const { delivery_id } = await write
-    .insertInto('owed', {
+    .insertInto('pending_deliveries', {
       user_id: hook.userId,
       hook_id: hook.hookId,
       position: null,
       kind: 'test',
       record_id: hook.hookId,
-      owed_at: write.now,
+      created_at: write.now,
     })
     .returning('delivery_id')
     .executeTakeFirstOrThrow();
-  await askFor(write, { deliveryId: delivery_id, hookId: hook.hookId });
+  await requestRedelivery(write, { deliveryId: delivery_id, hookId: hook.hookId });
   return delivery_id;
 }
 
-async function isOwedATest(write: AccountWrite, hookId: number): Promise<boolean> {
+async function hasPendingTest(write: AccountWrite, hookId: number): Promise<boolean> {
   const test = write
-    .selectFrom('owed')
-    .select('owed.delivery_id')
-    .where('owed.hook_id', '=', hookId)
-    .where('owed.position', 'is', null)
+    .selectFrom('pending_deliveries')
+    .select('pending_deliveries.delivery_id')
+    .where('pending_deliveries.hook_id', '=', hookId)
+    .where('pending_deliveries.position', 'is', null)
     .limit(1);
   return (await test.executeTakeFirst()) !== undefined;
 }
 
 /** Asks for one attempt of a delivery, at once, under its id, whatever has become of it (X3). */
-export async function askFor(write: AccountWrite, delivery: { deliveryId: number; hookId: number }): Promise<void> {
+export async function requestRedelivery(
+  write: AccountWrite,
+  delivery: { deliveryId: number; hookId: number },
+): Promise<void> {
   const tx = AccountWrite.transactionOf(write);
   // It stays live until this has committed: what is asked of an ended hook would be made when it is restored.
   const live = tx.queries
@@ -72,6 +79,6 @@ export async function askFor(write: AccountWrite, delivery: { deliveryId: number
     .where('hook_id', '=', delivery.hookId)
     .where('date_ended', 'is', null);
   if ((await locked(tx.queries, live).execute()).length === 0) throw new Problem('hook_ended');
-  await write.insertRow('asks', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
-  tx.news.announceAsked([delivery.hookId]);
+  await write.insertRow('manual_attempts', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
+  tx.news.addManual([delivery.hookId]);
 }

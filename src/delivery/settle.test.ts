@@ -8,17 +8,17 @@ import { createLog } from '../log.ts';
 import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import type { Store } from '../store/store.ts';
-import { noNotices } from './notices.ts';
-import { nextOwed } from './queue.ts';
-import { type Settlement, settle } from './settle.ts';
-import { Settler } from './settler.ts';
+import { noAlerts } from './notices.ts';
+import { nextPending } from './queue.ts';
+import { type Completion, completeDeliveries } from './settle.ts';
+import { Completer } from './settler.ts';
 
 for (const { test, database } of stores) {
   const NOW = Date.UTC(2026, 0, 1);
   const healthy = { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' };
   const failing = { failures: 1, dueAt: NOW + 5_000, retryDeliveryId: 1, lastOutcome: '500' };
 
-  /** Hooks 1, 2 and so on, each at a generation and owed one notification; `ended`: not live any more. */
+  /** Hooks 1, 2 and so on, each at a generation and pending one notification; `ended`: not live any more. */
   async function openWith(t: TestContext, ...hooks: readonly { generation: number; ended?: true }[]) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
@@ -31,19 +31,19 @@ for (const { test, database } of stores) {
         const hook = { ...of, ...state, hook_id, generation, target: `http://a.test/${hook_id}`, date_created: NOW };
         await queries.insertInto('hooks').values(hook).execute();
         await queries
-          .insertInto('owed')
-          .values({ ...of, hook_id, position: 1, record_id: 1, owed_at: NOW })
+          .insertInto('pending_deliveries')
+          .values({ ...of, hook_id, position: 1, record_id: 1, created_at: NOW })
           .execute();
       }
     });
-    const settlementOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Settlement> => {
-      const [row] = await nextOwed(store.read, hookId, 0, 1);
+    const settlementOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Completion> => {
+      const [row] = await nextPending(store.read, hookId, 0, 1);
       assert.ok(row !== undefined);
       const isTold = outcome === '200';
       return {
         ...{ hookId, accountId: 1, generation, row, asks: [], lane: isTold ? healthy : failing },
         attempt: { at: NOW + hookId, outcome, ms: 7, counted: !isTold, reason: isTold ? 'delivered' : 'failed' },
-        delivery: isTold ? 'delivered' : 'owed',
+        delivery: isTold ? 'delivered' : 'pending',
       };
     };
     const look = async () => ({
@@ -53,12 +53,12 @@ for (const { test, database } of stores) {
         .orderBy('hook_id')
         .orderBy('outcome')
         .execute(),
-      owed: (await store.read.selectFrom('owed').select('hook_id').orderBy('hook_id').execute()).map(
+      pending: (await store.read.selectFrom('pending_deliveries').select('hook_id').orderBy('hook_id').execute()).map(
         (row) => row.hook_id,
       ),
-      told: (await store.read.selectFrom('settled').select(['hook_id', 'state']).orderBy('hook_id').execute()).map(
-        (row) => `${row.hook_id} ${row.state}`,
-      ),
+      told: (
+        await store.read.selectFrom('finalized_deliveries').select(['hook_id', 'state']).orderBy('hook_id').execute()
+      ).map((row) => `${row.hook_id} ${row.state}`),
       failures: (await store.read.selectFrom('hooks').select('failures').orderBy('hook_id').execute()).map(
         (row) => row.failures,
       ),
@@ -72,15 +72,15 @@ for (const { test, database } of stores) {
 
   test('C20 X3 what came of attempts is written at once: told is told, a failure counts, and each attempt is in the history', async (t) => {
     const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
-    const settlements = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
+    const completions = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
     assert.deepEqual(
-      await settle(store, () => ({ settlements: settlements, now: NOW }), noNotices),
+      await completeDeliveries(store, () => ({ completions, now: NOW }), noAlerts),
       [],
       'nothing was fenced',
     );
     assert.deepEqual(await look(), {
       attempts: [attemptOf(1, '200', 0, 'delivered'), attemptOf(2, '500', 1, 'failed')],
-      owed: [2],
+      pending: [2],
       told: ['1 delivered'],
       failures: [0, 1],
     });
@@ -95,7 +95,7 @@ for (const { test, database } of stores) {
       { generation: 1 },
       { generation: 9 },
     );
-    const settlements = [
+    const completions = [
       await settlementOf(1, 8, '200'),
       await settlementOf(2, 8, '500'),
       await settlementOf(3, 8, '500'),
@@ -104,7 +104,7 @@ for (const { test, database } of stores) {
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
-    const fenced = await settle(store, () => ({ settlements: settlements, now: NOW }), noNotices);
+    const fenced = await completeDeliveries(store, () => ({ completions, now: NOW }), noAlerts);
     assert.deepEqual(
       fenced.map(({ hookId }) => hookId),
       [1, 2, 3, 5],
@@ -119,14 +119,14 @@ for (const { test, database } of stores) {
       attemptOf(5, '200', 0, 'delivered'),
       attemptOf(5, '500', 0, `${anew}: changes nothing`),
     ]);
-    assert.deepEqual(rest, { owed: [2, 3, 4], told: ['1 delivered', '5 delivered'], failures: [0, 0, 0, 1, 0] });
+    assert.deepEqual(rest, { pending: [2, 3, 4], told: ['1 delivered', '5 delivered'], failures: [0, 0, 0, 1, 0] });
   });
 
   test('C20 X3 what is settled until the transaction begins is written down in it', async (t) => {
     const { store, settlementOf, look } = await openWith(t, { generation: 1 }, { generation: 1 });
     const [first, second] = [await settlementOf(1, 1, '200'), await settlementOf(2, 1, '200')];
     const waiting = [first];
-    const settling = settle(store, () => ({ settlements: [...waiting], now: NOW }), noNotices);
+    const settling = completeDeliveries(store, () => ({ completions: [...waiting], now: NOW }), noAlerts);
     waiting.push(second);
     assert.deepEqual(await settling, []);
     assert.deepEqual((await look()).told, ['1 delivered', '2 delivered']);
@@ -140,8 +140,8 @@ for (const { test, database } of stores) {
       await clock.advance(7);
       return store.write(work);
     };
-    const ports = { clock, notices: noNotices, log: createLog('silent'), onWritten: () => undefined };
-    const settler = new Settler({ ...ports, store: { ...store, write } });
+    const ports = { clock, notices: noAlerts, log: createLog('silent'), onWritten: () => undefined };
+    const settler = new Completer({ ...ports, store: { ...store, write } });
     settler.add({ ...(await settlementOf(1, 1, '500')), ended: 'answered_401' });
     await settler.written();
     const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
@@ -151,26 +151,29 @@ for (const { test, database } of stores) {
   test('C20 what an attempt has come to is written down, however shortly after others it comes', async (t) => {
     const hooks = Array.from({ length: 12 }, () => ({ generation: 1 }));
     const { store, settlementOf, look } = await openWith(t, ...hooks);
-    const settlements: Settlement[] = [];
+    const settlements: Completion[] = [];
     for (const [index] of hooks.entries()) settlements.push(await settlementOf(index + 1, 1, '200'));
     const addNext = async (after: number) => {
       for (let steps = 0; steps < after; steps += 1) await Promise.resolve();
       for (const settlement of settlements.slice(after, after + 1)) settler.add(settlement);
     };
-    const onWritten = ([first]: readonly Settlement[]) => void addNext(first?.hookId ?? 0);
-    const ports = { clock: testClock(NOW), notices: noNotices, log: createLog('silent'), store, onWritten };
-    const settler = new Settler(ports);
+    const onWritten = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
+    const ports = { clock: testClock(NOW), notices: noAlerts, log: createLog('silent'), store, onWritten };
+    const settler = new Completer(ports);
     await addNext(0);
     await eventually(look, ({ told }) => told.length === hooks.length);
   });
 
   test('C20 X3 hundreds of attempts are written at once, some of them on the same lane', async (t) => {
     const { store, settlementOf, look } = await openWith(t, ...Array.from({ length: 130 }, () => ({ generation: 1 })));
-    const settlements: Settlement[] = [];
+    const settlements: Completion[] = [];
     for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));
     const again = settlements.slice(0, 20).map((one) => ({ ...one, attempt: { ...one.attempt, at: NOW + 1_000 } }));
-    assert.deepEqual(await settle(store, () => ({ settlements: [...settlements, ...again], now: NOW }), noNotices), []);
-    const { attempts, owed, told } = await look();
-    assert.deepEqual([attempts.length, owed.length, told.length], [150, 0, 130]);
+    assert.deepEqual(
+      await completeDeliveries(store, () => ({ completions: [...settlements, ...again], now: NOW }), noAlerts),
+      [],
+    );
+    const { attempts, pending, told } = await look();
+    assert.deepEqual([attempts.length, pending.length, told.length], [150, 0, 130]);
   });
 }

@@ -3,20 +3,20 @@ import { ENGINE } from '../access.ts';
 import { isShared, preparedOver } from '../store/prepared.ts';
 import type { Queries, Store } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
-import { endLanes } from './end.ts';
-import { FAILURES_TOLD, type Notices } from './notices.ts';
+import { endHookQueues } from './end.ts';
+import { FAILURES_BEFORE_ALERT, type HookAlerts } from './notices.ts';
 import type { EndedReason } from './policy.ts';
-import { hookIdsOf, type OneHook, type OwedRow } from './queue.ts';
+import { hookIdsOf, type OneHook, type PendingDelivery } from './queue.ts';
 
 /** What is written down at once: `now` is when it was taken, later than all that it came to. */
-export type Batch = { readonly settlements: readonly Settlement[]; readonly now: number };
+export type Batch = { readonly completions: readonly Completion[]; readonly now: number };
 
 /** What one attempt has come to, to be written down. */
-export type Settlement = {
+export type Completion = {
   readonly hookId: number;
   readonly accountId: number;
   readonly generation: number;
-  readonly row: OwedRow;
+  readonly row: PendingDelivery;
   readonly attempt: {
     readonly at: number;
     readonly outcome: string;
@@ -25,7 +25,7 @@ export type Settlement = {
     readonly reason: string;
   };
   /** Whether the delivery is told, no longer wanted (a test that failed), or as it was. */
-  readonly delivery: 'delivered' | 'dropped' | 'owed';
+  readonly delivery: 'delivered' | 'dropped' | 'pending';
   /** What was asked for and has had its answer. */
   readonly asks: readonly number[];
   /** The lane's new state, where it changes. */
@@ -45,13 +45,13 @@ export type Settlement = {
  * @param take those that are waiting when the transaction begins; asked again where it has to be made again
  * @returns what was fenced
  */
-export async function settle(store: Store, take: () => Batch, notices: Notices): Promise<Settlement[]> {
+export async function completeDeliveries(store: Store, take: () => Batch, notices: HookAlerts): Promise<Completion[]> {
   return store.write(async (tx) => {
-    const { settlements, now } = take();
-    const current = await addAttempts(tx.queries, settlements);
-    const corrections = settlements.map((one) => correctionOf(one, current.get(one.hookId)));
-    const valid: Settlement[] = [];
-    for (const one of settlements) {
+    const { completions, now } = take();
+    const current = await addAttempts(tx.queries, completions);
+    const corrections = completions.map((one) => correctionOf(one, current.get(one.hookId)));
+    const valid: Completion[] = [];
+    for (const one of completions) {
       if (current.get(one.hookId) !== one.generation) continue;
       valid.push(one);
       // The end of a hook fences what was in flight beside it, in this very batch too.
@@ -61,37 +61,38 @@ export async function settle(store: Store, take: () => Batch, notices: Notices):
     await Promise.all([
       ...corrections.filter((one) => one !== undefined).map((one) => correct(tx.queries, one)),
       // Told is told, whoever has the lane by now: nobody is to tell it again (C20).
-      moveToHistory(tx.queries, settlements.filter(isDelivered), { now, state: 'delivered' }),
+      moveToHistory(tx.queries, completions.filter(isDelivered), { now, state: 'delivered' }),
       moveToHistory(tx.queries, valid.filter(isDropped), { now, state: 'failed' }),
-      deleteAsks(tx.queries, valid),
-      updateLanes(tx.queries, valid),
+      deleteManualAttemptsQuery(tx.queries, valid),
+      updateHooksQuery(tx.queries, valid),
     ]);
     await notices(
       tx,
       'failing',
-      valid.filter(isToldFailing).map((one) => one.hookId),
+      valid.filter(isAlertDue).map((one) => one.hookId),
       now,
     );
     for (const one of valid) {
-      if (one.ended !== undefined) await endLanes(tx, [one.hookId], { reason: one.ended, now, by: ENGINE, notices });
+      if (one.ended !== undefined)
+        await endHookQueues(tx, [one.hookId], { reason: one.ended, now, by: ENGINE, notices });
     }
-    return settlements.filter((one) => !valid.includes(one));
+    return completions.filter((one) => !valid.includes(one));
   });
 }
 
-const isDelivered = ({ delivery }: Settlement) => delivery === 'delivered';
+const isDelivered = ({ delivery }: Completion) => delivery === 'delivered';
 
-const isDropped = ({ delivery }: Settlement) => delivery === 'dropped';
+const isDropped = ({ delivery }: Completion) => delivery === 'dropped';
 
 /** X10: at this very failure the owner is told, and not again before the next 200. */
-function isToldFailing({ attempt, lane }: Settlement): boolean {
-  return attempt.counted && lane?.failures === FAILURES_TOLD;
+function isAlertDue({ attempt, lane }: Completion): boolean {
+  return attempt.counted && lane?.failures === FAILURES_BEFORE_ALERT;
 }
 
 type AttemptRow = Readonly<Insertable<Tables['attempts']>>;
 
 /** What was made on a lane that lives on as another one, taken up by another node or restored, counts nothing (X3). */
-function correctionOf(settlement: Settlement, current: number | undefined): AttemptRow | undefined {
+function correctionOf(settlement: Completion, current: number | undefined): AttemptRow | undefined {
   if (current === undefined || current === settlement.generation) return undefined;
   const row = attemptRow(settlement);
   if (isDelivered(settlement)) {
@@ -112,7 +113,7 @@ function correct(queries: Queries, row: AttemptRow) {
     .execute();
 }
 
-const attemptRow = ({ attempt, row, hookId, accountId }: Settlement): AttemptRow => ({
+const attemptRow = ({ attempt, row, hookId, accountId }: Completion): AttemptRow => ({
   account_id: accountId,
   hook_id: hookId,
   delivery_id: row.deliveryId,
@@ -164,7 +165,7 @@ const insertAttempts = preparedOver((queries, rows: readonly AttemptRow[]) => {
  * Writes down that attempts were made; answers the generation of each of their lanes that has not ended. They stay so until
  * this transaction is through: nobody takes one of these lanes meanwhile, or ends it.
  */
-async function addAttempts(queries: Queries, settlements: readonly Settlement[]): Promise<Map<number, number>> {
+async function addAttempts(queries: Queries, settlements: readonly Completion[]): Promise<Map<number, number>> {
   const rows = settlements.map(attemptRow).sort((one, other) => one.hook_id - other.hook_id);
   const lanes = await insertAttempts(queries, rows, {});
   const current = new Map<number, number>();
@@ -182,67 +183,73 @@ const keptColumns = [
   'hook_id',
   'delivery_id',
   'record_id',
-  'owed_at',
+  'created_at',
   'kind',
   'position',
 ] as const;
 
-const settledColumns = [...keptColumns, 'settled_at', 'state'] as const;
+const finalizedColumns = [...keptColumns, 'finalized_at', 'state'] as const;
 
-type HowSettled = { readonly now: number; readonly state: 'delivered' | 'failed' };
+type FinalState = { readonly now: number; readonly state: 'delivered' | 'failed' };
 
-const asSettled = ({ now, state }: HowSettled) =>
-  [...keptColumns, sql.val(now).as('settled_at'), sql.val(state).as('state')] as const;
+const asFinalized = ({ now, state }: FinalState) =>
+  [...keptColumns, sql.val(now).as('finalized_at'), sql.val(state).as('state')] as const;
 
-const keepInHistory = preparedOver((queries, deliveries: readonly OneDelivery[], how: HowSettled) =>
+const keepInHistory = preparedOver((queries, deliveries: readonly OneDelivery[], how: FinalState) =>
   queries
-    .insertInto('settled')
-    .columns(settledColumns)
+    .insertInto('finalized_deliveries')
+    .columns(finalizedColumns)
     .expression((from) =>
-      from.selectFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)).select(asSettled(how)),
+      from
+        .selectFrom('pending_deliveries')
+        .where('delivery_id', 'in', deliveryIdsOf(deliveries))
+        .select(asFinalized(how)),
     ),
 );
 
-const dropOwed = preparedOver((queries, deliveries: readonly OneDelivery[]) =>
-  queries.deleteFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
+const deletePending = preparedOver((queries, deliveries: readonly OneDelivery[]) =>
+  queries.deleteFrom('pending_deliveries').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
 );
 
 /** Both at once, where a statement can do that. */
-const moveAtOnce = preparedOver((queries, deliveries: readonly OneDelivery[], how: HowSettled) =>
+const moveAtOnce = preparedOver((queries, deliveries: readonly OneDelivery[], how: FinalState) =>
   queries
     .with('gone', (from) =>
-      from.deleteFrom('owed').where('delivery_id', 'in', deliveryIdsOf(deliveries)).returning(keptColumns),
+      from
+        .deleteFrom('pending_deliveries')
+        .where('delivery_id', 'in', deliveryIdsOf(deliveries))
+        .returning(keptColumns),
     )
-    .insertInto('settled')
-    .columns(settledColumns)
-    .expression((from) => from.selectFrom('gone').select(asSettled(how))),
+    .insertInto('finalized_deliveries')
+    .columns(finalizedColumns)
+    .expression((from) => from.selectFrom('gone').select(asFinalized(how))),
 );
 
-/** What is owed no more; all of it is sent when this returns. */
-async function moveToHistory(queries: Queries, settlements: readonly Settlement[], how: HowSettled): Promise<void> {
+/** What is pending no more; all of it is sent when this returns. */
+async function moveToHistory(queries: Queries, settlements: readonly Completion[], how: FinalState): Promise<void> {
   // One that was asked for may have been told twice by now.
   const deliveryIds = new Set(settlements.map(({ row }) => row.deliveryId));
   const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
   if (isShared(queries)) await moveAtOnce(queries, deliveries, how);
-  else await Promise.all([keepInHistory(queries, deliveries, how), dropOwed(queries, deliveries, {})]);
+  else await Promise.all([keepInHistory(queries, deliveries, how), deletePending(queries, deliveries, {})]);
 }
 
-const dropAsks = preparedOver((queries, asks: readonly { readonly askId: number }[]) =>
-  queries.deleteFrom('asks').where(
-    'ask_id',
+const deleteManualAttempts = preparedOver((queries, asks: readonly { readonly askId: number }[]) =>
+  queries.deleteFrom('manual_attempts').where(
+    'manual_attempt_id',
     'in',
     asks.map(({ askId }) => askId),
   ),
 );
 
-function deleteAsks(queries: Queries, settlements: readonly Settlement[]): Promise<unknown> {
+function deleteManualAttemptsQuery(queries: Queries, settlements: readonly Completion[]): Promise<unknown> {
   const asks = settlements.flatMap((one) => one.asks.map((askId) => ({ askId })));
-  return dropAsks(queries, asks, {});
+  return deleteManualAttempts(queries, asks, {});
 }
 
-type LaneState = NonNullable<Settlement['lane']>;
+type HookState = NonNullable<Completion['lane']>;
 
-const setLanes = preparedOver((queries, hooks: readonly OneHook[], lane: LaneState) =>
+const updateHooks = preparedOver((queries, hooks: readonly OneHook[], lane: HookState) =>
   queries
     .updateTable('hooks')
     .set({
@@ -255,13 +262,13 @@ const setLanes = preparedOver((queries, hooks: readonly OneHook[], lane: LaneSta
 );
 
 /** Most lanes come to the same state, healthy as ever: one statement for all of these. */
-async function updateLanes(queries: Queries, settlements: readonly Settlement[]): Promise<void> {
-  const last = new Map<number, LaneState>();
+async function updateHooksQuery(queries: Queries, settlements: readonly Completion[]): Promise<void> {
+  const last = new Map<number, HookState>();
   for (const { hookId, lane } of settlements) if (lane !== undefined) last.set(hookId, lane);
   const byState = Map.groupBy(last, ([, lane]) => JSON.stringify(lane));
   const set = [...byState.values()].map((lanes) => {
-    const [, state] = lanes[0] as [number, LaneState];
-    return setLanes(
+    const [, state] = lanes[0] as [number, HookState];
+    return updateHooks(
       queries,
       lanes.map(([hookId]) => ({ hookId })),
       state,

@@ -1,7 +1,7 @@
-import type { Pace } from './pace.ts';
+import type { StartRateLimiter } from './pace.ts';
 
 /** Whose attempt one of a lane is, where it goes, and whether the target is known to answer: the last time, it did. */
-type Place = { readonly accountId: number; readonly host: string; readonly isKnown: boolean };
+type Place = { readonly accountId: number; readonly host: string; readonly isProven: boolean };
 
 /**
  * Lanes of one account to one host that wait, for room there or for a trial, and the number of their last turn.
@@ -9,7 +9,7 @@ type Place = { readonly accountId: number; readonly host: string; readonly isKno
 type Line<L> = {
   readonly accountId: number;
   readonly host: string;
-  readonly isForTrial: boolean;
+  readonly isUnproven: boolean;
   readonly lanes: Set<L>;
   readonly turn: number;
 };
@@ -18,19 +18,19 @@ type Line<L> = {
  * An account or a host: attempts in flight, with the room that is kept for lanes that were called; and the lines that
  * wait, the one first that has waited longest.
  */
-type Holder<L> = { taken: number; readonly lines: Map<number | string, Line<L>> };
+type LimitedOwner<L> = { taken: number; readonly lines: Map<number | string, Line<L>> };
 
 /** How soon after each other attempts on trial may begin. */
-type Trials = Pick<Pace, 'isLeft' | 'take' | 'giveBack'>;
+type UnprovenLimit = Pick<StartRateLimiter, 'isLeft' | 'take' | 'giveBack'>;
 
 /** How many attempts may be in flight. */
-type Most = {
+type Limits = {
   /** Of one account. */
   readonly account: number;
   /** To one host. */
   readonly host: number;
   /** To all targets together that are not known to answer. */
-  readonly trial: number;
+  readonly unproven: number;
 };
 
 /**
@@ -40,18 +40,18 @@ type Most = {
  * trial begins at a pace. Lanes of one account to one host wait in one line, and the lines get a turn each; on trial, the
  * accounts do.
  */
-export class Shares<L extends Place> {
-  readonly #most: Most;
-  readonly #pace: Trials;
-  readonly #accounts = new Map<number, Holder<L>>();
-  readonly #hosts = new Map<string, Holder<L>>();
+export class ConcurrencyLimiter<L extends Place> {
+  readonly #most: Limits;
+  readonly #pace: UnprovenLimit;
+  readonly #accounts = new Map<number, LimitedOwner<L>>();
+  readonly #hosts = new Map<string, LimitedOwner<L>>();
   /** The lines of each account that wait for a trial, the account first that has waited longest for a turn. */
-  readonly #trials = new Map<number, Map<string, Line<L>>>();
+  readonly #unproven = new Map<number, Map<string, Line<L>>>();
   readonly #called = new Map<L, Place>();
-  #onTrial = 0;
+  #unprovenInFlight = 0;
   #turns = 0;
 
-  constructor(most: Most, pace: Trials) {
+  constructor(most: Limits, pace: UnprovenLimit) {
     this.#most = most;
     this.#pace = pace;
   }
@@ -60,57 +60,57 @@ export class Shares<L extends Place> {
   admits(lane: L): boolean {
     const kept = this.#called.get(lane);
     this.#called.delete(lane);
-    if (kept !== undefined) this.#giveUp(kept);
+    if (kept !== undefined) this.#cancel(kept);
     const hasRoom = this.#hasRoom(lane);
-    const admits = hasRoom && this.#mayTry(lane);
+    const admits = hasRoom && this.#mayAttempt(lane);
     if (!admits) this.#keep(lane, hasRoom);
     return admits;
   }
 
   /** One of this lane begins; answers what is given back when it has ended. */
-  take({ accountId, host, isKnown }: L): Place {
+  acquire({ accountId, host, isProven }: L): Place {
     holderOf(this.#accounts, accountId).taken += 1;
     holderOf(this.#hosts, host).taken += 1;
-    if (!isKnown) {
-      this.#onTrial += 1;
+    if (!isProven) {
+      this.#unprovenInFlight += 1;
       this.#pace.take();
     }
-    return { accountId, host, isKnown };
+    return { accountId, host, isProven };
   }
 
-  giveBack({ accountId, host, isKnown }: Place): void {
+  release({ accountId, host, isProven }: Place): void {
     leave(this.#accounts, accountId);
     leave(this.#hosts, host);
-    if (!isKnown) this.#onTrial -= 1;
+    if (!isProven) this.#unprovenInFlight -= 1;
   }
 
   /** Gives back a place in which nothing has begun. */
-  #giveUp(place: Place): void {
-    this.giveBack(place);
-    if (!place.isKnown) this.#pace.giveBack();
+  #cancel(place: Place): void {
+    this.release(place);
+    if (!place.isProven) this.#pace.giveBack();
   }
 
   /**
    * Where there is room beside a lane, which it has no use for or has just left, or where more may be tried: those that
    * have waited for it.
    */
-  call(beside?: L): L[] {
+  next(beside?: L): L[] {
     const called: L[] = [];
     for (;;) {
       const ofAccount = beside && this.#nextOf(this.#accounts.get(beside.accountId)?.lines);
       const toHost = beside && this.#nextOf(this.#hosts.get(beside.host)?.lines);
-      const waiting = [ofAccount, toHost, this.#nextOnTrial()].filter((line) => line !== undefined);
+      const waiting = [ofAccount, toHost, this.#nextUnproven()].filter((line) => line !== undefined);
       const [line] = waiting.sort((a, b) => a.turn - b.turn);
       const [lane] = line?.lanes ?? [];
       if (line === undefined || lane === undefined) return called;
       line.lanes.delete(lane);
       // It may have waited for room, and for a trial since: once is enough.
       const isCalled = this.#called.has(lane);
-      const begins = !isCalled && this.#mayTry(lane);
+      const begins = !isCalled && this.#mayAttempt(lane);
       if (begins || line.lanes.size === 0) this.#remove(line);
       if (begins) {
         if (line.lanes.size > 0) this.#putLast(line);
-        this.#called.set(lane, this.take(lane));
+        this.#called.set(lane, this.acquire(lane));
         called.push(lane);
       } else if (!isCalled) this.#keep(lane, true);
     }
@@ -122,9 +122,9 @@ export class Shares<L extends Place> {
     return undefined;
   }
 
-  #nextOnTrial(): Line<L> | undefined {
-    if (!this.#mayTryOne) return undefined;
-    for (const [accountId, lines] of this.#trials) {
+  #nextUnproven(): Line<L> | undefined {
+    if (!this.#mayAttemptOne) return undefined;
+    for (const [accountId, lines] of this.#unproven) {
       const hasRoom = (this.#accounts.get(accountId)?.taken ?? 0) < this.#most.account;
       const line = hasRoom ? this.#nextOf(lines) : undefined;
       if (line !== undefined) return line;
@@ -133,21 +133,21 @@ export class Shares<L extends Place> {
   }
 
   /** In the line that it belongs to, behind the others. */
-  #keep(lane: L, isForTrial: boolean): void {
+  #keep(lane: L, isUnproven: boolean): void {
     const { accountId, host } = lane;
-    const lines = isForTrial ? this.#trials.get(accountId) : this.#accounts.get(accountId)?.lines;
+    const lines = isUnproven ? this.#unproven.get(accountId) : this.#accounts.get(accountId)?.lines;
     const line = lines?.get(host);
-    if (line === undefined) this.#putLast({ accountId, host, isForTrial, lanes: new Set([lane]) });
+    if (line === undefined) this.#putLast({ accountId, host, isUnproven, lanes: new Set([lane]) });
     else line.lanes.add(lane);
   }
 
   #putLast(waiting: Omit<Line<L>, 'turn'>): void {
-    const { accountId, host, isForTrial } = waiting;
+    const { accountId, host, isUnproven } = waiting;
     this.#turns += 1;
     const line = { ...waiting, turn: this.#turns };
-    if (isForTrial) {
-      const lines = this.#trials.get(accountId) ?? new Map<string, Line<L>>();
-      this.#trials.set(accountId, lines.set(host, line));
+    if (isUnproven) {
+      const lines = this.#unproven.get(accountId) ?? new Map<string, Line<L>>();
+      this.#unproven.set(accountId, lines.set(host, line));
       return;
     }
     holderOf(this.#accounts, accountId).lines.set(host, line);
@@ -155,16 +155,16 @@ export class Shares<L extends Place> {
   }
 
   /** Takes a line out; whatever else of its account waits for a trial comes after all others. */
-  #remove({ accountId, host, isForTrial }: Line<L>): void {
-    if (!isForTrial) {
+  #remove({ accountId, host, isUnproven }: Line<L>): void {
+    if (!isUnproven) {
       this.#accounts.get(accountId)?.lines.delete(host);
       this.#hosts.get(host)?.lines.delete(accountId);
       return;
     }
-    const lines = this.#trials.get(accountId);
-    this.#trials.delete(accountId);
+    const lines = this.#unproven.get(accountId);
+    this.#unproven.delete(accountId);
     lines?.delete(host);
-    if (lines !== undefined && lines.size > 0) this.#trials.set(accountId, lines);
+    if (lines !== undefined && lines.size > 0) this.#unproven.set(accountId, lines);
   }
 
   #hasRoom({ accountId, host }: Pick<Place, 'accountId' | 'host'>): boolean {
@@ -172,22 +172,22 @@ export class Shares<L extends Place> {
     return ofAccount < this.#most.account && toHost < this.#most.host;
   }
 
-  #mayTry({ isKnown }: L): boolean {
-    return isKnown || this.#mayTryOne;
+  #mayAttempt({ isProven }: L): boolean {
+    return isProven || this.#mayAttemptOne;
   }
 
-  get #mayTryOne(): boolean {
-    return this.#onTrial < this.#most.trial && this.#pace.isLeft;
+  get #mayAttemptOne(): boolean {
+    return this.#unprovenInFlight < this.#most.unproven && this.#pace.isLeft;
   }
 }
 
-function holderOf<K, L>(holders: Map<K, Holder<L>>, name: K): Holder<L> {
+function holderOf<K, L>(holders: Map<K, LimitedOwner<L>>, name: K): LimitedOwner<L> {
   const holder = holders.get(name) ?? { taken: 0, lines: new Map() };
   holders.set(name, holder);
   return holder;
 }
 
-function leave<K, L>(holders: Map<K, Holder<L>>, name: K): void {
+function leave<K, L>(holders: Map<K, LimitedOwner<L>>, name: K): void {
   const holder = holderOf(holders, name);
   holder.taken -= 1;
   if (holder.taken === 0 && holder.lines.size === 0) holders.delete(name);

@@ -7,7 +7,7 @@ import type { Secret } from './signature.ts';
  * From now on notifications of a live hook are signed by these; by none when undefined. Once this is answered, no
  * attempt begins that is signed otherwise: the node that has the lane has heard of it by then.
  */
-export async function signBy(
+export async function setSecrets(
   write: AccountWrite,
   hookId: number,
   secrets: readonly Secret[] | undefined,
@@ -16,11 +16,11 @@ export async function signBy(
     .updateTable('hooks')
     .set({
       secrets: secrets === undefined ? null : JSON.stringify(secrets),
-      unheard: sql<number>`case when lease_owner = 0 then 0 else 1 end`,
+      unacknowledged: sql<number>`case when lease_owner = 0 then 0 else 1 end`,
     })
     .where('hook_id', '=', hookId)
     .where('date_ended', 'is', null)
     .executeTakeFirstOrThrow();
   if (numUpdatedRows === 0n) throw new Problem('hook_ended');
-  AccountWrite.transactionOf(write).news.announceChanged([hookId]);
+  AccountWrite.transactionOf(write).news.addChanged([hookId]);
 }

@@ -11,11 +11,11 @@ import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import { AccountWrite } from '../store/account.ts';
 import type { Store } from '../store/store.ts';
-import { soleClaims } from './claims.ts';
-import { Engine } from './engine.ts';
-import { noNotices } from './notices.ts';
+import { singleNodeLeases } from './claims.ts';
+import { Dispatcher } from './engine.ts';
+import { noAlerts } from './notices.ts';
 import { record } from './record.ts';
-import { askFor } from './revive.ts';
+import { requestRedelivery } from './revive.ts';
 
 for (const { test, database } of stores) {
   /** An engine whose target answers as it is told, on a database that it can be kept from writing to. */
@@ -29,20 +29,20 @@ for (const { test, database } of stores) {
       state.refused += 1;
       return Promise.reject(new Problem('storage_unavailable'));
     };
-    const engine = new Engine({
+    const engine = new Dispatcher({
       store: { ...store, write },
-      claims: soleClaims(store),
+      claims: singleNodeLeases(store),
       clock,
       chance: steadyChance(),
       attempt: async ({ deliveryId }) => {
         told.push(`${deliveryId}: ${state.status}`);
         return { kind: 'answered', status: state.status, ms: 1 };
       },
-      notices: noNotices,
+      notices: noAlerts,
       log: pino({ level: 'silent' }),
       baseUrl: () => 'http://carillon.test',
       waitsMs: [60_000, 7_200_000],
-      mostToOneHost: 1_000,
+      maxAttemptsPerHost: 1_000,
       attemptTimeoutMs: 15_000,
       onAttempt: () => undefined,
     });
@@ -79,24 +79,24 @@ for (const { test, database } of stores) {
         ),
       occur: (recordId: number) =>
         inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
-      redeliver: (deliveryId: number) => inAccount((write) => askFor(write, { deliveryId, hookId })),
+      redeliver: (deliveryId: number) => inAccount((write) => requestRedelivery(write, { deliveryId, hookId })),
       /** What the database says when everything is written down. */
       async written() {
         const { failures, last_outcome } = await store.read
           .selectFrom('hooks')
           .select(['failures', 'last_outcome'])
           .executeTakeFirstOrThrow();
-        const [owed, asks, settled, attempts] = await Promise.all([
-          store.read.selectFrom('owed').select('delivery_id').execute(),
-          store.read.selectFrom('asks').select('delivery_id').execute(),
-          store.read.selectFrom('settled').select('state').execute(),
+        const [pending, asks, settled, attempts] = await Promise.all([
+          store.read.selectFrom('pending_deliveries').select('delivery_id').execute(),
+          store.read.selectFrom('manual_attempts').select('delivery_id').execute(),
+          store.read.selectFrom('finalized_deliveries').select('state').execute(),
           store.read.selectFrom('attempts').select('outcome').execute(),
         ]);
         const delivered = settled.filter((row) => row.state === 'delivered').length;
         return {
           failures,
           last_outcome,
-          owed: owed.length,
+          pending: pending.length,
           asks: asks.length,
           delivered,
           attempts: attempts.map((row) => row.outcome),
@@ -117,11 +117,11 @@ for (const { test, database } of stores) {
     state.writable = true;
     await clock.advance(1_000);
     await stopped;
-    const { owed, delivered } = await written();
-    assert.deepEqual({ owed, delivered }, { owed: 0, delivered: 1 });
+    const { pending, delivered } = await written();
+    assert.deepEqual({ pending, delivered }, { pending: 0, delivered: 1 });
   });
 
-  test('C20 a stop ends in time where nothing can be written, and what was told stays owed', async (t) => {
+  test('C20 a stop ends in time where nothing can be written, and what was told stays pending', async (t) => {
     const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
     state.writable = false;
     await occur(1);
@@ -130,8 +130,8 @@ for (const { test, database } of stores) {
     await refused();
     await clock.advance(9_000);
     await stopped;
-    const { owed, delivered } = await written();
-    assert.deepEqual({ owed, delivered }, { owed: 1, delivered: 0 });
+    const { pending, delivered } = await written();
+    assert.deepEqual({ pending, delivered }, { pending: 1, delivered: 0 });
   });
 
   test('X3 C18 a redelivery asked for before the first attempt could be written down is made once, and counts nothing', async (t) => {
@@ -145,11 +145,18 @@ for (const { test, database } of stores) {
     await refused();
     await clock.advance(5_000);
     assert.ok(state.refused > 1, 'it could not be written down all the while');
-    assert.deepEqual(await written(), { failures: 0, last_outcome: '', owed: 1, asks: 1, delivered: 0, attempts: [] });
+    assert.deepEqual(await written(), {
+      failures: 0,
+      last_outcome: '',
+      pending: 1,
+      asks: 1,
+      delivered: 0,
+      attempts: [],
+    });
 
     state.writable = true;
     await clock.advance(500);
-    const after = { failures: 0, last_outcome: '500', owed: 0, asks: 0, delivered: 1, attempts: ['200', '500'] };
+    const after = { failures: 0, last_outcome: '500', pending: 0, asks: 0, delivered: 1, attempts: ['200', '500'] };
     await eventually(written, ({ attempts }) => attempts.length === 2);
     assert.deepEqual(await written(), after);
     state.status = 200;
@@ -176,7 +183,7 @@ for (const { test, database } of stores) {
     assert.equal(told.length, 1 + 128);
     state.writable = true;
     await clock.advance(100);
-    await eventually(written, ({ owed }) => owed === 0);
+    await eventually(written, ({ pending }) => pending === 0);
     assert.deepEqual(told.slice(0, 3), ['1: 500', `${count}: 200`, '1: 200']);
     assert.equal(told.length, count + 1);
     assert.equal(new Set(told).size, count + 1);

@@ -1,12 +1,14 @@
 import { hookKinds } from '../delivery/kinds.ts';
-import { Served } from '../http/served.ts';
+import { StaticResponse } from '../http/served.ts';
 import type { Documented } from './page.ts';
 import { byNoun } from './shape.ts';
 
 /** `/llms.txt`: the interface for a language model that is to write an integration; every line derived or said once. */
-export function llmsText({ routes, baseUrl, version }: Documented): Served {
+export function llmsText({ routes, baseUrl, version }: Documented): StaticResponse {
   const nouns = [...byNoun(routes)].map(([noun, rows]) =>
-    [`## ${noun}`, '', ...rows.map(({ method, path, says }) => `- ${method} /v2${path}: ${says}`)].join('\n'),
+    [`## ${noun}`, '', ...rows.map(({ method, path, description }) => `- ${method} /v2${path}: ${description}`)].join(
+      '\n',
+    ),
   );
   const text = `# Carillon ${version}
 
@@ -23,5 +25,8 @@ export function llmsText({ routes, baseUrl, version }: Documented): Served {
 
 ${nouns.join('\n\n')}
 `;
-  return new Served(Buffer.from(text), { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache' });
+  return new StaticResponse(Buffer.from(text), {
+    'content-type': 'text/plain; charset=utf-8',
+    'cache-control': 'no-cache',
+  });
 }

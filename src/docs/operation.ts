@@ -19,7 +19,7 @@ export function operation(row: Route, baseUrl: string, common: ReadonlySet<Probl
   return html`
 <section id="${anchorOf(row)}">
 <h3><b class="${row.method.toLowerCase()}">${row.method}</b>/v2${row.path}</h3>
-<p>${row.says} <span class="soft">Permission: ${permissionOf(row)}. Answers ${row.status}.${told(row)}</span></p>
+<p>${row.description} <span class="soft">Permission: ${permissionOf(row)}. Answers ${row.status}.${told(row)}</span></p>
 ${taken('Query', parametersOf(row))}
 ${taken(
   'Headers',
@@ -44,9 +44,9 @@ function told({ records }: Route): Content {
 }
 
 function parametersOf({ parameters }: Route): readonly Content[][] {
-  return Object.entries(parameters).map(([name, { says, must }]) => [
+  return Object.entries(parameters).map(([name, { description, errorMessage }]) => [
     html`<code>${name}</code>`,
-    html`${says} <span class="soft">${formIn(must)}</span>`,
+    html`${description} <span class="soft">${formIn(errorMessage)}</span>`,
   ]);
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { problemsOf } from '../http/openapi.ts';
 import type { Route } from '../http/route.ts';
-import { Served } from '../http/served.ts';
+import { StaticResponse } from '../http/served.ts';
 import { type ProblemCode, problems } from '../problems.ts';
 import { guide } from './guide.ts';
 import { Html, html } from './html.ts';
@@ -17,7 +17,7 @@ export type Documented = { readonly routes: readonly Route[]; readonly baseUrl: 
  * without internet. To a browser it is of no origin (`sandbox`): whatever came to stand in it could reach neither the
  * console's session nor anything else.
  */
-export function docsPage(documented: Documented): Served {
+export function docsPage(documented: Documented): StaticResponse {
   const policy = [
     "default-src 'none'",
     `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
@@ -26,7 +26,7 @@ export function docsPage(documented: Documented): Served {
     "frame-ancestors 'none'",
     'sandbox',
   ];
-  return new Served(Buffer.from(render(documented)), {
+  return new StaticResponse(Buffer.from(render(documented)), {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': policy.join('; '),
     'cross-origin-opener-policy': 'same-origin',

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Admission, type Claim } from './admission.ts';
+import { AdmissionControl, type Claim } from './admission.ts';
 
 /** An admission where each request takes longer than a turn may, so that one is begun in each. */
 function admission(hasRoom: (claim: Claim, waiting: number) => boolean = () => true) {
   let now = 0;
   const begun: string[] = [];
   const shed: string[] = [];
-  const admission = new Admission({
+  const admission = new AdmissionControl({
     clock: { now: () => now, monotonic: () => now, after: () => () => undefined },
     begin: (request) => {
       begun.push(String(request.headers['x-name']));

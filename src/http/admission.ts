@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts';
  * How long requests are begun in one turn of the event loop. Only one connection is accepted in each, so that long
  * turns would keep newcomers out for seconds, unseen and unanswered.
  */
-const TURN_MS = 2;
+const ITERATION_BUDGET_MS = 2;
 
 /**
  * What a request claims to be by its head alone: a probe of the machinery around the service, a caller who shows a key or
@@ -30,7 +30,7 @@ export type AdmissionPorts = {
  * What every request passes first, when of it nothing but its head has been read: it begins at once, or when those
  * before it have begun, or is shed. Those who claim to be different callers take turns.
  */
-export class Admission {
+export class AdmissionControl {
   readonly #ports: AdmissionPorts;
   readonly #queue = new FairQueue<Waiting>();
   readonly #waiting: Record<Claim, number> = { probe: 0, caller: 0, visitor: 0 };
@@ -51,13 +51,13 @@ export class Admission {
     this.#waiting[claim] += 1;
     if (this.#isBeginning) return;
     this.#isBeginning = true;
-    this.#goOn();
+    this.#startNext();
   };
 
-  readonly #goOn = (): void => {
+  readonly #startNext = (): void => {
     const now = this.#ports.clock.monotonic();
     if (this.#turnEndsAt === undefined) {
-      this.#turnEndsAt = now + TURN_MS;
+      this.#turnEndsAt = now + ITERATION_BUDGET_MS;
       setImmediate(this.#endTurn);
     }
     const next = now < this.#turnEndsAt ? this.#queue.shift() : undefined;
@@ -68,14 +68,14 @@ export class Admission {
     // Whoever went away meanwhile is not waited for.
     if (!response.destroyed) this.#ports.begin(request, response);
     // Once everything that this one set going has run, so that the time it takes is seen.
-    queueMicrotask(() => process.nextTick(this.#goOn));
+    queueMicrotask(() => process.nextTick(this.#startNext));
   };
 
   readonly #endTurn = (): void => {
     this.#turnEndsAt = undefined;
     if (this.#queue.size === 0 || this.#isBeginning) return;
     this.#isBeginning = true;
-    this.#goOn();
+    this.#startNext();
   };
 }
 

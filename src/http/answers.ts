@@ -15,7 +15,7 @@ export function problemBody(problem: Problem, baseUrl: string): Record<string, u
 }
 
 /** Answers a problem, with the headers its status asks for. */
-export function answerProblem(reply: FastifyReply, problem: Problem, baseUrl: string): FastifyReply {
+export function sendProblem(reply: FastifyReply, problem: Problem, baseUrl: string): FastifyReply {
   if (problem.status === 401) reply.header('www-authenticate', reply.request.door?.challenge ?? KEY_CHALLENGE);
   const retryAfterS = problem.retryAfterS ?? (problem.status === 503 ? RETRY_AFTER_S : undefined);
   // What is left of the request will never come.

@@ -8,22 +8,22 @@ import { isNamed } from './headers.ts';
  * The caller of a request, or undefined: one answer for everything that may be wrong, so that nothing can be probed (C1).
  * At once for whoever is known from before, as nearly all are.
  */
-export type Found = Caller | undefined | Promise<Caller | undefined>;
+export type CallerLookup = Caller | undefined | Promise<Caller | undefined>;
 
 /** Finds the caller of a request. */
-export type CallerOf = (request: Pick<IncomingMessage, 'rawHeaders'>) => Found;
+export type FindCaller = (request: Pick<IncomingMessage, 'rawHeaders'>) => CallerLookup;
 
 /** Looks a key and a domain up. `domain` is in lower case. */
-export type Authenticate = (key: string, domain: string) => Found;
+export type Authenticate = (key: string, domain: string) => CallerLookup;
 
 /**
  * Whether a caller, once found, may still act: asked again inside the transaction of a write, since a slow body or a
  * slow name can lie between (C1, C23).
  */
-export type Confirm = (tx: Tx, caller: Caller) => Promise<boolean>;
+export type Reauthorize = (tx: Tx, caller: Caller) => Promise<boolean>;
 
 /** The first door's way: the headers `key` and `domain`, each exactly once (C1). */
-export function callerByKey(authenticate: Authenticate): CallerOf {
+export function callerByKey(authenticate: Authenticate): FindCaller {
   return (request) => {
     const { key, domain } = credentialsIn(request);
     return key === undefined || domain === undefined ? undefined : authenticate(key, domain);
@@ -50,7 +50,7 @@ function singleHeader(request: Pick<IncomingMessage, 'rawHeaders'>, name: string
 }
 
 /** C2: a key without the permission is refused with its own code, since the caller is known. */
-export function demand(caller: Caller, permission: Permission | undefined): void {
+export function requirePermission(caller: Caller, permission: Permission | undefined): void {
   if (permission === undefined || caller.permissions.has(permission)) return;
   const who = caller.keyId === 0 ? 'Your role' : 'This key';
   throw new Problem('not_permitted', { detail: `${who} lacks the permission ${permission}.` });

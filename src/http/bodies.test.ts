@@ -119,7 +119,7 @@ test('what is around a long text has at most 64 KiB, and the whole body 8 MiB', 
 
 test('a long text that breaks off, comes too slowly or is none leaves no file open', async (t) => {
   const hasty = { ...patience, drainMs: 0, bodyGraceMs: 100, lookEveryMs: 20 };
-  const carillon = await testService(t, { ports: { patience: hasty } });
+  const carillon = await testService(t, { ports: { timeouts: hasty } });
   const owner = await carillon.account('acme.test');
   const slow = await open(t, carillon);
   slow.socket.write(`${post(IMPORT, owner, 'content-length: 1000')}{"ics":"BEGIN:VCALENDAR`);

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Owner, Quota } from '../async/quota.ts';
 import { parseJson } from '../json.ts';
 import { Problem } from '../problems.ts';
-import type { Connections } from './connections.ts';
+import type { ConnectionState } from './connections.ts';
 import { GrowingBuffer } from './growing-buffer.ts';
 import { mustBeJson } from './json.ts';
 import { type LongField, LongText, RestTooLarge } from './long-text.ts';
@@ -35,7 +35,7 @@ export type BodiesPorts = {
   readonly quota: Quota;
   readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
-  readonly connections: () => Pick<Connections, 'of' | 'awaitBody' | 'whenOver'>;
+  readonly connections: () => Pick<ConnectionState, 'of' | 'awaitBody' | 'whenOver'>;
 };
 
 /** The most bytes of a body, where a route does not say otherwise. */

@@ -49,10 +49,10 @@ export function isText(text: string, least: number, most: number): boolean {
 /** The body of a creation: every field that is required must be there; the others begin with their initial value. */
 export function creation<F extends Fields>(fields: F): BodySpec<Created<F>> {
   const writable = writableOf(fields);
-  const required = writable.filter(([, field]) => field.initial === undefined).map(([name]) => name);
+  const required = writable.filter(([, field]) => field.default === undefined).map(([name]) => name);
   return bodySpec(writable, required, (body) => {
     const input = Object.fromEntries(
-      writable.map(([name, field]) => [name, Object.hasOwn(body, name) ? field.parse(body[name]) : field.initial]),
+      writable.map(([name, field]) => [name, Object.hasOwn(body, name) ? field.parse(body[name]) : field.default]),
     );
     return { ...input, ...impliedBy(writable, body) } as Created<F>;
   });
@@ -81,7 +81,7 @@ function writableOf(fields: Fields): Rows {
 }
 
 function schemaOf(rows: Rows, required: readonly string[]): JsonSchema {
-  const properties = rows.map(([name, field]) => [name, { ...field.accepts, description: field.says }]);
+  const properties = rows.map(([name, field]) => [name, { ...field.inputSchema, description: field.description }]);
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties: Object.fromEntries(properties) };
 }
 
@@ -91,7 +91,7 @@ function bodySpec<T>(
   read: (body: Readonly<Record<string, unknown>>) => T,
 ): BodySpec<T> {
   const schema = schemaOf(rows, required);
-  const looking = rows.filter(([, field]) => field.fault !== undefined);
+  const looking = rows.filter(([, field]) => field.validate !== undefined);
   let validate: ValidateFunction | undefined;
   return {
     schema,
@@ -100,13 +100,13 @@ function bodySpec<T>(
       const found = validate(body) ? new Map<string, FieldError>() : faultsOf(schema, validate.errors ?? []);
       const fields = body as Readonly<Record<string, unknown>>;
       // Whatever a schema lets through: no field takes a text that a database would refuse or change.
-      for (const [name, { accepts }] of rows) {
+      for (const [name, { inputSchema }] of rows) {
         if (found.has(name) || areStorable(fields[name])) continue;
-        found.set(name, { field: name, message: String(accepts['x-must']) });
+        found.set(name, { field: name, message: String(inputSchema['x-must']) });
       }
       for (const [name, field] of looking) {
         if (found.has(name) || !Object.hasOwn(fields, name)) continue;
-        const message = field.fault?.(fields[name]);
+        const message = field.validate?.(fields[name]);
         if (message !== undefined) found.set(name, { field: name, message });
       }
       if (found.size > 0) throw invalidInput([...found.values()]);

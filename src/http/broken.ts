@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../problems.ts';
 import { problemBody, problemOf } from './answers.ts';
-import { type Door, KEY_CHALLENGE, letIn } from './door.ts';
+import { authenticateRequest, KEY_CHALLENGE, type RouteGroup } from './door.ts';
 import { isNamed } from './headers.ts';
 
 /** What Node could not read: its word for why, the bytes it was reading, and how far it came. */
-export type BrokenRequest = Error & {
+export type MalformedRequestError = Error & {
   readonly code?: string | undefined;
   readonly rawPacket?: unknown;
   readonly bytesParsed?: number;
@@ -45,16 +45,16 @@ export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: Incom
 }
 
 /** What Node could not read as HTTP never reaches the app; it is answered by hand and the connection ends. */
-export async function answerBroken(
-  error: BrokenRequest,
+export async function respondToMalformed(
+  error: MalformedRequestError,
   socket: Duplex,
-  { doors, baseUrl, failed }: { doors: readonly Door[]; baseUrl: string; failed: (error: unknown) => void },
+  { doors, baseUrl, failed }: { doors: readonly RouteGroup[]; baseUrl: string; failed: (error: unknown) => void },
 ): Promise<void> {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const unknown = error.code === 'HPE_INVALID_METHOD' ? await judgeUnknownMethod(error, doors) : undefined;
+  const unknown = error.code === 'HPE_INVALID_METHOD' ? await classifyUnknownMethod(error, doors) : undefined;
   const problem = unknown?.problem ?? new Problem(brokenCode(error.code));
   if (problem.cause !== undefined) failed(problem.cause);
   endWith(socket, problem, baseUrl, unknown?.challenge);
@@ -79,9 +79,9 @@ const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]+) (\/\S*) HTTP\/1\.[01]$/;
  * C4: a method that Node has never heard of is an unknown one like any other, if all else is as it should be: 404, and
  * 401 for whoever has no key (C1). Undefined if it is no request at all.
  */
-async function judgeUnknownMethod(
-  error: BrokenRequest,
-  doors: readonly Door[],
+async function classifyUnknownMethod(
+  error: MalformedRequestError,
+  doors: readonly RouteGroup[],
 ): Promise<{ problem: Problem; challenge: string | undefined } | undefined> {
   if (!(error.rawPacket instanceof Uint8Array)) return undefined;
   const [head = ''] = Buffer.from(error.rawPacket).toString('latin1').split('\r\n\r\n', 1);
@@ -96,7 +96,7 @@ async function judgeUnknownMethod(
   });
   let problem = notFound();
   try {
-    if (door !== undefined) await letIn(door, { rawHeaders, method: '' });
+    if (door !== undefined) await authenticateRequest(door, { rawHeaders, method: '' });
   } catch (refused) {
     problem = problemOf(refused) ?? new Problem('internal', { cause: refused });
   }

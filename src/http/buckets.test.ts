@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../test/harness/clock.ts';
-import { Buckets } from './buckets.ts';
-import { Slowdown } from './slowdown.ts';
+import { TokenBuckets } from './buckets.ts';
+import { Tarpit } from './slowdown.ts';
 
 test('a bucket gives what it holds at once, and one more for each that has flowed in since', async () => {
   const clock = testClock();
-  const buckets = new Buckets<string>({ count: 3, windowS: 60 }, clock);
+  const buckets = new TokenBuckets<string>({ count: 3, windowS: 60 }, clock);
   for (const left of [3, 2, 1]) {
     assert.deepEqual([buckets.level('a').left, buckets.level('a').waitMs], [left, 0]);
     buckets.take('a');
@@ -22,7 +22,7 @@ test('a bucket gives what it holds at once, and one more for each that has flowe
 });
 
 test('of 50,000 names the longest untouched is forgotten, and nobody else', () => {
-  const buckets = new Buckets<number>({ count: 1, windowS: 60 }, testClock());
+  const buckets = new TokenBuckets<number>({ count: 1, windowS: 60 }, testClock());
   for (let name = 0; name < 50_000; name += 1) buckets.take(name);
   buckets.take(0);
   buckets.take(50_000);
@@ -34,10 +34,10 @@ test('of 50,000 names the longest untouched is forgotten, and nobody else', () =
 
 test('beyond its rate a refusal waits for its turn, up to the longest wait, and other names do not', async () => {
   const clock = testClock();
-  const slowdown = new Slowdown<string>({ clock, rate: { count: 2, windowS: 2 }, longestMs: 3_000 });
+  const slowdown = new Tarpit<string>({ clock, rate: { count: 2, windowS: 2 }, maxDelayMs: 3_000 });
   const answered: number[] = [];
   const hold = (number: number, name = 'a') => {
-    const waiting = slowdown.hold(name, () => undefined);
+    const waiting = slowdown.delay(name, () => undefined);
     void waiting?.then(() => answered.push(number));
     return waiting === undefined;
   };
@@ -57,9 +57,9 @@ test('beyond its rate a refusal waits for its turn, up to the longest wait, and 
 
 test('a thousand wait at once and no more; whoever goes away, and everybody at a stop, is let go', () => {
   const clock = testClock();
-  const slowdown = new Slowdown<string>({ clock, rate: { count: 1, windowS: 60 }, longestMs: 10_000 });
+  const slowdown = new Tarpit<string>({ clock, rate: { count: 1, windowS: 60 }, maxDelayMs: 10_000 });
   const ends: (() => void)[] = [];
-  const isHeld = () => slowdown.hold('a', (end) => ends.push(end)) !== undefined;
+  const isHeld = () => slowdown.delay('a', (end) => ends.push(end)) !== undefined;
   assert.equal(isHeld(), false);
   for (let number = 0; number < 1_000; number += 1) assert.equal(isHeld(), true);
   assert.equal(isHeld(), false, 'there is no room to wait');

@@ -18,7 +18,7 @@ export type Level = {
  * Buckets of one size, a bucket for each name, filled steadily: a full one allows so many at once. Of each, only the
  * moment is kept at which it will be full (the generic cell rate algorithm). In the memory of this process alone.
  */
-export class Buckets<K> {
+export class TokenBuckets<K> {
   readonly #clock: Clock;
   readonly #fullAt = new Map<K, number>();
   readonly #wholeMs: number;

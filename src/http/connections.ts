@@ -29,7 +29,7 @@ export type ConnectionsPorts = {
 };
 
 /** Every connection, from its first byte to its last. Requests on one are processed one after the other. */
-export class Connections {
+export class ConnectionState {
   readonly #ports: ConnectionsPorts;
   readonly #all = new Map<Duplex, Connection>();
   readonly #places: Quota;
@@ -71,7 +71,7 @@ export class Connections {
    * A response is held back: whoever sends more over its connection meanwhile, or has already, is cut off. It would pile
    * up behind it.
    */
-  holdBack({ socket }: ServerResponse): void {
+  pauseConnection({ socket }: ServerResponse): void {
     const connection = socket === null ? undefined : this.#all.get(socket);
     if (connection === undefined) return;
     if (connection.pipelined.length > 0 || connection.isEnding) connection.socket.destroy();
@@ -82,7 +82,7 @@ export class Connections {
    * Goes on when every request that was complete has its response: nobody is to be given another's. Data that breaks off
    * in the middle of a body is about the last of them.
    */
-  afterAnswers(socket: Duplex, goOn: () => void): void {
+  afterResponses(socket: Duplex, goOn: () => void): void {
     const connection = this.#all.get(socket);
     if (connection === undefined) {
       goOn();

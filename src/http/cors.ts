@@ -9,7 +9,7 @@ const PREFLIGHT = {
 const EXPOSED = 'link, location, retry-after, etag, idempotency-replayed, ratelimit, ratelimit-policy, x-request-id';
 
 /** What an answer says so that a page of another origin may read it, or of which none may. */
-export type Readable = (request: IncomingMessage) => Readonly<Record<string, string>>;
+export type CorsHeaders = (request: IncomingMessage) => Readonly<Record<string, string>>;
 
 /**
  * What needs no cookie: the interface, and what is read without a key. Everything else, the console first of all, is
@@ -18,7 +18,7 @@ export type Readable = (request: IncomingMessage) => Readonly<Record<string, str
 const OPEN_PATHS = /^\/(?:v2(?![^/?])|openapi\.json(?![^?])|(?:healthz|readyz)(?![^?])|problems\/|calendar\/)/;
 
 /** The headers of every answer, refusals too, where pages of these origins may call from a browser (X6). */
-export function readableBy(origins: readonly string[]): Readable {
+export function corsHeadersFor(origins: readonly string[]): CorsHeaders {
   const allowed = new Set(origins);
   if (allowed.size === 0) return () => ({});
   const exposed = { 'access-control-expose-headers': EXPOSED };
@@ -33,7 +33,7 @@ export function readableBy(origins: readonly string[]): Readable {
 }
 
 /** Lets those pages call: their preflights are answered without a key. To all others nothing changes, and cookies are never asked for. */
-export function allowOrigins(app: FastifyInstance, readable: Readable): void {
+export function allowOrigins(app: FastifyInstance, readable: CorsHeaders): void {
   app.addHook('onRequest', (request, reply, done) => {
     const headers = readable(request.raw);
     reply.headers(headers);

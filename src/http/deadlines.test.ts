@@ -74,7 +74,7 @@ test('proxies are named by address or CIDR, of both families', () => {
 
 test('what has arrived while the process stood still is read before deadlines are judged', async (t) => {
   const hasty = { ...patience, drainMs: 0, headersMs: 600, bodyGraceMs: 600, keepAliveMs: 600, lookEveryMs: 20 };
-  const carillon = await testService(t, { ports: { patience: hasty } });
+  const carillon = await testService(t, { ports: { timeouts: hasty } });
   const owner = await carillon.account('acme.test');
   const known = [`key: ${owner.key}`, `domain: ${owner.domain}`];
   const body = '{"client_name":"ACME"}';

@@ -1,20 +1,20 @@
 import type { Caller } from '../access.ts';
 import { Problem, type ProblemCode } from '../problems.ts';
-import { type Authenticate, type CallerOf, type Confirm, callerByKey, type Found } from './auth.ts';
-import { type Knock, refuseForeign } from './origin.ts';
+import { type Authenticate, type CallerLookup, callerByKey, type FindCaller, type Reauthorize } from './auth.ts';
+import { type RequestHeaders, rejectCrossOrigin } from './origin.ts';
 import type { Input, Route } from './route.ts';
 import type { SessionCookie } from './session-cookie.ts';
 
 /** A door to the rows: the prefix they are mounted under, and how a caller is known there. */
-export type Door = {
+export type RouteGroup = {
   readonly prefix: string;
   readonly rows: readonly Route[];
   /** Why such a request may not come here at all, whoever sends it; undefined if it may. */
-  refuse(request: Knock): Problem | undefined;
-  readonly callerOf: CallerOf;
-  readonly confirm: Confirm;
+  refuse(request: RequestHeaders): Problem | undefined;
+  readonly findCaller: FindCaller;
+  readonly reauthorize: Reauthorize;
   /** What whoever is not known is answered. */
-  readonly stranger: ProblemCode;
+  readonly unauthenticatedProblem: ProblemCode;
   /** By what one gets in, which every 401 has to say (RFC 9110, 11.6.1). */
   readonly challenge: string;
   /** What every answer says beside what it is about. */
@@ -27,18 +27,18 @@ export type Door = {
 export const KEY_CHALLENGE = 'Key realm="carillon"';
 
 /** The first door: headers `key` and `domain`. A cookie is not looked at. */
-export function keyDoor(
+export function apiRouteGroup(
   rows: readonly Route[],
-  keys: { authenticate: Authenticate; confirm: Confirm },
-  onFetched: NonNullable<Door['onFetched']>,
-): Door {
+  keys: { authenticate: Authenticate; confirm: Reauthorize },
+  onFetched: NonNullable<RouteGroup['onFetched']>,
+): RouteGroup {
   return {
     prefix: '/v2',
     rows,
     refuse: () => undefined,
-    callerOf: callerByKey(keys.authenticate),
-    confirm: keys.confirm,
-    stranger: 'unauthorized',
+    findCaller: callerByKey(keys.authenticate),
+    reauthorize: keys.confirm,
+    unauthenticatedProblem: 'unauthorized',
     challenge: KEY_CHALLENGE,
     // The key in the request tells answers apart.
     headers: {},
@@ -47,7 +47,7 @@ export function keyDoor(
 }
 
 /** Looks the token of a session up. */
-export type AuthenticateSession = (token: string) => Found;
+export type AuthenticateSession = (token: string) => CallerLookup;
 
 /** What a browser is told: to keep nothing, and that an answer is no page, no script, and nothing for other sites. */
 const BROWSER_HEADERS = {
@@ -58,21 +58,21 @@ const BROWSER_HEADERS = {
 };
 
 /** The second door: the console's own pages, with the cookie of a session. A key is not looked at. */
-export function consoleDoor(
+export function consoleRouteGroup(
   rows: readonly Route[],
-  sessions: { authenticate: AuthenticateSession; confirm: Confirm },
+  sessions: { authenticate: AuthenticateSession; confirm: Reauthorize },
   { cookie, baseUrl }: { cookie: SessionCookie; baseUrl: () => string },
-): Door {
+): RouteGroup {
   return {
     prefix: '/console/api',
     rows,
-    refuse: refuseForeign(baseUrl),
-    callerOf(request) {
+    refuse: rejectCrossOrigin(baseUrl),
+    findCaller(request) {
       const token = cookie.read(request);
       return token === undefined ? undefined : sessions.authenticate(token);
     },
-    confirm: sessions.confirm,
-    stranger: 'signed_out',
+    reauthorize: sessions.confirm,
+    unauthenticatedProblem: 'signed_out',
     challenge: 'Session realm="carillon"',
     headers: BROWSER_HEADERS,
   };
@@ -82,14 +82,14 @@ export function consoleDoor(
  * Who comes to a door, known by what they show; throws the problem that they are turned away with. At once for whoever is
  * known from before.
  */
-export function letIn(door: Door, request: Knock): Caller | Promise<Caller> {
+export function authenticateRequest(door: RouteGroup, request: RequestHeaders): Caller | Promise<Caller> {
   const refused = door.refuse(request);
   if (refused !== undefined) throw refused;
-  const found = door.callerOf(request);
+  const found = door.findCaller(request);
   return found instanceof Promise ? found.then((caller) => known(door, caller)) : known(door, found);
 }
 
-function known(door: Door, caller: Caller | undefined): Caller {
-  if (caller === undefined) throw new Problem(door.stranger);
+function known(door: RouteGroup, caller: Caller | undefined): Caller {
+  if (caller === undefined) throw new Problem(door.unauthenticatedProblem);
   return caller;
 }

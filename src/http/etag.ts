@@ -6,13 +6,13 @@ import { headerLines } from './headers.ts';
 import type { Route } from './route.ts';
 
 /** What a header names: any representation, or these tags. */
-type Named = '*' | readonly EntityTag[];
+type EntityTags = '*' | readonly EntityTag[];
 
 /** What a request demands of the record as it is (RFC 9110, 13.1). */
-export type Conditions = { readonly ifMatch: Named | undefined; readonly ifNoneMatch: Named | undefined };
+export type Conditions = { readonly ifMatch: EntityTags | undefined; readonly ifNoneMatch: EntityTags | undefined };
 
 /** The strong tag of a representation: a hash of its bytes (X5). */
-export function tagOf(text: string): string {
+export function etagOf(text: string): string {
   return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
 }
 
@@ -20,10 +20,10 @@ export function tagOf(text: string): string {
 export function conditionsOf(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): Conditions | undefined {
   const { headers } = request;
   if (headers['if-match'] === undefined && headers['if-none-match'] === undefined) return undefined;
-  return { ifMatch: namedIn(request, 'If-Match'), ifNoneMatch: namedIn(request, 'If-None-Match') };
+  return { ifMatch: entityTagsIn(request, 'If-Match'), ifNoneMatch: entityTagsIn(request, 'If-None-Match') };
 }
 
-function namedIn(request: Pick<IncomingMessage, 'rawHeaders'>, header: string): Named | undefined {
+function entityTagsIn(request: Pick<IncomingMessage, 'rawHeaders'>, header: string): EntityTags | undefined {
   const lines = headerLines(request, header.toLowerCase());
   if (lines.length === 0) return undefined;
   const text = lines.join(',').trim();
@@ -39,7 +39,10 @@ function namedIn(request: Pick<IncomingMessage, 'rawHeaders'>, header: string): 
  * What the conditions come to for a record with this tag (RFC 9110, 13.2.2). If-Match compares strongly, If-None-Match
  * weakly.
  */
-export function judge({ ifMatch, ifNoneMatch }: Conditions, tag: string): 'holds' | 'matched' | 'differs' {
+export function evaluatePreconditions(
+  { ifMatch, ifNoneMatch }: Conditions,
+  tag: string,
+): 'holds' | 'matched' | 'differs' {
   const isStrong = ifMatch === undefined || ifMatch === '*' || ifMatch.some((one) => !one.isWeak && one.opaque === tag);
   if (!isStrong) return 'differs';
   if (ifNoneMatch === undefined) return 'holds';
@@ -47,12 +50,12 @@ export function judge({ ifMatch, ifNoneMatch }: Conditions, tag: string): 'holds
 }
 
 /** Refuses a change of a record that is not as the request demands. */
-export function mustHold(conditions: Conditions, tag: string): void {
-  if (judge(conditions, tag) !== 'holds') throw new Problem('precondition_failed');
+export function requirePreconditions(conditions: Conditions, tag: string): void {
+  if (evaluatePreconditions(conditions, tag) !== 'holds') throw new Problem('precondition_failed');
 }
 
 /** The path of a row, as it is spelled where its record is answered. */
-const pathOf = ({ path, respells }: Route) => respells ?? path;
+const pathOf = ({ path, aliasOf }: Route) => aliasOf ?? path;
 
 /** The row that answers the record at the very path of this one: what a condition on it is about. */
 export function representationOf(row: Route, rows: readonly Route[]): Extract<Route, { mode: 'read' }> | undefined {

@@ -13,20 +13,20 @@ export type Mode = 'shown' | 'fixed' | 'derived' | 'written' | 'asked';
  */
 export type Field<Stored = unknown, M extends Mode = Mode> = {
   readonly mode: M;
-  readonly says: string;
+  readonly description: string;
   /** What is accepted, for fields that are not `shown`. */
-  readonly accepts: JsonSchema;
+  readonly inputSchema: JsonSchema;
   /** What is wrong with a value that the schema accepts, in words, where a schema cannot say it. */
-  fault?(value: unknown): string | undefined;
+  validate?(value: unknown): string | undefined;
   /** From an accepted value to what is stored. */
   parse(value: unknown): Stored;
   /** What an accepted value also sets of other fields, as it is stored there. */
   implies?(value: unknown): Readonly<Record<string, unknown>> | undefined;
   /** What is stored when a creation leaves it out; undefined means that it is required. */
-  readonly initial: Stored | undefined;
+  readonly default: Stored | undefined;
   /** What is answered. */
-  readonly answers: JsonSchema;
-  show(stored: Stored): unknown;
+  readonly outputSchema: JsonSchema;
+  serialize(stored: Stored): unknown;
   /** The field whose stored value a `derived` one shows. */
   readonly from?: string;
 };
@@ -49,12 +49,20 @@ export type Shown<F extends Fields> = {
 };
 
 /** A field that the service alone writes. */
-export function shown<S>(says: string, show: (stored: S) => unknown, answers: JsonSchema): Field<S, 'shown'> {
-  return { mode: 'shown', says, accepts: {}, parse: () => never(), initial: undefined, answers, show };
+export function readOnly<S>(says: string, show: (stored: S) => unknown, answers: JsonSchema): Field<S, 'shown'> {
+  return {
+    mode: 'shown',
+    description: says,
+    inputSchema: {},
+    parse: () => unreachable(),
+    default: undefined,
+    outputSchema: answers,
+    serialize: show,
+  };
 }
 
 /** What is written to a field that takes nothing, or after a check has let through what it must not. */
-export function never(): never {
+export function unreachable(): never {
   throw new Error('a field that is only shown was written');
 }
 
@@ -69,35 +77,45 @@ type Writing<S> = {
 };
 
 /** A field that a caller writes; with no initial value it is required. */
-export function written<S>(writing: Writing<S>, initial: S | undefined): Field<S, 'written'> {
-  const { says, parse, show } = writing;
-  const accepts = { ...writing.accepts, 'x-must': writing.must };
-  return { mode: 'written', says, accepts, parse, initial, answers: writing.answers ?? { type: 'string' }, show };
+export function writable<S>(writing: Writing<S>, initial: S | undefined): Field<S, 'written'> {
+  const { says: description, parse, show: serialize } = writing;
+  const inputSchema = { ...writing.accepts, 'x-must': writing.must };
+  return {
+    mode: 'written',
+    description,
+    inputSchema,
+    parse,
+    default: initial,
+    outputSchema: writing.answers ?? { type: 'string' },
+    serialize,
+  };
 }
 
 /** The most characters of a text that a field takes; 0 where it takes none. */
 export function maxLengthOf(field: Field | undefined): number {
-  const { most = 0 } = (field?.accepts['x-text'] ?? {}) as { readonly most?: number };
+  const { most = 0 } = (field?.inputSchema['x-text'] ?? {}) as { readonly most?: number };
   return most;
 }
 
 /** Everything of a record that is shown, from its stored row, in the order of the table. */
-export function present<F extends Fields>(fields: F, row: Shown<F>): Record<string, unknown> {
+export function serializeRecord<F extends Fields>(fields: F, row: Shown<F>): Record<string, unknown> {
   const answer: Record<string, unknown> = {};
   for (const name in fields) {
     const field = fields[name];
     if (field === undefined || field.mode === 'asked') continue;
-    answer[name] = field.show((row as Record<string, unknown>)[field.from ?? name]);
+    answer[name] = field.serialize((row as Record<string, unknown>)[field.from ?? name]);
   }
   return answer;
 }
 
 /** The schema of a presented record. */
-export function answerSchema(fields: Fields): JsonSchema {
+export function responseSchema(fields: Fields): JsonSchema {
   const rows = Object.entries(fields).filter(([, field]) => field.mode !== 'asked');
   return {
     type: 'object',
-    required: rows.filter(([, field]) => field.answers['x-shown-once'] !== true).map(([name]) => name),
-    properties: Object.fromEntries(rows.map(([name, field]) => [name, { ...field.answers, description: field.says }])),
+    required: rows.filter(([, field]) => field.outputSchema['x-shown-once'] !== true).map(([name]) => name),
+    properties: Object.fromEntries(
+      rows.map(([name, field]) => [name, { ...field.outputSchema, description: field.description }]),
+    ),
   };
 }

@@ -2,15 +2,15 @@ import { isRole, type Role } from '../access.ts';
 import { CONTROLS, PLAIN_PATTERN } from '../control-characters.ts';
 import { NO_DATE, parseCalendarDay, parseCalendarTime, showMoment } from './dates.ts';
 import {
-  answerSchema,
   type Field,
   type Fields,
   type JsonSchema,
-  never,
-  present,
+  readOnly,
+  responseSchema,
   type Shown,
-  shown,
-  written,
+  serializeRecord,
+  unreachable,
+  writable,
 } from './field.ts';
 import { parseId } from './ids.ts';
 
@@ -20,25 +20,25 @@ const FLAG: JsonSchema = { title: 'Flag', type: 'string', enum: ['0', '1'] };
 const DIGITS: JsonSchema = { type: 'string', pattern: '^\\d+$' };
 
 /** The record's own id. */
-export const key = (says: string) => shown<number>(says, String, DIGITS);
+export const key = (says: string) => readOnly<number>(says, String, DIGITS);
 
 /** A field that always reads the same. */
-export const fixed = (says: string, value: string | null): Field<undefined, 'fixed'> => ({
+export const constant = (says: string, value: string | null): Field<undefined, 'fixed'> => ({
   mode: 'fixed',
-  says,
-  accepts: {},
-  parse: () => never(),
-  initial: undefined,
-  answers: { const: value },
-  show: () => value,
+  description: says,
+  inputSchema: {},
+  parse: () => unreachable(),
+  default: undefined,
+  outputSchema: { const: value },
+  serialize: () => value,
 });
 
 /** A text that comes from elsewhere: a joined name, a column the service writes. */
-export const shownText = (says: string) => shown<string | null>(says, (text) => text ?? '', STRING);
+export const readOnlyText = (says: string) => readOnly<string | null>(says, (text) => text ?? '', STRING);
 
 /** One of a few words that the service writes. */
-export const shownWord = (says: string, words: readonly string[], title?: string) =>
-  shown<string | null>(says, (word) => word ?? '', wordSchema(words, title));
+export const readOnlyWord = (says: string, words: readonly string[], title?: string) =>
+  readOnly<string | null>(says, (word) => word ?? '', wordSchema(words, title));
 
 /** One of a few words; with a title it is a named schema of the OpenAPI document. */
 export const wordSchema = (words: readonly string[], title?: string): JsonSchema => ({
@@ -48,40 +48,40 @@ export const wordSchema = (words: readonly string[], title?: string): JsonSchema
 });
 
 /** A text that is shown in the answer to its creation and never again: what is kept of that answer is without it (X4). */
-export const shownOnce = (says: string) => shown<string>(says, String, { ...STRING, 'x-shown-once': true });
+export const secretOnce = (says: string) => readOnly<string>(says, String, { ...STRING, 'x-shown-once': true });
 
 /** An id that the service writes. */
-export const shownId = (says: string) => shown<number | null>(says, (id) => String(id ?? 0), DIGITS);
+export const readOnlyId = (says: string) => readOnly<number | null>(says, (id) => String(id ?? 0), DIGITS);
 
 /** A whole number that the service writes. */
-export const shownNumber = (says: string) => shown<number | null>(says, (count) => String(count ?? 0), DIGITS);
+export const readOnlyNumber = (says: string) => readOnly<number | null>(says, (count) => String(count ?? 0), DIGITS);
 
 /** The seconds of another field as hours: a number with at most four decimals. */
 export const hoursOf = (from: string, says: string): Field<number | null, 'derived'> => ({
-  ...shown<number | null>(says, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' }),
+  ...readOnly<number | null>(says, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, { type: 'number' }),
   mode: 'derived',
   from,
 });
 
 /** A number that the service writes, shown as one. */
-export const shownCount = (says: string) => shown<number>(says, Number, { type: 'integer' });
+export const readOnlyCount = (says: string) => readOnly<number>(says, Number, { type: 'integer' });
 
 /** A moment in UTC that the service writes; never: `0000-00-00 00:00:00`. */
-export const shownMoment = (says: string) => shown<number | null>(says, showMoment, DATE_TIME);
+export const readOnlyTimestamp = (says: string) => readOnly<number | null>(says, showMoment, DATE_TIME);
 
 /** A flag that the service writes. */
-export const shownFlag = (says: string) => shown<boolean | number>(says, (flag) => (flag ? '1' : '0'), FLAG);
+export const readOnlyFlag = (says: string) => readOnly<boolean | number>(says, (flag) => (flag ? '1' : '0'), FLAG);
 
 /** A list of such words. */
-export const shownList = (says: string, words: readonly string[], title?: string) =>
-  shown<readonly string[]>(says, (list) => list, { type: 'array', items: wordSchema(words, title) });
+export const readOnlyList = (says: string, words: readonly string[], title?: string) =>
+  readOnly<readonly string[]>(says, (list) => list, { type: 'array', items: wordSchema(words, title) });
 
 export type TextOptions = { says: string; most: number; least?: number; initial?: string | undefined };
 
 /** A text, trimmed, from `least` (default 0) to `most` characters. NUL and lone surrogates are refused (C4). */
 export function text({ says, most, least = 0, initial }: TextOptions): Field<string, 'written'> {
   const length = least > 0 ? `${least} to ${most}` : `at most ${most}`;
-  return written(
+  return writable(
     {
       says,
       accepts: { type: 'string', 'x-text': { least, most } },
@@ -98,21 +98,21 @@ export function text({ says, most, least = 0, initial }: TextOptions): Field<str
 export const name = (says: string) => text({ says, least: 1, most: 255 });
 
 /** A short text of one line; empty when left out. */
-export const line = (says: string, most = 255) => text({ says, most, initial: '' });
+export const shortText = (says: string, most = 255) => text({ says, most, initial: '' });
 
 /** A short text without control characters, since it is listed on terminals; empty when left out. */
 export function label(says: string, most = 255): Field<string, 'written'> {
-  const field = line(says, most);
+  const field = shortText(says, most);
   const must = `must be a text of at most ${most} characters, none of them a control character`;
-  return { ...field, accepts: { ...field.accepts, pattern: PLAIN_PATTERN, 'x-must': must } };
+  return { ...field, inputSchema: { ...field.inputSchema, pattern: PLAIN_PATTERN, 'x-must': must } };
 }
 
 /** A long text; empty when left out. */
-export const prose = (says: string) => text({ says, most: 20_000, initial: '' });
+export const longText = (says: string) => text({ says, most: 20_000, initial: '' });
 
 /** Words separated by commas, stored trimmed and without empty ones. */
 export function tags(says: string): Field<string, 'written'> {
-  const field = line(says, 1_000);
+  const field = shortText(says, 1_000);
   const parse = (value: unknown) =>
     String(value)
       .split(',')
@@ -126,7 +126,7 @@ const ADDRESS = `[^\\s@${CONTROLS}]+@[^\\s@${CONTROLS}]+`;
 
 /** An e-mail address; `''` where it may be left out. */
 export function email(says: string, need: 'required' | 'optional'): Field<string, 'written'> {
-  return written(
+  return writable(
     {
       says,
       accepts: {
@@ -145,7 +145,7 @@ export function email(says: string, need: 'required' | 'optional'): Field<string
 
 /** A three-letter currency code, or none. */
 export const currency = (says: string) =>
-  written<string>(
+  writable<string>(
     {
       says,
       accepts: { type: 'string', pattern: '^([A-Za-z]{3})?$' },
@@ -160,12 +160,12 @@ const CALENDAR_TIME_MUST = 'must be a real calendar day written yyyymmdd (or YYY
 
 /** A required start or due date (C9). */
 export const calendarTime = (says: string) =>
-  written<string>(
+  writable<string>(
     {
       says: `${says} Written yyyymmdd, or as it is answered.`,
       accepts: { type: 'string', format: 'calendar-time' },
       must: CALENDAR_TIME_MUST,
-      parse: (value) => parseCalendarTime(String(value)) ?? never(),
+      parse: (value) => parseCalendarTime(String(value)) ?? unreachable(),
       show: (stored) => stored,
       answers: DATE_TIME,
     },
@@ -174,12 +174,12 @@ export const calendarTime = (says: string) =>
 
 /** A start or due date that may be none; `''`, null and the zero date say so. */
 export const calendarTimeOrNone = (says: string) =>
-  written<string | null>(
+  writable<string | null>(
     {
       says: `${says} Written yyyymmdd, or as it is answered; empty for none.`,
       accepts: { type: ['string', 'null'], format: 'calendar-time-or-none' },
       must: `${CALENDAR_TIME_MUST}, or empty`,
-      parse: (value) => (isNoDate(value) ? null : (parseCalendarTime(String(value)) ?? never())),
+      parse: (value) => (isNoDate(value) ? null : (parseCalendarTime(String(value)) ?? unreachable())),
       show: (stored) => stored ?? NO_DATE,
       answers: DATE_TIME,
     },
@@ -188,12 +188,12 @@ export const calendarTimeOrNone = (says: string) =>
 
 /** A calendar day that may be left out; shown without a time. */
 export const calendarDayOrNone = (says: string) =>
-  written<string | null>(
+  writable<string | null>(
     {
       says: `${says} Written yyyymmdd, or as it is answered.`,
       accepts: { type: ['string', 'null'], format: 'calendar-day-or-none' },
       must: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
-      parse: (value) => (isNoDate(value) ? null : (parseCalendarDay(String(value)) ?? never())),
+      parse: (value) => (isNoDate(value) ? null : (parseCalendarDay(String(value)) ?? unreachable())),
       show: (stored) => (stored ?? NO_DATE).slice(0, 10),
       answers: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' },
     },
@@ -211,7 +211,7 @@ const isOn = (value: unknown) => (value === '1' || value === 1 || value === true
 
 /** A flag: 0 or 1 out; 0, 1, "0", "1", true, false in. */
 export const flag = (says: string, initial: 0 | 1 = 0) =>
-  written<number>(
+  writable<number>(
     {
       says,
       accepts: { title: 'FlagInput', enum: FLAG_VALUES },
@@ -224,18 +224,18 @@ export const flag = (says: string, initial: 0 | 1 = 0) =>
   );
 
 /** A flag that is asked for and never shown. */
-export const askedFlag = (says: string): Field<number, 'asked'> => ({ ...flag(says), mode: 'asked' });
+export const writeOnlyFlag = (says: string): Field<number, 'asked'> => ({ ...flag(says), mode: 'asked' });
 
 /** A flag that is shown as a number. */
 export const numberFlag = (says: string): Field<number, 'written'> => ({
   ...flag(says),
-  show: Number,
-  answers: { type: 'integer', enum: [0, 1] },
+  serialize: Number,
+  outputSchema: { type: 'integer', enum: [0, 1] },
 });
 
 /** 1 active, 0 inactive, 2 on hold. */
 export const active = () =>
-  written<number>(
+  writable<number>(
     {
       says: '1 active, 0 inactive, 2 on hold.',
       accepts: { title: 'ActiveStateInput', enum: [...FLAG_VALUES, '2', 2] },
@@ -248,8 +248,8 @@ export const active = () =>
   );
 
 /** A whole number from 0 to `most`, as a string or a number. */
-export const whole = (says: string, most: number, need: 'required' | 'optional' = 'optional') =>
-  written<number>(
+export const integer = (says: string, most: number, need: 'required' | 'optional' = 'optional') =>
+  writable<number>(
     {
       says,
       accepts: {
@@ -270,13 +270,13 @@ export const whole = (says: string, most: number, need: 'required' | 'optional' 
 const MAX_ORDER = 9_999_999_999_999;
 
 /** The place of a record among others: a whole number below 10^13, which a timestamp in milliseconds is, too (C42). */
-export const order = (says: string) => whole(says, MAX_ORDER);
+export const order = (says: string) => integer(says, MAX_ORDER);
 
 const MAX_SECONDS = 999_999_999;
 
 /** A required number of seconds. Clients compute it from hours, so a fraction is rounded, a half up (C42). */
 export const seconds = (says: string) =>
-  written<number>(
+  writable<number>(
     {
       says: `${says} A fraction is rounded.`,
       accepts: {
@@ -296,7 +296,7 @@ export const seconds = (says: string) =>
 
 /** An amount of at least 0 with at most four decimals, as a string or a number; kept as text, never as a float. */
 export const decimal = (says: string) =>
-  written<string>(
+  writable<string>(
     {
       says,
       accepts: { type: ['string', 'number'], format: 'decimal', minimum: 0, exclusiveMaximum: 1e9, 'x-decimal': true },
@@ -323,7 +323,7 @@ const isAmount = (value: unknown) => !FLAG_VALUES.includes(value as string) && N
 
 /** A flag that an amount sets, too: existing clients write the price here, and it goes to `price` (C42). */
 export const fixedPrice = (says: string): Field<number, 'written'> => ({
-  ...written<number>(
+  ...writable<number>(
     {
       says: `${says} An amount other than 0 and 1 sets it, and is the price.`,
       accepts: {
@@ -344,8 +344,8 @@ export const fixedPrice = (says: string): Field<number, 'written'> => ({
 });
 
 /** The id of another record, required. */
-export const reference = (says: string) =>
-  written<number>(
+export const resourceId = (says: string) =>
+  writable<number>(
     {
       says,
       accepts: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
@@ -358,8 +358,8 @@ export const reference = (says: string) =>
   );
 
 /** The id of another record, or none: `"0"`, 0, `""` or null (C26). */
-export const referenceOrNone = (says: string) =>
-  written<number>(
+export const resourceIdOrNone = (says: string) =>
+  writable<number>(
     {
       says: `${says} "0" for none.`,
       accepts: {
@@ -377,7 +377,7 @@ export const referenceOrNone = (says: string) =>
   );
 
 function idOf(value: unknown): number {
-  return value === '' || value === null ? 0 : (parseId(value) ?? never());
+  return value === '' || value === null ? 0 : (parseId(value) ?? unreachable());
 }
 
 /** A record of another noun, with its name. */
@@ -392,7 +392,7 @@ function named<N extends 'user' | 'team'>(noun: N, says: string): Field<readonly
   const titled = noun === 'user' ? 'User' : 'Team';
   const accepted = { format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
   const idIn = (item: unknown) => idOf(typeof item === 'object' && item !== null ? Reflect.get(item, id) : item);
-  return written<readonly Named<N>[]>(
+  return writable<readonly Named<N>[]>(
     {
       says,
       accepts: {
@@ -435,12 +435,12 @@ export const assignedTeams = (says: string) => named('team', says);
 
 /** What a user may do in the account. */
 export const role = (says: string): Field<Role, 'written'> =>
-  written<Role>(
+  writable<Role>(
     {
       says,
       accepts: { title: 'Role', enum: ['member', 'admin', 'owner'] },
       must: 'must be member, admin or owner',
-      parse: (value) => (typeof value === 'string' && isRole(value) ? value : never()),
+      parse: (value) => (typeof value === 'string' && isRole(value) ? value : unreachable()),
       show: (stored) => stored,
       answers: wordSchema(['member', 'admin', 'owner'], 'Role'),
     },
@@ -448,8 +448,8 @@ export const role = (says: string): Field<Role, 'written'> =>
   );
 
 /** Records that belong to another one, each with these fields. */
-export const shownRecords = <F extends Fields>(says: string, fields: F, title?: string) =>
-  shown<readonly Shown<F>[]>(says, (rows) => rows.map((row) => present(fields, row)), {
+export const readOnlyRecords = <F extends Fields>(says: string, fields: F, title?: string) =>
+  readOnly<readonly Shown<F>[]>(says, (rows) => rows.map((row) => serializeRecord(fields, row)), {
     type: 'array',
-    items: { ...(title === undefined ? {} : { title }), ...answerSchema(fields) },
+    items: { ...(title === undefined ? {} : { title }), ...responseSchema(fields) },
   });

@@ -4,13 +4,13 @@ import type { Caller } from '../access.ts';
 import type { Clock } from '../clock.ts';
 import { invalidInput } from '../problems.ts';
 import type { AccountView } from '../store/account.ts';
-import { answerSchema, type Fields, type JsonSchema, present, type Shown } from './field.ts';
-import type { Follower, Followers } from './followers.ts';
+import { type Fields, type JsonSchema, responseSchema, type Shown, serializeRecord } from './field.ts';
+import type { FeedWaiter, FeedWaiters } from './followers.ts';
 import { headerLines } from './headers.ts';
 import { parseId } from './ids.ts';
-import { MOST_RECORDS, pagingParameters } from './paging.ts';
+import { MAX_RECORDS, pagingParameters } from './paging.ts';
 import { type Given, type Parameter, type Parameters, readQuery } from './query.ts';
-import type { Head, Input, Reading, Route, Stretch } from './route.ts';
+import type { FeedRequest, FeedSlice, Head, Input, Route } from './route.ts';
 import { ENTRIES_A_READ, EVENT_STREAM, eventStream, wantsStream } from './stream.ts';
 
 /** The longest that a call waits for something to happen. */
@@ -22,58 +22,59 @@ const CHUNKS_AHEAD = 1;
 const CURSOR_MUST = 'must be a cursor that was answered before';
 
 const wait: Parameter<number> = {
-  says: 'How many seconds to wait for something to happen when there is nothing; more than 30 is taken as 30.',
+  description: 'How many seconds to wait for something to happen when there is nothing; more than 30 is taken as 30.',
   schema: { type: 'integer', minimum: 0, default: 0 },
-  must: 'must be a whole number of at least 0',
+  errorMessage: 'must be a whole number of at least 0',
   read: (text) => (/^\d+$/.test(text) ? Math.min(Number(text), LONGEST_WAIT_S) : undefined),
 };
 
 const followParameters = {
   after: {
-    says: 'The cursor behind which to go on; latest: behind all that there is; left out: from the oldest that is kept.',
+    description:
+      'The cursor behind which to go on; latest: behind all that there is; left out: from the oldest that is kept.',
     schema: { type: 'string', pattern: '^(\\d{1,16}|latest)$' },
-    must: `${CURSOR_MUST}, or latest`,
+    errorMessage: `${CURSOR_MUST}, or latest`,
     read: (text) => (text === 'latest' ? text : parseId(text)),
   } as Parameter<number | 'latest'>,
-  limit: { ...pagingParameters.limit, says: 'How many entries to answer; more than 1000 is taken as 1000.' },
+  limit: { ...pagingParameters.limit, description: 'How many entries to answer; more than 1000 is taken as 1000.' },
   wait,
 };
 
 /** What was found behind a cursor, as stored. */
-export type Found<Row> = { readonly rows: readonly Row[]; readonly next: number; readonly isEnd: boolean };
+export type FeedPage<Row> = { readonly rows: readonly Row[]; readonly next: number; readonly isEnd: boolean };
 
 /** What happens, in order, by cursor (X2): `{ data, next }`, at once, when something has happened, or as a stream. */
 export function follow<Path extends string, P extends Parameters, F extends Fields>(
   row: Head<Path> & {
     parameters: P;
     fields: F;
-    call: (view: AccountView, caller: Caller, given: Given<P>, reading: Reading) => Promise<Found<Shown<F>>>;
+    call: (view: AccountView, caller: Caller, given: Given<P>, reading: FeedRequest) => Promise<FeedPage<Shown<F>>>;
     /** An entry's own cursor and kind. */
     entry: (row: Shown<F>) => { cursor: number; kind: string };
   },
 ): Route {
   return {
     path: row.path,
-    says: row.says,
+    description: row.description,
     permission: row.permission,
     problems: [...(row.problems ?? []), 'cursor_gone'],
     method: 'GET',
     parameters: { ...followParameters, ...row.parameters },
     body: undefined,
     status: 200,
-    answer: stretchSchema(answerSchema(row.fields)),
+    answer: feedPageSchema(responseSchema(row.fields)),
     records: [],
     conditional: false,
     mode: 'follow',
     async look(view, caller, given, reading) {
       const { rows, next, isEnd } = await row.call(view, caller, given as Given<P>, reading);
-      const entries = rows.map((one) => ({ ...row.entry(one), shown: present(row.fields, one) }));
+      const entries = rows.map((one) => ({ ...row.entry(one), shown: serializeRecord(row.fields, one) }));
       return { entries, next, isEnd };
     },
   };
 }
 
-function stretchSchema(entry: JsonSchema): JsonSchema {
+function feedPageSchema(entry: JsonSchema): JsonSchema {
   return {
     type: 'object',
     required: ['data', 'next'],
@@ -85,28 +86,28 @@ function stretchSchema(entry: JsonSchema): JsonSchema {
 }
 
 export type FollowPorts = {
-  readonly followers: Followers;
+  readonly followers: FeedWaiters;
   readonly clock: Clock;
   readonly row: Extract<Route, { mode: 'follow' }>;
   /** What the caller may read at this moment. */
   viewOf(caller: Caller): AccountView;
   /** Who calls, asked again; rejects when they may not read this any more. */
-  again(): Promise<Caller>;
+  reauthenticate(): Promise<Caller>;
   /** It waits from here on: other calls are not counted against it. */
-  release(): void;
+  excludeFromConcurrency(): void;
   /** Something went wrong on our side in the middle of a stream. */
   failed(error: unknown): void;
 };
 
 /** What a call that follows asks for. */
-type Asked = Reading & {
+type FollowRequest = FeedRequest & {
   readonly given: Readonly<Record<string, unknown>>;
   readonly waitMs: number;
   readonly isStream: boolean;
 };
 
-function askedBy(request: FastifyRequest, parameters: Parameters, query: Input['query']): Asked {
-  const { after, limit = MOST_RECORDS, wait = 0, ...given } = readQuery({ ...parameters, ...followParameters }, query);
+function followRequest(request: FastifyRequest, parameters: Parameters, query: Input['query']): FollowRequest {
+  const { after, limit = MAX_RECORDS, wait = 0, ...given } = readQuery({ ...parameters, ...followParameters }, query);
   // A head is answered with what there is.
   if (request.method === 'HEAD') return { given, after, limit, waitMs: 0, isStream: false };
   if (!wantsStream(request.headers.accept)) return { given, after, limit, waitMs: wait * 1_000, isStream: false };
@@ -114,7 +115,7 @@ function askedBy(request: FastifyRequest, parameters: Parameters, query: Input['
 }
 
 /** Answers a call that follows: its entries at once, the first ones to happen, or a stream of them. */
-export async function answerFollowing(
+export async function respondWithFeed(
   request: FastifyRequest,
   reply: FastifyReply,
   caller: Caller,
@@ -122,17 +123,18 @@ export async function answerFollowing(
   ports: FollowPorts,
 ): Promise<FastifyReply> {
   const { followers, row, viewOf } = ports;
-  const { given, after, limit, waitMs, isStream } = askedBy(request, row.parameters, input.query);
-  const look = (who: Caller, behind: Reading['after']) => row.look(viewOf(who), who, given, { after: behind, limit });
+  const { given, after, limit, waitMs, isStream } = followRequest(request, row.parameters, input.query);
+  const look = (who: Caller, after: FeedRequest['after']) => row.look(viewOf(who), who, given, { after, limit });
   if (!isStream && waitMs === 0) return answer(reply, await look(caller, after));
 
   const follower = followers.join(caller.accountId);
   reply.raw.once('close', () => follower.end());
   if (reply.raw.destroyed) follower.end();
-  const lookAgain = (behind: number) => followers.read(follower, async () => look(await ports.again(), behind));
+  const lookAgain = (behind: number) =>
+    followers.read(follower, async () => look(await ports.reauthenticate(), behind));
   try {
     const first = await followers.read(follower, () => look(caller, after));
-    ports.release();
+    ports.excludeFromConcurrency();
     if (isStream && !reply.sent) return stream(reply, follower, first, lookAgain, ports);
     const stretch = isStream ? first : await firstToHappen(follower, first, waitMs, lookAgain, ports.clock);
     followers.leave(follower);
@@ -153,12 +155,12 @@ function lastEventId(request: FastifyRequest): number | undefined {
 }
 
 async function firstToHappen(
-  follower: Follower,
-  first: Stretch,
+  follower: FeedWaiter,
+  first: FeedSlice,
   waitMs: number,
-  look: (behind: number) => Promise<Stretch>,
+  look: (behind: number) => Promise<FeedSlice>,
   clock: Clock,
-): Promise<Stretch> {
+): Promise<FeedSlice> {
   const giveUpAt = clock.monotonic() + waitMs;
   let stretch = first;
   while (stretch.entries.length === 0 && !follower.isOver) {
@@ -172,7 +174,7 @@ async function firstToHappen(
   return stretch;
 }
 
-function answer(reply: FastifyReply, { entries, next }: Stretch): FastifyReply {
+function answer(reply: FastifyReply, { entries, next }: FeedSlice): FastifyReply {
   // Given up meanwhile: it has had its answer.
   if (reply.sent) return reply;
   const body = { data: entries.map(({ shown }) => shown), next: String(next) };
@@ -181,12 +183,12 @@ function answer(reply: FastifyReply, { entries, next }: Stretch): FastifyReply {
 
 function stream(
   reply: FastifyReply,
-  follower: Follower,
-  first: Stretch,
-  look: (behind: number) => Promise<Stretch>,
-  { followers, clock, again, failed }: FollowPorts,
+  follower: FeedWaiter,
+  first: FeedSlice,
+  look: (behind: number) => Promise<FeedSlice>,
+  { followers, clock, reauthenticate, failed }: FollowPorts,
 ): FastifyReply {
-  const check = () => followers.turn(again);
+  const check = () => followers.readPermit(reauthenticate);
   const chunks = eventStream(follower, first, { clock, look, check });
   const readable = Readable.from(chunks, { objectMode: true, highWaterMark: CHUNKS_AHEAD });
   readable.once('error', failed);

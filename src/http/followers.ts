@@ -1,16 +1,16 @@
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
-import type { News, Store } from '../store/store.ts';
+import type { CommitEvents, Store } from '../store/store.ts';
 
 /** How often it is asked whether something has happened of which no news came. */
-const LOOK_EVERY_MS = 1_000;
-const ACCOUNTS_A_LOOK = 500;
+const POLL_INTERVAL_MS = 1_000;
+const ACCOUNTS_PER_POLL = 500;
 
 /** However many are woken at once, they read a few at a time, so that other calls find the database free. */
-const READS_AT_ONCE = 8;
+const READ_CONCURRENCY = 8;
 
 /** Somebody who waits for what happens in an account. */
-export class Follower {
+export class FeedWaiter {
   readonly accountId: number;
   /** The account's position as this one has seen it. */
   position = 0;
@@ -65,11 +65,11 @@ type Ports = { readonly store: Store; readonly clock: Clock; readonly most: numb
  * Everybody who waits for something to happen (X2): how many there may be, and what wakes them. News of a commit does at
  * once; one look a second over all of their accounts is the truth behind it. While one waits it holds no connection.
  */
-export class Followers {
+export class FeedWaiters {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #most: number;
-  readonly #ofAccount = new Map<number, Set<Follower>>();
+  readonly #ofAccount = new Map<number, Set<FeedWaiter>>();
   readonly #queue: (() => void)[] = [];
   #count = 0;
   #reading = 0;
@@ -80,7 +80,7 @@ export class Followers {
     this.#store = store;
     this.#clock = clock;
     this.#most = most;
-    store.onCommitted((news) => this.#hear(news));
+    store.onCommitted((news) => this.#onCommit(news));
   }
 
   get count(): number {
@@ -88,18 +88,18 @@ export class Followers {
   }
 
   /** Takes a place, to be given back by `leave`; rejects with `overloaded` when there is none, in all or for the account. */
-  join(accountId: number): Follower {
+  join(accountId: number): FeedWaiter {
     const others = this.#ofAccount.get(accountId) ?? new Set();
     if (this.#count >= this.#most || others.size >= Math.ceil(this.#most / 4)) throw new Problem('overloaded');
-    const follower = new Follower(accountId);
+    const follower = new FeedWaiter(accountId);
     if (this.#isStopped) follower.end();
     this.#ofAccount.set(accountId, others.add(follower));
     this.#count += 1;
-    this.#cancelLook ??= this.#clock.after(LOOK_EVERY_MS, () => void this.#look());
+    this.#cancelLook ??= this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll());
     return follower;
   }
 
-  leave(follower: Follower): void {
+  leave(follower: FeedWaiter): void {
     const others = this.#ofAccount.get(follower.accountId);
     if (others?.delete(follower) !== true) return;
     this.#count -= 1;
@@ -110,26 +110,26 @@ export class Followers {
   }
 
   /** Reads when it is this follower's turn. */
-  read<T>(follower: Follower, work: () => Promise<T>): Promise<T> {
-    return this.turn(() => {
+  read<T>(follower: FeedWaiter, work: () => Promise<T>): Promise<T> {
+    return this.readPermit(() => {
       follower.beginReading();
       return work();
     });
   }
 
   /** Asks the database for something when a place is free. */
-  async turn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#reading >= READS_AT_ONCE) await new Promise<void>((resolve) => this.#queue.push(resolve));
+  async readPermit<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#reading >= READ_CONCURRENCY) await new Promise<void>((resolve) => this.#queue.push(resolve));
     else this.#reading += 1;
     try {
       return await work();
     } finally {
       // The place is free a turn of the event loop later: between a few of these, other calls are heard.
-      setImmediate(() => this.#giveTurn());
+      setImmediate(() => this.#grantRead());
     }
   }
 
-  #giveTurn(): void {
+  #grantRead(): void {
     const next = this.#queue.shift();
     if (next === undefined) this.#reading -= 1;
     else next();
@@ -141,32 +141,32 @@ export class Followers {
     for (const follower of this.#all()) follower.end();
   }
 
-  *#all(): Generator<Follower> {
+  *#all(): Generator<FeedWaiter> {
     for (const followers of this.#ofAccount.values()) yield* followers;
   }
 
-  #hear({ happened, access }: News): void {
+  #onCommit({ happened, access }: CommitEvents): void {
     if (this.#count === 0) return;
     // Who may read may have changed, for any of them.
     if (access) for (const follower of this.#all()) follower.wake();
     else for (const accountId of happened) for (const one of this.#ofAccount.get(accountId) ?? []) one.wake();
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const accounts = [...this.#ofAccount]
       .filter(([, followers]) => [...followers].some((one) => one.isAsleep))
       .map(([accountId]) => accountId);
     try {
-      for (let first = 0; first < accounts.length; first += ACCOUNTS_A_LOOK) {
-        await this.#lookAt(accounts.slice(first, first + ACCOUNTS_A_LOOK));
+      for (let first = 0; first < accounts.length; first += ACCOUNTS_PER_POLL) {
+        await this.#pollAccounts(accounts.slice(first, first + ACCOUNTS_PER_POLL));
       }
     } catch {
       // The database is away: there is nothing to tell. The next look is a second off.
     }
-    this.#cancelLook = this.#count > 0 ? this.#clock.after(LOOK_EVERY_MS, () => void this.#look()) : undefined;
+    this.#cancelLook = this.#count > 0 ? this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll()) : undefined;
   }
 
-  async #lookAt(accounts: readonly number[]): Promise<void> {
+  async #pollAccounts(accounts: readonly number[]): Promise<void> {
     const rows = await this.#store.read
       .selectFrom('positions')
       .select(['account_id', 'position'])

@@ -4,18 +4,18 @@ import { Quota } from '../async/quota.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { Problem } from '../problems.ts';
-import { Admission } from './admission.ts';
+import { AdmissionControl } from './admission.ts';
 import { problemBody } from './answers.ts';
 import { Bodies, type BodyDeadlines } from './bodies.ts';
 import { endWith } from './broken.ts';
 import type { CloseReason, Deadlines } from './connection.ts';
-import { Connections } from './connections.ts';
-import type { Readable } from './cors.ts';
+import { ConnectionState } from './connections.ts';
+import type { CorsHeaders } from './cors.ts';
 import { networkOf, proxiesOf } from './network.ts';
 import { ResponseBuffers } from './response-buffers.ts';
-import { Shedding } from './shedding.ts';
+import { LoadShedding } from './shedding.ts';
 import { Tally } from './tally.ts';
-import { TurnAnswers } from './turn-answers.ts';
+import { BatchedResponses } from './turn-answers.ts';
 import { Work } from './work.ts';
 
 const MIB = 1_024 * 1_024;
@@ -63,7 +63,7 @@ export type GatePorts = {
   readonly maxRequests: number;
   readonly maxConnections: number;
   readonly maxUnread: number;
-  readonly readable: Readable;
+  readonly readable: CorsHeaders;
   readonly patience: Patience;
   /** Answers a request that has been worked on for too long. */
   readonly giveUp: (reply: FastifyReply) => void;
@@ -73,23 +73,23 @@ export type GatePorts = {
 export class Gate {
   readonly #ports: GatePorts;
   readonly #closed: Tally<CloseReason>;
-  readonly turnAnswers: TurnAnswers;
-  readonly connections: Connections;
+  readonly turnAnswers: BatchedResponses;
+  readonly connections: ConnectionState;
   readonly bodies: Bodies;
   readonly work: Work;
-  readonly shedding: Shedding;
+  readonly shedding: LoadShedding;
   #begin: RequestListener = () => undefined;
 
   constructor(ports: GatePorts) {
     const { clock, beats, log, baseUrl, trustProxy, patience } = ports;
     this.#ports = ports;
     const onShed = (reason: string) => ports.metrics.shed.inc({ reason });
-    this.shedding = new Shedding({ log, clock, baseUrl, onShed, readable: ports.readable });
+    this.shedding = new LoadShedding({ log, clock, baseUrl, onShed, readable: ports.readable });
     this.#closed = new Tally(clock, (reasons) => log.warn({ event: 'connections.closed', reasons }));
     const buffers = new ResponseBuffers(ports.maxUnread * MIB, (connection) =>
       this.connections.close(connection, 'unread'),
     );
-    this.turnAnswers = new TurnAnswers((socket) => {
+    this.turnAnswers = new BatchedResponses((socket) => {
       const connection = this.connections.of(socket);
       if (connection !== undefined) buffers.note(connection);
     });
@@ -107,14 +107,14 @@ export class Gate {
       member: MAX_FILE_BYTES_IN_FLIGHT / 4,
     });
     this.bodies = new Bodies({ quota, fileQuota, deadlines: patience, connections });
-    const admission = new Admission({
+    const admission = new AdmissionControl({
       clock,
       begin: (request, response) => this.#begin(request, response),
       hasRoom: (claim, waiting) => this.work.hasRoom(claim, waiting),
       shed: (request, response, claim) =>
         this.shedding.shed(request, response, claim === 'caller' ? 'requests' : 'visitors'),
     });
-    this.connections = new Connections({
+    this.connections = new ConnectionState({
       clock: beats,
       deadlines: patience,
       maxConnections: ports.maxConnections,
@@ -148,7 +148,7 @@ export class Gate {
     );
     this.connections.watch(server as Server);
     server.once('close', () => {
-      this.shedding.say();
+      this.shedding.logShed();
       this.#closed.flush();
       this.work.close();
     });

@@ -5,8 +5,8 @@ import type { Clock } from '../clock.ts';
 import { isLoopback } from '../loopback.ts';
 import { notFound, Problem, type ProblemCode, problems } from '../problems.ts';
 import { hashApiKey } from '../secrets.ts';
-import type { Pages } from './pages.ts';
-import type { Served } from './served.ts';
+import type { ConsoleFiles } from './pages.ts';
+import type { StaticResponse } from './served.ts';
 
 export type HealthPorts = {
   readonly clock: Clock;
@@ -19,11 +19,11 @@ export type HealthPorts = {
   readonly isEnding?: () => boolean;
   readonly openapi: () => unknown;
   /** What is to be read at an address, by that. */
-  readonly documents: Readonly<Record<string, () => Served>>;
+  readonly documents: Readonly<Record<string, () => StaticResponse>>;
   /** What is here, for a program that opens the address of the service. */
   readonly greeting: () => unknown;
   /** What a person sees there; undefined where the console was not built, or this node has none. */
-  readonly pages?: Pages | undefined;
+  readonly pages?: ConsoleFiles | undefined;
 };
 
 const READY = '/readyz';

@@ -7,16 +7,16 @@ import { prepared } from '../store/prepared.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { headerLines } from './headers.ts';
-import type { Answer, Input, Route } from './route.ts';
+import type { Input, Route, RouteResult } from './route.ts';
 
 /** How long the first answer is given again. */
-const KEPT_MS = 24 * 3_600_000;
+const RETENTION_MS = 24 * 3_600_000;
 
 /** Small enough that no write waits long behind it. */
-const ROWS_A_WRITE = 500;
+const DELETE_BATCH_SIZE = 500;
 
 /** A call that is to be made once: whose key asks, by which word of their own, for what. */
-export type Once = { readonly keyId: number; readonly word: string; readonly fingerprint: string };
+export type IdempotentCall = { readonly keyId: number; readonly idempotencyKey: string; readonly fingerprint: string };
 
 /** What the hash of a call begins with: the same call is the same route, the same ids and the same bytes. */
 export function callOf(row: Pick<Route, 'method' | 'path'>, ids: Input['ids']): string {
@@ -28,38 +28,38 @@ export function callOf(row: Pick<Route, 'method' | 'path'>, ids: Input['ids']): 
  *
  * @param hashBehind the hash of a beginning and of the body as it arrived
  */
-export function onceOf(
+export function readIdempotencyKey(
   request: Pick<IncomingMessage, 'rawHeaders'>,
   row: Route,
   caller: Caller,
   { ids }: Pick<Input, 'ids'>,
   hashBehind: (beginning: string) => string = (beginning) => hash('sha256', beginning, 'base64url'),
-): Once | undefined {
-  const [word, ...more] = headerLines(request, 'idempotency-key');
-  if (word === undefined) return undefined;
-  if (more.length > 0 || !/^[\x21-\x7e]{1,255}$/.test(word)) {
+): IdempotentCall | undefined {
+  const [idempotencyKey, ...more] = headerLines(request, 'idempotency-key');
+  if (idempotencyKey === undefined) return undefined;
+  if (more.length > 0 || !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
     const message = more.length > 0 ? 'must be given once' : 'must be 1 to 255 visible ASCII characters';
     throw invalidInput([{ field: 'Idempotency-Key', message }]);
   }
-  return { keyId: caller.keyId, word, fingerprint: hashBehind(callOf(row, ids)) };
+  return { keyId: caller.keyId, idempotencyKey, fingerprint: hashBehind(callOf(row, ids)) };
 }
 
-const nameOf = ({ keyId, word }: Once) => `idempotency ${keyId} ${word}`;
+const nameOf = ({ keyId, idempotencyKey }: IdempotentCall) => `idempotency ${keyId} ${idempotencyKey}`;
 
-function mustBeTheSame(once: Once, fingerprint: string): void {
+function requireSameRequest(once: IdempotentCall, fingerprint: string): void {
   if (fingerprint !== once.fingerprint) throw new Problem('idempotency_mismatch');
 }
 
 /** The calls of this process that are running, from their body's last byte to their answer. */
-export class Running {
+export class InProgress {
   readonly #calls = new Map<string, string>();
 
   /** Does the work unless a twin of the call is at it. */
-  async alone<T>(once: Once, work: () => Promise<T>): Promise<T> {
+  async run<T>(once: IdempotentCall, work: () => Promise<T>): Promise<T> {
     const name = nameOf(once);
     const twin = this.#calls.get(name);
     if (twin !== undefined) {
-      mustBeTheSame(once, twin);
+      requireSameRequest(once, twin);
       throw new Problem('idempotency_in_progress');
     }
     this.#calls.set(name, once.fingerprint);
@@ -72,22 +72,22 @@ export class Running {
 }
 
 /** The answer that was given to this call before, if it was; a word that was used for another call is refused. */
-export async function findKept(view: AccountView, once: Once): Promise<Answer | undefined> {
+export async function findStoredResponse(view: AccountView, once: IdempotentCall): Promise<RouteResult | undefined> {
   const row = await view
     .selectFrom('idempotency')
     .select(['idempotency.fingerprint', 'idempotency.status', 'idempotency.location', 'idempotency.body'])
     .where('idempotency.key_id', '=', once.keyId)
-    .where('idempotency.idempotency_key', '=', once.word)
-    .where('idempotency.answered_at', '>', view.now - KEPT_MS)
+    .where('idempotency.idempotency_key', '=', once.idempotencyKey)
+    .where('idempotency.answered_at', '>', view.now - RETENTION_MS)
     .executeTakeFirst();
   if (row === undefined) return undefined;
-  mustBeTheSame(once, row.fingerprint);
+  requireSameRequest(once, row.fingerprint);
   const created = row.location === '' ? {} : { created: row.location };
   return { body: JSON.parse(row.body), ...created, repeats: row.status };
 }
 
 /** Prepared, so that it is sent at once: before the commit that it rides with. */
-const keep = prepared((queries, row: Tables['idempotency']) =>
+const storeResponse = prepared((queries, row: Tables['idempotency']) =>
   queries
     .insertInto('idempotency')
     .values({
@@ -118,22 +118,22 @@ const keep = prepared((queries, row: Tables['idempotency']) =>
  *
  * @param keptOf what may be kept of an answer
  */
-export async function makeOnce(
+export async function runOnce(
   tx: Tx,
   write: AccountWrite,
-  once: Once,
+  once: IdempotentCall,
   status: number,
-  call: () => Promise<Answer>,
+  call: () => Promise<RouteResult>,
   keptOf: (body: unknown) => unknown,
-): Promise<Answer> {
+): Promise<RouteResult> {
   // Sent together, answered in this order: what a twin has kept by now is seen.
-  const [held, kept] = await Promise.all([tx.tryHold(nameOf(once)), findKept(write, once)]);
+  const [held, kept] = await Promise.all([tx.tryLockAccount(nameOf(once)), findStoredResponse(write, once)]);
   if (!held) throw new Problem('idempotency_in_progress');
   if (kept !== undefined) return kept;
   const answer = await call();
-  const keeping = keep(tx.queries, {
+  const keeping = storeResponse(tx.queries, {
     key_id: once.keyId,
-    idempotency_key: once.word,
+    idempotency_key: once.idempotencyKey,
     account_id: write.accountId,
     fingerprint: once.fingerprint,
     status,
@@ -157,9 +157,9 @@ export async function dropIdempotency(
       const old = await queries
         .selectFrom('idempotency')
         .select('answered_at')
-        .where('answered_at', '<=', now - KEPT_MS)
+        .where('answered_at', '<=', now - RETENTION_MS)
         .orderBy('answered_at')
-        .limit(ROWS_A_WRITE)
+        .limit(DELETE_BATCH_SIZE)
         .execute();
       const last = old.at(-1);
       if (last === undefined) return 0;
@@ -170,7 +170,7 @@ export async function dropIdempotency(
       return Number(numDeletedRows);
     });
     total += dropped;
-    if (dropped < ROWS_A_WRITE) return total;
+    if (dropped < DELETE_BATCH_SIZE) return total;
   }
   return total;
 }

@@ -54,7 +54,7 @@ for (const { test, testService } of stores) {
 
   test('whoever sends nothing more is cut: within its headers, and within a body that is needed', async (t) => {
     const hasty = { ...patience, headersMs: 60, bodyGraceMs: 120, visitorBodyMs: 120, lookEveryMs: 20 };
-    const service = await testService(t, { ports: { patience: hasty } });
+    const service = await testService(t, { ports: { timeouts: hasty } });
     const person = await service.account('acme.test');
     const known = [`key: ${person.key}`, `domain: ${person.domain}`];
     const own = `origin: ${service.baseUrl}`;

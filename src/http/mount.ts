@@ -4,30 +4,37 @@ import type { Clock } from '../clock.ts';
 import { notFound, Problem } from '../problems.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
 import type { Store, Tx } from '../store/store.ts';
-import { demand } from './auth.ts';
+import { requirePermission } from './auth.ts';
 import type { Bodies, Body } from './bodies.ts';
-import { type Door, letIn } from './door.ts';
+import { authenticateRequest, type RouteGroup } from './door.ts';
 import {
   type Conditions,
   conditionsOf,
+  etagOf,
+  evaluatePreconditions,
   isTagged,
-  judge,
-  mustHold,
   representationOf,
+  requirePreconditions,
   shownOnceBy,
-  tagOf,
   without,
 } from './etag.ts';
-import { answerFollowing, type FollowPorts } from './follow.ts';
-import type { Followers } from './followers.ts';
-import { callOf, findKept, makeOnce, type Once, onceOf, Running } from './idempotency.ts';
+import { type FollowPorts, respondWithFeed } from './follow.ts';
+import type { FeedWaiters } from './followers.ts';
+import {
+  callOf,
+  findStoredResponse,
+  type IdempotentCall,
+  InProgress,
+  readIdempotencyKey,
+  runOnce,
+} from './idempotency.ts';
 import { parseId } from './ids.ts';
 import { LargePages } from './large-pages.ts';
 import { sendPage, writeListing } from './listing.ts';
 import type { RawQuery } from './query.ts';
 import { type Budget, budgetOf, type RateLimits } from './rate-limits.ts';
 import { MIN_LARGE_BYTES } from './response-sizes.ts';
-import { type Answer, type Input, idNames, type Route } from './route.ts';
+import { type Input, idNames, type Route, type RouteResult } from './route.ts';
 import { ownerOf, type Work } from './work.ts';
 
 declare module 'fastify' {
@@ -35,7 +42,7 @@ declare module 'fastify' {
     /** Who calls, once a door has let them in. */
     caller: Caller | undefined;
     /** The door that they came to. */
-    door: Door | undefined;
+    door: RouteGroup | undefined;
   }
   interface FastifyContextConfig {
     /** What the row asks of a key. */
@@ -49,18 +56,18 @@ export type MountPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly baseUrl: () => string;
-  readonly followers: Followers;
+  readonly followers: FeedWaiters;
   readonly limits: Pick<RateLimits, 'take'>;
   readonly bodies: Pick<Bodies, 'read' | 'readLong'>;
   readonly work: Work;
-  /** Whether an account is owed so much that nothing may add to it. */
-  readonly isOwedTooMuch: (accountId: number) => boolean | Promise<boolean>;
+  /** Whether an account is pending so much that nothing may add to it. */
+  readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
   /** Hears of what went wrong on our side when it is too late for an answer. */
   readonly failed: (request: FastifyRequest, error: unknown) => void;
 };
 
 /** A row with what follows from the others, and from its own answer. */
-type Mounted = {
+type CompiledRoute = {
   readonly row: Route;
   /** What a condition on the record at its path is about. */
   readonly representation: ReturnType<typeof representationOf>;
@@ -69,11 +76,11 @@ type Mounted = {
 };
 
 /** What a request asks for beside its input. */
-type Asked = {
+type RequestOptions = {
   /** The caller's address, for the audit log. */
   readonly source: string;
   readonly conditions: Conditions | undefined;
-  readonly once: Once | undefined;
+  readonly once: IdempotentCall | undefined;
   /** Whether the caller reads enough of what it is sent to be sent as much as was sent before. */
   readonly hasRoom: () => boolean;
   /** Refuses it where that is not so. */
@@ -83,7 +90,7 @@ type Asked = {
 };
 
 /** Mounts every row behind its door. Whoever is not let in gets 401, for unknown paths too (C1). */
-export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void {
+export function mount(app: FastifyInstance, door: RouteGroup, ports: MountPorts): void {
   const { rows } = door;
   app.register(
     async (scope) => {
@@ -95,12 +102,12 @@ export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void
         // C4: whatever else may be wrong with it, what is not there is not there.
         if (request.is404) throw notFound();
         // Before the body is read: a caller who may not, need not be listened to (C2).
-        demand(caller, permission);
+        requirePermission(caller, permission);
       };
       scope.addHook('onRequest', (request, reply, done) => {
         request.door = door;
         reply.headers(door.headers);
-        const caller = letIn(door, request.raw);
+        const caller = authenticateRequest(door, request.raw);
         if (caller instanceof Promise) {
           const end = ports.work.beginLookup(request, reply);
           caller
@@ -115,15 +122,15 @@ export function mount(app: FastifyInstance, door: Door, ports: MountPorts): void
       scope.setNotFoundHandler(() => {
         throw notFound();
       });
-      const running = new Running();
+      const running = new InProgress();
       const largePages = new LargePages(ports.clock);
-      for (const row of rows) addRow(scope, mountedRow(row, rows), door, ports, running, largePages);
+      for (const row of rows) addRoute(scope, compileRoute(row, rows), door, ports, running, largePages);
     },
     { prefix: door.prefix },
   );
 }
 
-function mountedRow(row: Route, rows: readonly Route[]): Mounted {
+function compileRoute(row: Route, rows: readonly Route[]): CompiledRoute {
   return {
     row,
     representation: representationOf(row, rows),
@@ -132,29 +139,29 @@ function mountedRow(row: Route, rows: readonly Route[]): Mounted {
   };
 }
 
-function addRow(
+function addRoute(
   scope: FastifyInstance,
-  mounted: Mounted,
-  door: Door,
+  mounted: CompiledRoute,
+  door: RouteGroup,
   ports: MountPorts,
-  running: Running,
+  running: InProgress,
   largePages: LargePages,
 ): void {
   const { row } = mounted;
   const names = idNames(row.path);
   const answer = async (request: FastifyRequest, reply: FastifyReply, input: Input, body: Body | undefined) => {
-    const caller = known(request, door);
+    const caller = requireCaller(request, door);
     ports.work.begin(request, reply, caller);
     if (row.mode === 'follow') {
-      return answerFollowing(request, reply, caller, input, followPorts(request, reply, row, door, ports));
+      return respondWithFeed(request, reply, caller, input, followPorts(request, reply, row, door, ports));
     }
-    const asked: Asked = {
+    const asked: RequestOptions = {
       source: request.ip,
       conditions: row.conditional ? conditionsOf(request.raw) : undefined,
       // X4: the word is a key's own.
       once:
         row.method === 'POST' && caller.keyId !== 0
-          ? onceOf(request.raw, row, caller, input, body?.hashBehind)
+          ? readIdempotencyKey(request.raw, row, caller, input, body?.hashBehind)
           : undefined,
       ...roomFor(request, row, caller, ports.work),
     };
@@ -184,7 +191,7 @@ function addRow(
       const ids = idsOf(names, request);
       const query = request.query as RawQuery;
       if (row.method === 'GET') return answer(request, reply, { ids, query, body: undefined }, undefined);
-      const body = await bodyOf(request, reply, row, ids, known(request, door), ports);
+      const body = await bodyOf(request, reply, row, ids, requireCaller(request, door), ports);
       const input = { ids, query, body: body?.value, text: body?.text };
       if (body?.text === undefined) return answer(request, reply, input, body);
       return answer(request, reply, input, body).finally(() => body.text?.close());
@@ -210,7 +217,7 @@ function roomFor(
   { path }: Route,
   caller: Caller,
   work: Work,
-): Pick<Asked, 'hasRoom' | 'mustHaveRoom' | 'beforeSending'> {
+): Pick<RequestOptions, 'hasRoom' | 'mustHaveRoom' | 'beforeSending'> {
   const { sizes } = work;
   const owner = ownerOf(caller);
   const expected = () => sizes.expected(caller.userId, path);
@@ -238,7 +245,7 @@ function followPorts(
   request: FastifyRequest,
   reply: FastifyReply,
   row: FollowPorts['row'],
-  door: Door,
+  door: RouteGroup,
   ports: MountPorts,
 ): FollowPorts {
   return {
@@ -246,25 +253,25 @@ function followPorts(
     followers: ports.followers,
     clock: ports.clock,
     viewOf: (caller) => viewOf(caller, ports),
-    async again() {
-      const caller = await letIn(door, request.raw);
-      demand(caller, row.permission);
+    async reauthenticate() {
+      const caller = await authenticateRequest(door, request.raw);
+      requirePermission(caller, row.permission);
       return caller;
     },
-    release: () => ports.work.leave(reply),
+    excludeFromConcurrency: () => ports.work.leave(reply),
     failed: (error) => ports.failed(request, error),
   };
 }
 
 async function run(
-  mounted: Mounted,
+  mounted: CompiledRoute,
   caller: Caller,
   input: Input,
-  asked: Asked,
-  door: Door,
+  asked: RequestOptions,
+  door: RouteGroup,
   ports: MountPorts,
-  running: Running,
-): Promise<Answer> {
+  running: InProgress,
+): Promise<RouteResult> {
   const { row } = mounted;
   if (row.mode === 'follow') throw new Error('what follows is answered elsewhere');
   if (row.mode === 'read') {
@@ -273,72 +280,72 @@ async function run(
       asked.mustHaveRoom();
       return row.run(viewOf(caller, ports), caller, input);
     };
-    return row.asksOutside === true ? read() : ports.store.readInTurn(read);
+    return row.bypassesReadLimit === true ? read() : ports.store.limitedRead(read);
   }
   const { once } = asked;
   const change = () =>
     row.mode === 'steps'
-      ? inSteps(row, caller, input, asked, door, ports)
+      ? runInSteps(row, caller, input, asked, door, ports)
       : write(mounted, row, caller, input, asked, door, ports);
   if (once === undefined) return change();
   // X4: an answer that was given before needs nothing of what led to it.
-  return running.alone(once, async () => (await findKept(viewOf(caller, ports), once)) ?? change());
+  return running.run(once, async () => (await findStoredResponse(viewOf(caller, ports), once)) ?? change());
 }
 
 async function write(
-  { representation, shownOnce }: Mounted,
+  { representation, shownOnce }: CompiledRoute,
   row: Extract<Route, { mode: 'write' }>,
   caller: Caller,
   input: Input,
-  { source, conditions, once }: Asked,
-  door: Door,
+  { source, conditions, once }: RequestOptions,
+  door: RouteGroup,
   ports: MountPorts,
-): Promise<Answer> {
+): Promise<RouteResult> {
   const { store, clock } = ports;
   const found = await row.prepare?.(caller, input, viewOf(caller, ports), source);
   const { accountId } = caller;
-  const mayOwe = !(await ports.isOwedTooMuch(accountId));
+  const mayOwe = !(await ports.isOverPendingQuota(accountId));
   const work = async (tx: Tx) => {
-    const write = new AccountWrite(tx, accountId, clock.now(), row.holding, { ...caller, source });
-    write.mayOwe = mayOwe;
+    const write = new AccountWrite(tx, accountId, clock.now(), row.lockMode, { ...caller, source });
+    write.mayEnqueue = mayOwe;
     const act = async () => {
       if (conditions !== undefined && representation !== undefined) {
         const { body } = await representation.run(write, caller, input);
-        mustHold(conditions, tagOf(JSON.stringify(body)));
+        requirePreconditions(conditions, etagOf(JSON.stringify(body)));
       }
       return row.run(write, caller, input, found);
     };
     // Asked first, and on its way together with what the row asks first.
-    const confirming = door.confirm(tx, caller);
+    const confirming = door.reauthorize(tx, caller);
     const running =
-      once === undefined ? act() : makeOnce(tx, write, once, row.status, act, (body) => without(shownOnce, body));
+      once === undefined ? act() : runOnce(tx, write, once, row.status, act, (body) => without(shownOnce, body));
     const [confirmed, ran] = await Promise.allSettled([confirming, running]);
     if (confirmed.status === 'rejected') throw confirmed.reason;
-    if (!confirmed.value) throw new Problem(door.stranger);
+    if (!confirmed.value) throw new Problem(door.unauthenticatedProblem);
     if (ran.status === 'rejected') throw ran.reason;
     return ran.value;
   };
-  return store.write(work, { accountId, how: row.holding });
+  return store.write(work, { accountId, how: row.lockMode });
 }
 
 /** Each step asks anew whether the caller may; the answer is kept when all are through. */
-async function inSteps(
+async function runInSteps(
   row: Extract<Route, { mode: 'steps' }>,
   caller: Caller,
   input: Input,
-  { source, once }: Asked,
-  door: Door,
+  { source, once }: RequestOptions,
+  door: RouteGroup,
   ports: MountPorts,
-): Promise<Answer> {
+): Promise<RouteResult> {
   const { store, clock } = ports;
   const { accountId } = caller;
   const inOne = async <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) => {
-    const mayOwe = !(await ports.isOwedTooMuch(accountId));
+    const mayOwe = !(await ports.isOverPendingQuota(accountId));
     return store.write(
       async (tx) => {
         const write = new AccountWrite(tx, accountId, clock.now(), 'alone', { ...caller, source });
-        write.mayOwe = mayOwe;
-        if (!(await door.confirm(tx, caller))) throw new Problem(door.stranger);
+        write.mayEnqueue = mayOwe;
+        if (!(await door.reauthorize(tx, caller))) throw new Problem(door.unauthenticatedProblem);
         return work(write, tx);
       },
       { accountId, how: 'alone' },
@@ -347,7 +354,7 @@ async function inSteps(
   const answer = await row.run({ view: viewOf(caller, ports), write: inOne }, caller, input);
   if (once === undefined) return answer;
   return inOne((write, tx) =>
-    makeOnce(
+    runOnce(
       tx,
       write,
       once,
@@ -360,9 +367,9 @@ async function inSteps(
 
 function send(
   reply: FastifyReply,
-  { row, isTagged, shownOnce }: Mounted,
-  { conditions, beforeSending }: Asked,
-  answer: Answer,
+  { row, isTagged, shownOnce }: CompiledRoute,
+  { conditions, beforeSending }: RequestOptions,
+  answer: RouteResult,
   base: string,
 ): FastifyReply {
   // Given up meanwhile: it has had its answer.
@@ -371,12 +378,12 @@ function send(
   if (answer.repeats !== undefined) reply.header('idempotency-replayed', 'true');
   const text = JSON.stringify(answer.body);
   if (isTagged) {
-    const tag = tagOf(shownOnce.length === 0 ? text : JSON.stringify(without(shownOnce, answer.body)));
+    const tag = etagOf(shownOnce.length === 0 ? text : JSON.stringify(without(shownOnce, answer.body)));
     reply.header('etag', tag);
     if (row.mode === 'read') {
       // Whoever keeps it asks each time whether it still is so, and keeps it for nobody else.
       reply.header('cache-control', 'private, no-cache');
-      const verdict = conditions === undefined ? 'holds' : judge(conditions, tag);
+      const verdict = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, tag);
       if (verdict === 'differs') throw new Problem('precondition_failed');
       if (verdict === 'matched') return reply.code(304).send();
     }
@@ -400,7 +407,7 @@ function idsOf(names: readonly string[], request: FastifyRequest): Record<string
   return ids;
 }
 
-function known(request: FastifyRequest, door: Door): Caller {
-  if (request.caller === undefined) throw new Problem(door.stranger);
+function requireCaller(request: FastifyRequest, door: RouteGroup): Caller {
+  if (request.caller === undefined) throw new Problem(door.unauthenticatedProblem);
   return request.caller;
 }

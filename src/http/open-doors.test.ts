@@ -156,8 +156,8 @@ for (const { test, testService } of stores) {
       'carillon_request_seconds',
       'carillon_attempt_seconds',
       'carillon_deliveries_total',
-      'carillon_oldest_owed_seconds',
-      'carillon_lanes_failing',
+      'carillon_oldest_pending_seconds',
+      'carillon_hooks_failing',
       'carillon_hooks_ended_total',
       'carillon_group_commit_writes',
     ])

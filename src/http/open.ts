@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
 import { AccountWrite } from '../store/account.ts';
-import type { Holding, Queries, Store } from '../store/store.ts';
+import type { LockMode, Queries, Store } from '../store/store.ts';
 import type { Bodies } from './bodies.ts';
-import type { Door } from './door.ts';
+import type { RouteGroup } from './door.ts';
 import type { JsonSchema } from './field.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import { visitorOf, type Work } from './work.ts';
 
 /** What reaches an open address: nobody is known yet. */
-export type Visit = {
+export type PublicRequest = {
   readonly body: unknown;
   /** The visitor's address, and what browser it says it is. */
   readonly source: string;
@@ -20,28 +20,28 @@ export type Visit = {
   readonly read: Queries;
   /** A transaction within one account, of a user of it. */
   within<T>(
-    where: { readonly accountId: number; readonly userId: number; readonly holding: Holding },
+    where: { readonly accountId: number; readonly userId: number; readonly holding: LockMode },
     work: (write: AccountWrite) => Promise<T>,
   ): Promise<T>;
 };
 
 /** What an open address answers, and what becomes of the browser's session: another one, or none any more. */
-export type OpenAnswer = {
+export type PublicResult = {
   readonly body: unknown;
   readonly session?: { readonly token: string; readonly lifeMs: number } | 'forgotten';
 };
 
 /** An address of the console that is open to whoever comes from its pages: how one gets in, and out. */
-export type OpenRoute = {
+export type PublicRoute = {
   readonly method: 'POST' | 'DELETE';
   /** Below `/console`. */
   readonly path: string;
   readonly says: string;
   readonly body: JsonSchema | undefined;
-  run(visit: Visit): Promise<OpenAnswer>;
+  run(visit: PublicRequest): Promise<PublicResult>;
 };
 
-export type OpenPorts = {
+export type PublicRoutePorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly cookie: SessionCookie;
@@ -50,7 +50,12 @@ export type OpenPorts = {
 };
 
 /** Mounts the open addresses of a door beside it: what the door refuses, whoever sends it, they refuse, too. */
-export function mountOpen(app: FastifyInstance, rows: readonly OpenRoute[], door: Door, ports: OpenPorts): void {
+export function mountPublicRoutes(
+  app: FastifyInstance,
+  rows: readonly PublicRoute[],
+  door: RouteGroup,
+  ports: PublicRoutePorts,
+): void {
   const { store, clock, cookie, bodies, work } = ports;
   app.register(
     async (scope) => {
@@ -86,8 +91,8 @@ export function mountOpen(app: FastifyInstance, rows: readonly OpenRoute[], door
             // Given up meanwhile: it has had its answer.
             if (reply.sent) return reply;
             const { session } = answer;
-            if (session === 'forgotten') reply.header('set-cookie', cookie.forgotten());
-            else if (session !== undefined) reply.header('set-cookie', cookie.kept(session.token, session.lifeMs));
+            if (session === 'forgotten') reply.header('set-cookie', cookie.cleared());
+            else if (session !== undefined) reply.header('set-cookie', cookie.set(session.token, session.lifeMs));
             return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
           },
         });

@@ -66,7 +66,7 @@ export function recordIn(answer: JsonSchema): JsonSchema {
 
 function operationId(row: Route, hasTwin: boolean): string {
   const [noun, action] = [nounOf(row), actionOf(row)];
-  const alias = row.respells === undefined ? '' : 'Alias';
+  const alias = row.aliasOf === undefined ? '' : 'Alias';
   if (action !== undefined && row.method === 'POST' && !hasTwin)
     return `${camel(action)}${row.path.includes('{') ? noun : pascal(partsOf(row)[0] ?? '')}${alias}`;
   const what = `${noun}${action === undefined ? '' : pascal(action)}`;
@@ -78,7 +78,7 @@ function operationId(row: Route, hasTwin: boolean): string {
 const VERBS = { POST: 'create', PUT: 'update', DELETE: 'delete' } as const;
 
 /** The parts of a path, in its usual spelling. */
-const partsOf = ({ path, respells }: Route) => (respells ?? path).split('/').filter((part) => part !== '');
+const partsOf = ({ path, aliasOf }: Route) => (aliasOf ?? path).split('/').filter((part) => part !== '');
 
 /** What a row is about: `/time_entries/{entry_id}` is about a `TimeEntry`. */
 export function nounOf(row: Route): string {

@@ -115,7 +115,7 @@ export function openapi(
     },
     servers: [{ url: baseUrl }],
     security: [{ key: [], domain: [] }],
-    tags: [...Map.groupBy(rows, tagOf)].map(([name, [first]]) => ({ name, description: first?.says })),
+    tags: [...Map.groupBy(rows, tagOf)].map(([name, [first]]) => ({ name, description: first?.description })),
     paths,
     webhooks: Object.fromEntries(sent),
     components: {
@@ -175,13 +175,13 @@ function operation(row: Route, path: string, { rows, names, schemas }: Described
     name,
     in: 'query',
     required: false,
-    description: parameter.says,
+    description: parameter.description,
     schema: schemas.of(parameter.schema),
   }));
   const body = row.body === undefined ? {} : { requestBody: requestBody(schemas.named(names.body(row), row.body)) };
   return {
     operationId: names.operationId(row),
-    summary: row.says,
+    summary: row.description,
     description: descriptionOf(row),
     tags: [tagOf(row)],
     parameters: [...ids, ...query, ...headersOf(row).map(headerParameter)],
@@ -192,17 +192,17 @@ function operation(row: Route, path: string, { rows, names, schemas }: Described
   };
 }
 
-function descriptionOf({ says, permission, records }: Route): string {
+function descriptionOf({ description, permission, records }: Route): string {
   const needs = permission === undefined ? 'Any key may call it.' : `The key needs the permission \`${permission}\`.`;
   const kinds = records.map((kind) => `\`${kind}\``).join(', ');
-  return [says, needs, ...(records.length === 0 ? [] : [`It may be notified as ${kinds}.`])].join(' ');
+  return [description, needs, ...(records.length === 0 ? [] : [`It may be notified as ${kinds}.`])].join(' ');
 }
 
-const headerParameter = ({ name, says, schema, required = false }: Header) => ({
+const headerParameter = ({ name, says: description, schema, required = false }: Header) => ({
   name,
   in: 'header',
   required,
-  description: says,
+  description,
   schema,
 });
 
@@ -219,7 +219,7 @@ function notification(webhook: Webhook, schemas: Schemas): Record<string, unknow
     security: [],
     parameters: headers.map(headerParameter),
     requestBody: requestBody(schemas.of(body)),
-    responses: Object.fromEntries(Object.entries(responses).map(([status, says]) => [status, { description: says }])),
+    responses: Object.fromEntries(Object.entries(responses).map(([status, description]) => [status, { description }])),
   };
 }
 
@@ -262,7 +262,7 @@ function success(row: Route, { rows, names, schemas }: Described): Record<string
     'application/json': { schema: schemas.named(names.answer(row), row.answer) },
     ...(row.mode === 'follow' ? { [EVENT_STREAM]: { schema: { type: 'string' } } } : {}),
   };
-  return { description: row.says, headers, content };
+  return { description: row.description, headers, content };
 }
 
 /** What a read answers to whoever knows the record already: no body. */

@@ -3,14 +3,14 @@ import { Problem } from '../problems.ts';
 import { headerLines } from './headers.ts';
 
 /** What a door sees of a request before it opens. */
-export type Knock = Pick<IncomingMessage, 'rawHeaders' | 'method'>;
+export type RequestHeaders = Pick<IncomingMessage, 'rawHeaders' | 'method'>;
 
 /**
  * Refuses what does not come from a page of the console itself. Browsers say where a request comes from in
  * `Sec-Fetch-Site`, and pages can neither set nor hide it; those that do not send it, since they are old or the address
  * is plain http, send `Origin` with everything that changes something.
  */
-export function refuseForeign(baseUrl: () => string): (request: Knock) => Problem | undefined {
+export function rejectCrossOrigin(baseUrl: () => string): (request: RequestHeaders) => Problem | undefined {
   return (request) => {
     const isReading = request.method === 'GET' || request.method === 'HEAD';
     if (isOwn(request, isReading, baseUrl)) return undefined;
@@ -19,7 +19,7 @@ export function refuseForeign(baseUrl: () => string): (request: Knock) => Proble
   };
 }
 
-function isOwn(request: Knock, isReading: boolean, baseUrl: () => string): boolean {
+function isOwn(request: RequestHeaders, isReading: boolean, baseUrl: () => string): boolean {
   const [site, ...moreSites] = headerLines(request, 'sec-fetch-site');
   if (moreSites.length > 0) return false;
   // An address that somebody entered by hand can be read, and changes nothing.

@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { fastify } from 'fastify';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { shared, sqlite } from '../../test/harness/stores.ts';
-import { Pages } from './pages.ts';
+import { ConsoleFiles } from './pages.ts';
 
 const carillon = await sqlite.testService({ after });
 const html = { accept: 'text/html,application/xhtml+xml' };
@@ -76,7 +76,7 @@ test('only what was built is there: no other name, and no way out of the folder'
   writeFileSync(join(folder, 'dist/assets/notes.txt'), 'not for the web');
   const app = fastify();
   t.after(() => app.close());
-  Pages.read(join(folder, 'dist'))?.serve(app);
+  ConsoleFiles.read(join(folder, 'dist'))?.serve(app);
   const status = async (url: string) => (await app.inject({ url })).statusCode;
   assert.equal(await status('/assets/a-12345678.js'), 200);
   for (const url of [
@@ -93,7 +93,7 @@ test('only what was built is there: no other name, and no way out of the folder'
   });
   assert.equal(headers['content-encoding'], 'gzip');
   assert.equal(gunzipSync(rawPayload).toString(), 'let a;'.repeat(100));
-  assert.equal(Pages.read(join(folder, 'elsewhere')), undefined);
+  assert.equal(ConsoleFiles.read(join(folder, 'elsewhere')), undefined);
 });
 
 for (const store of shared) {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Served } from './served.ts';
+import { StaticResponse } from './served.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -38,19 +38,19 @@ const PAGE_HEADERS = {
 const UNCHANGING = /^assets\/.*-[\w-]{8}\.\w+$/;
 
 /** The files of the console, in memory: a few, known by name, so that no path leads anywhere else. */
-export class Pages {
-  readonly #files: ReadonlyMap<string, Served>;
+export class ConsoleFiles {
+  readonly #files: ReadonlyMap<string, StaticResponse>;
 
-  private constructor(files: ReadonlyMap<string, Served>) {
+  private constructor(files: ReadonlyMap<string, StaticResponse>) {
     this.#files = files;
   }
 
   /** Reads what was built; undefined where nothing was. */
-  static read(folder: string): Pages | undefined {
+  static read(folder: string): ConsoleFiles | undefined {
     if (!existsSync(join(folder, 'index.html'))) return undefined;
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'));
     const known = names.filter((name) => TYPES[extname(name)] !== undefined);
-    return new Pages(new Map(known.map((name) => [name, fileOf(name, readFileSync(join(folder, name)))])));
+    return new ConsoleFiles(new Map(known.map((name) => [name, fileOf(name, readFileSync(join(folder, name)))])));
   }
 
   /** Serves each at its name. `/` is the caller's, who may want something else there. */
@@ -68,8 +68,8 @@ export class Pages {
   }
 }
 
-function fileOf(name: string, bytes: Buffer): Served {
-  return new Served(bytes, {
+function fileOf(name: string, bytes: Buffer): StaticResponse {
+  return new StaticResponse(bytes, {
     ...PAGE_HEADERS,
     'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
     'cache-control': UNCHANGING.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',

@@ -2,7 +2,7 @@ import type { JsonSchema } from './field.ts';
 import type { Parameter } from './query.ts';
 
 /** The most records of one page (the specification's limit), and what is answered when none is asked for. */
-export const MOST_RECORDS = 1_000;
+export const MAX_RECORDS = 1_000;
 
 /** `after`: begins behind the record that this stands for, wherever that is; the offset says no more than how many came before. */
 export type Paging = { readonly offset: number; readonly limit: number; readonly after?: string | undefined };
@@ -32,24 +32,25 @@ export type Page<Row> = {
 /** The parameters that every list has. A larger limit is taken as the largest (C7). */
 export const pagingParameters = {
   limit: {
-    says: 'How many records to answer; more than 1000 is taken as 1000.',
-    schema: { type: 'integer', minimum: 1, default: MOST_RECORDS },
-    must: 'must be a whole number of at least 1',
+    description: 'How many records to answer; more than 1000 is taken as 1000.',
+    schema: { type: 'integer', minimum: 1, default: MAX_RECORDS },
+    errorMessage: 'must be a whole number of at least 1',
     read(text) {
       const limit = readWhole(text);
-      return limit === undefined || limit < 1 ? undefined : Math.min(limit, MOST_RECORDS);
+      return limit === undefined || limit < 1 ? undefined : Math.min(limit, MAX_RECORDS);
     },
   },
   offset: {
-    says: 'How many records to pass over.',
+    description: 'How many records to pass over.',
     schema: { type: 'integer', minimum: 0, default: 0 },
-    must: 'must be a whole number of at least 0',
+    errorMessage: 'must be a whole number of at least 0',
     read: readWhole,
   },
   after: {
-    says: 'Where the page begins, as the `Link` of the page before has it: right behind the last record of that one, however much came or went meanwhile.',
+    description:
+      'Where the page begins, as the `Link` of the page before has it: right behind the last record of that one, however much came or went meanwhile.',
     schema: { type: 'string', minLength: 1, maxLength: 4_000 },
-    must: 'must be as the Link of a page has it',
+    errorMessage: 'must be as the Link of a page has it',
     read: (text) => (/^[\w-]{1,4000}$/.test(text) ? text : undefined),
   },
 } as const satisfies Record<string, Parameter<number> | Parameter<string>>;
@@ -74,7 +75,7 @@ export function listSchema(record: JsonSchema): JsonSchema {
         required: ['offset', 'limit', 'total_records'],
         properties: {
           offset: count,
-          limit: { type: 'integer', minimum: 1, maximum: MOST_RECORDS },
+          limit: { type: 'integer', minimum: 1, maximum: MAX_RECORDS },
           total_records: count,
         },
       },

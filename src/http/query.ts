@@ -7,10 +7,10 @@ import { parseId } from './ids.ts';
 
 /** One query parameter: what is accepted, and how it is read. */
 export type Parameter<T> = {
-  readonly says: string;
+  readonly description: string;
   readonly schema: JsonSchema;
   /** What a value must be, in words. */
-  readonly must: string;
+  readonly errorMessage: string;
   /** The value, or undefined if the text is none. */
   read(text: string): T | undefined;
 };
@@ -62,7 +62,7 @@ export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): G
     const value = isReadable ? parameter.read(text) : undefined;
     if (value !== undefined) given[field] = value;
     else if (more.length > 0) errors.push({ field, message: 'must be given once' });
-    else errors.push({ field, message: text === null ? 'must be UTF-8, percent-encoded' : parameter.must });
+    else errors.push({ field, message: text === null ? 'must be UTF-8, percent-encoded' : parameter.errorMessage });
   }
   if (errors.length > 0) throw invalidInput(errors);
   return given as Given<P>;
@@ -70,34 +70,34 @@ export function readQuery<P extends Parameters>(parameters: P, raw: RawQuery): G
 
 /** An id. */
 export const idParameter = (says: string): Parameter<number> => ({
-  says,
+  description: says,
   schema: { type: 'string', pattern: '^\\d+$' },
-  must: 'must be an id',
+  errorMessage: 'must be an id',
   read: parseId,
 });
 
 /** A day, written yyyymmdd; read as `YYYY-MM-DD`. */
 export const dayParameter = (says: string): Parameter<string> => ({
-  says,
+  description: says,
   schema: { type: 'string', pattern: '^\\d{8}$' },
-  must: 'must be a real calendar day written yyyymmdd',
+  errorMessage: 'must be a real calendar day written yyyymmdd',
   read: parseDay,
 });
 
 /** A text of 1 to 255 characters. */
 export const textParameter = (says: string): Parameter<string> => ({
-  says,
+  description: says,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
-  must: 'must be a text of 1 to 255 characters',
+  errorMessage: 'must be a text of 1 to 255 characters',
   read: (text) => (isText(text, 1, 255) ? text.trim() : undefined),
 });
 
 /** One of a few words. */
 export function wordParameter<W extends string>(says: string, words: readonly W[]): Parameter<W> {
   return {
-    says,
+    description: says,
     schema: { type: 'string', enum: words },
-    must: `must be one of ${words.join(', ')}`,
+    errorMessage: `must be one of ${words.join(', ')}`,
     read: (text) => words.find((word) => word === text),
   };
 }

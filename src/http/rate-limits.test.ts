@@ -128,7 +128,7 @@ test('429 stands in the document where it can occur, and what was refused in the
   });
   const text = await metrics.text();
   for (const limit of ['key-reads', 'key-writes', 'account-reads'])
-    assert.match(text, new RegExp(`carillon_limited_total\\{limit="${limit}"\\} [1-9]`));
+    assert.match(text, new RegExp(`carillon_requests_rate_limited_total\\{limit="${limit}"\\} [1-9]`));
 });
 
 test('an address that nobody can read is a call like any other', async () => {

@@ -3,7 +3,7 @@ import type { Caller } from '../access.ts';
 import type { Clock } from '../clock.ts';
 import type { Rate } from '../durations.ts';
 import { Problem } from '../problems.ts';
-import { Buckets } from './buckets.ts';
+import { TokenBuckets } from './buckets.ts';
 import type { Route } from './route.ts';
 
 /** What a call is counted as. */
@@ -44,7 +44,7 @@ export class RateLimits {
       const rate = rates[limit.name];
       if (rate === undefined) return [];
       const policy = `"${limit.name}";q=${rate.count};w=${rate.windowS}`;
-      return [{ ...limit, policy, buckets: new Buckets<number>(rate, clock) }];
+      return [{ ...limit, policy, buckets: new TokenBuckets<number>(rate, clock) }];
     });
   }
 

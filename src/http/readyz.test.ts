@@ -46,10 +46,10 @@ for (const { test, database } of stores) {
       maxFollowers: 10,
       limits: new RateLimits({ rates: {}, clock, onRefused: () => undefined }),
       wrongKeys: undefined,
-      isOwedTooMuch: () => false,
+      isOverPendingQuota: () => false,
       maxRequests: 10,
       onDenied: () => undefined,
-      patience,
+      timeouts: patience,
     });
     t.after(() => server.close());
     const ask = async (path = '/readyz') => {

@@ -1,20 +1,20 @@
 import type { Caller, Permission } from '../access.ts';
 import type { ProblemCode } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
-import type { Holding } from '../store/store.ts';
+import type { LockMode } from '../store/store.ts';
 import { type BodySpec, change, creation } from './body.ts';
 import {
-  answerSchema,
   type Changed,
   type Created,
   type Fields,
   type JsonSchema,
-  present,
+  responseSchema,
   type Shown,
+  serializeRecord,
 } from './field.ts';
 import { beginListing, type Listing } from './listing.ts';
 import type { LongField } from './long-text.ts';
-import { listSchema, MOST_RECORDS, type Page, type Paging, pagingParameters, recordSchema } from './paging.ts';
+import { listSchema, MAX_RECORDS, type Page, type Paging, pagingParameters, recordSchema } from './paging.ts';
 import { type Given, type Parameters, type RawQuery, readQuery } from './query.ts';
 import type { TextFile } from './text-file.ts';
 
@@ -30,7 +30,7 @@ export type Input = {
 };
 
 /** What a route answers. `created` is the path of what was created, without the door's prefix. */
-export type Answer = {
+export type RouteResult = {
   readonly body: unknown;
   /** A list, whose body is written from it. */
   readonly listing?: Listing;
@@ -40,13 +40,13 @@ export type Answer = {
 };
 
 /** From where what happens is read: behind a cursor, behind all that there is, or from the oldest that is kept; and how many. */
-export type Reading = { readonly after: number | 'latest' | undefined; readonly limit: number };
+export type FeedRequest = { readonly after: number | 'latest' | undefined; readonly limit: number };
 
 /**
  * What was found behind a cursor: entries as they are answered, each with its own cursor and kind; the cursor to go on
  * with, which lies behind what was left out, too; and whether there is nothing more at this moment.
  */
-export type Stretch = {
+export type FeedSlice = {
   readonly entries: readonly { readonly cursor: number; readonly kind: string; readonly shown: unknown }[];
   readonly next: number;
   readonly isEnd: boolean;
@@ -60,9 +60,9 @@ export type Route = {
   readonly method: Method;
   /** Below the door (`/v2`), ids in braces: `/events/{event_id}`. Every name in braces is an id. */
   readonly path: string;
-  readonly says: string;
+  readonly description: string;
   /** The path that says the same, which clients use. */
-  readonly respells?: string;
+  readonly aliasOf?: string;
   /** What the key must carry; undefined where every key will do. */
   readonly permission: Permission | undefined;
   readonly parameters: Parameters;
@@ -81,8 +81,8 @@ export type Route = {
   | {
       readonly mode: 'read';
       /** It waits for others than the database, who may take their time: nobody's reads wait for it. */
-      readonly asksOutside?: true;
-      run(view: AccountView, caller: Caller, input: Input): Promise<Answer>;
+      readonly bypassesReadLimit?: true;
+      run(view: AccountView, caller: Caller, input: Input): Promise<RouteResult>;
     }
   | {
       /** A read of what happens, which can be waited for and streamed (X2). */
@@ -91,17 +91,17 @@ export type Route = {
         view: AccountView,
         caller: Caller,
         given: Readonly<Record<string, unknown>>,
-        reading: Reading,
-      ): Promise<Stretch>;
+        reading: FeedRequest,
+      ): Promise<FeedSlice>;
     }
   | {
       readonly mode: 'write';
       /** Whether other writes of the account wait for it. */
-      readonly holding: Holding;
+      readonly lockMode: LockMode;
       /** What must be known before the transaction begins, such as a name resolved; inside it only queries are awaited. */
       prepare?(caller: Caller, input: Input, view: AccountView, source: string): Promise<unknown>;
       /** @param found what `prepare` has found; see `inTwo` */
-      run(write: AccountWrite, caller: Caller, input: Input, found: unknown): Promise<Answer>;
+      run(write: AccountWrite, caller: Caller, input: Input, found: unknown): Promise<RouteResult>;
     }
   | {
       /**
@@ -109,7 +109,7 @@ export type Route = {
        * done, and to be called again has to do no harm.
        */
       readonly mode: 'steps';
-      run(steps: Steps, caller: Caller, input: Input): Promise<Answer>;
+      run(steps: Steps, caller: Caller, input: Input): Promise<RouteResult>;
     }
 );
 
@@ -120,10 +120,10 @@ export type Steps = {
 };
 
 /** The two halves of a write that needs something slow first: what the first one finds, the second one is given. */
-export function inTwo<T>(halves: {
+export function prepared<T>(halves: {
   /** @param source the caller's address */
   prepare(caller: Caller, input: Input, view: AccountView, source: string): Promise<T>;
-  run(write: AccountWrite, caller: Caller, input: Input, found: T): Promise<Answer>;
+  run(write: AccountWrite, caller: Caller, input: Input, found: T): Promise<RouteResult>;
 }): Pick<Extract<Route, { mode: 'write' }>, 'mode' | 'prepare' | 'run'> {
   return {
     mode: 'write',
@@ -140,7 +140,7 @@ export type Ids<P extends string> = P extends `${string}{${infer Name}}${infer R
 /** What the beginning of every row says. */
 export type Head<Path extends string> = {
   path: Path;
-  says: string;
+  description: string;
   permission: Permission | undefined;
   problems?: readonly ProblemCode[];
 };
@@ -166,22 +166,22 @@ export function list<Path extends string, P extends Parameters, F extends Fields
     parameters,
     body: undefined,
     status: 200,
-    answer: listSchema(answerSchema(row.fields)),
+    answer: listSchema(responseSchema(row.fields)),
     records: [],
     conditional: false,
     mode: 'read',
     async run(view, caller, input) {
-      const { limit = MOST_RECORDS, offset = 0, after, ...given } = readQuery(parameters, input.query);
+      const { limit = MAX_RECORDS, offset = 0, after, ...given } = readQuery(parameters, input.query);
       const paging = { offset, limit, after };
       const page = await row.call(view, caller, given as Given<P>, paging, input.ids as Ids<Path>);
-      const listing = await beginListing(page, paging, (record) => present(row.fields, record));
+      const listing = await beginListing(page, paging, (record) => serializeRecord(row.fields, record));
       return { body: undefined, listing };
     },
   };
 }
 
 /** One record: `{ data }` (C8). */
-export function one<Path extends string, F extends Fields>(
+export function get<Path extends string, F extends Fields>(
   row: Head<Path> & { fields: F; call: (view: AccountView, caller: Caller, ids: Ids<Path>) => Promise<Shown<F>> },
 ): Route {
   return {
@@ -190,12 +190,12 @@ export function one<Path extends string, F extends Fields>(
     parameters: {},
     body: undefined,
     status: 200,
-    answer: recordSchema(answerSchema(row.fields)),
+    answer: recordSchema(responseSchema(row.fields)),
     records: [],
     conditional: true,
     mode: 'read',
     run: async (view, caller, input) => ({
-      body: { data: present(row.fields, await row.call(view, caller, input.ids as Ids<Path>)) },
+      body: { data: serializeRecord(row.fields, await row.call(view, caller, input.ids as Ids<Path>)) },
     }),
   };
 }
@@ -208,7 +208,7 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     takes?: T;
     records: readonly string[];
     /** Other than beside the account's other writes. */
-    holding?: Holding;
+    holding?: LockMode;
     /** Where the created record is: a collection, and the field that holds its id. */
     at: { collection: string; key: K };
     call: (write: AccountWrite, caller: Caller, input: Created<T>, ids: Ids<Path>) => Promise<Shown<F>>;
@@ -221,14 +221,17 @@ export function create<Path extends string, F extends Fields, K extends keyof F 
     parameters: {},
     body: spec.schema,
     status: 201,
-    answer: recordSchema(answerSchema(row.fields)),
+    answer: recordSchema(responseSchema(row.fields)),
     records: row.records,
     conditional: false,
     mode: 'write',
     // It reads no more than whether what it belongs to is there; only writes that are alone take that away.
-    holding: row.holding ?? 'beside',
+    lockMode: row.holding ?? 'beside',
     async run(write, caller, input) {
-      const record = present(row.fields, await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>));
+      const record = serializeRecord(
+        row.fields,
+        await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>),
+      );
       return { body: { data: record }, created: `${row.at.collection}/${record[row.at.key]}` };
     },
   };
@@ -251,15 +254,18 @@ export function update<Path extends string, F extends Fields, T extends Fields =
     parameters: {},
     body: spec.schema,
     status: 200,
-    answer: recordSchema(answerSchema(row.fields)),
+    answer: recordSchema(responseSchema(row.fields)),
     records: row.records,
     conditional: true,
     mode: 'write',
-    holding: 'alone',
+    lockMode: 'alone',
     async run(write, caller, input) {
       return {
         body: {
-          data: present(row.fields, await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>)),
+          data: serializeRecord(
+            row.fields,
+            await row.call(write, caller, spec.read(input.body), input.ids as Ids<Path>),
+          ),
         },
       };
     },
@@ -284,7 +290,7 @@ export function remove<Path extends string>(
     // What stands below a record is read together with it, and has no tag of its own.
     conditional: row.path.endsWith('}'),
     mode: 'write',
-    holding: 'alone',
+    lockMode: 'alone',
     async run(write, caller, input) {
       await row.call(write, caller, input.ids as Ids<Path>);
       return { body: [] };
@@ -293,7 +299,7 @@ export function remove<Path extends string>(
 }
 
 /** Something that is asked for: POST without a body that matters, answered with a record. */
-export function ask<Path extends string, F extends Fields>(
+export function action<Path extends string, F extends Fields>(
   row: Head<Path> & {
     status: 200 | 202;
     fields: F;
@@ -306,19 +312,19 @@ export function ask<Path extends string, F extends Fields>(
     parameters: {},
     body: undefined,
     status: row.status,
-    answer: recordSchema(answerSchema(row.fields)),
+    answer: recordSchema(responseSchema(row.fields)),
     records: [],
     conditional: false,
     mode: 'write',
-    holding: 'alone',
+    lockMode: 'alone',
     run: async (write, caller, input) => ({
-      body: { data: present(row.fields, await row.call(write, caller, input.ids as Ids<Path>)) },
+      body: { data: serializeRecord(row.fields, await row.call(write, caller, input.ids as Ids<Path>)) },
     }),
   };
 }
 
 function head(row: Head<string>) {
-  return { path: row.path, says: row.says, permission: row.permission, problems: row.problems ?? [] };
+  return { path: row.path, description: row.description, permission: row.permission, problems: row.problems ?? [] };
 }
 
 /** The names of the ids in a path, in order. */

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Bytes that are answered as they are, to whoever asks: compressed where that is understood, and once to those who have them. */
-export class Served {
+export class StaticResponse {
   readonly #bytes: Buffer;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #etag: string;

@@ -25,12 +25,12 @@ export class SessionCookie {
   }
 
   /** What `Set-Cookie` says to keep a token for so long. */
-  kept(token: string, lifeMs: number): string {
+  set(token: string, lifeMs: number): string {
     return this.#written(token, Math.floor(lifeMs / 1_000));
   }
 
   /** What `Set-Cookie` says to forget it. */
-  forgotten(): string {
+  cleared(): string {
     return this.#written('', 0);
   }
 

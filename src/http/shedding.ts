@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { Problem } from '../problems.ts';
 import { problemBody, RETRY_AFTER_S } from './answers.ts';
-import type { Readable } from './cors.ts';
+import type { CorsHeaders } from './cors.ts';
 import { Tally } from './tally.ts';
 
 /** The limit that a request was refused for with 503, as metrics name it. */
@@ -23,22 +23,22 @@ export function overloaded(request: FastifyRequest, reason: ShedReason): Problem
   return new Problem('overloaded');
 }
 
-export type SheddingPorts = {
+export type LoadSheddingPorts = {
   readonly log: Log;
   readonly clock: Clock;
   readonly baseUrl: () => string;
   readonly onShed: (reason: ShedReason) => void;
-  readonly readable: Readable;
+  readonly readable: CorsHeaders;
 };
 
 /** Answers 503 to whoever there is no room for, with no more than it takes: one answer for all, one log line a second. */
-export class Shedding {
-  readonly #ports: SheddingPorts;
+export class LoadShedding {
+  readonly #ports: LoadSheddingPorts;
   readonly #tally: Tally<ShedReason>;
   #body = '';
   #bodyFor = '';
 
-  constructor(ports: SheddingPorts) {
+  constructor(ports: LoadSheddingPorts) {
     this.#ports = ports;
     this.#tally = new Tally(ports.clock, (reasons) => {
       const count = Object.values(reasons).reduce((sum, one) => sum + one, 0);
@@ -68,7 +68,7 @@ export class Shedding {
   }
 
   /** Says what was not said yet, and leaves no timer behind. */
-  say(): void {
+  logShed(): void {
     this.#tally.flush();
   }
 

@@ -1,31 +1,31 @@
 import type { Clock } from '../clock.ts';
 import type { Rate } from '../durations.ts';
-import { Buckets } from './buckets.ts';
+import { TokenBuckets } from './buckets.ts';
 
 /** Those that wait at once, at the most; more are answered at once, since each of them costs memory. */
 const MOST_WAITING = 1_000;
 
-export type SlowdownPorts = {
+export type TarpitPorts = {
   readonly clock: Clock;
   /** How many refusals are answered at once, and at what pace those beyond; undefined: nobody waits. */
   readonly rate: Rate | undefined;
   /** The longest that one waits: less than callers wait for an answer. */
-  readonly longestMs: number;
+  readonly maxDelayMs: number;
 };
 
 /**
  * Slows down whoever comes again and again although they are refused: so many are answered at once, and those beyond
  * wait. Only what is refused in any case ever waits.
  */
-export class Slowdown<K> {
-  readonly #ports: SlowdownPorts;
-  readonly #buckets: Buckets<K> | undefined;
+export class Tarpit<K> {
+  readonly #ports: TarpitPorts;
+  readonly #buckets: TokenBuckets<K> | undefined;
   readonly #waiting = new Set<() => void>();
   #isStopped = false;
 
-  constructor(ports: SlowdownPorts) {
+  constructor(ports: TarpitPorts) {
     this.#ports = ports;
-    this.#buckets = ports.rate === undefined ? undefined : new Buckets(ports.rate, ports.clock);
+    this.#buckets = ports.rate === undefined ? undefined : new TokenBuckets(ports.rate, ports.clock);
   }
 
   /**
@@ -33,14 +33,14 @@ export class Slowdown<K> {
    *
    * @param onWait given what ends the waiting, to be called when nobody waits for the answer any more
    */
-  hold(name: K, onWait: (end: () => void) => void): Promise<void> | undefined {
-    const { clock, longestMs } = this.#ports;
+  delay(name: K, onWait: (end: () => void) => void): Promise<void> | undefined {
+    const { clock, maxDelayMs } = this.#ports;
     if (this.#buckets === undefined) return undefined;
     const { waitMs } = this.#buckets.level(name);
-    this.#buckets.take(name, longestMs);
+    this.#buckets.take(name, maxDelayMs);
     if (this.#isStopped || waitMs === 0 || this.#waiting.size >= MOST_WAITING) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const cancel = clock.after(Math.min(waitMs, longestMs), () => end());
+    const cancel = clock.after(Math.min(waitMs, maxDelayMs), () => end());
     const end = () => {
       cancel();
       this.#waiting.delete(end);

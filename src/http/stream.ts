@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
-import type { Follower } from './followers.ts';
-import type { Stretch } from './route.ts';
+import type { FeedWaiter } from './followers.ts';
+import type { FeedSlice } from './route.ts';
 
 /** A comment, so that neither side nor anybody between them takes the connection for dead. */
 const HEARTBEAT_MS = 15_000;
@@ -20,7 +20,7 @@ export const ENTRIES_A_READ = 100;
 export type StreamPorts = {
   readonly clock: Clock;
   /** What came after a cursor; rejects when the caller may not read it any more. */
-  look(after: number): Promise<Stretch>;
+  look(after: number): Promise<FeedSlice>;
   /** Rejects when the caller may not read any more. */
   check(): Promise<unknown>;
 };
@@ -31,8 +31,8 @@ export type StreamPorts = {
  * It ends when the follower is over or the caller may not read any more, and the reader comes back with Last-Event-ID.
  */
 export async function* eventStream(
-  follower: Follower,
-  first: Stretch,
+  follower: FeedWaiter,
+  first: FeedSlice,
   ports: StreamPorts,
 ): AsyncGenerator<string, void, undefined> {
   const { clock } = ports;
@@ -67,7 +67,7 @@ export async function* eventStream(
 }
 
 /** Nothing new, to whoever may still read. */
-async function stillThere(stretch: Stretch, { check }: StreamPorts): Promise<Stretch> {
+async function stillThere(stretch: FeedSlice, { check }: StreamPorts): Promise<FeedSlice> {
   await check();
   return { ...stretch, entries: [] };
 }
@@ -76,9 +76,9 @@ function untilNext(beatInMs: number): number {
   return Math.min(CHECK_EVERY_MS, Math.max(beatInMs, 0));
 }
 
-const cursorOf = ({ next }: Stretch) => `id: ${next}\n\n`;
+const cursorOf = ({ next }: FeedSlice) => `id: ${next}\n\n`;
 
-function message({ cursor, kind, shown }: Stretch['entries'][number]): string {
+function message({ cursor, kind, shown }: FeedSlice['entries'][number]): string {
   return `id: ${cursor}\nevent: ${kind}\ndata: ${JSON.stringify(shown)}\n\n`;
 }
 

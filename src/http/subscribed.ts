@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts';
 import { notFound, Problem } from '../problems.ts';
 import { AccountView } from '../store/account.ts';
 import type { Queries, Store } from '../store/store.ts';
-import { conditionsOf, judge } from './etag.ts';
+import { conditionsOf, evaluatePreconditions } from './etag.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { Work } from './work.ts';
 
@@ -16,7 +16,7 @@ declare module 'fastify' {
 }
 
 /** What an address leads to: the state of it in a word, and its text, a piece at a time. */
-export type Subscribed = {
+export type CapabilityDocument = {
   readonly accountId: number;
   /** The same as before: whoever has it need not have it again. */
   readonly tag: string;
@@ -24,16 +24,16 @@ export type Subscribed = {
 };
 
 /** Documents that programs read by an address which is the secret itself: there is no caller, no key and no cookie. */
-export type SubscribedRow = {
+export type CapabilityUrl = {
   /** Where they are: `/calendar` for `/calendar/{file}`. */
   readonly folder: string;
   readonly type: string;
   readonly fileName: string;
   /** Undefined for whatever is wrong with it, so that nothing can be probed. */
-  find(read: Queries, file: string, now: number): Promise<Subscribed | undefined>;
+  find(read: Queries, file: string, now: number): Promise<CapabilityDocument | undefined>;
 };
 
-export type SubscribedPorts = {
+export type CapabilityUrlPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Pick<RateLimits, 'take'>;
@@ -53,7 +53,7 @@ const HEADERS = {
 };
 
 /** Mounts addresses that open themselves. What the log has of a request is the route, and never the file. */
-export function mountSubscribed(app: FastifyInstance, row: SubscribedRow, ports: SubscribedPorts): void {
+export function mountCapabilityUrl(app: FastifyInstance, row: CapabilityUrl, ports: CapabilityUrlPorts): void {
   const { store, clock, limits, work } = ports;
   app.get(`${row.folder}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string };
@@ -64,7 +64,7 @@ export function mountSubscribed(app: FastifyInstance, row: SubscribedRow, ports:
     limits.take({ accountId: found.accountId, keyId: 0 }, 'reads', reply);
     reply.headers(HEADERS).header('etag', found.tag);
     const conditions = conditionsOf(request.raw);
-    const verdict = conditions === undefined ? 'holds' : judge(conditions, found.tag);
+    const verdict = conditions === undefined ? 'holds' : evaluatePreconditions(conditions, found.tag);
     if (verdict === 'differs') throw new Problem('precondition_failed');
     if (verdict === 'matched') return reply.code(304).send();
     work.beginCalendar(request, reply, found.accountId);

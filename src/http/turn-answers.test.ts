@@ -4,13 +4,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../test/harness/eventually.ts';
-import { TurnAnswers } from './turn-answers.ts';
+import { BatchedResponses } from './turn-answers.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Connections to a server, and what has come over each of them. */
-async function open(t: TestContext, handle: Handler, count: number, turnAnswers = new TurnAnswers()) {
-  const server = createServer({ ServerResponse: turnAnswers.answerClass }, handle).listen(0, '127.0.0.1');
+async function open(t: TestContext, handle: Handler, count: number, turnAnswers = new BatchedResponses()) {
+  const server = createServer({ ServerResponse: turnAnswers.responseClass }, handle).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
@@ -100,7 +100,7 @@ test('of very many in one turn, the first leave before the last are made', async
 });
 
 test('answers that were made before a stop have left when connections are closed that are idle, and those after it leave at once', async (t) => {
-  const turnAnswers = new TurnAnswers();
+  const turnAnswers = new BatchedResponses();
   const waiting: ServerResponse[] = [];
   const callers = await open(
     t,

@@ -8,7 +8,7 @@ const { ServerResponse } = process.getBuiltinModule('node:http');
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 /** So many wait for each other at the most: whoever asks goes on with the first of them while the others are made. */
-const MOST_HELD = 32;
+const MAX_CORKED = 32;
 
 /** Answers that are longer wait for nobody: they would only lie in memory meanwhile. */
 const MAX_HELD_BYTES = 64 * 1_024;
@@ -18,12 +18,12 @@ const MAX_HELD_BYTES = 64 * 1_024;
  * turn. Each by itself would wake up whoever waits for it on the same machine, and let them fall asleep again before the
  * next: under load that was a third of what a short call cost.
  */
-export class TurnAnswers {
+export class BatchedResponses {
   /** The connections whose answers wait for the end of this turn. */
   #waiting: Socket[] = [];
   /** Those of which Node is not to empty the buffer before. */
-  readonly #held = new WeakSet<Socket>();
-  readonly #known = new WeakSet<Socket>();
+  readonly #corked = new WeakSet<Socket>();
+  readonly #patched = new WeakSet<Socket>();
   readonly #onUnread: (socket: Socket) => void;
   #isStopped = false;
 
@@ -33,8 +33,8 @@ export class TurnAnswers {
   }
 
   /** The answers of a server that do so. */
-  get answerClass(): typeof ServerResponse {
-    const hold = (socket: Socket | null, isLong: boolean) => this.#hold(socket, isLong);
+  get responseClass(): typeof ServerResponse {
+    const hold = (socket: Socket | null, isLong: boolean) => this.#cork(socket, isLong);
     const mayGoOn = (request: IncomingMessage) => !this.#isStopped && isDroppable(request);
     return class<R extends IncomingMessage> extends ServerResponse<R> {
       override writeHead(status: number, said?: string | Headers, headers?: Headers): this {
@@ -51,36 +51,36 @@ export class TurnAnswers {
    */
   stop(): void {
     this.#isStopped = true;
-    this.#letGo();
+    this.#flush();
   }
 
-  #hold(socket: Socket | null, isLong: boolean): void {
-    if (socket === null || this.#held.has(socket)) return;
-    if (!this.#known.has(socket)) this.#makeHoldable(socket);
+  #cork(socket: Socket | null, isLong: boolean): void {
+    if (socket === null || this.#corked.has(socket)) return;
+    if (!this.#patched.has(socket)) this.#patchUncork(socket);
     if (this.#isStopped || isLong) return;
-    if (this.#waiting.length === MOST_HELD) this.#letGo();
+    if (this.#waiting.length === MAX_CORKED) this.#flush();
     socket.cork();
-    this.#held.add(socket);
+    this.#corked.add(socket);
     this.#waiting.push(socket);
-    if (this.#waiting.length === 1) setImmediate(() => this.#letGo());
+    if (this.#waiting.length === 1) setImmediate(() => this.#flush());
   }
 
   /** The end of an answer uncorks its connection, however often it was corked. */
-  #makeHoldable(socket: Socket): void {
+  #patchUncork(socket: Socket): void {
     const uncork = socket.uncork.bind(socket);
     socket.uncork = () => {
-      if (this.#held.has(socket)) return;
+      if (this.#corked.has(socket)) return;
       uncork();
       if (socket.writableLength > 0) this.#onUnread(socket);
     };
-    this.#known.add(socket);
+    this.#patched.add(socket);
   }
 
-  #letGo(): void {
+  #flush(): void {
     const all = this.#waiting;
     this.#waiting = [];
     for (const socket of all) {
-      this.#held.delete(socket);
+      this.#corked.delete(socket);
       socket.uncork();
     }
   }

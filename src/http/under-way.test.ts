@@ -5,7 +5,7 @@ import { testClock } from '../../test/harness/clock.ts';
 import { sqlite } from '../../test/harness/stores.ts';
 import { Quota } from '../async/quota.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { UnderWay } from './under-way.ts';
+import { ActiveRequests } from './under-way.ts';
 
 test('C20 a service that was stopped waits for nothing any more: its process may end at once', async (t) => {
   const waiting = new Set<string>();
@@ -34,7 +34,7 @@ test('C20 a service that was stopped waits for nothing any more: its process may
 test('a request has a place until it leaves, and is given up after its time; what was sent meanwhile is not', async () => {
   const clock = testClock();
   const givenUp: FastifyReply[] = [];
-  const underWay = new UnderWay(clock, 30_000, (reply) => givenUp.push(reply));
+  const underWay = new ActiveRequests(clock, 30_000, (reply) => givenUp.push(reply));
   const places = new Quota({ total: 2 });
   const reply = (sent = false) => ({ sent }) as FastifyReply;
   const [first, second, third] = [reply(), reply(true), reply()];
@@ -48,8 +48,8 @@ test('a request has a place until it leaves, and is given up after its time; wha
   await clock.advance(1_000);
   assert.deepEqual([givenUp, places.used, clock.pending], [[first], 0, []]);
   assert.equal(underWay.enter(third, places, owner), true);
-  underWay.leave(third);
-  underWay.leave(third);
+  underWay.exclude(third);
+  underWay.exclude(third);
   await clock.advance(60_000);
   assert.deepEqual([givenUp.length, places.used], [1, 0]);
 });

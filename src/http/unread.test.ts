@@ -81,7 +81,7 @@ test('requests that are sent together are processed one after the other, each wh
 });
 
 test('a connection that reads nothing of its responses is closed, and one that reads slowly is not', async (t) => {
-  const carillon = await testService(t, { ports: { patience: impatient } });
+  const carillon = await testService(t, { ports: { timeouts: impatient } });
   const owner = await carillon.account('acme.test');
   await fill(owner);
   const stalled = await unread(t, carillon, get(LIST, owner).repeat(30));
@@ -107,7 +107,7 @@ test('a connection that reads nothing of its responses is closed, and one that r
 });
 
 test('a page of the console that is not read is closed, too', async (t) => {
-  const carillon = await testService(t, { ports: { patience: impatient } });
+  const carillon = await testService(t, { ports: { timeouts: impatient } });
   const stalled = await unread(t, carillon, get('/openapi.json').repeat(90));
   await eventually(
     () => metric(carillon, 'carillon_connections_closed_total{reason="unread"}'),

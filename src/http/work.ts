@@ -3,12 +3,12 @@ import type { Caller } from '../access.ts';
 import { type Owner, Quota } from '../async/quota.ts';
 import type { Clock } from '../clock.ts';
 import { type Claim, claimantOf } from './admission.ts';
-import type { Connections } from './connections.ts';
+import type { ConnectionState } from './connections.ts';
 import { networkOf } from './network.ts';
 import type { ResponseBuffers } from './response-buffers.ts';
 import { ResponseSizes } from './response-sizes.ts';
 import { overloaded } from './shedding.ts';
-import { UnderWay } from './under-way.ts';
+import { ActiveRequests } from './under-way.ts';
 
 /** Callers without an account, and calendar programs, have places of their own: fewer, and a quarter for each. */
 const MIN_VISITORS = 16;
@@ -22,7 +22,7 @@ export type WorkPorts = {
   /** Answers a request that has been worked on for too long. */
   readonly giveUp: (reply: FastifyReply) => void;
   readonly buffers: Pick<ResponseBuffers, 'hasRoom'>;
-  readonly connections: () => Pick<Connections, 'of' | 'whenOver'>;
+  readonly connections: () => Pick<ConnectionState, 'of' | 'whenOver'>;
 };
 
 /**
@@ -31,7 +31,7 @@ export type WorkPorts = {
  */
 export class Work {
   readonly #ports: WorkPorts;
-  readonly #underWay: UnderWay;
+  readonly #underWay: ActiveRequests;
   readonly #requests: Quota;
   readonly #lookups: Quota;
   /** Requests whose key is being looked up for another request. */
@@ -46,7 +46,7 @@ export class Work {
     const { maxRequests } = ports;
     const maxVisitors = Math.max(MIN_VISITORS, Math.ceil(maxRequests / 4));
     this.#ports = ports;
-    this.#underWay = new UnderWay(ports.clock, ports.answerMs, ports.giveUp);
+    this.#underWay = new ActiveRequests(ports.clock, ports.answerMs, ports.giveUp);
     this.#requests = new Quota({ total: maxRequests });
     const maxLookups = Math.max(MIN_LOOKUPS, maxRequests);
     this.#lookups = new Quota({ total: maxLookups, member: Math.ceil(maxLookups / 4) });
@@ -106,7 +106,7 @@ export class Work {
 
   /** A request has its answer, or waits. */
   leave(reply: FastifyReply): void {
-    this.#underWay.leave(reply);
+    this.#underWay.exclude(reply);
   }
 
   close(): void {

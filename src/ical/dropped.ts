@@ -29,7 +29,7 @@ export const reasons = {
 export type Reason = keyof typeof reasons;
 
 /** What was dropped for a reason: what it is (`VTODO`, `LOCATION`), how often, and the first of them. */
-export type Dropped = {
+export type Skipped = {
   readonly what: string;
   readonly reason: Reason;
   readonly count: number;
@@ -43,7 +43,7 @@ const LONGEST_EXAMPLE = 120;
 const MOST_ROWS = 200;
 
 /** Gathers what is dropped. */
-export class Drops {
+export class SkippedLines {
   readonly #rows = new Map<string, { what: string; reason: Reason; count: number; examples: string[] }>();
 
   /** @param example where it stands, and what it is */
@@ -59,7 +59,7 @@ export class Drops {
     }
   }
 
-  get rows(): readonly Dropped[] {
+  get rows(): readonly Skipped[] {
     const order = Object.keys(reasons);
     return [...this.#rows.values()].sort(
       (one, other) => order.indexOf(one.reason) - order.indexOf(other.reason) || other.count - one.count,

@@ -1,11 +1,11 @@
-import type { Drops, Reason } from './dropped.ts';
+import type { Reason, SkippedLines } from './dropped.ts';
 import type { Component } from './lines.ts';
 import { type Property, propertyIn, textOf } from './property.ts';
 import { type Rule, ruleIn } from './rule.ts';
 import { type Duration, durationIn, type Period, periodsOf, timeOf, timesOf, type Written } from './values.ts';
 
 /** An event of the file: what is kept of it, and where it stands. */
-export type Found = {
+export type IcalValue = {
   readonly line: number;
   readonly uid: string;
   /** What it is called in every report; its beginning and end are trimmed. */
@@ -39,20 +39,20 @@ const LISTS = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
 const MAX_RULES = 20;
 
 /** Reads an event line by line. A line that cannot be read is left out by itself, and said to be. */
-export function foundIn(component: Component, drops: Drops): Found {
+export function foundIn(component: Component, drops: SkippedLines): IcalValue {
   const reading = new EventReading(component, drops);
   return reading.found();
 }
 
 class EventReading {
   readonly #component: Component;
-  readonly #drops: Drops;
+  readonly #drops: SkippedLines;
   readonly #once = new Map<string, Property>();
   readonly #lists = new Map<string, Property[]>();
   readonly #details: string[] = [];
   #isDays = false;
 
-  constructor(component: Component, drops: Drops) {
+  constructor(component: Component, drops: SkippedLines) {
     this.#component = component;
     this.#drops = drops;
     for (const line of component.lines) {
@@ -62,7 +62,7 @@ class EventReading {
     }
   }
 
-  found(): Found {
+  found(): IcalValue {
     const { line, lines, components } = this.#component;
     const uid = this.#text('UID').trim();
     const start = this.#time('DTSTART');
@@ -119,7 +119,7 @@ class EventReading {
   }
 
   /** Without a readable time it stands for the time at which it is itself. */
-  #replaces(start: Written | undefined): Found['replaces'] {
+  #replaces(start: Written | undefined): IcalValue['replaces'] {
     const property = this.#once.get('RECURRENCE-ID');
     const at = this.#time('RECURRENCE-ID') ?? start;
     if (property === undefined || at === undefined) return undefined;

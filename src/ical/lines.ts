@@ -1,7 +1,7 @@
-import type { Drops } from './dropped.ts';
+import type { SkippedLines } from './dropped.ts';
 
 /** A file that is no calendar; `line` counts from 1. */
-export class CalendarFault extends Error {
+export class CalendarError extends Error {
   readonly line: number;
 
   constructor(line: number, message: string) {
@@ -40,7 +40,7 @@ const MAX_LEVELS = 8;
  *
  * @throws CalendarFault where there is no calendar at all
  */
-export function outlineOf(text: string, drops: Drops): Outline {
+export function outlineOf(text: string, drops: SkippedLines): Outline {
   const outline = new Outliner(drops);
   for (const line of unfolded(text)) outline.add(line);
   return outline.end();
@@ -67,14 +67,14 @@ function* unfolded(text: string): Generator<Line> {
 const BORDER = /^[ \t]*(BEGIN|END)[ \t]*:[ \t]*([A-Z0-9-]{1,64})[ \t]*$/i;
 
 class Outliner {
-  readonly #drops: Drops;
+  readonly #drops: SkippedLines;
   readonly #open: Open[] = [];
   readonly #components: Component[] = [];
   readonly #lines: Line[] = [];
-  #fault: CalendarFault | undefined;
+  #fault: CalendarError | undefined;
   #hasBegun = false;
 
-  constructor(drops: Drops) {
+  constructor(drops: SkippedLines) {
     this.#drops = drops;
   }
 
@@ -83,7 +83,7 @@ class Outliner {
     const name = word.toUpperCase();
     const begins = border.toUpperCase() === 'BEGIN';
     if (!this.#hasBegun && !(begins && name === 'VCALENDAR')) {
-      throw new CalendarFault(line.number, 'must be BEGIN:VCALENDAR');
+      throw new CalendarError(line.number, 'must be BEGIN:VCALENDAR');
     }
     this.#hasBegun = true;
     if (border === '') (this.#open.at(-1)?.lines ?? this.#lines).push(line);
@@ -92,9 +92,9 @@ class Outliner {
   }
 
   end(): Outline {
-    if (!this.#hasBegun) throw new CalendarFault(1, 'must be BEGIN:VCALENDAR');
+    if (!this.#hasBegun) throw new CalendarError(1, 'must be BEGIN:VCALENDAR');
     const last = this.#open.at(-1);
-    if (last !== undefined) this.#fault ??= new CalendarFault(last.line, `begins ${last.name}, which does not end`);
+    if (last !== undefined) this.#fault ??= new CalendarError(last.line, `begins ${last.name}, which does not end`);
     // The end of an event that is cut off may lack more than its last line: it is left out.
     for (const { name, line } of this.#open) this.#drops.add(name, 'cut_off', line, '');
     this.#open.length = Math.min(this.#open.length, this.#levelsOfCalendar());
@@ -109,7 +109,7 @@ class Outliner {
       if (isNested) this.#misplaced(line, `begins ${name} within ${this.#open.at(-1)?.name}`);
       this.#closeDownTo(name === 'VCALENDAR' ? 0 : this.#levelsOfCalendar());
     }
-    if (this.#open.length >= MAX_LEVELS) throw new CalendarFault(line.number, 'is within too many others');
+    if (this.#open.length >= MAX_LEVELS) throw new CalendarError(line.number, 'is within too many others');
     this.#open.push({ name, line: line.number, lines: [], components: [] });
   }
 
@@ -144,7 +144,7 @@ class Outliner {
   }
 
   #misplaced(line: Line, message: string): void {
-    this.#fault ??= new CalendarFault(line.number, message);
+    this.#fault ??= new CalendarError(line.number, message);
     this.#drops.add('line', 'misplaced', line.number, line.text);
   }
 }

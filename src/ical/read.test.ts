@@ -7,10 +7,10 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { FairSemaphore } from '../async/fair-semaphore.ts';
-import type { Dropped } from './dropped.ts';
-import { CalendarFault } from './lines.ts';
+import type { Skipped } from './dropped.ts';
+import { CalendarError } from './lines.ts';
 import { type ReadCalendar, readCalendar } from './read.ts';
-import { READER_LIMITS, readAside, type Task } from './reading.ts';
+import { parseInChildProcess, READER_LIMITS, type Task } from './reading.ts';
 import type { ReadOptions } from './series.ts';
 
 const OPTIONS: ReadOptions = { zone: undefined, domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
@@ -23,7 +23,7 @@ const calendar = (...lines: readonly string[]) => ['BEGIN:VCALENDAR', 'VERSION:2
 const event = (...lines: readonly string[]) => ['BEGIN:VEVENT', ...lines, 'END:VEVENT'];
 const spans = ({ events }: ReadCalendar) => events.map(({ start_date, due_date }) => [start_date, due_date]);
 const starts = ({ events }: ReadCalendar) => events.map(({ start_date }) => start_date);
-const why = ({ dropped }: ReadCalendar) => dropped.map(({ reason, what, count }: Dropped) => [reason, what, count]);
+const why = ({ dropped }: ReadCalendar) => dropped.map(({ reason, what, count }: Skipped) => [reason, what, count]);
 
 /** As Google, Outlook and Apple write theirs, by their habits. */
 const GOOGLE = calendar(
@@ -319,7 +319,7 @@ test('X9 what is no calendar is refused with the line at which that shows; lines
   for (const [text, line, message] of faults) {
     assert.throws(
       () => readCalendar(text, OPTIONS, () => undefined),
-      (error) => error instanceof CalendarFault && error.line === line && message.test(error.message),
+      (error) => error instanceof CalendarError && error.line === line && message.test(error.message),
       text,
     );
   }
@@ -347,9 +347,9 @@ async function fileOf(t: TestContext, lines: readonly string[]): Promise<number>
 
 test('X9 a file that takes too long is given up, and the next one is read as ever', async (t) => {
   const long = await fileOf(t, LONG);
-  await assert.rejects(readAside(1, long, OPTIONS, 1), { name: 'CalendarFault', message: /too long/ });
+  await assert.rejects(parseInChildProcess(1, long, OPTIONS, 1), { name: 'CalendarFault', message: /too long/ });
   const fine = await fileOf(t, calendar(...event('UID:0', 'DTSTART:20270101T090000', 'SUMMARY:Fine')));
-  assert.equal((await readAside(1, fine, OPTIONS)).events.length, 1);
+  assert.equal((await parseInChildProcess(1, fine, OPTIONS)).events.length, 1);
 });
 
 test('X9 ten files of one account leave a reader and most of the queue to the others', async () => {

@@ -1,6 +1,6 @@
-import { type Dropped, Drops } from './dropped.ts';
-import { type Found, foundIn } from './found.ts';
-import { CalendarFault, type Component, type Line, outlineOf } from './lines.ts';
+import { type Skipped, SkippedLines } from './dropped.ts';
+import { foundIn, type IcalValue } from './found.ts';
+import { CalendarError, type Component, type Line, outlineOf } from './lines.ts';
 import { propertyIn, textOf } from './property.ts';
 import { type ReadEvent, Reading, type ReadOptions } from './series.ts';
 import { machineZone, SourceZones } from './source-zone.ts';
@@ -10,7 +10,7 @@ import { isZone } from './zone.ts';
 
 export type ReadCalendar = {
   readonly events: readonly ReadEvent[];
-  readonly dropped: readonly Dropped[];
+  readonly dropped: readonly Skipped[];
   readonly zone: string;
 };
 
@@ -26,7 +26,7 @@ const MAX_STEPS = 8_000_000;
  * @param atLine hears where something begins that may take long
  */
 export function readCalendar(text: string, options: ReadOptions, atLine: (line: number) => void): ReadCalendar {
-  const drops = new Drops();
+  const drops = new SkippedLines();
   const { components, lines } = outlineOf(text, drops);
   const steps = new Steps(MAX_STEPS);
   const named = zoneNamed(lines, drops);
@@ -40,9 +40,9 @@ export function readCalendar(text: string, options: ReadOptions, atLine: (line: 
     if (found.some(({ rules }) => rules.length > 0)) atLine(line);
     reading.series(uid, found);
     if (events.length > MOST_EVENTS) {
-      throw new CalendarFault(line, `is beyond ${MOST_EVENTS} events, repetitions included; split the file`);
+      throw new CalendarError(line, `is beyond ${MOST_EVENTS} events, repetitions included; split the file`);
     }
-    if (steps.areSpent) throw new CalendarFault(line, 'takes too long to work out: too much repeats too often');
+    if (steps.areSpent) throw new CalendarError(line, 'takes too long to work out: too much repeats too often');
   }
   if (options.zone === undefined) {
     for (const [name, line] of times.zoned)
@@ -52,7 +52,7 @@ export function readCalendar(text: string, options: ReadOptions, atLine: (line: 
 }
 
 /** The zone that a file says it is in; lines beside it that are none are said to be. */
-function zoneNamed(lines: readonly Line[], drops: Drops): string | undefined {
+function zoneNamed(lines: readonly Line[], drops: SkippedLines): string | undefined {
   const properties = lines.map((line) => {
     const property = propertyIn(line);
     if (property === undefined) drops.add('line', 'no_property', line.number, line.text);
@@ -63,8 +63,8 @@ function zoneNamed(lines: readonly Line[], drops: Drops): string | undefined {
 }
 
 /** The events of a file by their identifier; what is none is dropped. */
-function eventsIn(components: readonly Component[], drops: Drops): ReadonlyMap<string, Found[]> {
-  const byUid = new Map<string, Found[]>();
+function eventsIn(components: readonly Component[], drops: SkippedLines): ReadonlyMap<string, IcalValue[]> {
+  const byUid = new Map<string, IcalValue[]>();
   for (const component of components) {
     const { name, line } = component;
     if (name === 'VTIMEZONE') continue;

@@ -1,6 +1,6 @@
 import { fstatSync, readSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
-import { CalendarFault } from './lines.ts';
+import { CalendarError } from './lines.ts';
 import { readCalendar } from './read.ts';
 import type { Said, Task } from './reading.ts';
 
@@ -30,7 +30,7 @@ function answerTo({ options }: Task): Said {
   try {
     return { read: readCalendar(textOf(STDIN), options, (line) => process.send?.({ line } satisfies Said)) };
   } catch (error) {
-    if (error instanceof CalendarFault) return { fault: { line: error.line, message: error.message } };
+    if (error instanceof CalendarError) return { fault: { line: error.line, message: error.message } };
     return { broken: error instanceof Error ? String(error.stack) : String(error) };
   }
 }

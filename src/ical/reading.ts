@@ -3,7 +3,7 @@ import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type FairLimits, FairSemaphore } from '../async/fair-semaphore.ts';
 import { systemClock } from '../clock.ts';
-import { CalendarFault } from './lines.ts';
+import { CalendarError } from './lines.ts';
 import type { ReadCalendar } from './read.ts';
 import type { ReadOptions } from './series.ts';
 
@@ -40,7 +40,7 @@ const readers = new FairSemaphore<number>(READER_LIMITS);
  * @param fd an open file with its text in UTF-8: the other process reads it, so that it takes no memory of this one
  * @throws CalendarFault; the problem `overloaded` when too many files are waiting, of the account or of all
  */
-export function readAside(
+export function parseInChildProcess(
   accountId: number,
   fd: number,
   options: ReadOptions,
@@ -61,13 +61,13 @@ function readIn(fd: number, options: ReadOptions, longestMs: number): Promise<Re
     let line = 1;
     const cancel = systemClock.after(longestMs, () => end('takes too long to work out'));
     function end(message: string): void {
-      reject(new CalendarFault(line, message));
+      reject(new CalendarError(line, message));
       reader.kill('SIGKILL');
     }
     reader.on('message', (said: Said) => {
       if ('line' in said) line = said.line;
       else if ('read' in said) resolve(said.read);
-      else if ('fault' in said) reject(new CalendarFault(said.fault.line, said.fault.message));
+      else if ('fault' in said) reject(new CalendarError(said.fault.line, said.fault.message));
       else reject(new Error(said.broken));
     });
     reader.once('error', reject);

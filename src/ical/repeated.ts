@@ -1,5 +1,5 @@
 import type { Reason } from './dropped.ts';
-import type { Found } from './found.ts';
+import type { IcalValue } from './found.ts';
 import { type Stretch, timesOfRule } from './repeating.ts';
 import type { Rule } from './rule.ts';
 import { Steps } from './steps.ts';
@@ -15,7 +15,7 @@ export type Repetition = {
   readonly start: Written;
   readonly end: Written | undefined;
   /** Where it is said: in the series, or in an exception of it. */
-  readonly of: Found;
+  readonly of: IcalValue;
 };
 
 /** Of one series: daily through all of the horizon. */
@@ -34,7 +34,7 @@ export type RepeatedPorts = {
 };
 
 /** An event that says when it begins. */
-export type Begun = Found & { readonly start: Written };
+export type Begun = IcalValue & { readonly start: Written };
 
 /** Every time of a series within the horizon, with its exceptions; `drop` hears of those that are not. */
 export function* repetitionsOf(
@@ -46,7 +46,7 @@ export function* repetitionsOf(
   const isWithin = (atMs: number) => atMs >= fromMs && atMs < toMs;
   const series = new Series(master, overrides, times, horizon, steps);
   const numbered = numbering();
-  const seen = new Set<Found>();
+  const seen = new Set<IcalValue>();
   const left = new Set<Reason>();
   if (times.converted(master.start) < fromMs) left.add('repeated_before');
   let count = 0;
@@ -161,7 +161,7 @@ class Series {
   }
 
   /** What is said of the time that begins then. */
-  at(wallMs: number): { of: Found; start: Written; end: Written | undefined } {
+  at(wallMs: number): { of: IcalValue; start: Written; end: Written | undefined } {
     const exact = this.#exact.get(wallMs);
     if (exact !== undefined) return this.#said(exact, exact.start, exact.end);
     const [atMs = 0, onward] = this.#onward.find(([fromMs]) => fromMs <= wallMs) ?? [];
@@ -175,7 +175,7 @@ class Series {
     return this.#said({ ...this.#master, start }, start, own, this.#master);
   }
 
-  #said(found: Found, start: Written, end: Found['end'], of = found) {
+  #said(found: IcalValue, start: Written, end: IcalValue['end'], of = found) {
     return { of, start, end: this.#times.endOf(found, start, end) };
   }
 

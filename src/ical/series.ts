@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Dated } from './days.ts';
-import { type Drops, type Reason, shortened } from './dropped.ts';
-import type { Found } from './found.ts';
+import { type Reason, type SkippedLines, shortened } from './dropped.ts';
+import type { IcalValue } from './found.ts';
 import { type Begun, type Horizon, hasTimes, numbering, repetitionsOf } from './repeated.ts';
 import type { Steps } from './steps.ts';
 import { isWithinYears, type Times } from './times.ts';
@@ -27,7 +27,7 @@ export type ReadEvent = Dated & {
 const LONGEST_NAME = 255;
 
 export type ReadingPorts = {
-  readonly drops: Drops;
+  readonly drops: SkippedLines;
   readonly times: Times;
   readonly options: ReadOptions;
   readonly steps: Steps;
@@ -42,7 +42,7 @@ export class Reading {
     this.#ports = ports;
   }
 
-  series(uid: string, found: readonly Found[]): void {
+  series(uid: string, found: readonly IcalValue[]): void {
     if (/^(?:event|task|subtask)-\d{1,20}@(.+)$/.exec(uid)?.[1] === this.#ports.options.domain) {
       for (const one of found) this.#drop('own', one);
       return;
@@ -60,7 +60,7 @@ export class Reading {
     for (const one of overrides) this.#single(one, numbered((one.replaces?.at ?? one.start).wallMs)());
   }
 
-  #hasBegun(found: Found): found is Begun {
+  #hasBegun(found: IcalValue): found is Begun {
     if (found.start === undefined) this.#drop('no_start', found);
     return found.start !== undefined;
   }
@@ -112,7 +112,7 @@ export class Reading {
     for (const one of [master, ...overrides]) this.#details(one);
   }
 
-  #keep(found: Found, day: string, start: Written, end: Written | undefined): void {
+  #keep(found: IcalValue, day: string, start: Written, end: Written | undefined): void {
     if (found.isCancelled) {
       this.#drop('cancelled', found);
       return;
@@ -131,7 +131,7 @@ export class Reading {
     });
   }
 
-  #name(found: Found): string {
+  #name(found: IcalValue): string {
     const { name } = found;
     if (name === '') {
       this.#drop('untitled', found);
@@ -143,11 +143,11 @@ export class Reading {
   }
 
   /** Everything of an event that is kept nowhere. */
-  #details({ details, line, name }: Found): void {
+  #details({ details, line, name }: IcalValue): void {
     for (const what of details) this.#ports.drops.add(what, 'no_field', line, name);
   }
 
-  #drop(reason: Reason, { line, name }: Found): void {
+  #drop(reason: Reason, { line, name }: IcalValue): void {
     this.#ports.drops.add('VEVENT', reason, line, name);
   }
 }

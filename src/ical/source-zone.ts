@@ -1,4 +1,4 @@
-import type { Drops } from './dropped.ts';
+import type { SkippedLines } from './dropped.ts';
 import type { Component } from './lines.ts';
 import { type Property, propertyIn } from './property.ts';
 import { timesOfRule } from './repeating.ts';
@@ -113,11 +113,11 @@ const MAX_ZONES = 500;
 /** The zones that a file names. */
 export class SourceZones {
   readonly #described: ReadonlyMap<string, Component>;
-  readonly #drops: Drops;
+  readonly #drops: SkippedLines;
   readonly #steps: Steps;
   readonly #found = new Map<string, SourceZone | undefined>();
 
-  constructor(components: readonly Component[], drops: Drops, steps: Steps) {
+  constructor(components: readonly Component[], drops: SkippedLines, steps: Steps) {
     const named = components
       .filter(({ name }) => name === 'VTIMEZONE')
       .flatMap((one) => tzidsOf(one).map((tzid) => [tzid, one] as const));

@@ -1,5 +1,5 @@
 import { type Dated, datedOf } from './days.ts';
-import type { Found } from './found.ts';
+import type { IcalValue } from './found.ts';
 import { momentOf, type SourceZone, type SourceZones, UTC_ZONE, wallOf } from './source-zone.ts';
 import { DAY_MS, type Duration, type Written } from './values.ts';
 
@@ -59,7 +59,7 @@ export class Times {
   }
 
   /** When something ends that begins at `start`; undefined where nothing is said of that. */
-  endOf(found: Found, start: Written, end: Written | Duration | undefined): Written | undefined {
+  endOf(found: IcalValue, start: Written, end: Written | Duration | undefined): Written | undefined {
     if (end === undefined) return start.isDate ? { ...start, wallMs: start.wallMs + DAY_MS } : undefined;
     if ('days' in end) return this.#later(start, end);
     const first = found.start ?? start;
@@ -84,7 +84,7 @@ export class Times {
   }
 
   /** What an event says that begins and ends so. Days are never converted. */
-  dated(found: Found, start: Written, end: Written | undefined): Dated {
+  dated(found: IcalValue, start: Written, end: Written | undefined): Dated {
     const { isDays } = found;
     if (!isDays && !(start.isDate && end?.isDate !== false)) {
       const [first, last] = [start, end].map((time) => time && shown(this.converted(time)));

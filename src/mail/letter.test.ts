@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Told, writeLetter } from './letter.ts';
+import { type HookAlert, renderMessage } from './letter.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const place = { domain: 'acme.test', baseUrl: 'https://calendar.example', keptMs: 30 * DAY_MS };
-const hook: Told = {
+const hook: HookAlert = {
   what: 'three_failures',
   hookId: 7,
   kind: 'new_event',
@@ -15,7 +15,7 @@ const hook: Told = {
 };
 
 test('X10 a letter says which hook, why, until when it can be restored and how; the same in both of its forms', () => {
-  const { subject, text, html } = writeLetter([hook], place);
+  const { subject, text, html } = renderMessage([hook], place);
   assert.equal(subject, 'Hook 7 has ended (acme.test)');
   const says = [
     'It tells https://user.example/… of new_event.',
@@ -35,17 +35,17 @@ test('X10 a letter says which hook, why, until when it can be restored and how; 
 
 test('X10 hostile text is text: nothing of it becomes markup', () => {
   const hostile = `"><img src=x onerror=alert(1)>'&`;
-  const { html } = writeLetter([{ ...hook, lastOutcome: hostile }], { ...place, domain: hostile });
+  const { html } = renderMessage([{ ...hook, lastOutcome: hostile }], { ...place, domain: hostile });
   assert.ok(!html.includes('<img'));
   assert.ok(html.includes('&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&#39;&amp;'));
 });
 
 test('X10 a title counts what there is; of very many hooks two hundred are listed, and how many more there are is said', () => {
-  const failing: Told = { ...hook, what: 'failing', endedAt: null, dueAt: Date.UTC(2027, 0, 31, 14) };
-  const subjectOf = (hooks: readonly Told[]) => writeLetter(hooks, place).subject;
+  const failing: HookAlert = { ...hook, what: 'failing', endedAt: null, dueAt: Date.UTC(2027, 0, 31, 14) };
+  const subjectOf = (hooks: readonly HookAlert[]) => renderMessage(hooks, place).subject;
   assert.equal(subjectOf([failing]), 'Hook 7 is failing (acme.test)');
   assert.equal(subjectOf([failing, hook, hook]), '2 hooks have ended, 1 hook is failing (acme.test)');
-  const many = writeLetter(
+  const many = renderMessage(
     Array.from({ length: 260 }, (_, hookId) => ({ ...hook, hookId })),
     place,
   );

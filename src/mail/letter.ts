@@ -2,7 +2,7 @@ import type { What } from '../delivery/notices.ts';
 import { maskTarget } from '../log.ts';
 
 /** A hook, as a mail tells of it. */
-export type Told = {
+export type HookAlert = {
   readonly what: What;
   readonly hookId: number;
   readonly kind: string;
@@ -22,7 +22,7 @@ export type Place = {
 };
 
 /** What is read: the same twice, for whoever wants it plain. */
-export type Letter = { readonly subject: string; readonly text: string; readonly html: string };
+export type Message = { readonly subject: string; readonly text: string; readonly html: string };
 
 /** One piece of a letter. Both of its forms are made of these. */
 type Piece =
@@ -33,7 +33,7 @@ type Piece =
 const MOST_LISTED = 200;
 
 /** Tells somebody of hooks of theirs; at least one. */
-export function writeLetter(hooks: readonly Told[], place: Place): Letter {
+export function renderMessage(hooks: readonly HookAlert[], place: Place): Message {
   const title = titleOf(hooks);
   const pieces = [
     { is: 'title', text: `${title}, at ${place.domain}` } as const,
@@ -50,7 +50,7 @@ export function writeLetter(hooks: readonly Told[], place: Place): Letter {
 }
 
 /** Says that mails arrive. */
-export function trialLetter(baseUrl: string): Letter {
+export function testMessage(baseUrl: string): Message {
   const title = 'Mails of Carillon arrive';
   const says = `Somebody asked the service at ${baseUrl} for this mail, to see whether it arrives. Nothing is to be done.`;
   return {
@@ -60,9 +60,9 @@ export function trialLetter(baseUrl: string): Letter {
   };
 }
 
-const isEnded = ({ what }: Told) => what !== 'failing';
+const isEnded = ({ what }: HookAlert) => what !== 'failing';
 
-function titleOf(hooks: readonly Told[]): string {
+function titleOf(hooks: readonly HookAlert[]): string {
   const [first] = hooks;
   const ended = hooks.filter(isEnded).length;
   const failing = hooks.length - ended;
@@ -74,7 +74,7 @@ function titleOf(hooks: readonly Told[]): string {
   return parts.join(', ');
 }
 
-function introduction(hooks: readonly Told[]): Piece[] {
+function introduction(hooks: readonly HookAlert[]): Piece[] {
   const failing = 'A failing hook ends at its third failure in a row. Mend what receives it, and nothing is lost.';
   const ended =
     'Nothing goes out to an ended hook any more. Nothing is lost either: once it is restored, it is sent what it missed.';
@@ -84,7 +84,7 @@ function introduction(hooks: readonly Told[]): Piece[] {
   ];
 }
 
-function piecesOf(hook: Told, { baseUrl, keptMs }: Place): Piece[] {
+function piecesOf(hook: HookAlert, { baseUrl, keptMs }: Place): Piece[] {
   const { hookId, kind, target, endedAt } = hook;
   const pieces: Piece[] = [
     { is: 'hook', text: `Hook ${hookId} ${isEnded(hook) ? 'has ended' : 'is failing'}` },
@@ -96,9 +96,9 @@ function piecesOf(hook: Told, { baseUrl, keptMs }: Place): Piece[] {
   return [...pieces, { is: 'says', text: `To be restored until ${until}: POST ${restoring(hookId, baseUrl)}` }];
 }
 
-const because = (hook: Told, says: string) => `It ended on ${moment(hook.endedAt ?? 0)} UTC: ${says}.`;
+const because = (hook: HookAlert, says: string) => `It ended on ${moment(hook.endedAt ?? 0)} UTC: ${says}.`;
 
-const becauseOf: Readonly<Record<What, (hook: Told) => string>> = {
+const becauseOf: Readonly<Record<What, (hook: HookAlert) => string>> = {
   failing: ({ lastOutcome, dueAt }) =>
     `Two attempts in a row have failed, the last one with ${lastOutcome}. ${
       dueAt === null ? 'It is tried again soon' : `It is tried again on ${moment(dueAt)} UTC`
@@ -113,7 +113,7 @@ function rest(count: number, { baseUrl }: Place): Piece[] {
   return [{ is: 'link', text: `And ${count} more, in the console`, url: `${baseUrl}/#/hooks` }];
 }
 
-function howToRestore(hooks: readonly Told[], { baseUrl, domain }: Place): Piece[] {
+function howToRestore(hooks: readonly HookAlert[], { baseUrl, domain }: Place): Piece[] {
   const first = hooks.find(isEnded);
   if (first === undefined) return [];
   return [

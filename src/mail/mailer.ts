@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts';
-import type { Holder } from '../delivery/claims.ts';
+import type { LeaseOwner } from '../delivery/claims.ts';
 import { startDeadline } from '../delivery/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
-import { type Place, writeLetter } from './letter.ts';
-import { judge, type Outcome, type Verdict } from './policy.ts';
+import { type Place, renderMessage } from './letter.ts';
+import { type Decision, decide, type Outcome } from './policy.ts';
 import { claimMails, closeMail, type Mail, makeMails, postponeMail, readMail } from './queue.ts';
 import type { Post } from './smtp.ts';
 
@@ -17,22 +17,22 @@ const MOST_AT_ONCE = 4;
 /** What one conversation with the server may take, from the name to the end. */
 const LONGEST_MS = 25_000;
 
-/** After a verdict could not be written down: when it is tried again. */
+/** After a decision could not be written down: when it is tried again. */
 const WRITE_AGAIN_MS = 500;
 
 export type MailerPorts = {
   readonly store: Store;
-  readonly holder: Holder;
+  readonly holder: LeaseOwner;
   readonly clock: Clock;
   readonly post: Post;
   readonly log: Log;
   readonly baseUrl: () => string;
   readonly keptMs: Place['keptMs'];
-  readonly onMail: (verdict: Verdict['is']) => void;
+  readonly onMail: (decision: Decision['is']) => void;
 };
 
 /**
- * Mails owners what they are owed (X10): looks, takes up what is due, hands it over, and writes down what has become of it.
+ * Mails owners what they are pending (X10): looks, takes up what is due, hands it over, and writes down what has become of it.
  * Nothing is held open while it speaks with the server: no transaction, no lock. A mail that was handed over just before a
  * crash goes out again, under the same Message-ID.
  */
@@ -69,7 +69,7 @@ export class Mailer {
     const { store, holder, clock, log } = this.#ports;
     try {
       await makeMails(store, clock.now());
-      while (!this.#stopping && holder.mayBegin()) {
+      while (!this.#stopping && holder.isLeaseValid()) {
         const mails = await claimMails(store, holder, clock.now(), MOST_AT_ONCE);
         if (mails.length === 0) return;
         const delivered = await Promise.allSettled(mails.map((mail) => this.#deliver(mail)));
@@ -77,7 +77,7 @@ export class Mailer {
         if (failed !== undefined) throw failed.reason;
       }
     } catch (error) {
-      log.error({ event: 'mail.look_failed', err: error });
+      log.error({ event: 'mail.poll_failed', err: error });
     }
   }
 
@@ -87,11 +87,11 @@ export class Mailer {
     if (content === undefined) return this.#write(() => closeMail(store, mail));
     const place = { domain: content.domain, baseUrl: baseUrl(), keptMs };
     const messageId = messageIdOf(mail, place.baseUrl);
-    const letter = { ...writeLetter(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
+    const letter = { ...renderMessage(content.hooks, place), to: content.to, messageId, date: new Date(clock.now()) };
     const outcome = await this.#within(LONGEST_MS, (signal) => post.send(letter, signal));
-    const verdict = judge(outcome, mail);
-    this.#report(mail, verdict, outcome, { message_id: messageId, hooks: content.hooks.length });
-    await this.#write(() => this.#settle(mail, verdict));
+    const decision = decide(outcome, mail);
+    this.#report(mail, decision, outcome, { message_id: messageId, hooks: content.hooks.length });
+    await this.#write(() => this.#settle(mail, decision));
   }
 
   /** A stop waits for it, and ends it when that takes too long. */
@@ -107,16 +107,16 @@ export class Mailer {
     }
   }
 
-  #settle(mail: Mail, verdict: Verdict): Promise<void> {
+  #settle(mail: Mail, decision: Decision): Promise<void> {
     const { store, holder, clock } = this.#ports;
     const now = clock.now();
-    switch (verdict.is) {
+    switch (decision.is) {
       case 'sent':
         return closeMail(store, mail, now);
       case 'given_up':
         return closeMail(store, mail);
-      case 'again':
-        return postponeMail(store, holder, mail, { dueAt: now + verdict.waitMs, sealed: verdict.sealed });
+      case 'retry':
+        return postponeMail(store, holder, mail, { dueAt: now + decision.waitMs, sealed: decision.sealed });
     }
   }
 
@@ -126,21 +126,21 @@ export class Mailer {
       try {
         return await work();
       } catch (error) {
-        this.#ports.log.error({ event: 'mail.settle_failed', err: error });
+        this.#ports.log.error({ event: 'mail.complete_failed', err: error });
         if (this.#stopping) return;
         await new Promise<void>((resolve) => this.#ports.clock.after(WRITE_AGAIN_MS, resolve));
       }
     }
   }
 
-  #report(mail: Mail, verdict: Verdict, outcome: Outcome, facts: Record<string, unknown>): void {
+  #report(mail: Mail, decision: Decision, outcome: Outcome, facts: Record<string, unknown>): void {
     const { log, onMail } = this.#ports;
     const about = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...facts };
     const reason = 'reason' in outcome ? { reason: outcome.reason } : {};
-    onMail(verdict.is);
-    if (verdict.is === 'sent') log.info({ event: 'mail.sent', ...about });
-    if (verdict.is === 'again') log.warn({ event: 'mail.failed', ...about, ...reason, wait_ms: verdict.waitMs });
-    if (verdict.is === 'given_up') log.error({ event: 'mail.given_up', ...about, ...reason });
+    onMail(decision.is);
+    if (decision.is === 'sent') log.info({ event: 'mail.sent', ...about });
+    if (decision.is === 'retry') log.warn({ event: 'mail.failed', ...about, ...reason, wait_ms: decision.waitMs });
+    if (decision.is === 'given_up') log.error({ event: 'mail.given_up', ...about, ...reason });
   }
 }
 

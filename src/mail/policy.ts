@@ -7,9 +7,9 @@ export type Outcome =
   | { readonly is: 'failed'; readonly reason: string; readonly untaken: boolean };
 
 /** What follows from it. */
-export type Verdict =
+export type Decision =
   | { readonly is: 'sent' }
-  | { readonly is: 'again'; readonly waitMs: number; readonly sealed: boolean }
+  | { readonly is: 'retry'; readonly waitMs: number; readonly sealed: boolean }
   | { readonly is: 'given_up' };
 
 const FIRST_WAIT_MS = 60_000;
@@ -27,9 +27,9 @@ const MAX_TRIES = 78;
  *
  * @param tries how often it was tried before
  */
-export function judge(outcome: Outcome, { tries }: { tries: number }): Verdict {
+export function decide(outcome: Outcome, { tries }: { tries: number }): Decision {
   if (outcome.is === 'taken') return { is: 'sent' };
   if (outcome.is === 'refused' || tries + 1 >= MAX_TRIES) return { is: 'given_up' };
   const waitMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries, 10), MAX_WAIT_MS);
-  return { is: 'again', waitMs, sealed: !outcome.untaken };
+  return { is: 'retry', waitMs, sealed: !outcome.untaken };
 }

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import type { Holder } from '../delivery/claims.ts';
-import { FAILURES_TOLD, type What } from '../delivery/notices.ts';
+import type { LeaseOwner } from '../delivery/claims.ts';
+import { FAILURES_BEFORE_ALERT, type What } from '../delivery/notices.ts';
 import { locked } from '../store/prepared.ts';
 import type { Queries, Store } from '../store/store.ts';
-import type { Place, Told } from './letter.ts';
+import type { HookAlert, Place } from './letter.ts';
 import { MAX_WAIT_MS } from './policy.ts';
 
 /** From the first notice to the mail: what ends together is told together. */
@@ -27,9 +27,9 @@ export type Mail = {
 /** Whoever has a notice and no mail gets one. */
 export async function makeMails(store: Store, now: number): Promise<void> {
   const rows = await store.read
-    .selectFrom('notices')
+    .selectFrom('hook_alerts')
     .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('mails').select('mails.mail_id').whereRef('mails.user_id', '=', 'notices.user_id'))),
+      not(exists(selectFrom('mails').select('mails.mail_id').whereRef('mails.user_id', '=', 'hook_alerts.user_id'))),
     )
     .select(({ fn }) => ['account_id', 'user_id', fn.min<number>('noted_at').as('noted_at')])
     .groupBy(['account_id', 'user_id'])
@@ -50,7 +50,12 @@ export async function makeMails(store: Store, now: number): Promise<void> {
  * Takes up mails that are due, with every notice that may still come into them. From here on they are sealed: until it is
  * known that the server has not taken one, it stays as it is.
  */
-export async function claimMails(store: Store, holder: Holder, now: number, most: number): Promise<readonly Mail[]> {
+export async function claimMails(
+  store: Store,
+  holder: LeaseOwner,
+  now: number,
+  most: number,
+): Promise<readonly Mail[]> {
   const due = (queries: Queries) =>
     queries
       .selectFrom('mails')
@@ -69,7 +74,7 @@ export async function claimMails(store: Store, holder: Holder, now: number, most
     for (const { mail_id, user_id, sealed } of rows) {
       if (sealed === 1) continue;
       await tx.queries
-        .updateTable('notices')
+        .updateTable('hook_alerts')
         .set({ mail_id })
         .where('user_id', '=', user_id)
         .where('mail_id', '=', 0)
@@ -98,7 +103,7 @@ export async function claimMails(store: Store, holder: Holder, now: number, most
 export type Content = {
   readonly to: { readonly name: string; readonly address: string };
   readonly domain: Place['domain'];
-  readonly hooks: readonly Told[];
+  readonly hooks: readonly HookAlert[];
 };
 
 /** What a mail is to tell as things are now; undefined where nobody, or nothing, is left to be told. */
@@ -112,11 +117,11 @@ export async function readMail(read: Queries, { mailId, userId }: Mail): Promise
     .executeTakeFirst();
   if (user === undefined) return undefined;
   const rows = await read
-    .selectFrom('notices')
-    .innerJoin('hooks', 'hooks.hook_id', 'notices.hook_id')
+    .selectFrom('hook_alerts')
+    .innerJoin('hooks', 'hooks.hook_id', 'hook_alerts.hook_id')
     .select([
-      'notices.what',
-      'notices.noted_at',
+      'hook_alerts.what',
+      'hook_alerts.noted_at',
       'hooks.hook_id',
       'hooks.kind',
       'hooks.target',
@@ -125,10 +130,10 @@ export async function readMail(read: Queries, { mailId, userId }: Mail): Promise
       'hooks.due_at',
       'hooks.date_ended',
     ])
-    .where('notices.mail_id', '=', mailId)
-    .orderBy('notices.notice_id')
+    .where('hook_alerts.mail_id', '=', mailId)
+    .orderBy('hook_alerts.hook_alert_id')
     .execute();
-  const hooks = new Map(rows.filter(isStillSo).map((row) => [row.hook_id, toldOf(row)]));
+  const hooks = new Map(rows.filter(isStillSo).map((row) => [row.hook_id, alertOf(row)]));
   if (hooks.size === 0) return undefined;
   const name = `${user.first_name} ${user.last_name}`.trim();
   return { to: { name, address: user.email }, domain: user.domain, hooks: [...hooks.values()] };
@@ -147,11 +152,11 @@ type NoticeRow = {
 /** A hook that got well again, or that its owner has restored, is no news any more; nor is an end before its last one. */
 function isStillSo(row: { what: string; noted_at: number; failures: number; date_ended: number | null }): boolean {
   return row.what === 'failing'
-    ? row.date_ended === null && row.failures >= FAILURES_TOLD
+    ? row.date_ended === null && row.failures >= FAILURES_BEFORE_ALERT
     : row.date_ended === row.noted_at;
 }
 
-function toldOf(row: NoticeRow): Told {
+function alertOf(row: NoticeRow): HookAlert {
   return {
     what: row.what as What,
     hookId: row.hook_id,
@@ -167,7 +172,7 @@ function toldOf(row: NoticeRow): Told {
 export async function closeMail(store: Store, mail: Mail, sentAt?: number): Promise<void> {
   const { mailId, accountId, userId } = mail;
   await store.write(async ({ queries }) => {
-    await queries.deleteFrom('notices').where('mail_id', '=', mailId).execute();
+    await queries.deleteFrom('hook_alerts').where('mail_id', '=', mailId).execute();
     const gone = await queries.deleteFrom('mails').where('mail_id', '=', mailId).returning('mail_id').execute();
     if (sentAt === undefined || gone.length === 0) return;
     const next = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + QUIET_MS };
@@ -178,7 +183,7 @@ export async function closeMail(store: Store, mail: Mail, sentAt?: number): Prom
 /** It is tried again, by whichever node comes first; unless another one has it by now. */
 export async function postponeMail(
   store: Store,
-  { nodeId }: Holder,
+  { nodeId }: LeaseOwner,
   { mailId }: Mail,
   { dueAt, sealed }: { dueAt: number; sealed: boolean },
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadConfig, summaryOf } from '../config/load.ts';
-import { judge } from './policy.ts';
+import { decide } from './policy.ts';
 import { parseMailServer, parseSender, showMailServer } from './server.ts';
 
 const HOUR_MS = 3_600_000;
@@ -77,12 +77,12 @@ test('X10 waits grow from a minute to an hour; three days of tries are the end, 
   const failed = { is: 'failed', reason: '', untaken: true } as const;
   const waitsMs: number[] = [];
   for (let tries = 0; ; tries += 1) {
-    const verdict = judge(failed, { tries });
-    if (verdict.is !== 'again') {
-      assert.deepEqual(verdict, { is: 'given_up' });
+    const decision = decide(failed, { tries });
+    if (decision.is !== 'retry') {
+      assert.deepEqual(decision, { is: 'given_up' });
       break;
     }
-    waitsMs.push(verdict.waitMs);
+    waitsMs.push(decision.waitMs);
   }
   assert.deepEqual(
     waitsMs.slice(0, 8).map((waitMs) => waitMs / 60_000),
@@ -90,7 +90,7 @@ test('X10 waits grow from a minute to an hour; three days of tries are the end, 
   );
   const triedForMs = waitsMs.reduce((sum, waitMs) => sum + waitMs, 0);
   assert.ok(triedForMs >= 72 * HOUR_MS && triedForMs < 73 * HOUR_MS, `${triedForMs / HOUR_MS} hours`);
-  assert.deepEqual(judge({ is: 'refused', reason: '' }, { tries: 0 }), { is: 'given_up' });
-  const unknown = judge({ ...failed, untaken: false }, { tries: 0 });
-  assert.deepEqual(unknown, { is: 'again', waitMs: 60_000, sealed: true });
+  assert.deepEqual(decide({ is: 'refused', reason: '' }, { tries: 0 }), { is: 'given_up' });
+  const unknown = decide({ ...failed, untaken: false }, { tries: 0 });
+  assert.deepEqual(unknown, { is: 'retry', waitMs: 60_000, sealed: true });
 });

@@ -1,10 +1,10 @@
 import { createTransport, type NodemailerError } from 'nodemailer';
-import type { Letter } from './letter.ts';
+import type { Message } from './letter.ts';
 import type { Outcome } from './policy.ts';
 import { isPlainAddress, type MailServer, type Sender } from './server.ts';
 
 /** A letter with all that stands on its envelope. */
-export type Addressed = Letter & {
+export type Addressed = Message & {
   readonly to: { readonly name: string; readonly address: string };
   /** The same at every try, so that who gets it twice can know. */
   readonly messageId: string;

@@ -52,7 +52,7 @@ type Read = { input: Input; changes: readonly Change[] } | { faults: readonly Fi
 
 /** Whether a record can be without a field: then a value that is refused costs the field, and not the record. */
 const isOptional = ({ fields }: Noun, field: string) =>
-  fields[field] !== undefined && fields[field].initial !== undefined;
+  fields[field] !== undefined && fields[field].default !== undefined;
 
 const withoutField = ({ field, message }: FieldError, record: Raw): Change => ({
   field,
@@ -104,19 +104,19 @@ function loosened(noun: Noun, record: Raw): { given: Raw; changes: readonly Chan
 const plain = (value: unknown): string => (typeof value === 'object' ? '' : String(value));
 
 /** A number as exact as its field keeps it: others keep fractions of what is whole here, and more decimals. */
-function rounded({ accepts }: Field, value: unknown): unknown {
+function rounded({ inputSchema }: Field, value: unknown): unknown {
   const [, decimals] = /^\d+\.(\d+)$/.exec(plain(value)) ?? [];
   if (decimals === undefined) return value;
-  if ('x-most' in accepts) return Math.round(Number(value));
-  return 'x-decimal' in accepts && decimals.length > 4 ? Number(Number(value).toFixed(4)) : value;
+  if ('x-most' in inputSchema) return Math.round(Number(value));
+  return 'x-decimal' in inputSchema && decimals.length > 4 ? Number(Number(value).toFixed(4)) : value;
 }
 
-function loose({ accepts }: Field, value: unknown): unknown {
+function loose({ inputSchema }: Field, value: unknown): unknown {
   if (value === null || value === undefined) return undefined;
-  const { type, format } = accepts;
+  const { type, format } = inputSchema;
   if (typeof format === 'string' && format.startsWith('calendar-time')) return calendarText(value);
   // Flags and numbers know no empty text.
-  if (value === '' && (accepts.enum !== undefined || 'x-most' in accepts)) return undefined;
+  if (value === '' && (inputSchema.enum !== undefined || 'x-most' in inputSchema)) return undefined;
   if (type === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
   const isTexts = type === 'string' && Array.isArray(value) && value.every((one) => typeof one === 'string');
   return isTexts ? value.join(',') : value;
@@ -143,7 +143,9 @@ function asPerson(record: Raw, given: Record<string, unknown>): { given: Raw; ch
 /** What our rules for texts have made of a text: trimmed it, most of the time. */
 function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
   const values: Readonly<Record<string, unknown>> = input;
-  const texts = Object.entries(fields).filter(([, { accepts }]) => accepts.type === 'string' && !('format' in accepts));
+  const texts = Object.entries(fields).filter(
+    ([, { inputSchema }]) => inputSchema.type === 'string' && !('format' in inputSchema),
+  );
   return texts.flatMap(([field]) => {
     const was = record[field];
     const isOther = typeof was === 'string' && was !== '' && values[field] !== was && field !== 'role';

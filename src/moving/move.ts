@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
-import { TransferFault } from '../transfer/fault.ts';
+import { TransferError } from '../transfer/fault.ts';
 import { importFrom } from '../transfer/import.ts';
 import { countOf } from '../transfer/pages.ts';
 import type { Progress } from '../transfer/progress.ts';
@@ -85,7 +85,7 @@ async function readAndImport(ports: MovePorts): Promise<Written> {
     await refuseServed(store);
     const written = await write(ports, store, standing);
     if (ports.isStrict && written.leftOut + written.changed > 0)
-      throw new TransferFault(
+      throw new TransferError(
         `${written.leftOut} records cannot come, and ${written.changed} not as they are: see ${ports.paths.report}. Nothing was brought in.`,
       );
     ports.work.setFact('written', written);
@@ -106,7 +106,7 @@ async function takenUp(ports: MovePorts): Promise<Written | undefined> {
     const isIn = unfinished === undefined && (await findAccount(store, domain)) === planned.accountId;
     if (!isCutOff && !isIn) return undefined;
     if (domain !== ports.domain)
-      throw new TransferFault(
+      throw new TransferError(
         `${work.path} is of an import as ${domain} that is in already: --as-domain ${domain} brings it to its end, --work with another file begins anew.`,
       );
     if (isCutOff) await bringIn(ports, store, true);
@@ -121,7 +121,7 @@ async function findAccount({ read }: Store, domain: string): Promise<number | un
 
 async function mustBeFree(store: Store, domain: string): Promise<void> {
   if ((await findAccount(store, domain)) === undefined) return;
-  throw new TransferFault(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
+  throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 
 async function write(ports: MovePorts, store: Store, standing: Standing): Promise<Written> {
@@ -152,7 +152,7 @@ async function compare({ source, work, beside, say }: MovePorts, noun: NounName,
   const one = kept.find(({ name }) => name === noun);
   if (one === undefined) throw new Error(`${noun} has no rows`);
   const asked = await totalOf(source, one).catch((error: unknown) => {
-    if (!(error instanceof TransferFault)) throw error;
+    if (!(error instanceof TransferError)) throw error;
     say(error.message);
     return undefined;
   });

@@ -1,11 +1,11 @@
 import type { Created, Fields } from '../http/field.ts';
-import { line } from '../http/fields.ts';
-import { clientFields } from '../resources/clients/schema.ts';
-import { eventFields } from '../resources/events/schema.ts';
-import { projectFields } from '../resources/projects/schema.ts';
-import { subtaskFields } from '../resources/subtasks/schema.ts';
-import { taskFields } from '../resources/tasks/schema.ts';
-import { userFields } from '../resources/users/schema.ts';
+import { shortText } from '../http/fields.ts';
+import { clientFields } from '../resources/clients/clients.ts';
+import { eventFields } from '../resources/events/events.ts';
+import { projectFields } from '../resources/projects/projects.ts';
+import { subtaskFields } from '../resources/subtasks/subtasks.ts';
+import { taskFields } from '../resources/tasks/tasks.ts';
+import { userFields } from '../resources/users/users.ts';
 import type { MovedTable } from '../transfer/contents.ts';
 
 /** What is read from another service, in an order in which every record comes after those that it refers to. */
@@ -67,7 +67,7 @@ export const nouns: readonly Noun[] = [
     single: true,
     id: 'company_id',
     table: 'accounts',
-    fields: Object.fromEntries(companyTexts.map((name) => [name, line(name)])),
+    fields: Object.fromEntries(companyTexts.map((name) => [name, shortText(name)])),
     references: [],
   },
   { name: 'user', single: true, id: 'user_id', fields: {}, references: [] },

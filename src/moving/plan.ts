@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Queries, Store } from '../store/store.ts';
 import { contents, type MovedTable } from '../transfer/contents.ts';
-import { TransferFault } from '../transfer/fault.ts';
+import { TransferError } from '../transfer/fault.ts';
 import { judge } from './judge.ts';
 import { kept, type Noun, type NounName, nounOf } from './nouns.ts';
 import { idText, type Work } from './work.ts';
@@ -76,7 +76,7 @@ function findOwner(work: Work, email: string | undefined): string {
   }
   const [caller] = work.all(`select id, json from records where noun = 'user' and origin = 'source'`);
   if (caller === undefined)
-    throw new TransferFault(
+    throw new TransferError(
       'The source does not say whose key it is: --owner-email must say who owns the account here.',
     );
   const id = String(caller.id);

@@ -1,4 +1,4 @@
-import { TransferFault } from '../transfer/fault.ts';
+import { TransferError } from '../transfer/fault.ts';
 import type { Progress } from '../transfer/progress.ts';
 import { type Noun, type NounName, nouns } from './nouns.ts';
 import { type Missing, type Reply, type Source, TooLarge } from './source.ts';
@@ -130,8 +130,8 @@ async function askForUnseen({ source, work }: ReadPorts, noun: Noun, reading: nu
   }
 }
 
-function lost(what: string, status: number): TransferFault {
-  return new TransferFault(`The source showed ${what} before, and answers ${status} now.`);
+function lost(what: string, status: number): TransferError {
+  return new TransferError(`The source showed ${what} before, and answers ${status} now.`);
 }
 
 function hasRecords(work: Work, noun: NounName): boolean {
@@ -147,9 +147,9 @@ async function mustBeReadable({ source, work }: ReadPorts): Promise<void> {
     const reply = isRefused ? await source.get([good.name], good.single ? {} : ONE) : undefined;
     if (reply !== undefined && reply.state !== 'found') throw lost(good.name, reply.status);
   } else if (isRefused)
-    throw new TransferFault('The source accepts neither the key nor the domain: it answers 401 to everything.');
+    throw new TransferError('The source accepts neither the key nor the domain: it answers 401 to everything.');
   else
-    throw new TransferFault(
+    throw new TransferError(
       'There is no such interface: the source answers 404 to everything. --from-api must name its base address.',
     );
 }
@@ -168,7 +168,7 @@ export function pageOf(
   name: string,
 ): { total: number | null; most: number | null; records: readonly unknown[] } {
   const data = fieldOf(body, 'data');
-  if (!Array.isArray(data)) throw new TransferFault(`The source answers no list to GET /v2/${name}: it has no data.`);
+  if (!Array.isArray(data)) throw new TransferError(`The source answers no list to GET /v2/${name}: it has no data.`);
   const paging = fieldOf(body, 'paging');
   return { total: countIn(paging, 'total_records'), most: countIn(paging, 'limit'), records: data };
 }

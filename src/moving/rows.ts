@@ -1,5 +1,5 @@
 import type { FieldError } from '../problems.ts';
-import { TransferFault } from '../transfer/fault.ts';
+import { TransferError } from '../transfer/fault.ts';
 import { type Change, isRaw, judge, type Raw } from './judge.ts';
 import type { Noun } from './nouns.ts';
 import type { Plan } from './plan.ts';
@@ -75,7 +75,7 @@ export class RowMaker {
   /** Whoever cannot come is still who made what they made: they come as one who has left. */
   #unable(record: Kept, raw: Raw, faults: readonly FieldError[]): LeftOut {
     if (record.id === this.#ports.plan.owner)
-      throw new TransferFault(
+      throw new TransferError(
         ...faults.map(({ field, message }) => `The ${field} of the owner ${message}.`),
         '--owner-email can name another owner.',
       );

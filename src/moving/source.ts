@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts';
-import { TransferFault } from '../transfer/fault.ts';
+import { TransferError } from '../transfer/fault.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 /** Another service that speaks this interface, as it is read: one request at a time, and no more than it bears. */
@@ -29,7 +29,7 @@ const DEADLINE_MS = 90_000;
 const MOST_BYTES = 64 << 20;
 
 /** An answer that is larger: a smaller page may not be. */
-export class TooLarge extends TransferFault {}
+export class TooLarge extends TransferError {}
 
 /** 1, 2, 4, … seconds: nearly four minutes in all. Who has never answered gets three tries: the address is wrong. */
 const MOST_TRIES = 9;
@@ -93,16 +93,16 @@ function replyOf(answer: Answered | Failed, url: string): Reply | undefined {
   if (ABSENT.has(status)) return { state: 'absent', status };
   if (REFUSED.has(status)) return { state: 'refused', status };
   if (status >= 300 && status < 400)
-    throw new TransferFault(
+    throw new TransferError(
       `${url} leads to ${location ?? 'another address'}: no redirect is followed, the key would go with it. --from-api must name the right address.`,
     );
-  if (status !== 200) throw new TransferFault(`${url} answers ${status}: ${JSON.stringify(text.slice(0, 200))}`);
+  if (status !== 200) throw new TransferError(`${url} answers ${status}: ${JSON.stringify(text.slice(0, 200))}`);
   if (answer.text === undefined) throw new TooLarge(`${url} answers more than ${MOST_BYTES >> 20} MiB.`);
   const body = parsed(text);
   if (body !== undefined) return { state: 'found', body };
   // Cut off in the middle: the next try may have all of it.
   if (isJson) return undefined;
-  throw new TransferFault(`${url} answers something that is not JSON: --from-api must name the service.`);
+  throw new TransferError(`${url} answers something that is not JSON: --from-api must name the service.`);
 }
 
 function reasonOf(answer: Answered | Failed): string {
@@ -116,8 +116,8 @@ function waitAfter(answer: Answered | Failed, tries: number): number {
   return asked ?? Math.min(1_000 * 2 ** (tries - 1), LONGEST_WAIT_MS);
 }
 
-function given(url: string, why: string, tries: number): TransferFault {
-  return new TransferFault(`${url} cannot be read, after ${tries} tries: ${why}.`);
+function given(url: string, why: string, tries: number): TransferError {
+  return new TransferError(`${url} cannot be read, after ${tries} tries: ${why}.`);
 }
 
 async function exchange({ clock, headers }: SourceOptions, url: string): Promise<Answered | Failed> {

@@ -3,7 +3,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { parseId } from '../http/ids.ts';
 import { makeFile } from '../store/sqlite-file.ts';
-import { TransferFault } from '../transfer/fault.ts';
+import { TransferError } from '../transfer/fault.ts';
 import type { NounName } from './nouns.ts';
 
 /**
@@ -87,7 +87,7 @@ export class Work {
     if (application_id === MARK) return;
     const { found } = this.#db.prepare('select count(*) as found from sqlite_schema').get() ?? {};
     if (found !== 0)
-      throw new TransferFault(`${this.path} is no work file of this version: --work must name another file.`);
+      throw new TransferError(`${this.path} is no work file of this version: --work must name another file.`);
   }
 
   close(): void {
@@ -252,10 +252,10 @@ export class Work {
   }
 }
 
-function unworkable(path: string, error: unknown): TransferFault {
-  if (error instanceof TransferFault) return error;
+function unworkable(path: string, error: unknown): TransferError {
+  if (error instanceof TransferError) return error;
   const why = error instanceof Error ? error.message : error;
-  return new TransferFault(`${path} cannot be worked with: ${why}. Is another import at work on it?`);
+  return new TransferError(`${path} cannot be worked with: ${why}. Is another import at work on it?`);
 }
 
 /** An id as text, however it was written; undefined where there is none. */

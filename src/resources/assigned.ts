@@ -4,7 +4,7 @@ import type { Page } from '../http/paging.ts';
 import { expandInHalves } from '../http/slices.ts';
 import { notFound } from '../problems.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
-import { mustBeUsers, userName } from './people.ts';
+import { requireUsers, userName } from './people.ts';
 
 /** The nouns that users are assigned to, and whether teams are, too. Who is in a team is what is assigned to that team. */
 const assignable = { project: true, subtask: true, task: true, team: false };
@@ -70,7 +70,7 @@ export async function usersOf(
     .selectFrom('assignments')
     .innerJoin('users', 'users.user_id', 'assignments.user_id')
     .where('users.date_deleted', 'is', null)
-    .where('assignments.noun', '=', noun)
+    .where('assignments.resource_type', '=', noun)
     .where('assignments.record_id', 'in', recordIds)
     .select(['assignments.record_id', 'users.user_id', 'users.first_name', 'users.last_name']);
   const rows = await (limit === undefined ? query : query.limit(limit)).execute();
@@ -85,7 +85,7 @@ async function teamsOf(view: AccountView, noun: AssignableNoun, recordIds: reado
   const query = view
     .selectFrom('team_assignments')
     .innerJoin('teams', 'teams.team_id', 'team_assignments.team_id')
-    .where('team_assignments.noun', '=', noun)
+    .where('team_assignments.resource_type', '=', noun)
     .where('team_assignments.record_id', 'in', recordIds)
     .select(['team_assignments.record_id', 'teams.team_id', 'teams.team_name']);
   const rows = await (limit === undefined ? query : query.limit(limit)).execute();
@@ -93,16 +93,16 @@ async function teamsOf(view: AccountView, noun: AssignableNoun, recordIds: reado
 }
 
 /** Assigns exactly these to a record; who is unknown is 404. What is not given is left as it is. */
-export async function assign(
+export async function setAssigned(
   write: AccountWrite,
   noun: AssignableNoun,
   recordId: number,
   { users, teams }: Assignment,
 ): Promise<void> {
-  const of = { noun, record_id: recordId };
+  const of = { resource_type: noun, record_id: recordId };
   if (users !== undefined) {
     const rows = users.map(({ user_id }) => ({ ...of, user_id }));
-    await mustBeUsers(
+    await requireUsers(
       write,
       rows.map(({ user_id }) => user_id),
     );
@@ -134,20 +134,20 @@ export async function copyAssigned(
       .selectFrom('assignments')
       .innerJoin('users', 'users.user_id', 'assignments.user_id')
       .where('users.date_deleted', 'is', null)
-      .where('assignments.noun', '=', noun)
+      .where('assignments.resource_type', '=', noun)
       .where('assignments.record_id', 'in', ids)
       .select(['assignments.record_id', 'assignments.user_id'])
       .execute(),
     write
       .selectFrom('team_assignments')
-      .where('team_assignments.noun', '=', noun)
+      .where('team_assignments.resource_type', '=', noun)
       .where('team_assignments.record_id', 'in', ids)
       .select(['team_assignments.record_id', 'team_assignments.team_id'])
       .execute(),
   ]);
   const ofCopy = <R extends { readonly record_id: number }>(row: R) => ({
     ...row,
-    noun,
+    resource_type: noun,
     record_id: copies.get(row.record_id) ?? 0,
   });
   for (let first = 0; first < users.length; first += BATCH_SIZE)
@@ -172,10 +172,10 @@ export async function unassign(write: AccountWrite, noun: AssignableNoun, record
 
 async function unassignUsers(write: AccountWrite, noun: AssignableNoun, recordIds: Ids): Promise<void> {
   const ids = recordIds as readonly number[];
-  await write.deleteFrom('assignments').where('noun', '=', noun).where('record_id', 'in', ids).execute();
+  await write.deleteFrom('assignments').where('resource_type', '=', noun).where('record_id', 'in', ids).execute();
 }
 
 async function unassignTeams(write: AccountWrite, noun: AssignableNoun, recordIds: Ids): Promise<void> {
   const ids = recordIds as readonly number[];
-  await write.deleteFrom('team_assignments').where('noun', '=', noun).where('record_id', 'in', ids).execute();
+  await write.deleteFrom('team_assignments').where('resource_type', '=', noun).where('record_id', 'in', ids).execute();
 }

@@ -28,8 +28,8 @@ export type Filters = { readonly [name: string]: Filter };
 const column = (name: string): RawBuilder<unknown> => sql.ref(name);
 
 /** The id in a column. */
-export const idFilter = (says: string, name: string): Filter<number> => ({
-  ...idParameter(says),
+export const idFilter = (description: string, name: string): Filter<number> => ({
+  ...idParameter(description),
   where: (id) => sql<SqlBool>`${column(name)} = ${id}`,
 });
 
@@ -47,28 +47,28 @@ function through(name: string, [next, ...path]: readonly string[], id: unknown):
 }
 
 /** A calendar time on this day or later. */
-export const fromDay = (says: string, name: string): Filter<string> => ({
+export const dateFrom = (says: string, name: string): Filter<string> => ({
   ...dayParameter(says),
   bind: (day) => `${day} 00:00:00`,
   where: (time) => sql<SqlBool>`${column(name)} >= ${time}`,
 });
 
 /** A calendar time on this day or earlier: the whole day belongs to it. */
-export const toDay = (says: string, name: string): Filter<string> => ({
+export const dateTo = (says: string, name: string): Filter<string> => ({
   ...dayParameter(says),
   bind: (day) => `${day} 23:59:59`,
   where: (time) => sql<SqlBool>`${column(name)} <= ${time}`,
 });
 
 /** A moment on this day (UTC) or later. */
-export const sinceDay = (says: string, name: string): Filter<string> => ({
+export const timestampFrom = (says: string, name: string): Filter<string> => ({
   ...dayParameter(says),
   bind: dayBeginsAt,
   where: (moment) => sql<SqlBool>`${column(name)} >= ${moment}`,
 });
 
 /** A moment on this day (UTC) or earlier: the whole day belongs to it. */
-export const untilDay = (says: string, name: string): Filter<string> => ({
+export const timestampTo = (says: string, name: string): Filter<string> => ({
   ...dayParameter(says),
   bind: dayEndsAt,
   where: (moment) => sql<SqlBool>`${column(name)} <= ${moment}`,
@@ -115,7 +115,7 @@ export function wordFilter<W extends string>(says: string, words: Readonly<Recor
 export const condition = (text: string): Expression<SqlBool> => sql<SqlBool>`${sql.raw(text)}`;
 
 /** The two spellings of one filter: the sample call of the specification uses the longer one. */
-export function spelled<N extends string, A extends string, T>(
+export function aliasFilter<N extends string, A extends string, T>(
   name: N,
   alias: A,
   filter: Filter<T>,

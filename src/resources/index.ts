@@ -1,48 +1,48 @@
-import type { Guard } from '../delivery/guard.ts';
+import type { SsrfGuard } from '../delivery/guard.ts';
 import { type Kind, kinds } from '../delivery/kinds.ts';
-import type { Notices } from '../delivery/notices.ts';
-import type { OpenRoute } from '../http/open.ts';
+import type { HookAlerts } from '../delivery/notices.ts';
+import type { PublicRoute } from '../http/open.ts';
 import type { Route } from '../http/route.ts';
 import type { Log } from '../log.ts';
 import type { Chance } from '../secrets.ts';
 import { activityRoutes } from './activity/routes.ts';
-import { calendarRoutes } from './calendars/routes.ts';
-import { clientRoutes } from './clients/routes.ts';
-import { commentRoutes } from './comments/routes.ts';
-import { companyRoutes } from './company/routes.ts';
-import { contactRoutes } from './contacts/routes.ts';
-import { deliveryRoutes } from './deliveries/routes.ts';
-import { eventRoutes } from './events/routes.ts';
-import { type Ceilings, hookRoutes } from './hooks/routes.ts';
-import { hourRoutes } from './hours/routes.ts';
-import { importRoutes } from './imports/routes.ts';
+import { calendarRoutes } from './calendars/calendars.ts';
+import { clientRoutes } from './clients/clients.ts';
+import { commentRoutes } from './comments/comments.ts';
+import { companyRoutes } from './company/company.ts';
+import { contactRoutes } from './contacts/contacts.ts';
+import { deliveryRoutes } from './deliveries/deliveries.ts';
+import { eventRoutes } from './events/events.ts';
+import { hookRoutes, type Quotas } from './hooks/routes.ts';
+import { secretRoutes } from './hooks/secrets.ts';
+import { type TargetCheckPorts, targetCheckRoutes } from './hooks/target-check.ts';
+import { importRoutes } from './imports/imports.ts';
+import { invitationRoutes } from './invitations/invitations.ts';
 import { invitationOpenRoutes } from './invitations/open.ts';
-import { invitationRoutes } from './invitations/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
-import { notificationRoutes } from './notifications/routes.ts';
-import { overviewRoutes } from './overview/routes.ts';
-import { type PassphrasePorts, passphraseRoutes } from './passphrases/routes.ts';
-import { projectRoutes } from './projects/routes.ts';
-import { secretRoutes } from './secrets/routes.ts';
+import { notificationRoutes } from './notifications/notifications.ts';
+import { type PassphrasePorts, passphraseRoutes } from './passphrases/passphrases.ts';
+import { projectRoutes } from './projects/projects.ts';
 import { type SignInPorts, sessionOpenRoutes } from './sessions/open.ts';
 import { sessionRoutes } from './sessions/routes.ts';
-import { subtaskRoutes } from './subtasks/routes.ts';
-import { taskRoutes } from './tasks/routes.ts';
-import { teamRoutes } from './teams/routes.ts';
-import { timeEntryRoutes } from './time-entries/routes.ts';
-import { userRoutes } from './users/routes.ts';
-import { type VerdictPorts, verdictRoutes } from './verdict/routes.ts';
+import { hourRoutes } from './stats/hourly.ts';
+import { overviewRoutes } from './stats/overview.ts';
+import { subtaskRoutes } from './subtasks/subtasks.ts';
+import { taskRoutes } from './tasks/tasks.ts';
+import { teamRoutes } from './teams/teams.ts';
+import { timeEntryRoutes } from './time-entries/time-entries.ts';
+import { userRoutes } from './users/users.ts';
 
 /** What the rows need from outside, handed in by the composition root. */
 export type RoutePorts = {
-  readonly guard: Guard;
+  readonly guard: SsrfGuard;
   readonly chance: Chance;
   readonly log: Log;
   readonly baseUrl: () => string;
   /** How owners are told by mail what became of their hooks; left out, nobody is. */
-  readonly notices?: Notices;
+  readonly notices?: HookAlerts;
   /** What an account may have at the most; left out, there is no limit. */
-  readonly ceilings?: Ceilings;
+  readonly quotas?: Quotas;
 };
 
 /** Every route of the interface, in the order in which the documentation shows them. */
@@ -67,17 +67,17 @@ export function allRoutes(ports: RoutePorts): readonly Route[] {
     ...companyRoutes,
     ...keyRoutes(ports),
   ];
-  return ports.ceilings?.owed === undefined ? rows : rows.map(mayBeTooMuch);
+  return ports.quotas?.pending === undefined ? rows : rows.map(isLimited);
 }
 
-/** What a hook can be told of is refused while too much is owed. */
-function mayBeTooMuch(row: Route): Route {
+/** What a hook can be told of is refused while too much is pending. */
+function isLimited(row: Route): Route {
   const told = row.records.some((kind) => kinds[kind as Kind].hooks);
-  return told ? { ...row, problems: [...row.problems, 'too_much_owed'] } : row;
+  return told ? { ...row, problems: [...row.problems, 'pending_quota_exceeded'] } : row;
 }
 
 /** What the rows of the console need beside that. */
-export type ConsolePorts = RoutePorts & PassphrasePorts & SignInPorts & VerdictPorts;
+export type ConsolePorts = RoutePorts & PassphrasePorts & SignInPorts & TargetCheckPorts;
 
 /** The rows that only the console has, behind its door and beside the others. */
 export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
@@ -88,11 +88,11 @@ export function consoleRoutes(ports: ConsolePorts): readonly Route[] {
     ...overviewRoutes,
     ...activityRoutes(ports),
     ...hourRoutes,
-    ...verdictRoutes(ports),
+    ...targetCheckRoutes(ports),
   ];
 }
 
 /** How one gets in, and out: open to whoever comes from the pages of the console. */
-export function openRoutes(ports: ConsolePorts): readonly OpenRoute[] {
+export function openRoutes(ports: ConsolePorts): readonly PublicRoute[] {
   return [...sessionOpenRoutes(ports), ...invitationOpenRoutes(ports)];
 }

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { openAt } from '../../test/harness/database.ts';
 import { sqlite } from '../../test/harness/stores.ts';
-import { Known, type Visitor } from './known.ts';
+import { type CachedCaller, CallerCache } from './known.ts';
 
 const { test, database } = sqlite;
 
-const visitor = (keyId: number) => ({ caller: { keyId }, lastUsed: 0 }) as Visitor;
+const visitor = (keyId: number) => ({ caller: { keyId }, lastUsed: 0 }) as CachedCaller;
 
 /** Asked as often as nobody is known, answered by hand. */
 function asked() {
-  const answers: PromiseWithResolvers<Visitor | undefined>[] = [];
+  const answers: PromiseWithResolvers<CachedCaller | undefined>[] = [];
   const ask = () => {
-    const answer = Promise.withResolvers<Visitor | undefined>();
+    const answer = Promise.withResolvers<CachedCaller | undefined>();
     answers.push(answer);
     return answer.promise;
   };
@@ -19,7 +19,7 @@ function asked() {
 }
 
 test('however many show the same meanwhile, the database is asked once, and nobody after that', async (t) => {
-  const known = new Known(await openAt(t, await database(t)));
+  const known = new CallerCache(await openAt(t, await database(t)));
   const { answers, ask } = asked();
   const all = [known.find('shown', ask), known.find('shown', ask), known.find('other', ask)];
   assert.equal(answers.length, 2);
@@ -33,7 +33,7 @@ test('however many show the same meanwhile, the database is asked once, and nobo
 });
 
 test('who is found by nobody, or not to be found out, is asked for again', async (t) => {
-  const known = new Known(await openAt(t, await database(t)));
+  const known = new CallerCache(await openAt(t, await database(t)));
   const { answers, ask } = asked();
   const nobody = known.find('shown', ask);
   answers[0]?.resolve(undefined);
@@ -47,10 +47,10 @@ test('who is found by nobody, or not to be found out, is asked for again', async
 
 test('C1 whoever comes after a change is asked for anew, whatever was asked before it', async (t) => {
   const store = await openAt(t, await database(t));
-  const known = new Known(store);
+  const known = new CallerCache(store);
   const { answers, ask } = asked();
   const before = known.find('shown', ask);
-  await store.write(async (tx) => tx.news.announceAccess());
+  await store.write(async (tx) => tx.news.addAccessChange());
   const after = known.find('shown', ask);
   assert.equal(answers.length, 2);
   const [old, fresh] = [visitor(1), visitor(2)];

@@ -1,16 +1,16 @@
 import type { Caller } from '../access.ts';
 import { type Kind, nouns } from '../delivery/kinds.ts';
-import type { Fact } from '../delivery/record.ts';
+import type { NewOccurrence } from '../delivery/record.ts';
 import { invalidInput, notFound } from '../problems.ts';
 import { AccountView, type AccountWrite } from '../store/account.ts';
-import { idColumnOf, type ListedNoun, ofEach, tables } from './listed.ts';
+import { idColumnOf, ofEach, type ResourceName, tables } from './listed.ts';
 import { type Relation, relationsOf, relationsTo } from './relations.ts';
 
 /** Columns of a row, and what stands in them. */
 export type Columns = Readonly<Record<string, unknown>>;
 
 /** What those that name a record of this noun share with it. */
-const sharedOf = (noun: ListedNoun) => [...new Set(relationsTo(noun).flatMap(({ shares = [] }) => shares))];
+const sharedOf = (noun: ResourceName) => [...new Set(relationsTo(noun).flatMap(({ shares = [] }) => shares))];
 
 const finders = ofEach((noun) =>
   AccountView.prepared((view, { id }: { readonly id: number }) => {
@@ -23,7 +23,7 @@ const finders = ofEach((noun) =>
 );
 
 /** The record must be one of the account; else it is 404. */
-export async function mustBe(view: AccountView, noun: ListedNoun, id: number): Promise<Columns> {
+export async function requireExists(view: AccountView, noun: ResourceName, id: number): Promise<Columns> {
   const [row] = await finders[noun](view, { id });
   if (row === undefined) throw notFound();
   return row;
@@ -36,10 +36,14 @@ export async function mustBe(view: AccountView, noun: ListedNoun, id: number): P
  * @param given what was given of a record of this noun, with what it belongs to
  * @returns what was given with what it shares with them, taken over where nothing was given of it; refuses what differs
  */
-export function namedBy(view: AccountView, noun: ListedNoun, given: Columns): (before?: Columns) => Promise<Columns> {
+export function resolveReferences(
+  view: AccountView,
+  noun: ResourceName,
+  given: Columns,
+): (before?: Columns) => Promise<Columns> {
   const found = new Map<Relation, Promise<Columns>>();
   const find = (relation: Relation, id: number) => {
-    const row = found.get(relation) ?? mustBe(view, relation.to, id);
+    const row = found.get(relation) ?? requireExists(view, relation.to, id);
     row.catch(() => undefined);
     found.set(relation, row);
     return row;
@@ -74,17 +78,17 @@ export function namedBy(view: AccountView, noun: ListedNoun, given: Columns): (b
   };
 }
 
-function differs({ field, to }: Relation, noun: ListedNoun, column: string): Error {
+function differs({ field, to }: Relation, noun: ResourceName, column: string): Error {
   const shared = relationsOf(noun).find((relation) => relation.field === column)?.to ?? column;
   return invalidInput([{ field, message: `must be a ${to} of the same ${shared}` }]);
 }
 
 /** Which records move along with one of this noun, and what they are told by. */
-const followers = (noun: ListedNoun, changes: Columns) =>
+const followers = (noun: ResourceName, changes: Columns) =>
   relationsTo(noun).filter(({ shares = [] }) => shares.some((column) => Object.hasOwn(changes, column)));
 
 /** The kinds that a change of such a record may record of others. */
-export function kindsOfMove(noun: ListedNoun, changes: Columns): readonly Kind[] {
+export function kindsOfMove(noun: ResourceName, changes: Columns): readonly Kind[] {
   return followers(noun, changes).map(({ of }) => `changed_${of}` as const);
 }
 
@@ -95,20 +99,20 @@ export function kindsOfMove(noun: ListedNoun, changes: Columns): readonly Kind[]
  * @param to what was changed of it
  * @returns what was changed by it
  */
-export async function moveAlong(
+export async function cascadeReferenceChanges(
   write: AccountWrite,
   { userId }: Caller,
-  noun: ListedNoun,
+  noun: ResourceName,
   moved: Columns,
   to: Columns,
-): Promise<Fact[]> {
-  const facts: Fact[] = [];
+): Promise<NewOccurrence[]> {
+  const facts: NewOccurrence[] = [];
   const changes = Object.fromEntries(
     Object.entries(to).filter(([column, value]) => value !== undefined && value !== moved[column]),
   );
   for (const { of, field, shares = [] } of followers(noun, changes)) {
     const shared = shares.flatMap((column) => (column in changes ? [[column, changes[column]]] : []));
-    const columns = await namedBy(write, of, Object.fromEntries(shared))();
+    const columns = await resolveReferences(write, of, Object.fromEntries(shared))();
     const { key } = nouns[of];
     const rows: readonly Columns[] = await write
       .updateTable(tables[of])
@@ -117,7 +121,7 @@ export async function moveAlong(
       .returning(key as never)
       .execute();
     const ids = rows.map((row) => Number(row[key])).sort((a, b) => a - b);
-    facts.push(...ids.map((id): Fact => ({ kind: `changed_${of}`, recordId: id, userId })));
+    facts.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${of}`, recordId: id, userId })));
   }
   return facts;
 }

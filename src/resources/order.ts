@@ -31,13 +31,13 @@ export const descending = (name: string, ...keys: readonly Key[]): Order => ({
 });
 
 /** An order that a list can be asked for in, by one key. */
-type Asked = { readonly direction: Order['direction']; readonly by: Key };
+type RequestedOrder = { readonly direction: Order['direction']; readonly by: Key };
 
-export const rising = (by: Key): Asked => ({ direction: 'asc', by });
-export const falling = (by: Key): Asked => ({ direction: 'desc', by });
+export const asc = (by: Key): RequestedOrder => ({ direction: 'asc', by });
+export const desc = (by: Key): RequestedOrder => ({ direction: 'desc', by });
 
 /** The orders that a list can be asked for in, by name. */
-export type Orders = Readonly<Record<string, Asked>>;
+export type Orders = Readonly<Record<string, RequestedOrder>>;
 
 /** The same, each made total by the id (C7). */
 export function totalOrders(orders: Orders, id: Key): ReadonlyMap<string, Order> {
@@ -53,7 +53,7 @@ export function totalOrders(orders: Orders, id: Key): ReadonlyMap<string, Order>
 export const reversed = (order: Order): Order => ({ ...order, direction: order.direction === 'asc' ? 'desc' : 'asc' });
 
 /** The values that a record has for the keys of an order. */
-export type Place = readonly unknown[];
+export type SortKey = readonly unknown[];
 
 /** A query in an order, with whatever is needed to say where one of its rows stands in it. */
 export function ordered<DB, T extends keyof DB, Row>(
@@ -81,23 +81,23 @@ export function keysOf<DB, T extends keyof DB>(
 }
 
 /** What stands behind a place. */
-export function behind({ keys, direction }: Order, place: Place): Expression<SqlBool> {
+export function after({ keys, direction }: Order, place: SortKey): Expression<SqlBool> {
   const [names, values] = [sql.join(keys.map(({ by }) => sql.raw(by))), sql.join(place)];
   return direction === 'asc' ? sql`(${names}) > (${values})` : sql`(${names}) < (${values})`;
 }
 
 /** Where a row that was read by `ordered` stands, in letters, digits, `-` and `_`: what `placeOf` reads. */
 export function cursorOf(order: Order, row: object): string {
-  return Buffer.from(JSON.stringify([order.name, ...standOf(order, row)])).toString('base64url');
+  return Buffer.from(JSON.stringify([order.name, ...sortKeyOf(order, row)])).toString('base64url');
 }
 
 /** Where a row stands that was read by `ordered` or by `keysOf`. */
-export function standOf({ keys }: Order, row: object): Place {
+export function sortKeyOf({ keys }: Order, row: object): SortKey {
   return keys.map(({ by }, index) => (row as Record<string, unknown>)[columnOf(by) ?? keyName(index)]);
 }
 
 /** The place that a cursor stands for. */
-export function placeOf({ name, keys }: Order, cursor: string): Place {
+export function decodeCursor({ name, keys }: Order, cursor: string): SortKey {
   const [of, ...place] = parsed(cursor);
   const fits = (value: unknown, index: number) =>
     keys[index]?.is === 'number' ? Number.isSafeInteger(value) : typeof value === 'string' && isStorable(value);

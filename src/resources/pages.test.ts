@@ -6,9 +6,8 @@ import { stores } from '../../test/harness/stores.ts';
 import { systemChance } from '../secrets.ts';
 import { AccountView, AccountWrite } from '../store/account.ts';
 import { createAccount } from './accounts/actions.ts';
-import { clients } from './clients/actions.ts';
-import { clientFields } from './clients/schema.ts';
-import { teams } from './teams/actions.ts';
+import { clientFields, clients } from './clients/clients.ts';
+import { teams } from './teams/teams.ts';
 
 for (const { test, database } of stores) {
   const COUNT = 2_100;
@@ -85,7 +84,7 @@ for (const { test, database } of stores) {
     const create = (name: string) =>
       change(async (write) => {
         const input = Object.fromEntries(
-          Object.entries(clientFields).flatMap(([field, { initial, mode }]) =>
+          Object.entries(clientFields).flatMap(([field, { default: initial, mode }]) =>
             mode === 'written' ? [[field, initial]] : [],
           ),
         ) as Parameters<typeof clients.create>[2];

@@ -5,8 +5,18 @@ import type { Given, Parameters } from '../http/query.ts';
 import { AccountView } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
 import { type Bound, boundIn, type Filters } from './filters.ts';
-import { idColumnOf, type ListedNoun, type ListedTable, tables } from './listed.ts';
-import { behind, cursorOf, keysOf, type Order, ordered, type Place, placeOf, reversed, standOf } from './order.ts';
+import { idColumnOf, type ListedTable, type ResourceName, tables } from './listed.ts';
+import {
+  after,
+  cursorOf,
+  decodeCursor,
+  keysOf,
+  type Order,
+  ordered,
+  reversed,
+  type SortKey,
+  sortKeyOf,
+} from './order.ts';
 import { pageOfKeys, type SizedKey, sizeOf } from './pieces.ts';
 import { type Counted, totalOf } from './totals.ts';
 
@@ -28,7 +38,7 @@ export async function pageOf<DB extends Tables, T extends keyof DB, ShownDB, Sho
   const counted = await counting.select(sql<number>`count(*)`.as('total')).executeTakeFirstOrThrow();
   const { total } = counted as { total: number };
   if (begin.offset >= total) return { slices: [], total };
-  const narrowed = [...conditions, ...(begin.place === undefined ? [] : [behind(order, begin.place)])];
+  const narrowed = [...conditions, ...(begin.place === undefined ? [] : [after(order, begin.place)])];
   const listing = narrowed.reduce((query, one) => query.where(one), ordered(shown, order));
   const found = await listing
     .limit(paging.limit + 1)
@@ -38,8 +48,11 @@ export async function pageOf<DB extends Tables, T extends keyof DB, ShownDB, Sho
 }
 
 /** Where a page begins: so many records behind the first one, or right behind a place. */
-export function beginOf({ offset, after }: Paging, order: Order): { readonly offset: number; readonly place?: Place } {
-  return after === undefined ? { offset } : { offset: 0, place: placeOf(order, after) };
+export function beginOf(
+  { offset, after }: Paging,
+  order: Order,
+): { readonly offset: number; readonly place?: SortKey } {
+  return after === undefined ? { offset } : { offset: 0, place: decodeCursor(order, after) };
 }
 
 /** A page that is loaded at once. `found`: its records, and the one behind them where there is one. */
@@ -66,9 +79,9 @@ type Values = Readonly<Record<string, unknown>> & { readonly most: number; reado
 type Shape<Row> = {
   readonly count: (view: AccountView, values: Values) => Promise<number>;
   /** The page at the offset, or behind a place. */
-  readonly page: (view: AccountView, values: Values, place: Place | undefined) => Promise<Omit<Page<Row>, 'total'>>;
+  readonly page: (view: AccountView, values: Values, place: SortKey | undefined) => Promise<Omit<Page<Row>, 'total'>>;
   /** Where the last record that is passed over stands, in a whole list; undefined where it went meanwhile. */
-  readonly lastBefore: (view: AccountView, values: Values, whole: Counted) => Promise<Place | undefined>;
+  readonly lastBefore: (view: AccountView, values: Values, whole: Counted) => Promise<SortKey | undefined>;
 };
 
 type Query<Row> = SelectQueryBuilder<Tables, ListedTable, Row>;
@@ -85,9 +98,9 @@ function rowsOf<Row>(order: Order, build: Build<Row>) {
   const behindPlace = anew((view, values) =>
     build(view, values)
       .limit(values.most)
-      .where(behind(order, placeIn(values, order))),
+      .where(after(order, placeIn(values, order))),
   );
-  return (view: AccountView, values: Values, place: Place | undefined): Promise<Row[]> =>
+  return (view: AccountView, values: Values, place: SortKey | undefined): Promise<Row[]> =>
     place === undefined ? atOffset(view, values) : behindPlace(view, { ...values, ...placed(place) });
 }
 
@@ -100,15 +113,15 @@ function lastBeforeOf(bare: Build<object>, order: Order): Shape<never>['lastBefo
     const { offset } = values;
     const [last] = offset > total / 2 ? await keysFromEnd(view, { ...values, offset: total - offset }) : [];
     // Something may have come or gone since it was counted: then it is another one, seen from the end.
-    if (last !== undefined && last.as_of === position) return standOf(order, last);
+    if (last !== undefined && last.as_of === position) return sortKeyOf(order, last);
     const [found] = await keys(view, { ...values, offset: offset - 1 });
-    return found && standOf(order, found);
+    return found && sortKeyOf(order, found);
   };
 }
 
 /** The records of a noun, as a list shows them. */
 type Records<Row> = {
-  readonly noun: ListedNoun;
+  readonly noun: ResourceName;
   readonly shown: (view: AccountView) => Query<Row>;
   readonly longTexts: readonly string[];
   readonly byIds: (view: AccountView, ids: readonly number[]) => Promise<Row[]>;
@@ -155,8 +168,8 @@ function shapeOf<Row extends object>(records: Records<Row>, given: readonly Boun
  * @param find its records with everything that is shown of them
  * @param longTexts its columns of long texts; where there are any, a page is loaded in pieces
  */
-export function filtered<F extends Filters, DB, T extends keyof DB, Row extends object>(
-  noun: ListedNoun,
+export function pagedQuery<F extends Filters, DB, T extends keyof DB, Row extends object>(
+  noun: ResourceName,
   filters: F,
   find: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
   longTexts: readonly string[],
@@ -199,6 +212,6 @@ const positionOf = (view: AccountView) =>
 
 const placeName = (index: number) => `place_${index}`;
 
-const placed = (place: Place) => Object.fromEntries(place.map((value, index) => [placeName(index), value]));
+const placed = (place: SortKey) => Object.fromEntries(place.map((value, index) => [placeName(index), value]));
 
-const placeIn = (values: Values, { keys }: Order): Place => keys.map((_, index) => values[placeName(index)]);
+const placeIn = (values: Values, { keys }: Order): SortKey => keys.map((_, index) => values[placeName(index)]);

@@ -14,16 +14,21 @@ export function userName(user: { first_name: string; last_name: string }): strin
  * @param wanted the user_id given; 0 for none
  * @param present whose it is at present: naming them changes nothing
  */
-export async function creatorFor(view: AccountView, caller: Caller, wanted: number, present: number): Promise<number> {
+export async function resolveOwner(
+  view: AccountView,
+  caller: Caller,
+  wanted: number,
+  present: number,
+): Promise<number> {
   if (wanted === 0 || wanted === present) return present;
   if (!isAdmin(caller))
     throw new Problem('not_permitted', { detail: 'Only admins may name another user as the creator.' });
-  await mustBeUsers(view, [wanted]);
+  await requireUsers(view, [wanted]);
   return wanted;
 }
 
 /** All of them must be users of the account. */
-export async function mustBeUsers(view: AccountView, userIds: readonly number[]): Promise<void> {
+export async function requireUsers(view: AccountView, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return;
   const rows = await view
     .selectFrom('users')

@@ -1,5 +1,5 @@
 import { daysIn, isDueBeforeStart, parseCalendarTime } from '../http/dates.ts';
-import { type Field, written } from '../http/field.ts';
+import { type Field, writable } from '../http/field.ts';
 
 /** How a record recurs (C41): the letter of a period, and how far it moves the dates of the next record. */
 const periods = {
@@ -21,7 +21,7 @@ const inWords = letters.map((letter) => `${letter} ${periods[letter].says}`).joi
 
 /** The period of a record; empty where it does not recur. */
 export const recurring = (says: string): Field<string, 'written'> =>
-  written<string>(
+  writable<string>(
     {
       says: `${says} ${inWords}; empty: it does not recur.`,
       // Existing clients write each of the others where a record does not recur.

@@ -1,34 +1,34 @@
 import type { SelectQueryBuilder } from 'kysely';
 import type { Caller } from '../access.ts';
 import { type Kind, nouns } from '../delivery/kinds.ts';
-import { type Fact, record } from '../delivery/record.ts';
+import { type NewOccurrence, record } from '../delivery/record.ts';
 import { type Changed, type Created, type Fields, maxLengthOf, type Shown } from '../http/field.ts';
 import type { Page, Paging } from '../http/paging.ts';
 import { type Given, type Parameter, wordParameter } from '../http/query.ts';
 import { notFound } from '../problems.ts';
 import { AccountView, type AccountWrite } from '../store/account.ts';
 import { columns, type Tables } from '../store/tables.ts';
-import { type Assignment, assign, assignedTo, isAssignable, withAssigned } from './assigned.ts';
+import { type Assignment, assignedTo, isAssignable, setAssigned, withAssigned } from './assigned.ts';
 import type { Filters } from './filters.ts';
-import { idColumnOf, type ListedNoun, type ListedTable, tables } from './listed.ts';
-import { type Columns, kindsOfMove, moveAlong, namedBy } from './named.ts';
+import { idColumnOf, type ListedTable, type ResourceName, tables } from './listed.ts';
+import { type Columns, cascadeReferenceChanges, kindsOfMove, resolveReferences } from './named.ts';
 import { ascending, number, type Orders, totalOrders } from './order.ts';
-import { filtered } from './pages.ts';
-import { creatorFor } from './people.ts';
+import { pagedQuery } from './pages.ts';
+import { resolveOwner } from './people.ts';
 import { parentOf } from './relations.ts';
-import { kindsOfRemoval, removeWhole } from './removal.ts';
+import { cascadeDelete, kindsOfRemoval } from './removal.ts';
 
 /** What a query finds of a record: all that is shown of it, but for who is assigned. */
 type Found<F extends Fields> = Omit<Shown<F>, 'users' | 'teams'>;
 
 /** What is said of a noun whose records are rows of its table; all else is the same for each. */
-export type RecordsOptions<F extends Fields, C extends Fields, P extends Filters, O extends Orders, Row> = {
+export type ResourceOptions<F extends Fields, C extends Fields, P extends Filters, O extends Orders, Row> = {
   readonly fields: F;
   /** What a change takes, where that is not what is shown. */
   readonly changes?: C;
   readonly filters: P;
   /** The orders that a list can be asked for in, and what is said of them; in no order, it is by id. */
-  readonly orders?: { readonly says: string; readonly by: O };
+  readonly orders?: { readonly descriptions: string; readonly by: O };
   /** Its records with everything that is shown of them, where that is more than their table has. */
   readonly shown?: (view: AccountView) => Row;
   /** Refuses what does not go together; a change is judged by what would come of it. */
@@ -38,7 +38,7 @@ export type RecordsOptions<F extends Fields, C extends Fields, P extends Filters
   /** What a change is and brings about, where that is not just that the record was changed. */
   readonly changed?: {
     readonly kinds: readonly Kind[];
-    facts(write: AccountWrite, caller: Caller, before: Found<F>, stored: Columns): Promise<Fact[]>;
+    facts(write: AccountWrite, caller: Caller, before: Found<F>, stored: Columns): Promise<NewOccurrence[]>;
   };
   /** What a deletion takes along that is no record. */
   readonly removing?: (write: AccountWrite, id: number) => Promise<unknown>;
@@ -49,7 +49,7 @@ type ListParameters<P extends Filters, O extends Orders> = P & { order: Paramete
 
 /** What can happen to the records of a noun, each inside the caller's transaction. What is named and unknown is 404. */
 export type Records<F extends Fields, C extends Fields, P extends Filters, O extends Orders, L extends Fields = F> = {
-  readonly noun: ListedNoun;
+  readonly noun: ResourceName;
   readonly fields: F;
   /** What a list shows of each. */
   readonly listed: L;
@@ -67,29 +67,29 @@ export type Records<F extends Fields, C extends Fields, P extends Filters, O ext
 
 // All nouns, alike.
 type AnyQuery = SelectQueryBuilder<Tables, ListedTable, Columns>;
-type AnyOptions = RecordsOptions<Fields, Fields, Filters, Orders, AnyQuery>;
+type AnyOptions = ResourceOptions<Fields, Fields, Filters, Orders, AnyQuery>;
 type AnyRecords = Records<Fields, Fields, Filters, Orders>;
 
 /** A list, a record and its creation, change and deletion, from what is said of the noun. */
-export function recordsOf<
+export function defineResource<
   F extends Fields,
   P extends Filters,
   Row extends SelectQueryBuilder<never, never, Found<F>>,
   C extends Fields = F,
   O extends Orders = Record<never, never>,
->(noun: ListedNoun, options: RecordsOptions<F, C, P, O, Row>): Records<F, C, P, O>;
-export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
+>(noun: ResourceName, options: ResourceOptions<F, C, P, O, Row>): Records<F, C, P, O>;
+export function defineResource(noun: ResourceName, options: AnyOptions): AnyRecords {
   const { fields, changes = fields, filters, check, removing } = options;
   const { stored = (given) => given } = options;
   const [table, { key }, parent] = [tables[noun], nouns[noun], parentOf(noun)];
   const id = idColumnOf(noun);
   const byId = ascending('id', number(id));
   const orders = totalOrders(options.orders?.by ?? {}, number(id));
-  const order = options.orders && wordParameter(options.orders.says, Object.keys(options.orders.by));
+  const order = options.orders && wordParameter(options.orders.descriptions, Object.keys(options.orders.by));
   const shown = options.shown ?? ((view: AccountView) => view.selectFrom(table).selectAll(table) as AnyQuery);
   const isWhole = options.shown === undefined && !isAssignable(noun);
 
-  const page = filtered(noun, filters, shown, longTextsOf(fields, table));
+  const page = pagedQuery(noun, filters, shown, longTextsOf(fields, table));
   const find = AccountView.prepared(
     (view, values: { id: number }) => shown(view).where(id as never, '=', values.id as never),
     'together',
@@ -119,8 +119,8 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
     },
     async create(write, caller, { users, teams, user_id: named, ...input }, parentId) {
       check?.(input);
-      const place = namedBy(write, noun, parent ? { ...input, [nouns[parent].key]: parentId } : input);
-      const user_id = await creatorFor(write, caller, Number(named ?? 0), caller.userId);
+      const place = resolveReferences(write, noun, parent ? { ...input, [nouns[parent].key]: parentId } : input);
+      const user_id = await resolveOwner(write, caller, Number(named ?? 0), caller.userId);
       const row: Columns = await write.insertRow(table, {
         ...(await stored(await place(), undefined, write)),
         user_id,
@@ -129,28 +129,28 @@ export function recordsOf(noun: ListedNoun, options: AnyOptions): AnyRecords {
       } as never);
       const recordId = Number(row[key]);
       // Nobody is assigned to it yet.
-      if (isAssignable(noun)) await assign(write, noun, recordId, { users: someOf(users), teams: someOf(teams) });
+      if (isAssignable(noun)) await setAssigned(write, noun, recordId, { users: someOf(users), teams: someOf(teams) });
       record(write, [{ kind: `new_${noun}`, recordId, userId: user_id }]);
       return isWhole ? row : get(write, recordId);
     },
     async change(write, caller, recordId, { users, teams, user_id: named, ...input }) {
-      const place = namedBy(write, noun, input);
+      const place = resolveReferences(write, noun, input);
       const before = await get(write, recordId);
       check?.(input, before);
-      const user_id = await creatorFor(write, caller, Number(named ?? 0), Number(before.user_id));
+      const user_id = await resolveOwner(write, caller, Number(named ?? 0), Number(before.user_id));
       const columns = await stored(await place(before), before, write);
       const changing = write.updateTable(table).set({ ...columns, user_id, date_modified: write.now } as never);
       const changed = changing.where(key as never, '=', recordId as never).returningAll();
       const row: Columns = await changed.executeTakeFirstOrThrow();
-      if (isAssignable(noun)) await assign(write, noun, recordId, { users, teams } as Assignment);
-      const moved = await moveAlong(write, caller, noun, before, columns);
+      if (isAssignable(noun)) await setAssigned(write, noun, recordId, { users, teams } as Assignment);
+      const moved = await cascadeReferenceChanges(write, caller, noun, before, columns);
       const facts = await options.changed?.facts(write, caller, before, columns);
       record(write, [...moved, ...(facts ?? [{ kind: `changed_${noun}`, recordId, userId: caller.userId } as const])]);
       return isWhole ? row : get(write, recordId);
     },
     async remove(write, caller, recordId) {
       await removing?.(write, recordId);
-      const facts = await removeWhole(write, caller, noun, recordId);
+      const facts = await cascadeDelete(write, caller, noun, recordId);
       if (facts.length === 0) throw notFound();
       record(write, facts);
     },

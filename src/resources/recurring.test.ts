@@ -192,12 +192,12 @@ for (const { test, testService } of stores) {
     });
   });
 
-  test('C41 nothing is created while more is owed than may be, and the task stays open and recurring', async (t) => {
+  test('C41 nothing is created while more is pending than may be, and the task stays open and recurring', async (t) => {
     const attempt: Attempt = ({ signal }) =>
       new Promise((resolve) => {
         signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 }));
       });
-    const full = await testService(t, { options: { maxOwed: '2' }, ports: { attempt } });
+    const full = await testService(t, { options: { maxPending: '2' }, ports: { attempt } });
     const boss = await full.account('full.test');
     const place = await boss.carillon.projects.create({ project_name: 'P' });
     const task = await boss.carillon.tasks.create(place.project_id, { task_name: 'T', recurring: 'D' });
@@ -207,7 +207,7 @@ for (const { test, testService } of stores) {
     await eventually(create, ({ status }) => status === 429);
     const before = (await boss.carillon.tasks.list()).paging.total_records;
     const { status, json } = await full.call(boss, 'PUT', `/v2/tasks/${task.task_id}`, { completed: 1 });
-    assert.deepEqual([status, json.code], [429, 'too_much_owed']);
+    assert.deepEqual([status, json.code], [429, 'pending_quota_exceeded']);
     const { completed: isDone, recurring } = await boss.carillon.tasks.get(task.task_id);
     assert.deepEqual([isDone, recurring], ['0', 'D']);
     assert.equal((await full.call(boss, 'PUT', `/v2/tasks/${plain.task_id}`, { completed: 1 })).status, 200);

@@ -1,5 +1,5 @@
 import { nouns } from '../delivery/kinds.ts';
-import type { Fact } from '../delivery/record.ts';
+import type { NewOccurrence } from '../delivery/record.ts';
 import type { AccountWrite } from '../store/account.ts';
 import { copyAssigned } from './assigned.ts';
 import { open } from './completion.ts';
@@ -24,7 +24,7 @@ export function periodOf(before: Columns, stored: Columns): Period | undefined {
  *
  * @returns what was created, in order
  */
-export async function repeatTask(write: AccountWrite, period: Period, taskId: number): Promise<Fact[]> {
+export async function repeatTask(write: AccountWrite, period: Period, taskId: number): Promise<NewOccurrence[]> {
   const facts = await repeat(write, 'task', period, taskId);
   const [task] = facts;
   if (task === undefined) return [];
@@ -43,11 +43,11 @@ export async function repeatTask(write: AccountWrite, period: Period, taskId: nu
 }
 
 /** The same for a subtask, within its task. */
-export function repeatSubtask(write: AccountWrite, period: Period, subtaskId: number): Promise<Fact[]> {
+export function repeatSubtask(write: AccountWrite, period: Period, subtaskId: number): Promise<NewOccurrence[]> {
   return repeat(write, 'subtask', period, subtaskId);
 }
 
-async function repeat(write: AccountWrite, noun: RecurringNoun, period: Period, id: number): Promise<Fact[]> {
+async function repeat(write: AccountWrite, noun: RecurringNoun, period: Period, id: number): Promise<NewOccurrence[]> {
   const [table, { key }] = [tables[noun], nouns[noun]];
   const found = write.selectFrom(table).selectAll(table);
   const rows: readonly Columns[] = await found.where(`${table}.${key}` as never, '=', id as never).execute();
@@ -63,7 +63,7 @@ async function copyOpen(
   noun: RecurringNoun,
   period: Period,
   rows: readonly Columns[],
-): Promise<Fact[]> {
+): Promise<NewOccurrence[]> {
   if (rows.length === 0) return [];
   const { key } = nouns[noun];
   const stamps = { date_created: write.now, date_modified: null };

@@ -1,11 +1,11 @@
-import type { ListedNoun } from './listed.ts';
+import type { ResourceName } from './listed.ts';
 
 /** Records of one noun name one of another. */
 export type Relation = {
-  readonly of: ListedNoun;
+  readonly of: ResourceName;
   /** The field that names it, and the column that holds its id. */
   readonly field: string;
-  readonly to: ListedNoun;
+  readonly to: ResourceName;
   /** What becomes of a record when the one that it names is deleted: it goes, too; or it stays, and names none (C34). */
   readonly becomes: 'deleted' | 'cleared';
   /** It belongs to that one from its creation on, whose path names it. */
@@ -35,11 +35,11 @@ const relations: readonly Relation[] = [
   { of: 'project', field: 'client_id', to: 'client', becomes: 'cleared' },
 ];
 
-export const relationsOf = (noun: ListedNoun): readonly Relation[] => relations.filter(({ of }) => of === noun);
+export const relationsOf = (noun: ResourceName): readonly Relation[] => relations.filter(({ of }) => of === noun);
 
-export const relationsTo = (noun: ListedNoun): readonly Relation[] => relations.filter(({ to }) => to === noun);
+export const relationsTo = (noun: ResourceName): readonly Relation[] => relations.filter(({ to }) => to === noun);
 
 /** What a record of this noun belongs to; undefined where it stands by itself. */
-export function parentOf(noun: ListedNoun): ListedNoun | undefined {
+export function parentOf(noun: ResourceName): ResourceName | undefined {
   return relationsOf(noun).find(({ parent }) => parent)?.to;
 }

@@ -1,11 +1,11 @@
 import type { SelectQueryBuilder } from 'kysely';
 import type { Caller } from '../access.ts';
 import { type Kind, nouns } from '../delivery/kinds.ts';
-import type { Fact } from '../delivery/record.ts';
+import type { NewOccurrence } from '../delivery/record.ts';
 import type { AccountView, AccountWrite } from '../store/account.ts';
 import type { Tables } from '../store/tables.ts';
 import { isAssignable, unassign } from './assigned.ts';
-import { type ListedNoun, type ListedTable, tables } from './listed.ts';
+import { type ListedTable, type ResourceName, tables } from './listed.ts';
 import { relationsTo } from './relations.ts';
 
 /**
@@ -13,12 +13,17 @@ import { relationsTo } from './relations.ts';
  *
  * @returns what happened, in its order: what belonged to it goes first; nothing where there is no such record
  */
-export async function removeWhole(write: AccountWrite, caller: Caller, noun: ListedNoun, id: number): Promise<Fact[]> {
+export async function cascadeDelete(
+  write: AccountWrite,
+  caller: Caller,
+  noun: ResourceName,
+  id: number,
+): Promise<NewOccurrence[]> {
   return remove(write, caller, { noun, column: nouns[noun].key, value: id });
 }
 
 /** The kinds that such a deletion may record, in that order. */
-export function kindsOfRemoval(noun: ListedNoun, gone: ReadonlySet<Kind> = new Set()): readonly Kind[] {
+export function kindsOfRemoval(noun: ResourceName, gone: ReadonlySet<Kind> = new Set()): readonly Kind[] {
   const kinds = new Set(gone);
   for (const { of, becomes } of relationsTo(noun)) {
     if (becomes === 'deleted' && of !== noun) for (const kind of kindsOfRemoval(of, kinds)) kinds.add(kind);
@@ -29,7 +34,7 @@ export function kindsOfRemoval(noun: ListedNoun, gone: ReadonlySet<Kind> = new S
 }
 
 /** Records of a noun: those that have an id in a column, or the id of one of other such records. */
-type Some = { readonly noun: ListedNoun; readonly column: string; readonly value: number | Some };
+type Some = { readonly noun: ResourceName; readonly column: string; readonly value: number | Some };
 
 type Ids = SelectQueryBuilder<Tables, ListedTable, { id: number }>;
 
@@ -46,11 +51,11 @@ function idsOf(view: AccountView, some: Some): Ids {
   return all.select(`${table}.${key} as id` as never) as unknown as Ids;
 }
 
-async function remove(write: AccountWrite, caller: Caller, gone: Some): Promise<Fact[]> {
+async function remove(write: AccountWrite, caller: Caller, gone: Some): Promise<NewOccurrence[]> {
   const { noun, column } = gone;
   const found = await idsOf(write, gone).orderBy('id').execute();
   if (found.length === 0) return [];
-  const facts: Fact[] = [];
+  const facts: NewOccurrence[] = [];
   for (const { of, field, becomes } of relationsTo(noun)) {
     const naming: Some = { noun: of, column: field, value: gone };
     facts.push(...(becomes === 'deleted' ? await remove(write, caller, naming) : await clear(write, caller, naming)));
@@ -68,7 +73,7 @@ async function remove(write: AccountWrite, caller: Caller, gone: Some): Promise<
 }
 
 /** Records stay, and name none any more. */
-async function clear(write: AccountWrite, caller: Caller, naming: Some): Promise<Fact[]> {
+async function clear(write: AccountWrite, caller: Caller, naming: Some): Promise<NewOccurrence[]> {
   const { noun, column } = naming;
   const found = await idsOf(write, naming).orderBy('id').execute();
   const changing = write.updateTable(tables[noun]).set({ [column]: 0, date_modified: write.now } as never);
@@ -76,5 +81,5 @@ async function clear(write: AccountWrite, caller: Caller, naming: Some): Promise
   return factsOf(`changed_${noun}`, found, caller);
 }
 
-const factsOf = (kind: Kind, found: readonly { readonly id: number }[], { userId }: Caller): Fact[] =>
+const factsOf = (kind: Kind, found: readonly { readonly id: number }[], { userId }: Caller): NewOccurrence[] =>
   found.map(({ id }) => ({ kind, recordId: id, userId }));

@@ -1,7 +1,7 @@
 import type { Permission } from '../access.ts';
 import { nouns } from '../delivery/kinds.ts';
 import type { Fields } from '../http/field.ts';
-import { create, list, one, type Route, remove, update } from '../http/route.ts';
+import { create, get, list, type Route, remove, update } from '../http/route.ts';
 import type { Filters } from './filters.ts';
 import type { Orders } from './order.ts';
 import type { Records } from './records.ts';
@@ -17,45 +17,48 @@ type Words = {
 };
 
 /** The routes of a noun: its list; a record, read, created, changed and deleted. */
-export function rowsOf<F extends Fields, C extends Fields, P extends Filters, O extends Orders, L extends Fields>(
-  records: Records<F, C, P, O, L>,
-  says: Words,
-): readonly Route[] {
+export function resourceRoutes<
+  F extends Fields,
+  C extends Fields,
+  P extends Filters,
+  O extends Orders,
+  L extends Fields,
+>(records: Records<F, C, P, O, L>, descriptions: Words): readonly Route[] {
   const { noun, fields, changes, parameters, kinds } = records;
   const { collection, key, permission } = nouns[noun];
   const parent = parentOf(noun);
   const parentKey = parent && nouns[parent].key;
   const idIn = (ids: unknown, name: string) => (ids as Readonly<Record<string, number>>)[name] ?? 0;
-  const head = (path: string, words: string) => ({ path, says: words });
+  const head = (path: string, words: string) => ({ path, description: words });
   const reading = { permission, fields };
   const writing = { permission: permission.replace(':read', ':write') as Permission, fields };
   const single = `${collection}/{${key}}`;
   return [
     list({
-      ...head(collection, says.list),
+      ...head(collection, descriptions.list),
       ...reading,
       fields: records.listed,
       parameters,
       call: (view, _caller, given, paging) => records.list(view, given, paging),
     }),
     create({
-      ...head(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, says.create),
+      ...head(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, descriptions.create),
       ...writing,
       records: [`new_${noun}`],
       at: { collection, key },
       call: (write, caller, input, ids) =>
         records.create(write, caller, input, parentKey === undefined ? undefined : idIn(ids, parentKey)),
     }),
-    one({
-      ...head(single, says.one),
+    get({
+      ...head(single, descriptions.one),
       ...reading,
       call: (view, _caller, ids) => records.get(view, idIn(ids, key)),
     }),
-    ...(says.change === undefined
+    ...(descriptions.change === undefined
       ? []
       : [
           update({
-            ...head(single, says.change),
+            ...head(single, descriptions.change),
             ...writing,
             takes: changes,
             records: kinds.change,
@@ -63,7 +66,7 @@ export function rowsOf<F extends Fields, C extends Fields, P extends Filters, O 
           }),
         ]),
     remove({
-      ...head(single, says.remove),
+      ...head(single, descriptions.remove),
       permission: writing.permission,
       records: kinds.remove,
       call: (write, caller, ids) => records.remove(write, caller, idIn(ids, key)),
@@ -72,13 +75,13 @@ export function rowsOf<F extends Fields, C extends Fields, P extends Filters, O 
 }
 
 /** The single rows of a method once more, at another path that clients of the field use for it. */
-export function respelled(rows: readonly Route[], method: Route['method'], path: string): readonly Route[] {
+export function aliasRoute(rows: readonly Route[], method: Route['method'], path: string): readonly Route[] {
   return rows
     .filter((row) => row.method === method)
     .map((row) => ({
       ...row,
       path: row.path.replace(/^\/[^/]+/, path),
-      says: `${row.says} The other spelling of \`${method} /v2${row.path}\`.`,
-      respells: row.path,
+      description: `${row.description} The other spelling of \`${method} /v2${row.path}\`.`,
+      aliasOf: row.path,
     }));
 }

@@ -1,9 +1,9 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { DELIVERED, faultWords } from '../delivery/policy.ts';
+import { DELIVERED, localErrorWords } from '../delivery/policy.ts';
 import type { AccountView } from '../store/account.ts';
 
 /** From a moment on, up to before another, milliseconds since the epoch. */
-export type Stretch = { readonly from: number; readonly until: number };
+export type TimeBucket = { readonly from: number; readonly until: number };
 
 /** Whether an attempt delivered: 1, or else 0. */
 export const isDelivered = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED)} then 1 else 0 end`;
@@ -11,12 +11,12 @@ export const isDelivered = sql<number>`case when attempts.outcome = ${sql.lit(DE
 export const count = sql<number>`count(*)`;
 
 /** The attempts of a stretch that delivered or failed, to be counted along the index that has all of this. */
-export function attemptsIn(view: AccountView, { from, until }: Stretch, ofHooks?: Expression<SqlBool>) {
+export function attemptsIn(view: AccountView, { from, until }: TimeBucket, ofHooks?: Expression<SqlBool>) {
   const query = view
     .selectFrom('attempts')
     .where('attempts.attempted_at', '>=', from)
     .where('attempts.attempted_at', '<', until)
-    .where('attempts.outcome', 'not in', faultWords);
+    .where('attempts.outcome', 'not in', localErrorWords);
   return ofHooks === undefined ? query : query.where(ofHooks);
 }
 
@@ -26,7 +26,7 @@ export function attemptsIn(view: AccountView, { from, until }: Stretch, ofHooks?
  *
  * @param lengthMs every stretch begins at a multiple of it
  */
-export function lastStretches(now: number, lengthMs: number, howMany: number): readonly Stretch[] {
+export function lastBuckets(now: number, lengthMs: number, howMany: number): readonly TimeBucket[] {
   const newest = Math.floor(now / lengthMs) * lengthMs;
   return Array.from({ length: howMany }, (_, back) => {
     const from = newest - back * lengthMs;

@@ -4,11 +4,11 @@ import { sql } from 'kysely';
 import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import type { Person } from '../../test/harness/service.ts';
 import { shared, stores } from '../../test/harness/stores.ts';
-import { type ListedNoun, tables } from './listed.ts';
+import { type ResourceName, tables } from './listed.ts';
 
 for (const { name, test, testService } of stores) {
   const carillon = await testService({ after });
-  const nouns = Object.keys(tables) as ListedNoun[];
+  const nouns = Object.keys(tables) as ResourceName[];
 
   /** How many of each the lists say that there are, and how many there are. */
   async function compare(account: Account, what: string) {

@@ -1,6 +1,6 @@
 import { type Compilable, sql } from 'kysely';
 import { AccountView } from '../store/account.ts';
-import { type ListedNoun, ofEach, tables } from './listed.ts';
+import { ofEach, type ResourceName, tables } from './listed.ts';
 
 /** How many records there were at a position of an account. */
 export type Counted = { readonly position: number; readonly total: number };
@@ -21,7 +21,7 @@ const knownFrom = new WeakMap<object, Map<string, Counted>>();
  * for the account's position of that moment, and each creation and deletion since is an occurrence behind it (C14). Nothing
  * is written for it, and it holds on all nodes.
  */
-export async function totalOf(view: AccountView, noun: ListedNoun): Promise<Counted> {
+export async function totalOf(view: AccountView, noun: ResourceName): Promise<Counted> {
   const source = view.committed;
   if (source === undefined) return (await counts[noun](view, {}))[0] ?? NOTHING;
   const known = knownFrom.get(source) ?? new Map<string, Counted>();
@@ -37,7 +37,7 @@ export async function totalOf(view: AccountView, noun: ListedNoun): Promise<Coun
 }
 
 /** Undefined where it takes less to count: too much has occurred since, or what has is forgotten by now. */
-async function broughtUp(view: AccountView, noun: ListedNoun, before: Counted): Promise<Counted | undefined> {
+async function broughtUp(view: AccountView, noun: ResourceName, before: Counted): Promise<Counted | undefined> {
   const upTo = before.position + Math.max(LEAST_LOOKED_AT, before.total);
   const [since] = await sinces[noun](view, { after: before.position, upTo });
   if (since === undefined || since.position - before.position !== since.found) return undefined;
@@ -48,13 +48,13 @@ async function broughtUp(view: AccountView, noun: ListedNoun, before: Counted): 
 const LEAST_LOOKED_AT = 100;
 
 /** Both in one query, and so of one moment. */
-const countOf = (noun: ListedNoun) =>
+const countOf = (noun: ResourceName) =>
   AccountView.prepared((view, _: object) => {
     const records = view.selectFrom(tables[noun]).select(sql`count(*)`.as('records'));
     return view.selectFrom('positions').select(['positions.position', sql<number>`(${records})`.as('total')]);
   });
 
-const sinceOf = (noun: ListedNoun) =>
+const sinceOf = (noun: ResourceName) =>
   AccountView.prepared((view, { after, upTo }: { readonly after: number; readonly upTo: number }) => {
     const more = sql<number>`coalesce(sum(case occurrences.kind
       when ${sql.lit(`new_${noun}`)} then 1 when ${sql.lit(`deleted_${noun}`)} then -1 else 0 end), 0)`;

@@ -10,8 +10,8 @@ import { systemChance } from '../secrets.ts';
 import type { Store } from '../store/store.ts';
 import { createAccount } from './accounts/actions.ts';
 import { type Authenticator, createAuthenticator } from './keys/authenticate.ts';
-import type { Visitor } from './known.ts';
-import { Uses } from './uses.ts';
+import type { CachedCaller } from './known.ts';
+import { LastUsedTracker } from './uses.ts';
 
 const KEYS = 40;
 
@@ -104,8 +104,8 @@ for (const { test, database } of shared) {
     const write = (_: unknown, ids: readonly number[], at: number) =>
       new Promise<void>((end) => writes.push({ ids, at, end }));
     const store = await openAt(t, await database(t));
-    const uses = new Uses({ store, clock, write, failed: (error) => assert.fail(String(error)) });
-    const visitor = () => ({ lastUsed: 0 }) as Visitor;
+    const uses = new LastUsedTracker({ store, clock, write, failed: (error) => assert.fail(String(error)) });
+    const visitor = () => ({ lastUsed: 0 }) as CachedCaller;
     const began = clock.now();
     uses.note(visitor(), 1);
     await clock.advance(500);

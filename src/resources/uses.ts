@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Queries, Store } from '../store/store.ts';
-import type { Visitor } from './known.ts';
+import type { CachedCaller } from './known.ts';
 
 /** How soon a use is written down, and how old what is written may become before it is written again. */
 const WRITE_AFTER_MS = 1_000;
@@ -16,7 +16,7 @@ type Ports = {
 };
 
 /** When each key, or each session, was last used, without a write per request. */
-export class Uses {
+export class LastUsedTracker {
   readonly #ports: Ports;
   readonly #waiting = new Set<number>();
   /** When the first of them was used. */
@@ -29,7 +29,7 @@ export class Uses {
   }
 
   /** Somebody has come once more. */
-  note(visitor: Visitor, id: number): void {
+  note(visitor: CachedCaller, id: number): void {
     const now = this.#ports.clock.now();
     if (now - visitor.lastUsed < REFRESH_AFTER_MS) return;
     visitor.lastUsed = now;

@@ -37,7 +37,7 @@ export async function endSessions(
 }
 
 /** Takes back open links: a single one, those for a user, or those that somebody made. Answers how many. */
-export async function withdrawLinks(
+export async function revokeInvitations(
   write: AccountWrite,
   which: { readonly only: number } | { readonly userId: number } | { readonly madeBy: number },
   because: Because,
@@ -85,10 +85,10 @@ export async function revokeCalendars(
 }
 
 /** Nothing of what a deleted user came in by is left, and no link that was theirs to give. */
-export async function closeAllOf(write: AccountWrite, userId: number): Promise<void> {
+export async function revokeAllAccess(write: AccountWrite, userId: number): Promise<void> {
   await endSessions(write, { userId }, 'the user was deleted');
-  await withdrawLinks(write, { userId }, 'the user was deleted');
-  await withdrawLinks(write, { madeBy: userId }, 'whoever made it was deleted');
+  await revokeInvitations(write, { userId }, 'the user was deleted');
+  await revokeInvitations(write, { madeBy: userId }, 'whoever made it was deleted');
   await revokeCalendars(write, { userId }, 'the user was deleted');
   await write.deleteFrom('passphrases').where('passphrases.user_id', '=', userId).execute();
 }
@@ -97,16 +97,16 @@ export async function closeAllOf(write: AccountWrite, userId: number): Promise<v
  * A link that was made for a member must not open what an admin has: whoever made it, and could still have it, would
  * rise with them. Nor do links outlive the role of whoever made them. Sessions go on with the new role.
  */
-export async function closeLinksAround(write: AccountWrite, userId: number): Promise<void> {
-  await withdrawLinks(write, { userId }, 'the role was changed');
-  await withdrawLinks(write, { madeBy: userId }, 'the role of whoever made it was changed');
+export async function revokeInvitationsOf(write: AccountWrite, userId: number): Promise<void> {
+  await revokeInvitations(write, { userId }, 'the role was changed');
+  await revokeInvitations(write, { madeBy: userId }, 'the role of whoever made it was changed');
 }
 
 /**
  * After a database went back in time: whoever had signed out, or was thrown out, would be in again. All sign in anew,
  * and links are made anew.
  */
-export async function closeEverywhere(queries: Queries): Promise<void> {
+export async function revokeEverything(queries: Queries): Promise<void> {
   await queries.deleteFrom('sessions').execute();
   await queries.deleteFrom('invitations').execute();
 }

@@ -12,7 +12,7 @@ import type {
 } from 'kysely';
 import { type Actor, COMMAND_LINE } from '../access.ts';
 import { type Planned, prepared, preparedByIds } from './prepared.ts';
-import type { Holding, Queries, Tx } from './store.ts';
+import type { LockMode, Queries, Tx } from './store.ts';
 import type { AccountTable, ChangingTable, Tables } from './tables.ts';
 
 /** A row to be inserted, without the account: the scope knows it. */
@@ -78,19 +78,19 @@ export class AccountView {
 export class AccountWrite extends AccountView {
   /** Who acts, for the audit log. */
   readonly by: Actor;
-  /** Whether the account may be owed more than it is; where not, what would add to it is refused. */
-  mayOwe = true;
+  /** Whether the account may be pending more than it is; where not, what would add to it is refused. */
+  mayEnqueue = true;
   readonly #tx: Tx;
 
   /**
    * @param how which other writes of the account wait for this one; to be made before the transaction asks anything
    * @param by who acts; left out: whoever is at the command line
    */
-  constructor(tx: Tx, accountId: number, now: number, how: Holding = 'alone', by: Actor = COMMAND_LINE) {
+  constructor(tx: Tx, accountId: number, now: number, how: LockMode = 'alone', by: Actor = COMMAND_LINE) {
     super(tx.queries, accountId, now);
     this.by = by;
     this.#tx = tx;
-    tx.hold(accountId, how);
+    tx.lockAccount(accountId, how);
   }
 
   override get committed(): undefined {
@@ -98,13 +98,13 @@ export class AccountWrite extends AccountView {
   }
 
   /** Queries whose results the work need not wait for: they are sent with the commit. */
-  withCommit(query: Compilable<unknown>): void {
+  pipelineWithCommit(query: Compilable<unknown>): void {
     this.#tx.withCommit(query);
   }
 
   /** Who may do what is different from the moment at which this commits. */
   accessChanges(): void {
-    this.#tx.news.announceAccess();
+    this.#tx.news.addAccessChange();
   }
 
   /** The whole transaction: for `delivery/` alone, which tells hooks across accounts; a test keeps it so. */

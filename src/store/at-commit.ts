@@ -1,7 +1,7 @@
 import type { AtCommit, Tx } from './store.ts';
 
 /** What writes have left to be done once for all of them, as the last thing before their commit. */
-export class LeftForCommit {
+export class BeforeCommit {
   #left: Map<AtCommit<never>, unknown[]> | undefined;
 
   /** One more thing. */
@@ -13,7 +13,7 @@ export class LeftForCommit {
   }
 
   /** All that another write of the same commit has left. */
-  addAll(other: LeftForCommit): void {
+  addAll(other: BeforeCommit): void {
     for (const [act, items] of other.#left ?? []) for (const item of items) this.add(act as AtCommit<unknown>, item);
   }
 

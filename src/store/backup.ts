@@ -3,7 +3,7 @@ import { copyDatabase, whatIsWrong } from './copy.ts';
 import { versionOf } from './migrate.ts';
 import { SqliteConnection } from './sqlite-connection.ts';
 import { refuseSecondName } from './sqlite-identity.ts';
-import { type Queries, StoreFault } from './store.ts';
+import { type Queries, StoreError } from './store.ts';
 
 /** What was written. */
 export type BackedUp<T> = { readonly bytes: number; readonly version: number; readonly found: T };
@@ -20,14 +20,14 @@ export async function backUp<T>(
   to: string,
   look: (queries: Queries) => Promise<T>,
 ): Promise<BackedUp<T>> {
-  if (!existsSync(path)) throw new StoreFault(`There is no database ${path}.`);
+  if (!existsSync(path)) throw new StoreError(`There is no database ${path}.`);
   let source: SqliteConnection | undefined;
   try {
     refuseSecondName(path);
     source = new SqliteConnection(path, { readOnly: true, patient: true });
     const { database } = source;
     const version = versionOf(database);
-    if (version === 0) throw new StoreFault(`${path} is no database of Carillon.`);
+    if (version === 0) throw new StoreError(`${path} is no database of Carillon.`);
     let found: { value: T } | undefined;
     const verify = async (file: string) => {
       found = { value: await lookAt(file, look) };
@@ -36,8 +36,8 @@ export async function backUp<T>(
     if (found === undefined) throw new Error('the copy was not looked at');
     return { bytes, version, found: found.value };
   } catch (error) {
-    if (error instanceof StoreFault) throw error;
-    throw new StoreFault(`The database ${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
+    if (error instanceof StoreError) throw error;
+    throw new StoreError(`The database ${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
   } finally {
     source?.close();
   }
@@ -48,7 +48,7 @@ export async function lookAt<T>(file: string, look: (queries: Queries) => Promis
   const copy = new SqliteConnection(file, { readOnly: true, patient: true });
   try {
     const wrong = whatIsWrong(copy.database, 'integrity_check');
-    if (wrong.length > 0) throw new StoreFault(`${file} is not sound: ${wrong[0]}.`);
+    if (wrong.length > 0) throw new StoreError(`${file} is not sound: ${wrong[0]}.`);
     return await look(copy.queries);
   } finally {
     copy.close();

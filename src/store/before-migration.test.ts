@@ -10,7 +10,7 @@ import { load, type Release, releases } from '../../test/harness/releases.ts';
 import { temporaryFolder } from '../../test/harness/service.ts';
 import { keepOldVersion } from './before-migration.ts';
 import { openStore } from './open.ts';
-import { StoreFault } from './store.ts';
+import { StoreError } from './store.ts';
 
 const [oldest] = releases as readonly [Release];
 
@@ -89,7 +89,7 @@ test('without room for the copy nothing is migrated: one line, and the database 
   t.after(() => database.close());
   const keeping = { path, newest: 2, clock: testClock(), log: pino({ level: 'silent' }), freeBytes: () => 1_000_000 };
   await assert.rejects(keepOldVersion(database, keeping), (error) => {
-    assert.ok(error instanceof StoreFault);
+    assert.ok(error instanceof StoreError);
     assert.match(
       error.message,
       /^The database is at version 1 and is not brought up to date without a copy of it: .* may need 0\.\d MiB, and 1\.0 MiB are free there\.$/,

@@ -7,7 +7,7 @@ import { type Copying, copyDatabase, stampOf, whatIsWrong } from './copy.ts';
 import { versionOf } from './migrate.ts';
 import { SQLITE_BUSY, sqliteCode } from './sqlite-connection.ts';
 import { trueName } from './sqlite-file.ts';
-import { StoreFault } from './store.ts';
+import { StoreError } from './store.ts';
 
 /** How many of them are kept beside a database. */
 const KEPT = 3;
@@ -55,7 +55,7 @@ async function copyOf(
     if (sqliteCode(error) === SQLITE_BUSY) throw error;
     if (existsSync(to) || versionOf(database) !== version) return undefined;
     const why = error instanceof Error ? error.message : String(error);
-    throw new StoreFault(
+    throw new StoreError(
       `The database is at version ${version} and is not brought up to date without a copy of it: ${why}`,
     );
   }
@@ -65,8 +65,8 @@ function mustBe(file: string, version: number): void {
   const copy = new DatabaseSync(file, { readOnly: true });
   try {
     const wrong = whatIsWrong(copy, 'quick_check');
-    if (wrong.length > 0) throw new StoreFault(`the copy is not sound: ${wrong[0]}`);
-    if (versionOf(copy) !== version) throw new StoreFault(`the copy is at version ${versionOf(copy)}`);
+    if (wrong.length > 0) throw new StoreError(`the copy is not sound: ${wrong[0]}`);
+    if (versionOf(copy) !== version) throw new StoreError(`the copy is at version ${versionOf(copy)}`);
   } finally {
     copy.close();
   }

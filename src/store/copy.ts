@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { makeFile, toDisk } from './sqlite-file.ts';
-import { StoreFault } from './store.ts';
+import { StoreError } from './store.ts';
 
 /** Two may make the same copy at the same moment. */
 let parts = 0;
@@ -64,12 +64,12 @@ export function whatIsWrong(database: DatabaseSync, how: 'integrity_check' | 'qu
 }
 
 function mustBeFree(to: string): void {
-  if (existsSync(to)) throw new StoreFault(`${to} is there already, and nothing is written over.`);
+  if (existsSync(to)) throw new StoreError(`${to} is there already, and nothing is written over.`);
 }
 
 function mustHaveRoom(to: string, needed: number, free: number): void {
   if (free >= needed + SPARE_BYTES) return;
-  throw new StoreFault(`${to} may need ${mebibytes(needed)}, and ${mebibytes(free)} are free there.`);
+  throw new StoreError(`${to} may need ${mebibytes(needed)}, and ${mebibytes(free)} are free there.`);
 }
 
 /** Bytes for the eye. */

@@ -4,7 +4,7 @@ import { stores } from '../../test/harness/stores.ts';
 import { createAccount } from '../resources/accounts/actions.ts';
 import { systemChance } from '../secrets.ts';
 import { beginEpoch } from './epoch.ts';
-import { type Store, StoreFault } from './store.ts';
+import { type Store, StoreError } from './store.ts';
 
 const BEGUN = Date.parse('2027-01-01T00:00:00Z');
 const DAY_MS = 86_400_000;
@@ -27,7 +27,7 @@ for (const { test, database } of stores) {
     await add(store, 'b.test');
     const before = await store.sequences.all(store.read);
     const issuing =
-      'accounts api_keys asks attempts audit clients events hooks nodes owed projects subtasks tasks users';
+      'accounts api_keys attempts audit clients events hooks manual_attempts nodes pending_deliveries projects subtasks tasks users';
     assert.deepEqual(
       before.map(({ table }) => table).filter((table) => issuing.split(' ').includes(table)),
       issuing.split(' '),
@@ -69,7 +69,7 @@ for (const { test, database } of stores) {
     const store = await openAt(t, await database(t));
     await add(store, 'a.test');
     const refused = (words: RegExp) => (error: unknown) =>
-      error instanceof StoreFault && words.test(error.message) && !error.message.includes('\n');
+      error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
     await assert.rejects(
       begin(store, Date.UTC(2024, 11, 31)),
       refused(

@@ -1,5 +1,5 @@
 import type { Sequences } from './sequences.ts';
-import { type Queries, StoreFault } from './store.ts';
+import { type Queries, StoreError } from './store.ts';
 
 /** What an epoch begins with. */
 export type Epoch = {
@@ -11,7 +11,7 @@ export type Epoch = {
 
 /** Nobody issues a million ids a second: whatever a service has issued since this moment is less than 1,000 a millisecond. */
 const ORIGIN = Date.UTC(2025, 0, 1);
-const IDS_A_MS = 1_000;
+const IDS_PER_MS = 1_000;
 
 /**
  * After a database went back in time: every id and every account's position jumps to where nobody can have come by now,
@@ -22,7 +22,7 @@ const IDS_A_MS = 1_000;
  * @throws StoreFault with one line when this clock is behind the one that ids were issued by, or they would leave 2^53
  */
 export async function beginEpoch(queries: Queries, sequences: Sequences, now: number): Promise<Epoch> {
-  const start = IDS_A_MS * Math.floor(now - ORIGIN);
+  const start = IDS_PER_MS * Math.floor(now - ORIGIN);
   // Numbers of nodes are told to nobody and outlive no process; some databases know locks by them, and by 32 bits.
   const all = (await sequences.all(queries)).filter(({ table }) => table !== 'nodes');
   const [positions] = await queries
@@ -31,7 +31,7 @@ export async function beginEpoch(queries: Queries, sequences: Sequences, now: nu
     .execute();
   const furthest = Math.max(0, ...all.map(({ last }) => last), positions?.last ?? 0);
   if (furthest >= start || start > Number.MAX_SAFE_INTEGER / 2) {
-    throw new StoreFault(
+    throw new StoreError(
       `The clock of this machine says ${new Date(now).toISOString()}, and ids have come to ${furthest}: it is wrong. Set it right, and try again.`,
     );
   }

@@ -38,7 +38,7 @@ const addAccount = (domain: string) => async (tx: Tx) => {
     .values({ domain, company_name: domain, date_created: 0 })
     .returning('account_id')
     .executeTakeFirstOrThrow();
-  tx.news.announceOwed([row.account_id]);
+  tx.news.addPending([row.account_id]);
   return row.account_id;
 };
 
@@ -86,7 +86,7 @@ test('between two full groups the event loop turns, so that those who were answe
 test('a write that fails is undone alone: those beside it in the commit stay, and only they are announced', async (t) => {
   const { store, groups } = await openTestStore(t);
   const announced: number[] = [];
-  store.onCommitted((news) => void announced.push(...news.owed.keys()));
+  store.onCommitted((news) => void announced.push(...news.pending.keys()));
   const outcomes = await Promise.allSettled([
     store.write(addAccount('first.test')),
     store.write(async (tx) => {
@@ -128,7 +128,7 @@ test('C13 C20 the news of a commit are heard before its writes are answered, and
     const other = new DatabaseSync(path, { readOnly: true });
     const { count } = other.prepare('select count(*) as count from accounts').get() ?? {};
     other.close();
-    order.push(`news of ${news.owed.size} with ${count} durable`);
+    order.push(`news of ${news.pending.size} with ${count} durable`);
   });
   await store.write(addAccount('acme.test')).then(() => order.push('answered'));
   assert.deepEqual(order, ['news of 1 with 1 durable', 'answered']);

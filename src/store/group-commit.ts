@@ -1,9 +1,9 @@
 import type { Compilable } from 'kysely';
 import type { Clock } from '../clock.ts';
-import { gather } from '../gather.ts';
+import { waitForBatch } from '../gather.ts';
 import { Problem } from '../problems.ts';
-import { LeftForCommit } from './at-commit.ts';
-import { NewsInTheMaking, trail } from './news.ts';
+import { BeforeCommit } from './at-commit.ts';
+import { CommitEventsBuilder, trail } from './news.ts';
 import {
   asProblem,
   isOfStorage,
@@ -13,7 +13,7 @@ import {
   type SqliteConnection,
   sqliteCode,
 } from './sqlite-connection.ts';
-import type { AtCommit, DatabaseLost, News, Queries, Tx } from './store.ts';
+import type { AtCommit, CommitEvents, DatabaseLost, Queries, Tx } from './store.ts';
 
 /** How long a write waits for another process (a command of ours) to let go of the database. */
 const LONGEST_BUSY_MS = 10_000;
@@ -23,7 +23,7 @@ const BUSY_POLL_MS = 4;
 const MOST_WAITING = 4_096;
 
 /** A group larger than this would hold its members, and the event loop, for too long. */
-const LARGEST_GROUP = 256;
+const MAX_GROUP_SIZE = 256;
 
 type Waiting = {
   readonly work: (tx: Tx) => Promise<unknown>;
@@ -35,21 +35,21 @@ type Waiting = {
 type Done = { waiting: Waiting } & ({ value: unknown } | { error: unknown });
 
 /** What the writes of a group come to together, as far as they are not undone; or one of them. */
-class Coming {
-  readonly news = new NewsInTheMaking();
-  readonly left = new LeftForCommit();
+class PendingCommit {
+  readonly news = new CommitEventsBuilder();
+  readonly left = new BeforeCommit();
 }
 
 /** One write at a time: it is alone in any case, and sees at once what another one has changed. */
 class WriteOfGroup implements Tx {
   readonly queries: Queries;
-  readonly news: NewsInTheMaking;
-  readonly #left: LeftForCommit;
-  readonly #group: Coming;
+  readonly news: CommitEventsBuilder;
+  readonly #left: BeforeCommit;
+  readonly #group: PendingCommit;
   #trailing: Promise<unknown>[] | undefined;
 
   /** @param own what this write alone comes to: it is the group's when the write is not undone */
-  constructor(queries: Queries, group: Coming, own: Coming) {
+  constructor(queries: Queries, group: PendingCommit, own: PendingCommit) {
     this.queries = queries;
     this.news = own.news;
     this.#left = own.left;
@@ -61,13 +61,13 @@ class WriteOfGroup implements Tx {
     return this.#trailing && Promise.all(this.#trailing);
   }
 
-  get accessInDoubt(): boolean {
+  get mayHaveStaleAccess(): boolean {
     return this.#group.news.access || this.news.access;
   }
 
-  hold(): void {}
+  lockAccount(): void {}
 
-  async tryHold(): Promise<boolean> {
+  async tryLockAccount(): Promise<boolean> {
     return true;
   }
 
@@ -76,15 +76,15 @@ class WriteOfGroup implements Tx {
     trail(this.#trailing, this.queries, query);
   }
 
-  onlyIf(condition: Promise<void>): void {
+  commitIf(condition: Promise<void>): void {
     this.withCommit(condition);
   }
 
-  atCommit<Item>(act: AtCommit<Item>, item: Item): void {
+  beforeCommit<Item>(act: AtCommit<Item>, item: Item): void {
     this.#left.add(act, item);
   }
 
-  askOnce<T>(_about: object, ask: () => Promise<T>): Promise<T> {
+  dedupe<T>(_about: object, ask: () => Promise<T>): Promise<T> {
     return ask();
   }
 }
@@ -99,9 +99,9 @@ class WriteOfGroup implements Tx {
  */
 export class GroupCommit {
   readonly #connection: SqliteConnection;
-  readonly #beats: Clock;
+  readonly #realClock: Clock;
   readonly #onCommitting: () => void;
-  readonly #onCommitted: (news: News) => Promise<void> | undefined;
+  readonly #onCommitted: (news: CommitEvents) => Promise<void> | undefined;
   readonly #onGroup: (writes: number, seconds: number) => void;
   readonly #whatIsLost: () => DatabaseLost | undefined;
   readonly #onFatal: (error: unknown) => void;
@@ -115,14 +115,14 @@ export class GroupCommit {
     beats: Clock,
     listeners: {
       onCommitting: () => void;
-      onCommitted: (news: News) => Promise<void> | undefined;
+      onCommitted: (news: CommitEvents) => Promise<void> | undefined;
       onGroup: (writes: number, seconds: number) => void;
       whatIsLost: () => DatabaseLost | undefined;
       onFatal: (error: unknown) => void;
     },
   ) {
     this.#connection = connection;
-    this.#beats = beats;
+    this.#realClock = beats;
     this.#onCommitting = listeners.onCommitting;
     this.#onCommitted = listeners.onCommitted;
     this.#onGroup = listeners.onGroup;
@@ -158,8 +158,8 @@ export class GroupCommit {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await gather(() => this.#waiting.length, LARGEST_GROUP);
-      await this.#commit(this.#waiting.splice(0, LARGEST_GROUP));
+      await waitForBatch(() => this.#waiting.length, MAX_GROUP_SIZE);
+      await this.#commit(this.#waiting.splice(0, MAX_GROUP_SIZE));
     }
     this.#running = undefined;
   }
@@ -167,7 +167,7 @@ export class GroupCommit {
   async #commit(writes: readonly Waiting[]): Promise<void> {
     const begun = performance.now();
     const done: Done[] = [];
-    const group = new Coming();
+    const group = new PendingCommit();
     try {
       await this.#begin();
       const stalled = setImmediate(() => {
@@ -204,8 +204,8 @@ export class GroupCommit {
     return true;
   }
 
-  async #runOne(waiting: Waiting, group: Coming): Promise<Done> {
-    const own = new Coming();
+  async #runOne(waiting: Waiting, group: PendingCommit): Promise<Done> {
+    const own = new PendingCommit();
     const tx = new WriteOfGroup(this.#connection.queries, group, own);
     this.#connection.exec('savepoint one');
     try {
@@ -226,15 +226,15 @@ export class GroupCommit {
   }
 
   async #begin(): Promise<void> {
-    const giveUpAt = this.#beats.monotonic() + LONGEST_BUSY_MS;
+    const giveUpAt = this.#realClock.monotonic() + LONGEST_BUSY_MS;
     for (;;) {
       try {
         this.#connection.exec('begin immediate');
         return;
       } catch (error) {
-        if (sqliteCode(error) !== SQLITE_BUSY || this.#beats.monotonic() > giveUpAt) throw error;
+        if (sqliteCode(error) !== SQLITE_BUSY || this.#realClock.monotonic() > giveUpAt) throw error;
       }
-      await new Promise<void>((resolve) => this.#beats.after(BUSY_POLL_MS, resolve));
+      await new Promise<void>((resolve) => this.#realClock.after(BUSY_POLL_MS, resolve));
     }
   }
 

@@ -10,7 +10,7 @@ export type Inspection = {
   /** Settings by which it may lose what it has confirmed; empty for none. */
   readonly weak: readonly string[];
   /** What its own check finds wrong; empty for nothing, or where it has none. */
-  readonly wrong: readonly string[];
+  readonly problems: readonly string[];
   readonly bytes: number;
   /** Room on its disk; undefined where that is another machine's. */
   readonly freeBytes: number | undefined;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { StoreFault } from './store.ts';
+import { StoreError } from './store.ts';
 
 /** What differs between databases in a migration: the words in braces that each fills in. */
 export type Dialect = { readonly name: string; readonly words: Readonly<Record<string, string>> };
@@ -55,7 +55,7 @@ export function migrate(database: DatabaseSync, dialect: Dialect): void {
     database.exec('create table if not exists migrations (version integer primary key, name text not null) strict');
     const version = versionOf(database);
     if (version > all.length) {
-      throw new StoreFault(
+      throw new StoreError(
         `The database is at version ${version}, from a newer Carillon; this one knows ${all.length}. Update Carillon.`,
       );
     }

@@ -63,8 +63,8 @@ export function readAddress(address: string): { address: string; extras: Extras 
 }
 
 /**
- * A plan that is kept may be of a moment at which hardly anything was owed: the cheapest way was to read the whole table then,
- * and it is the dearest when thousands are owed the moment after. So where plans are kept, none reads the whole of a table that
+ * A plan that is kept may be of a moment at which hardly anything was pending: the cheapest way was to read the whole table then,
+ * and it is the dearest when thousands are pending the moment after. So where plans are kept, none reads the whole of a table that
  * has an index for it; nor is one compiled because it is thought to be dear.
  */
 export const BY_INDEX = 'set enable_seqscan = off; set jit = off';
@@ -112,7 +112,7 @@ export function renamed<Q extends pg.QueryConfig>(query: Q): Q {
 }
 
 /** Sends SQL with its values. */
-export type Ask = (text: string, values: readonly unknown[], planned: Planned) => Promise<pg.QueryResult>;
+export type QueryFunction = (text: string, values: readonly unknown[], planned: Planned) => Promise<pg.QueryResult>;
 
 /**
  * How SQL is sent to a pool or over one connection. What is planned once is named, so that the database parses it once for
@@ -121,7 +121,12 @@ export type Ask = (text: string, values: readonly unknown[], planned: Planned) =
  * @param failed hears of every error before the caller does, and answers what the caller gets
  * @param longestMs how long an answer is waited for; as long as it takes when left out
  */
-export function askOver(runner: Runner, extras: Extras, failed: (error: unknown) => unknown, longestMs?: number): Ask {
+export function queryFunctionOf(
+  runner: Runner,
+  extras: Extras,
+  failed: (error: unknown) => unknown,
+  longestMs?: number,
+): QueryFunction {
   const limit = longestMs === undefined ? {} : { query_timeout: longestMs };
   return (text, values, planned) => {
     const name = extras.prepared && planned !== 'anew' ? { name: nameOf(text) } : {};
@@ -135,13 +140,13 @@ export function askOver(runner: Runner, extras: Extras, failed: (error: unknown)
 
 /** @param together takes what may be asked together with others, where it can be */
 export function queriesOver(
-  ask: Ask,
+  ask: QueryFunction,
   together?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
 ): Queries {
   const queries = new Kysely<Tables>({
     dialect: {
       createAdapter: () => adapter,
-      createDriver: () => new OneWayDriver(ask),
+      createDriver: () => new PipelineDriver(ask),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
@@ -155,10 +160,10 @@ export function queriesOver(
 }
 
 /** Kysely's way to a runner that needs no acquiring: transactions are the store's business. */
-class OneWayDriver implements Driver {
+class PipelineDriver implements Driver {
   readonly #connection: DatabaseConnection;
 
-  constructor(ask: Ask) {
+  constructor(ask: QueryFunction) {
     this.#connection = {
       async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
         const { rows, rowCount } = await ask(sql, parameters, 'anew');

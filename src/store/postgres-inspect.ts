@@ -4,7 +4,7 @@ import type { Inspection } from './inspection.ts';
 import type { Location } from './location.ts';
 import { migrations } from './migrate.ts';
 import { dialect } from './postgres.ts';
-import { askOver, clientOptions, queriesOver, readAddress } from './postgres-connection.ts';
+import { clientOptions, queriesOver, queryFunctionOf, readAddress } from './postgres-connection.ts';
 import { NODE_LOCKS } from './postgres-news.ts';
 import type { Queries } from './store.ts';
 
@@ -23,14 +23,14 @@ export async function inspect(
   client.on('error', () => undefined);
   await client.connect();
   try {
-    const queries = queriesOver(askOver(client, extras, (error) => error));
+    const queries = queriesOver(queryFunctionOf(client, extras, (error) => error));
     const { clockAheadMs, facts } = await ask(queries, now);
     return {
       engine: `PostgreSQL ${facts.engine}`,
       version: facts.made ? await versionOf(queries) : 0,
       newest: migrations({ ...dialect, words: { ...dialect.words, unicode: '"default"' } }).length,
       weak: await weakSettings(queries),
-      wrong: [],
+      problems: [],
       bytes: facts.bytes,
       freeBytes: undefined,
       place: [],

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import { type Dialect, migrations } from './migrate.ts';
 import { sqlStateOf } from './postgres-connection.ts';
 import type { Pool } from './postgres-pool.ts';
-import { StoreFault } from './store.ts';
+import { StoreError } from './store.ts';
 
 /** What the words in a migration stand for on PostgreSQL; `unicode` is found in the database itself. */
 export const dialect: Dialect = {
@@ -40,7 +40,7 @@ export async function migrateWhenFree(pool: Pool, { clock, log }: { clock: Clock
       return;
     } catch (error) {
       if (!IN_THE_WAY.includes(sqlStateOf(error) ?? '') || tries === MOST_TRIES) throw error;
-      log.warn({ event: 'database.waited_for', err: error });
+      log.warn({ event: 'database.waiting', err: error });
     }
     await new Promise<void>((resolve) => clock.after(WAIT_AGAIN_MS, resolve));
   }
@@ -63,7 +63,7 @@ async function migrate(pool: Pool): Promise<void> {
     await client.query('create table if not exists migrations (version integer primary key, name text not null)');
     const from = await versionOf(client);
     if (from > all.length) {
-      throw new StoreFault(
+      throw new StoreError(
         `The database is at version ${from}, from a newer Carillon; this one knows ${all.length}. Update Carillon.`,
       );
     }

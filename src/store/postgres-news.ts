@@ -1,9 +1,16 @@
 import pg from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import { NewsInTheMaking } from './news.ts';
-import { askOver, BY_INDEX, clientOptions, type Extras, isTimeout, queriesOver } from './postgres-connection.ts';
-import type { News, Queries, Sessions } from './store.ts';
+import { CommitEventsBuilder } from './news.ts';
+import {
+  BY_INDEX,
+  clientOptions,
+  type Extras,
+  isTimeout,
+  queriesOver,
+  queryFunctionOf,
+} from './postgres-connection.ts';
+import type { CommitEvents, Queries, Sessions } from './store.ts';
 
 const CHANNEL = 'carillon';
 
@@ -24,13 +31,13 @@ export const NODE_LOCKS = 0x43_41_52_4e;
 const LOCK = 'select pg_try_advisory_lock($1, $2)';
 
 type Message = {
-  readonly owed?: readonly number[];
+  readonly pending?: readonly number[];
   readonly asked?: readonly number[];
   readonly ended?: readonly (readonly [number, string])[];
   readonly changed?: readonly number[];
   readonly happened?: readonly number[];
   readonly access?: true;
-  /** It leaves what is owed to others. */
+  /** It leaves what is pending for others. */
   readonly leaves?: true;
 };
 
@@ -38,18 +45,18 @@ type Message = {
  * The one connection of a node that stays: on it news goes out to the other nodes and comes in from them, and by it
  * they know that this node lives. What is lost on the way is found by those who poll: news only makes it sooner.
  */
-export class NodeSession implements Sessions {
+export class NotifierSession implements Sessions {
   readonly #address: string;
   readonly #extras: Extras;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #onNews: (news: News) => void;
+  readonly #onNews: (news: CommitEvents) => void;
   readonly #onBack: () => void;
   delivers = false;
   #client: pg.Client | undefined;
   #queries: Queries | undefined;
   #held: number | undefined;
-  #waiting = new NewsInTheMaking();
+  #waiting = new CommitEventsBuilder();
   #sending: Promise<void> | undefined;
   /** It was lost without a word: nobody answered. */
   #wasSilent = false;
@@ -61,15 +68,15 @@ export class NodeSession implements Sessions {
     extras: Extras;
     clock: Clock;
     log: Log;
-    onNews: (news: News) => void;
-    onBack: () => void;
+    onEvents: (news: CommitEvents) => void;
+    onReconnected: () => void;
   }) {
     this.#address = ports.address;
     this.#extras = ports.extras;
     this.#clock = ports.clock;
     this.#log = ports.log;
-    this.#onNews = ports.onNews;
-    this.#onBack = ports.onBack;
+    this.#onNews = ports.onEvents;
+    this.#onBack = ports.onReconnected;
   }
 
   async open(): Promise<void> {
@@ -81,7 +88,7 @@ export class NodeSession implements Sessions {
     client.on('error', (error) => this.#lost(client, error));
     client.on('end', () => this.#lost(client, undefined));
     client.on('notification', ({ processId, payload }) => {
-      if (processId !== backendOf(client)) this.#hear(payload ?? '');
+      if (processId !== backendOf(client)) this.#onMessage(payload ?? '');
     });
     try {
       await client.connect();
@@ -94,7 +101,7 @@ export class NodeSession implements Sessions {
       throw error;
     }
     this.#client = client;
-    this.#queries = queriesOver(askOver(client, this.#extras, (error) => this.#failed(error)));
+    this.#queries = queriesOver(queryFunctionOf(client, this.#extras, (error) => this.#failed(error)));
   }
 
   /** Queries on this connection, each for itself; they wait for nothing that others do. */
@@ -117,7 +124,7 @@ export class NodeSession implements Sessions {
   }
 
   /** Tells the other nodes: what comes while a message is on its way goes together in the next. */
-  tell(news: News): void {
+  publish(news: CommitEvents): void {
     if (!this.#extras.listen || this.#closed) return;
     this.#waiting.add(news);
     this.#sending ??= this.#sendAll();
@@ -136,9 +143,9 @@ export class NodeSession implements Sessions {
   async #sendAll(): Promise<void> {
     // What commits in this turn of the event loop is told together.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    while (isNews(this.#waiting)) {
+    while (isEventMessage(this.#waiting)) {
       const news = this.#waiting;
-      this.#waiting = new NewsInTheMaking();
+      this.#waiting = new CommitEventsBuilder();
       try {
         for (const message of messagesOf(news))
           await this.#run('select pg_notify($1, $2)', [
@@ -146,25 +153,25 @@ export class NodeSession implements Sessions {
             JSON.stringify(this.delivers ? message : { ...message, leaves: true }),
           ]);
       } catch (error) {
-        this.#log.warn({ event: 'news.not_told', err: error });
+        this.#log.warn({ event: 'notifier.not_sent', err: error });
       }
     }
     this.#sending = undefined;
   }
 
-  #hear(payload: string): void {
+  #onMessage(payload: string): void {
     const message = readMessage(payload);
     if (message === undefined) {
-      this.#log.warn({ event: 'news.unreadable', payload });
+      this.#log.warn({ event: 'notifier.unreadable', payload });
       return;
     }
-    const news = new NewsInTheMaking(message.leaves ? 'other' : 'deliverer');
-    news.announceOwed(message.owed ?? []);
-    news.announceAsked(message.asked ?? []);
-    for (const [hookId, reason] of message.ended ?? []) news.announceEnded([hookId], reason);
-    news.announceChanged(message.changed ?? []);
-    news.announceHappened(message.happened ?? []);
-    if (message.access) news.announceAccess();
+    const news = new CommitEventsBuilder(message.leaves ? 'other' : 'deliverer');
+    news.addPending(message.pending ?? []);
+    news.addManual(message.asked ?? []);
+    for (const [hookId, reason] of message.ended ?? []) news.addEnded([hookId], reason);
+    news.addChanged(message.changed ?? []);
+    news.addOccurred(message.happened ?? []);
+    if (message.access) news.addAccessChange();
     this.#onNews(news);
   }
 
@@ -182,7 +189,7 @@ export class NodeSession implements Sessions {
       if (this.#closed) return;
       this.open().then(
         () => {
-          this.#log.info({ event: 'session.back' });
+          this.#log.info({ event: 'session.restored' });
           if (this.#wasSilent) this.#onBack();
           this.#wasSilent = false;
         },
@@ -219,19 +226,19 @@ function readMessage(payload: string): Message | undefined {
   }
 }
 
-function isNews(news: News): boolean {
+function isEventMessage(news: CommitEvents): boolean {
   return countOf(news) > 0 || news.access;
 }
 
-function countOf({ owed, asked, ended, changed, happened }: News): number {
-  return owed.size + asked.size + ended.size + changed.size + happened.size;
+function countOf({ pending, asked, ended, changed, happened }: CommitEvents): number {
+  return pending.size + asked.size + ended.size + changed.size + happened.size;
 }
 
-function* messagesOf(news: News): Generator<Message> {
-  const { owed, asked, ended, changed, happened, access } = news;
+function* messagesOf(news: CommitEvents): Generator<Message> {
+  const { pending, asked, ended, changed, happened, access } = news;
   if (countOf(news) <= IDS_A_MESSAGE) {
     yield {
-      owed: [...owed.keys()],
+      pending: [...pending.keys()],
       asked: [...asked],
       ended: [...ended],
       ...(changed.size > 0 ? { changed: [...changed] } : {}),
@@ -240,7 +247,7 @@ function* messagesOf(news: News): Generator<Message> {
     };
     return;
   }
-  for (const owed of chunks(news.owed.keys())) yield { owed };
+  for (const pending of chunks(news.pending.keys())) yield { pending };
   for (const asked of chunks(news.asked)) yield { asked };
   for (const ended of chunks(news.ended)) yield { ended };
   for (const changed of chunks(news.changed)) yield { changed };

@@ -70,7 +70,7 @@ export class Pool {
     this.#pool = this.#make();
     this.#waiting.clear();
     left.end().catch(() => undefined);
-    for (const client of this.#atWork) breakOff(client);
+    for (const client of this.#atWork) abort(client);
     for (const waitAnew of waiting) waitAnew();
   }
 
@@ -80,7 +80,7 @@ export class Pool {
 }
 
 /** The driver itself would wait for what is under way; its types leave the socket out. */
-function breakOff(client: object): void {
+function abort(client: object): void {
   const { connection } = client as { connection?: { stream?: { destroy?: () => void } } };
   connection?.stream?.destroy?.();
 }

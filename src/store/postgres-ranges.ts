@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { sqlStateOf } from './postgres-connection.ts';
-import { dropInBites } from './ranges.ts';
+import { deleteInBatches } from './ranges.ts';
 import { type Growing, growing, type Queries, type Store } from './store.ts';
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -29,20 +29,20 @@ async function weeksOf(queries: Queries, table: Growing): Promise<number[]> {
  * Makes ready the ranges of this week and the next ones, so that what is written finds its place. What finds none
  * (a clock far off) goes to the rest, and so does all of a week whose range could not be made before.
  */
-export async function makeRanges(store: Pick<Store, 'read' | 'write'>, now: number): Promise<void> {
+export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now: number): Promise<void> {
   for (const table of Object.keys(growing) as Growing[]) {
     const known = await weeksOf(store.read, table);
     for (let week = weekOf(now); week <= weekOf(now) + AHEAD; week += 1) {
       if (known.includes(week)) continue;
       const range = `from (${week * WEEK_MS}) to (${(week + 1) * WEEK_MS})`;
       const create = `create table if not exists ${nameOf(table, week)} partition of ${table} for values ${range}`;
-      await changeRanges(store, create);
+      await alterPartitions(store, create);
     }
   }
 }
 
 /** Drops what is older than a moment: whole ranges, and in small bites what stands in none. */
-export async function dropRanges(
+export async function dropPartitions(
   store: Pick<Store, 'read' | 'write' | 'snapshot'>,
   table: Growing,
   { before, now }: { readonly before: number; readonly now: number },
@@ -55,17 +55,17 @@ export async function dropRanges(
     const count = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
     // However long it takes.
     const { rows } = await store.snapshot((queries) => count.execute(queries));
-    if (await changeRanges(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
+    if (await alterPartitions(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
   }
   const { rows } = await sql<{ old: boolean }>`
     select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(growing[table])} < ${before}) as old`.execute(
     store.read,
   );
-  return rows[0]?.old ? total + (await dropInBites(store.write, table, { before, now }, isStopped)) : total;
+  return rows[0]?.old ? total + (await deleteInBatches(store.write, table, { before, now }, isStopped)) : total;
 }
 
 /** Whether it could be done now. */
-async function changeRanges(store: Pick<Store, 'write'>, statement: string): Promise<boolean> {
+async function alterPartitions(store: Pick<Store, 'write'>, statement: string): Promise<boolean> {
   try {
     await store.write(async ({ queries }) => {
       await sql.raw(`set local lock_timeout = '${LONGEST_LOCK}'`).execute(queries);

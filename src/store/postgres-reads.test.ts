@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { testClock } from '../../test/harness/clock.ts';
 import { Problem } from '../problems.ts';
-import { Reads } from './postgres-reads.ts';
+import { ReadLimiter } from './postgres-reads.ts';
 
 /** Two at once, on a clock of their own, each going on until it is ended. */
 function reads() {
   const clock = testClock();
-  const reading = new Reads(2, clock);
+  const reading = new ReadLimiter(2, clock);
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const read = (name: string) =>

@@ -11,7 +11,7 @@ type Waiting = { readonly since: number; readonly begin: () => void; readonly gi
  * through sooner, hold less, and whatever is asked beside them, such as whose a key is, waits behind a few and not behind
  * all of them.
  */
-export class Reads {
+export class ReadLimiter {
   readonly #most: number;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #waiting: Waiting[] = [];

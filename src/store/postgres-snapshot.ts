@@ -1,4 +1,4 @@
-import { askOver, asProblem, type Extras, queriesOver } from './postgres-connection.ts';
+import { asProblem, type Extras, queriesOver, queryFunctionOf } from './postgres-connection.ts';
 import type { Pool } from './postgres-pool.ts';
 import type { Queries } from './store.ts';
 
@@ -10,7 +10,7 @@ export async function snapshot<T>(pool: Pool, extras: Extras, work: (queries: Qu
   let broken = true;
   try {
     await client.query('begin isolation level repeatable read, read only');
-    const value = await work(queriesOver(askOver(client, extras, asProblem)));
+    const value = await work(queriesOver(queryFunctionOf(client, extras, asProblem)));
     await client.query('commit');
     broken = false;
     return value;

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 
 /** How many queries one answers for at the most: beyond that, a longer one would save nothing more. */
-const MOST_TOGETHER = 128;
+const MAX_BATCH_SIZE = 128;
 
 /** Which of the queries a row belongs to. */
 const TURN = 'turn of the query';
@@ -17,7 +17,7 @@ type Waiting = {
 };
 
 /** Several queries of one text, as one: what it says, what its values are, and which of its rows are whose. */
-type Joined = {
+type BatchedQuery = {
   /** Of one of them. */
   readonly alone: string;
   readonly text: string;
@@ -29,10 +29,10 @@ type Joined = {
  * Queries of the same text that are asked at the same moment, as one: most of what a short query costs a database is that
  * it is a query. So are reads by numbers and words, such as that of a record by its id, and insertions of one row.
  */
-export class Together {
+export class QueryBatcher {
   readonly #ask: Ask;
   readonly #whenAsked: (act: () => void) => void;
-  readonly #waiting = new Map<Joined, Waiting[]>();
+  readonly #waiting = new Map<BatchedQuery, Waiting[]>();
 
   /** @param whenAsked does something when all have asked that do so at this moment */
   constructor(ask: Ask, whenAsked: (act: () => void) => void) {
@@ -41,23 +41,23 @@ export class Together {
   }
 
   async ask(text: string, parameters: readonly unknown[]): Promise<unknown[]> {
-    const joined = joinedFor(text, parameters);
+    const joined = batchedFor(text, parameters);
     if (joined === undefined) return (await this.#ask(text, parameters)).rows;
     return new Promise((resolve, reject) => {
-      if (this.#waiting.size === 0) this.#whenAsked(() => this.#askAll());
+      if (this.#waiting.size === 0) this.#whenAsked(() => this.#runAll());
       const others = this.#waiting.get(joined);
       if (others === undefined) this.#waiting.set(joined, [{ parameters, resolve, reject }]);
       else others.push({ parameters, resolve, reject });
     });
   }
 
-  #askAll(): void {
+  #runAll(): void {
     const all = [...this.#waiting];
     this.#waiting.clear();
     for (const [joined, waiting] of all) {
-      for (let first = 0; first < waiting.length; first += MOST_TOGETHER) {
-        const some = waiting.slice(first, first + MOST_TOGETHER);
-        const asked = some.length === 1 ? this.#askOne(joined, some) : this.#askJoined(joined, some);
+      for (let first = 0; first < waiting.length; first += MAX_BATCH_SIZE) {
+        const some = waiting.slice(first, first + MAX_BATCH_SIZE);
+        const asked = some.length === 1 ? this.#runOne(joined, some) : this.#runBatched(joined, some);
         asked.catch((error: unknown) => {
           for (const one of some) one.reject(error);
         });
@@ -65,20 +65,20 @@ export class Together {
     }
   }
 
-  async #askOne({ alone }: Joined, [one]: readonly Waiting[]): Promise<void> {
+  async #runOne({ alone }: BatchedQuery, [one]: readonly Waiting[]): Promise<void> {
     if (one !== undefined) one.resolve((await this.#ask(alone, one.parameters)).rows);
   }
 
-  async #askJoined({ text, values, share }: Joined, queries: readonly Waiting[]): Promise<void> {
+  async #runBatched({ text, values, share }: BatchedQuery, queries: readonly Waiting[]): Promise<void> {
     const { rows } = await this.#ask(text, values(queries));
     for (const [index, found] of share(rows, queries.length).entries()) queries[index]?.resolve(found);
   }
 }
 
-const known = new Map<string, Joined | undefined>();
+const known = new Map<string, BatchedQuery | undefined>();
 
 /** The one that stands for several of a text; undefined where they have to be asked each for itself. */
-function joinedFor(text: string, parameters: readonly unknown[]): Joined | undefined {
+function batchedFor(text: string, parameters: readonly unknown[]): BatchedQuery | undefined {
   if (!known.has(text)) known.set(text, insertion(text) ?? reading(text, parameters.map(typeOf)));
   return known.get(text);
 }
@@ -90,7 +90,7 @@ function typeOf(value: unknown): string | undefined {
 }
 
 /** The parameters of each read are a row, and the read is made for each row. */
-function reading(text: string, types: readonly (string | undefined)[]): Joined | undefined {
+function reading(text: string, types: readonly (string | undefined)[]): BatchedQuery | undefined {
   if (!text.startsWith('select ') || types.length === 0 || types.includes(undefined)) return undefined;
   const lists = types.map((type, column) => `$${column + 1}::${type}`).join(', ');
   const names = types.map((_, column) => `p${column + 1}`).join(', ');
@@ -110,7 +110,7 @@ function reading(text: string, types: readonly (string | undefined)[]): Joined |
 const INSERTION = /^insert into ("\w+") \(([^()]*)\) values \(([^()]*)\) returning \*$/;
 
 /** The rows are numbered in the order in which they are inserted, and their number is the first of their columns. */
-function insertion(text: string): Joined | undefined {
+function insertion(text: string): BatchedQuery | undefined {
   const [, table, columns = '', places = ''] = INSERTION.exec(text) ?? [];
   if (table === undefined) return undefined;
   const names = columns.split(', ').map((name) => name.slice(1, -1));

@@ -1,18 +1,18 @@
 import type pg from 'pg';
 import { Problem } from '../problems.ts';
-import { LeftForCommit } from './at-commit.ts';
-import { NewsInTheMaking, trail } from './news.ts';
+import { BeforeCommit } from './at-commit.ts';
+import { CommitEventsBuilder, trail } from './news.ts';
 import {
-  type Ask,
-  askOver,
   type Extras,
   isConnectionLost,
   isTimeout,
+  type QueryFunction,
   queriesOver,
+  queryFunctionOf,
   sqlStateOf,
 } from './postgres-connection.ts';
-import { Together } from './postgres-together.ts';
-import type { Holding, News, Queries, Tx } from './store.ts';
+import { QueryBatcher } from './postgres-together.ts';
+import type { CommitEvents, LockMode, Queries, Tx } from './store.ts';
 
 /**
  * What becomes true by doing it again: a conflict or a deadlock with another transaction, a row that another one has
@@ -37,37 +37,37 @@ export type Limits = {
  * A write: what it does in a transaction, as often as that has to be made again. One that others may be carried with, even
  * where none is at this moment, says for which account, and waits for nobody who has that alone.
  */
-export type Work = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
+export type WriteRequest = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
 
 /** Where one of the writes of a transaction asks: whether it has changed anything is seen by what it sends. */
-type Place = { readonly queries: Queries; hasChanged: boolean };
+type MemberSession = { readonly queries: Queries; hasChanged: boolean };
 
 /** One connection, while it carries a transaction: what failed first on it is what went wrong. */
-export class Carrier {
+export class TransactionConnection {
   readonly client: pg.PoolClient;
   readonly queries: Queries;
   readonly #extras: Extras;
   readonly #limits: Limits | undefined;
-  readonly #together: Together;
-  readonly #places: Place[] = [];
+  readonly #together: QueryBatcher;
+  readonly #places: MemberSession[] = [];
   failure: unknown;
   /** Whose query it was that failed first; undefined where it was the transaction's own. */
-  failedPlace: Place | undefined;
+  failedPlace: MemberSession | undefined;
 
   constructor(client: pg.PoolClient, extras: Extras, limits: Limits | undefined) {
     this.client = client;
     this.#extras = extras;
     this.#limits = limits;
-    const ask = askOver(client, extras, (error) => this.#fail(error), limits?.answerMs);
+    const ask = queryFunctionOf(client, extras, (error) => this.#fail(error), limits?.answerMs);
     this.queries = queriesOver(ask);
     // Whatever writes ask that are begun together.
-    this.#together = new Together((text, values) => ask(text, values, 'once'), process.nextTick);
+    this.#together = new QueryBatcher((text, values) => ask(text, values, 'once'), process.nextTick);
     // Heard by nobody else while it is out of the pool: it fails what is under way, and not the process.
     client.on('error', (error) => this.#fail(error));
   }
 
   /** Begins a transaction of so many writes; answers where each of them asks. */
-  begin(writes: number): { begun: Promise<unknown>; places: readonly Place[] } {
+  begin(writes: number): { begun: Promise<unknown>; places: readonly MemberSession[] } {
     this.failure = undefined;
     this.failedPlace = undefined;
     while (this.#places.length < writes) this.#places.push(this.#newPlace());
@@ -87,13 +87,13 @@ export class Carrier {
     return sent;
   }
 
-  #newPlace(): Place {
+  #newPlace(): MemberSession {
     const noteChange = (text: string) => {
       if (!text.startsWith('select')) place.hasChanged = true;
     };
     const failed = (error: unknown) => this.#fail(error, place);
-    const own = askOver(this.client, this.#extras, failed, this.#limits?.answerMs);
-    const ask: Ask = (text, values, planned) => {
+    const own = queryFunctionOf(this.client, this.#extras, failed, this.#limits?.answerMs);
+    const ask: QueryFunction = (text, values, planned) => {
       noteChange(text);
       return own(text, values, planned);
     };
@@ -101,11 +101,11 @@ export class Carrier {
       noteChange(text);
       return this.#together.ask(text, parameters);
     });
-    const place: Place = { queries, hasChanged: false };
+    const place: MemberSession = { queries, hasChanged: false };
     return place;
   }
 
-  #fail(error: unknown, place?: Place): unknown {
+  #fail(error: unknown, place?: MemberSession): unknown {
     if (this.failure === undefined) {
       this.failure = error;
       this.failedPlace = place;
@@ -118,25 +118,27 @@ export class Carrier {
  * What has come of one write: what it answers; or why it failed, and whether it may succeed when it is made once more,
  * `alone` in a transaction or `beside` others.
  */
-export type End = { readonly value: unknown } | { readonly error: unknown; readonly again?: Holding | undefined };
+export type WriteResult =
+  | { readonly value: unknown }
+  | { readonly error: unknown; readonly again?: LockMode | undefined };
 
 /** What has come of a transaction: the news of its commit, if it was committed, and of each of its writes. */
-export type Ended = { readonly news?: News; readonly ends: readonly End[] };
+export type GroupResult = { readonly news?: CommitEvents; readonly ends: readonly WriteResult[] };
 
 /** One write, as one of those that a transaction carries. */
-class Carried {
-  readonly news = new NewsInTheMaking();
-  readonly left = new LeftForCommit();
+class GroupMember {
+  readonly news = new CommitEventsBuilder();
+  readonly left = new BeforeCommit();
   readonly conditions: Promise<unknown>[] = [];
   /** Whether the accounts that it changes are kept from whoever wants one alone. */
   readonly holds: Promise<boolean>[] = [];
-  readonly place: Place;
+  readonly place: MemberSession;
 
-  constructor(place: Place) {
+  constructor(place: MemberSession) {
     this.place = place;
   }
 
-  async run(work: Work, tx: Tx): Promise<unknown> {
+  async run(work: WriteRequest, tx: Tx): Promise<unknown> {
     const value = await work.run(tx);
     if (this.conditions.length > 0) await Promise.all(this.conditions);
     return value;
@@ -148,13 +150,13 @@ class Carried {
  * travels with the first ones, and what can be left to the end with the commit. Where one of several fails, and what it
  * has changed would be committed with the others, all are undone.
  */
-export async function transact(carrier: Carrier, works: readonly Work[]): Promise<Ended> {
+export async function transact(carrier: TransactionConnection, works: readonly WriteRequest[]): Promise<GroupResult> {
   const { begun, places } = carrier.begin(works.length);
-  const common = new Common(carrier, works);
+  const common = new GroupTransaction(carrier, works);
   common.trailing.push(begun);
-  const carried = places.map((place) => new Carried(place));
+  const carried = places.map((place) => new GroupMember(place));
   const running = works.map((work, index) => {
-    const one = carried[index] as Carried;
+    const one = carried[index] as GroupMember;
     return one.run(work, common.txOf(one));
   });
   const ran = await Promise.allSettled(running);
@@ -166,10 +168,10 @@ export async function transact(carrier: Carrier, works: readonly Work[]): Promis
   });
   if (carrier.failure !== undefined || !mayCommit || ran.every(({ status }) => status === 'rejected')) {
     await carrier.send('rollback').catch(() => undefined);
-    return { ends: isAlone(works) ? [undoneAlone(carrier, ran)] : undone(carrier, carried, ran, held) };
+    return { ends: isAlone(works) ? [retryAlone(carrier, ran)] : retryResult(carrier, carried, ran, held) };
   }
 
-  const all = new Carried({ queries: carrier.queries, hasChanged: true });
+  const all = new GroupMember({ queries: carrier.queries, hasChanged: true });
   for (const [index, { news, left }] of carried.entries()) {
     if (ran[index]?.status === 'rejected') continue;
     all.news.add(news);
@@ -182,61 +184,61 @@ export async function transact(carrier: Carrier, works: readonly Work[]): Promis
   if (broken === undefined && (await committing).command === 'COMMIT') return { news: all.news, ends: ran.map(endOf) };
   const error = carrier.failure ?? broken?.reason;
   // Once the commit is on its way, a lost connection leaves its outcome unknown: it must not be done again.
-  const again = isPassing(error) && !isConnectionLost(error) ? 'alone' : undefined;
+  const again = isTransient(error) && !isConnectionLost(error) ? 'alone' : undefined;
   return { ends: ran.map((one) => (one.status === 'rejected' ? endOf(one) : { error, again })) };
 }
 
 /** Whether this is one that is carried by itself. */
-const isAlone = ([one]: readonly Work[]): boolean => one?.accountId === undefined;
+const isAlone = ([one]: readonly WriteRequest[]): boolean => one?.accountId === undefined;
 
 /** What the writes of one transaction have in common. */
-class Common {
+class GroupTransaction {
   /** Sent, and not waited for before the commit. */
   readonly trailing: Promise<unknown>[] = [];
-  readonly #carrier: Carrier;
+  readonly #carrier: TransactionConnection;
   readonly #isAlone: boolean;
   /** The accounts that were to be had beside others at once. */
   readonly #held: Promise<ReadonlySet<number>>;
   readonly #asked = new Map<object, Promise<unknown>>();
   readonly #names = new Set<string>();
 
-  constructor(carrier: Carrier, works: readonly Work[]) {
+  constructor(carrier: TransactionConnection, works: readonly WriteRequest[]) {
     this.#carrier = carrier;
     this.#isAlone = isAlone(works);
     const accounts = works.map(({ accountId }) => accountId).filter((accountId) => accountId !== undefined);
-    this.#held = this.#isAlone ? Promise.resolve(new Set<number>()) : this.#holdBeside([...new Set(accounts)]);
+    this.#held = this.#isAlone ? Promise.resolve(new Set<number>()) : this.#lockShared([...new Set(accounts)]);
     this.#held.catch(() => undefined);
   }
 
-  txOf({ news, left, conditions, holds, place: { queries } }: Carried): Tx {
+  txOf({ news, left, conditions, holds, place: { queries } }: GroupMember): Tx {
     return {
       queries,
       news,
-      hold: (accountId, how) => {
-        const held = this.#hold(accountId, how);
+      lockAccount: (accountId, how) => {
+        const held = this.#lock(accountId, how);
         // Whether it is held is looked at when the work is through; until then, nobody hears that it could not be.
         held.catch(() => undefined);
         holds.push(held);
       },
-      tryHold: (name) => this.#tryHold(name),
+      tryLockAccount: (name) => this.#tryLock(name),
       withCommit: (query) => trail(this.trailing, queries, query),
-      onlyIf: (condition) => trail(conditions, queries, condition),
-      atCommit: (act, item) => left.add(act, item),
-      askOnce: (about, ask) => this.#askOnce(about, ask),
+      commitIf: (condition) => trail(conditions, queries, condition),
+      beforeCommit: (act, item) => left.add(act, item),
+      dedupe: (about, ask) => this.#dedupe(about, ask),
       // Another node may have changed it since it was read.
-      accessInDoubt: true,
+      mayHaveStaleAccess: true,
     };
   }
 
   /** Waits for others as long as it takes; but what is carried with others waits for nobody. */
-  async #hold(accountId: number, how: Holding): Promise<boolean> {
+  async #lock(accountId: number, how: LockMode): Promise<boolean> {
     if (!this.#isAlone) return how === 'beside' && (await this.#held).has(accountId);
     const shared = how === 'beside' ? '_shared' : '';
     this.trailing.push(this.#carrier.send(`select pg_advisory_xact_lock${shared}($1, $2)`, keyOf(accountId)));
     return true;
   }
 
-  async #holdBeside(accountIds: readonly number[]): Promise<ReadonlySet<number>> {
+  async #lockShared(accountIds: readonly number[]): Promise<ReadonlySet<number>> {
     const keys = accountIds.map((accountId) => keyOf(accountId)[1]);
     const { rows } = await this.#carrier.send(
       `select pg_try_advisory_xact_lock_shared($1, key) as held from unnest($2::int4[]) with ordinality as asked (key, turn)
@@ -246,7 +248,7 @@ class Common {
     return new Set(accountIds.filter((_, index) => rows[index]?.held === true));
   }
 
-  async #tryHold(name: string): Promise<boolean> {
+  async #tryLock(name: string): Promise<boolean> {
     // To the database, all of them are one.
     if (this.#names.has(name)) return false;
     this.#names.add(name);
@@ -255,7 +257,7 @@ class Common {
     );
   }
 
-  #askOnce<T>(about: object, ask: () => Promise<T>): Promise<T> {
+  #dedupe<T>(about: object, ask: () => Promise<T>): Promise<T> {
     const known = (this.#asked.get(about) as Promise<T> | undefined) ?? ask();
     this.#asked.set(about, known);
     return known;
@@ -267,23 +269,23 @@ const keyOf = (accountId: number) => [ACCOUNT_LOCKS, accountId % 2 ** 31] as con
 
 const isHeld = ({ rows }: pg.QueryResult): boolean => rows[0]?.held === true;
 
-function endOf(ran: PromiseSettledResult<unknown>): End {
+function endOf(ran: PromiseSettledResult<unknown>): WriteResult {
   return ran.status === 'fulfilled' ? { value: ran.value } : { error: ran.reason };
 }
 
 /** What becomes of the one write of a transaction that was rolled back. */
-function undoneAlone({ failure }: Carrier, [ran]: readonly PromiseSettledResult<unknown>[]): End {
+function retryAlone({ failure }: TransactionConnection, [ran]: readonly PromiseSettledResult<unknown>[]): WriteResult {
   const error = failure ?? (ran?.status === 'rejected' ? ran.reason : undefined);
-  return { error, again: isPassing(error) ? 'alone' : undefined };
+  return { error, again: isTransient(error) ? 'alone' : undefined };
 }
 
 /** What becomes of several: those that nothing was wrong with are made again beside others. */
-function undone(
-  { failure, failedPlace }: Carrier,
-  carried: readonly Carried[],
+function retryResult(
+  { failure, failedPlace }: TransactionConnection,
+  carried: readonly GroupMember[],
   ran: readonly PromiseSettledResult<unknown>[],
   held: readonly boolean[],
-): End[] {
+): WriteResult[] {
   return carried.map(({ place }, index) => {
     const one = ran[index];
     // Where a query has failed, those behind it have for that reason alone.
@@ -294,7 +296,7 @@ function undone(
 }
 
 /** Whether the same work may well succeed at once. */
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   if (error instanceof Problem || isTimeout(error)) return false;
   return AGAIN.includes(sqlStateOf(error) ?? '') || isConnectionLost(error);
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Problem } from '../problems.ts';
-import { Turns } from './postgres-turns.ts';
+import { AccountLocks } from './postgres-turns.ts';
 
 /** Writes that go on until they are ended. */
-function writes(turns: Turns) {
+function writes(turns: AccountLocks) {
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const write = (accountId: number, how: 'alone' | 'beside', name: string) =>
@@ -20,7 +20,7 @@ function writes(turns: Turns) {
 }
 
 test('of one account so many write at once, none beside one that is alone, in the order in which they came', async () => {
-  const { begun, write, end } = writes(new Turns(3, 10));
+  const { begun, write, end } = writes(new AccountLocks(3, 10));
   const all = [write(1, 'beside', 'a'), write(1, 'alone', 'b'), write(1, 'alone', 'c'), write(1, 'beside', 'd')];
   const other = write(2, 'alone', 'of another');
   await turn();
@@ -36,7 +36,7 @@ test('of one account so many write at once, none beside one that is alone, in th
 });
 
 test('one that fails makes room like any other, and more than may wait are shed', async () => {
-  const { begun, write, end } = writes(new Turns(1, 2));
+  const { begun, write, end } = writes(new AccountLocks(1, 2));
   const first = write(1, 'beside', 'a');
   const waiting = [write(1, 'beside', 'b'), write(1, 'beside', 'c')];
   await assert.rejects(write(1, 'beside', 'd'), (error) => error instanceof Problem && error.code === 'overloaded');

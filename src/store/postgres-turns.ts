@@ -1,9 +1,9 @@
 import { Problem } from '../problems.ts';
-import type { Holding } from './store.ts';
+import type { LockMode } from './store.ts';
 
-type Begun = {
-  readonly under: Record<Holding, number>;
-  readonly waiting: { readonly how: Holding; readonly begin: () => void }[];
+type LockState = {
+  readonly under: Record<LockMode, number>;
+  readonly waiting: { readonly how: LockMode; readonly begin: () => void }[];
 };
 
 /**
@@ -11,20 +11,20 @@ type Begun = {
  * hold a connection meanwhile, or up others beside them: none begins beside one that is alone, and one account has never
  * all places of a transaction that carries many.
  */
-export class Turns {
-  readonly #mostBeside: number;
-  readonly #mostWaiting: number;
-  readonly #accounts = new Map<number, Begun>();
+export class AccountLocks {
+  readonly #maxShared: number;
+  readonly #maxWaiting: number;
+  readonly #accounts = new Map<number, LockState>();
   #waiting = 0;
 
   /** @param mostBeside writes of one account at once */
   constructor(mostBeside: number, mostWaiting: number) {
-    this.#mostBeside = mostBeside;
-    this.#mostWaiting = mostWaiting;
+    this.#maxShared = mostBeside;
+    this.#maxWaiting = mostWaiting;
   }
 
   /** Runs `work` when it is its turn, in the order in which it came. */
-  async run<T>(accountId: number, how: Holding, work: () => Promise<T>): Promise<T> {
+  async run<T>(accountId: number, how: LockMode, work: () => Promise<T>): Promise<T> {
     const account = this.#accounts.get(accountId) ?? { under: { alone: 0, beside: 0 }, waiting: [] };
     this.#accounts.set(accountId, account);
     if (account.waiting.length > 0 || !this.#hasRoom(account, how)) await this.#wait(account, how);
@@ -38,13 +38,13 @@ export class Turns {
     }
   }
 
-  #wait(account: Begun, how: Holding): Promise<void> {
-    if (this.#waiting >= this.#mostWaiting) throw new Problem('overloaded');
+  #wait(account: LockState, how: LockMode): Promise<void> {
+    if (this.#waiting >= this.#maxWaiting) throw new Problem('overloaded');
     this.#waiting += 1;
     return new Promise((begin) => account.waiting.push({ how, begin }));
   }
 
-  #beginNext(account: Begun): void {
+  #beginNext(account: LockState): void {
     for (
       let [next] = account.waiting;
       next !== undefined && this.#hasRoom(account, next.how);
@@ -58,7 +58,7 @@ export class Turns {
   }
 
   /** One that is alone waits in the database for those beside it that have begun. */
-  #hasRoom({ under }: Begun, how: Holding): boolean {
-    return under.alone === 0 && (how === 'alone' || under.beside < this.#mostBeside);
+  #hasRoom({ under }: LockState, how: LockMode): boolean {
+    return under.alone === 0 && (how === 'alone' || under.beside < this.#maxShared);
   }
 }

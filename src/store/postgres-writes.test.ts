@@ -6,7 +6,7 @@ import { openAt } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { shared } from '../../test/harness/stores.ts';
 import { notFound } from '../problems.ts';
-import type { News, Store, Tx } from './store.ts';
+import type { CommitEvents, Store, Tx } from './store.ts';
 
 for (const { test, database } of shared) {
   /** A store, and what it tells of its commits. */
@@ -14,7 +14,7 @@ for (const { test, database } of shared) {
     const address = await database(t);
     const store = await openAt(t, address);
     const commits: number[] = [];
-    const news: News[] = [];
+    const news: CommitEvents[] = [];
     store.onGroup((writes) => void commits.push(writes));
     store.onCommitted((one) => void news.push(one));
     return { address, store, commits, news };
@@ -26,7 +26,7 @@ for (const { test, database } of shared) {
       works.map((work, index) => {
         const accountId = index + 1;
         const write = (tx: Tx) => {
-          tx.hold(accountId, 'beside');
+          tx.lockAccount(accountId, 'beside');
           return work(tx, accountId);
         };
         return store.write(write, { accountId, how: 'beside' });
@@ -35,7 +35,7 @@ for (const { test, database } of shared) {
 
   const add = (domain: string) => async (tx: Tx, accountId: number) => {
     await tx.queries.insertInto('accounts').values({ domain, company_name: '', date_created: 0 }).execute();
-    tx.news.announceHappened([accountId]);
+    tx.news.addOccurred([accountId]);
     return domain;
   };
 
@@ -83,8 +83,8 @@ for (const { test, database } of shared) {
     const { store } = await open(t);
     // Until now it could: the connection is lost between a transaction's first question and what its writes ask.
     await sql`alter function pg_try_advisory_xact_lock_shared(int4, int4) rename to lost`.execute(store.read);
-    const unheard: unknown[] = [];
-    const hear = (error: unknown) => void unheard.push(error);
+    const unacknowledged: unknown[] = [];
+    const hear = (error: unknown) => void unacknowledged.push(error);
     process.prependListener('unhandledRejection', hear);
     t.after(() => process.off('unhandledRejection', hear));
     const slow = async (tx: Tx, accountId: number) => {
@@ -94,7 +94,7 @@ for (const { test, database } of shared) {
     const ended = await together(store, [slow, slow, slow]);
     assert.deepEqual(statuses(ended), [MADE, MADE, MADE]);
     assert.equal((await domains(store)).length, 3);
-    assert.deepEqual(unheard, [], 'nothing fails that nobody hears of');
+    assert.deepEqual(unacknowledged, [], 'nothing fails that nobody hears of');
   });
 
   test('what is left for the commit is done once, with what each write that stands has left, in their order', async (t) => {
@@ -102,7 +102,7 @@ for (const { test, database } of shared) {
     const done: number[][] = [];
     const note = async (_: Tx, items: readonly number[]) => void done.push([...items]);
     const leave = async (tx: Tx, accountId: number) => {
-      tx.atCommit(note, accountId);
+      tx.beforeCommit(note, accountId);
       if (accountId === 2) throw notFound();
     };
     await together(store, [leave, leave, leave]);
@@ -134,7 +134,7 @@ for (const { test, database } of shared) {
     };
     const unwanted = async (tx: Tx, accountId: number) => {
       await add('unwanted.test')(tx, accountId);
-      tx.onlyIf(Promise.reject(notFound()));
+      tx.commitIf(Promise.reject(notFound()));
     };
     const ended = await together<unknown>(store, [add('a.test'), failing, add('b.test'), unwanted, add('c.test')]);
     assert.deepEqual(statuses(ended), [MADE, REFUSED, MADE, REFUSED, MADE]);
@@ -154,7 +154,7 @@ for (const { test, database } of shared) {
     const begun = Promise.withResolvers<void>();
     const through = Promise.withResolvers<void>();
     const alone = store.write(async (tx) => {
-      tx.hold(2, 'alone');
+      tx.lockAccount(2, 'alone');
       await tx.queries.selectFrom('accounts').select('domain').execute();
       begun.resolve();
       await through.promise;
@@ -179,7 +179,7 @@ for (const { test, database } of shared) {
     };
     const ended = await together(
       store,
-      Array(3).fill(async (tx: Tx) => [await tx.tryHold('one'), await tx.askOnce(about, ask)]),
+      Array(3).fill(async (tx: Tx) => [await tx.tryLockAccount('one'), await tx.dedupe(about, ask)]),
     );
     assert.deepEqual(
       ended.map((one) => one.status === MADE && one.value),
@@ -195,7 +195,7 @@ for (const { test, database } of shared) {
     const { store } = await open(t);
     const [begun, through] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const long = store.write(async (tx) => {
-      tx.hold(1, 'alone');
+      tx.lockAccount(1, 'alone');
       await tx.queries.selectFrom('accounts').select('account_id').execute();
       begun.resolve();
       await through.promise;
@@ -203,7 +203,7 @@ for (const { test, database } of shared) {
     await begun.promise;
     const beside = (accountId: number, domain: string) => {
       const work = (tx: Tx) => {
-        tx.hold(accountId, 'beside');
+        tx.lockAccount(accountId, 'beside');
         return add(domain)(tx, accountId);
       };
       return store.write(work, { accountId, how: 'beside' });

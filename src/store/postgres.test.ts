@@ -8,7 +8,7 @@ import { openAt, rowsOf } from '../../test/harness/database.ts';
 import { eventually } from '../../test/harness/eventually.ts';
 import { shared } from '../../test/harness/stores.ts';
 import { Problem } from '../problems.ts';
-import { type Store, StoreFault } from './store.ts';
+import { type Store, StoreError } from './store.ts';
 
 for (const { test, database } of shared) {
   const WEEK_MS = 7 * 24 * 3_600_000;
@@ -29,7 +29,7 @@ for (const { test, database } of shared) {
     const name = new URL(address).pathname.slice(1);
     await rowsOf(address, `alter database ${name} set synchronous_commit = off`);
     await assert.rejects(openAt(t, address, { durability: 'full' }), (error) => {
-      assert.ok(error instanceof StoreFault);
+      assert.ok(error instanceof StoreError);
       assert.match(
         error.message,
         /^The database may lose what it has confirmed: synchronous_commit off\..*--durability any\.$/,
@@ -53,7 +53,7 @@ for (const { test, database } of shared) {
     ]) {
       change();
       await assert.rejects(openAt(t, url.href), (error) => {
-        assert.ok(error instanceof StoreFault);
+        assert.ok(error instanceof StoreError);
         assert.match(error.message, /^The database cannot be opened: [^\n]+\.$/);
         assert.doesNotMatch(error.message, /secret/);
         return true;
@@ -80,7 +80,7 @@ for (const { test, database } of shared) {
     for (const limit of [1, 3, 4]) {
       await ask(`alter role ${few.username} connection limit ${limit}`);
       await assert.rejects(openAt(t, few.href), (error) => {
-        assert.ok(error instanceof StoreFault, String(error));
+        assert.ok(error instanceof StoreError, String(error));
         assert.match(
           error.message,
           /^The database has too few connections left: a service needs 5 to start and opens up to 24\./,
@@ -137,7 +137,7 @@ for (const { test, database } of shared) {
     assert.deepEqual(warnings, []);
   });
 
-  test('X3 the history lies in weeks: five are ready, a week that is past goes whole, and what is owed stays', async (t) => {
+  test('X3 the history lies in weeks: five are ready, a week that is past goes whole, and what is pending stays', async (t) => {
     const address = await database(t);
     const clock = testClock();
     const addAttempt = (store: Store, at: number) =>
@@ -153,7 +153,7 @@ for (const { test, database } of shared) {
     const first = await openAt(t, address, { clock });
     const week = Math.floor(clock.now() / WEEK_MS);
     const five = (from: number) => Array.from({ length: 5 }, (_, index) => from + index);
-    for (const table of ['attempts', 'settled', 'occurrences'])
+    for (const table of ['attempts', 'finalized_deliveries', 'occurrences'])
       assert.deepEqual(await weeksOf(address, table), five(week));
     await addAttempt(first, clock.now());
     await addAttempt(first, clock.now() + WEEK_MS);
@@ -163,11 +163,15 @@ for (const { test, database } of shared) {
     const later = await openAt(t, address, { clock });
     assert.deepEqual(await weeksOf(address, 'attempts'), [...five(week), ...five(week + 6)]);
     const whole = (week + 1) * WEEK_MS;
-    assert.equal(await later.dropBefore('attempts', whole - 1, () => false), 0, 'a week that is not past whole stays');
-    assert.equal(await later.dropBefore('attempts', whole, () => false), 1);
+    assert.equal(
+      await later.dropPartitions('attempts', whole - 1, () => false),
+      0,
+      'a week that is not past whole stays',
+    );
+    assert.equal(await later.dropPartitions('attempts', whole, () => false), 1);
     assert.deepEqual(await weeksOf(address, 'attempts'), [...five(week).slice(1), ...five(week + 6)]);
     const { rows } = await sql<{ count: number }>`select count(*) as count from attempts`.execute(later.read);
     assert.equal(rows[0]?.count, 1);
-    assert.deepEqual(await weeksOf(address, 'owed'), [], 'what is owed lies in no range');
+    assert.deepEqual(await weeksOf(address, 'pending_deliveries'), [], 'what is pending lies in no range');
   });
 }

@@ -2,7 +2,6 @@ import type pg from 'pg';
 import type { Location, OpenOptions } from './location.ts';
 import { Listeners } from './news.ts';
 import {
-  askOver,
   asProblem,
   type Extras,
   isConnectionLost,
@@ -10,20 +9,21 @@ import {
   isTimeout,
   LONGEST_QUERY_MS,
   queriesOver,
+  queryFunctionOf,
   readAddress,
   renamed,
   sqlStateOf,
 } from './postgres-connection.ts';
 import { migrateWhenFree } from './postgres-migrate.ts';
-import { NodeSession } from './postgres-news.ts';
+import { NotifierSession } from './postgres-news.ts';
 import { Pool } from './postgres-pool.ts';
-import { dropRanges, makeRanges } from './postgres-ranges.ts';
-import { Reads } from './postgres-reads.ts';
+import { createPartitions, dropPartitions } from './postgres-ranges.ts';
+import { ReadLimiter } from './postgres-reads.ts';
 import { sequences } from './postgres-sequences.ts';
 import { snapshot } from './postgres-snapshot.ts';
-import { Together } from './postgres-together.ts';
-import { Writes } from './postgres-writes.ts';
-import { type News, type Store, StoreFault } from './store.ts';
+import { QueryBatcher } from './postgres-together.ts';
+import { WriteBatcher } from './postgres-writes.ts';
+import { type CommitEvents, type Store, StoreError } from './store.ts';
 
 export { dialect } from './postgres-migrate.ts';
 
@@ -85,16 +85,16 @@ async function check(pool: Pool, durability: 'full' | 'any'): Promise<void> {
     select current_setting('server_version_num')::int / 10000 as version, current_setting('server_encoding') as encoding,
       current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits`);
   const [row] = rows;
-  if (row === undefined) throw new StoreFault('The database does not say what it is.');
+  if (row === undefined) throw new StoreError('The database does not say what it is.');
   if (row.version < OLDEST_POSTGRES) {
-    throw new StoreFault(`The database is PostgreSQL ${row.version}; Carillon needs ${OLDEST_POSTGRES} or newer.`);
+    throw new StoreError(`The database is PostgreSQL ${row.version}; Carillon needs ${OLDEST_POSTGRES} or newer.`);
   }
   if (row.encoding !== 'UTF8')
-    throw new StoreFault(`The database keeps text as ${row.encoding}; Carillon needs one that was made with UTF8.`);
+    throw new StoreError(`The database keeps text as ${row.encoding}; Carillon needs one that was made with UTF8.`);
   if (durability === 'any') return;
   const weak = [...(row.fsync === 'off' ? ['fsync'] : []), ...(row.commits === 'off' ? ['synchronous_commit'] : [])];
   if (weak.length === 0) return;
-  throw new StoreFault(
+  throw new StoreError(
     `The database may lose what it has confirmed: ${weak.join(' and ')} off. Turn it on, or say --durability any.`,
   );
 }
@@ -106,17 +106,17 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   const committed = new Listeners();
   const grouped: ((writes: number, seconds: number) => void)[] = [];
   let accessChanges = 0;
-  const session = new NodeSession({
+  const session = new NotifierSession({
     address,
     extras,
     clock,
     log,
-    onNews(news) {
+    onEvents(news) {
       if (news.access) accessChanges += 1;
-      committed.tell(news)?.catch((error: unknown) => log.error({ event: 'news.failed', err: error }));
+      committed.publish(news)?.catch((error: unknown) => log.error({ event: 'notifier.failed', err: error }));
     },
     // What has befallen one connection has befallen the others.
-    onBack() {
+    onReconnected() {
       pool.renew();
       readers.renew();
       aside.renew();
@@ -132,37 +132,37 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
   const limits = options.as === 'service' ? { answerMs: LONGEST_QUERY_MS, stillMs: LONGEST_STILL_MS } : undefined;
   const accessTtlMs = extras.listen ? ACCESS_TTL_MS : UNHEARD_ACCESS_TTL_MS;
   const listeners = {
-    onCommitted(news: News) {
-      if (options.as === 'service') session.tell(news);
-      return committed.tell(news);
+    onCommitted(news: CommitEvents) {
+      if (options.as === 'service') session.publish(news);
+      return committed.publish(news);
     },
     onGroup: (count: number, seconds: number) => {
       for (const listener of grouped) listener(count, seconds);
     },
   };
-  const writes = new Writes(pool, extras, limits, listeners);
-  const writesAside = new Writes(aside, extras, limits, listeners);
-  const ask = askOver(again(readers), extras, asProblem, limits?.answerMs);
+  const writes = new WriteBatcher(pool, extras, limits, listeners);
+  const writesAside = new WriteBatcher(aside, extras, limits, listeners);
+  const ask = queryFunctionOf(again(readers), extras, asProblem, limits?.answerMs);
   // Whatever is heard in one turn of the event loop.
-  const together = new Together((text, values) => ask(text, values, 'once'), setImmediate);
+  const together = new QueryBatcher((text, values) => ask(text, values, 'once'), setImmediate);
   const read = queriesOver(ask, (text, parameters) => together.ask(text, parameters));
-  const reads = new Reads(extras.pool * READS_A_CONNECTION, clock);
+  const reads = new ReadLimiter(extras.pool * READS_A_CONNECTION, clock);
   const store: Store = {
     read,
-    readInTurn: (work) => reads.run(work),
+    limitedRead: (work) => reads.run(work),
     sessions: session,
     write: (work, whose) => writes.write(work, whose),
-    writeAside: (work) => writesAside.write(work),
+    writeInBackground: (work) => writesAside.write(work),
     snapshot: (work) => snapshot(readers, extras, work),
     sequences,
     onCommitted: (listener) => committed.add(listener),
     onGroup: (listener) => grouped.push(listener),
-    foreignVersion: () => accessChanges + Math.floor(clock.monotonic() / accessTtlMs),
-    readAnew: () => false,
-    async dropBefore(table, before, isStopped) {
+    externalVersion: () => accessChanges + Math.floor(clock.monotonic() / accessTtlMs),
+    refreshSnapshot: () => false,
+    async dropPartitions(table, before, isStopped) {
       const now = clock.now();
-      await makeRanges(store, now);
-      return dropRanges(store, table, { before, now }, isStopped);
+      await createPartitions(store, now);
+      return dropPartitions(store, table, { before, now }, isStopped);
     },
     async probe() {
       const row = { probe_id: 1, bytes: '' };
@@ -181,7 +181,7 @@ async function createStore(pool: Pool, address: string, extras: Extras, options:
       await Promise.race([closed, promise]).finally(cancel);
     },
   };
-  await makeRanges(store, clock.now());
+  await createPartitions(store, clock.now());
   return store;
 }
 
@@ -208,16 +208,16 @@ function again(pool: Pool): { query(query: pg.QueryConfig): Promise<pg.QueryResu
   };
 }
 
-function asFault(error: unknown, { pool }: Extras, { as }: Options): StoreFault {
-  if (error instanceof StoreFault) return error;
+function asFault(error: unknown, { pool }: Extras, { as }: Options): StoreError {
+  if (error instanceof StoreError) return error;
   if (sqlStateOf(error) === TOO_MANY_CONNECTIONS) {
     const needs =
       as === 'service' ? `a service needs ${LEAST_CONNECTIONS} to start and opens up to` : 'a command opens up to';
     const most = 2 * pool + CONNECTIONS_ASIDE + 1;
-    return new StoreFault(
+    return new StoreError(
       `The database has too few connections left: ${needs} ${most}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,
     );
   }
   const said = error instanceof AggregateError ? error.errors[0] : error;
-  return new StoreFault(`The database cannot be opened: ${said instanceof Error ? said.message : said}.`);
+  return new StoreError(`The database cannot be opened: ${said instanceof Error ? said.message : said}.`);
 }

@@ -44,7 +44,7 @@ export function locked<Q extends Lockable>(queries: Queries, query: Q): Q {
 }
 
 /** The same, but for the rows that another transaction keeps: they are passed over, and nobody waits for anybody. */
-export function lockedIfFree<Q extends Lockable>(queries: Queries, query: Q): Q {
+export function lockedOrSkipped<Q extends Lockable>(queries: Queries, query: Q): Q {
   return isShared(queries) ? ((query.forNoKeyUpdate() as Q).skipLocked() as Q) : query;
 }
 
@@ -160,7 +160,7 @@ function piecesOf<Item>(items: readonly Item[]): (readonly Item[])[] {
 }
 
 /** Sends a query this very moment, so that whatever is sent later comes after it. */
-export async function sendNow<Row>(queries: Queries, query: Compilable<Row>): Promise<Row[]> {
+export async function sendPipelined<Row>(queries: Queries, query: Compilable<Row>): Promise<Row[]> {
   const run = runners.get(queries);
   if (run === undefined) throw new Error('this connection takes no compiled queries');
   const { sql, parameters } = query.compile();

@@ -1,7 +1,7 @@
 import type { Growing, Store, Tx } from './store.ts';
 
 /** Small enough that no write waits long behind it. */
-const ROWS_A_WRITE = 500;
+const DELETE_BATCH_SIZE = 500;
 
 /** What is dropped: all before a moment, as the clock says `now`. */
 type Past = { readonly before: number; readonly now: number };
@@ -10,7 +10,7 @@ type Past = { readonly before: number; readonly now: number };
  * Drops what is older than a moment in small bites along the order in which the rows were made, each a write of its
  * own; for a table whose ranges are no tables of their own.
  */
-export async function dropInBites(
+export async function deleteInBatches(
   write: Store['write'],
   table: Growing,
   { before, now }: Past,
@@ -19,15 +19,15 @@ export async function dropInBites(
   let total = 0;
   for (;;) {
     if (isStopped()) return total;
-    const dropped = await write(bites[table]({ before, now }));
+    const dropped = await write(deleteBatches[table]({ before, now }));
     total += dropped;
-    if (dropped < ROWS_A_WRITE) return total;
+    if (dropped < DELETE_BATCH_SIZE) return total;
   }
 }
 
-type Bite = (past: Past) => (tx: Tx) => Promise<number>;
+type DeleteBatch = (past: Past) => (tx: Tx) => Promise<number>;
 
-const bites: Readonly<Record<Growing, Bite>> = {
+const deleteBatches: Readonly<Record<Growing, DeleteBatch>> = {
   // Attempts are numbered as they are made, so the old ones are the first ones; but for those that were made while the clock
   // was wrong. They go by their own time, and keep no others from going.
   attempts:
@@ -38,7 +38,7 @@ const bites: Readonly<Record<Growing, Bite>> = {
         .select(['attempt_id', 'attempted_at'])
         .where('attempted_at', '<=', now)
         .orderBy('attempt_id')
-        .limit(ROWS_A_WRITE)
+        .limit(DELETE_BATCH_SIZE)
         .execute();
       const last = first.filter((row) => row.attempted_at < before).at(-1);
       if (last === undefined) return 0;
@@ -49,16 +49,16 @@ const bites: Readonly<Record<Growing, Bite>> = {
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
-  settled:
+  finalized_deliveries:
     ({ before }) =>
     async ({ queries }) => {
       const old = queries
-        .selectFrom('settled')
+        .selectFrom('finalized_deliveries')
         .select('delivery_id')
-        .where('settled_at', '<', before)
-        .limit(ROWS_A_WRITE);
+        .where('finalized_at', '<', before)
+        .limit(DELETE_BATCH_SIZE);
       const { numDeletedRows } = await queries
-        .deleteFrom('settled')
+        .deleteFrom('finalized_deliveries')
         .where('delivery_id', 'in', old)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
@@ -74,7 +74,7 @@ const bites: Readonly<Record<Growing, Bite>> = {
           .select(['position', 'occurred_at'])
           .where('account_id', '=', account_id)
           .orderBy('position')
-          .limit(ROWS_A_WRITE)
+          .limit(DELETE_BATCH_SIZE)
           .execute();
         const last = first.filter((row) => row.occurred_at < before).at(-1);
         if (last === undefined) continue;
@@ -84,7 +84,7 @@ const bites: Readonly<Record<Growing, Bite>> = {
           .where('position', '<=', last.position)
           .execute();
         // More may be old, here or in the next account: go round again.
-        return ROWS_A_WRITE;
+        return DELETE_BATCH_SIZE;
       }
       return 0;
     },

@@ -10,7 +10,7 @@ import { dialect } from './sqlite.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
 import { asFault, makeFolder, takeLock, toDisk, trueName } from './sqlite-file.ts';
 import { sequences } from './sqlite-sequences.ts';
-import { StoreFault, type Tx } from './store.ts';
+import { StoreError, type Tx } from './store.ts';
 
 /** How long others, a command above all, may take to let go of the file. */
 const LONGEST_BUSY_MS = 5_000;
@@ -44,19 +44,19 @@ export type Replaced<T> = {
  */
 export async function replaceDatabase<T>(replacing: Replacing<T>): Promise<Replaced<T>> {
   const { from, force, stamp } = replacing;
-  if (!existsSync(from)) throw new StoreFault(`There is no backup ${from}.`);
+  if (!existsSync(from)) throw new StoreError(`There is no backup ${from}.`);
   makeFolder(dirname(replacing.path));
   const path = trueName(replacing.path);
-  if (path === trueName(from)) throw new StoreFault(`${from} is the database itself, and no backup of it.`);
+  if (path === trueName(from)) throw new StoreError(`${from} is the database itself, and no backup of it.`);
   const lock = takeLock(path);
   const made = `${path}.restoring`;
   const kept = `${path}.replaced-${stamp}`;
   try {
     const isThere = existsSync(path);
     if (isThere && !force) {
-      throw new StoreFault(`There is a database ${path}. With --force it is kept as ${kept}, and replaced.`);
+      throw new StoreError(`There is a database ${path}. With --force it is kept as ${kept}, and replaced.`);
     }
-    if (existsSync(kept)) throw new StoreFault(`${kept} is there already, and nothing is written over.`);
+    if (existsSync(kept)) throw new StoreError(`${kept} is there already, and nothing is written over.`);
     // Left behind by a restore that was cut short.
     removeAll(made);
     const version = await copyBackup(from, made);
@@ -76,12 +76,12 @@ async function copyBackup(from: string, to: string): Promise<number> {
     backup = new SqliteConnection(from, { readOnly: true, patient: true });
     const { database } = backup;
     const version = versionOf(database);
-    if (version === 0) throw new StoreFault(`${from} is no backup of Carillon.`);
+    if (version === 0) throw new StoreError(`${from} is no backup of Carillon.`);
     await copyDatabase({ database, to, verify: (file) => lookAt(file, async () => undefined) });
     return version;
   } catch (error) {
-    if (error instanceof StoreFault) throw error;
-    throw new StoreFault(`The backup ${from} cannot be read: ${error instanceof Error ? error.message : error}.`);
+    if (error instanceof StoreError) throw error;
+    throw new StoreError(`The backup ${from} cannot be read: ${error instanceof Error ? error.message : error}.`);
   } finally {
     backup?.close();
   }
@@ -124,7 +124,7 @@ function letGo(path: string, kept: string): void {
   } catch (error) {
     if (sqliteCode(error) !== SQLITE_BUSY) return;
     rmSync(keptLog, { force: true });
-    throw new StoreFault(`Something has ${path} open. End it, and try again.`);
+    throw new StoreError(`Something has ${path} open. End it, and try again.`);
   }
 }
 

@@ -42,7 +42,7 @@ export class SqliteConnection {
   readonly #failed: Failed;
   readonly #readsInTurns: boolean;
   readonly #inTransactions: boolean;
-  #turn: NodeJS.Immediate | undefined;
+  #readSnapshot: NodeJS.Immediate | undefined;
 
   /**
    * @param options `patient`: waits inside SQLite for others; for a command that has nothing else to do. `failed` hears of
@@ -73,10 +73,10 @@ export class SqliteConnection {
   }
 
   /** What is read from here on is as it is now. To be said before anything that what was read must not be older than. */
-  endTurn(): void {
-    if (this.#turn === undefined) return;
-    clearImmediate(this.#turn);
-    this.#turn = undefined;
+  refreshSnapshot(): void {
+    if (this.#readSnapshot === undefined) return;
+    clearImmediate(this.#readSnapshot);
+    this.#readSnapshot = undefined;
     try {
       this.#endTransaction();
     } catch {
@@ -86,10 +86,10 @@ export class SqliteConnection {
 
   readonly #begin = (): void => {
     if (this.#inTransactions && !this.database.isTransaction) throw new Problem('storage_unavailable');
-    if (!this.#readsInTurns || this.#turn !== undefined) return;
+    if (!this.#readsInTurns || this.#readSnapshot !== undefined) return;
     this.#endTransaction();
     this.exec('begin');
-    this.#turn = setImmediate(() => this.endTurn());
+    this.#readSnapshot = setImmediate(() => this.refreshSnapshot());
   };
 
   /** An error may have ended it already. Nothing was written: there is nothing to commit. */
@@ -103,7 +103,7 @@ export class SqliteConnection {
   }
 
   close(): void {
-    this.endTurn();
+    this.refreshSnapshot();
     this.#statements.clear();
     this.database.close();
   }

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync } f
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { SQLITE_BUSY, sqliteCode } from './sqlite-connection.ts';
-import { StoreFault } from './store.ts';
+import { StoreError } from './store.ts';
 
 /** Makes a file that only its owner may read, unless it is there; SQLite gives those beside it the same mode. */
 export function makeFile(path: string): void {
@@ -45,7 +45,7 @@ export function takeLock(path: string): DatabaseSync {
     return lock;
   } catch (error) {
     lock?.close();
-    if (sqliteCode(error) === SQLITE_BUSY) throw new StoreFault(`Another service is running on ${path}.`);
+    if (sqliteCode(error) === SQLITE_BUSY) throw new StoreError(`Another service is running on ${path}.`);
     throw asFault(error, name);
   }
 }
@@ -68,7 +68,7 @@ export function toDisk(path: string, how: 'r' | 'r+'): void {
 }
 
 /** What could not be done, in one line for the operator. */
-export function asFault(error: unknown, path: string): StoreFault {
-  if (error instanceof StoreFault) return error;
-  return new StoreFault(`The database ${path} cannot be opened: ${error instanceof Error ? error.message : error}.`);
+export function asFault(error: unknown, path: string): StoreError {
+  if (error instanceof StoreError) return error;
+  return new StoreError(`The database ${path} cannot be opened: ${error instanceof Error ? error.message : error}.`);
 }

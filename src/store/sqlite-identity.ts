@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { trueName } from './sqlite-file.ts';
-import { DatabaseLost, StoreFault } from './store.ts';
+import { DatabaseLost, StoreError } from './store.ts';
 
 const MOUNTS = '/proc/self/mountinfo';
 
@@ -12,7 +12,7 @@ const MOUNTS = '/proc/self/mountinfo';
 export function refuseLogAlone(path: string): void {
   const log = `${path}-wal`;
   if (existsSync(path) || (statSync(log, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
-  throw new StoreFault(
+  throw new StoreError(
     `The database ${path} is missing, but its log ${log} is there. Put the database back, restore a backup, or move the log away to begin a new one.`,
   );
 }
@@ -28,12 +28,12 @@ export function refuseSecondName(path: string): void {
   if (nlink > 1n && statSync(name).isFile()) {
     const others = readdirSync(dirname(name)).filter((file) => file !== basename(name) && inodeOf(name, file) === ino);
     const shown = others.length > 0 ? `, ${others.join(', ')} among them` : '';
-    throw new StoreFault(
+    throw new StoreError(
       `The database ${path} has ${nlink} names (hard links${shown}): whoever opened it by another one would overwrite it. Keep one name; cp makes a copy.`,
     );
   }
   if (mountPoints().includes(name)) {
-    throw new StoreFault(
+    throw new StoreError(
       `The database ${path} is mounted as a single file: its log and its lock would lie outside the mount. Mount its folder.`,
     );
   }

@@ -37,7 +37,7 @@ export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>)
       newest: migrations(dialect).length,
       // Whoever opens it for a service makes it so; another mode while one runs was set by somebody else.
       weak: isServed && journal !== 'wal' ? [`journal_mode is ${journal}`] : [],
-      wrong: whatIsWrong(database, 'quick_check'),
+      problems: whatIsWrong(database, 'quick_check'),
       bytes: bytesOf(database),
       freeBytes: freeOn(folder),
       place: network === undefined ? [] : [`it lies on ${network}, whose locks cannot be relied on`],

@@ -21,7 +21,7 @@ import type { OpenOptions } from './location.ts';
 import { migrate, migrations } from './migrate.ts';
 import { openStore } from './open.ts';
 import { dialect } from './sqlite.ts';
-import { DatabaseLost, type Store, StoreFault } from './store.ts';
+import { DatabaseLost, type Store, StoreError } from './store.ts';
 
 const newPath = (t: TestContext) => join(temporaryFolder(t), 'carillon.db');
 
@@ -31,7 +31,7 @@ function open(path: string, as: OpenOptions['as'] = 'service'): Promise<Store> {
 
 /** One line for the operator: what it says, and that it is one. */
 const isFault = (words: RegExp) => (error: unknown) =>
-  error instanceof StoreFault && words.test(error.message) && !error.message.includes('\n');
+  error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
 
 test('a new database is made with its folder, for its owner’s eyes alone', async (t) => {
   const path = join(temporaryFolder(t), 'some', 'where', 'carillon.db');
@@ -206,12 +206,12 @@ test('what is read in one turn of the event loop is of one moment; a commit of o
   assert.deepEqual(await domains(), []);
   elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('a.test', '', 0)");
   assert.deepEqual(await domains(), [], 'of the same moment as what was read before in this turn');
-  const before = store.foreignVersion();
+  const before = store.externalVersion();
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(await domains(), ['a.test']);
   // Whoever learns that something has changed elsewhere finds what it was, in this very turn.
   elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('b.test', '', 0)");
-  assert.notEqual(store.foreignVersion(), before);
+  assert.notEqual(store.externalVersion(), before);
   assert.deepEqual(await domains(), ['a.test', 'b.test']);
   // Whoever hears of a commit finds it, whatever was read in the turn that it was made in.
   const heard: Promise<string[]>[] = [];

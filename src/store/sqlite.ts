@@ -6,12 +6,12 @@ import { GroupCommit } from './group-commit.ts';
 import type { Location, OpenOptions } from './location.ts';
 import { type Dialect, migrate, migrations } from './migrate.ts';
 import { Listeners } from './news.ts';
-import { dropInBites } from './ranges.ts';
+import { deleteInBatches } from './ranges.ts';
 import { asProblem, SQLITE_BUSY, SqliteConnection, sqliteCode } from './sqlite-connection.ts';
 import { asFault, makeFile, takeLock } from './sqlite-file.ts';
 import { OpenFiles, refuseLogAlone, refuseSecondName } from './sqlite-identity.ts';
 import { sequences } from './sqlite-sequences.ts';
-import { type Queries, type Store, StoreFault } from './store.ts';
+import { type Queries, type Store, StoreError } from './store.ts';
 
 /** The oldest SQLite whose WAL is sound for us: 3.51.3 mended a rare corruption at a WAL reset. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
@@ -56,8 +56,8 @@ export async function openStore(options: Options): Promise<Store> {
     const connection = new SqliteConnection(path, { readOnly: false, inTransactions: true }, options.sqlite);
     writer = connection;
     const newest = migrations(dialect).length;
-    await whenNotBusy(() => keepOldVersion(connection.database, { ...options, path, newest }));
-    await whenNotBusy(() => prepareFile(connection, options));
+    await retryWhileBusy(() => keepOldVersion(connection.database, { ...options, path, newest }));
+    await retryWhileBusy(() => prepareFile(connection, options));
     const reader = new SqliteConnection(
       path,
       { readOnly: true, readsInTurns: true, failed: asProblem },
@@ -91,8 +91,8 @@ function createStore(
   const grouped: ((writes: number, seconds: number) => void)[] = [];
   const groups = new GroupCommit(writer, beats, {
     // A reader would keep the log from being copied back; and whoever hears of the commit has to find it.
-    onCommitting: () => reader.endTurn(),
-    onCommitted: (news) => committed.tell(news),
+    onCommitting: () => reader.refreshSnapshot(),
+    onCommitted: (news) => committed.publish(news),
     onGroup: (writes, seconds) => {
       for (const listener of grouped) listener(writes, seconds);
     },
@@ -108,13 +108,13 @@ function createStore(
   return {
     read: reader.queries,
     // One query ends before the next one begins; pages beyond their first slice take turns (see http/large-pages.ts).
-    readInTurn: (work) => work(),
+    limitedRead: (work) => work(),
     sessions: undefined,
-    dropBefore: (table, before, isStopped) =>
-      dropInBites((work) => groups.write(work), table, { before, now: clock.now() }, isStopped),
-    foreignVersion() {
+    dropPartitions: (table, before, isStopped) =>
+      deleteInBatches((work) => groups.write(work), table, { before, now: clock.now() }, isStopped),
+    externalVersion() {
       if (foreign === undefined) {
-        reader.endTurn();
+        reader.refreshSnapshot();
         foreign = Number(dataVersion.get()?.data_version);
         setImmediate(() => {
           foreign = undefined;
@@ -122,13 +122,13 @@ function createStore(
       }
       return foreign;
     },
-    readAnew() {
-      reader.endTurn();
+    refreshSnapshot() {
+      reader.refreshSnapshot();
       foreign = undefined;
       return true;
     },
     write: (work) => groups.write(work),
-    writeAside: (work) => groups.write(work),
+    writeInBackground: (work) => groups.write(work),
     snapshot: (work) => snapshot(path, work),
     sequences,
     onCommitted: (listener) => committed.add(listener),
@@ -189,7 +189,7 @@ function checkVersion(): void {
     const part = parts[index] ?? 0;
     if (part > least) return;
     if (part < least) {
-      throw new StoreFault(`This Node brings SQLite ${version}; Carillon needs ${OLDEST_SQLITE.join('.')} or newer.`);
+      throw new StoreError(`This Node brings SQLite ${version}; Carillon needs ${OLDEST_SQLITE.join('.')} or newer.`);
     }
   }
 }
@@ -197,7 +197,7 @@ function checkVersion(): void {
 const LONGEST_OPENING_MS = 10_000;
 
 /** Another process may be opening or migrating the same file at this moment; it is done soon. */
-async function whenNotBusy(run: () => Promise<void> | void): Promise<void> {
+async function retryWhileBusy(run: () => Promise<void> | void): Promise<void> {
   const giveUpAt = performance.now() + LONGEST_OPENING_MS;
   for (;;) {
     try {

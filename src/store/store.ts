@@ -5,16 +5,16 @@ import type { Tables } from './tables.ts';
 /** Queries over every table. Only the machinery holds one; resources go through `AccountView` and `AccountWrite`. */
 export type Queries = Kysely<Tables>;
 
-/** What is newly owed to a hook, as its commit has written it down. */
-export type NewlyOwed = Pick<
-  Selectable<Tables['owed']>,
-  'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'owed_at'
+/** What is newly pending for a hook, as its commit has written it down. */
+export type NewPendingDeliveries = Pick<
+  Selectable<Tables['pending_deliveries']>,
+  'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'created_at'
 >;
 
 /** What a committed write means for those who remember something: hooks by id, and whether access has changed. */
-export type News = {
-  /** Something more is owed to these: what it is, or undefined where that is to be read. */
-  readonly owed: ReadonlyMap<number, readonly NewlyOwed[] | undefined>;
+export type CommitEvents = {
+  /** Something more is pending for these: what it is, or undefined where that is to be read. */
+  readonly pending: ReadonlyMap<number, readonly NewPendingDeliveries[] | undefined>;
   /** Something was asked for on these: a test, a redelivery. */
   readonly asked: ReadonlySet<number>;
   /** These have ended, each for a reason: nothing may go out to them any more. */
@@ -25,45 +25,45 @@ export type News = {
   readonly happened: ReadonlySet<number>;
   /** A key was revoked, or a user changed or deleted: who was let in may not be let in now. */
   readonly access: boolean;
-  /** Where it was committed: here, at a node that takes up what is owed itself, or at one that leaves it to others. */
+  /** Where it was committed: here, at a node that takes up what is pending itself, or at one that leaves it to others. */
   readonly from: 'here' | 'deliverer' | 'other';
 };
 
 /** What is to be told when, and only when, a transaction has committed. */
-export type Announcements = {
-  announceOwed(hookIds: Iterable<number>): void;
-  announceNewlyOwed(rows: readonly NewlyOwed[]): void;
-  announceAsked(hookIds: Iterable<number>): void;
-  announceEnded(hookIds: Iterable<number>, reason: string): void;
-  announceChanged(hookIds: Iterable<number>): void;
-  announceHappened(accountIds: Iterable<number>): void;
-  announceAccess(): void;
+export type CommitEventSink = {
+  addPending(hookIds: Iterable<number>): void;
+  addNewPending(rows: readonly NewPendingDeliveries[]): void;
+  addManual(hookIds: Iterable<number>): void;
+  addEnded(hookIds: Iterable<number>, reason: string): void;
+  addChanged(hookIds: Iterable<number>): void;
+  addOccurred(accountIds: Iterable<number>): void;
+  addAccessChange(): void;
 };
 
 /** One transaction: queries, and the news of its commit. */
 export type Tx = {
   readonly queries: Queries;
-  readonly news: Announcements;
+  readonly news: CommitEventSink;
   /**
    * Keeps an account's other writes away until this one is through: all of them (`alone`), or those that are alone
    * (`beside`). To be asked for before anything else.
    */
-  hold(accountId: number, how: Holding): void;
+  lockAccount(accountId: number, how: LockMode): void;
   /** Takes a name for this transaction alone, on every node; false when another transaction has it at this moment. */
-  tryHold(name: string): Promise<boolean>;
+  tryLockAccount(name: string): Promise<boolean>;
   /**
    * A query whose result the work need not wait for: it is sent with the commit. Or the results of prepared ones, which
    * are on their way the moment they are asked.
    */
   withCommit(query: Compilable<unknown> | Promise<unknown>): void;
   /** Commits only if this resolves, which it waits for; else all of it is undone. */
-  onlyIf(condition: Promise<void>): void;
+  commitIf(condition: Promise<void>): void;
   /** Leaves something for what is done once for all writes of this commit, when each of them has run. */
-  atCommit<Item>(act: AtCommit<Item>, item: Item): void;
+  beforeCommit<Item>(act: AtCommit<Item>, item: Item): void;
   /** Asks once for all writes of this commit what each would ask; about the same thing, the answer is the same. */
-  askOnce<T>(about: object, ask: () => Promise<T>): Promise<T>;
+  dedupe<T>(about: object, ask: () => Promise<T>): Promise<T>;
   /** What is remembered of who may do what is not to be relied on: it may have changed since, or in this very commit. */
-  readonly accessInDoubt: boolean;
+  readonly mayHaveStaleAccess: boolean;
 };
 
 /**
@@ -73,10 +73,10 @@ export type Tx = {
 export type AtCommit<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 
 /** An account that writes, and what its other writes may do meanwhile. */
-export type Writer = { readonly accountId: number; readonly how: Holding };
+export type Writer = { readonly accountId: number; readonly how: LockMode };
 
 /** `alone`: what it reads stays true until it commits. `beside`: it adds, and reads only what is there or is not. */
-export type Holding = 'alone' | 'beside';
+export type LockMode = 'alone' | 'beside';
 
 /**
  * The database, behind two verbs. Every implementation exports the same names and keeps the same promises.
@@ -89,7 +89,7 @@ export type Store = {
    * other waiting. The work awaits reads and nothing else. Rejects with the problem `overloaded` when it would begin too
    * late.
    */
-  readInTurn<T>(work: () => Promise<T>): Promise<T>;
+  limitedRead<T>(work: () => Promise<T>): Promise<T>;
   /**
    * Runs `work` in a transaction. Durable when the promise resolves, rolled back when it rejects. The work awaits
    * queries of its `tx` and nothing else. Rejects with the problem `storage_unavailable` when the database cannot
@@ -104,13 +104,13 @@ export type Store = {
    */
   snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
   /** The same for what must not wait behind callers: lanes and settlements. */
-  writeAside<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
+  writeInBackground<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Called with the news of each commit; the writes of that commit resolve when what it answers has. */
-  onCommitted(listener: (news: News) => Promise<void> | void): void;
+  onCommitted(listener: (news: CommitEvents) => Promise<void> | void): void;
   /** Changes whenever another process has changed the database; at most a turn of the event loop old. */
-  foreignVersion(): number;
+  externalVersion(): number;
   /** From here on what is read is as it is now. Answers whether what was read just before may have been older. */
-  readAnew(): boolean;
+  refreshSnapshot(): boolean;
   /** Rejects unless the database can be written at this moment. */
   probe(): Promise<void>;
   /** Waits for the writes under way and closes every connection. */
@@ -125,13 +125,17 @@ export type Store = {
    * @param before milliseconds since the epoch
    * @param isStopped asked between two bites
    */
-  dropBefore(table: Growing, before: number, isStopped: () => boolean): Promise<number>;
+  dropPartitions(table: Growing, before: number, isStopped: () => boolean): Promise<number>;
   /** How many writes each commit has carried, and what one cost, for the metrics. */
   onGroup(listener: (writes: number, seconds: number) => void): void;
 };
 
 /** The tables that are only added to, and the column by whose time their rows grow old. */
-export const growing = { attempts: 'attempted_at', settled: 'settled_at', occurrences: 'occurred_at' } as const;
+export const growing = {
+  attempts: 'attempted_at',
+  finalized_deliveries: 'finalized_at',
+  occurrences: 'occurred_at',
+} as const;
 
 export type Growing = keyof typeof growing;
 
@@ -148,7 +152,7 @@ export type Sessions = {
 };
 
 /** A store that cannot be opened; the message is one line for the operator. */
-export class StoreFault extends Error {
+export class StoreError extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'StoreFault';

@@ -28,7 +28,7 @@ const delivery = {
   position: numberOrNull,
   kind: text,
   record_id: number,
-  owed_at: number,
+  created_at: number,
 };
 
 /**
@@ -182,7 +182,7 @@ export const columns = {
     ...stamps,
   },
   imported_events: { account_id: number, entry_hash: text, event_id: number, content_hash: text },
-  assignments: { account_id: number, noun: text, record_id: number, user_id: number },
+  assignments: { account_id: number, resource_type: text, record_id: number, user_id: number },
   time_entries: {
     entry_id: issued,
     account_id: number,
@@ -207,7 +207,7 @@ export const columns = {
     ...stamps,
   },
   teams: { team_id: issued, account_id: number, team_name: text, color: text, ...stamps },
-  team_assignments: { account_id: number, noun: text, record_id: number, team_id: number },
+  team_assignments: { account_id: number, resource_type: text, record_id: number, team_id: number },
   occurrences: {
     account_id: number,
     position: number,
@@ -244,10 +244,10 @@ export const columns = {
     ended_reason: textOrDefault,
     ended_position: numberOrNull,
     secrets: textOrNullOrDefault,
-    unheard: numberOrDefault,
+    unacknowledged: numberOrDefault,
   },
   targets: { target_hash: text, account_id: number, hook_id: number },
-  settled: { delivery_id: number, ...delivery, settled_at: number, state: text },
+  finalized_deliveries: { delivery_id: number, ...delivery, finalized_at: number, state: text },
   attempts: {
     attempt_id: issued,
     account_id: number,
@@ -259,8 +259,8 @@ export const columns = {
     counted: number,
     reason: text,
   },
-  owed: { delivery_id: issued, ...delivery },
-  asks: { ask_id: issued, account_id: number, hook_id: number, delivery_id: number },
+  pending_deliveries: { delivery_id: issued, ...delivery },
+  manual_attempts: { manual_attempt_id: issued, account_id: number, hook_id: number, delivery_id: number },
   api_keys: {
     key_id: issued,
     account_id: number,
@@ -298,7 +298,7 @@ export const columns = {
     body: text,
     answered_at: number,
   },
-  nodes: { node_id: issued, version: text, role: text, beat: numberOrDefault },
+  nodes: { node_id: issued, version: text, role: text, heartbeat: numberOrDefault },
   sessions: {
     session_id: issued,
     account_id: number,
@@ -320,9 +320,9 @@ export const columns = {
     expires_at: number,
     used_at: numberOrNull,
   },
-  fetches: { account_id: number, user_id: number, noun: text, record_id: number, fetched_at: number },
-  notices: {
-    notice_id: issued,
+  read_receipts: { account_id: number, user_id: number, resource_type: text, record_id: number, fetched_at: number },
+  hook_alerts: {
+    hook_alert_id: issued,
     account_id: number,
     user_id: number,
     hook_id: number,

@@ -1,5 +1,5 @@
 import { contents, faultOf, type MovedTable, type Row } from './contents.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 import type { Header } from './format.ts';
 import { type FileRow, readExport, rowsSaid, type Said } from './lines.ts';
 import type { Scope } from './pages.ts';
@@ -41,14 +41,14 @@ class Inspection {
 
   get scope(): Scope {
     if (this.#header.domain === null) return null;
-    if (this.#accountId === undefined) throw new TransferFault(`The file holds no account ${this.#header.domain}.`);
+    if (this.#accountId === undefined) throw new TransferError(`The file holds no account ${this.#header.domain}.`);
     return this.#accountId;
   }
 
   row(table: MovedTable, { line, json }: FileRow): void {
     const row = readRow(line, json);
     const fault = faultOf(table, row) ?? this.#belongs(table, row as Row);
-    if (fault !== undefined) throw new TransferFault(`Line ${line}: ${table}${fault}.`);
+    if (fault !== undefined) throw new TransferError(`Line ${line}: ${table}${fault}.`);
   }
 
   #belongs(table: MovedTable, row: Row): string | undefined {
@@ -68,6 +68,6 @@ function readRow(line: number, json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    throw new TransferFault(`Line ${line} is not JSON.`);
+    throw new TransferError(`Line ${line} is not JSON.`);
   }
 }

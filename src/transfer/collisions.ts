@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
 import { type Checked, rowOf } from './check.ts';
 import { contents, type MovedTable, type Row, tables } from './contents.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 import { readExport } from './lines.ts';
 
 const MOST_NAMED = 5;
@@ -14,8 +14,9 @@ type Unique = { readonly in: MovedTable; readonly column: string; readonly says:
 function uniques(table: MovedTable): readonly Unique[] {
   const { idsOf, key } = contents[table];
   const [column = ''] = key;
-  // A delivery has its id for good, whether it is still owed or settled.
-  const places: readonly MovedTable[] = idsOf === 'owed' ? ['owed', 'settled'] : [table];
+  // A delivery has its id for good, whether it is still pending or settled.
+  const places: readonly MovedTable[] =
+    idsOf === 'pending_deliveries' ? ['pending_deliveries', 'finalized_deliveries'] : [table];
   const ids = idsOf === undefined ? [] : places.map((place) => ({ in: place, column, says: `the ids in ${table}` }));
   switch (table) {
     case 'accounts':
@@ -37,7 +38,7 @@ export async function refuseCollisions(read: Queries, file: Checked): Promise<vo
   const there = await firstThere(read);
   if (there === undefined) return;
   if (file.scope === null)
-    throw new TransferFault(`The database is not empty (${there}): a whole service goes into an empty one.`);
+    throw new TransferError(`The database is not empty (${there}): a whole service goes into an empty one.`);
   const taken = new Map<string, string[]>();
   await readExport(file.path, {
     async rows(table, rows) {
@@ -47,7 +48,7 @@ export async function refuseCollisions(read: Queries, file: Checked): Promise<vo
   });
   if (taken.size === 0) return;
   const lines = [...taken].map(([says, values]) => `Taken in this database: ${says} ${named(values)}.`);
-  throw new TransferFault(...lines, 'Ids are kept: this account goes into an empty database of its own.');
+  throw new TransferError(...lines, 'Ids are kept: this account goes into an empty database of its own.');
 }
 
 /** Whether anything is there, and what it is. */

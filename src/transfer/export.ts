@@ -3,7 +3,7 @@ import { newestVersion } from '../store/migrate.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { version } from '../version.ts';
 import { faultOf, isTable, tables } from './contents.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 import { type End, FORMAT, type Header, LineWriter, Tallier } from './format.ts';
 import { countOf, pagesOf, type Scope } from './pages.ts';
 import type { Progress } from './progress.ts';
@@ -39,7 +39,7 @@ export async function exportTo(
       const tallier = new Tallier();
       for await (const page of pagesOf(queries, table, scope)) {
         const wrong = page.map((row) => faultOf(table, row)).find((fault) => fault !== undefined);
-        if (wrong !== undefined) throw new TransferFault(`The database holds what no export can: ${table}${wrong}.`);
+        if (wrong !== undefined) throw new TransferError(`The database holds what no export can: ${table}${wrong}.`);
         await sink.write(writer.rows(table, page, tallier));
         progress.advance(page.length);
       }
@@ -58,7 +58,7 @@ async function accountOf(queries: Queries, domain: string): Promise<number> {
     .select('account_id')
     .where('domain', '=', domain.toLowerCase())
     .executeTakeFirst();
-  if (row === undefined) throw new TransferFault(`There is no account with the domain ${domain}.`);
+  if (row === undefined) throw new TransferError(`There is no account with the domain ${domain}.`);
   return row.account_id;
 }
 

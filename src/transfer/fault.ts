@@ -1,5 +1,5 @@
 /** What keeps an export or an import from being done: one line for each reason, for the operator. */
-export class TransferFault extends Error {
+export class TransferError extends Error {
   readonly lines: readonly string[];
 
   constructor(...lines: readonly string[]) {

@@ -3,13 +3,13 @@ import { crc32 } from 'node:zlib';
 import type { MovedTable, Row } from './contents.ts';
 
 // An export, line by line, each a JSON object:
-//   {"carillon":1,"schema":2,…,"crc":"…"}              what it is
+//   {"carillon":2,"schema":14,…,"crc":"…"}              what it is
 //   {"table":"events","row":{…},"crc":"…"}             a row
 //   {"end":{"rows":…,"tables":{…},"sha256":"…"},"crc":"…"}   what there was in all; without it, the file is not whole
 // crc is the CRC-32 of all that stands before it, from the first line on, so that it says which line is not as it was.
 
-/** The form of the file. */
-export const FORMAT = 1;
+/** The version of the file format. `format-1.ts` reads the one before it. */
+export const FORMAT = 2;
 
 /** The first line. */
 export type Header = {

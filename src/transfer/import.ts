@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts';
 import { type Checked, checkFile, rowOf } from './check.ts';
 import { refuseCollisions } from './collisions.ts';
 import type { MovedTable } from './contents.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 import { Inserter } from './insert.ts';
 import { type FileRow, readExport } from './lines.ts';
 import type { Progress } from './progress.ts';
@@ -59,9 +59,9 @@ async function open({ store, clock }: ImportPorts, file: Checked): Promise<void>
 }
 
 function takeUp({ resume }: ImportPorts, file: Checked, unfinished: Unfinished): void {
-  if (unfinished.work !== 'import' || !resume) throw new TransferFault(explain(unfinished));
+  if (unfinished.work !== 'import' || !resume) throw new TransferError(explain(unfinished));
   if (unfinished.checksum !== file.end.sha256)
-    throw new TransferFault(`The import that was not finished is of another file than ${file.path}.`);
+    throw new TransferError(`The import that was not finished is of another file than ${file.path}.`);
 }
 
 /** @param from how many lines of the file are in already */
@@ -90,20 +90,20 @@ async function insertRows(ports: ImportPorts, { path, end }: Checked, from: numb
       }
     },
   });
-  if (again.end.sha256 !== end.sha256) throw new TransferFault(`${path} has changed while it was read.`);
+  if (again.end.sha256 !== end.sha256) throw new TransferError(`${path} has changed while it was read.`);
   progress.end();
 }
 
 /** What the database itself refuses, a row twice among it, is said with the lines that it was in. */
 function namingLines(rows: readonly FileRow[], table: MovedTable): (error: unknown) => never {
   return (error) => {
-    if (error instanceof TransferFault || error instanceof Problem || !(error instanceof Error)) throw error;
+    if (error instanceof TransferError || error instanceof Problem || !(error instanceof Error)) throw error;
     const [first, last] = [rows[0]?.line, rows.at(-1)?.line];
-    throw new TransferFault(`Lines ${first} to ${last}: the database does not take these ${table}: ${error.message}.`);
+    throw new TransferError(`Lines ${first} to ${last}: the database does not take these ${table}: ${error.message}.`);
   };
 }
 
 function addAdvice(error: unknown): never {
-  if (!(error instanceof TransferFault)) throw error;
-  throw new TransferFault(...error.lines, 'The database stays closed: carillon import --undo takes the import back.');
+  if (!(error instanceof TransferError)) throw error;
+  throw new TransferError(...error.lines, 'The database stays closed: carillon import --undo takes the import back.');
 }

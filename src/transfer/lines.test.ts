@@ -162,7 +162,7 @@ test('what is from another version is said, with what to do', async () => {
     /^The file is from an older Carillon \(0\.0\.1, schema 1\); this one takes \d+ alone\. Import it with 0\.0\.1 and upgrade then, or export it anew\.$/,
   );
   await refused(
-    from((body) => body.replace('"carillon":1', '"carillon":2')),
+    from((body) => body.replace('"carillon":2', '"carillon":3')),
     /^The file is from a newer Carillon/,
   );
   await refused('{"hello":"world"}\n', `${other} is no export of Carillon.`);

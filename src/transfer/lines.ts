@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { newestVersion } from '../store/migrate.ts';
 import { isTable, type MovedTable, tables } from './contents.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 import {
   CHECK_LENGTH,
   checkOf,
@@ -15,6 +15,7 @@ import {
   type Tallies,
   type Tally,
 } from './format.ts';
+import { convertHeader, convertRow, isFormat1, tableNamed, tallyNames } from './format-1.ts';
 
 const CHUNK_BYTES = 1 << 20;
 const LINE_FEED = 10;
@@ -40,7 +41,7 @@ export type Said = { readonly header: Header; readonly end: End };
  */
 export async function readExport(path: string, visitor: Visitor): Promise<Said> {
   const file = await open(path).catch((error: unknown) => {
-    throw new TransferFault(`${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
+    throw new TransferError(`${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
   });
   try {
     const reader = new Reader(path, visitor);
@@ -76,9 +77,9 @@ async function eachChunk(file: FileHandle, path: string, reader: Reader): Promis
     const whole = read.lastIndexOf(LINE_FEED) + 1;
     if (whole > 0) await reader.take(read.subarray(0, whole));
     kept = Buffer.from(read.subarray(whole));
-    if (kept.length > LONGEST_LINE_BYTES) throw new TransferFault(`${path} is no export of Carillon.`);
+    if (kept.length > LONGEST_LINE_BYTES) throw new TransferError(`${path} is no export of Carillon.`);
   }
-  if (kept.length > 0) throw new TransferFault(`Line ${reader.lines + 1} is cut off: the export is not whole.`);
+  if (kept.length > 0) throw new TransferError(`Line ${reader.lines + 1} is cut off: the export is not whole.`);
 }
 
 class Reader {
@@ -87,6 +88,10 @@ class Reader {
   readonly #sha256 = createHash('sha256');
   readonly #tallies: Partial<Record<MovedTable, Tally>> = {};
   #tallier = new Tallier();
+  /** In format 1, the tallies of the rows with the names of today. */
+  readonly #converted: Partial<Record<MovedTable, Tally>> = {};
+  #convertedTallier = new Tallier();
+  #isFormat1 = false;
   #header: Header | undefined;
   #end: End | undefined;
   #crc = 0;
@@ -109,7 +114,7 @@ class Reader {
     while (begin < bytes.length) {
       const end = bytes.indexOf(LINE_FEED, begin);
       this.lines += 1;
-      if (this.#end !== undefined) throw new TransferFault(`Line ${this.lines} stands behind the end of the export.`);
+      if (this.#end !== undefined) throw new TransferError(`Line ${this.lines} stands behind the end of the export.`);
       const body = this.#check(bytes.subarray(begin, end));
       if (this.#header === undefined) this.#header = this.#readHeader(body);
       else if (body.startsWith('{"end":')) {
@@ -126,9 +131,9 @@ class Reader {
   }
 
   said(): Said {
-    if (this.#header === undefined) throw new TransferFault(`${this.#path} is empty: it is no export of Carillon.`);
+    if (this.#header === undefined) throw new TransferError(`${this.#path} is empty: it is no export of Carillon.`);
     if (this.#end === undefined)
-      throw new TransferFault(`Line ${this.lines + 1}, the end of the export, is missing: the export is not whole.`);
+      throw new TransferError(`Line ${this.lines + 1}, the end of the export, is missing: the export is not whole.`);
     return { header: this.#header, end: this.#end };
   }
 
@@ -136,39 +141,42 @@ class Reader {
   #check(line: Buffer): string {
     const length = line.length - CHECK_LENGTH;
     const said = length < 0 ? undefined : checkOf(line.toString('latin1', length));
-    if (said === undefined && this.lines === 1) throw new TransferFault(`${this.#path} is no export of Carillon.`);
-    if (said === undefined) throw new TransferFault(`Line ${this.lines} is no line of an export: it has no checksum.`);
+    if (said === undefined && this.lines === 1) throw new TransferError(`${this.#path} is no export of Carillon.`);
+    if (said === undefined) throw new TransferError(`Line ${this.lines} is no line of an export: it has no checksum.`);
     const body = line.subarray(0, length);
     this.#crc = crc32(body, this.#crc);
     if (said !== this.#crc)
-      throw new TransferFault(`Line ${this.lines} is not as it was written: its checksum does not match.`);
+      throw new TransferError(`Line ${this.lines} is not as it was written: its checksum does not match.`);
     return body.toString('utf8');
   }
 
   #readHeader(body: string): Header {
     const header = parse(`${body}}`);
-    if (!isHeader(header)) throw new TransferFault(`${this.#path} is no export of Carillon.`);
+    if (!isHeader(header)) throw new TransferError(`${this.#path} is no export of Carillon.`);
     const known = newestVersion();
     if (header.carillon > FORMAT || header.schema > known)
-      throw new TransferFault(
+      throw new TransferError(
         `The file is from a newer Carillon (${header.version}, schema ${header.schema}); this one knows ${known}. Update Carillon.`,
       );
-    if (header.carillon < FORMAT || header.schema < known)
-      throw new TransferFault(
+    this.#isFormat1 = isFormat1(header);
+    if (!this.#isFormat1 && (header.carillon < FORMAT || header.schema < known))
+      throw new TransferError(
         `The file is from an older Carillon (${header.version}, schema ${header.schema}); this one takes ${known} alone. Import it with ${header.version} and upgrade then, or export it anew.`,
       );
-    this.#visitor.header?.(header);
-    return header;
+    const named = this.#isFormat1 ? convertHeader(header) : header;
+    this.#visitor.header?.(named);
+    return named;
   }
 
   async #enterTable(body: string): Promise<void> {
     await this.#flush();
-    const [prefix, table = ''] = /^\{"table":"(\w+)","row":/.exec(body) ?? [];
-    if (prefix === undefined) throw new TransferFault(`Line ${this.lines} is neither a row nor the end of an export.`);
-    if (!isTable(table)) throw new TransferFault(`Line ${this.lines}: there is no table ${table}.`);
+    const [prefix, name = ''] = /^\{"table":"(\w+)","row":/.exec(body) ?? [];
+    const table = this.#isFormat1 ? tableNamed(name) : name;
+    if (prefix === undefined) throw new TransferError(`Line ${this.lines} is neither a row nor the end of an export.`);
+    if (!isTable(table)) throw new TransferError(`Line ${this.lines}: there is no table ${name}.`);
     const place = tables.indexOf(table);
     if (place < this.#place)
-      throw new TransferFault(`Line ${this.lines}: ${table} stands before ${tables[this.#place]} in an export.`);
+      throw new TransferError(`Line ${this.lines}: ${table} stands before ${tables[this.#place]} in an export.`);
     this.#closeTables(place);
     this.#prefix = prefix;
   }
@@ -178,6 +186,8 @@ class Reader {
     for (const table of tables.slice(this.#place, place)) {
       this.#tallies[table] = this.#tallier.tally;
       this.#tallier = new Tallier();
+      this.#converted[table] = this.#convertedTallier.tally;
+      this.#convertedTallier = new Tallier();
     }
     this.#place = place;
   }
@@ -189,7 +199,10 @@ class Reader {
     this.#waiting = [];
     this.#rows += rows.length;
     this.#tallier.add(rows.map(({ json }) => json));
-    await this.#visitor.rows(table, rows);
+    if (!this.#isFormat1) return this.#visitor.rows(table, rows);
+    const converted = rows.map((row) => ({ ...row, json: convertRow(table, row.json) }));
+    this.#convertedTallier.add(converted.map(({ json }) => json));
+    await this.#visitor.rows(table, converted);
   }
 
   async #readEnd(body: string): Promise<void> {
@@ -197,9 +210,10 @@ class Reader {
     this.#closeTables(tables.length);
     const expected: End = { rows: this.#rows, tables: this.#tallies, sha256: this.#sha256.digest('hex') };
     const said = parse(`${body}}`);
-    if (JSON.stringify(said) !== JSON.stringify({ end: expected }))
-      throw new TransferFault(...this.#endFaults(said, expected.tables));
-    this.#end = expected;
+    const written = this.#isFormat1 ? { ...expected, tables: tallyNames(expected.tables) } : expected;
+    if (JSON.stringify(said) !== JSON.stringify({ end: written }))
+      throw new TransferError(...this.#endFaults(said, expected.tables));
+    this.#end = this.#isFormat1 ? { ...expected, tables: this.#converted } : expected;
   }
 
   /** What the end says that is not so. */

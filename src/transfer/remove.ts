@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { type Checked, checkFile } from './check.ts';
 import { leftBehind, tables } from './contents.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 import { between, countOf, pagesOf, type Scope, within } from './pages.ts';
 import type { Progress } from './progress.ts';
 import { begin, beginRemoving, explain, findUnfinished, finish, isUntouched, refuseServed } from './unfinished.ts';
@@ -17,7 +17,7 @@ type Ports = { readonly store: Store; readonly clock: Clock; readonly progress: 
 export async function undoImport({ store, progress }: Ports): Promise<number> {
   await refuseServed(store);
   const unfinished = await findUnfinished(store.read);
-  if (unfinished === undefined) throw new TransferFault('There is no import that was not finished.');
+  if (unfinished === undefined) throw new TransferError('There is no import that was not finished.');
   if (isUntouched(unfinished)) {
     await store.write(finish);
     return 0;
@@ -34,10 +34,10 @@ export async function removeMoved({ store, clock, progress }: Ports, path: strin
   const file = await checkFile(path, progress);
   const { header, end, scope } = file;
   if (scope === null || header.domain !== domain.toLowerCase())
-    throw new TransferFault(`${path} is no export of ${domain} alone.`);
+    throw new TransferError(`${path} is no export of ${domain} alone.`);
   const unfinished = await findUnfinished(store.read);
   if (unfinished !== undefined && (unfinished.work !== 'removal' || unfinished.checksum !== end.sha256))
-    throw new TransferFault(explain(unfinished));
+    throw new TransferError(explain(unfinished));
   if (unfinished === undefined)
     await begin(store, { work: 'removal', checksum: end.sha256, account_id: scope, begun_at: clock.now() });
   if (unfinished === undefined || isUntouched(unfinished)) await compare({ store, progress }, file);
@@ -50,8 +50,8 @@ async function compare({ store, progress }: Omit<Ports, 'clock'>, { scope, end }
     await store.snapshot((queries) => verify(queries, scope, end, progress));
   } catch (error) {
     await store.write(finish);
-    if (!(error instanceof TransferFault)) throw error;
-    throw new TransferFault(
+    if (!(error instanceof TransferError)) throw error;
+    throw new TransferError(
       ...error.lines,
       'Nothing was removed: export and import the account anew, the service stopped.',
     );

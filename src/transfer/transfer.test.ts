@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { openAt } from '../../test/harness/database.ts';
 import { allRows, fillAccount, type Ids } from '../../test/harness/filled.ts';
 import { exported, imported, importKilled, linesIn, unseen } from '../../test/harness/moved.ts';
@@ -7,10 +8,13 @@ import { temporaryFolder } from '../../test/harness/service.ts';
 import { stores } from '../../test/harness/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
-import { contents, tables } from './contents.ts';
+import { contents, type Row, tables } from './contents.ts';
 import { exportTo } from './export.ts';
 import { removeMoved, undoImport } from './remove.ts';
 import { findUnfinished } from './unfinished.ts';
+
+/** Written by `carillon export` before its format changed. */
+const FORMAT_1 = fileURLToPath(new URL('../../test/releases/export-format-1.jsonl', import.meta.url));
 
 const ACME: Ids = { accountId: 1, first: 2_001, count: 9 };
 const OTHER: Ids = { accountId: 2, first: 7_001, count: 6 };
@@ -24,12 +28,37 @@ async function fill(store: Store): Promise<void> {
 /** What an import must leave: all that is moved, and the lanes free. */
 async function movedRows(store: Store): ReturnType<typeof allRows> {
   const rows = await allRows(store);
-  return { ...rows, hooks: (rows.hooks ?? []).map((hook) => ({ ...hook, lease_owner: 0, unheard: 0 })) };
+  return { ...rows, hooks: (rows.hooks ?? []).map((hook) => ({ ...hook, lease_owner: 0, unacknowledged: 0 })) };
 }
 
 async function highestIds(store: Store): Promise<Map<string, number>> {
   const all = await store.sequences.all(store.read);
   return new Map(all.filter(({ table }) => Object.hasOwn(contents, table)).map(({ table, last }) => [table, last]));
+}
+
+for (const { test, database } of stores) {
+  test('a file in format 1, with the names before migration 0014, is imported with every value it has', async (t) => {
+    const lines = linesIn(FORMAT_1).map((line) => JSON.parse(line));
+    const [deliveries, finalized, manual, assigned, hooks] = ['owed', 'settled', 'asks', 'assignments', 'hooks'].map(
+      (name) => lines.filter(({ table }) => table === name).map(({ row }) => row),
+    );
+    const destination = await openAt(t, await database(t));
+    await imported(destination, FORMAT_1);
+    const rows = await allRows(destination);
+    const named = (all: readonly Row[] | undefined, names: Readonly<Record<string, string>>) =>
+      all?.map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [names[name] ?? name, value])));
+    assert.deepEqual(rows.pending_deliveries, named(deliveries, { owed_at: 'created_at' }));
+    const times = { owed_at: 'created_at', settled_at: 'finalized_at' };
+    assert.deepEqual(rows.finalized_deliveries, named(finalized, times));
+    assert.deepEqual(rows.manual_attempts, named(manual, { ask_id: 'manual_attempt_id' }));
+    assert.deepEqual(rows.assignments, named(assigned, { noun: 'resource_type' }));
+    assert.equal(rows.hooks?.length, hooks?.length);
+    // What is written anew is in format 2, and comes in again.
+    const again = join(temporaryFolder(t), 'again.jsonl');
+    const end = await exported(destination, again);
+    assert.equal(JSON.parse(linesIn(again)[0] ?? '').carillon, 2);
+    assert.deepEqual((await imported(await openAt(t, await database(t)), again)).end, end);
+  });
 }
 
 for (const from of stores) {
@@ -38,7 +67,9 @@ for (const from of stores) {
       const path = join(temporaryFolder(t), 'service.jsonl');
       const source = await openAt(t, await from.database(t));
       await fill(source);
-      await source.write(({ queries }) => queries.updateTable('hooks').set({ lease_owner: 77, unheard: 1 }).execute());
+      await source.write(({ queries }) =>
+        queries.updateTable('hooks').set({ lease_owner: 77, unacknowledged: 1 }).execute(),
+      );
       const rows = await movedRows(source);
       for (const table of tables) assert.ok((rows[table]?.length ?? 0) >= 2, table);
       const end = await exported(source, path);
@@ -133,14 +164,17 @@ for (const { test, database } of stores) {
     assert.equal(await findUnfinished(destination.read), undefined);
   });
 
-  test('a delivery that is owed here collides with one that is settled there: their id is one', async (t) => {
+  test('a delivery that is pending here collides with one that is settled there: their id is one', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
     const source = await openAt(t, await database(t));
     await fillAccount(source, 'acme.test', ACME);
     await exported(source, path, 'acme.test');
     const destination = await openAt(t, await database(t));
     await fillAccount(destination, 'other.test', { ...OTHER, first: ACME.first + 500 });
-    await assert.rejects(imported(destination, path), /the ids in owed 2001, 2002, 2003, 2004, 2005 and 1 more\./);
+    await assert.rejects(
+      imported(destination, path),
+      /the ids in pending_deliveries 2001, 2002, 2003, 2004, 2005 and 1 more\./,
+    );
   });
 
   test('a whole service goes into an empty database alone', async (t) => {
@@ -263,12 +297,12 @@ for (const { test, database } of stores) {
     const destination = await openAt(t, into);
     await destination.write(async ({ queries }) => {
       await queries.updateTable('events').set({ event_name: 'another' }).where('event_id', '=', 2_003).execute();
-      await queries.deleteFrom('asks').where('ask_id', '=', 2_004).execute();
+      await queries.deleteFrom('manual_attempts').where('manual_attempt_id', '=', 2_004).execute();
     });
     await assert.rejects(imported(destination, path, { resume: true }), {
       message: [
         'events: the rows in the database are not those of the file.',
-        'asks: 14 rows in the database, 15 in the file.',
+        'manual_attempts: 14 rows in the database, 15 in the file.',
         'The database stays closed: carillon import --undo takes the import back.',
       ].join('\n'),
     });

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import { systemClock } from '../clock.ts';
 import type { Queries, Store, Tx } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 
 /** What stands half in a database. There is one at a time. */
 export type Unfinished = Selectable<Tables['transfers']>;
@@ -28,7 +28,7 @@ export async function begin(store: Store, unfinished: Omit<Unfinished, 'transfer
       .values({ ...unfinished, transfer_id: ONLY, line: 0 })
       .onConflict((conflict) => conflict.column('transfer_id').doNothing())
       .executeTakeFirstOrThrow();
-    if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferFault(ANOTHER);
+    if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferError(ANOTHER);
   });
   // Once more, so that of a service that starts at this very moment one of both sees the other.
   await refuseServed(store).catch(async (error: unknown) => {
@@ -59,7 +59,7 @@ export async function advance({ queries }: Tx, checksum: string, from: number, t
     .where('checksum', '=', checksum)
     .where('line', '=', from)
     .executeTakeFirstOrThrow();
-  if (numUpdatedRows !== 1n) throw new TransferFault(ANOTHER);
+  if (numUpdatedRows !== 1n) throw new TransferError(ANOTHER);
 }
 
 const ANOTHER = 'Another import is at work on this database.';
@@ -78,16 +78,16 @@ const LOOK_MS = 1_000;
  */
 export async function refuseServed({ sessions, read }: Store): Promise<void> {
   if (sessions === undefined) return;
-  const nodes = () => read.selectFrom('nodes').select(['node_id', 'beat']).execute();
+  const nodes = () => read.selectFrom('nodes').select(['node_id', 'heartbeat']).execute();
   const before = await nodes();
   if (before.length === 0) return;
   const held = await sessions.held();
   if (before.some(({ node_id }) => held.has(node_id))) throw served();
   await new Promise<void>((resolve) => systemClock.after(LOOK_MS, resolve));
-  const beats = new Map(before.map((node) => [node.node_id, node.beat]));
-  if ((await nodes()).some(({ node_id, beat }) => beats.get(node_id) !== beat)) throw served();
+  const heartbeats = new Map(before.map((node) => [node.node_id, node.heartbeat]));
+  if ((await nodes()).some(({ node_id, heartbeat }) => heartbeats.get(node_id) !== heartbeat)) throw served();
 }
 
-function served(): TransferFault {
-  return new TransferFault('A service is running on this database: stop it first, on every machine.');
+function served(): TransferError {
+  return new TransferError('A service is running on this database: stop it first, on every machine.');
 }

@@ -1,6 +1,6 @@
 import type { Queries } from '../store/store.ts';
 import { tables } from './contents.ts';
-import { TransferFault } from './fault.ts';
+import { TransferError } from './fault.ts';
 import { type End, Tallier } from './format.ts';
 import { pagesOf, type Scope } from './pages.ts';
 import type { Progress } from './progress.ts';
@@ -29,5 +29,5 @@ export async function verify(
     else if (has.sha256 !== had.sha256) faults.push(`${table}: the rows in the database are not those of the file.`);
   }
   progress.end();
-  if (faults.length > 0) throw new TransferFault(...faults);
+  if (faults.length > 0) throw new TransferError(...faults);
 }

@@ -357,11 +357,11 @@ async function settled({ owner }: Day): Promise<void> {
   await eventually(
     async () => {
       const { data } = await owner.carillon.hooks.list({ state: 'live' });
-      const owed = await Promise.all(
-        data.map(({ id }) => owner.carillon.deliveries.list({ hook_id: id, state: 'owed' })),
+      const pending = await Promise.all(
+        data.map(({ id }) => owner.carillon.deliveries.list({ hook_id: id, state: 'pending' })),
       );
-      return owed.reduce((all, { paging }) => all + paging.total_records, 0);
+      return pending.reduce((all, { paging }) => all + paging.total_records, 0);
     },
-    (owed) => owed === 0,
+    (pending) => pending === 0,
   );
 }

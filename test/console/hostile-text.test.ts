@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { printable } from '../../src/control-characters.ts';
 import type { Field, Fields } from '../../src/http/field.ts';
-import { clientFields } from '../../src/resources/clients/schema.ts';
-import { eventFields } from '../../src/resources/events/schema.ts';
-import { projectFields } from '../../src/resources/projects/schema.ts';
-import { subtaskFields } from '../../src/resources/subtasks/schema.ts';
-import { taskFields } from '../../src/resources/tasks/schema.ts';
-import { userFields } from '../../src/resources/users/schema.ts';
+import { clientFields } from '../../src/resources/clients/clients.ts';
+import { eventFields } from '../../src/resources/events/events.ts';
+import { projectFields } from '../../src/resources/projects/projects.ts';
+import { subtaskFields } from '../../src/resources/subtasks/subtasks.ts';
+import { taskFields } from '../../src/resources/tasks/tasks.ts';
+import { userFields } from '../../src/resources/users/users.ts';
 import { consoleOf } from '../harness/browser.ts';
 import { hostileTexts } from './hostile-texts.ts';
 import { screenNames, shown, visit } from './pages.ts';
@@ -30,10 +30,11 @@ function cut(text: string, most: number): string {
 
 /** Every field of a noun that takes a text of any kind, filled with this one. */
 function filled(fields: Fields, text: string): Readonly<Record<string, string>> {
-  const isOfAnyKind = ({ accepts }: Field) => accepts['x-text'] !== undefined && accepts.pattern === undefined;
+  const isOfAnyKind = ({ inputSchema }: Field) =>
+    inputSchema['x-text'] !== undefined && inputSchema.pattern === undefined;
   const texts = Object.entries(fields).filter(([, field]) => field.mode === 'written' && isOfAnyKind(field));
   assert.ok(texts.length > 0);
-  return Object.fromEntries(texts.map(([name, { accepts }]) => [name, cut(text, lengthOf(accepts['x-text']))]));
+  return Object.fromEntries(texts.map(([name, { inputSchema }]) => [name, cut(text, lengthOf(inputSchema['x-text']))]));
 }
 
 function lengthOf(limits: unknown): number {

@@ -52,7 +52,7 @@ test('a hook that fails says what came, how often, when it is tried next and wha
   target.answers(200);
   await page.getByRole('button', { name: 'Send a test' }).click();
   await told(page, /^Test: answered 200 after/);
-  // The test, and at once what was owed.
+  // The test, and at once what was pending.
   await target.arrived(5);
   await page.getByText(/One more failure ends the hook/).waitFor({ state: 'detached' });
 });
@@ -133,7 +133,7 @@ test('what happens shows as it happens: delivered, told and never read, and read
   const event = rows(page).filter({ hasText: 'Event created' });
   await event.getByText(/^delivered in \d+ ms$/).waitFor();
   await event.getByText('told, never read').waitFor();
-  await rows(page).filter({ hasText: 'Client created' }).getByText('owed to no hook').waitFor();
+  await rows(page).filter({ hasText: 'Client created' }).getByText('pending for no hook').waitFor();
   await owner.carillon.events.update(event_id, { event_name: 'Changed' });
   await rows(page).filter({ hasText: 'Event changed' }).getByText('in the feed alone').waitFor();
 
@@ -155,7 +155,7 @@ test('one occurrence is followed from its commit to the fetch', async (t) => {
   const steps = await page.locator('.step strong').allTextContents();
   assert.deepEqual(
     steps.map((step) => step.replace(/\d+ ms/, 'n ms')),
-    ['Committed', 'Owed to 1 hook', 'Answered 500 after n ms', 'Answered 200 after n ms', 'Fetched'],
+    ['Committed', 'Pending to 1 hook', 'Answered 500 after n ms', 'Answered 200 after n ms', 'Fetched'],
   );
 });
 
@@ -165,7 +165,7 @@ test('a paused page counts what comes meanwhile, asks for nothing, and shows it 
   const target = await startTarget(t, () => undefined);
   await owner.carillon.hooks.create({ target_url: target.at('/bell'), event: 'new_client' });
   await owner.carillon.clients.create({ client_name: 'Before' });
-  await rows(page).getByText('owed', { exact: true }).waitFor();
+  await rows(page).getByText('pending', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
   let asked = 0;
   page.on('request', (request) => {
@@ -231,7 +231,7 @@ test('however much happens, the page keeps some hundreds, asks once a second at 
   }
   await rows(page)
     .filter({ hasText: `/events/${newest}` })
-    .getByText('owed to no hook')
+    .getByText('pending for no hook')
     .waitFor();
   await shows(page, 300);
   await page.getByText('300 occurrences shown').waitFor();

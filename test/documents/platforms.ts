@@ -45,7 +45,7 @@ function nounOf(routes: readonly Route[], noun: Offered) {
     change: fieldsOf(propertiesOf(change), []),
     filters: Object.entries(list.parameters)
       .filter(([name]) => !(name in pagingParameters))
-      .map(([name, { says, schema }]) => fieldOf(name, { ...schema, description: says }, false)),
+      .map(([name, { description, schema }]) => fieldOf(name, { ...schema, description }, false)),
     sample: sampleOf(recordOf(list.answer)),
   };
 }

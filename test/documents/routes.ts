@@ -1,4 +1,4 @@
-import { createGuard } from '../../src/delivery/guard.ts';
+import { createSsrfGuard } from '../../src/delivery/guard.ts';
 import { byNoun, formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
 import type { JsonSchema } from '../../src/http/field.ts';
 import { problemsOf } from '../../src/http/openapi.ts';
@@ -11,7 +11,7 @@ import { code, derivedFrom, document, table } from './markdown.ts';
 
 /** Every row, for reading: what it needs from outside is never called. */
 export function documentedRoutes(): readonly Route[] {
-  const guard = createGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
+  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
   return allRoutes({ guard, chance: systemChance, log: createLog('silent'), baseUrl: () => '' });
 }
 
@@ -29,7 +29,7 @@ export function routesDocument(routes: readonly Route[]): string {
     'Every POST takes an `Idempotency-Key`; a single record has an `ETag` and takes `If-Match` and `If-None-Match`: see [feed.md](../feed.md#making-a-call-once).',
     table(
       ['Route', 'What it does', 'Permission', 'Answers'],
-      routes.map((row) => [code(titleOf(row)), row.says, permissionOf(row), String(row.status)]),
+      routes.map((row) => [code(titleOf(row)), row.description, permissionOf(row), String(row.status)]),
     ),
     `Every route can also answer ${listed(common)}. What each [problem](problems.md) means is in its table.`,
     ...groups,
@@ -39,7 +39,7 @@ export function routesDocument(routes: readonly Route[]): string {
 function routePart(row: Route, common: readonly ProblemCode[]): string {
   const own = problemsOf(row).filter((problem) => !common.includes(problem));
   const facts = [
-    row.says,
+    row.description,
     `- Permission: ${permissionOf(row)}`,
     `- Answers ${row.status}`,
     row.records.length > 0 ? `- May record ${row.records.map(code).join(', ')}` : '',
@@ -48,8 +48,8 @@ function routePart(row: Route, common: readonly ProblemCode[]): string {
   const [says = '', ...items] = facts;
   const parameters = Object.entries(row.parameters).map(([name, parameter]) => [
     code(name),
-    parameter.says,
-    formIn(parameter.must),
+    parameter.description,
+    formIn(parameter.errorMessage),
   ]);
   return [
     `### ${titleOf(row)}`,

@@ -204,8 +204,8 @@ const isOfTeams = (schema: JsonSchema) => 'team_id' in itemsOf(schema);
 
 const union = (words: readonly unknown[]) => words.map((word) => `'${word}'`).join(' | ');
 
-const parameterField = ([name, { says, schema }]: [string, Parameter<unknown>]) =>
-  [name, { ...schema, description: says }] as const;
+const parameterField = ([name, { description, schema }]: [string, Parameter<unknown>]) =>
+  [name, { ...schema, description }] as const;
 
 /** The fields that the others do not have. */
 function without(properties: Properties, others: object): Properties {

@@ -46,8 +46,8 @@ function tied(table: MovedTable, domain: string, accountId: number, id: number):
   );
   const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'noun', 'token_hash', 'entry_hash'];
   const unique = Object.fromEntries(texts.map((column) => [column, `${column} ${id} ä😀`]));
-  // A delivery is owed or settled.
-  const delivery = table === 'settled' ? { delivery_id: id - 500 } : {};
+  // A delivery is pending or settled.
+  const delivery = table === 'finalized_deliveries' ? { delivery_id: id - 500 } : {};
   return { ...ids, record_id: id, position: id, ...unique, ...delivery, ...own };
 }
 

@@ -122,10 +122,10 @@ export const fillings: Readonly<Record<string, (place: Place) => Filling>> = {
   '/deliveries': (place) => [
     ['hooks', [hook(place, place.first)]],
     [
-      'settled',
+      'finalized_deliveries',
       many(PAGE, place.first, (id) => ({
         ...{ account_id: place.accountId, user_id: place.userId, hook_id: place.first, delivery_id: id, position: id },
-        ...{ kind: 'new_event', record_id: id, state: 'delivered', owed_at: place.now, settled_at: place.now },
+        ...{ kind: 'new_event', record_id: id, state: 'delivered', created_at: place.now, finalized_at: place.now },
       })),
     ],
   ],

@@ -56,7 +56,7 @@ const written = [
   'targets',
   'occurrences',
   'positions',
-  'owed',
+  'pending_deliveries',
 ] as const;
 
 /** Everything that is written down, as one text: equal before and after a call that wrote nothing. */

@@ -6,7 +6,7 @@ import { BASE, readDatabase } from '../../proof/witnesses.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Cleanup } from './cleanup.ts';
 import { atEnd } from './cleanup.ts';
-import { owedNow } from './nodes.ts';
+import { pendingNow } from './nodes.ts';
 import type { Target } from './target.ts';
 
 /** Clients that create one event after the other, and what came of it. */
@@ -120,12 +120,12 @@ export async function storedEvents({ read }: Pick<Store, 'read'>): Promise<Set<s
   return new Set(rows.map((row) => `/v2/events/${row.event_id}`));
 }
 
-/** The end of a node, for the ledgers: what is owed at this moment may be told once more. */
+/** The end of a node, for the ledgers: what is pending at this moment may be told once more. */
 export async function crashNow(store: Pick<Store, 'read'>, target: Pick<Target, 'caughtUp'>): Promise<Crash> {
-  const owed = await owedNow(store);
+  const pending = await pendingNow(store);
   // What was on its way when it ended is heard before.
   await target.caughtUp();
-  return { at: performance.now(), owed, fates: new Map() };
+  return { at: performance.now(), pending, fates: new Map() };
 }
 
 /** On a busy machine, what was told is written down so late at the latest. */

@@ -41,13 +41,13 @@ export async function nodesOn({ read }: Pick<Store, 'read'>): Promise<number[]> 
   return rows.map((row) => row.node_id);
 }
 
-/** The deliveries that are owed to live hooks, by id. */
-export async function owedNow({ read }: Pick<Store, 'read'>): Promise<ReadonlySet<string>> {
+/** The deliveries that are pending for live hooks, by id. */
+export async function pendingNow({ read }: Pick<Store, 'read'>): Promise<ReadonlySet<string>> {
   const rows = await read
-    .selectFrom('owed')
-    .innerJoin('hooks', 'hooks.hook_id', 'owed.hook_id')
+    .selectFrom('pending_deliveries')
+    .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
     .where('hooks.date_ended', 'is', null)
-    .select('owed.delivery_id')
+    .select('pending_deliveries.delivery_id')
     .execute();
   return new Set(rows.map((row) => String(row.delivery_id)));
 }

@@ -1,17 +1,17 @@
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
 import { allRoutes, type ConsolePorts, consoleRoutes, openRoutes } from '../../src/resources/index.ts';
-import { Tries } from '../../src/resources/passphrases/tries.ts';
+import { LoginThrottle } from '../../src/resources/passphrases/tries.ts';
 import { COST, Passphrases, systemChance } from '../../src/secrets.ts';
 
 /** What the rows need from outside, where they are only looked at. */
 const ports: ConsolePorts = {
-  guard: { judge: async () => ({ failure: 'no_such_name' }) },
+  guard: { check: async () => ({ failure: 'no_such_name' }) },
   chance: systemChance,
   log: createLog('silent'),
   baseUrl: () => '',
   passphrases: new Passphrases(systemChance, COST),
-  tries: new Tries(systemClock),
+  tries: new LoginThrottle(systemClock),
   onRefused: () => undefined,
   isTaken: async () => false,
 };

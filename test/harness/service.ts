@@ -10,10 +10,10 @@ import { loadConfig } from '../../src/config/load.ts';
 import type { OptionName } from '../../src/config/options.ts';
 import { patience } from '../../src/http/gate.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
-import { insertInvitation, linkTo } from '../../src/resources/invitations/actions.ts';
+import { insertInvitation, linkTo } from '../../src/resources/invitations/invitations.ts';
 import { insertKey } from '../../src/resources/keys/actions.ts';
 import { openSession } from '../../src/resources/sessions/actions.ts';
-import { insertUser } from '../../src/resources/users/actions.ts';
+import { insertUser } from '../../src/resources/users/users.ts';
 import { type Cost, systemChance } from '../../src/secrets.ts';
 import { type Ports, type Service, startService } from '../../src/service.ts';
 import { AccountWrite } from '../../src/store/account.ts';
@@ -128,7 +128,7 @@ export async function startTestService(context: Cleanup, database: string, setup
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const beats = setup.ports?.clock === undefined ? {} : { beats: patientBeats };
-  const service = await startService(loaded.config, { log, ...beats, patience: hasty, passphraseCost, ...setup.ports });
+  const service = await startService(loaded.config, { log, ...beats, timeouts: hasty, passphraseCost, ...setup.ports });
   const store = await openStore({
     database: loaded.config.database,
     as: 'command',

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/clock.ts';
 import { type Attempt, createAttempt } from '../../src/delivery/attempt.ts';
-import { createGuard } from '../../src/delivery/guard.ts';
+import { createSsrfGuard } from '../../src/delivery/guard.ts';
 
 /** What is known of the attempts at one path of a target: when each was begun, and when it was connected. */
 export type Trace = { readonly begun: readonly number[]; readonly dialled: readonly number[] };
@@ -13,7 +13,7 @@ export function tracedAttempt(): { readonly attempt: Attempt; traceOf(path: stri
     traces.set(path, trace);
     return trace;
   };
-  const guard = createGuard({
+  const guard = createSsrfGuard({
     resolve: async () => ({ failure: 'no_such_name' }),
     allow: [],
     loopbackAllowed: true,

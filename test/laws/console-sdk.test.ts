@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Invited, SignIn } from '../../packages/sdk/src/console.ts';
 import * as sdk from '../../packages/sdk/src/index.ts';
 import type { SignedIn } from '../../packages/sdk/src/sessions.ts';
-import type { openedFields } from '../../src/resources/invitations/schema.ts';
+import type { openedFields } from '../../src/resources/invitations/invitations.ts';
 import type { signedInFields, signInFields } from '../../src/resources/sessions/schema.ts';
 
 /** Two names of the same: the compiler refuses `true` where they are not. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
 import { environmentName, options } from '../../src/config/options.ts';
-import { createGuard } from '../../src/delivery/guard.ts';
+import { createSsrfGuard } from '../../src/delivery/guard.ts';
 import { anchorOf } from '../documents/markdown.ts';
 import type { Json } from '../harness/service.ts';
 import { root } from './source.ts';
@@ -169,14 +169,14 @@ test('the workflow for n8n is whole, is what is published, and its address is op
   const allowed = /CARILLON_ALLOW_TARGETS: \$\{ALLOW_TARGETS:-(.*)\}/.exec(read('compose.yaml'))?.[1] ?? '';
   const parsed = options.allowTargets.parse(allowed);
   assert.ok('value' in parsed);
-  const guard = createGuard({
+  const guard = createSsrfGuard({
     resolve: async () => ({ addresses: ['172.18.0.5'] }),
     allow: parsed.value,
     loopbackAllowed: false,
   });
-  assert.deepEqual(await guard.judge(target), { allowed: true, addresses: [{ address: '172.18.0.5', family: 4 }] });
+  assert.deepEqual(await guard.check(target), { allowed: true, addresses: [{ address: '172.18.0.5', family: 4 }] });
   for (const other of ['http://n8n:5679/', 'http://carillon:5678/', 'http://172.18.0.5:5678/']) {
-    const verdict = await guard.judge(new URL(other));
+    const verdict = await guard.check(new URL(other));
     assert.equal('allowed' in verdict && verdict.allowed, false, other);
   }
 });
@@ -184,17 +184,17 @@ test('the workflow for n8n is whole, is what is published, and its address is op
 test('the figures of the leases in scaling.md are those of the source', () => {
   const source = readFileSync(join(root, 'src/delivery/node.ts'), 'utf8');
   const constants = new Map(
-    [...source.matchAll(/^const (\w+)_MS = (?:FRESH_MS \+ )?([\d_]+);$/gm)].map(([, name = '', text = '']) => [
+    [...source.matchAll(/^const (\w+)_MS = (?:LEASE_TTL_MS \+ )?([\d_]+);$/gm)].map(([, name = '', text = '']) => [
       name,
       Number(text.replaceAll('_', '')),
     ]),
   );
   const of = (name: string) => constants.get(name) ?? Number.NaN;
   const wanted = {
-    beat: of('BEAT'),
-    fresh: of('FRESH'),
-    killed: of('FRESH') + of('KILLED_AFTER'),
-    silent: of('SILENT_AFTER'),
+    heartbeat: of('HEARTBEAT_INTERVAL'),
+    lease: of('LEASE_TTL'),
+    dead: of('LEASE_TTL') + of('DEAD_AFTER'),
+    unresponsive: of('UNRESPONSIVE_AFTER'),
     poll: of('POLL'),
   };
   const page = readFileSync(join(root, 'docs/scaling.md'), 'utf8');

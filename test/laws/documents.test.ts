@@ -12,6 +12,7 @@ import { proofsByClause } from '../documents/conformance.ts';
 import { decisions } from '../documents/decisions.ts';
 import { derivedDocuments } from '../documents/index.ts';
 import { anchorOf } from '../documents/markdown.ts';
+import { chartFiles, charts } from '../documents/performance-charts.ts';
 import { documentedRoutes } from '../documents/routes.ts';
 import { sdkFiles } from '../documents/sdk.ts';
 import { root } from './source.ts';
@@ -70,10 +71,23 @@ test('every derived document is up to date: npm run docs writes them', () => {
   );
 });
 
-test('every picture of performance is one of a row: what no row shows any more is removed', () => {
-  const drawn = new Set(derivedDocuments().map(({ path }) => path));
-  const left = filesBelow('docs/performance').filter((path) => !drawn.has(path));
-  assert.deepEqual(left, []);
+test('docs/performance has six charts, light and dark, and performance.md shows each of them', () => {
+  const files = filesBelow('docs/performance').map((path) => relative('docs', path));
+  const page = readFileSync(join(root, 'docs/performance.md'), 'utf8');
+  const shown = [...page.matchAll(/ (?:src|srcset)="([^"]+)"/g)].map((match) => match[1] ?? '');
+  assert.equal(files.length, 12);
+  assert.deepEqual(shown.sort(), files.sort());
+});
+
+test('a chart is drawn with the same bytes each time', () => {
+  const drawn = () => chartFiles(Object.values(charts()));
+  assert.deepEqual(drawn(), drawn());
+});
+
+test('performance.md has at most 900 words', () => {
+  const page = readFileSync(join(root, 'docs/performance.md'), 'utf8');
+  const words = page.split(/\s+/).filter((word) => /\w/.test(word)).length;
+  assert.ok(words <= 900, `${words} words`);
 });
 
 test('every relative link leads to a file, and to a heading in it', () => {

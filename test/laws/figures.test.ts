@@ -6,7 +6,7 @@ import { resultOf as measured } from '../../bench/results.ts';
 import { proofs } from '../../proof/proofs.ts';
 import { resultOf as proved } from '../../proof/results.ts';
 
-/** Of rows, those that miss what they must show and do not say why. */
+/** The rows that miss a limit without a reason. */
 function silent(rows: readonly { id: string; isMissed: boolean; heldBack?: string | undefined }[]): string[] {
   return rows.filter(({ isMissed, heldBack }) => isMissed && heldBack === undefined).map(({ id }) => id);
 }
@@ -16,7 +16,7 @@ test('a proof that does not hold says what holds it back', () => {
   assert.deepEqual(silent(rows), []);
 });
 
-test('a figure that is missed says what holds it back', () => {
+test('a performance row that misses a limit gives the reason in one or two sentences', () => {
   const rows = benches.map((bench) => {
     const result = measured(bench);
     return {
@@ -27,7 +27,7 @@ test('a figure that is missed says what holds it back', () => {
   assert.deepEqual(silent(rows), []);
 });
 
-test('a row that misses and is silent is named', () => {
+test('a row that misses a limit without a reason is found', () => {
   const missed = { id: 'R0', isMissed: true };
   assert.deepEqual(silent([missed, { ...missed, heldBack: 'the disk' }, { id: 'R00', isMissed: false }]), ['R0']);
 });

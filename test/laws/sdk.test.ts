@@ -6,9 +6,9 @@ import { test } from 'node:test';
 import * as sdk from '../../packages/sdk/src/index.ts';
 import { ENTRIES, LOOKED_AT } from '../../packages/sdk/src/receiver/feed-pages.ts';
 import { hookKinds } from '../../src/delivery/kinds.ts';
-import { MOST_RECORDS } from '../../src/http/paging.ts';
+import { MAX_RECORDS } from '../../src/http/paging.ts';
 import { problems } from '../../src/problems.ts';
-import { MOST_A_CALL } from '../../src/resources/notifications/actions.ts';
+import { MOST_A_CALL } from '../../src/resources/notifications/notifications.ts';
 import { consoleRows, publicRows } from '../harness/rows.ts';
 import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../harness/sdk-calls.ts';
 import { temporaryFolder } from '../harness/service.ts';
@@ -33,11 +33,11 @@ test('C11 the kinds of the SDK are those that a hook can name: the seven', () =>
 });
 
 test('X2 a receiver knows the end of the feed by what one answer can hold: where that is changed, it has to know', () => {
-  assert.deepEqual([ENTRIES, LOOKED_AT], [MOST_RECORDS, MOST_A_CALL]);
+  assert.deepEqual([ENTRIES, LOOKED_AT], [MAX_RECORDS, MOST_A_CALL]);
 });
 
 test('the methods of the SDK reach every route, and nothing that is none; those for the console what is behind its door', () => {
-  const wanted = publicRows.filter(({ respells }) => respells === undefined);
+  const wanted = publicRows.filter(({ aliasOf }) => aliasOf === undefined);
   assert.deepEqual(asked(calls.filter(isPublished)), wanted.map(asksOf).sort());
   assert.deepEqual(asked(calls.filter((call) => !isPublished(call))), consoleRows.map(asksOf).sort());
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { reasons } from '../../src/ical/dropped.ts';
-import { CalendarFault } from '../../src/ical/lines.ts';
+import { CalendarError } from '../../src/ical/lines.ts';
 import { type ReadCalendar, readCalendar } from '../../src/ical/read.ts';
 import { oddCalendars } from '../corpus/calendars.ts';
 
@@ -69,12 +69,12 @@ function changed(line: string, { how, place, text }: Change): readonly string[] 
 const OPTIONS = { zone: 'Europe/Zurich', domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
 
 /** Reads a file; what is said of it are our own sentences, and nothing of what failed inside. */
-function read(lines: readonly string[]): ReadCalendar | CalendarFault {
+function read(lines: readonly string[]): ReadCalendar | CalendarError {
   let found: ReadCalendar;
   try {
     found = readCalendar(lines.join('\r\n'), OPTIONS, () => undefined);
   } catch (error) {
-    assert.ok(error instanceof CalendarFault, String(error));
+    assert.ok(error instanceof CalendarError, String(error));
     assert.match(error.message, /^(?:must be|begins|ends|is within|is beyond|takes too long) /);
     return error;
   }
@@ -103,7 +103,7 @@ test('X9 a line that is changed costs at most its own event: all others are read
       const at = 2 + (change.at % (lines.length - 2));
       const line = lines[at] ?? '';
       const found = read([...lines.slice(0, at), ...changed(line, change), ...lines.slice(at + 1)]);
-      assert.ok(!(found instanceof CalendarFault), String(found));
+      assert.ok(!(found instanceof CalendarError), String(found));
       const uids = lines.filter((one) => one.startsWith('UID:'));
       // A line that becomes a part of the one before it takes that one along.
       const touched = new Set([eventAt(lines, at), change.how === 'fold' ? eventAt(lines, at - 1) : undefined]);

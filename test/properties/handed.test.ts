@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AttemptInFlight } from '../../src/delivery/flight.ts';
-import { Lane } from '../../src/delivery/lane.ts';
-import type { OwedRow } from '../../src/delivery/queue.ts';
+import type { InFlightAttempt } from '../../src/delivery/flight.ts';
+import { HookQueue } from '../../src/delivery/lane.ts';
+import type { PendingDelivery } from '../../src/delivery/queue.ts';
 
 const READ_AT_ONCE = 4;
 
@@ -21,18 +21,18 @@ const steps = [
 ] as const;
 type Step = readonly [what: (typeof steps)[number], which: number];
 
-const owedAt = (position: number): OwedRow => ({
+const pendingAt = (position: number): PendingDelivery => ({
   deliveryId: position + 1_000,
   position,
   kind: 'new_event',
   recordId: 1,
-  owedAt: 0,
-  askId: null,
+  createdAt: 0,
+  manualAttemptId: null,
 });
 
 /** A lane, and the database that it reads: each question and each answer takes its time, and others commit as well. */
 class Drive {
-  readonly lane = new Lane(
+  readonly lane = new HookQueue(
     {
       hookId: 1,
       accountId: 1,
@@ -49,22 +49,22 @@ class Drive {
   );
   readonly told: (number | null)[] = [];
   committed = 0;
-  #owed: OwedRow[] = [];
-  readonly #unheard: (readonly OwedRow[] | undefined)[] = [];
-  #reading: readonly OwedRow[] | undefined;
-  readonly #inFlight: AttemptInFlight[] = [];
-  readonly #unwritten: OwedRow[] = [];
-  readonly #written: OwedRow[] = [];
+  #pending: PendingDelivery[] = [];
+  readonly #unacknowledged: (readonly PendingDelivery[] | undefined)[] = [];
+  #reading: readonly PendingDelivery[] | undefined;
+  readonly #inFlight: InFlightAttempt[] = [];
+  readonly #unwritten: PendingDelivery[] = [];
+  readonly #written: PendingDelivery[] = [];
 
   /** Answers whether anything has come of it. */
   do([what, which]: Step): boolean {
     switch (what) {
       case 'commit':
       case 'commit elsewhere': {
-        const rows = Array.from({ length: 1 + (which % 3) }, (_, index) => owedAt(this.committed + index + 1));
+        const rows = Array.from({ length: 1 + (which % 3) }, (_, index) => pendingAt(this.committed + index + 1));
         this.committed += rows.length;
-        this.#owed.push(...rows);
-        this.#unheard.push(what === 'commit' ? rows : undefined);
+        this.#pending.push(...rows);
+        this.#unacknowledged.push(what === 'commit' ? rows : undefined);
         return true;
       }
       case 'hear':
@@ -82,13 +82,13 @@ class Drive {
         return this.#answer(which);
       case 'write': {
         const rows = this.#unwritten.splice(0);
-        this.#owed = this.#owed.filter((row) => !rows.includes(row));
+        this.#pending = this.#pending.filter((row) => !rows.includes(row));
         this.#written.push(...rows);
         return rows.length > 0;
       }
       case 'have written': {
         const rows = this.#written.splice(0);
-        for (const row of rows) this.lane.settled(row.deliveryId);
+        for (const row of rows) this.lane.onCompleted(row.deliveryId);
         return rows.length > 0;
       }
     }
@@ -96,19 +96,19 @@ class Drive {
 
   /** News may come in another order than its commits did. */
   #hear(which: number): boolean {
-    if (this.#unheard.length === 0) return false;
-    const [rows] = this.#unheard.splice(which % this.#unheard.length, 1);
-    if (rows === undefined) this.lane.more = true;
-    else this.lane.hand(rows, 0);
+    if (this.#unacknowledged.length === 0) return false;
+    const [rows] = this.#unacknowledged.splice(which % this.#unacknowledged.length, 1);
+    if (rows === undefined) this.lane.hasUnread = true;
+    else this.lane.push(rows, 0);
     return true;
   }
 
   #read(): boolean {
     const { lane } = this;
-    if (lane.isBeingRead || !lane.isEmpty || !lane.more || !lane.mayBegin(0)) return false;
-    lane.isBeingRead = true;
-    lane.more = false;
-    this.#reading = this.#owed.filter((row) => Number(row.position) > lane.readUpTo).slice(0, READ_AT_ONCE);
+    if (lane.isPrefetching || !lane.isEmpty || !lane.hasUnread || !lane.canDispatch(0)) return false;
+    lane.isPrefetching = true;
+    lane.hasUnread = false;
+    this.#reading = this.#pending.filter((row) => Number(row.position) > lane.readPosition).slice(0, READ_AT_ONCE);
     return true;
   }
 
@@ -116,7 +116,7 @@ class Drive {
     if (this.#reading === undefined) return false;
     this.lane.addNext(this.#reading, this.#reading.length < READ_AT_ONCE);
     this.#reading = undefined;
-    this.lane.isBeingRead = false;
+    this.lane.isPrefetching = false;
     return true;
   }
 
@@ -124,7 +124,7 @@ class Drive {
     const [flight] = this.#inFlight.splice(which % Math.max(1, this.#inFlight.length), 1);
     if (flight === undefined) return false;
     this.told.push(flight.row.position);
-    this.lane.finish({ flight, verdict: { is: 'delivered' }, outcome: '200', reason: '', ms: 1, now: 0 });
+    this.lane.finish({ flight, decision: { is: 'delivered' }, outcome: '200', reason: '', ms: 1, now: 0 });
     this.#unwritten.push(flight.row);
     return true;
   }

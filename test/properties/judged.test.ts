@@ -11,7 +11,7 @@ const value = fc.oneof(fc.jsonValue(), numbers, numbers.map(String), fc.constant
 for (const noun of listed) {
   const [record] = account.lists[noun.name as keyof typeof account.lists];
   const optional = Object.entries(noun.fields).filter(
-    ([, { mode, initial }]) => mode === 'written' && initial !== undefined,
+    ([, { mode, default: initial }]) => mode === 'written' && initial !== undefined,
   );
   const names = optional.map(([name]) => name);
 

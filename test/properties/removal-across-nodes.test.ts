@@ -9,7 +9,7 @@ import type { Outcome } from '../../src/delivery/outcome.ts';
 import { locked } from '../../src/store/prepared.ts';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
-import { nodesOn, owedNow, ownersOf, personAt, timesLogged } from '../harness/nodes.ts';
+import { nodesOn, ownersOf, pendingNow, personAt, timesLogged } from '../harness/nodes.ts';
 import type { TestService } from '../harness/service.ts';
 import { shared } from '../harness/stores.ts';
 
@@ -98,9 +98,9 @@ for (const { test, testService, database: newDatabase } of shared) {
   type Node = TestService & { standStill(): void; goOn(): void };
 
   async function startNode(t: TestContext, database: string, attempt: Attempt): Promise<Node> {
-    const { beats, ...hand } = beatsThatStop();
+    const { beats: realClock, ...hand } = beatsThatStop();
     const options = { retryWaits: '20ms,40ms' };
-    return { ...(await testService(t, { database, options, ports: { attempt, beats } })), ...hand };
+    return { ...(await testService(t, { database, options, ports: { attempt, realClock } })), ...hand };
   }
 
   /** Each hook's attempts in the order in which they were written down, and what follows from them alone. */
@@ -160,8 +160,8 @@ for (const { test, testService, database: newDatabase } of shared) {
     }
     const store = await openAt(t, database, { as: 'command' });
     await eventually(
-      () => owedNow(store),
-      (owed) => owed.size === 0,
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
       20_000,
     );
     return { nodes, database, begun };

@@ -19,7 +19,7 @@ for (const { test, testService } of shared) {
       const begun = Promise.withResolvers<void>();
       const through = Promise.withResolvers<void>();
       const long = carillon.store.write(async (tx) => {
-        tx.hold(account_id, 'alone');
+        tx.lockAccount(account_id, 'alone');
         await tx.queries.selectFrom('accounts').select('account_id').execute();
         begun.resolve();
         await through.promise;

@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   // and what was refused left nothing behind.
 
   const rows = allRoutes({
-    guard: { judge: async () => ({ failure: 'no_such_name' }) },
+    guard: { check: async () => ({ failure: 'no_such_name' }) },
     chance: systemChance,
     log: createLog('silent'),
     baseUrl: () => '',
@@ -75,7 +75,7 @@ for (const { test, testService } of stores) {
       .selectFrom('assignments')
       .selectAll()
       .orderBy('account_id')
-      .orderBy('noun')
+      .orderBy('resource_type')
       .orderBy('record_id')
       .orderBy('user_id')
       .execute();

@@ -34,7 +34,7 @@ for (const { test, testService } of stores) {
     'far too long': 'x'.repeat(5_000),
     'deep brackets': '%5B'.repeat(1_000),
     'a word of hooks': 'live',
-    'a word of deliveries': 'owed',
+    'a word of deliveries': 'pending',
     'a word of every status': 'archived',
     'a word of subtasks': 'onhold',
     latest: 'latest',
@@ -129,7 +129,7 @@ for (const { test, testService } of stores) {
   };
 
   const rows = allRoutes({
-    guard: { judge: async () => ({ failure: 'no_such_name' }) },
+    guard: { check: async () => ({ failure: 'no_such_name' }) },
     chance: systemChance,
     log: createLog('silent'),
     baseUrl: () => '',

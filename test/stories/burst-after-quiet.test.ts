@@ -21,7 +21,7 @@ async function scansOf(store: Store, table: string) {
 }
 
 for (const { test, testService } of shared) {
-  test('C20 a burst after a quiet time is told by index, although the plans that are kept are of a time when nothing was owed', async (t) => {
+  test('C20 a burst after a quiet time is told by index, although the plans that are kept are of a time when nothing was pending', async (t) => {
     const target = await startTarget(t);
     const { store, account } = await testService(t);
     const { carillon } = await account('acme.test');
@@ -34,20 +34,20 @@ for (const { test, testService } of shared) {
       told += events * HOOKS;
       await target.arrived(told);
       await eventually(
-        () => store.read.selectFrom('owed').select('delivery_id').limit(1).execute(),
+        () => store.read.selectFrom('pending_deliveries').select('delivery_id').limit(1).execute(),
         (rows) => rows.length === 0,
       );
     };
-    const scans = () => scansOf(store, 'owed');
+    const scans = () => scansOf(store, 'pending_deliveries');
     await tell(1);
     // What the vacuum that comes by itself finds in a quiet time, and every plan is made anew.
-    await sql`vacuum analyze owed`.execute(store.read);
+    await sql`vacuum analyze pending_deliveries`.execute(store.read);
     for (let turn = 0; turn < PLANNED; turn += 1) await tell(1);
     const before = await scans();
     await tell(BURST);
     // A connection says what it has scanned within a second of its last statement.
     const after = await eventually(scans, ({ led }) => led > before.led + HOOKS);
-    assert.equal(after.whole - before.whole, 0, `of ${after.led - before.led} looks into what is owed, whole ones`);
+    assert.equal(after.whole - before.whole, 0, `of ${after.led - before.led} looks into what is pending, whole ones`);
   });
 
   test('C20 a node that has nothing to do reads no whole table of hooks, however few there are', async (t) => {

@@ -30,7 +30,7 @@ for (const { test, testService } of stores) {
     assert.equal((await carillon.call(owner, 'GET', `/v2/hooks/${made[0]}`)).json.data.state, 'ended', 'and stays so');
   });
 
-  test('while more is owed to an account than --max-owed-per-account, what would add to it is refused; nothing is dropped, and it passes', async (t) => {
+  test('while more is pending for an account than --max-pending-per-account, what would add to it is refused; nothing is dropped, and it passes', async (t) => {
     const outcomes: ((outcome: Outcome) => void)[] = [];
     let hangs = true;
     const told: Outcome = { kind: 'answered', status: 200, ms: 1 };
@@ -46,7 +46,7 @@ for (const { test, testService } of stores) {
       else end(told);
       return promise;
     };
-    const carillon = await testService(t, { options: { maxOwed: '3' }, ports: { attempt } });
+    const carillon = await testService(t, { options: { maxPending: '3' }, ports: { attempt } });
     const owner = await carillon.account('acme.test');
     const member = await carillon.user(owner, 'member');
     const other = await carillon.account('other.test');
@@ -62,13 +62,13 @@ for (const { test, testService } of stores) {
     });
     assert.deepEqual(
       [refused.status, refused.json.code, refused.headers.get('retry-after')],
-      [429, 'too_much_owed', '10'],
+      [429, 'pending_quota_exceeded', '10'],
     );
-    const count = async (table: 'events' | 'owed' | 'occurrences') =>
+    const count = async (table: 'events' | 'pending_deliveries' | 'occurrences') =>
       (await carillon.store.read.selectFrom(table).select('account_id').execute()).length;
     assert.ok(made > 3);
     assert.deepEqual(
-      [await count('events'), await count('owed'), await count('occurrences')],
+      [await count('events'), await count('pending_deliveries'), await count('occurrences')],
       [made, made, made],
       'whole or not at all',
     );
@@ -77,15 +77,15 @@ for (const { test, testService } of stores) {
     const tried = () => carillon.call(owner, 'POST', `/v2/hooks/${hookId}/test`);
     assert.equal((await tried()).status, 202);
     const again = await tried();
-    assert.deepEqual([again.status, again.json.code], [429, 'too_much_owed']);
+    assert.deepEqual([again.status, again.json.code], [429, 'pending_quota_exceeded']);
 
-    // What is owed to nobody, a read, and another account go on.
+    // What is pending for nobody, a read, and another account go on.
     assert.equal((await create(member)).status, 201);
     assert.equal((await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'ACME' })).status, 201);
     assert.equal((await carillon.call(owner, 'GET', '/v2/events')).status, 200);
     assert.equal((await create(other)).status, 201);
 
-    // An ended hook is owed nothing meanwhile, and would be owed what it missed.
+    // An ended hook is pending nothing meanwhile, and would be pending what it missed.
     assert.equal((await carillon.call(owner, 'DELETE', `/v2/hooks/${hookId}`)).status, 200);
     await eventually(
       () => create(),
@@ -99,7 +99,7 @@ for (const { test, testService } of stores) {
       () => create(),
       ({ status }) => status === 429,
     );
-    assert.equal(full.json.code, 'too_much_owed');
+    assert.equal(full.json.code, 'pending_quota_exceeded');
     hangs = false;
     for (const end of outcomes.splice(0)) end(told);
     await eventually(
@@ -118,12 +118,12 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('what was owed once is forgotten when it is not owed any more, however long nobody asked', async (t) => {
+  test('what was pending once is forgotten when it is not pending any more, however long nobody asked', async (t) => {
     const clock = testClock();
     // Nobody answers before all is over.
     const over = Promise.withResolvers<Outcome>();
     const attempt: Attempt = () => over.promise;
-    const carillon = await testService(t, { options: { maxOwed: '3' }, ports: { attempt, clock } });
+    const carillon = await testService(t, { options: { maxPending: '3' }, ports: { attempt, clock } });
     const owner = await carillon.account('acme.test');
     const create = async () => (await carillon.call(owner, 'POST', '/v2/events', event)).status;
     const hook = () => owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });

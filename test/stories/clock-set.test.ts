@@ -32,7 +32,16 @@ async function countRows({ read }: { readonly read: Queries }): Promise<Record<s
 }
 
 /** What is dropped by its age. */
-const AGING = ['attempts', 'settled', 'occurrences', 'fetches', 'notices', 'idempotency', 'sessions', 'invitations'];
+const AGING = [
+  'attempts',
+  'finalized_deliveries',
+  'occurrences',
+  'read_receipts',
+  'hook_alerts',
+  'idempotency',
+  'sessions',
+  'invitations',
+];
 
 /** Lets the clock go on until old rows were looked for once more. */
 async function untilPruned(clock: TestClock, waitMs: number): Promise<void> {

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
 import { compareLedgers, startLoad } from '../harness/load.ts';
-import { owedNow, processBeside } from '../harness/nodes.ts';
+import { pendingNow, processBeside } from '../harness/nodes.ts';
 import { shared } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
@@ -68,8 +68,8 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     );
     await load.stop();
     await eventually(
-      () => owedNow(store),
-      (owed) => owed.size === 0,
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
       10_000,
     );
     const faults = await compareLedgers(database, load, target, { paths: ['/'] });

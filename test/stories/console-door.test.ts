@@ -25,7 +25,7 @@ for (const { test, testService } of stores) {
   // Its test has had its answer: from here on nothing changes by itself.
   await eventually(
     () => owner.carillon.deliveries.get(ids.delivery_id),
-    ({ state }) => state !== 'owed',
+    ({ state }) => state !== 'pending',
   );
 
   const pathOf = (row: Route, idOf: (name: string) => string) =>

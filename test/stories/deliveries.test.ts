@@ -37,7 +37,7 @@ for (const { test, testService } of stores) {
       await clock.advance(60_000);
       await target.arrived(Number(failures) + 1);
     }
-    const { attempts, date_settled, ...shown } = await eventually(delivery, (one) => one.state === 'delivered');
+    const { attempts, date_finalized, ...shown } = await eventually(delivery, (one) => one.state === 'delivered');
     assert.deepEqual(shown, {
       id: deliveryId,
       hook_id: id,
@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
     );
     assert.equal(attempts[0]?.attempted_at, '2025-05-01 12:00:00');
     assert.equal(attempts[1]?.attempted_at, '2025-05-01 12:01:00');
-    assert.equal(date_settled, '2025-05-01 12:02:00');
+    assert.equal(date_finalized, '2025-05-01 12:02:00');
     for (const { milliseconds } of attempts) assert.match(milliseconds, /^\d+$/);
     assert.deepEqual(new Set(target.received.map((one) => one.deliveryId)), new Set([deliveryId]));
   });
@@ -91,15 +91,15 @@ for (const { test, testService } of stores) {
     const list = async (who: Person, query = '') => {
       const answer = await carillon.call(who, 'GET', `/v2/deliveries${query}`);
       assert.equal(answer.status, 200, answer.text);
-      const data: { id: string; hook_id: string; state: string; date_settled: string }[] = answer.json.data;
+      const data: { id: string; hook_id: string; state: string; date_finalized: string }[] = answer.json.data;
       return { data, total: answer.json.paging.total_records, link: answer.headers.get('link') };
     };
     const states = (found: Awaited<ReturnType<typeof list>>) => found.data.map((one) => `${one.hook_id} ${one.state}`);
     const all = await list(member);
     const [a, b, c] = [hooks.told.id, hooks.failing.id, hooks.gone.id];
     const wanted = [
-      ...[`${a} delivered`, `${b} owed`, `${c} undelivered`],
-      ...[`${a} delivered`, `${b} owed`, `${c} undelivered`],
+      ...[`${a} delivered`, `${b} pending`, `${c} undelivered`],
+      ...[`${a} delivered`, `${b} pending`, `${c} undelivered`],
       `${b} failed`,
     ];
     assert.deepEqual([...states(all)].sort(), [...wanted].sort());
@@ -108,11 +108,12 @@ for (const { test, testService } of stores) {
     assert.deepEqual(
       ids,
       [...ids].sort((x, y) => x - y),
-      'in the order in which they became owed',
+      'in the order in which they became pending',
     );
-    for (const one of all.data) assert.equal(one.date_settled === NEVER, ['owed', 'undelivered'].includes(one.state));
+    for (const one of all.data)
+      assert.equal(one.date_finalized === NEVER, ['pending', 'undelivered'].includes(one.state));
 
-    for (const state of ['owed', 'delivered', 'undelivered', 'failed']) {
+    for (const state of ['pending', 'delivered', 'undelivered', 'failed']) {
       const found = await list(member, `?state=${state}`);
       assert.deepEqual(
         found.data,
@@ -128,7 +129,7 @@ for (const { test, testService } of stores) {
       );
     }
     assert.equal((await list(member, `?hook_id=${b}&state=failed`)).data[0]?.id, test.id);
-    assert.deepEqual((await list(member, `?hook_id=${a}&state=owed`)).data, []);
+    assert.deepEqual((await list(member, `?hook_id=${a}&state=pending`)).data, []);
 
     const page = await list(member, '?limit=3&offset=2');
     assert.deepEqual([page.data, page.total], [all.data.slice(2, 5), 7]);
@@ -163,7 +164,7 @@ for (const { test, testService } of stores) {
     assert.equal(second?.deliveryId, first?.deliveryId);
     assert.equal(second?.body, first?.body);
     const after = await eventually(delivery, (one) => one.attempts.length === 2 && one.state === 'delivered');
-    assert.equal(after.date_settled, before.date_settled, 'it was delivered when it was delivered');
+    assert.equal(after.date_finalized, before.date_finalized, 'it was delivered when it was delivered');
   });
 
   test('X3 a redelivery that fails is shown and not counted, and what had been delivered stays delivered', async (t) => {
@@ -195,7 +196,7 @@ for (const { test, testService } of stores) {
     await redeliver(carillon, owner, deliveryId);
     await eventually(delivery, (one) => one.attempts.length === 2);
     assert.deepEqual(await hook(), { ...waiting, last_outcome: '503' });
-    assert.equal((await delivery()).state, 'owed');
+    assert.equal((await delivery()).state, 'pending');
 
     await redeliver(carillon, owner, deliveryId);
     const told = await eventually(delivery, (one) => one.state === 'delivered');

@@ -40,7 +40,8 @@ test('X6 /docs has every route and every problem, needs no key, and loads nothin
 test('X6 /llms.txt has every route, and leads to addresses that answer', async (t) => {
   const { baseUrl } = await sqlite.testService(t);
   const text = await (await fetch(`${baseUrl}/llms.txt`)).text();
-  for (const { method, path, says } of routes) assert.ok(text.includes(`- ${method} /v2${path}: ${says}\n`), path);
+  for (const { method, path, description } of routes)
+    assert.ok(text.includes(`- ${method} /v2${path}: ${description}\n`), path);
   for (const [, address = ''] of text.matchAll(/\]\((.+?)\)/g))
     assert.equal((await fetch(address)).status, 200, address);
 });

@@ -20,7 +20,7 @@ for (const { test, testService } of stores) {
   test('C4 a body that is announced and never sent takes no place of a caller on any route, and every response that needs no body comes', async (t) => {
     const { started: carillon, mounted } = await mountedBy(() =>
       // A single place for callers: whatever took it would be seen.
-      testService(t, { options: { maxRequests: '1' }, ports: { patience: PATIENT } }),
+      testService(t, { options: { maxRequests: '1' }, ports: { timeouts: PATIENT } }),
     );
     const owner = await carillon.account('acme.test');
     const signedIn = await carillon.signIn(owner);

@@ -84,7 +84,7 @@ for (const { name, test, testService } of stores) {
     }
   });
 
-  test('C23 an ended hook is readable for 30 days, then gone; what is owed to a live one is never dropped', async (t) => {
+  test('C23 an ended hook is readable for 30 days, then gone; what is pending for a live one is never dropped', async (t) => {
     const options = { retryWaits: '365d,365d' };
     const first = await testService(t, { options, ports: { clock: testClock() } });
     const owner = await first.account('acme.test');
@@ -124,18 +124,18 @@ for (const { name, test, testService } of stores) {
       const read = async () => ({
         ended: await status(`/v2/hooks/${ended.id}`),
         live: await status(`/v2/hooks/${live.id}`),
-        endedOwed: await total(`hook_id=${ended.id}`),
-        liveOwed: await total(`hook_id=${live.id}&state=owed`),
+        endedPending: await total(`hook_id=${ended.id}`),
+        livePending: await total(`hook_id=${live.id}&state=pending`),
         delivered: await total(`hook_id=${told.id}`),
       });
       return { read, stop: service.stop };
     }
     const before = await after(30 * DAY_MS - 11 * SECOND_MS);
-    const kept = { ended: 200, live: 200, endedOwed: 1, liveOwed: 1, delivered: 1 };
+    const kept = { ended: 200, live: 200, endedPending: 1, livePending: 1, delivered: 1 };
     assert.deepEqual(await before.read(), kept);
     await before.stop();
     const later = await after(30 * DAY_MS + SECOND_MS);
-    const dropped = { ended: 404, live: 200, endedOwed: 0, liveOwed: 1, delivered: 0 };
+    const dropped = { ended: 404, live: 200, endedPending: 0, livePending: 1, delivered: 0 };
     // PostgreSQL drops what is past by whole weeks.
     const inWeeks = name === 'PostgreSQL';
     assert.deepEqual(await later.read(), inWeeks ? { ...dropped, delivered: 1 } : dropped);

@@ -214,7 +214,7 @@ for (const { test, testService } of stores) {
 
   test('X2 a reader who takes nothing is not read for, and is cut', async (t) => {
     const impatient = { ...patience, drainMs: 0, stallMs: 50, lookEveryMs: 20 };
-    const { carillon, owner, clock } = await stage(t, { maxFollowers: '1' }, { patience: impatient });
+    const { carillon, owner, clock } = await stage(t, { maxFollowers: '1' }, { timeouts: impatient });
     const ENTRIES = 150_000;
     await carillon.store.write(async ({ queries }) => {
       const { account_id } = await queries

@@ -56,7 +56,7 @@ test('C20 X6 a full disk: writes are answered 503, /readyz is 503, reads go on, 
   );
   const wanted = acknowledged.map((id) => `${carillon.baseUrl}/v2/events/${id}`).sort();
   await eventually(
-    () => owner.carillon.deliveries.list({ hook_id: hook.id, state: 'owed' }),
+    () => owner.carillon.deliveries.list({ hook_id: hook.id, state: 'pending' }),
     ({ paging }) => paging.total_records === 0,
     20_000,
   );

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
 import { systemClock } from '../../src/clock.ts';
-import { dropIdempotency, makeOnce } from '../../src/http/idempotency.ts';
+import { dropIdempotency, runOnce } from '../../src/http/idempotency.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import { bytesOf } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -182,15 +182,15 @@ for (const { test, testService } of stores) {
     assert.equal((await owner.carillon.keys.list()).paging.total_records, 2, 'one was issued');
   });
 
-  /** How many there are of everything that a POST can make; a delivery is owed, and then settled. */
+  /** How many there are of everything that a POST can make; a delivery is pending, and then settled. */
   async function countsOfRecords(): Promise<Readonly<Record<string, number>>> {
     const { read } = carillon.store;
     const counts: Record<string, number> = {};
     const records = ['events', 'clients', 'projects', 'tasks', 'subtasks', 'users', 'api_keys', 'hooks'] as const;
     for (const table of records) counts[table] = (await read.selectFrom(table).select('account_id').execute()).length;
-    const owed = await read.selectFrom('owed').select('delivery_id').execute();
-    const settled = await read.selectFrom('settled').select('delivery_id').execute();
-    counts.deliveries = new Set([...owed, ...settled].map((row) => row.delivery_id)).size;
+    const pending = await read.selectFrom('pending_deliveries').select('delivery_id').execute();
+    const settled = await read.selectFrom('finalized_deliveries').select('delivery_id').execute();
+    counts.deliveries = new Set([...pending, ...settled].map((row) => row.delivery_id)).size;
     return counts;
   }
 
@@ -291,7 +291,7 @@ for (const { test, testService } of stores) {
       .selectFrom('api_keys')
       .select(['account_id', 'key_id'])
       .executeTakeFirstOrThrow();
-    const once = { keyId: key_id, word: 'elsewhere', fingerprint: 'f' };
+    const once = { keyId: key_id, idempotencyKey: 'elsewhere', fingerprint: 'f' };
     let calls = 0;
     const make = (isHeld: boolean, fingerprint = 'f') =>
       store.write((tx) => {
@@ -301,7 +301,7 @@ for (const { test, testService } of stores) {
           return { body: { data: { call: calls } }, created: '/events/7' };
         };
         const held = isHeld ? tx : { ...tx, tryHold: async () => false };
-        return makeOnce(held, write, { ...once, fingerprint }, 201, call, (body) => body);
+        return runOnce(held, write, { ...once, fingerprint }, 201, call, (body) => body);
       });
     await assert.rejects(make(false), { code: 'idempotency_in_progress' });
     assert.equal(calls, 0);

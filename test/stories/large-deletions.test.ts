@@ -132,7 +132,7 @@ for (const { test, testService } of stores) {
     assert.equal(rows.length, MANY);
     assert.deepEqual(
       [...new Set(rows.map((row) => `${row.ended_reason} ${row.generation} ${row.ended_position}`))],
-      // Up to there: that the user was deleted is recorded with the commit, and owed to no hook.
+      // Up to there: that the user was deleted is recorded with the commit, and pending for no hook.
       [`user_deleted 2 ${position - 1}`],
     );
   });

@@ -68,7 +68,7 @@ for (const { test, testService } of stores) {
       assert.deepEqual([typeof line.account_id, typeof line.ms], ['number', 'number']);
     }
     assert.deepEqual(
-      lines.map(({ outcome, verdict, failures }) => [outcome, verdict, failures]),
+      lines.map(({ outcome, result, failures }) => [outcome, result, failures]),
       [
         ['500', 'wait', 1],
         ['200', 'delivered', 0],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/clock.ts';
-import { oweNotices } from '../../src/delivery/notices.ts';
+import { enqueueAlerts } from '../../src/delivery/notices.ts';
 import { steadyChance, TEST_EPOCH, type TestClock, testClock } from '../harness/clock.ts';
 import { eventually, stepByStep } from '../harness/eventually.ts';
 import { type Mail, type MailBox, startMailBox } from '../harness/mail.ts';
@@ -75,7 +75,7 @@ async function mailed(clock: MailClock, box: MailBox, count: number): Promise<re
 }
 
 const sentAt = (mail: Mail | undefined) => Date.parse(mail?.headers.get('date') ?? '');
-const rowsOf = async ({ store }: TestService, table: 'notices' | 'mails') =>
+const rowsOf = async ({ store }: TestService, table: 'hook_alerts' | 'mails') =>
   store.read.selectFrom(table).selectAll().execute();
 
 /** Hooks of somebody, each on an address of its own. */
@@ -117,7 +117,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
         (hook) => hook.failures === count,
       );
     await failures('1');
-    assert.deepEqual(await rowsOf(carillon, 'notices'), [], 'one failure is no news');
+    assert.deepEqual(await rowsOf(carillon, 'hook_alerts'), [], 'one failure is no news');
     await clock.advance(MINUTE_MS);
     await failures('2');
     const [failing] = await mailed(clock, box, 1);
@@ -158,12 +158,12 @@ for (const { test, testService, serviceProcess, database } of stores) {
 
     await passUntil(
       clock,
-      async () => [...(await rowsOf(carillon, 'notices')), ...(await rowsOf(carillon, 'mails'))],
+      async () => [...(await rowsOf(carillon, 'hook_alerts')), ...(await rowsOf(carillon, 'mails'))],
       ({ length }) => length === 0,
     );
     assert.equal(box.taken.length, 2, 'each once, and nothing is left');
     const { text } = await carillon.call(undefined, 'GET', '/metrics');
-    assert.match(text, /^carillon_mails_total\{verdict="sent"\} 2$/m);
+    assert.match(text, /^carillon_mails_total\{result="sent"\} 2$/m);
   });
 
   test('X10 two hundred hooks that end together are one mail; what comes after it waits; what got well or was restored is no news', async (t) => {
@@ -226,7 +226,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.ok(sentAt(third) - sentAt(others[0]) >= 5 * MINUTE_MS, 'not at once after the other');
     await passUntil(
       clock,
-      async () => [...(await rowsOf(carillon, 'notices')), ...(await rowsOf(carillon, 'mails'))],
+      async () => [...(await rowsOf(carillon, 'hook_alerts')), ...(await rowsOf(carillon, 'mails'))],
       ({ length }) => length === 0,
     );
     assert.equal(box.seen.length, 3);
@@ -303,12 +303,12 @@ for (const { test, testService, serviceProcess, database } of stores) {
         ({ length }) => length > 0,
       );
       await eventually(
-        async () => (await rowsOf(service, 'notices')).filter(isOfBusy).length,
+        async () => (await rowsOf(service, 'hook_alerts')).filter(isOfBusy).length,
         (count) => count === (given > 0 ? 0 : 2),
       );
       const { text } = await service.call(undefined, 'GET', '/metrics');
-      if (given > 0) assert.match(text, /^carillon_mails_total\{verdict="given_up"\} \d$/m);
-      assert.match(text, given > 0 ? /^carillon_notices_owed 0$/m : /^carillon_notices_owed [1-9]/m);
+      if (given > 0) assert.match(text, /^carillon_mails_total\{result="given_up"\} \d$/m);
+      assert.match(text, given > 0 ? /^carillon_hook_alerts_pending 0$/m : /^carillon_hook_alerts_pending [1-9]/m);
       await service.stop();
     }
   });
@@ -375,11 +375,11 @@ for (const { test, testService, serviceProcess, database } of stores) {
     await owner.carillon.events.create(event);
     await owner.carillon.hooks.delete(deleted);
     await inState(owner, ids, 'ended');
-    assert.deepEqual([await rowsOf(carillon, 'notices'), await rowsOf(carillon, 'mails')], [[], []]);
-    // What is left of a time when there was one is owed by nobody.
-    await carillon.store.write((tx) => oweNotices(tx, 'failing', ids.map(Number), 0));
+    assert.deepEqual([await rowsOf(carillon, 'hook_alerts'), await rowsOf(carillon, 'mails')], [[], []]);
+    // What is left of a time when there was one is pending by nobody.
+    await carillon.store.write((tx) => enqueueAlerts(tx, 'failing', ids.map(Number), 0));
     const { text } = await carillon.call(undefined, 'GET', '/metrics');
-    for (const line of ['carillon_notices_owed 0', 'carillon_oldest_notice_seconds 0'])
+    for (const line of ['carillon_hook_alerts_pending 0', 'carillon_oldest_hook_alert_seconds 0'])
       assert.ok(text.split('\n').includes(line), line);
   });
 }
@@ -414,8 +414,8 @@ for (const { test, testService, database } of shared) {
     );
     const clock = mailClock(Date.now());
     const beside = [
-      await testService(t, { database: address, options, ports: { clock, beats: systemClock } }),
-      await testService(t, { database: address, options, ports: { clock, beats: systemClock } }),
+      await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
+      await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
     ];
     box.toText = () => 'take';
     for (let look = 0; look < 30; look += 1) {
@@ -432,6 +432,6 @@ for (const { test, testService, database } of shared) {
     assert.equal(box.connections(), 2);
     const [cut, sent] = box.seen;
     assert.equal(sent?.headers.get('message-id'), cut?.headers.get('message-id'));
-    assert.deepEqual(await rowsOf(beside[0] as TestService, 'notices'), []);
+    assert.deepEqual(await rowsOf(beside[0] as TestService, 'hook_alerts'), []);
   });
 }

@@ -36,7 +36,7 @@ for (const { test, testService } of stores) {
     ]);
   });
 
-  test('X6 what is owed to a live hook has an age, what is owed to an ended one has none; lanes and nodes are counted', async (t) => {
+  test('X6 what is pending for a live hook has an age, what is pending for an ended one has none; lanes and nodes are counted', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t, 500);
@@ -46,21 +46,21 @@ for (const { test, testService } of stores) {
       return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
     };
     assert.equal(await metric('carillon_nodes'), 1);
-    assert.equal(await metric('carillon_oldest_owed_seconds'), 0);
+    assert.equal(await metric('carillon_oldest_pending_seconds'), 0);
     const { id } = await hooks.create({ target_url: target.url, event: 'new_client' });
     await clients.create({ client_name: 'ACME' });
     await eventually(
-      () => metric('carillon_lanes_failing'),
+      () => metric('carillon_hooks_failing'),
       (failing) => failing === 1,
     );
-    assert.ok((await metric('carillon_oldest_owed_seconds')) > 0);
-    assert.equal(await metric('carillon_lanes_held'), 1);
-    assert.ok((await metric('carillon_news_total\\{from="here"\\}')) >= 2);
+    assert.ok((await metric('carillon_oldest_pending_seconds')) > 0);
+    assert.equal(await metric('carillon_hook_queues_leased'), 1);
+    assert.ok((await metric('carillon_commit_events_total\\{from="here"\\}')) >= 2);
 
     await hooks.delete(id);
-    assert.equal(await metric('carillon_oldest_owed_seconds'), 0);
-    assert.equal(await metric('carillon_lanes_failing'), 0);
-    const owed = await carillon.store.read.selectFrom('owed').selectAll().execute();
-    assert.equal(owed.length, 1, 'what is owed to an ended hook is kept');
+    assert.equal(await metric('carillon_oldest_pending_seconds'), 0);
+    assert.equal(await metric('carillon_hooks_failing'), 0);
+    const pending = await carillon.store.read.selectFrom('pending_deliveries').selectAll().execute();
+    assert.equal(pending.length, 1, 'what is pending for an ended hook is kept');
   });
 }

@@ -16,7 +16,7 @@ const options = { retryWaits: '1h,2h' };
 for (const from of stores) {
   for (const to of stores) {
     from.test(
-      `C5 C18 C20 X2 X8 moved to ${to.name}: what was owed is told under the same id and secret, a wait goes on, and so do ids and cursors`,
+      `C5 C18 C20 X2 X8 moved to ${to.name}: what was pending is told under the same id and secret, a wait goes on, and so do ids and cursors`,
       async (t) => {
         const path = join(temporaryFolder(t), 'service.jsonl');
         const target = await startTarget(t);
@@ -38,8 +38,8 @@ for (const from of stores) {
         for (let count = 0; count < 3; count += 1) await events.create(event);
         const { event_id: last } = await events.create(event);
         await events.delete(last);
-        const owed = (await deliveries.list({ hook_id: well })).data.map(({ id }) => id);
-        assert.equal(owed.length, 4);
+        const pending = (await deliveries.list({ hook_id: well })).data.map(({ id }) => id);
+        assert.equal(pending.length, 4);
         const feed = await source.call(owner, 'GET', '/v2/notifications');
         assert.equal(feed.json.data.length, 6);
         await source.stop();
@@ -50,7 +50,7 @@ for (const from of stores) {
 
         const destination = await to.testService(t, { options, database: into });
         const told = await target.arrived(4);
-        assert.deepEqual(told.map(({ deliveryId }) => deliveryId).sort(), [...owed].sort());
+        assert.deepEqual(told.map(({ deliveryId }) => deliveryId).sort(), [...pending].sort());
         assert.deepEqual([...new Set(told.map((one) => one.path))], ['/well']);
         assert.ok(told.every((one) => isTaken(secret, one)));
         for (const { resourceUrl } of told) assert.ok(resourceUrl.startsWith(`${destination.baseUrl}/v2/events/`));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
 import { compareLedgers, createNoted, repeatedIn, startLoad } from '../harness/load.ts';
-import { nodesOn, owedNow, ownersOf, personAt, timesLogged } from '../harness/nodes.ts';
+import { nodesOn, ownersOf, pendingNow, personAt, timesLogged } from '../harness/nodes.ts';
 import { startProxy } from '../harness/proxy.ts';
 import { shared } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
@@ -49,7 +49,7 @@ for (const { test, testService, database: newDatabase } of shared) {
 
     proxy.reset();
     const cutAt = performance.now();
-    const inFlight = await owedNow(store);
+    const inFlight = await pendingNow(store);
     const load = startLoad(t, [owner.carillon], 1, 20);
     load.resume();
     const deleting = owner.carillon.hooks.delete(ids[0] ?? '').then(() => performance.now());
@@ -71,8 +71,8 @@ for (const { test, testService, database: newDatabase } of shared) {
     const tookMs = Math.max(...paths.slice(1).map((path) => (near.traceOf(path).begun[0] ?? 0) - cutAt));
     assert.ok(tookMs < 15_000, `${tookMs} ms`);
     await eventually(
-      () => owedNow(store),
-      (owed) => owed.size === 0,
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
       10_000,
     );
 
@@ -103,16 +103,16 @@ for (const { test, testService, database: newDatabase } of shared) {
     );
     const backMs = performance.now() - mendedAt;
     assert.equal((await ownersOf(store)).get(taken ?? ''), back);
-    assert.equal(timesLogged(cutOff, 'node.taken_away'), 1);
+    assert.equal(timesLogged(cutOff, 'node.evicted'), 1);
 
     await eventually(
-      () => owedNow(store),
-      (owed) => owed.size === 0,
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
     );
     const late = target.received.filter((one) => one.path === '/0' && one.at > deletedAt);
     assert.deepEqual(late, [], 'nothing goes to the hook after the 200 of its DELETE');
     // What it could not write down any more may be told twice.
-    const crashes = [{ at: cutAt + FRESH_MS, owed: inFlight, fates: new Map() }];
+    const crashes = [{ at: cutAt + FRESH_MS, pending: inFlight, fates: new Map() }];
     const asked = { calls: [...beside, ...load.calls] };
     assert.deepEqual(await compareLedgers(database, asked, target, { paths: paths.slice(1), crashes }), []);
     assert.deepEqual(load.failures, []);

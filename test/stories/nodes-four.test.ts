@@ -4,7 +4,7 @@ import type { Crash } from '../../proof/ledgers.ts';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
 import { compareLedgers, crashNow, startLoad } from '../harness/load.ts';
-import { nodesOn, owedNow, processBeside } from '../harness/nodes.ts';
+import { nodesOn, pendingNow, processBeside } from '../harness/nodes.ts';
 import { shared } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
@@ -65,8 +65,8 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     await wait(300);
     await load.stop();
     await eventually(
-      () => owedNow(store),
-      (owed) => owed.size === 0,
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
       20_000,
     );
 

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
 import { compareLedgers, createNoted, startLoad } from '../harness/load.ts';
-import { nodesOn, owedNow, ownersOf, processBeside } from '../harness/nodes.ts';
+import { nodesOn, ownersOf, pendingNow, processBeside } from '../harness/nodes.ts';
 import { shared } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 
@@ -58,8 +58,8 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const wholeMs = performance.now() - stoppedAt;
     assert.ok(wholeMs < 10_000, `${wholeMs} ms`);
     await eventually(
-      () => owedNow(store),
-      (owed) => owed.size === 0,
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
       10_000,
     );
     assert.deepEqual(await compareLedgers(database, { calls: [...earlier, ...load.calls] }, target, { paths }), []);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { Attempt } from '../../src/delivery/attempt.ts';
-import type { Fault, Outcome } from '../../src/delivery/outcome.ts';
+import type { LocalErrorCode, Outcome } from '../../src/delivery/outcome.ts';
 import type { Resolve } from '../../src/delivery/resolver.ts';
 import { steadyChance, testClock } from '../harness/clock.ts';
 import { eventually } from '../harness/eventually.ts';
@@ -12,7 +12,7 @@ for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
   const ok: Outcome = { kind: 'answered', status: 200, ms: 1 };
   const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): Outcome => ({ kind: 'failed', cause, ms: 1 });
-  const ours = (fault: Fault): Outcome => ({ kind: 'ours', fault, ms: 1 });
+  const ours = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 1 });
 
   /** A service whose way out is a script: the outcomes one after the other, and 200 when they are through. */
   async function scripted(t: TestContext, script: readonly (Outcome | Error)[]) {
@@ -41,12 +41,19 @@ for (const { test, testService } of stores) {
   }
 
   test('C19 our own faults count nothing, however many: the attempt is made again until it is the target’s turn', async (t) => {
-    const faults: Fault[] = ['no_file_handle', 'no_local_port', 'no_route', 'no_resolver', 'no_memory', 'broken'];
+    const faults: LocalErrorCode[] = [
+      'no_file_handle',
+      'no_local_port',
+      'no_route',
+      'no_resolver',
+      'no_memory',
+      'broken',
+    ];
     const script = faults.map((fault) => (fault === 'broken' ? new Error('a bug of ours') : ours(fault)));
     const { clock, begun, delivery, hook, attempted } = await scripted(t, script);
     for (const [index, fault] of faults.entries()) {
       const { attempts, state } = await attempted(index + 1);
-      assert.deepEqual([attempts.at(-1)?.outcome, attempts.at(-1)?.counted, state], [fault, '0', 'owed']);
+      assert.deepEqual([attempts.at(-1)?.outcome, attempts.at(-1)?.counted, state], [fault, '0', 'pending']);
       const { state: alive, failures, next_attempt_at } = await hook();
       assert.deepEqual([alive, failures, next_attempt_at], ['live', '0', '0000-00-00 00:00:00']);
       await clock.advance(1_000 * 2 ** index);

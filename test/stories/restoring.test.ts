@@ -143,7 +143,7 @@ for (const { test, testService } of stores) {
     assert.equal((await member.carillon.hooks.get(over.id)).state, 'ended');
   });
 
-  test('X1 of many restores at once one succeeds, and nothing is owed twice', async (t) => {
+  test('X1 of many restores at once one succeeds, and nothing is pending twice', async (t) => {
     const owner = await newOwner();
     const target = await startTarget(t);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { carillon as run } from '../harness/command.ts';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
-import { owedNow, personAt, processBeside } from '../harness/nodes.ts';
+import { pendingNow, personAt, processBeside } from '../harness/nodes.ts';
 import { shared, sqlite } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
 import { tracedAttempt } from '../harness/traced.ts';
@@ -39,8 +39,8 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
         tookMs.push((arrived?.at ?? 0) - sentAt);
       }
       await eventually(
-        () => owedNow(store),
-        (owed) => owed.size === 0,
+        () => pendingNow(store),
+        (pending) => pending.size === 0,
       );
       assert.equal(target.received.filter((one) => one.path === '/stays').length, EVENTS);
       assert.deepEqual(

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import { type Fact, record } from '../../src/delivery/record.ts';
+import { type NewOccurrence, record } from '../../src/delivery/record.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
-import { clients } from '../../src/resources/clients/actions.ts';
+import { clients } from '../../src/resources/clients/clients.ts';
 import { systemChance } from '../../src/secrets.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import type { Store, Tx } from '../../src/store/store.ts';
 import { openAt } from '../harness/database.ts';
 import { stores } from '../harness/stores.ts';
 
-/** What is owed cannot be written any more. */
+/** What is pending cannot be written any more. */
 const REFUSES_OWED = {
-  SQLite: "create trigger refuses before insert on owed begin select raise(abort, 'full'); end",
-  PostgreSQL: 'alter table owed add constraint refuses check (account_id < 0) not valid',
+  SQLite: "create trigger refuses before insert on pending begin select raise(abort, 'full'); end",
+  PostgreSQL: 'alter table pending_deliveries add constraint refuses check (account_id < 0) not valid',
 } as const;
 
 const caller = {
@@ -61,7 +61,7 @@ for (const { name, test, database } of stores) {
       }
     });
     const announced: number[][] = [];
-    store.onCommitted((news) => void announced.push([...news.owed.keys()]));
+    store.onCommitted((news) => void announced.push([...news.pending.keys()]));
     const inAccount = (work: (write: AccountWrite) => Promise<unknown>) =>
       store.write((tx: Tx) => work(new AccountWrite(tx, 1, NOW)));
     const stored = async () => ({
@@ -71,8 +71,8 @@ for (const { name, test, database } of stores) {
         .select(['position', 'kind', 'record_id'])
         .orderBy('position')
         .execute(),
-      owed: await store.read
-        .selectFrom('owed')
+      pending: await store.read
+        .selectFrom('pending_deliveries')
         .select(['hook_id', 'position', 'kind', 'record_id'])
         .orderBy('position')
         .execute(),
@@ -80,9 +80,13 @@ for (const { name, test, database } of stores) {
     return { store, inAccount, announced, stored };
   }
 
-  const fact = (kind: Fact['kind'], recordId: number, userId = 1): Fact => ({ kind, recordId, userId });
+  const fact = (kind: NewOccurrence['kind'], recordId: number, userId = 1): NewOccurrence => ({
+    kind,
+    recordId,
+    userId,
+  });
 
-  test('C14 C16 a fact is an occurrence at the next position, owed to the live hooks of its user and kind', async (t) => {
+  test('C14 C16 a fact is an occurrence at the next position, pending for the live hooks of its user and kind', async (t) => {
     const { inAccount, announced, stored } = await openTold(t);
     await inAccount(async (write) =>
       record(write, [fact('new_client', 7), fact('new_client', 8), fact('changed_client', 7)]),
@@ -90,7 +94,7 @@ for (const { name, test, database } of stores) {
     await inAccount(async (write) =>
       record(write, [fact('new_event', 3), fact('new_event', 4, 99), fact('new_task', 5)]),
     );
-    const { position, occurrences, owed } = await stored();
+    const { position, occurrences, pending } = await stored();
     assert.equal(position, 6);
     assert.deepEqual(
       occurrences.map((one) => [one.position, one.kind, one.record_id]),
@@ -104,7 +108,7 @@ for (const { name, test, database } of stores) {
       ],
     );
     assert.deepEqual(
-      owed.map((one) => [one.hook_id, one.position, one.kind, one.record_id]),
+      pending.map((one) => [one.hook_id, one.position, one.kind, one.record_id]),
       [
         [1, 1, 'new_client', 7],
         [1, 2, 'new_client', 8],
@@ -114,7 +118,7 @@ for (const { name, test, database } of stores) {
     assert.deepEqual(announced, [[1], [2]]);
   });
 
-  test('C16 what rolled back is never told: no occurrence, nothing owed, nobody woken, and no gap in the positions', async (t) => {
+  test('C16 what rolled back is never told: no occurrence, nothing pending, nobody woken, and no gap in the positions', async (t) => {
     const { inAccount, announced, stored } = await openTold(t);
     const outcomes = await Promise.allSettled([
       inAccount(async (write) => record(write, [fact('new_client', 1)])),
@@ -128,7 +132,7 @@ for (const { name, test, database } of stores) {
       outcomes.map((outcome) => outcome.status),
       ['fulfilled', 'rejected', 'fulfilled'],
     );
-    const { position, occurrences, owed } = await stored();
+    const { position, occurrences, pending } = await stored();
     assert.equal(position, 2);
     // Which of two at once comes first is the database's choice.
     const placed = occurrences.map((one) => [one.position, one.record_id]);
@@ -138,14 +142,14 @@ for (const { name, test, database } of stores) {
     );
     assert.deepEqual(placed.map(([, recordId]) => recordId).sort(), [1, 3]);
     assert.deepEqual(
-      owed.map((one) => [one.position, one.record_id]),
+      pending.map((one) => [one.position, one.record_id]),
       placed,
     );
     // In one commit or in two: the news are those of a commit.
     assert.deepEqual([...new Set(announced.flat())], [1]);
   });
 
-  test('C16 C20 the record and what is owed for it are one transaction: both or neither', async (t) => {
+  test('C16 C20 the record and what is pending for it are one transaction: both or neither', async (t) => {
     const { store, inAccount, stored } = await openTold(t);
     await assert.rejects(
       inAccount(async (write) => {
@@ -154,12 +158,12 @@ for (const { name, test, database } of stores) {
       }),
       /the disk is gone/,
     );
-    assert.deepEqual([await clientsIn(store), (await stored()).owed.length], [0, 0]);
+    assert.deepEqual([await clientsIn(store), (await stored()).pending.length], [0, 0]);
     await inAccount((write) => clients.create(write, caller, whole));
-    assert.deepEqual([await clientsIn(store), (await stored()).owed.length], [1, 1]);
+    assert.deepEqual([await clientsIn(store), (await stored()).pending.length], [1, 1]);
   });
 
-  test('C16 C20 where what is owed cannot be written, nothing else is there either, and nobody was answered', async (t) => {
+  test('C16 C20 where what is pending cannot be written, nothing else is there either, and nobody was answered', async (t) => {
     const { store, inAccount, stored } = await openTold(t);
     await store.write(({ queries }) => sql.raw(REFUSES_OWED[name]).execute(queries));
     const before = await stored();

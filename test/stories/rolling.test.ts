@@ -7,7 +7,7 @@ import { newestVersion } from '../../src/store/migrate.ts';
 import { openAt } from '../harness/database.ts';
 import { eventually } from '../harness/eventually.ts';
 import { compareLedgers, startLoad, storedEvents } from '../harness/load.ts';
-import { owedNow, processBeside } from '../harness/nodes.ts';
+import { pendingNow, processBeside } from '../harness/nodes.ts';
 import type { ServiceProcess } from '../harness/process.ts';
 import { shared } from '../harness/stores.ts';
 import { startTarget } from '../harness/target.ts';
@@ -79,8 +79,8 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     assert.equal(await old.stop('SIGTERM'), 0);
     await load.stop();
     await eventually(
-      () => owedNow(store),
-      (owed) => owed.size === 0,
+      () => pendingNow(store),
+      (pending) => pending.size === 0,
       10_000,
     );
     assert.deepEqual(load.failures, [], 'a request was not answered with 201');

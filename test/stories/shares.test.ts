@@ -119,7 +119,7 @@ for (const { test, testService } of stores) {
     assert.equal(new Set(targets.begun).size, TARGETS + 1, 'each once');
     assert.equal(targets.most, SHARE);
     await eventually(
-      () => carillon.store.read.selectFrom('settled').select('delivery_id').execute(),
+      () => carillon.store.read.selectFrom('finalized_deliveries').select('delivery_id').execute(),
       (rows) => rows.length === TARGETS,
     );
   });
@@ -154,7 +154,12 @@ for (const { test, testService } of stores) {
     await subscribe(carillon, stranger, 1);
     await stranger.carillon.events.create(event);
     await eventually(
-      () => carillon.store.read.selectFrom('owed').select('delivery_id').where('kind', '=', 'new_event').execute(),
+      () =>
+        carillon.store.read
+          .selectFrom('pending_deliveries')
+          .select('delivery_id')
+          .where('kind', '=', 'new_event')
+          .execute(),
       (rows) => rows.length >= 5 * SHARE + 1,
     );
     assert.equal(targets.hanging.size, ON_TRIAL, 'the share of those that are not known to answer, and no more');

@@ -30,7 +30,7 @@ for (const { test, serviceProcess } of stores) {
     assert.equal(await service.stop('SIGTERM'), 0);
     const tookMs = performance.now() - began;
     assert.ok(tookMs < 10_000, `${tookMs} ms`);
-    assert.equal((await rowsOf(service.database, 'select * from owed')).length, 3);
+    assert.equal((await rowsOf(service.database, 'select * from pending_deliveries')).length, 3);
     assert.equal((await rowsOf(service.database, 'select * from attempts')).length, 0);
     assert.deepEqual(
       (await rowsOf(service.database, 'select failures, date_ended from hooks')).map((row) => ({ ...row })),
@@ -78,8 +78,8 @@ for (const { test, serviceProcess } of stores) {
       attempts.map((row) => row.outcome),
       ['200'],
     );
-    assert.equal((await rowsOf(service.database, 'select * from settled')).length, 1);
-    assert.equal((await rowsOf(service.database, 'select * from owed')).length, 0);
+    assert.equal((await rowsOf(service.database, 'select * from finalized_deliveries')).length, 1);
+    assert.equal((await rowsOf(service.database, 'select * from pending_deliveries')).length, 0);
   });
 
   test('a signal during the start stops the service as soon as it has started: exit 0, and the key was shown', async (t) => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test as plainTest, type TestContext } from 'node:test';
 import { permissionsOf } from '../../src/access.ts';
 import { insertKey } from '../../src/resources/keys/actions.ts';
-import { insertUser } from '../../src/resources/users/actions.ts';
+import { insertUser } from '../../src/resources/users/users.ts';
 import { systemChance } from '../../src/secrets.ts';
 import { AccountWrite } from '../../src/store/account.ts';
 import { carillon, carillonJson, type Ended } from '../harness/command.ts';

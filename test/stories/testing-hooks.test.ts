@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
     return { carillon, owner, target, id, hook, ask, events: [first.event_id, second.event_id] };
   }
 
-  test('X1 a test is one notification of the hook itself, at once, also during a wait; a 200 makes what is owed due', async (t) => {
+  test('X1 a test is one notification of the hook itself, at once, also during a wait; a 200 makes what is pending due', async (t) => {
     const { carillon, owner, target, id, hook, ask, events } = await waitingHook(t, 200);
     const answer = await ask();
     assert.equal(answer.status, 202);
@@ -32,16 +32,16 @@ for (const { test, testService } of stores) {
     const address = `${carillon.baseUrl}/v2/hooks/${id}`;
     assert.deepEqual(
       { hook_id: data.hook_id, event: data.event, resource_url: data.resource_url, state: data.state },
-      { hook_id: id, event: 'test', resource_url: address, state: 'owed' },
+      { hook_id: id, event: 'test', resource_url: address, state: 'pending' },
     );
-    const [, told, ...owed] = await target.arrived(4);
+    const [, told, ...pending] = await target.arrived(4);
     assert.equal(told?.body, JSON.stringify({ resource_url: address }));
     assert.equal(told?.deliveryId, data.id);
     assert.equal((await fetch(told?.resourceUrl ?? '', { headers: owner.headers })).status, 200);
     assert.deepEqual(
-      owed.map((one) => one.resourceUrl.split('/').at(-1)),
+      pending.map((one) => one.resourceUrl.split('/').at(-1)),
       events,
-      'what was owed follows without a wait',
+      'what was pending follows without a wait',
     );
     const after = await eventually(hook, (one) => one.state === 'live');
     assert.deepEqual([after.failures, after.next_attempt_at], ['0', '0000-00-00 00:00:00']);
@@ -73,7 +73,7 @@ for (const { test, testService } of stores) {
       const { json } = await ask();
       const delivery = await eventually(
         () => owner.carillon.deliveries.get(json.data.id),
-        (one) => one.state !== 'owed',
+        (one) => one.state !== 'pending',
       );
       assert.equal(delivery.state, 'failed');
       assert.deepEqual(

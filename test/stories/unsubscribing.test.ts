@@ -69,7 +69,7 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C13 what was owed and what happens later does not go out after the 200, however long one waits', async (t) => {
+  test('C13 what was pending and what happens later does not go out after the 200, however long one waits', async (t) => {
     const target = await startTarget(t, 500);
     const healthy = await startTarget(t);
     const create = (name: string) =>

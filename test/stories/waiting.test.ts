@@ -31,7 +31,7 @@ for (const { test, testService } of stores) {
     async function create() {
       const created = await owner.carillon.events.create(event);
       await eventually(
-        () => owner.carillon.deliveries.list({ hook_id: other.id, state: 'owed' }),
+        () => owner.carillon.deliveries.list({ hook_id: other.id, state: 'pending' }),
         ({ paging }) => paging.total_records === 0,
       );
       return created;

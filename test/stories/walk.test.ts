@@ -16,7 +16,7 @@ import { type Scenario, type Stage, scenarios } from './walk.scenarios.ts';
 for (const { test, testService } of stores) {
   /** Every row of the interface, as the service mounts them: a new row is walked, or fails here. */
   const rows = allRoutes({
-    guard: { judge: async () => ({ failure: 'no_such_name' }) },
+    guard: { check: async () => ({ failure: 'no_such_name' }) },
     chance: systemChance,
     log: createLog('silent'),
     baseUrl: () => '',
@@ -47,7 +47,7 @@ for (const { test, testService } of stores) {
     // Its test has had its answer: from here on nothing changes by itself.
     await eventually(
       () => owner.carillon.deliveries.get(ids.delivery_id),
-      ({ state }) => state !== 'owed',
+      ({ state }) => state !== 'pending',
     );
     return { owner, ids, targets };
   }

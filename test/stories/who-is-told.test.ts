@@ -6,7 +6,7 @@ import type { Person } from '../harness/service.ts';
 import { stores } from '../harness/stores.ts';
 
 for (const { test, testService } of stores) {
-  // Who is told is decided when it happens, so what is owed says it all; here nobody ever answers.
+  // Who is told is decided when it happens, so what is pending says it all; here nobody ever answers.
   const attempt: Attempt = async () => ({ kind: 'failed', cause: 'refused', ms: 0 });
   const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' }, ports: { attempt } });
   const owner = await carillon.account('acme.test');
@@ -28,12 +28,13 @@ for (const { test, testService } of stores) {
     }
   });
 
-  /** Everything that has become owed to anybody while `happen` ran, as "who kind". */
+  /** Everything that has become pending for anybody while `happen` ran, as "who kind". */
   async function toldOf<T>(happen: () => Promise<T>): Promise<{ told: string[]; result: T }> {
-    const owed = () => carillon.store.read.selectFrom('owed').selectAll().orderBy('delivery_id').execute();
-    const known = new Set((await owed()).map((row) => row.delivery_id));
+    const pending = () =>
+      carillon.store.read.selectFrom('pending_deliveries').selectAll().orderBy('delivery_id').execute();
+    const known = new Set((await pending()).map((row) => row.delivery_id));
     const result = await happen();
-    const fresh = (await owed()).filter((row) => !known.has(row.delivery_id));
+    const fresh = (await pending()).filter((row) => !known.has(row.delivery_id));
     const told = fresh.map((row) => {
       const hook = hooks.get(String(row.hook_id));
       assert.equal(row.kind, hook?.kind, 'a hook is told of its own kind');

@@ -71,7 +71,7 @@ export function sentence(words: string): string {
 }
 
 const tones: Readonly<Record<DeliveryState, Tone>> = {
-  owed: 'info',
+  pending: 'info',
   delivered: 'good',
   undelivered: 'bad',
   failed: 'bad',

@@ -16,9 +16,9 @@ export type ToldHook = {
   readonly attempts: string;
   /** How long the last of them took. */
   readonly milliseconds: string;
-  readonly owed_at: DateText;
-  readonly date_settled: DateText;
-  /** When a key of the hook's user last fetched the record after it became owed; the zero moment if never. */
+  readonly created_at: DateText;
+  readonly date_finalized: DateText;
+  /** When a key of the hook's user last fetched the record after it became pending; the zero moment if never. */
   readonly fetched_at: DateText;
 };
 
@@ -36,7 +36,7 @@ export type Occurrence = {
   readonly user_id: string;
   /** When it happened, UTC. */
   readonly occurred_at: DateText;
-  /** What came of it at each hook it was owed to; of an occurrence that more than 1000 hooks are told of, at as many. */
+  /** What came of it at each hook it was pending for; of an occurrence that more than 1000 hooks are told of, at as many. */
   readonly deliveries: readonly ToldHook[];
 };
 
@@ -48,7 +48,7 @@ export type ActivityFilters = Optional<{
   limit: number;
   /** Of this kind alone. */
   kind: FeedKind;
-  /** What this hook was owed alone; whoever may see the hook may see that. */
+  /** What this hook was pending alone; whoever may see the hook may see that. */
   hook_id: Id;
   /** `account`: of everybody, for admins; default `own`. */
   scope: 'own' | 'account';

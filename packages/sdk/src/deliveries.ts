@@ -5,27 +5,27 @@ import { recordOf } from './response-body.ts';
 import type { OnceOptions, Send } from './transport.ts';
 
 /**
- * `owed`: to be sent, or to be sent again. The others are settled: answered with 200; left over when its hook ended;
+ * `pending`: to be sent, or to be sent again. The others are settled: answered with 200; left over when its hook ended;
  * sent once without its outcome counting, and not answered with 200. X3.
  */
-export type DeliveryState = 'owed' | 'delivered' | 'undelivered' | 'failed';
+export type DeliveryState = 'pending' | 'delivered' | 'undelivered' | 'failed';
 
-/** One occurrence owed to one hook, as it is read. X3. */
+/** One occurrence pending for one hook, as it is read. X3. */
 export type Delivery = {
   /** Also the notification's `Webhook-Id`, the same in every attempt. */
   readonly id: string;
-  /** The hook it is owed to. */
+  /** The hook it is pending for. */
   readonly hook_id: string;
   /** The kind of occurrence, or test. */
   readonly event: Kind | 'test';
   /** The address that is told. */
   readonly resource_url: string;
-  /** owed; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200. */
+  /** pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200. */
   readonly state: DeliveryState;
-  /** When it became owed, UTC. */
+  /** When it became pending, UTC. */
   readonly date_created: DateText;
   /** When it was delivered or given up, UTC. */
-  readonly date_settled: DateText;
+  readonly date_finalized: DateText;
   /** What the last attempt came to. Empty before the first. */
   readonly last_outcome: string;
 };
@@ -50,9 +50,9 @@ export type DeliveryDetail = Delivery & { readonly attempts: readonly Attempt[] 
 /** Filters of the list of deliveries, all of which must hold. X3. */
 export type DeliveryFilters = Window &
   Optional<{
-    /** The hook it is owed to. */
+    /** The hook it is pending for. */
     hook_id: Id;
-    /** owed; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200. */
+    /** pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200. */
     state: DeliveryState;
     /** Whose deliveries; another than the caller is for admins. */
     user_id: Id;

@@ -24,7 +24,7 @@ export const serviceCodes = [
   'unsupported_media_type', // 415: not `application/json` (C4)
   'idempotency_mismatch', // 422: the Idempotency-Key was used for another call (X4)
   'rate_limited', // 429: more calls than the operator allows a key, or an account
-  'too_much_owed', // 429: too many notifications of the account are still to be told
+  'pending_quota_exceeded', // 429: too many notifications of the account are still to be told
   'too_many_tries', // 429, the console: too many wrong passphrases from here
   'headers_too_large', // 431
   'internal', // 500

@@ -7,12 +7,12 @@ export type Minute = { readonly minute: DateText; readonly delivered: string; re
 
 /** How deliveries go at this moment: the account's for admins, else the caller's own. */
 export type Overview = {
-  /** Deliveries that are owed to live hooks, of the 10000 lowest of those that are owed any. */
-  readonly owed: string;
-  /** When the oldest of them became owed, UTC. */
-  readonly oldest_owed_at: DateText;
+  /** Deliveries that are pending for live hooks, of the 10000 lowest of those that are pending any. */
+  readonly pending: string;
+  /** When the oldest of them became pending, UTC. */
+  readonly oldest_pending_at: DateText;
   /** Live hooks between a failure and the next 200. */
-  readonly lanes_failing: string;
+  readonly hooks_failing: string;
   /** Live hooks. */
   readonly hooks_live: string;
   /** Hooks that have ended since 00:00 UTC. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { testClock } from '../../../test/harness/clock.ts';
 import { temporaryFolder } from '../../../test/harness/service.ts';
-import { Refusal } from '../refusal.ts';
+import { CliError } from '../refusal.ts';
 import { cursorFileOf, readMark, saveMark } from './cursor.ts';
 import { pause } from './waits.ts';
 
@@ -45,7 +45,7 @@ test('a cursor file that is none is refused in one line, which says how to go on
 test('what cannot be written is said, and leaves nothing behind', (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'taken', 'x'), { recursive: true });
-  assert.throws(() => saveMark(join(folder, 'taken'), listener, mark), Refusal);
+  assert.throws(() => saveMark(join(folder, 'taken'), listener, mark), CliError);
   assert.deepEqual(readdirSync(folder), ['taken']);
 });
 

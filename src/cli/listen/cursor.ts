@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { keptFolder, readKept, writeKept } from '../kept-file.ts';
-import { Refusal } from '../refusal.ts';
+import { CliError } from '../refusal.ts';
 
 /** Whose feed is listened to, what of it, and where it is forwarded; what makes a cursor this listener's and no other's. */
 export type Listener = {
@@ -44,11 +44,11 @@ export function readMark(path: string, listener: Listener): Mark | undefined {
   if (kept === undefined) return undefined;
   const textOf = (name: string) => String(fieldOf(kept, name) ?? '');
   const cursor = textOf('cursor');
-  if (!isCursor(cursor) || whose.some((name) => textOf(name) === '')) throw new Refusal([none]);
+  if (!isCursor(cursor) || whose.some((name) => textOf(name) === '')) throw new CliError([none]);
   const others = whose.filter((name) => textOf(name) !== listener[name]);
   if (others.length === 0) return { cursor, occurred_at: textOf('occurred_at') };
   const theirs = others.map((name) => `${name} ${textOf(name)}`).join(', ');
-  throw new Refusal([`${path} is the cursor of another listener (${theirs}): name another file.`]);
+  throw new CliError([`${path} is the cursor of another listener (${theirs}): name another file.`]);
 }
 
 /** On disk when it returns. */

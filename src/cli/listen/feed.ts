@@ -2,7 +2,7 @@ import type { Kind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Notification, NotificationFilters, Stretch } from '../../../packages/sdk/src/notifications.ts';
 import type { Clock } from '../../clock.ts';
-import type { Reached } from '../connection.ts';
+import type { ResolvedConnection } from '../connection.ts';
 import type { Mark } from './cursor.ts';
 import { pause, Waits } from './waits.ts';
 
@@ -23,12 +23,12 @@ export type FeedOptions = {
 
 /** The feed of a service that may go away and come back: no call is given up for what may pass. */
 export class Feed {
-  readonly #reached: Reached;
+  readonly #reached: ResolvedConnection;
   readonly #options: FeedOptions;
   readonly #waits = new Waits();
   #isLost = false;
 
-  constructor(reached: Reached, options: FeedOptions) {
+  constructor(reached: ResolvedConnection, options: FeedOptions) {
     this.#reached = reached;
     this.#options = options;
   }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import { type Attempt, createAttempt } from '../../delivery/attempt.ts';
-import type { Guard } from '../../delivery/guard.ts';
+import type { SsrfGuard } from '../../delivery/guard.ts';
 import type { Outcome } from '../../delivery/outcome.ts';
 import { createResolver } from '../../delivery/resolver.ts';
 import { signatureOf } from '../../delivery/signature.ts';
@@ -32,8 +32,8 @@ export type ForwardOptions = {
  * Whoever types an address may call it: the rules of a service, which is told by strangers whom to call, are not needed
  * on a developer's own machine.
  */
-const unguarded: Guard = {
-  async judge(url, timeoutMs = 5_000) {
+const unguarded: SsrfGuard = {
+  async check(url, timeoutMs = 5_000) {
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const resolved = isIP(host) === 0 ? await resolve(host, timeoutMs) : { addresses: [host] };
     if ('failure' in resolved) return resolved;

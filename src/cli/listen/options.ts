@@ -5,7 +5,7 @@ import { parseDuration } from '../../durations.ts';
 import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import { listenSecret } from '../connection-options.ts';
-import { Refusal } from '../refusal.ts';
+import { CliError } from '../refusal.ts';
 import { isCursor } from './cursor.ts';
 
 export type ListenFlags = ConnectionFlags & {
@@ -68,7 +68,7 @@ export type Asked = {
 
 export function readAsked(flags: ListenFlags): Asked {
   if (flags.after !== undefined && !isCursor(flags.after))
-    throw new Refusal([`--after must be a cursor; ${flags.after} is none.`]);
+    throw new CliError([`--after must be a cursor; ${flags.after} is none.`]);
   return {
     wanted: readKinds(flags.kinds),
     target: flags.forwardTo === undefined ? undefined : readTarget(flags.forwardTo),
@@ -80,7 +80,7 @@ export function readAsked(flags: ListenFlags): Asked {
 function readKinds(text: string | undefined): ReadonlySet<Kind> {
   const named = (text ?? kinds.join(',')).split(',').map((one) => one.trim());
   const wrong = named.filter((one) => !kinds.some((kind) => kind === one));
-  if (wrong.length > 0) throw new Refusal([`--kinds: ${wrong.join(', ')} is none of ${kinds.join(', ')}.`]);
+  if (wrong.length > 0) throw new CliError([`--kinds: ${wrong.join(', ')} is none of ${kinds.join(', ')}.`]);
   return new Set(kinds.filter((kind) => named.includes(kind)));
 }
 
@@ -88,7 +88,7 @@ function readKinds(text: string | undefined): ReadonlySet<Kind> {
 function readTarget(text: string): string {
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url === null || url.username + url.password !== '' || !['http:', 'https:'].includes(url.protocol))
-    throw new Refusal(['--forward-to must be an http or https address, such as http://localhost:3000/hook.']);
+    throw new CliError(['--forward-to must be an http or https address, such as http://localhost:3000/hook.']);
   url.hash = '';
   return url.href;
 }
@@ -96,11 +96,13 @@ function readTarget(text: string): string {
 function readTimeout(text: string): number {
   const timeoutMs = parseDuration(text);
   if (timeoutMs !== undefined && timeoutMs >= 100 && timeoutMs <= 3_600_000) return timeoutMs;
-  throw new Refusal([`--timeout must be a duration from 100ms to 1h, such as 15s; ${text} is none.`]);
+  throw new CliError([`--timeout must be a duration from 100ms to 1h, such as 15s; ${text} is none.`]);
 }
 
 function readSecret(text: string | undefined): string | undefined {
   if (text === undefined || (text.startsWith(SIGNING_SECRET_PREFIX) && text.length > SIGNING_SECRET_PREFIX.length))
     return text;
-  throw new Refusal([`--${listenSecret.flag} must begin with ${SIGNING_SECRET_PREFIX}, as the secret of a hook does.`]);
+  throw new CliError([
+    `--${listenSecret.flag} must begin with ${SIGNING_SECRET_PREFIX}, as the secret of a hook does.`,
+  ]);
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { Refusal } from '../refusal.ts';
+import { CliError } from '../refusal.ts';
 import type { Screen } from '../screen.ts';
 import { type Answered, fieldLines, headOf, type Layout, layoutOf, rowOf } from './table.ts';
 
@@ -69,7 +69,7 @@ function columnsIn({ columns }: OutputFlags, page: readonly Answered[]): string[
   const known = Object.keys(page[0] ?? {});
   const wrong = wanted.filter((one) => !known.includes(one));
   if (wrong.length === 0) return wanted;
-  throw new Refusal([`--columns: ${wrong.join(', ')} is none of ${known.join(', ')}.`]);
+  throw new CliError([`--columns: ${wrong.join(', ')} is none of ${known.join(', ')}.`]);
 }
 
 /** A pipe takes lines of any length; a terminal that was never told its size says 0. */

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { type Call, unexpected } from '../../../packages/sdk/src/transport.ts';
 import { readInput } from '../ask.ts';
-import { addConnectionOptions, type ConnectionFlags, type Reached, withService } from '../connection.ts';
-import { Refusal } from '../refusal.ts';
+import { addConnectionOptions, type ConnectionFlags, type ResolvedConnection, withService } from '../connection.ts';
+import { CliError } from '../refusal.ts';
 import { type Screen, stdout } from '../screen.ts';
 import { addListOptions, addOutputOptions, type OutputFlags, printMany, printOne } from './answers.ts';
 import { addFields, addFilters, bodyOf, type FlagValues, queryOf } from './flags.ts';
@@ -70,11 +70,11 @@ async function run(noun: string, verb: Verb, { ids, body, flags, screen }: Asked
   });
 }
 
-async function sent(send: Reached['send'], call: Call, missing: () => string) {
+async function sent(send: ResolvedConnection['send'], call: Call, missing: () => string) {
   try {
     return await send(call);
   } catch (error) {
-    if (fieldOf(error, 'code') === 'not_found') throw new Refusal([missing()]);
+    if (fieldOf(error, 'code') === 'not_found') throw new CliError([missing()]);
     throw error;
   }
 }
@@ -97,14 +97,14 @@ export function pathOf({ row }: Pick<Verb, 'row'>, ids: readonly string[]): stri
 
 function readId(id: string | undefined, step: string): string {
   if (id !== undefined && /^\d+$/.test(id)) return id;
-  throw new Refusal([`${step.slice(1, -1)} must be digits; ${id} is none.`]);
+  throw new CliError([`${step.slice(1, -1)} must be digits; ${id} is none.`]);
 }
 
 async function readBody(from: string | undefined): Promise<object> {
   if (from === undefined) return {};
   const body = await parsed(from);
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body;
-  throw new Refusal([`${from === '-' ? 'Standard input' : from} holds no JSON object.`]);
+  throw new CliError([`${from === '-' ? 'Standard input' : from} holds no JSON object.`]);
 }
 
 async function parsed(from: string): Promise<unknown> {
@@ -112,6 +112,6 @@ async function parsed(from: string): Promise<unknown> {
     return JSON.parse(from === '-' ? await readInput() : readFileSync(from, 'utf8'));
   } catch (error) {
     const source = from === '-' ? 'Standard input' : from;
-    throw new Refusal([`${source} cannot be read as JSON: ${error instanceof Error ? error.message : error}.`]);
+    throw new CliError([`${source} cannot be read as JSON: ${error instanceof Error ? error.message : error}.`]);
   }
 }

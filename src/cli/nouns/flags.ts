@@ -19,8 +19,8 @@ export function addFields(command: Command, body: JsonSchema | undefined, group 
 
 /** Gives a command a flag for each parameter of a query. */
 export function addFilters(command: Command, parameters: Parameters): void {
-  for (const [name, { says, schema }] of Object.entries(parameters)) {
-    command.addOption(optionOf(name, `<${shapeOf(schema)}>`, says, wordsOf(schema)).helpGroup('Filters:'));
+  for (const [name, { description, schema }] of Object.entries(parameters)) {
+    command.addOption(optionOf(name, `<${shapeOf(schema)}>`, description, wordsOf(schema)).helpGroup('Filters:'));
   }
 }
 

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { carillon } from '../../../test/harness/command.ts';
 import { type Person, type TestService, temporaryFolder } from '../../../test/harness/service.ts';
 import { sqlite } from '../../../test/harness/stores.ts';
-import { Refusal } from '../refusal.ts';
+import { CliError } from '../refusal.ts';
 import { Screen } from '../screen.ts';
 import { addTrigger } from '../trigger.ts';
 import { addNoun } from './command.ts';
@@ -25,7 +25,7 @@ function commands(service: TestService) {
     const ended = await program.parseAsync([...args, ...connection], { from: 'user' }).then(
       () => true,
       (error: unknown) => {
-        if (error instanceof Refusal) faults?.push(...error.lines);
+        if (error instanceof CliError) faults?.push(...error.lines);
         return false;
       },
     );

@@ -1,6 +1,6 @@
 import { behindPage, fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { type Answer, type Call, type Send, unexpected } from '../../../packages/sdk/src/transport.ts';
-import { Refusal } from '../refusal.ts';
+import { CliError } from '../refusal.ts';
 import type { Answered } from './table.ts';
 
 type Listing = Omit<Call, 'query'> & { readonly query: Readonly<Record<string, string>> };
@@ -30,7 +30,7 @@ export async function* pagesOf(send: Send, call: Listing): AsyncGenerator<readon
 function limitOf(text: string | undefined): number {
   if (text === undefined) return Number.POSITIVE_INFINITY;
   if (/^\d+$/.test(text) && Number(text) > 0) return Number(text);
-  throw new Refusal(['--limit must be a whole number of at least 1.']);
+  throw new CliError(['--limit must be a whole number of at least 1.']);
 }
 
 /** Where the next page begins; undefined behind the last one. */

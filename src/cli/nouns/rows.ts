@@ -1,4 +1,4 @@
-import { createGuard } from '../../delivery/guard.ts';
+import { createSsrfGuard } from '../../delivery/guard.ts';
 import { byNoun, propertiesOf } from '../../docs/shape.ts';
 import { idNames, type Route } from '../../http/route.ts';
 import { createLog } from '../../log.ts';
@@ -18,12 +18,12 @@ export type Verb = {
 
 /** Every row, for reading: what it needs from outside is never called. */
 function interfaceRows(): readonly Route[] {
-  const guard = createGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
+  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
   return allRoutes({ guard, chance: systemChance, log: createLog('silent'), baseUrl: () => '' });
 }
 
 /** What each noun has, by the first step of its paths. */
-export const rowsByNoun = byNoun(interfaceRows().filter(({ respells }) => respells === undefined));
+export const rowsByNoun = byNoun(interfaceRows().filter(({ aliasOf }) => aliasOf === undefined));
 
 /** What can be done with a noun, in the order of its rows. */
 export function verbsOf(noun: string): readonly Verb[] {
@@ -31,7 +31,7 @@ export function verbsOf(noun: string): readonly Verb[] {
 }
 
 function verbOf(row: Route): Verb {
-  return { word: wordOf(row), row, ids: idNames(row.path), says: row.says };
+  return { word: wordOf(row), row, ids: idNames(row.path), says: row.description };
 }
 
 const WORDS = { GET: 'show', POST: 'create', PUT: 'update', DELETE: 'delete' } as const;

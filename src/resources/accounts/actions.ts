@@ -5,9 +5,9 @@ import { Problem } from '../../problems.ts';
 import type { Chance } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account.ts';
 import type { Queries, Tx } from '../../store/store.ts';
-import { insertInvitation } from '../invitations/actions.ts';
+import { insertInvitation } from '../invitations/invitations.ts';
 import { insertKey } from '../keys/actions.ts';
-import { insertUser } from '../users/actions.ts';
+import { insertUser } from '../users/users.ts';
 
 /** A new account: its domain, its owner, and the owner's first key, which is shown this once. */
 export type NewAccount = { readonly domain: string; readonly user_id: number; readonly key: string };
@@ -97,7 +97,7 @@ const NO_ACCOUNT = 0;
 /** What a database without accounts begins with; undefined where there is one already. */
 export async function createFirstAccount(tx: Tx, now: number, chance: Chance): Promise<FirstAccount | undefined> {
   // Nodes that begin at once take turns: the others find the account of the first one.
-  tx.hold(NO_ACCOUNT, 'alone');
+  tx.lockAccount(NO_ACCOUNT, 'alone');
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;
   const account = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };

@@ -3,7 +3,7 @@ import { type DeliveryKind, type Kind, nounOf, resourceUrl } from '../../deliver
 import type { Shown } from '../../http/field.ts';
 import type { Given } from '../../http/query.ts';
 import type { AccountView } from '../../store/account.ts';
-import { lastAttempts, owed, settled } from '../deliveries/actions.ts';
+import { lastAttempts, pending, settled } from '../deliveries/deliveries.ts';
 import { getHook } from '../hooks/actions.ts';
 import { type Occurrence, occurrencesOf } from '../notifications/occurrences.ts';
 import { type Reach, reachOf } from '../notifications/reach.ts';
@@ -28,7 +28,7 @@ type Wanted = Given<typeof activityParameters>;
 export type Past = { readonly rows: readonly ActivityRow[]; readonly next: number | undefined };
 
 /**
- * What happened before a cursor, the newest first, and what came of each at the hooks it was owed to. Positions are given
+ * What happened before a cursor, the newest first, and what came of each at the hooks it was pending for. Positions are given
  * out in the order of the commits, so that nothing comes in between while others write. Who may see what is as in the feed.
  */
 export async function listActivity(view: AccountView, caller: Caller, wanted: Wanted, baseUrl: string): Promise<Past> {
@@ -114,7 +114,7 @@ async function deliveriesOf(
 ): Promise<{ deliveries: Deliveries; completeFrom: number }> {
   if (occurrences.length === 0) return { deliveries: new Map(), completeFrom: 0 };
   const positions = occurrences.map(({ position }) => position);
-  const [waiting, past] = [await owedAt(view, positions, hookId), await settledAt(view, positions, hookId)];
+  const [waiting, past] = [await pendingAt(view, positions, hookId), await settledAt(view, positions, hookId)];
   const completeFrom = Math.max(...[waiting, past].map(completeAbove));
   const found = [...waiting, ...past].sort((one, other) => one.id - other.id);
   const ids = found.map(({ id }) => id);
@@ -132,8 +132,8 @@ async function deliveriesOf(
         last_outcome: last.get(row.id)?.outcome ?? '',
         attempts: last.get(row.id)?.attempts ?? 0,
         milliseconds: last.get(row.id)?.milliseconds ?? 0,
-        owed_at: row.date_created,
-        date_settled: row.date_settled,
+        created_at: row.date_created,
+        date_finalized: row.date_finalized,
         fetched_at: fetchedAt >= row.date_created ? fetchedAt : null,
       },
     };
@@ -148,31 +148,31 @@ function completeAbove(rows: readonly { readonly position: number | null }[]): n
   return rows.length < MAX_DELIVERIES ? 0 : (rows.at(-1)?.position ?? 0) + 1;
 }
 
-function owedAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
-  let query = owed(view)
-    .select(['owed.position', 'hooks.target as target_url'])
-    .where('owed.position', 'in', positions);
-  if (hookId !== undefined) query = query.where('owed.hook_id', '=', hookId);
-  return query.orderBy('owed.position', 'desc').limit(MAX_DELIVERIES).execute();
+function pendingAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
+  let query = pending(view)
+    .select(['pending_deliveries.position', 'hooks.target as target_url'])
+    .where('pending_deliveries.position', 'in', positions);
+  if (hookId !== undefined) query = query.where('pending_deliveries.hook_id', '=', hookId);
+  return query.orderBy('pending_deliveries.position', 'desc').limit(MAX_DELIVERIES).execute();
 }
 
 function settledAt(view: AccountView, positions: readonly number[], hookId: number | undefined) {
   let query = settled(view)
-    .leftJoin('hooks', 'hooks.hook_id', 'settled.hook_id')
-    .select(['settled.position', 'hooks.target as target_url'])
-    .where('settled.position', 'in', positions);
-  if (hookId !== undefined) query = query.where('settled.hook_id', '=', hookId);
-  return query.orderBy('settled.position', 'desc').limit(MAX_DELIVERIES).execute();
+    .leftJoin('hooks', 'hooks.hook_id', 'finalized_deliveries.hook_id')
+    .select(['finalized_deliveries.position', 'hooks.target as target_url'])
+    .where('finalized_deliveries.position', 'in', positions);
+  if (hookId !== undefined) query = query.where('finalized_deliveries.hook_id', '=', hookId);
+  return query.orderBy('finalized_deliveries.position', 'desc').limit(MAX_DELIVERIES).execute();
 }
 
 type Found = { readonly id: number; readonly user_id: number; readonly kind: string; readonly record_id: number };
 
-type Fetch = { readonly user_id: number; readonly noun: string; readonly record_id: number };
+type Fetch = { readonly user_id: number; readonly resource_type: string; readonly record_id: number };
 
-const nameOf = ({ user_id, noun, record_id }: Fetch) => `${user_id} ${noun} ${record_id}`;
+const nameOf = ({ user_id, resource_type, record_id }: Fetch) => `${user_id} ${resource_type} ${record_id}`;
 
 function fetchName({ user_id, kind, record_id }: Found): string {
-  return nameOf({ user_id, noun: nounOf(kind as DeliveryKind), record_id });
+  return nameOf({ user_id, resource_type: nounOf(kind as DeliveryKind), record_id });
 }
 
 /** When the users who were told have last fetched what they were told of. */
@@ -180,11 +180,16 @@ async function fetchesOf(view: AccountView, found: readonly Found[]): Promise<Re
   if (found.length === 0) return new Map();
   const distinct = <T>(values: readonly T[]) => [...new Set(values)];
   const rows = await view
-    .selectFrom('fetches')
-    .select(['fetches.user_id', 'fetches.noun', 'fetches.record_id', 'fetches.fetched_at'])
-    .where('fetches.user_id', 'in', distinct(found.map(({ user_id }) => user_id)))
-    .where('fetches.noun', 'in', distinct(found.map(({ kind }) => nounOf(kind as DeliveryKind))))
-    .where('fetches.record_id', 'in', distinct(found.map(({ record_id }) => record_id)))
+    .selectFrom('read_receipts')
+    .select([
+      'read_receipts.user_id',
+      'read_receipts.resource_type',
+      'read_receipts.record_id',
+      'read_receipts.fetched_at',
+    ])
+    .where('read_receipts.user_id', 'in', distinct(found.map(({ user_id }) => user_id)))
+    .where('read_receipts.resource_type', 'in', distinct(found.map(({ kind }) => nounOf(kind as DeliveryKind))))
+    .where('read_receipts.record_id', 'in', distinct(found.map(({ record_id }) => record_id)))
     .execute();
   return new Map(rows.map((row) => [nameOf(row), row.fetched_at]));
 }

@@ -64,8 +64,8 @@ for (const { test, testService } of stores) {
       state: 'delivered',
       last_outcome: '200',
       attempts: '1',
-      owed_at: '2025-05-01 12:00:00',
-      date_settled: '2025-05-01 12:00:00',
+      created_at: '2025-05-01 12:00:00',
+      date_finalized: '2025-05-01 12:00:00',
       fetched_at: NEVER,
     });
   });
@@ -111,11 +111,16 @@ for (const { test, testService } of stores) {
     await written();
     // The admin's fetch is written down, and is the only one.
     const fetches = await eventually(
-      () => carillon.store.read.selectFrom('fetches').selectAll().execute(),
+      () => carillon.store.read.selectFrom('read_receipts').selectAll().execute(),
       (rows) => rows.length > 0,
     );
     assert.deepEqual(
-      fetches.map(({ user_id, noun, record_id, fetched_at }) => [user_id, noun, record_id, fetched_at]),
+      fetches.map(({ user_id, resource_type, record_id, fetched_at }) => [
+        user_id,
+        resource_type,
+        record_id,
+        fetched_at,
+      ]),
       [[Number(admin.userId), 'event', Number(event_id), clock.now() - 1_000]],
     );
     const shown = await list({ scope: 'account' });
@@ -125,7 +130,7 @@ for (const { test, testService } of stores) {
     );
   });
 
-  test('what was fetched before it became owed is no answer to it', async (t) => {
+  test('what was fetched before it became pending is no answer to it', async (t) => {
     const { carillon, clock, owner, target, told, written } = await stage(t);
     await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'completed_task' });
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
@@ -133,7 +138,7 @@ for (const { test, testService } of stores) {
     await owner.carillon.tasks.get(task_id);
     await written();
     await eventually(
-      () => carillon.store.read.selectFrom('fetches').selectAll().execute(),
+      () => carillon.store.read.selectFrom('read_receipts').selectAll().execute(),
       (rows) => rows.length > 0,
     );
     await clock.advance(1_000);
@@ -149,16 +154,16 @@ for (const { test, testService } of stores) {
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await owner.carillon.events.get(event_id);
     await carillon.service.stop();
-    assert.equal((await carillon.store.read.selectFrom('fetches').selectAll().execute()).length, 1);
+    assert.equal((await carillon.store.read.selectFrom('read_receipts').selectAll().execute()).length, 1);
   });
 
-  test('what is owed still, failing and given up is shown with how often it was tried', async (t) => {
+  test('what is pending still, failing and given up is shown with how often it was tried', async (t) => {
     const { clock, owner, target, told, watch } = await stage(t);
     target.answers(500);
     const { id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_client' });
     await owner.carillon.clients.create({ client_name: 'ACME' });
     const failing = await told(({ attempts }) => attempts === '1');
-    assert.deepEqual([failing?.state, failing?.last_outcome, failing?.date_settled], ['owed', '500', NEVER]);
+    assert.deepEqual([failing?.state, failing?.last_outcome, failing?.date_finalized], ['pending', '500', NEVER]);
     await stepByStep(
       () => clock.advance(1_000),
       async () => (await watch.hooks.get(id)).state,
@@ -266,11 +271,11 @@ for (const { test, testService } of stores) {
     }));
     await insertRows(carillon.store, 'hooks', hooks);
     await toldBy(carillon, owner, { position: 1, hooks: 600 });
-    const owed = hooks.map(({ hook_id }) => ({
-      ...{ account_id, user_id: userId, hook_id, delivery_id: 50_000 + hook_id, position: 1, owed_at: 0 },
+    const pending = hooks.map(({ hook_id }) => ({
+      ...{ account_id, user_id: userId, hook_id, delivery_id: 50_000 + hook_id, position: 1, created_at: 0 },
       ...{ kind: 'new_client', record_id: 1 },
     }));
-    await insertRows(carillon.store, 'owed', owed);
+    await insertRows(carillon.store, 'pending_deliveries', pending);
     const { data } = await watch.activity.list();
     assert.equal(data[0]?.deliveries.length, 1_000);
     assert.ok(Buffer.byteLength(JSON.stringify(data)) < MAX_PAGE_BYTES);
@@ -288,9 +293,9 @@ for (const { test, testService } of stores) {
       const rows = Array.from({ length: wanted.hooks }, (_, index) => ({
         ...told,
         ...{ delivery_id: wanted.position * 10_000 + index, hook_id: 10 + index },
-        ...{ owed_at: 0, settled_at: 0, state: 'delivered' },
+        ...{ created_at: 0, finalized_at: 0, state: 'delivered' },
       }));
-      await queries.insertInto('settled').values(rows).execute();
+      await queries.insertInto('finalized_deliveries').values(rows).execute();
     });
   }
 }

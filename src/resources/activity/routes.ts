@@ -1,4 +1,4 @@
-import { answerSchema, present } from '../../http/field.ts';
+import { responseSchema, serializeRecord } from '../../http/field.ts';
 import { readQuery } from '../../http/query.ts';
 import type { Route } from '../../http/route.ts';
 import { listActivity } from './actions.ts';
@@ -10,7 +10,7 @@ export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly
     {
       method: 'GET',
       path: '/activity',
-      says: 'Everything that happened, the newest first, with what came of it at each hook.',
+      description: 'Everything that happened, the newest first, with what came of it at each hook.',
       permission: 'hooks:read',
       parameters: activityParameters,
       body: undefined,
@@ -19,7 +19,7 @@ export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly
         type: 'object',
         required: ['data', 'next'],
         properties: {
-          data: { type: 'array', items: answerSchema(activityFields) },
+          data: { type: 'array', items: responseSchema(activityFields) },
           next: {
             type: 'string',
             pattern: '^\\d*$',
@@ -34,7 +34,7 @@ export function activityRoutes({ baseUrl }: { baseUrl: () => string }): readonly
       async run(view, caller, input) {
         const given = readQuery(activityParameters, input.query);
         const { rows, next } = await listActivity(view, caller, given, baseUrl());
-        return { body: { data: rows.map((row) => present(activityFields, row)), next: String(next ?? '') } };
+        return { body: { data: rows.map((row) => serializeRecord(activityFields, row)), next: String(next ?? '') } };
       },
     },
   ];

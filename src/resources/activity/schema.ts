@@ -1,24 +1,34 @@
 import { type Kind, kinds } from '../../delivery/kinds.ts';
 import type { Shown } from '../../http/field.ts';
-import { key, shownId, shownMoment, shownNumber, shownRecords, shownText, shownWord } from '../../http/fields.ts';
+import {
+  key,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyRecords,
+  readOnlyText,
+  readOnlyTimestamp,
+  readOnlyWord,
+} from '../../http/fields.ts';
 import { parseId } from '../../http/ids.ts';
 import { pagingParameters } from '../../http/paging.ts';
 import { idParameter, type Parameter, wordParameter } from '../../http/query.ts';
-import { deliveryStates } from '../deliveries/schema.ts';
+import { deliveryStates } from '../deliveries/deliveries.ts';
 
 /** What came of an occurrence at one hook. */
 const outcomeFields = {
   id: key('Identifier of the delivery.'),
-  hook_id: shownId('The hook it is owed to.'),
-  target_url: shownText('The address that is told; empty when the hook is not kept any more.'),
-  user_id: shownId('Whose hook it is.'),
-  state: shownWord('As with deliveries.', deliveryStates),
-  last_outcome: shownText('What the last attempt came to. Empty before the first.'),
-  attempts: shownNumber('How many attempts were made.'),
-  milliseconds: shownNumber('How long the last one took.'),
-  owed_at: shownMoment('When it became owed, UTC.'),
-  date_settled: shownMoment('When it was delivered or given up, UTC.'),
-  fetched_at: shownMoment('When a key of the user has last fetched the record, if that was after it became owed, UTC.'),
+  hook_id: readOnlyId('The hook it is pending for.'),
+  target_url: readOnlyText('The address that is told; empty when the hook is not kept any more.'),
+  user_id: readOnlyId('Whose hook it is.'),
+  state: readOnlyWord('As with deliveries.', deliveryStates),
+  last_outcome: readOnlyText('What the last attempt came to. Empty before the first.'),
+  attempts: readOnlyNumber('How many attempts were made.'),
+  milliseconds: readOnlyNumber('How long the last one took.'),
+  created_at: readOnlyTimestamp('When it became pending, UTC.'),
+  date_finalized: readOnlyTimestamp('When it was delivered or given up, UTC.'),
+  fetched_at: readOnlyTimestamp(
+    'When a key of the user has last fetched the record, if that was after it became pending, UTC.',
+  ),
 };
 
 export type OutcomeRow = Shown<typeof outcomeFields>;
@@ -26,13 +36,13 @@ export type OutcomeRow = Shown<typeof outcomeFields>;
 /** An occurrence, with what came of it. */
 export const activityFields = {
   cursor: key('Its place in the account.'),
-  kind: shownWord('What happened.', Object.keys(kinds)),
-  resource_url: shownText('The address of the record; of a deleted one, where it was.'),
-  record_id: shownId('The record.'),
-  user_id: shownId('Who caused it.'),
-  occurred_at: shownMoment('When it happened, UTC.'),
-  deliveries: shownRecords(
-    'What came of it at each hook it was owed to; of an occurrence that more than 500 hooks are told of, at as many.',
+  kind: readOnlyWord('What happened.', Object.keys(kinds)),
+  resource_url: readOnlyText('The address of the record; of a deleted one, where it was.'),
+  record_id: readOnlyId('The record.'),
+  user_id: readOnlyId('Who caused it.'),
+  occurred_at: readOnlyTimestamp('When it happened, UTC.'),
+  deliveries: readOnlyRecords(
+    'What came of it at each hook it was pending for; of an occurrence that more than 500 hooks are told of, at as many.',
     outcomeFields,
   ),
 };
@@ -43,14 +53,14 @@ export const USUAL_ENTRIES = 50;
 
 export const activityParameters = {
   before: {
-    says: 'The cursor before which to go on; left out: from the newest.',
+    description: 'The cursor before which to go on; left out: from the newest.',
     schema: { type: 'string', pattern: '^\\d{1,16}$' },
-    must: 'must be a cursor that was answered before',
+    errorMessage: 'must be a cursor that was answered before',
     read: parseId,
   } as Parameter<number>,
   limit: {
     ...pagingParameters.limit,
-    says: `How many entries to answer; more than ${MOST_ENTRIES} is taken as ${MOST_ENTRIES}.`,
+    description: `How many entries to answer; more than ${MOST_ENTRIES} is taken as ${MOST_ENTRIES}.`,
     schema: { type: 'integer', minimum: 1, default: USUAL_ENTRIES },
     read(text: string) {
       const limit = pagingParameters.limit.read(text);
@@ -58,7 +68,7 @@ export const activityParameters = {
     },
   } as Parameter<number>,
   kind: wordParameter('Of this kind alone.', Object.keys(kinds) as Kind[]),
-  hook_id: idParameter('What this hook was owed alone; whoever may see the hook may see that.'),
+  hook_id: idParameter('What this hook was pending alone; whoever may see the hook may see that.'),
   scope: wordParameter('own: what you caused; account: what anybody of the account did, for admins.', [
     'own',
     'account',

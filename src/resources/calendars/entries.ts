@@ -5,10 +5,10 @@ import { plusDays } from '../../ical/days.ts';
 import { type Entry, entryText } from '../../ical/write.ts';
 import type { Zone } from '../../ical/zone.ts';
 import type { AccountView } from '../../store/account.ts';
-import { underWay } from '../events/under-way.ts';
+import { overlapping } from '../events/under-way.ts';
 import { userName } from '../people.ts';
+import type { Scope } from './calendars.ts';
 import { assignedNames } from './names.ts';
-import type { Scope } from './schema.ts';
 
 /** What is looked for: of whom or of what, in which days, and how it is told. */
 export type Wanted = {
@@ -106,7 +106,7 @@ function behindPlace(day: string, id: string, after: NonNullable<Place>): Expres
 
 function eventReads(view: AccountView, wanted: Wanted, all: readonly Stretch[]): readonly Read[] {
   const { from } = wanted;
-  const begun = underWay(view, { startTo: plusDays(from, -1), dueFrom: from }).as('under_way');
+  const begun = overlapping(view, { startTo: plusDays(from, -1), dueFrom: from }).as('under_way');
   // Joined, since they are few: in the order of all that is there they would be looked for among all.
   const begunRows = eventRows(view, wanted).innerJoin(begun, 'under_way.event_id', 'events.event_id');
   const begunRead: Read = ({ after, limit }) => {
@@ -153,7 +153,7 @@ function eventRows(view: AccountView, { scope, userId, projectId }: Wanted) {
   const theirs = view
     .selectFrom('assignments')
     .select('assignments.record_id')
-    .where('assignments.noun', '=', 'project')
+    .where('assignments.resource_type', '=', 'project')
     .where('assignments.user_id', '=', userId);
   return rows.where(({ or, eb }) => or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', theirs)]));
 }
@@ -243,7 +243,7 @@ async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, { a
 function concerns(noun: string, table: string, key: string, userId: number): Expression<SqlBool> {
   const assigned = sql`select 1 from assignments join users on users.user_id = assignments.user_id
     where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
-    and assignments.noun = ${noun} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
+    and assignments.resource_type = ${noun} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
   return sql<SqlBool>`(exists (${assigned} and assignments.user_id = ${userId})
     or (${sql.ref(`${table}.user_id`)} = ${userId} and not exists (${assigned})))`;
 }

@@ -1,7 +1,7 @@
 import type { Permission, Role } from '../../access.ts';
 import { showMoment } from '../../http/dates.ts';
-import { tagOf } from '../../http/etag.ts';
-import type { Subscribed, SubscribedRow } from '../../http/subscribed.ts';
+import { etagOf } from '../../http/etag.ts';
+import type { CapabilityDocument, CapabilityUrl } from '../../http/subscribed.ts';
 import { plusDays } from '../../ical/days.ts';
 import { beginning, ENDING } from '../../ical/write.ts';
 import { zoneAround } from '../../ical/zone.ts';
@@ -11,9 +11,9 @@ import type { AccountView } from '../../store/account.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { userName } from '../people.ts';
+import type { Scope } from './calendars.ts';
 import { entriesOf, MOST_ENTRIES, type Wanted } from './entries.ts';
 import { reachOf } from './reach.ts';
-import type { Scope } from './schema.ts';
 
 /** How far a calendar reaches, in days: a year back, three years on. */
 const BACK_DAYS = 366;
@@ -28,7 +28,7 @@ const TOKEN = /^([\w-]{43})\.ics$/;
 export type OpenCalendarPorts = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
 
 /** X9: the address that a calendar program asks, with nothing but its token. */
-export function calendarAddress(ports: OpenCalendarPorts): SubscribedRow {
+export function calendarAddress(ports: OpenCalendarPorts): CapabilityUrl {
   return {
     folder: '/calendar',
     type: 'text/calendar; charset=utf-8',
@@ -45,7 +45,7 @@ async function find(
   file: string,
   now: number,
   ports: OpenCalendarPorts,
-): Promise<Subscribed | undefined> {
+): Promise<CapabilityDocument | undefined> {
   const [, token] = TOKEN.exec(file) ?? [];
   if (token === undefined) return undefined;
   const found = await look(read, hashToken(token), now);
@@ -96,7 +96,7 @@ async function noteFetched(found: Found, now: number, { store, log }: OpenCalend
   }
 }
 
-function subscribed(found: Found, reach: ReadonlySet<Permission>, now: number, baseUrl: string): Subscribed {
+function subscribed(found: Found, reach: ReadonlySet<Permission>, now: number, baseUrl: string): CapabilityDocument {
   const today = showMoment(now).slice(0, 10);
   const zone = zoneOf(found);
   const name = nameOf(found);
@@ -114,7 +114,7 @@ function subscribed(found: Found, reach: ReadonlySet<Permission>, now: number, b
   return {
     accountId: found.account_id,
     // Whatever it shows changes the account's position: nothing has to be read to know that nothing has changed.
-    tag: tagOf(JSON.stringify(facts)),
+    tag: etagOf(JSON.stringify(facts)),
     body: (view) => textOf(view, wantedOf(found, reach, today, baseUrl), { today, name, zone }),
   };
 }

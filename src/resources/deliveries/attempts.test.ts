@@ -16,9 +16,9 @@ for (const { test, testService } of stores) {
     const now = Date.now();
     const delivery = (delivery_id: number) => ({
       ...{ account_id, delivery_id, user_id: Number(owner.userId), hook_id: 1, position: delivery_id },
-      ...{ kind: 'new_event', record_id: 1, owed_at: now, settled_at: now, state: 'delivered' },
+      ...{ kind: 'new_event', record_id: 1, created_at: now, finalized_at: now, state: 'delivered' },
     });
-    await insertRows(carillon.store, 'settled', [delivery(1), delivery(2), delivery(3)]);
+    await insertRows(carillon.store, 'finalized_deliveries', [delivery(1), delivery(2), delivery(3)]);
     const attempts = Array.from({ length: 1_003 }, (_, index) => ({
       ...{ account_id, attempt_id: 10_000 + index, hook_id: 1, delivery_id: 2, attempted_at: now + index },
       ...{ outcome: index === 1_002 ? '200' : '500', milliseconds: index },

@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import type { Person } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { AccountView } from '../../store/account.ts';
-import { settled } from './actions.ts';
+import { settled } from './deliveries.ts';
 import { STRETCH, settledOfHook } from './stretches.ts';
 
 plainTest('the index of stretches and the question that it answers are word for word the same', () => {
@@ -34,9 +34,9 @@ for (const { name, test, testService } of stores) {
       const rows = deliveryIds.map((deliveryId) => ({
         ...user,
         ...{ delivery_id: deliveryId, hook_id: hookId, position: deliveryId, kind: 'new_event', record_id: 1 },
-        ...{ owed_at: 0, settled_at: 0, state: deliveryId % 2 === 0 ? 'delivered' : 'failed' },
+        ...{ created_at: 0, finalized_at: 0, state: deliveryId % 2 === 0 ? 'delivered' : 'failed' },
       }));
-      await queries.insertInto('settled').values(rows).execute();
+      await queries.insertInto('finalized_deliveries').values(rows).execute();
     });
   }
   const first = ids.map((id) => id * 10);

@@ -20,7 +20,7 @@ const earliest: readonly ((day: string) => string)[] = [
  * The ids of the events that began on a day or before, and are due on a later day or after. Those that reach over that
  * day are looked for where they can be, and nowhere else: neither all that began before, nor all that are due after.
  */
-export function underWay(view: AccountView, { startTo, dueFrom }: { startTo: string; dueFrom: string }) {
+export function overlapping(view: AccountView, { startTo, dueFrom }: { startTo: string; dueFrom: string }) {
   const [first, ...others] = earliest.map((begin, index) =>
     view
       .selectFrom('events')

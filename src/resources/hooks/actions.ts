@@ -1,12 +1,12 @@
 import { type Caller, isAdmin } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/end.ts';
-import { explain, type Guard, normaliseTarget } from '../../delivery/guard.ts';
+import { explain, normaliseTarget, type SsrfGuard } from '../../delivery/guard.ts';
 import { type Kind, permissionFor } from '../../delivery/kinds.ts';
-import type { Notices } from '../../delivery/notices.ts';
-import { askForTest, revive } from '../../delivery/revive.ts';
+import type { HookAlerts } from '../../delivery/notices.ts';
+import { requestTest, restoreHook } from '../../delivery/revive.ts';
 import { overlapsUntil, readSecrets } from '../../delivery/signature.ts';
-import { demand } from '../../http/auth.ts';
+import { requirePermission } from '../../http/auth.ts';
 import type { Created, Shown } from '../../http/field.ts';
 import type { Page, Paging } from '../../http/paging.ts';
 import type { Given } from '../../http/query.ts';
@@ -15,15 +15,15 @@ import { maskTarget } from '../../log.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashTarget } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { getDelivery } from '../deliveries/actions.ts';
+import { getDelivery } from '../deliveries/deliveries.ts';
 import { conditionsOf } from '../filters.ts';
 import { ascending, number } from '../order.ts';
-import { ownerOf } from '../owner.ts';
+import { resolveHookOwner } from '../owner.ts';
 import { pageOf } from '../pages.ts';
 import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
 
 /** How long a subscriber waits for the name of the target: less than a stop waits for requests. */
-export const LONGEST_JUDGING_MS = 3_000;
+export const TARGET_CHECK_TIMEOUT_MS = 3_000;
 
 type HookRow = Shown<typeof hookFields>;
 
@@ -63,7 +63,7 @@ export async function listHooks(
   paging: Paging,
 ): Promise<Page<HookRow>> {
   const { user_id, ...filters } = given;
-  const owned = view.selectFrom('hooks').where('hooks.user_id', '=', ownerOf(caller, user_id));
+  const owned = view.selectFrom('hooks').where('hooks.user_id', '=', resolveHookOwner(caller, user_id));
   const page = await pageOf(owned, owned.selectAll('hooks'), byId, conditionsOf(hookFilters, filters), paging);
   return mapRows(page, (row) => shown(row, view.now));
 }
@@ -89,14 +89,14 @@ export async function getHook(view: AccountView, caller: Caller, hookId: number)
  *
  * @param onForbidden hears the guard's explanation, for the operator's log
  */
-export async function mustBeAllowed(
-  guard: Guard,
+export async function requireAllowedTarget(
+  guard: SsrfGuard,
   caller: Caller,
   input: Created<typeof hookInputFields>,
   onForbidden: (explanation: string) => void,
 ): Promise<void> {
-  demand(caller, permissionFor(input.event));
-  const verdict = await guard.judge(new URL(input.target_url), LONGEST_JUDGING_MS);
+  requirePermission(caller, permissionFor(input.event));
+  const verdict = await guard.check(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
   if (!('allowed' in verdict) || verdict.allowed) return;
   onForbidden(explain(verdict));
   throw invalidInput([{ field: 'target_url', message: verdict.word }]);
@@ -120,14 +120,14 @@ export async function subscribe(
     ended_position: null,
   });
   await takeTarget(write, input.target_url, hook_id);
-  await mustHaveRoom(write, most);
+  await requireQuota(write, most);
   const detail = { kind: input.event, target: maskTarget(input.target_url) };
   note(write, { action: 'hook.made', subject: `hook ${hook_id}`, detail });
   return hook_id;
 }
 
 /** Refuses a hook that has just come to life beyond the most that the account may have. */
-async function mustHaveRoom(write: AccountWrite, most: number | undefined): Promise<void> {
+async function requireQuota(write: AccountWrite, most: number | undefined): Promise<void> {
   if (most === undefined) return;
   const { live } = await write
     .selectFrom('hooks')
@@ -151,7 +151,7 @@ export async function unsubscribe(
   write: AccountWrite,
   caller: Caller,
   hookId: number,
-  notices: Notices,
+  notices: HookAlerts,
 ): Promise<void> {
   const row = await findReachable(write, caller, hookId);
   if (row === undefined || row.date_ended !== null) throw notFound();
@@ -163,10 +163,10 @@ export async function unsubscribe(
 export async function restore(write: AccountWrite, caller: Caller, hookId: number, most?: number): Promise<HookRow> {
   const row = await write.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
-  demand(caller, permissionFor(row.kind as Kind));
+  requirePermission(caller, permissionFor(row.kind as Kind));
   await takeTarget(write, row.target, hookId);
-  await revive(write, hookId, row.ended_position ?? 0);
-  await mustHaveRoom(write, most);
+  await restoreHook(write, hookId, row.ended_position ?? 0);
+  await requireQuota(write, most);
   note(write, { action: 'hook.restored', subject: `hook ${hookId}` });
   return getHook(write, caller, hookId);
 }
@@ -176,6 +176,6 @@ export async function test(write: AccountWrite, caller: Caller, hookId: number, 
   const row = await findReachable(write, caller, hookId);
   if (row === undefined) throw notFound();
   if (row.date_ended !== null) throw new Problem('hook_ended');
-  const deliveryId = await askForTest(write, { hookId, userId: row.user_id });
+  const deliveryId = await requestTest(write, { hookId, userId: row.user_id });
   return getDelivery(write, caller, deliveryId, baseUrl);
 }

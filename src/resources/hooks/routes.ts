@@ -1,29 +1,35 @@
-import type { Guard } from '../../delivery/guard.ts';
-import { type Notices, noNotices } from '../../delivery/notices.ts';
+import type { SsrfGuard } from '../../delivery/guard.ts';
+import { type HookAlerts, noAlerts } from '../../delivery/notices.ts';
 import { creation } from '../../http/body.ts';
-import { ask, list, one, type Route, remove } from '../../http/route.ts';
+import { action, get, list, type Route, remove } from '../../http/route.ts';
 import type { Log } from '../../log.ts';
 import type { ProblemCode } from '../../problems.ts';
-import { deliveryFields } from '../deliveries/schema.ts';
-import { getHook, listHooks, mustBeAllowed, restore, subscribe, test, unsubscribe } from './actions.ts';
+import { deliveryFields } from '../deliveries/deliveries.ts';
+import { getHook, listHooks, requireAllowedTarget, restore, subscribe, test, unsubscribe } from './actions.ts';
 import { hookFields, hookFilters, hookInputFields, ownerParameter, subscribedSchema } from './schema.ts';
 
-/** What an account may have at the most: live hooks, and what is owed to them; undefined where there is no limit. */
-export type Ceilings = { readonly hooks: number | undefined; readonly owed: number | undefined };
+/** What an account may have at the most: live hooks, and what is pending for them; undefined where there is no limit. */
+export type Quotas = { readonly hooks: number | undefined; readonly pending: number | undefined };
 
-export type HookPorts = { guard: Guard; log: Log; baseUrl: () => string; notices?: Notices; ceilings?: Ceilings };
+export type HookPorts = {
+  guard: SsrfGuard;
+  log: Log;
+  baseUrl: () => string;
+  notices?: HookAlerts;
+  quotas?: Quotas;
+};
 
-const NO_CEILINGS: Ceilings = { hooks: undefined, owed: undefined };
+const NO_QUOTAS: Quotas = { hooks: undefined, pending: undefined };
 
 export function hookRoutes(ports: HookPorts): readonly Route[] {
-  const { guard, log, baseUrl, notices = noNotices, ceilings = NO_CEILINGS } = ports;
+  const { guard, log, baseUrl, notices = noAlerts, quotas = NO_QUOTAS } = ports;
   const input = creation(hookInputFields);
-  const full: ProblemCode[] = ceilings.hooks === undefined ? [] : ['too_many_hooks'];
-  const owed: ProblemCode[] = ceilings.owed === undefined ? [] : ['too_much_owed'];
+  const full: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
+  const pending: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];
   return [
     list({
       path: '/hooks',
-      says: 'Your hooks, the ended ones too.',
+      description: 'Your hooks, the ended ones too.',
       permission: 'hooks:read',
       parameters: { ...hookFilters, ...ownerParameter },
       fields: hookFields,
@@ -32,7 +38,7 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
     {
       method: 'POST',
       path: '/hooks',
-      says: 'Subscribes a target to a kind.',
+      description: 'Subscribes a target to a kind.',
       permission: 'hooks:write',
       parameters: {},
       body: input.schema,
@@ -43,46 +49,46 @@ export function hookRoutes(ports: HookPorts): readonly Route[] {
       problems: ['target_taken', ...full],
       mode: 'write',
       // Where hooks are counted, two at once must not both be the last.
-      holding: ceilings.hooks === undefined ? 'beside' : 'alone',
+      lockMode: quotas.hooks === undefined ? 'beside' : 'alone',
       prepare: (caller, { body }) =>
-        mustBeAllowed(guard, caller, input.read(body), (explanation) =>
+        requireAllowedTarget(guard, caller, input.read(body), (explanation) =>
           log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),
         ),
       async run(write, caller, { body }) {
-        const id = await subscribe(write, caller, input.read(body), ceilings.hooks);
+        const id = await subscribe(write, caller, input.read(body), quotas.hooks);
         return { body: { id: String(id) }, created: `/hooks/${id}` };
       },
     },
-    one({
+    get({
       path: '/hooks/{hook_id}',
-      says: 'One hook; an ended one for 30 days.',
+      description: 'One hook; an ended one for 30 days.',
       permission: 'hooks:read',
       fields: hookFields,
       call: (view, caller, ids) => getHook(view, caller, ids.hook_id),
     }),
     remove({
       path: '/hooks/{hook_id}',
-      says: 'Unsubscribes. After the answer no new attempt begins.',
+      description: 'Unsubscribes. After the answer no new attempt begins.',
       permission: 'hooks:write',
       records: [],
       call: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id, notices),
     }),
-    ask({
+    action({
       path: '/hooks/{hook_id}/restore',
-      says: 'Makes an ended hook live again and owes it what it missed.',
+      description: 'Makes an ended hook live again and owes it what it missed.',
       permission: 'hooks:write',
       status: 200,
       fields: hookFields,
-      problems: ['target_taken', ...full, ...owed],
-      call: (write, caller, ids) => restore(write, caller, ids.hook_id, ceilings.hooks),
+      problems: ['target_taken', ...full, ...pending],
+      call: (write, caller, ids) => restore(write, caller, ids.hook_id, quotas.hooks),
     }),
-    ask({
+    action({
       path: '/hooks/{hook_id}/test',
-      says: 'Sends one notification of the hook itself, at once, also during a wait.',
+      description: 'Sends one notification of the hook itself, at once, also during a wait.',
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,
-      problems: ['hook_ended', ...owed],
+      problems: ['hook_ended', ...pending],
       call: (write, caller, ids) => test(write, caller, ids.hook_id, baseUrl()),
     }),
   ];

@@ -55,9 +55,9 @@ for (const { test, testService } of stores) {
     await owner.carillon.hooks.restore(hook.id);
     await owner.carillon.events.create({ event_name: 'Last', start_date: '20270103', due_date: '20270103' });
     await target.arrived(3);
-    const owed = () =>
-      carillon.store.read.selectFrom('owed').selectAll().where('hook_id', '=', Number(hook.id)).execute();
-    await eventually(owed, (rows) => rows.length === 0);
+    const pending = () =>
+      carillon.store.read.selectFrom('pending_deliveries').selectAll().where('hook_id', '=', Number(hook.id)).execute();
+    await eventually(pending, (rows) => rows.length === 0);
     assert.equal(target.received.length, 3);
     assert.deepEqual(
       (await kinds(owner)).filter((kind) => kind.endsWith('_event')),

@@ -4,7 +4,7 @@ import { everythingWritten } from '../../../test/harness/ledger.ts';
 import type { SignedIn } from '../../../test/harness/service.ts';
 import { stores } from '../../../test/harness/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { dropInvitations } from './actions.ts';
+import { dropInvitations } from './invitations.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const HOME = { 'sec-fetch-site': 'same-origin' };

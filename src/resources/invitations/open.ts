@@ -1,22 +1,21 @@
 import { creation } from '../../http/body.ts';
-import { type Created, present } from '../../http/field.ts';
+import { type Created, serializeRecord } from '../../http/field.ts';
 import { networkOf } from '../../http/network.ts';
-import type { OpenAnswer, OpenRoute, Visit } from '../../http/open.ts';
+import type { PublicRequest, PublicResult, PublicRoute } from '../../http/open.ts';
 import { Problem } from '../../problems.ts';
 import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
 import type { Queries } from '../../store/store.ts';
-import { mustBeUnlike, storePassphrase } from '../passphrases/actions.ts';
+import { mustBeUnlike, storePassphrase } from '../passphrases/passphrases.ts';
 import { userName } from '../people.ts';
 import { openSession } from '../sessions/actions.ts';
 import { signedIn, signOut } from '../sessions/open.ts';
-import { endSessions, withdrawLinks } from '../ways-in.ts';
-import { useInvitation } from './actions.ts';
-import { openedFields, openInvitationFields, welcomeFields } from './schema.ts';
+import { endSessions, revokeInvitations } from '../ways-in.ts';
+import { openedFields, openInvitationFields, useInvitation, welcomeFields } from './invitations.ts';
 
 export type WelcomePorts = { readonly chance: Chance; readonly passphrases: Passphrases };
 
 /** What somebody can do who has a link. */
-export function invitationOpenRoutes(ports: WelcomePorts): readonly OpenRoute[] {
+export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[] {
   const question = creation(openInvitationFields);
   const welcome = creation(welcomeFields);
   return [
@@ -33,7 +32,7 @@ export function invitationOpenRoutes(ports: WelcomePorts): readonly OpenRoute[] 
           has_passphrase: found.passphrase_hash !== null,
           expires: found.expires_at,
         };
-        return { body: { data: present(openedFields, shown) } };
+        return { body: { data: serializeRecord(openedFields, shown) } };
       },
     },
     {
@@ -48,10 +47,10 @@ export function invitationOpenRoutes(ports: WelcomePorts): readonly OpenRoute[] 
 
 /** Sets the passphrase and signs in; whoever was signed in as this user before is not any more. */
 async function letIn(
-  visit: Visit,
+  visit: PublicRequest,
   { token, passphrase }: Created<typeof welcomeFields>,
   { chance, passphrases }: WelcomePorts,
-): Promise<OpenAnswer> {
+): Promise<PublicResult> {
   const invitation = await findOpen(visit.read, token, visit.now);
   mustBeUnlike(passphrase, invitation);
   const hash = await passphrases.hash(passphrase, networkOf(visit.source));
@@ -61,7 +60,7 @@ async function letIn(
     if (!(await useInvitation(write, invitation_id))) throw leadsNowhere();
     await storePassphrase(write, userId, hash);
     await endSessions(write, { userId }, 'a passphrase was set');
-    await withdrawLinks(write, { userId }, 'a passphrase was set');
+    await revokeInvitations(write, { userId }, 'a passphrase was set');
     return openSession(write, { userId, agent: visit.agent }, chance);
   });
   await signOut(visit, 'signed in anew');

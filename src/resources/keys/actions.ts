@@ -21,7 +21,7 @@ import type { AccountView, AccountWrite } from '../../store/account.ts';
 import { conditionsOf } from '../filters.ts';
 import { ascending, number } from '../order.ts';
 import { pageOf } from '../pages.ts';
-import { getUser } from '../users/actions.ts';
+import { getUser } from '../users/users.ts';
 import {
   type issuedKeyFields,
   type keyChangeFields,

@@ -1,15 +1,19 @@
 import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../access.ts';
 import type { Clock } from '../../clock.ts';
-import type { Authenticate, Confirm, Found } from '../../http/auth.ts';
+import type { Authenticate, CallerLookup, Reauthorize } from '../../http/auth.ts';
 import type { Log } from '../../log.ts';
 import { hashApiKey } from '../../secrets.ts';
-import { lockedIfFree, prepared } from '../../store/prepared.ts';
+import { lockedOrSkipped, prepared } from '../../store/prepared.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { Known, type Visitor } from '../known.ts';
-import { Uses } from '../uses.ts';
+import { type CachedCaller, CallerCache } from '../known.ts';
+import { LastUsedTracker } from '../uses.ts';
 
 /** Finds callers by key and domain, and remembers when each key was last used, without a write per request. */
-export type Authenticator = { readonly authenticate: Authenticate; readonly confirm: Confirm; flush(): Promise<void> };
+export type Authenticator = {
+  readonly authenticate: Authenticate;
+  readonly confirm: Reauthorize;
+  flush(): Promise<void>;
+};
 
 const findKey = prepared((queries, { hash, domain }: { hash: string; domain: string }) =>
   queries
@@ -64,8 +68,8 @@ function grantedTo(role: Role, text: string): ReadonlySet<Permission> {
 
 /** C1: a key that is unknown, revoked, expired or of another account's domain finds nobody. */
 export function createAuthenticator({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Authenticator {
-  const known = new Known(store);
-  const uses = new Uses({
+  const known = new CallerCache(store);
+  const uses = new LastUsedTracker({
     store,
     clock,
     write: (queries, keyIds, at) => {
@@ -77,19 +81,19 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
       return queries
         .updateTable('api_keys')
         .set({ last_used: at })
-        .where('key_id', 'in', lockedIfFree(queries, older))
+        .where('key_id', 'in', lockedOrSkipped(queries, older))
         .execute();
     },
     failed: (err) => log.warn({ event: 'keys.last_used_failed', err }),
   });
 
-  function authenticate(key: string, domain: string): Found {
+  function authenticate(key: string, domain: string): CallerLookup {
     const hash = hashApiKey(key);
     const found = known.find(`${hash} ${domain}`, () => lookUp(hash, domain));
     return found instanceof Promise ? found.then(enter) : enter(found);
   }
 
-  function enter(visitor: Visitor | undefined): Caller | undefined {
+  function enter(visitor: CachedCaller | undefined): Caller | undefined {
     if (visitor === undefined || hasEnded(visitor.caller.expiresAt)) return undefined;
     uses.note(visitor, visitor.caller.keyId);
     return visitor.caller;
@@ -97,10 +101,10 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
 
   const hasEnded = (expiresAt: number | null) => expiresAt !== null && expiresAt <= clock.now();
 
-  async function lookUp(hash: string, domain: string): Promise<Visitor | undefined> {
+  async function lookUp(hash: string, domain: string): Promise<CachedCaller | undefined> {
     let [row] = await findKey(store.read, { hash, domain });
     // Another process may have made it since this turn of the event loop began to read.
-    if (row === undefined && store.readAnew()) [row] = await findKey(store.read, { hash, domain });
+    if (row === undefined && store.refreshSnapshot()) [row] = await findKey(store.read, { hash, domain });
     if (row === undefined) return undefined;
     const role = row.role as Role;
     const caller: Caller = {
@@ -117,8 +121,8 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
 
   async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
     const { keyId, role, expiresAt } = caller;
-    if (!tx.accessInDoubt && known.of(caller) !== undefined) return !hasEnded(expiresAt);
-    const [row] = await tx.askOnce(caller, () => findLive(tx.queries, { keyId }));
+    if (!tx.mayHaveStaleAccess && known.of(caller) !== undefined) return !hasEnded(expiresAt);
+    const [row] = await tx.dedupe(caller, () => findLive(tx.queries, { keyId }));
     if (row === undefined || row.role !== role || hasEnded(row.expires_at)) return false;
     // The same permissions are the same set.
     return grantedTo(role, row.permissions) === caller.permissions;

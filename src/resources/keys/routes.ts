@@ -1,4 +1,4 @@
-import { create, list, one, type Route, remove, update } from '../../http/route.ts';
+import { create, get, list, type Route, remove, update } from '../../http/route.ts';
 import type { Chance } from '../../secrets.ts';
 import { getKey, issueKey, listKeys, narrowKey, revokeKey } from './actions.ts';
 import { issuedKeyFields, keyChangeFields, keyFields, keyFilters, keyInputFields } from './schema.ts';
@@ -8,7 +8,7 @@ export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
   return [
     list({
       path: '/keys',
-      says: 'API keys: your own, or for admins those of every user.',
+      description: 'API keys: your own, or for admins those of every user.',
       permission: 'keys:read',
       parameters: keyFilters,
       fields: keyFields,
@@ -16,7 +16,7 @@ export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
     }),
     create({
       path: '/keys',
-      says: 'Issues an API key, never wider than your own; the answer shows it this once.',
+      description: 'Issues an API key, never wider than your own; the answer shows it this once.',
       permission: 'keys:write',
       fields: issuedKeyFields,
       takes: keyInputFields,
@@ -24,16 +24,16 @@ export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
       at: { collection: '/keys', key: 'id' },
       call: (write, caller, input) => issueKey(write, caller, input, chance),
     }),
-    one({
+    get({
       path: '/keys/{key_id}',
-      says: 'One API key, without its secret.',
+      description: 'One API key, without its secret.',
       permission: 'keys:read',
       fields: keyFields,
       call: (view, caller, ids) => getKey(view, caller, ids.key_id),
     }),
     update({
       path: '/keys/{key_id}',
-      says: 'Names an API key anew, or takes permissions from it, at once. It is never widened.',
+      description: 'Names an API key anew, or takes permissions from it, at once. It is never widened.',
       permission: 'keys:write',
       fields: keyFields,
       takes: keyChangeFields,
@@ -42,7 +42,7 @@ export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
     }),
     remove({
       path: '/keys/{key_id}',
-      says: 'Revokes an API key. It ends no hook.',
+      description: 'Revokes an API key. It ends no hook.',
       permission: 'keys:write',
       records: [],
       call: (write, caller, ids) => revokeKey(write, caller, ids.key_id),

@@ -47,7 +47,11 @@ for (const { test, testService } of stores) {
       ],
       next: '4',
     });
-    assert.equal((await carillon.store.read.selectFrom('owed').selectAll().execute()).length, 0, 'nobody was told');
+    assert.equal(
+      (await carillon.store.read.selectFrom('pending_deliveries').selectAll().execute()).length,
+      0,
+      'nobody was told',
+    );
     const { data, next } = await owner.carillon.notifications.list({ after: '2', limit: 1 });
     assert.deepEqual([data.map(({ kind }) => kind), next], [['new_client'], '3']);
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testClock } from '../../../test/harness/clock.ts';
 import { Problem } from '../../problems.ts';
-import { Tries } from './tries.ts';
+import { LoginThrottle } from './tries.ts';
 
 const MINUTE_MS = 60_000;
 const HERE = '192.0.2.1';
@@ -11,11 +11,11 @@ const right = async () => true;
 
 function setUp() {
   const clock = testClock();
-  const tries = new Tries(clock);
+  const tries = new LoginThrottle(clock);
   /** How many seconds whoever tries now is told to wait; 0 for not at all. */
   const waitAt = (who: string, source: string, judge = wrong): number => {
     try {
-      void tries.begin(who, source).judge(judge);
+      void tries.begin(who, source).check(judge);
       return 0;
     } catch (error) {
       assert.ok(error instanceof Problem && error.code === 'too_many_tries');
@@ -58,7 +58,7 @@ test('of IPv6 a whole network is one place, and IPv4 within it is IPv4', () => {
 test('a right one, and a quarter of an hour without any, begin anew', async () => {
   const { clock, tries, waitAt } = setUp();
   for (let count = 0; count < 4; count += 1) waitAt('one', HERE);
-  assert.equal(await tries.begin('one', HERE).judge(right), true);
+  assert.equal(await tries.begin('one', HERE).check(right), true);
   for (let count = 0; count < 4; count += 1) assert.equal(waitAt('one', HERE), 0);
   await clock.advance(15 * MINUTE_MS);
   for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
@@ -73,10 +73,10 @@ test('tries that are made together count together, and those that could not be j
     throw new Problem('overloaded');
   };
   for (let count = 0; count < 20; count += 1) {
-    await assert.rejects(tries.begin('one', HERE).judge(busy), { code: 'overloaded' });
+    await assert.rejects(tries.begin('one', HERE).check(busy), { code: 'overloaded' });
   }
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  for (let count = 0; count < 5; count += 1) void tries.begin('one', HERE).judge(() => promise);
+  for (let count = 0; count < 5; count += 1) void tries.begin('one', HERE).check(() => promise);
   assert.equal(waitAt('one', HERE), 30, 'before any of them is judged');
   resolve(false);
 });
@@ -97,7 +97,7 @@ test('tries that could not be judged push nobody out, however many they are', as
   };
   for (let count = 0; count < 5; count += 1) waitAt('one', HERE);
   for (let count = 0; count < 10_001; count += 1) {
-    await assert.rejects(tries.begin(`nobody ${count}`, HERE).judge(busy), { code: 'overloaded' });
+    await assert.rejects(tries.begin(`nobody ${count}`, HERE).check(busy), { code: 'overloaded' });
   }
   assert.equal(waitAt('one', HERE), 30);
 });

@@ -16,16 +16,16 @@ const MOST_KEPT = 10_000;
 type Kept = { wrong: number; begunAt: number; closedUntil: number; forgottenAt: number };
 
 /** One try: it counts as wrong until it is known not to be. */
-export type Try = {
+export type LoginAttempt = {
   /** Does what tells; a try that could not be judged does not count. */
-  judge(work: () => Promise<boolean>): Promise<boolean>;
+  check(work: () => Promise<boolean>): Promise<boolean>;
 };
 
 /**
  * Slows down whoever tries passphrases: by whom they try to be and where they come from, together, so that nobody can
  * lock another out who comes from elsewhere. In the memory of this process alone.
  */
-export class Tries {
+export class LoginThrottle {
   readonly #clock: Clock;
   readonly #kept = new Map<string, Kept>();
 
@@ -38,7 +38,7 @@ export class Tries {
    * @param source where from; of IPv6 a whole network counts, which one machine has to itself
    * @throws Problem `too_many_tries`, saying how long to wait
    */
-  begin(who: string, source: string): Try {
+  begin(who: string, source: string): LoginAttempt {
     const name = JSON.stringify([who, networkOf(source)]);
     const now = this.#clock.monotonic();
     const kept = this.#find(name, now);
@@ -52,7 +52,7 @@ export class Tries {
     kept.forgottenAt = Math.max(now, kept.closedUntil) + WINDOW_MS;
     this.#keep(name, kept);
     return {
-      judge: async (work) => {
+      check: async (work) => {
         const isRight = await work().catch((error: unknown) => {
           kept.wrong -= 1;
           if (kept.wrong < FREE_TRIES) kept.closedUntil = 0;

@@ -10,7 +10,7 @@ import { type Chance, hashToken, newToken } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account.ts';
 import type { Store } from '../../store/store.ts';
 import { ascending, number } from '../order.ts';
-import { ownerOf } from '../owner.ts';
+import { resolveHookOwner } from '../owner.ts';
 import { pageOf } from '../pages.ts';
 import { endSessions } from '../ways-in.ts';
 import { browserOf } from './agent.ts';
@@ -33,7 +33,7 @@ export async function listSessions(
   given: Given<typeof sessionParameters>,
   paging: Paging,
 ): Promise<Page<Shown<typeof sessionFields>>> {
-  const owner = sql<SqlBool>`sessions.user_id = ${ownerOf(caller, given.user_id)}`;
+  const owner = sql<SqlBool>`sessions.user_id = ${resolveHookOwner(caller, given.user_id)}`;
   const shown = live(view).selectAll('sessions');
   const page = await pageOf(live(view), shown, byId, [owner], paging);
   return mapRows(page, (row) => ({

@@ -1,19 +1,19 @@
 import { type Caller, type Permission, permissionsOf, type Role } from '../../access.ts';
 import type { Clock } from '../../clock.ts';
-import type { Confirm, Found } from '../../http/auth.ts';
+import type { CallerLookup, Reauthorize } from '../../http/auth.ts';
 import type { AuthenticateSession } from '../../http/door.ts';
 import type { Log } from '../../log.ts';
 import { hashToken } from '../../secrets.ts';
-import { lockedIfFree, prepared } from '../../store/prepared.ts';
+import { lockedOrSkipped, prepared } from '../../store/prepared.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { Known, type Visitor } from '../known.ts';
-import { Uses } from '../uses.ts';
+import { type CachedCaller, CallerCache } from '../known.ts';
+import { LastUsedTracker } from '../uses.ts';
 import { endOf } from './life.ts';
 
 /** Finds callers by the token of a session, and remembers when each was last used, without a write per request. */
 export type SessionAuthenticator = {
   readonly authenticate: AuthenticateSession;
-  readonly confirm: Confirm;
+  readonly confirm: Reauthorize;
   flush(): Promise<void>;
 };
 
@@ -43,7 +43,7 @@ const findLive = prepared((queries, { sessionId, role }: { sessionId: number; ro
     .where('users.role', '=', role),
 );
 
-type SignedIn = Visitor & { readonly expiresAt: number };
+type SignedIn = CachedCaller & { readonly expiresAt: number };
 
 const sets = new Map<Role, ReadonlySet<Permission>>();
 
@@ -57,8 +57,8 @@ function permissionsIn(role: Role): ReadonlySet<Permission> {
 /** A token that is unknown, or of a session that has ended, finds nobody. */
 export function createSessionAuthenticator(ports: { store: Store; clock: Clock; log: Log }): SessionAuthenticator {
   const { store, clock, log } = ports;
-  const known = new Known<SignedIn>(store);
-  const uses = new Uses({
+  const known = new CallerCache<SignedIn>(store);
+  const uses = new LastUsedTracker({
     store,
     clock,
     write: (queries, sessionIds, at) => {
@@ -70,7 +70,7 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
       return queries
         .updateTable('sessions')
         .set({ last_used: at })
-        .where('session_id', 'in', lockedIfFree(queries, older))
+        .where('session_id', 'in', lockedOrSkipped(queries, older))
         .execute();
     },
     failed: (err) => log.warn({ event: 'sessions.last_used_failed', err }),
@@ -78,7 +78,7 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
 
   const hasEnded = (expires_at: number, last_used: number) => endOf({ expires_at, last_used }) <= clock.now();
 
-  function authenticate(token: string): Found {
+  function authenticate(token: string): CallerLookup {
     const hash = hashToken(token);
     const found = known.find(hash, () => lookUp(hash));
     return found instanceof Promise ? found.then(enter) : enter(found);
@@ -107,7 +107,7 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
   }
 
   async function confirm(tx: Tx, caller: Caller): Promise<boolean> {
-    const visitor = tx.accessInDoubt ? undefined : known.of(caller);
+    const visitor = tx.mayHaveStaleAccess ? undefined : known.of(caller);
     if (visitor !== undefined) return !hasEnded(visitor.expiresAt, visitor.lastUsed);
     const [row] = await findLive(tx.queries, { sessionId: caller.sessionId, role: caller.role });
     return row !== undefined && !hasEnded(row.expires_at, row.last_used);

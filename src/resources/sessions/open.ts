@@ -1,13 +1,13 @@
 import { creation } from '../../http/body.ts';
-import { type Created, present } from '../../http/field.ts';
+import { type Created, serializeRecord } from '../../http/field.ts';
 import { networkOf } from '../../http/network.ts';
-import type { OpenAnswer, OpenRoute, Visit } from '../../http/open.ts';
+import type { PublicRequest, PublicResult, PublicRoute } from '../../http/open.ts';
 import { invalidInput, Problem } from '../../problems.ts';
 import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account.ts';
 import type { Queries } from '../../store/store.ts';
-import { storedOf } from '../passphrases/actions.ts';
-import type { Tries } from '../passphrases/tries.ts';
+import { storedOf } from '../passphrases/passphrases.ts';
+import type { LoginThrottle } from '../passphrases/tries.ts';
 import { endSessions } from '../ways-in.ts';
 import { type Opened, openSession } from './actions.ts';
 import { findPerson } from './person.ts';
@@ -16,13 +16,13 @@ import { signedInFields, signInFields } from './schema.ts';
 export type SignInPorts = {
   readonly chance: Chance;
   readonly passphrases: Passphrases;
-  readonly tries: Tries;
+  readonly tries: LoginThrottle;
   /** Hears of every sign-in that was refused: the account and the user it named, 0 for none. */
   readonly onRefused: (refused: { source: string; accountId: number; userId: number }) => void;
 };
 
 /** Signing in, and out. */
-export function sessionOpenRoutes(ports: SignInPorts): readonly OpenRoute[] {
+export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
   const input = creation(signInFields);
   return [
     {
@@ -47,10 +47,10 @@ export function sessionOpenRoutes(ports: SignInPorts): readonly OpenRoute[] {
 
 /** One answer for all that may be wrong, after the same work, so that nothing can be probed. */
 async function signIn(
-  visit: Visit,
+  visit: PublicRequest,
   input: Created<typeof signInFields>,
   { chance, passphrases, tries, onRefused }: SignInPorts,
-): Promise<OpenAnswer> {
+): Promise<PublicResult> {
   const hasSeveral = await hasSeveralAccounts(visit.read);
   const account = await findAccount(visit.read, input.domain, hasSeveral);
   const person = account === undefined ? undefined : await findPerson(visit.read, account.account_id, input.email);
@@ -62,7 +62,7 @@ async function signIn(
   const network = networkOf(visit.source);
   const opened = (await tries
     .begin(who, visit.source)
-    .judge(() => passphrases.matches(input.passphrase, stored, network)))
+    .check(() => passphrases.matches(input.passphrase, stored, network)))
     ? await open()
     : undefined;
   if (opened === undefined) {
@@ -110,12 +110,12 @@ async function findAccount(
 }
 
 /** What whoever is signed in is told. */
-export function signedIn({ userId, token, lifeMs }: Opened): OpenAnswer {
-  return { body: { data: present(signedInFields, { user_id: userId }) }, session: { token, lifeMs } };
+export function signedIn({ userId, token, lifeMs }: Opened): PublicResult {
+  return { body: { data: serializeRecord(signedInFields, { user_id: userId }) }, session: { token, lifeMs } };
 }
 
 /** Ends the session that the browser has, if it has one. */
-export async function signOut(visit: Visit, because: 'signed out' | 'signed in anew'): Promise<void> {
+export async function signOut(visit: PublicRequest, because: 'signed out' | 'signed in anew'): Promise<void> {
   if (visit.token === undefined) return;
   const session = await visit.read
     .selectFrom('sessions')

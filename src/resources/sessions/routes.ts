@@ -5,7 +5,7 @@ import { sessionFields, sessionParameters } from './schema.ts';
 export const sessionRoutes: readonly Route[] = [
   list({
     path: '/sessions',
-    says: 'Where you are signed in, or for admins another user.',
+    description: 'Where you are signed in, or for admins another user.',
     permission: undefined,
     parameters: sessionParameters,
     fields: sessionFields,
@@ -13,7 +13,7 @@ export const sessionRoutes: readonly Route[] = [
   }),
   remove({
     path: '/sessions/{session_id}',
-    says: 'Ends a session: your own, or for admins that of another user.',
+    description: 'Ends a session: your own, or for admins that of another user.',
     permission: undefined,
     records: [],
     call: (write, caller, ids) => endSession(write, caller, ids.session_id),

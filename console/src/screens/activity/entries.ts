@@ -25,13 +25,14 @@ export function entryOf(one: Notification): Entry {
 export function urgencyOf({ deliveries }: Entry, now: number): 'soon' | 'later' | 'never' {
   if (deliveries === undefined) return 'soon';
   const age = (moment: string) => now - (momentOf(moment)?.getTime() ?? 0);
-  // What has been owed for longer waits for a hook that fails.
-  if (deliveries.some(({ state, owed_at }) => state === 'owed' && age(owed_at) < LONGEST_SETTLING_MS)) return 'soon';
+  // What has been pending for longer waits for a hook that fails.
+  if (deliveries.some(({ state, created_at }) => state === 'pending' && age(created_at) < LONGEST_SETTLING_MS))
+    return 'soon';
   const isUnread = (told: ToldHook, forMs: number) =>
-    readingOf(told) === 'never read' && age(told.date_settled) < forMs;
+    readingOf(told) === 'never read' && age(told.date_finalized) < forMs;
   // Who reads what they are told, reads it soon.
   if (deliveries.some((told) => isUnread(told, SOON_READING_MS))) return 'soon';
-  return deliveries.some((told) => told.state === 'owed' || isUnread(told, LONGEST_READING_MS)) ? 'later' : 'never';
+  return deliveries.some((told) => told.state === 'pending' || isUnread(told, LONGEST_READING_MS)) ? 'later' : 'never';
 }
 
 /** The same entries with what is newly known of them; those of which nothing is stay the very same. */

@@ -8,7 +8,7 @@ export function Legend() {
       <summary>What the states mean</summary>
       <dl>
         <dt>
-          <Badge tone="info">owed</Badge>
+          <Badge tone="info">pending</Badge>
         </dt>
         <dd>Written down with the record itself, in one transaction. It will be told, through any crash.</dd>
         <dt>
@@ -18,7 +18,7 @@ export function Legend() {
         <dt>
           <span class="mark read">read</span>
         </dt>
-        <dd>A key of the hook’s user has fetched the record since it became owed.</dd>
+        <dd>A key of the hook’s user has fetched the record since it became pending.</dd>
         <dt>
           <span class="mark unread">told, never read</span>
         </dt>

@@ -231,7 +231,7 @@ export class Live {
     const newest = entries[first];
     if (newest === undefined) return undefined;
     const count = entries.findLastIndex(isDue) - first + 1;
-    // Of a hook, entries are left out that it was not owed.
+    // Of a hook, entries are left out that it was not pending.
     const limit = this.#wanted.hookId === undefined ? Math.min(count, MOST_ASKED) : MOST_ASKED;
     return { before: behind(newest.cursor), limit };
   }

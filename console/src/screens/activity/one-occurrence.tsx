@@ -20,10 +20,10 @@ import { behind, urgencyOf } from './entries.ts';
 const SOON_MS = 1_000;
 const LATER_MS = 5_000;
 
-/** Owed for so long without an attempt, it is not its turn. */
+/** Pending for so long without an attempt, it is not its turn. */
 const WAITING_MS = 20_000;
 
-/** Hooks whose attempts are looked up; one occurrence may be owed to very many. */
+/** Hooks whose attempts are looked up; one occurrence may be pending for very many. */
 const MOST_HOOKS = 20;
 
 type Followed = { readonly occurrence: Occurrence; readonly details: ReadonlyMap<string, DeliveryDetail> };
@@ -112,13 +112,13 @@ function TimeLine({ occurrence, details }: Followed) {
           The record and this occurrence were written in one transaction, at place {occurrence.cursor} of the feed.
         </Step>
         {deliveries.length === 0 ? (
-          <Step tone="plain" title="Owed to no hook">
+          <Step tone="plain" title="Pending to no hook">
             {isForHooks
               ? 'Whoever did this had no live hook of this kind at that moment. It stays in the feed.'
               : 'No hook can name this kind. It is in the feed, for those who keep a copy.'}
           </Step>
         ) : (
-          <Step tone="good" title={`Owed to ${counted(deliveries.length, 'hook')}`} at={deliveries[0]?.owed_at}>
+          <Step tone="good" title={`Pending to ${counted(deliveries.length, 'hook')}`} at={deliveries[0]?.created_at}>
             Written down with the record: told through any crash, or seen here as undelivered.
           </Step>
         )}
@@ -166,25 +166,25 @@ function OfHook({ told, detail }: { readonly told: ToldHook; readonly detail: De
 
 /** What it has come to. */
 function Last({ told }: { readonly told: ToldHook }) {
-  if (told.state === 'owed') {
-    const isWaiting = told.attempts === '0' && Date.now() - (momentOf(told.owed_at)?.getTime() ?? 0) > WAITING_MS;
+  if (told.state === 'pending') {
+    const isWaiting = told.attempts === '0' && Date.now() - (momentOf(told.created_at)?.getTime() ?? 0) > WAITING_MS;
     if (isWaiting) {
       return (
         <Step tone="info" title="Waits its turn">
-          Something before it is owed to <a href={to('hooks', told.hook_id)}>this hook</a>, which is failing. Once that
-          is answered with 200, this is sent at once.
+          Something before it is pending for <a href={to('hooks', told.hook_id)}>this hook</a>, which is failing. Once
+          that is answered with 200, this is sent at once.
         </Step>
       );
     }
     return (
       <Step tone="info" title={told.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
-        It stays owed until it is answered with 200, or its hook ends.
+        It stays pending until it is answered with 200, or its hook ends.
       </Step>
     );
   }
   if (told.state === 'undelivered') {
     return (
-      <Step tone="bad" title="Undelivered" at={told.date_settled}>
+      <Step tone="bad" title="Undelivered" at={told.date_finalized}>
         Its hook ended first. <a href={to('hooks', told.hook_id)}>Restore the hook</a> to send it.
       </Step>
     );
@@ -197,10 +197,10 @@ function Last({ told }: { readonly told: ToldHook }) {
     );
   }
   if (readingOf(told) === 'not told') return null;
-  const since = (momentOf(told.fetched_at)?.getTime() ?? 0) - (momentOf(told.owed_at)?.getTime() ?? 0);
+  const since = (momentOf(told.fetched_at)?.getTime() ?? 0) - (momentOf(told.created_at)?.getTime() ?? 0);
   return (
     <Step tone="good" title="Fetched" at={told.fetched_at}>
-      {since < 1_000 ? 'Within a second of' : `${lasting(since)} after`} becoming owed, by a key of the hook’s user.
+      {since < 1_000 ? 'Within a second of' : `${lasting(since)} after`} becoming pending, by a key of the hook’s user.
     </Step>
   );
 }

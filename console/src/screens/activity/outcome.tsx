@@ -14,8 +14,8 @@ const MOST_SINGLE = 3;
 export function ToldBadge({ told }: { readonly told: ToldHook }) {
   const { state, attempts, last_outcome, milliseconds } = told;
   if (state === 'delivered') return <Badge tone="good">delivered in {lasting(Number(milliseconds))}</Badge>;
-  if (state !== 'owed') return <Badge tone="bad">{state}</Badge>;
-  if (attempts === '0') return <Badge tone="info">owed</Badge>;
+  if (state !== 'pending') return <Badge tone="bad">{state}</Badge>;
+  if (attempts === '0') return <Badge tone="info">pending</Badge>;
   return <Badge tone="warn">failing: {outcomeWords(last_outcome)}</Badge>;
 }
 
@@ -25,7 +25,7 @@ export function Outcome({ entry }: { readonly entry: Entry }) {
   if (deliveries === undefined) return <span class="small soft">…</span>;
   if (deliveries.length === 0) {
     const isForHooks = kinds.some((one) => one === kind);
-    return <span class="small soft">{isForHooks ? 'owed to no hook' : 'in the feed alone'}</span>;
+    return <span class="small soft">{isForHooks ? 'pending for no hook' : 'in the feed alone'}</span>;
   }
   if (deliveries.length > MOST_SINGLE) return <Summary deliveries={deliveries} />;
   return (
@@ -46,14 +46,14 @@ export function Outcome({ entry }: { readonly entry: Entry }) {
 function Summary({ deliveries }: { readonly deliveries: readonly ToldHook[] }) {
   const count = (is: (told: ToldHook) => boolean) => deliveries.filter(is).length;
   const delivered = count(({ state }) => state === 'delivered');
-  const owed = count(({ state }) => state === 'owed');
-  const lost = deliveries.length - delivered - owed;
+  const pending = count(({ state }) => state === 'pending');
+  const lost = deliveries.length - delivered - pending;
   const read = count((told) => readingOf(told) === 'read');
   const unread = count((told) => readingOf(told) === 'never read');
   return (
     <span class="row told sum">
       {delivered > 0 && <Badge tone="good">{delivered} delivered</Badge>}
-      {owed > 0 && <Badge tone="warn">{owed} owed</Badge>}
+      {pending > 0 && <Badge tone="warn">{pending} pending</Badge>}
       {lost > 0 && <Badge tone="bad">{lost} undelivered</Badge>}
       {read > 0 && <span class="mark read">{read} read</span>}
       {unread > 0 && <span class="mark unread">{unread} never read</span>}

@@ -159,7 +159,7 @@ function Health({ hook }: { readonly hook: Hook }) {
         <HookBadge hook={hook} /> <strong>{sentence(outcomeWords(hook.last_outcome))}.</strong> The same notification is
         tried again <Countdown until={hook.next_attempt_at} /> (<ClockTime at={hook.next_attempt_at} />
         ); until then nothing else is sent. {left === 1 ? 'One more failure ends' : `${left} more failures end`} the
-        hook; a 200 makes everything owed due at once.
+        hook; a 200 makes everything pending due at once.
       </p>
       <p>{adviceFor(hook.last_outcome)} A test is sent at once, also now.</p>
     </Note>
@@ -178,7 +178,7 @@ function Average({
   return <span class="small soft">{lasting(spent / total)} on average</span>;
 }
 
-const states = ['owed', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
+const states = ['pending', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
 
 /** Newest first: the list of the interface goes the other way, so that it is read from its end. */
 async function loadPage(hook: Hook, state: string, page: number, past: Past, signal: AbortSignal) {

@@ -43,10 +43,10 @@ export default function OverviewScreen() {
           sdk: `hooks.list({ state: 'failing' })`,
         },
         {
-          says: 'What is owed',
+          says: 'What is pending',
           method: 'GET',
-          path: '/deliveries?state=owed',
-          sdk: `deliveries.list({ state: 'owed' })`,
+          path: '/deliveries?state=pending',
+          sdk: `deliveries.list({ state: 'pending' })`,
         },
       ]}
     >
@@ -59,11 +59,11 @@ export default function OverviewScreen() {
 }
 
 function Now({ overview }: { readonly overview: Overview }) {
-  const { delivered_last_hour: delivered, failed_last_hour: failed, p50_ms, p95_ms, owed } = overview;
+  const { delivered_last_hour: delivered, failed_last_hour: failed, p50_ms, p95_ms, pending } = overview;
   const attempts = Number(delivered) + Number(failed);
   const rate = attempts === 0 ? undefined : (100 * Number(delivered)) / attempts;
-  const oldest = momentOf(overview.oldest_owed_at);
-  const isFailing = overview.lanes_failing !== '0';
+  const oldest = momentOf(overview.oldest_pending_at);
+  const isFailing = overview.hooks_failing !== '0';
   return (
     <>
       <dl class="figures">
@@ -75,16 +75,16 @@ function Now({ overview }: { readonly overview: Overview }) {
         <Figure name="Answered within, p95" value={attempts === 0 ? '–' : lasting(Number(p95_ms))}>
           {attempts === 0 ? 'nothing was sent' : `p50: ${lasting(Number(p50_ms))}`}
         </Figure>
-        <Figure name="Owed now" value={Number(owed).toLocaleString('en')}>
+        <Figure name="Pending now" value={Number(pending).toLocaleString('en')}>
           {oldest === undefined
             ? 'nothing waits'
             : `the oldest for ${lasting(Math.max(0, Date.now() - oldest.getTime()))}`}
         </Figure>
         <Figure
           name="Live hooks"
-          value={(Number(overview.hooks_live) - Number(overview.lanes_failing)).toLocaleString('en')}
+          value={(Number(overview.hooks_live) - Number(overview.hooks_failing)).toLocaleString('en')}
         >
-          {isFailing ? <Badge tone="warn">{overview.lanes_failing} failing</Badge> : 'none is failing'}
+          {isFailing ? <Badge tone="warn">{overview.hooks_failing} failing</Badge> : 'none is failing'}
         </Figure>
         <Figure name="Ended today" value={Number(overview.hooks_ended_today).toLocaleString('en')}>
           since 00:00 UTC
@@ -93,7 +93,7 @@ function Now({ overview }: { readonly overview: Overview }) {
       <section class="card padded stack" aria-label="Deliveries per minute">
         <MinutesChart overview={overview} />
       </section>
-      <Troubled failing={Number(overview.lanes_failing)} ended={Number(overview.hooks_ended_today)} />
+      <Troubled failing={Number(overview.hooks_failing)} ended={Number(overview.hooks_ended_today)} />
     </>
   );
 }

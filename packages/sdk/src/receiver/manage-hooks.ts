@@ -35,7 +35,7 @@ export async function findHooks({ carillon, at, kinds, signal }: OwnHooks): Prom
 }
 
 /**
- * Sees to it that each hook is told: one that waits after a failure is tested, which makes what is owed due at once;
+ * Sees to it that each hook is told: one that waits after a failure is tested, which makes what is pending due at once;
  * one that failures have ended is restored. X1.
  *
  * @param subscribing what is missing is made

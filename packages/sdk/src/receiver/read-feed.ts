@@ -34,7 +34,7 @@ export async function readRound(reading: Reading): Promise<void> {
   }
 }
 
-/** The hooks come first: what happens once they are there is owed until it is answered. */
+/** The hooks come first: what happens once they are there is pending until it is answered. */
 async function begin({ carillon, own, state, signal }: Reading): Promise<string> {
   await tendHooks(own, true);
   const first = await beginning({ carillon, hooks: await findHooks(own), kinds: own.kinds, signal });

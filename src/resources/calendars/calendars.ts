@@ -1,0 +1,233 @@
+import { type Caller, isAdmin, outranks, type Role } from '../../access.ts';
+import { note } from '../../audit/actions.ts';
+import type { Created, Field, Shown } from '../../http/field.ts';
+import {
+  key,
+  label,
+  readOnlyId,
+  readOnlyText,
+  readOnlyTimestamp,
+  resourceIdOrNone,
+  secretOnce,
+  shortText,
+} from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { create, get, list, type Route, remove } from '../../http/route.ts';
+import { mapRows } from '../../http/slices.ts';
+import { isZone } from '../../ical/zone.ts';
+import { invalidInput, notFound, Problem } from '../../problems.ts';
+import { type Chance, hashToken, newToken } from '../../secrets.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { conditionsOf, idFilter } from '../filters.ts';
+import { requireExists } from '../named.ts';
+import { ascending, number } from '../order.ts';
+import { pageOf } from '../pages.ts';
+import { revokeCalendars } from '../ways-in.ts';
+import { needed } from './reach.ts';
+
+/** What a calendar shows: what concerns its user, what belongs to a project, or everything. */
+export const scopes = ['own', 'project', 'account'] as const;
+
+export type Scope = (typeof scopes)[number];
+
+const shownScope = (says: string): Field<string | null, 'shown'> => ({
+  ...readOnlyText(says),
+  outputSchema: { type: 'string', enum: scopes },
+});
+
+/** A calendar as it is listed; never its address (X9). */
+export const calendarFields = {
+  id: key('Identifier of the calendar.'),
+  user_id: readOnlyId('Whose it is: it shows no more than this user may read.'),
+  label: readOnlyText('What it is for.'),
+  scope: shownScope('What it shows.'),
+  project_id: readOnlyId('The project it shows; 0 for none.'),
+  time_zone: readOnlyText("The zone that its times are told in; empty for the account's."),
+  date_created: readOnlyTimestamp('When it was made, UTC.'),
+  last_fetched: readOnlyTimestamp('When a program last asked for it, UTC, to the hour.'),
+  expires: readOnlyTimestamp('When it ends by itself, UTC: with the key that made it.'),
+};
+
+const scope: Field<Scope, 'written'> = {
+  mode: 'written',
+  description:
+    'own: what you created, what you are assigned to, and the events of your projects; project; account: everything.',
+  inputSchema: { type: 'string', enum: scopes, 'x-must': `must be one of ${scopes.join(', ')}` },
+  parse: (value) => scopes.find((one) => one === value) ?? 'own',
+  default: 'own',
+  outputSchema: {},
+  serialize: (stored) => stored,
+};
+
+const ZONE_MUST = 'must be the name of a time zone, such as Europe/Zurich, or empty';
+
+/** A zone by its IANA name; empty for the account's. */
+export function zone(says: string): Field<string, 'written'> {
+  return {
+    ...shortText(says, 64),
+    inputSchema: { type: 'string', maxLength: 64, 'x-must': ZONE_MUST },
+    validate: (value) => (value === '' || isZone(String(value)) ? undefined : ZONE_MUST),
+    parse: String,
+  };
+}
+
+/** What making one takes. */
+export const calendarInputFields = {
+  label: label('What it is for.'),
+  scope,
+  project_id: resourceIdOrNone('The project, with scope project.'),
+  time_zone: zone("The zone that its times are told in; left out: the account's."),
+};
+
+/** What making one answers: the address, this once. */
+export const madeCalendarFields = {
+  ...calendarFields,
+  url: secretOnce('The address to subscribe to. It is shown this once and stored as a hash.'),
+};
+
+export const calendarFilters = {
+  user_id: idFilter('Of this user; admins see the calendars of all, others their own.', 'calendars.user_id'),
+};
+
+type CalendarRow = Shown<typeof calendarFields>;
+
+type Stored = {
+  calendar_id: number;
+  user_id: number;
+  label: string;
+  scope: string;
+  project_id: number;
+  time_zone: string;
+  date_created: number;
+  last_fetched: number | null;
+  expires_at: number | null;
+};
+
+function shown({ calendar_id: id, expires_at: expires, ...rest }: Stored): CalendarRow {
+  return { ...rest, id, expires };
+}
+
+/** Those that have not ended by themselves. */
+function live(view: AccountView) {
+  return view
+    .selectFrom('calendars')
+    .where(({ or, eb }) => or([eb('calendars.expires_at', 'is', null), eb('calendars.expires_at', '>', view.now)]));
+}
+
+const byId = ascending('id', number('calendars.calendar_id'));
+
+/** The calendars of the caller; admins see those of every user of the account. */
+export async function listCalendars(
+  view: AccountView,
+  caller: Caller,
+  given: Given<typeof calendarFilters>,
+  paging: Paging,
+): Promise<Page<CalendarRow>> {
+  const visible = isAdmin(caller) ? live(view) : live(view).where('calendars.user_id', '=', caller.userId);
+  const page = await pageOf(
+    visible,
+    visible.selectAll('calendars'),
+    byId,
+    conditionsOf(calendarFilters, given),
+    paging,
+  );
+  return mapRows(page, shown);
+}
+
+/** One that the caller may see. */
+export async function getCalendar(view: AccountView, caller: Caller, calendarId: number): Promise<CalendarRow> {
+  const row = await live(view)
+    .selectAll('calendars')
+    .where('calendars.calendar_id', '=', calendarId)
+    .executeTakeFirst();
+  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
+  return shown(row);
+}
+
+/** X9: what is made is for the caller, reads no more than the caller may now, and does not outlive the caller's key. */
+export async function makeCalendar(
+  write: AccountWrite,
+  caller: Caller,
+  input: Created<typeof calendarInputFields>,
+  { chance, baseUrl }: { chance: Chance; baseUrl: () => string },
+): Promise<Shown<typeof madeCalendarFields>> {
+  mustFit(input.scope, input.project_id);
+  if (input.project_id !== 0) await requireExists(write, 'project', input.project_id);
+  const token = newToken(chance);
+  const row = await write.insertRow('calendars', {
+    ...input,
+    user_id: caller.userId,
+    token_hash: hashToken(token),
+    permissions: needed.filter((one) => caller.permissions.has(one)).join(','),
+    date_created: write.now,
+    last_fetched: null,
+    expires_at: caller.expiresAt,
+  });
+  const detail = { user_id: String(row.user_id), scope: row.scope, project_id: String(row.project_id) };
+  note(write, { action: 'calendar.made', subject: `calendar ${row.calendar_id}`, detail });
+  return { ...shown(row), url: `${baseUrl()}/calendar/${token}.ics` };
+}
+
+function mustFit(scope: Scope, projectId: number): void {
+  if (scope === 'project' && projectId === 0)
+    throw invalidInput([{ field: 'project_id', message: 'is required with scope project' }]);
+  if (scope !== 'project' && projectId !== 0)
+    throw invalidInput([{ field: 'project_id', message: 'must be left out but with scope project' }]);
+}
+
+/** Ends one at once: the caller's own, or for admins that of any user who does not stand above them. */
+export async function revokeCalendar(write: AccountWrite, caller: Caller, calendarId: number): Promise<void> {
+  const row = await live(write)
+    .innerJoin('users', 'users.user_id', 'calendars.user_id')
+    .select(['calendars.user_id', 'users.role'])
+    .where('calendars.calendar_id', '=', calendarId)
+    .executeTakeFirst();
+  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
+  if (outranks(row.role as Role, caller.role)) {
+    throw new Problem('not_permitted', {
+      detail: 'The calendar of a user whose role is above your own is not yours to revoke.',
+    });
+  }
+  await revokeCalendars(write, { only: calendarId }, 'ended by hand');
+}
+
+export type CalendarPorts = { readonly chance: Chance; readonly baseUrl: () => string };
+
+/** X9. Whoever may read events may have them read: all of it is `events:read`. */
+export function calendarRoutes(ports: CalendarPorts): readonly Route[] {
+  return [
+    list({
+      path: '/calendars',
+      description: 'What calendar programs subscribe to: your own, or for admins those of every user.',
+      permission: 'events:read',
+      parameters: calendarFilters,
+      fields: calendarFields,
+      call: listCalendars,
+    }),
+    create({
+      path: '/calendars',
+      description: 'Makes an address for a calendar program to subscribe to; the answer shows it this once.',
+      permission: 'events:read',
+      fields: madeCalendarFields,
+      takes: calendarInputFields,
+      records: [],
+      at: { collection: '/calendars', key: 'id' },
+      call: (write, caller, input) => makeCalendar(write, caller, input, ports),
+    }),
+    get({
+      path: '/calendars/{calendar_id}',
+      description: 'One calendar, without its address.',
+      permission: 'events:read',
+      fields: calendarFields,
+      call: (view, caller, ids) => getCalendar(view, caller, ids.calendar_id),
+    }),
+    remove({
+      path: '/calendars/{calendar_id}',
+      description: 'Revokes a calendar: from now on its address leads nowhere.',
+      permission: 'events:read',
+      records: [],
+      call: (write, caller, ids) => revokeCalendar(write, caller, ids.calendar_id),
+    }),
+  ];
+}

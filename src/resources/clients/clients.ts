@@ -1,0 +1,48 @@
+import { active, constant, email, key, longText, name, shortText } from '../../http/fields.ts';
+import { partOf } from '../filters.ts';
+import { asc, desc, number, text } from '../order.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
+import { stamps } from '../stamps.ts';
+
+/** A client (C29). */
+export const clientFields = {
+  client_id: key('Identifier of the client.'),
+  client_name: name('Name of the client.'),
+  contact_id: constant('Always "0": contacts name their client.', '0'),
+  email: email('E-mail address.', 'optional'),
+  tel: shortText('Telephone.', 64),
+  fax: shortText('Fax.', 64),
+  mobile: shortText('Mobile telephone.', 64),
+  website: shortText('Website.', 2_048),
+  address: shortText('Street and number.', 1_000),
+  city: shortText('City.'),
+  state: shortText('State or region.'),
+  postcode: shortText('Postcode.', 32),
+  country: shortText('Country.'),
+  notes: longText('Notes.'),
+  background: longText('Background.'),
+  active: active(),
+  ...stamps,
+};
+
+export const clientFilters = {
+  client_name: partOf('A part of the name, in any case.', 'clients.client_name'),
+};
+
+export const clients = defineResource('client', {
+  fields: clientFields,
+  filters: clientFilters,
+  orders: {
+    descriptions: 'clientname ascending, latest descending; else by id.',
+    by: { clientname: asc(text('fold(clients.client_name)')), latest: desc(number('clients.date_created')) },
+  },
+});
+
+export const clientRoutes = resourceRoutes(clients, {
+  list: 'Clients.',
+  create: 'Adds a client.',
+  one: 'One client.',
+  change: 'Changes what is given of a client.',
+  remove: 'Deletes a client; its contacts and projects stay, with client "0".',
+});

@@ -1,0 +1,176 @@
+import type { Shown } from '../../http/field.ts';
+import {
+  constant,
+  key,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyRecords,
+  resourceIdOrNone,
+  text,
+} from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { expandInHalves, expandRows } from '../../http/slices.ts';
+import { invalidInput } from '../../problems.ts';
+import { AccountView } from '../../store/account.ts';
+import { idFilter } from '../filters.ts';
+import { ascending, number } from '../order.ts';
+import { pagedQuery } from '../pages.ts';
+import { inPieces, sizeOf } from '../pieces.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
+import { stamps } from '../stamps.ts';
+
+/** A comment on a project, or on a task or subtask of it (C39). */
+export const commentFields = {
+  comment_id: key('Identifier of the comment.'),
+  comment: text({ says: 'What is said.', least: 1, most: 20_000 }),
+  parent_id: resourceIdOrNone('The comment that it replies to, which is no reply itself.'),
+  project_id: readOnlyId('The project that it is about.'),
+  task_id: resourceIdOrNone('The task of it.'),
+  subtask_id: resourceIdOrNone('The subtask of that task.'),
+  filepath: constant('Always null: there are no files.', null),
+  filename: constant('Always null: there are no files.', null),
+  note: constant('Always "0": it is a comment, and no note.', '0'),
+  ...stamps,
+};
+
+/**
+ * Replies that a comment has in a list. With so many of the longest, a comment is smaller than the largest page.
+ */
+export const REPLIES_IN_LISTS = 50;
+
+/** What a list shows of each comment. */
+export const threadFields = {
+  ...commentFields,
+  reply_count: readOnlyNumber('How many replies it has.'),
+  replies: readOnlyRecords(
+    `The first ${REPLIES_IN_LISTS} replies to it, by id. The list with its id as parent_id has all of them.`,
+    commentFields,
+  ),
+};
+
+export const commentFilters = {
+  project_id: idFilter('About this project, its tasks and subtasks.', 'comments.project_id'),
+  task_id: idFilter('About this task and its subtasks.', 'comments.task_id'),
+  subtask_id: idFilter('About this subtask.', 'comments.subtask_id'),
+  parent_id: idFilter('Replies to this comment. Left out: comments that are no replies.', 'comments.parent_id'),
+};
+
+export const comments = {
+  ...defineResource('comment', {
+    fields: commentFields,
+    filters: commentFilters,
+    async stored(given, _before, view) {
+      const { parent_id = 0 } = given;
+      const must = parent_id === 0 ? undefined : await mustOfParent(view, parent_id);
+      if (must === undefined) return given;
+      throw invalidInput([{ field: 'parent_id', message: must }]);
+    },
+  }),
+  listed: threadFields,
+  list: listThreads,
+};
+
+/** Replies that one comment can have. */
+const MAX_REPLIES = 1_000;
+
+/** Replies that are looked for at once. */
+const MAX_REPLIES_AT_ONCE = 2_000;
+
+/** What a comment that is to be replied to is not; undefined when it can be. */
+async function mustOfParent(view: AccountView, parentId: number): Promise<string | undefined> {
+  const replies = view.selectFrom('comments').select('comment_id').where('comments.parent_id', '=', parentId);
+  const [{ parent_id }, last] = await Promise.all([
+    comments.get(view, parentId),
+    replies
+      .orderBy('comments.comment_id')
+      .offset(MAX_REPLIES - 1)
+      .limit(1)
+      .executeTakeFirst(),
+  ]);
+  if (parent_id !== 0) return 'must be a comment that is no reply';
+  return last === undefined ? undefined : `must be a comment with fewer than ${MAX_REPLIES} replies`;
+}
+
+const list = pagedQuery('comment', commentFilters, (view) => view.selectFrom('comments').selectAll('comments'), [
+  'comments.comment',
+]);
+
+const byId = ascending('id', number('comments.comment_id'));
+
+type CommentRow = Shown<typeof commentFields>;
+type ThreadRow = Shown<typeof threadFields>;
+
+/** Comments that are no replies, each with its first ones; or the replies to one comment. */
+async function listThreads(
+  view: AccountView,
+  given: Given<typeof commentFilters>,
+  paging: Paging,
+): Promise<Page<ThreadRow>> {
+  const page = await list(view, { parent_id: 0, ...given }, paging, byId);
+  const threads = await expandInHalves(page, (rows) => threadsOf(view, rows));
+  return expandRows(threads, (some) => withReplies(view, some));
+}
+
+/** The id of a reply, and the bytes of its text. */
+type ReplyKey = { readonly comment_id: number; readonly parent_id: number; readonly size: number };
+
+const repliesByIds = AccountView.preparedByIds((view, ids) =>
+  view
+    .selectFrom('comments')
+    .selectAll('comments')
+    .where('comments.comment_id', 'in', ids as number[]),
+);
+
+/** A comment with the keys of its first replies, and their bytes. */
+type Thread = {
+  readonly row: CommentRow;
+  readonly count: number;
+  readonly first: readonly ReplyKey[];
+  readonly size: number;
+};
+
+/** Each comment with its first replies, in as many parts as the texts of the replies take. */
+async function* withReplies(view: AccountView, threads: readonly Thread[]): AsyncGenerator<readonly ThreadRow[], void> {
+  for (const some of inPieces(threads)) {
+    const ids = some.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
+    const replies = new Map((await repliesByIds(view, ids)).map((reply) => [reply.comment_id, reply]));
+    yield some.map(({ row, count, first }) => ({
+      ...row,
+      reply_count: count,
+      replies: first.flatMap(({ comment_id }) => replies.get(comment_id) ?? []),
+    }));
+  }
+}
+
+/** Undefined where these comments have too many replies to be looked at together. */
+async function threadsOf(view: AccountView, rows: readonly CommentRow[]): Promise<readonly Thread[] | undefined> {
+  const keys = await replyKeys(view, rows);
+  if (rows.length > 1 && keys.length > MAX_REPLIES_AT_ONCE) return undefined;
+  const byParent = Map.groupBy(keys, ({ parent_id }) => parent_id);
+  return rows.map((row) => {
+    const all = byParent.get(row.comment_id) ?? [];
+    const first = all.slice(0, REPLIES_IN_LISTS);
+    return { row, count: all.length, first, size: first.reduce((sum, { size }) => sum + size, 0) };
+  });
+}
+
+/** The replies to these comments by their ids; of several comments, no more than one too many. */
+async function replyKeys(view: AccountView, rows: readonly CommentRow[]): Promise<readonly ReplyKey[]> {
+  if (rows.length === 0) return [];
+  const ids = rows.map(({ comment_id }) => comment_id);
+  const query = view
+    .selectFrom('comments')
+    .where('comments.parent_id', 'in', ids)
+    .select(['comments.comment_id', 'comments.parent_id', sizeOf(['comments.comment']).as('size')]);
+  const keys = await (rows.length > 1 ? query.limit(MAX_REPLIES_AT_ONCE + 1) : query).execute();
+  return keys.sort((one, other) => one.comment_id - other.comment_id);
+}
+
+export const commentRoutes = resourceRoutes(comments, {
+  list: 'Comments, each with its replies.',
+  create: 'Adds a comment to a project, or to a task or subtask of it; or a reply to one.',
+  one: 'One comment.',
+  remove: 'Deletes a comment with its replies.',
+});

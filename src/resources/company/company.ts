@@ -1,0 +1,36 @@
+import type { Shown } from '../../http/field.ts';
+import { key, readOnlyText, readOnlyTimestamp } from '../../http/fields.ts';
+import { get, type Route } from '../../http/route.ts';
+import type { AccountView } from '../../store/account.ts';
+
+/** The account (C35). */
+export const companyFields = {
+  company_id: key('Identifier of the company.'),
+  company_name: readOnlyText('Name of the company.'),
+  domain: readOnlyText("The account's host name, as in the header domain."),
+  address1: readOnlyText('Address, first line.'),
+  address2: readOnlyText('Address, second line.'),
+  city: readOnlyText('City.'),
+  state: readOnlyText('State or region.'),
+  postcode: readOnlyText('Postcode.'),
+  country: readOnlyText('Country.'),
+  currency: readOnlyText('Currency.'),
+  phone: readOnlyText('Telephone.'),
+  date_created: readOnlyTimestamp('When the account was created, UTC.'),
+};
+
+/** The caller's own account. */
+export async function getCompany(view: AccountView): Promise<Shown<typeof companyFields>> {
+  const row = await view.selectFrom('accounts').selectAll('accounts').executeTakeFirstOrThrow();
+  return { ...row, company_id: row.account_id };
+}
+
+export const companyRoutes: readonly Route[] = [
+  get({
+    path: '/company',
+    description: 'The account.',
+    permission: 'company:read',
+    fields: companyFields,
+    call: (view) => getCompany(view),
+  }),
+];

@@ -1,0 +1,33 @@
+import { email, key, name, resourceIdOrNone, shortText } from '../../http/fields.ts';
+import { idFilter } from '../filters.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
+import { stamps } from '../stamps.ts';
+
+/** A contact: somebody to speak to, mostly at a client (C36). */
+export const contactFields = {
+  contact_id: key('Identifier of the contact.'),
+  contact_name: name('Name of the contact.'),
+  email: email('E-mail address.', 'optional'),
+  tel: shortText('Telephone.', 64),
+  fax: shortText('Fax.', 64),
+  mobile: shortText('Mobile telephone.', 64),
+  role: shortText('What they do there.'),
+  company_name: shortText('The company that they work for.'),
+  client_id: resourceIdOrNone('The client that they speak for.'),
+  ...stamps,
+};
+
+export const contactFilters = {
+  client_id: idFilter('Of this client; 0 for those of none.', 'contacts.client_id'),
+};
+
+export const contacts = defineResource('contact', { fields: contactFields, filters: contactFilters });
+
+export const contactRoutes = resourceRoutes(contacts, {
+  list: 'Contacts.',
+  create: 'Adds a contact.',
+  one: 'One contact.',
+  change: 'Changes what is given of a contact.',
+  remove: 'Deletes a contact.',
+});

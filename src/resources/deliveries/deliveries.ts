@@ -1,0 +1,281 @@
+import { type SqlBool, sql } from 'kysely';
+import { type Caller, isAdmin } from '../../access.ts';
+import { type DeliveryKind, hookKinds, resourceUrl } from '../../delivery/kinds.ts';
+import { requestRedelivery } from '../../delivery/revive.ts';
+import type { Shown } from '../../http/field.ts';
+import {
+  key,
+  readOnlyFlag,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyRecords,
+  readOnlyText,
+  readOnlyTimestamp,
+  readOnlyWord,
+} from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import { type Given, idParameter, wordParameter } from '../../http/query.ts';
+import { action, get, list, type Route } from '../../http/route.ts';
+import { mapRows } from '../../http/slices.ts';
+import { notFound, Problem } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { after, ascending, number, ordered } from '../order.ts';
+import { resolveHookOwner } from '../owner.ts';
+import { beginOf, pageIn } from '../pages.ts';
+import { settledOfHook } from './stretches.ts';
+
+export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const;
+
+/** One occurrence pending for one hook (X3). */
+export const deliveryFields = {
+  id: key('Identifier of the delivery; its Webhook-Id in every attempt.'),
+  hook_id: readOnlyId('The hook it is pending for.'),
+  event: readOnlyWord('The kind of occurrence, or test.', [...hookKinds, 'test']),
+  resource_url: readOnlyText('The address that is told.'),
+  state: readOnlyWord(
+    'pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
+    deliveryStates,
+  ),
+  date_created: readOnlyTimestamp('When it became pending, UTC.'),
+  date_finalized: readOnlyTimestamp('When it was delivered or given up, UTC.'),
+  last_outcome: readOnlyText('What the last attempt came to. Empty before the first.'),
+};
+
+const attemptFields = {
+  attempted_at: readOnlyTimestamp('When it began, UTC.'),
+  outcome: readOnlyText('What it came to, in a word.'),
+  milliseconds: readOnlyNumber('How long it took.'),
+  counted: readOnlyFlag('It counted as a failure.'),
+  reason: readOnlyText('Why, in a sentence.'),
+};
+
+/** Attempts that one delivery shows: who asks for more of them sees the last. */
+export const MAX_ATTEMPTS = 1_000;
+
+const attempts = readOnlyRecords(
+  'Every attempt (of more than 1000, the last 1000), oldest first: when, what it came to, how long it took, whether it counted as a failure, and why.',
+  attemptFields,
+  'DeliveryAttempt',
+);
+
+/** One delivery with its attempts. */
+export const deliveryDetailFields = { ...deliveryFields, attempts };
+
+export const deliveryParameters = {
+  hook_id: idParameter('Of this hook.'),
+  state: wordParameter('In this state.', deliveryStates),
+  user_id: idParameter('Of this user instead of yourself; for admins.'),
+};
+
+type DeliveryRow = Shown<typeof deliveryFields>;
+type DeliveryDetailRow = Shown<typeof deliveryDetailFields>;
+
+/** What is pending, in the shape that it has with what is settled. */
+export function pending(view: AccountView) {
+  return view
+    .selectFrom('pending_deliveries')
+    .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
+    .select([
+      'pending_deliveries.delivery_id as id',
+      'pending_deliveries.hook_id',
+      'pending_deliveries.user_id',
+      'pending_deliveries.kind',
+      'pending_deliveries.record_id',
+      'pending_deliveries.created_at as date_created',
+      sql<number | null>`null`.as('date_finalized'),
+      sql<string>`case when hooks.date_ended is null then 'pending' else 'undelivered' end`.as('state'),
+    ]);
+}
+
+/** What is settled, in the same shape. */
+export function settled(view: AccountView) {
+  return view
+    .selectFrom('finalized_deliveries')
+    .select([
+      'finalized_deliveries.delivery_id as id',
+      'finalized_deliveries.hook_id',
+      'finalized_deliveries.user_id',
+      'finalized_deliveries.kind',
+      'finalized_deliveries.record_id',
+      'finalized_deliveries.created_at as date_created',
+      sql<number | null>`finalized_deliveries.finalized_at`.as('date_finalized'),
+      'finalized_deliveries.state',
+    ]);
+}
+
+type Found = {
+  id: number;
+  hook_id: number;
+  user_id: number;
+  kind: string;
+  record_id: number;
+  date_created: number;
+  date_finalized: number | null;
+  state: string;
+};
+
+function shown(row: Found, lastOutcome: string | undefined, baseUrl: string): DeliveryRow {
+  const { kind, record_id, user_id: _, ...rest } = row;
+  return {
+    ...rest,
+    event: kind,
+    resource_url: resourceUrl(baseUrl, kind as DeliveryKind, record_id),
+    last_outcome: lastOutcome ?? '',
+  };
+}
+
+const byId = ascending('id', number('id'));
+const pendingById = ascending('id', number('pending_deliveries.delivery_id'));
+const settledById = ascending('id', number('finalized_deliveries.delivery_id'));
+
+/** X3: deliveries of the caller's hooks, or for admins of another user's, in the order in which they became pending. */
+export async function listDeliveries(
+  view: AccountView,
+  caller: Caller,
+  given: Given<typeof deliveryParameters>,
+  paging: Paging,
+  baseUrl: string,
+): Promise<Page<DeliveryRow>> {
+  const userId = resolveHookOwner(caller, given.user_id);
+  let waiting = pending(view).where('pending_deliveries.user_id', '=', userId);
+  let past = settled(view);
+  if (given.hook_id === undefined) past = past.where('finalized_deliveries.user_id', '=', userId);
+  else {
+    waiting = waiting.where('pending_deliveries.hook_id', '=', given.hook_id);
+    past = past.where(settledOfHook(view, userId, given.hook_id));
+  }
+  if (given.state !== undefined) {
+    const ended = given.state === 'undelivered' ? 'is not' : 'is';
+    waiting = waiting.where('hooks.date_ended', ended, null);
+    past = past.where('finalized_deliveries.state', '=', given.state);
+    if (given.state !== 'pending' && given.state !== 'undelivered') waiting = waiting.where(sql<boolean>`1 = 0`);
+  }
+  const { offset, place } = beginOf(paging, byId);
+  const count = sql<number>`count(*)`.as('total');
+  const [waitingCount, pastCount] = [
+    await waiting.clearSelect().select(count).executeTakeFirstOrThrow(),
+    await past.clearSelect().select(count).executeTakeFirstOrThrow(),
+  ];
+  if (place !== undefined) {
+    waiting = waiting.where(after(pendingById, place));
+    past = past.where(after(settledById, place));
+  }
+  const rows: Found[] = await ordered(waiting.unionAll(past), byId)
+    .limit(paging.limit + 1)
+    .offset(offset)
+    .execute();
+  const last = await lastAttempts(
+    view,
+    rows.map(({ id }) => id),
+  );
+  const page = { ...pageIn(rows, byId, paging.limit), total: waitingCount.total + pastCount.total };
+  return mapRows(page, (row) => shown(row, last.get(row.id)?.outcome, baseUrl));
+}
+
+/** The last attempt of a delivery, and how many there were. */
+export type LastAttempt = { readonly outcome: string; readonly milliseconds: number; readonly attempts: number };
+
+/** The last attempt of each delivery that was attempted, found along an index however many there were. */
+export async function lastAttempts(
+  view: AccountView,
+  deliveryIds: readonly number[],
+): Promise<ReadonlyMap<number, LastAttempt>> {
+  if (deliveryIds.length === 0) return new Map();
+  const asked = sql`(values ${sql.join(deliveryIds.map((id) => sql`(cast(${id} as bigint))`))}) as asked`;
+  const of = (id: string) => sql`from attempts as all_of_it
+    where all_of_it.account_id = ${view.accountId} and all_of_it.delivery_id = ${sql.ref(id)}`;
+  const rows = await view
+    .selectFrom('attempts')
+    .where(
+      sql<SqlBool>`(attempts.delivery_id, attempts.attempt_id) in (
+        select asked.column1, (select max(all_of_it.attempt_id) ${of('asked.column1')}) from ${asked})`,
+    )
+    .select(['attempts.delivery_id', 'attempts.outcome', 'attempts.milliseconds'])
+    .select(sql<number>`(select count(*) ${of('attempts.delivery_id')})`.as('attempts'))
+    .execute();
+  return new Map(rows.map(({ delivery_id, ...last }) => [delivery_id, last]));
+}
+
+async function findReachable(view: AccountView, caller: Caller, deliveryId: number): Promise<Found> {
+  const row =
+    (await pending(view).where('pending_deliveries.delivery_id', '=', deliveryId).executeTakeFirst()) ??
+    (await settled(view).where('finalized_deliveries.delivery_id', '=', deliveryId).executeTakeFirst());
+  if (row === undefined) throw notFound();
+  if (row.user_id !== caller.userId && !isAdmin(caller)) {
+    throw new Problem('not_permitted', { detail: 'This delivery belongs to another user.' });
+  }
+  return row;
+}
+
+/** One delivery with its attempts (X3). */
+export async function getDelivery(
+  view: AccountView,
+  caller: Caller,
+  deliveryId: number,
+  baseUrl: string,
+): Promise<DeliveryDetailRow> {
+  const row = await findReachable(view, caller, deliveryId);
+  const attempts = await view
+    .selectFrom('attempts')
+    .select([
+      'attempts.attempted_at',
+      'attempts.outcome',
+      'attempts.milliseconds',
+      'attempts.counted',
+      'attempts.reason',
+    ])
+    .where('attempts.delivery_id', '=', deliveryId)
+    .orderBy('attempts.attempt_id', 'desc')
+    .limit(MAX_ATTEMPTS)
+    .execute();
+  return { ...shown(row, attempts[0]?.outcome, baseUrl), attempts: attempts.reverse() };
+}
+
+/** X3: one more attempt under the same id, not counted; 409 on an ended hook. */
+export async function redeliver(
+  write: AccountWrite,
+  caller: Caller,
+  deliveryId: number,
+  baseUrl: string,
+): Promise<DeliveryRow> {
+  const row = await findReachable(write, caller, deliveryId);
+  const hook = await write
+    .selectFrom('hooks')
+    .select('hooks.hook_id')
+    .where('hooks.hook_id', '=', row.hook_id)
+    .where('hooks.date_ended', 'is', null)
+    .executeTakeFirst();
+  if (hook === undefined) throw new Problem('hook_ended');
+  await requestRedelivery(write, { deliveryId, hookId: row.hook_id });
+  return getDelivery(write, caller, deliveryId, baseUrl);
+}
+
+/** X3. */
+export function deliveryRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
+  return [
+    list({
+      path: '/deliveries',
+      description: 'What was and is pending for your hooks, for 30 days.',
+      permission: 'hooks:read',
+      parameters: deliveryParameters,
+      fields: deliveryFields,
+      call: (view, caller, given, paging) => listDeliveries(view, caller, given, paging, baseUrl()),
+    }),
+    get({
+      path: '/deliveries/{delivery_id}',
+      description: 'One delivery with its attempts.',
+      permission: 'hooks:read',
+      fields: deliveryDetailFields,
+      call: (view, caller, ids) => getDelivery(view, caller, ids.delivery_id, baseUrl()),
+    }),
+    action({
+      path: '/deliveries/{delivery_id}/redeliver',
+      description: 'Sends a delivery again, at once, under the same Webhook-Id; counts no failure.',
+      permission: 'hooks:write',
+      status: 202,
+      fields: deliveryFields,
+      problems: ['hook_ended'],
+      call: (write, caller, ids) => redeliver(write, caller, ids.delivery_id, baseUrl()),
+    }),
+  ];
+}

@@ -1,0 +1,78 @@
+import type { Shown } from '../../http/field.ts';
+import { calendarTime, key, name, resourceIdOrNone } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import type { AccountView } from '../../store/account.ts';
+import { aliasFilter, conditionsOf, dateFrom, dateTo, idFilter, mustAgree } from '../filters.ts';
+import { ascending, number, text } from '../order.ts';
+import { pagedQuery, pageOf } from '../pages.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
+import { mustBeInOrder } from '../spans.ts';
+import { stamps } from '../stamps.ts';
+import { overlapping } from './under-way.ts';
+
+/** A calendar event (the specification, section 2). */
+export const eventFields = {
+  event_id: key('Identifier of the event.'),
+  event_name: name('Name of the event.'),
+  start_date: calendarTime('First day.'),
+  due_date: calendarTime('Last day.'),
+  project_id: resourceIdOrNone('The project it belongs to.'),
+  ...stamps,
+};
+
+/** C25: all inclusive of the whole day, all combined with AND. */
+export const eventFilters = {
+  project_id: idFilter('Of this project; 0 for those of none.', 'events.project_id'),
+  from: dateFrom('Starting on this day or later.', 'events.start_date'),
+  to: dateTo('Due on this day or earlier.', 'events.due_date'),
+  ...aliasFilter('start_from', 'start_date_from', dateFrom('Starting on this day or later.', 'events.start_date')),
+  ...aliasFilter('start_to', 'start_date_to', dateTo('Starting on this day or earlier.', 'events.start_date')),
+  ...aliasFilter('due_from', 'due_date_from', dateFrom('Due on this day or later.', 'events.due_date')),
+  ...aliasFilter('due_to', 'due_date_to', dateTo('Due on this day or earlier.', 'events.due_date')),
+};
+
+type EventRow = Shown<typeof eventFields>;
+
+export const events = {
+  ...defineResource('event', { fields: eventFields, filters: eventFilters, check: mustBeInOrder }),
+  list: listEvents,
+};
+
+/** C25. */
+async function listEvents(
+  view: AccountView,
+  given: Given<typeof eventFilters>,
+  paging: Paging,
+): Promise<Page<EventRow>> {
+  mustAgree(eventFilters, given);
+  const { start_date_to, start_to = start_date_to, due_date_from, due_from = due_date_from, ...others } = given;
+  if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
+    const found = overlapping(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
+    const bare = view.selectFrom('events').innerJoin(found, 'under_way.event_id', 'events.event_id');
+    return pageOf(bare, bare.selectAll('events'), byStart, conditionsOf(eventFilters, others), paging);
+  }
+  const first = given.from ?? given.start_from ?? given.start_date_from;
+  const last = given.to ?? given.due_to ?? given.due_date_to;
+  return list(view, first === undefined || last === undefined ? given : { ...given, begun_by: last }, paging, byStart);
+}
+
+/** An event that begins earlier comes earlier; the id makes it total (C7). */
+const byStart = ascending('start', text('events.start_date'), number('events.event_id'));
+
+const list = pagedQuery(
+  'event',
+  // What is due by a day has begun by then: with a first day, the list is a stretch of those in the order of their begin.
+  { ...eventFilters, begun_by: eventFilters.start_to },
+  (view) => view.selectFrom('events').selectAll('events'),
+  [],
+);
+
+export const eventRoutes = resourceRoutes(events, {
+  list: 'Calendar events, by start date.',
+  create: 'Creates a calendar event.',
+  one: 'One calendar event.',
+  change: 'Changes what is given of a calendar event.',
+  remove: 'Deletes a calendar event.',
+});

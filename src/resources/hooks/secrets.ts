@@ -1,0 +1,95 @@
+import type { Caller } from '../../access.ts';
+import { note } from '../../audit/actions.ts';
+import { overlapsUntil, readSecrets, withNewSecret } from '../../delivery/signature.ts';
+import { setSecrets } from '../../delivery/signing.ts';
+import { showMoment } from '../../http/dates.ts';
+import type { Created, Shown } from '../../http/field.ts';
+import { integer, key, readOnlyTimestamp, secretOnce } from '../../http/fields.ts';
+import { create, type Route, remove } from '../../http/route.ts';
+import { notFound, Problem } from '../../problems.ts';
+import { type Chance, newSigningSecret } from '../../secrets.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { findReachable } from './actions.ts';
+
+const DAY = 24 * 3_600;
+
+/** The longest that the secrets from before may go on signing, seconds. */
+const LONGEST_OVERLAP = 7 * DAY;
+
+/** A secret at the one moment when it can be seen (X8). */
+export const secretFields = {
+  hook_id: key('Identifier of the hook.'),
+  secret: secretOnce('The secret itself, whsec_ and base64. It is shown this once.'),
+  date_created: readOnlyTimestamp('Since when it signs, UTC.'),
+  previous_until: readOnlyTimestamp('Until when the secret before it signs, too, UTC.'),
+};
+
+/** What making a secret takes. */
+export const secretInputFields = {
+  overlap: {
+    ...integer('For how many seconds the secret before it goes on signing, too; a day when left out.', LONGEST_OVERLAP),
+    initial: DAY,
+  },
+};
+
+/** X8: from now on notifications of the hook are signed by a new secret; those before it overlap for so long. */
+export async function createSecret(
+  write: AccountWrite,
+  caller: Caller,
+  hookId: number,
+  { overlap }: Created<typeof secretInputFields>,
+  chance: Chance,
+): Promise<Shown<typeof secretFields>> {
+  const hook = await getLive(write, caller, hookId);
+  const { now } = write;
+  const secret = newSigningSecret(chance);
+  const secrets = withNewSecret(readSecrets(hook.secrets), { secret, now, overlapMs: overlap * 1_000 });
+  await setSecrets(write, hookId, secrets);
+  const previous_until = overlapsUntil(secrets, now);
+  const detail = { user_id: String(hook.user_id), previous_until: showMoment(previous_until) };
+  note(write, { action: 'hook.signed', subject: `hook ${hookId}`, detail });
+  return { hook_id: hookId, secret, date_created: now, previous_until };
+}
+
+/** X8: from now on notifications of the hook are not signed. */
+export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
+  const hook = await getLive(write, caller, hookId);
+  if (hook.secrets === null) throw notFound();
+  await setSecrets(write, hookId, undefined);
+  note(write, { action: 'hook.unsigned', subject: `hook ${hookId}`, detail: { user_id: String(hook.user_id) } });
+}
+
+/** A live hook of the caller, or any of the account for an admin. */
+async function getLive(view: AccountView, caller: Caller, hookId: number) {
+  const row = await findReachable(view, caller, hookId);
+  if (row === undefined) throw notFound();
+  if (row.date_ended !== null) throw new Problem('hook_ended');
+  return row;
+}
+
+/** X8. */
+export function secretRoutes({ chance }: { chance: Chance }): readonly Route[] {
+  return [
+    create({
+      path: '/hooks/{hook_id}/secret',
+      description:
+        'Signs the notifications of a hook from now on, or gives it a new secret; the answer shows it this once.',
+      permission: 'hooks:write',
+      fields: secretFields,
+      takes: secretInputFields,
+      records: [],
+      holding: 'alone',
+      problems: ['hook_ended'],
+      at: { collection: '/hooks', key: 'hook_id' },
+      call: (write, caller, input, ids) => createSecret(write, caller, ids.hook_id, input, chance),
+    }),
+    remove({
+      path: '/hooks/{hook_id}/secret',
+      description: 'Signs the notifications of a hook no more. After the answer no attempt begins that is signed.',
+      permission: 'hooks:write',
+      records: [],
+      problems: ['hook_ended'],
+      call: (write, caller, ids) => deleteSecrets(write, caller, ids.hook_id),
+    }),
+  ];
+}

@@ -1,0 +1,80 @@
+import { normaliseTarget, parseTarget, type SsrfGuard } from '../../delivery/guard.ts';
+import { responseSchema, serializeRecord } from '../../http/field.ts';
+import { readOnlyText, readOnlyWord } from '../../http/fields.ts';
+import { recordSchema } from '../../http/paging.ts';
+import { type Parameter, readQuery } from '../../http/query.ts';
+import type { Route } from '../../http/route.ts';
+import { hashTarget } from '../../secrets.ts';
+import { TARGET_CHECK_TIMEOUT_MS } from './actions.ts';
+
+/** Whether an address would be taken as a target. */
+export const verdictFields = {
+  verdict: readOnlyWord('Whether it would, or why not.', ['allowed', 'unresolved', 'forbidden', 'malformed', 'taken']),
+  says: readOnlyText('Why, in words that follow "target_url"; never an address.'),
+};
+
+export const verdictSchema = responseSchema(verdictFields);
+
+export const verdictParameters = {
+  target_url: {
+    description: 'The address, as far as it is written.',
+    schema: { type: 'string' },
+    errorMessage: 'must be given once',
+    read: (text) => text,
+  } as Parameter<string>,
+};
+
+/** Whether a live hook anywhere on the service has a target, by its hash (C12). */
+export type IsTaken = (targetHash: string) => Promise<boolean>;
+
+export type TargetCheckRow = {
+  readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
+  readonly says: string;
+};
+
+/** What subscribing a target would come to (C11, C12), in the words of the same guard; nothing is kept of it. */
+export async function checkTarget(guard: SsrfGuard, isTaken: IsTaken, text: string): Promise<TargetCheckRow> {
+  const parsed = parseTarget(text);
+  if ('fault' in parsed) return { verdict: 'malformed', says: parsed.fault };
+  const judged = await guard.check(parsed.url, TARGET_CHECK_TIMEOUT_MS);
+  if ('allowed' in judged && !judged.allowed) {
+    return { verdict: judged.word, says: 'leads to an address that nothing may be sent to' };
+  }
+  if (await isTaken(hashTarget(normaliseTarget(parsed.url)))) {
+    return { verdict: 'taken', says: 'is the target of another live hook' };
+  }
+  if ('failure' in judged) return { verdict: 'unresolved', says: unresolved[judged.failure] };
+  return { verdict: 'allowed', says: 'may be notified' };
+}
+
+const unresolved = {
+  no_such_name: 'has a name that does not exist at this moment; it is judged again at each delivery',
+  resolver_silent: 'has a name that no name server answered for; it is judged again at each delivery',
+} as const;
+
+export type TargetCheckPorts = { readonly guard: SsrfGuard; readonly isTaken: IsTaken };
+
+/** Of the console alone. */
+export function targetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/verdict',
+      description: 'Whether an address would be taken as a target, as one types it.',
+      permission: 'hooks:write',
+      parameters: verdictParameters,
+      body: undefined,
+      status: 200,
+      answer: recordSchema(verdictSchema),
+      records: [],
+      problems: [],
+      conditional: false,
+      mode: 'read',
+      bypassesReadLimit: true,
+      async run(_view, _caller, { query }) {
+        const { target_url: text = '' } = readQuery(verdictParameters, query);
+        return { body: { data: serializeRecord(verdictFields, await checkTarget(guard, isTaken, text)) } };
+      },
+    },
+  ];
+}

@@ -1,0 +1,297 @@
+import type { Caller } from '../../access.ts';
+import { type NewOccurrence, record } from '../../delivery/record.ts';
+import { creation } from '../../http/body.ts';
+import { showMoment } from '../../http/dates.ts';
+import {
+  type Created,
+  type Field,
+  type JsonSchema,
+  readOnly,
+  responseSchema,
+  type Shown,
+  serializeRecord,
+} from '../../http/field.ts';
+import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields.ts';
+import { recordSchema } from '../../http/paging.ts';
+import type { Route, Steps } from '../../http/route.ts';
+import type { TextFile } from '../../http/text-file.ts';
+import { plusDays } from '../../ical/days.ts';
+import { reasons, type Skipped } from '../../ical/dropped.ts';
+import { CalendarError } from '../../ical/lines.ts';
+import type { ReadCalendar } from '../../ical/read.ts';
+import { parseInChildProcess } from '../../ical/reading.ts';
+import type { ReadEvent, ReadOptions } from '../../ical/series.ts';
+import { invalidInput } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { zone } from '../calendars/calendars.ts';
+import { requireExists } from '../named.ts';
+
+/** As much of a file as is taken, in UTF-16 units; in JSON every one of them may be written with six. */
+const LONGEST_FILE = 8 * 1_024 * 1_024;
+
+/** What is none need not be read. */
+const BEGINNING = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
+
+const ICS_MUST = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
+
+const ics: Field<string, 'written'> = {
+  mode: 'written',
+  description: 'The file: iCalendar (RFC 5545), as text.',
+  inputSchema: { type: 'string', minLength: 1, maxLength: LONGEST_FILE, 'x-must': ICS_MUST },
+  validate: (value) => (BEGINNING.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_MUST),
+  parse: String,
+  default: undefined,
+  outputSchema: {},
+  serialize: (stored) => stored,
+};
+
+/** What bringing a file in takes. */
+export const importInputFields = {
+  ics,
+  project_id: resourceIdOrNone('The project of what is created.'),
+  time_zone: zone("The zone that times with a zone are converted to; left out: the account's."),
+  default_time_zone: zone("The same for an account that has none; left out: the file's own."),
+  silent: writeOnlyFlag('No hook is told; the feed says changed_event of what is created.'),
+  again: writeOnlyFlag('What was deleted here since it was brought in comes again.'),
+};
+
+const STRING: JsonSchema = { type: 'string' };
+
+const dropped = readOnly<readonly Skipped[]>(
+  'What of the file is not here, or otherwise: what it is, why, how often, and the first of them with their lines.',
+  (rows) => rows.map((row) => ({ ...row, says: reasons[row.reason], count: String(row.count) })),
+  {
+    type: 'array',
+    items: {
+      title: 'DroppedComponent',
+      type: 'object',
+      required: ['what', 'reason', 'says', 'count', 'examples'],
+      properties: {
+        what: STRING,
+        reason: { type: 'string', enum: Object.keys(reasons) },
+        says: STRING,
+        count: STRING,
+        examples: { type: 'array', items: STRING },
+      },
+    },
+  },
+);
+
+/** What came of it. */
+export const importFields = {
+  created: readOnlyNumber('Events that were created.'),
+  changed: readOnlyNumber('Events that the file says something else of than before, and were changed.'),
+  unchanged: readOnlyNumber(
+    'Events that were brought in before, and of which the file says the same; they stay as they are.',
+  ),
+  deleted: readOnlyNumber('Events that were brought in before and deleted here since; they stay deleted.'),
+  time_zone: readOnlyText('The zone that times with a zone were converted to; UTC where there is none.'),
+  repeated_from: readOnlyText('From this day on repetitions were brought in, `YYYY-MM-DD`.'),
+  repeated_to: readOnlyText('Until this day, included.'),
+  dropped,
+};
+
+/** What repeats is brought in from a year ago until two years from now. */
+const BACK_DAYS = 366;
+const ON_DAYS = 2 * 366;
+
+/** So many in a transaction: others of the account wait for one, and not for all of them. */
+const EVENTS_A_STEP = 200;
+
+type Counts = { created: number; changed: number; unchanged: number; deleted: number };
+
+/** X9: brings a file in. What was brought in before is known again, so that a second time makes nothing twice. */
+export async function importCalendar(
+  { view, write }: Steps,
+  caller: Caller,
+  input: Created<typeof importInputFields>,
+  file: TextFile | undefined,
+): Promise<Shown<typeof importFields>> {
+  if (input.project_id !== 0) await requireExists(view, 'project', input.project_id);
+  const options = await optionsFor(view, input);
+  const { events, dropped, zone } = await read(caller.accountId, file, options);
+  const total: Counts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
+  for (let first = 0; first < events.length; first += EVENTS_A_STEP) {
+    const some = events.slice(first, first + EVENTS_A_STEP);
+    const counts = await write((one) => bringIn(one, caller, some, input));
+    for (const name of Object.keys(total) as (keyof Counts)[]) total[name] += counts[name];
+  }
+  return { ...total, time_zone: zone, repeated_from: options.from, repeated_to: options.to, dropped };
+}
+
+async function optionsFor(
+  view: AccountView,
+  input: Pick<Created<typeof importInputFields>, 'time_zone' | 'default_time_zone'>,
+): Promise<ReadOptions> {
+  const { domain, time_zone } = await view
+    .selectFrom('accounts')
+    .select(['accounts.domain', 'accounts.time_zone'])
+    .executeTakeFirstOrThrow();
+  const today = showMoment(view.now).slice(0, 10);
+  // UTC is what an account begins with: nobody has named a zone.
+  const own = time_zone === 'UTC' ? '' : time_zone;
+  const zone = [input.time_zone, own, input.default_time_zone].find((one) => one !== '');
+  return { zone, domain, from: plusDays(today, -BACK_DAYS), to: plusDays(today, ON_DAYS) };
+}
+
+async function read(accountId: number, file: TextFile | undefined, options: ReadOptions): Promise<ReadCalendar> {
+  if (file === undefined) throw new Error('a body with a calendar has its text in a file');
+  try {
+    return await parseInChildProcess(accountId, file.fd, options);
+  } catch (error) {
+    if (!(error instanceof CalendarError)) throw error;
+    throw invalidInput([{ field: 'ics', message: `is no calendar: line ${error.line} ${error.message}` }]);
+  }
+}
+
+/** What is known of an entry: its event, what the file said of it, and whether the event is still there. */
+type Known = { readonly eventId: number; readonly contentHash: string; readonly isThere: boolean };
+
+async function bringIn(
+  write: AccountWrite,
+  caller: Caller,
+  events: readonly ReadEvent[],
+  { project_id, silent, again }: Created<typeof importInputFields>,
+): Promise<Counts> {
+  if (project_id !== 0) await requireExists(write, 'project', project_id);
+  const known = await knownAmong(write, events);
+  const isGone = (event: ReadEvent) => known.get(event.entryHash)?.isThere === false;
+  const isNew = (event: ReadEvent) => !known.has(event.entryHash) || (again === 1 && isGone(event));
+  const created = await create(write, caller, events.filter(isNew), project_id);
+  const there = events.filter((event) => !isNew(event) && !isGone(event));
+  const differing = there.filter((event) => known.get(event.entryHash)?.contentHash !== event.contentHash);
+  const changed = await change(write, differing, known);
+  const userId = caller.userId;
+  // No hook can name a change, neither now nor when it is restored: that is what keeps a silent one silent.
+  const kind = silent === 1 ? 'changed_event' : 'new_event';
+  record(write, [
+    ...created.map((recordId): NewOccurrence => ({ kind, recordId, userId })),
+    ...changed.map((recordId): NewOccurrence => ({ kind: 'changed_event', recordId, userId })),
+  ]);
+  return {
+    created: created.length,
+    changed: changed.length,
+    unchanged: there.length - changed.length,
+    deleted: events.length - created.length - there.length,
+  };
+}
+
+async function knownAmong(view: AccountView, events: readonly ReadEvent[]): Promise<ReadonlyMap<string, Known>> {
+  const hashes = events.map(({ entryHash }) => entryHash);
+  const rows = await view
+    .selectFrom('imported_events')
+    .leftJoin('events', (join) =>
+      join
+        .onRef('events.event_id', '=', 'imported_events.event_id')
+        .onRef('events.account_id', '=', 'imported_events.account_id'),
+    )
+    .select(['imported_events.entry_hash', 'imported_events.event_id', 'imported_events.content_hash'])
+    .select('events.event_id as there')
+    .where('imported_events.entry_hash', 'in', hashes)
+    .execute();
+  return new Map(
+    rows.map(({ entry_hash, event_id, content_hash, there }) => [
+      entry_hash,
+      { eventId: event_id, contentHash: content_hash, isThere: there !== null },
+    ]),
+  );
+}
+
+/** Creates events, and remembers what they came from; answers their ids in the order of the file. */
+async function create(
+  write: AccountWrite,
+  caller: Caller,
+  events: readonly ReadEvent[],
+  project_id: number,
+): Promise<readonly number[]> {
+  if (events.length === 0) return [];
+  const stamps = { project_id, user_id: caller.userId, date_created: write.now, date_modified: null };
+  const stored = await write
+    .insertInto(
+      'events',
+      events.map(({ event_name, start_date, due_date }) => ({ event_name, start_date, due_date, ...stamps })),
+    )
+    .returning(['event_id', 'event_name', 'start_date', 'due_date'])
+    .execute();
+  // No database promises in which order it answers: what says the same is the same.
+  const ids = Map.groupBy(stored, saying);
+  const placed = events.map((event) => ({ event, event_id: ids.get(saying(event))?.shift()?.event_id ?? 0 }));
+  await remember(write, placed);
+  return placed.map(({ event_id }) => event_id);
+}
+
+function saying({
+  event_name,
+  start_date,
+  due_date,
+}: Pick<ReadEvent, 'event_name' | 'start_date' | 'due_date'>): string {
+  return JSON.stringify([event_name, start_date, due_date]);
+}
+
+async function change(
+  write: AccountWrite,
+  events: readonly ReadEvent[],
+  known: ReadonlyMap<string, Known>,
+): Promise<readonly number[]> {
+  const placed = events.map((event) => ({ event, event_id: known.get(event.entryHash)?.eventId ?? 0 }));
+  for (const { event, event_id } of placed) {
+    const { event_name, start_date, due_date } = event;
+    await write
+      .updateTable('events')
+      .set({ event_name, start_date, due_date, date_modified: write.now })
+      .where('event_id', '=', event_id)
+      .execute();
+  }
+  await remember(write, placed);
+  return placed.map(({ event_id }) => event_id);
+}
+
+async function remember(
+  write: AccountWrite,
+  placed: readonly { readonly event: ReadEvent; readonly event_id: number }[],
+): Promise<void> {
+  if (placed.length === 0) return;
+  const rows = placed.map(({ event, event_id }) => ({
+    entry_hash: event.entryHash,
+    event_id,
+    content_hash: event.contentHash,
+  }));
+  await write
+    .insertInto('imported_events', rows)
+    .onConflict((conflict) =>
+      conflict.columns(['account_id', 'entry_hash']).doUpdateSet(({ ref }) => ({
+        event_id: ref('excluded.event_id'),
+        content_hash: ref('excluded.content_hash'),
+      })),
+    )
+    .execute();
+}
+
+/** A file and what goes around it. */
+const MAX_BODY_BYTES = 8 * 1_024 * 1_024;
+
+/** X9. */
+export function importRoutes(): readonly Route[] {
+  const input = creation(importInputFields);
+  return [
+    {
+      method: 'POST',
+      path: '/events/import',
+      description: 'Brings in an .ics file; a second time it makes nothing twice.',
+      permission: 'events:write',
+      parameters: {},
+      body: input.schema,
+      longField: { name: 'ics', maxBytes: MAX_BODY_BYTES },
+      status: 200,
+      answer: recordSchema(responseSchema(importFields)),
+      records: ['new_event', 'changed_event'],
+      conditional: false,
+      problems: [],
+      mode: 'steps',
+      async run(steps, caller, { body, text }) {
+        const imported = await importCalendar(steps, caller, input.read(body), text);
+        return { body: { data: serializeRecord(importFields, imported) } };
+      },
+    },
+  ];
+}

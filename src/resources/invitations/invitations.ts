@@ -1,0 +1,223 @@
+import { type Caller, outranks, type Role } from '../../access.ts';
+import { note } from '../../audit/actions.ts';
+import type { Created, Shown } from '../../http/field.ts';
+import {
+  key,
+  readOnlyFlag,
+  readOnlyId,
+  readOnlyText,
+  readOnlyTimestamp,
+  resourceId,
+  secretOnce,
+  shortText,
+} from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import type { Given } from '../../http/query.ts';
+import { create, list, type Route, remove } from '../../http/route.ts';
+import { mapRows } from '../../http/slices.ts';
+import { notFound, Problem } from '../../problems.ts';
+import { type Chance, hashToken, newToken } from '../../secrets.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import type { Store } from '../../store/store.ts';
+import { conditionsOf, idFilter } from '../filters.ts';
+import { ascending, number } from '../order.ts';
+import { pageOf } from '../pages.ts';
+import { newPassphrase } from '../passphrases/passphrases.ts';
+import { getUser } from '../users/users.ts';
+import { revokeInvitations } from '../ways-in.ts';
+
+/** A link by which a user sets a passphrase, once. */
+export const invitationFields = {
+  id: key('Identifier of the link.'),
+  user_id: readOnlyId('Whom it is for.'),
+  made_by: readOnlyId('Who made it; 0 for the command line and the first start.'),
+  date_created: readOnlyTimestamp('When it was made, UTC.'),
+  expires: readOnlyTimestamp('When it ends by itself, UTC.'),
+};
+
+/** What making one answers: the link, this once. */
+export const issuedInvitationFields = {
+  ...invitationFields,
+  link: secretOnce('The link itself. It is shown this once and stored as a hash.'),
+};
+
+export const invitationInputFields = {
+  user_id: resourceId('Whom it is for; not a user whose role is above your own.'),
+};
+
+export const invitationFilters = { user_id: idFilter('For this user.', 'invitations.user_id') };
+
+/** What whoever has a link is told of it. */
+export const openedFields = {
+  email: readOnlyText('The e-mail address of the user.'),
+  user_name: readOnlyText('Both names.'),
+  domain: readOnlyText('The domain of the account.'),
+  company_name: readOnlyText('The name of the account.'),
+  has_passphrase: readOnlyFlag('The user has a passphrase, and sets another one.'),
+  expires: readOnlyTimestamp('When the link ends by itself, UTC.'),
+};
+
+const token = shortText('What stands behind the last slash of the link.');
+
+export const openInvitationFields = { token };
+
+export const welcomeFields = {
+  token,
+  passphrase: newPassphrase('The passphrase; neither the e-mail address nor the domain.'),
+};
+
+/** How long a link can be used. */
+const LINK_MS = 7 * 24 * 3_600_000;
+
+type Stored = {
+  invitation_id: number;
+  user_id: number;
+  made_by: number;
+  date_created: number;
+  expires_at: number;
+};
+
+function shown(row: Stored): Shown<typeof invitationFields> {
+  const { invitation_id: id, expires_at: expires, user_id, made_by, date_created } = row;
+  return { id, user_id, made_by, date_created, expires };
+}
+
+function open(view: AccountView) {
+  return view
+    .selectFrom('invitations')
+    .where('invitations.used_at', 'is', null)
+    .where('invitations.expires_at', '>', view.now);
+}
+
+const byId = ascending('id', number('invitations.invitation_id'));
+
+/** The links that can still be used. */
+export async function listInvitations(
+  view: AccountView,
+  given: Given<typeof invitationFilters>,
+  paging: Paging,
+): Promise<Page<Shown<typeof invitationFields>>> {
+  const all = open(view).selectAll('invitations');
+  const page = await pageOf(open(view), all, byId, conditionsOf(invitationFilters, given), paging);
+  return mapRows(page, shown);
+}
+
+/** Only admins reach this; a link is for nobody above the caller. */
+export async function makeInvitation(
+  write: AccountWrite,
+  caller: Caller,
+  input: Created<typeof invitationInputFields>,
+  { chance, baseUrl }: { chance: Chance; baseUrl: () => string },
+): Promise<Shown<typeof issuedInvitationFields>> {
+  const user = await getUser(write, input.user_id);
+  mustNotOutrank(user.role, caller);
+  const { token, ...row } = await insertInvitation(write, user.user_id, chance);
+  return { ...shown(row), link: linkTo(baseUrl(), token) };
+}
+
+/**
+ * Makes a link without asking who makes it: at the first start, for an operator at the command line, and within
+ * `makeInvitation`. It takes the place of the user's earlier ones.
+ */
+export async function insertInvitation(
+  write: AccountWrite,
+  userId: number,
+  chance: Chance,
+): Promise<Stored & { token: string }> {
+  await revokeInvitations(write, { userId }, 'a newer link was made');
+  const token = newToken(chance);
+  const row = await write.insertRow('invitations', {
+    user_id: userId,
+    made_by: write.by.userId,
+    token_hash: hashToken(token),
+    date_created: write.now,
+    expires_at: write.now + LINK_MS,
+    used_at: null,
+  });
+  const { invitation_id } = row;
+  note(write, {
+    action: 'invitation.made',
+    subject: `invitation ${invitation_id}`,
+    detail: { user_id: String(userId) },
+  });
+  return { ...row, token };
+}
+
+/** Where a link leads: to the page of the console that takes it. What follows # reaches no server, and no log. */
+export function linkTo(baseUrl: string, token: string): string {
+  return `${baseUrl}/#/welcome/${token}`;
+}
+
+/** Takes a link back; one that was used, or has ended, is 404. */
+export async function withdrawInvitation(write: AccountWrite, caller: Caller, invitationId: number): Promise<void> {
+  const row = await open(write)
+    .innerJoin('users', 'users.user_id', 'invitations.user_id')
+    .select('users.role')
+    .where('invitations.invitation_id', '=', invitationId)
+    .executeTakeFirst();
+  if (row === undefined) throw notFound();
+  mustNotOutrank(row.role as Role, caller);
+  await revokeInvitations(write, { only: invitationId }, 'ended by hand');
+}
+
+function mustNotOutrank(role: Role, caller: Caller): void {
+  if (!outranks(role, caller.role)) return;
+  throw new Problem('not_permitted', { detail: 'A link for a user whose role is above your own is not yours.' });
+}
+
+/** Uses a link up; false when it was used, has ended or was taken back meanwhile. */
+export async function useInvitation(write: AccountWrite, invitationId: number): Promise<boolean> {
+  const { numUpdatedRows } = await write
+    .updateTable('invitations')
+    .set({ used_at: write.now })
+    .where('invitations.invitation_id', '=', invitationId)
+    .where('invitations.used_at', 'is', null)
+    .where('invitations.expires_at', '>', write.now)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows > 0n) note(write, { action: 'invitation.used', subject: `invitation ${invitationId}` });
+  return numUpdatedRows > 0n;
+}
+
+/** Drops links whose time is over, used or not; answers how many. */
+export async function dropInvitations(store: Store, now: number): Promise<number> {
+  return store.write(async ({ queries }) => {
+    const { numDeletedRows } = await queries
+      .deleteFrom('invitations')
+      .where('expires_at', '<=', now)
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
+  });
+}
+
+export type InvitationPorts = { readonly chance: Chance; readonly baseUrl: () => string };
+
+export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
+  return [
+    list({
+      path: '/invitations',
+      description: 'The links by which users can still set a passphrase; for admins.',
+      permission: 'users:write',
+      parameters: invitationFilters,
+      fields: invitationFields,
+      call: (view, _caller, given, paging) => listInvitations(view, given, paging),
+    }),
+    create({
+      path: '/invitations',
+      description: 'Makes a link by which a user sets a passphrase, once; for admins. It replaces earlier ones.',
+      permission: 'users:write',
+      fields: issuedInvitationFields,
+      takes: invitationInputFields,
+      records: [],
+      holding: 'alone',
+      at: { collection: '/invitations', key: 'id' },
+      call: (write, caller, input) => makeInvitation(write, caller, input, ports),
+    }),
+    remove({
+      path: '/invitations/{invitation_id}',
+      description: 'Takes a link back; for admins.',
+      permission: 'users:write',
+      records: [],
+      call: (write, caller, ids) => withdrawInvitation(write, caller, ids.invitation_id),
+    }),
+  ];
+}

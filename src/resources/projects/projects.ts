@@ -1,0 +1,121 @@
+import { sql } from 'kysely';
+import {
+  active,
+  assigned,
+  assignedTeams,
+  calendarTimeOrNone,
+  constant,
+  currency,
+  decimal,
+  fixedPrice,
+  flag,
+  hoursOf,
+  integer,
+  key,
+  longText,
+  name,
+  order,
+  readOnlyNumber,
+  readOnlyText,
+  resourceIdOrNone,
+  shortText,
+  tags,
+} from '../../http/fields.ts';
+import { condition, dateFrom, dateTo, idFilter, tagIn, timestampFrom, timestampTo, wordFilter } from '../filters.ts';
+import { asc, desc, number, text } from '../order.ts';
+import { recurring } from '../periods.ts';
+import { defineResource } from '../records.ts';
+import { resourceRoutes } from '../rows.ts';
+import { mustBeInOrder } from '../spans.ts';
+import { stamps } from '../stamps.ts';
+import { PROJECT_SECONDS } from '../tracked.ts';
+import { revokeCalendars } from '../ways-in.ts';
+
+/** A project (C30). */
+export const projectFields = {
+  project_id: key('Identifier of the project.'),
+  project_name: name('Name of the project.'),
+  uri: shortText('Its address elsewhere.', 2_048),
+  description: longText('Description.'),
+  color: shortText('Colour.', 32),
+  tags: tags('Tags, separated by commas.'),
+  notes: longText('Notes.'),
+  start_date: calendarTimeOrNone('First day.'),
+  due_date: calendarTimeOrNone('Last day.'),
+  ongoing: flag('It has no end in sight.'),
+  client_id: resourceIdOrNone('The client it is for.'),
+  client_name: readOnlyText('The name of that client.'),
+  currency: currency('Currency of its amounts.'),
+  billable_hours: hoursOf('tracked_seconds', 'Hours that were worked on its tasks, as a number.'),
+  tracked_seconds: readOnlyNumber('The same in seconds: the sum of the time entries of its tasks.'),
+  estimated_hours: decimal('Estimated hours.'),
+  hourly_rate: decimal('Rate for one hour.'),
+  fixed_price: fixedPrice('It has a fixed price.'),
+  price: decimal('Price.'),
+  project_order: order('Its place among the projects.'),
+  public: flag('It may be shown to the client.'),
+  active: active(),
+  important: flag('It is important.'),
+  closed: flag('It is closed.'),
+  archived: flag('It is archived.'),
+  progress: integer('Progress in percent.', 100),
+  notifications: flag('Kept for clients that set it; it changes nothing here.'),
+  recurring: recurring('How it recurs; a closed project does not repeat by itself.'),
+  template: constant('Always "0": there are no templates.', '0'),
+  ...stamps,
+  users: assigned('Who is assigned.'),
+  teams: assignedTeams('Which teams are assigned.'),
+};
+
+export const projectFilters = {
+  client_id: idFilter('For this client; 0 for those of none.', 'projects.client_id'),
+  due_from: dateFrom('Due on this day or later.', 'projects.due_date'),
+  due_to: dateTo('Due on this day or earlier.', 'projects.due_date'),
+  created_from: timestampFrom('Created on this day (UTC) or later.', 'projects.date_created'),
+  created_to: timestampTo('Created on this day (UTC) or earlier.', 'projects.date_created'),
+  tag: tagIn('With this tag.', 'projects.tags'),
+  status: wordFilter('open leaves out closed and archived; there are no templates.', {
+    open: condition('projects.closed = 0 and projects.archived = 0'),
+    closed: condition('projects.closed = 1'),
+    templates: condition('1 = 0'),
+    archived: condition('projects.archived = 1'),
+  }),
+};
+
+export const projects = defineResource('project', {
+  fields: projectFields,
+  filters: projectFilters,
+  orders: {
+    descriptions: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
+    by: {
+      projectname: asc(text('fold(projects.project_name)')),
+      // A project without a due date is shown with zeros, and sorts so.
+      duedate: asc(text("coalesce(projects.due_date, '')")),
+      progress: desc(number('projects.progress')),
+      billablehours: desc(number(PROJECT_SECONDS)),
+      latest: desc(number('projects.date_created')),
+    },
+  },
+  shown: (view) =>
+    view
+      .selectFrom('projects')
+      .leftJoin('clients', (join) =>
+        join
+          .onRef('clients.account_id', '=', 'projects.account_id')
+          .onRef('clients.client_id', '=', 'projects.client_id'),
+      )
+      .selectAll('projects')
+      .select('clients.client_name')
+      .select(sql.raw<number>(PROJECT_SECONDS).as('tracked_seconds')),
+  check: mustBeInOrder,
+  removing: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
+});
+
+export const projectRoutes = resourceRoutes(projects, {
+  list: 'Projects.',
+  create: 'Adds a project.',
+  one: 'One project.',
+  change: 'Changes what is given of a project.',
+  remove:
+    'Deletes a project with its tasks, their subtasks and time entries, and all comments on them; its events stay, with project "0".',
+});

@@ -1,0 +1,107 @@
+import { sql } from 'kysely';
+import type { Caller } from '../../access.ts';
+import type { Shown } from '../../http/field.ts';
+import { readOnlyId, readOnlyNumber, readOnlyTimestamp } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import { type Given, idParameter } from '../../http/query.ts';
+import { list, type Route } from '../../http/route.ts';
+import { nextSlice } from '../../http/slices.ts';
+import type { AccountView } from '../../store/account.ts';
+import { ascending, number } from '../order.ts';
+import { resolveHookOwner } from '../owner.ts';
+import { beginOf, pageIn } from '../pages.ts';
+import { attemptsIn, count, isDelivered, lastBuckets } from '../tally.ts';
+
+/** What came of the attempts of one hook in one hour. */
+export const hourFields = {
+  hook_id: readOnlyId('The hook.'),
+  hour: readOnlyTimestamp('When the hour begins, UTC.'),
+  delivered: readOnlyNumber('Attempts that were answered with 200.'),
+  failed: readOnlyNumber('Attempts that failed; faults of our own are neither.'),
+  milliseconds: readOnlyNumber('How long they took, on average.'),
+};
+
+export const hourParameters = {
+  hook_id: idParameter('Of this hook alone.'),
+  user_id: idParameter('Of this user instead of yourself; for admins.'),
+};
+
+type HourRow = Shown<typeof hourFields>;
+
+const HOUR_MS = 3_600_000;
+const HOURS = 24;
+
+const byHour = ascending('hour', number('hook_id'), number('hour'));
+
+/**
+ * The last 24 hours of each hook, this one the last of them, also those without an attempt: so a page of hours is one of
+ * hooks, and only the attempts of these are counted.
+ */
+export async function listHours(
+  view: AccountView,
+  caller: Caller,
+  given: Given<typeof hourParameters>,
+  paging: Paging,
+): Promise<Page<HourRow>> {
+  let hooks = view.selectFrom('hooks').where('hooks.user_id', '=', resolveHookOwner(caller, given.user_id));
+  if (given.hook_id !== undefined) hooks = hooks.where('hooks.hook_id', '=', given.hook_id);
+  const { total } = await hooks.select(count.as('total')).executeTakeFirstOrThrow();
+  const { offset, place = [0, 0] } = beginOf(paging, byHour);
+  const [hookId, hour] = place as [number, number];
+  const first = Math.floor(offset / HOURS);
+  const skipped = offset - first * HOURS;
+  const rows = await hooks
+    .select('hooks.hook_id')
+    .where('hooks.hook_id', '>=', hookId)
+    .orderBy('hooks.hook_id')
+    .offset(first)
+    // The first of them may have been shown in part, or whole.
+    .limit(Math.ceil((skipped + paging.limit + 1) / HOURS) + 1)
+    .execute();
+  const hookIds = rows.map((row) => row.hook_id);
+  const hours = await hoursOf(view, hookIds);
+  const found = hours.filter((one) => Number(one.hook_id) > hookId || Number(one.hour) > hour);
+  return { ...pageIn(found.slice(skipped, skipped + paging.limit + 1), byHour, paging.limit), total: total * HOURS };
+}
+
+async function hoursOf(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {
+  if (hookIds.length === 0) return [];
+  const stretches = lastBuckets(view.now, HOUR_MS, HOURS).toReversed();
+  const found = new Map<string, HourRow>();
+  for (const stretch of stretches) {
+    await nextSlice();
+    const sums = await attemptsIn(view, stretch, sql`attempts.hook_id in (${sql.join(hookIds)})`)
+      .select(['attempts.hook_id', isDelivered.as('delivered'), count.as('attempts')])
+      .select(sql<number>`cast(sum(attempts.milliseconds) as bigint)`.as('milliseconds'))
+      .groupBy(['attempts.hook_id', isDelivered])
+      .execute();
+    for (const [hookId, both] of Map.groupBy(sums, (row) => row.hook_id)) {
+      found.set(`${hookId} ${stretch.from}`, hourOf(hookId, stretch.from, both));
+    }
+  }
+  return hookIds.flatMap((hookId) =>
+    stretches.map(({ from }) => found.get(`${hookId} ${from}`) ?? hourOf(hookId, from, [])),
+  );
+}
+
+type Sums = { readonly delivered: number; readonly attempts: number; readonly milliseconds: number };
+
+function hourOf(hookId: number, hour: number, sums: readonly Sums[]): HourRow {
+  const delivered = sums.find((row) => row.delivered === 1)?.attempts ?? 0;
+  const failed = sums.find((row) => row.delivered === 0)?.attempts ?? 0;
+  const took = sums.reduce((sum, row) => sum + row.milliseconds, 0);
+  const milliseconds = Math.round(took / Math.max(1, delivered + failed));
+  return { hook_id: hookId, hour, delivered, failed, milliseconds };
+}
+
+/** Of the console alone. */
+export const hourRoutes: readonly Route[] = [
+  list({
+    path: '/hours',
+    description: 'The last 24 hours of your hooks, hour by hour.',
+    permission: 'hooks:read',
+    parameters: hourParameters,
+    fields: hourFields,
+    call: listHours,
+  }),
+];

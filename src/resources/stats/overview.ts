@@ -1,0 +1,199 @@
+import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type Caller, isAdmin } from '../../access.ts';
+import type { Shown } from '../../http/field.ts';
+import { readOnlyNumber, readOnlyRecords, readOnlyTimestamp } from '../../http/fields.ts';
+import { get, type Route } from '../../http/route.ts';
+import { nextSlice } from '../../http/slices.ts';
+import type { AccountView } from '../../store/account.ts';
+import { attemptsIn, count, isDelivered, lastBuckets } from '../tally.ts';
+
+const minuteFields = {
+  minute: readOnlyTimestamp('When it begins, UTC.'),
+  delivered: readOnlyNumber('Attempts that were answered with 200.'),
+  failed: readOnlyNumber('Attempts that failed.'),
+};
+
+export type MinuteRow = Shown<typeof minuteFields>;
+
+/** How deliveries go at this moment. */
+export const overviewFields = {
+  pending: readOnlyNumber(
+    'Deliveries that are pending for live hooks, of the 10000 lowest of those that are pending any.',
+  ),
+  oldest_pending_at: readOnlyTimestamp('When the oldest of them became pending, UTC.'),
+  hooks_failing: readOnlyNumber('Live hooks between a failure and the next 200.'),
+  hooks_live: readOnlyNumber('Live hooks.'),
+  hooks_ended_today: readOnlyNumber('Hooks that have ended since 00:00 UTC.'),
+  delivered_last_hour: readOnlyNumber('Attempts of this minute and the 59 before it that were answered with 200.'),
+  failed_last_hour: readOnlyNumber('Those that failed; faults of our own are neither.'),
+  p50_ms: readOnlyNumber('Half of them took no longer.'),
+  p95_ms: readOnlyNumber('95 of 100 took no longer.'),
+  attempts_since: readOnlyTimestamp(
+    'From when on attempts were counted: later than an hour ago where there are very many.',
+  ),
+  minutes: readOnlyRecords(
+    'The minutes of the last hour, oldest first; fewer where attempts_since is later.',
+    minuteFields,
+  ),
+};
+
+type OverviewRow = Shown<typeof overviewFields>;
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 3_600_000;
+const MINUTES = 60;
+
+/** Minutes that are counted in one look. */
+const MINUTES_A_LOOK = 5;
+
+/** When so many attempts of the last minutes were counted, the minutes before are left out. */
+const MOST_ATTEMPTS = 200_000;
+
+/** Lanes that are looked at for what is pending for them, in all and at once. */
+const MOST_LANES = 10_000;
+const LANES_A_LOOK = 1_000;
+
+/** How deliveries go at this moment: for admins of the account, for others of their own hooks. */
+export async function getOverview(view: AccountView, caller: Caller): Promise<OverviewRow> {
+  const userId = isAdmin(caller) ? undefined : caller.userId;
+  return { ...(await lanesNow(view, userId)), ...(await hooksNow(view, userId)), ...(await lastHour(view, userId)) };
+}
+
+/** The hooks of a user, or of all. */
+function hooksOf(view: AccountView, userId: number | undefined) {
+  const hooks = view.selectFrom('hooks');
+  return userId === undefined ? hooks : hooks.where('hooks.user_id', '=', userId);
+}
+
+/** What is pending for live hooks, a thousand lanes at a time. */
+async function lanesNow(view: AccountView, userId: number | undefined) {
+  let pending = 0;
+  let oldest: number | null = null;
+  let behind = 0;
+  for (let looked = 0; looked < MOST_LANES; looked += LANES_A_LOOK) {
+    const lanes = await lanesBehind(view, userId, behind);
+    for (const lane of lanes.filter(({ is_counted }) => is_counted === 1)) {
+      pending += lane.pending ?? 0;
+      if (lane.oldest !== null) oldest = Math.min(lane.oldest, oldest ?? lane.oldest);
+    }
+    if (lanes.length < LANES_A_LOOK) break;
+    behind = lanes.at(-1)?.hook_id ?? behind;
+    await nextSlice();
+  }
+  return { pending, oldest_pending_at: oldest };
+}
+
+/**
+ * The next lanes with something pending, from lane to lane along an index, however much is pending on each, or to ended ones. A
+ * cross join is made in the order in which it is written: SQLite would go through every hook.
+ */
+function lanesBehind(view: AccountView, userId: number | undefined, behind: number) {
+  const { accountId } = view;
+  const lanesWithPending = sql<{ hook_id: number }>`(
+    with recursive found (hook_id) as (
+      select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > ${behind}
+      union all
+      select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > found.hook_id)
+      from found where found.hook_id is not null
+    ) select found.hook_id from found where found.hook_id is not null limit ${LANES_A_LOOK})`;
+  const isCounted = sql<SqlBool>`hooks.date_ended is null
+    and ${userId === undefined ? sql`1 = 1` : sql`hooks.user_id = ${userId}`}`;
+  const counted = <T>(value: RawBuilder<T>) => sql<T | null>`case when ${isCounted} then ${value} end`;
+  return view
+    .selectFrom('positions')
+    .crossJoin(lanesWithPending.as('lanes'))
+    .crossJoin('hooks')
+    .whereRef('hooks.hook_id', '=', 'lanes.hook_id')
+    .select([
+      'hooks.hook_id',
+      sql<number>`case when ${isCounted} then 1 else 0 end`.as('is_counted'),
+      counted(
+        sql<number>`(select count(*) from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id)`,
+      ).as('pending'),
+      // Along the lane; a test, which has no position, is made at once.
+      counted(
+        sql<number>`(select pending_deliveries.created_at from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id
+          and pending_deliveries.position is not null order by pending_deliveries.position limit 1)`,
+      ).as('oldest'),
+    ])
+    .orderBy('hooks.hook_id')
+    .execute();
+}
+
+async function hooksNow(view: AccountView, userId: number | undefined) {
+  const numberOf = async (...conditions: Expression<SqlBool>[]) => {
+    const query = conditions.reduce((hooks, one) => hooks.where(one), hooksOf(view, userId));
+    return (await query.select(count.as('hooks')).executeTakeFirstOrThrow()).hooks;
+  };
+  const today = Math.floor(view.now / DAY_MS) * DAY_MS;
+  return {
+    hooks_live: await numberOf(sql`hooks.date_ended is null`),
+    hooks_failing: await numberOf(sql`hooks.date_ended is null`, sql`hooks.failures > 0`),
+    hooks_ended_today: await numberOf(sql`hooks.date_ended is not null`, sql`hooks.date_ended >= ${today}`),
+  };
+}
+
+async function lastHour(view: AccountView, userId: number | undefined) {
+  const [newest] = lastBuckets(view.now, MINUTE_MS, 1);
+  const end = newest?.until ?? view.now;
+  const byMinute = new Map<number, { delivered: number; failed: number }>();
+  const byMs = new Map<number, number>();
+  let total = 0;
+  let since = end;
+  while (since > end - MINUTES * MINUTE_MS && total < MOST_ATTEMPTS) {
+    await nextSlice();
+    const from = since - MINUTES_A_LOOK * MINUTE_MS;
+    for (const row of await attemptsByMinute(view, { from, until: since }, userId)) {
+      const sums = byMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
+      sums[row.delivered === 1 ? 'delivered' : 'failed'] += row.attempts;
+      byMinute.set(row.minute, sums);
+      byMs.set(row.milliseconds, (byMs.get(row.milliseconds) ?? 0) + row.attempts);
+      total += row.attempts;
+    }
+    since = from;
+  }
+  const minutes = lastBuckets(view.now, MINUTE_MS, (end - since) / MINUTE_MS)
+    .toReversed()
+    .map(
+      ({ from }): MinuteRow => ({ minute: from, ...(byMinute.get(from / MINUTE_MS) ?? { delivered: 0, failed: 0 }) }),
+    );
+  const sumOf = (name: 'delivered' | 'failed') => minutes.reduce((sum, minute) => sum + (minute[name] ?? 0), 0);
+  return {
+    delivered_last_hour: sumOf('delivered'),
+    failed_last_hour: sumOf('failed'),
+    p50_ms: quantile(byMs, total, 0.5),
+    p95_ms: quantile(byMs, total, 0.95),
+    attempts_since: since,
+    minutes,
+  };
+}
+
+function attemptsByMinute(view: AccountView, stretch: { from: number; until: number }, userId: number | undefined) {
+  const minute = sql<number>`attempts.attempted_at / ${sql.lit(MINUTE_MS)}`;
+  const own = sql<SqlBool>`attempts.hook_id in (${hooksOf(view, userId).select('hooks.hook_id')})`;
+  return attemptsIn(view, stretch, userId === undefined ? undefined : own)
+    .select([minute.as('minute'), isDelivered.as('delivered'), 'attempts.milliseconds', count.as('attempts')])
+    .groupBy([minute, isDelivered, 'attempts.milliseconds'])
+    .execute();
+}
+
+/** The least number of milliseconds that so large a part of all attempts did not exceed; 0 where there was none. */
+function quantile(byMs: ReadonlyMap<number, number>, total: number, part: number): number {
+  let below = 0;
+  for (const [milliseconds, attempts] of [...byMs].sort(([one], [other]) => one - other)) {
+    below += attempts;
+    if (below >= total * part) return milliseconds;
+  }
+  return 0;
+}
+
+/** Of the console alone. */
+export const overviewRoutes: readonly Route[] = [
+  get({
+    path: '/overview',
+    description: 'How deliveries go at this moment: for admins of the account, for others of their own hooks.',
+    permission: 'hooks:read',
+    fields: overviewFields,
+    call: (view, caller) => getOverview(view, caller),
+  }),
+];

@@ -1,0 +1,132 @@
+import {
+  active,
+  assigned,
+  assignedTeams,
+  calendarTimeOrNone,
+  decimal,
+  flag,
+  integer,
+  key,
+  longText,
+  name,
+  order,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyText,
+  readOnlyTimestamp,
+  resourceId,
+  shortText,
+  writeOnlyFlag,
+} from '../../http/fields.ts';
+import { isCompleted, withCompletion } from '../completion.ts';
+import {
+  assignedFilter,
+  assignedTeamFilter,
+  condition,
+  dateFrom,
+  dateTo,
+  idFilter,
+  timestampFrom,
+  timestampTo,
+  wordFilter,
+} from '../filters.ts';
+import { recurring } from '../periods.ts';
+import { defineResource } from '../records.ts';
+import { periodOf, repeatSubtask } from '../recurring.ts';
+import { resourceRoutes } from '../rows.ts';
+import { mustBeInOrder } from '../spans.ts';
+import { stamps } from '../stamps.ts';
+import { trackedSeconds } from '../tracked.ts';
+
+/** A subtask (C32). */
+export const subtaskFields = {
+  subtask_id: key('Identifier of the subtask.'),
+  subtask_name: name('Name of the subtask.'),
+  description: longText('Description.'),
+  color: shortText('Colour.', 32),
+  notes: longText('Notes.'),
+  start_date: calendarTimeOrNone('First day.'),
+  due_date: calendarTimeOrNone('Last day.'),
+  date_completed: readOnlyTimestamp('When it was completed, UTC.'),
+  ongoing: flag('It has no end in sight.'),
+  project_id: readOnlyId('The project of its task.'),
+  project_name: readOnlyText('The name of that project.'),
+  task_id: readOnlyId('The task it belongs to.'),
+  task_name: readOnlyText('The name of that task.'),
+  estimated_hours: decimal('Estimated hours.'),
+  subtask_order: order('Its place among the subtasks of the task.'),
+  active: active(),
+  important: flag('It is important.'),
+  completed: flag('It is completed. Setting it completes the subtask; clearing it reopens it.'),
+  progress: integer('Progress in percent.', 100),
+  notifications: flag('Kept for clients that set it; it changes nothing here.'),
+  recurring: recurring('How it recurs: completing it creates the next one.'),
+  tracked_seconds: readOnlyNumber('Seconds that were worked on it, by its time entries.'),
+  ...stamps,
+  users: assigned('Who is assigned.'),
+  teams: assignedTeams('Which teams are assigned.'),
+};
+
+/** Subtasks have no archive of their own: they are archived with their task. */
+const ARCHIVED = `exists (select 1 from tasks where tasks.account_id = subtasks.account_id
+  and tasks.task_id = subtasks.task_id and tasks.archived = 1)`;
+
+/** What a change takes: the subtask may also move to another task, and be reopened by `resume` (C33). */
+export const subtaskChangeFields = {
+  ...subtaskFields,
+  task_id: resourceId('The task it moves to.'),
+  resume: writeOnlyFlag('1 reopens a completed subtask.'),
+};
+
+export const subtaskFilters = {
+  task_id: idFilter('Of this task.', 'subtasks.task_id'),
+  user_id: assignedFilter('Assigned to this user.', 'subtask', 'subtasks', 'subtask_id'),
+  team_id: assignedTeamFilter('Assigned to this team.', 'subtask', 'subtasks', 'subtask_id'),
+  due_from: dateFrom('Due on this day or later.', 'subtasks.due_date'),
+  due_to: dateTo('Due on this day or earlier.', 'subtasks.due_date'),
+  completed_from: timestampFrom('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
+  completed_to: timestampTo('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
+  status: wordFilter('open leaves out completed and archived; archived are those of archived tasks.', {
+    open: condition(`subtasks.completed = 0 and not ${ARCHIVED}`),
+    completed: condition('subtasks.completed = 1'),
+    active: condition('subtasks.active = 1'),
+    onhold: condition('subtasks.active = 2'),
+    inactive: condition('subtasks.active = 0'),
+    archived: condition(ARCHIVED),
+  }),
+};
+
+export const subtasks = defineResource('subtask', {
+  fields: subtaskFields,
+  changes: subtaskChangeFields,
+  filters: subtaskFilters,
+  shown: (view) =>
+    view
+      .selectFrom('subtasks')
+      .innerJoin('tasks', 'tasks.task_id', 'subtasks.task_id')
+      .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
+      .selectAll('subtasks')
+      .select(['tasks.task_name', 'tasks.project_id', 'projects.project_name', trackedSeconds('subtasks.subtask_id')]),
+  check: mustBeInOrder,
+  stored: withCompletion,
+  changed: {
+    kinds: ['completed_subtask', 'changed_subtask', 'new_subtask'],
+    async facts(write, { userId }, before, stored) {
+      const { subtask_id: id } = before;
+      const completes = isCompleted(before, stored);
+      const period = completes ? periodOf(before, stored) : undefined;
+      return [
+        { kind: completes ? 'completed_subtask' : 'changed_subtask', recordId: id, userId },
+        ...(period === undefined ? [] : await repeatSubtask(write, period, id)),
+      ];
+    },
+  },
+});
+
+export const subtaskRoutes = resourceRoutes(subtasks, {
+  list: 'Subtasks.',
+  create: 'Adds a subtask to a task.',
+  one: 'One subtask.',
+  change: 'Changes what is given of a subtask, completes or reopens it.',
+  remove: 'Deletes a subtask with its comments; its time entries stay with the task.',
+});

@@ -1,0 +1,154 @@
+import type { Caller } from '../../access.ts';
+import type { NewOccurrence } from '../../delivery/record.ts';
+import {
+  active,
+  assigned,
+  assignedTeams,
+  calendarTimeOrNone,
+  decimal,
+  fixedPrice,
+  flag,
+  integer,
+  key,
+  longText,
+  name,
+  order,
+  readOnlyId,
+  readOnlyNumber,
+  readOnlyText,
+  readOnlyTimestamp,
+  resourceId,
+  shortText,
+  tags,
+  writeOnlyFlag,
+} from '../../http/fields.ts';
+import type { AccountWrite } from '../../store/account.ts';
+import { isCompleted, withCompletion } from '../completion.ts';
+import { condition, dateFrom, dateTo, idFilter, tagIn, timestampFrom, timestampTo, wordFilter } from '../filters.ts';
+import { asc, desc, number, text } from '../order.ts';
+import { recurring } from '../periods.ts';
+import { defineResource } from '../records.ts';
+import { periodOf, repeatTask } from '../recurring.ts';
+import { resourceRoutes } from '../rows.ts';
+import { mustBeInOrder } from '../spans.ts';
+import { stamps } from '../stamps.ts';
+import { trackedSeconds } from '../tracked.ts';
+
+/** A task (C31). */
+export const taskFields = {
+  task_id: key('Identifier of the task.'),
+  task_name: name('Name of the task.'),
+  description: longText('Description.'),
+  color: shortText('Colour.', 32),
+  tags: tags('Tags, separated by commas.'),
+  notes: longText('Notes.'),
+  start_date: calendarTimeOrNone('First day.'),
+  due_date: calendarTimeOrNone('Last day.'),
+  date_completed: readOnlyTimestamp('When it was completed, UTC.'),
+  ongoing: flag('It has no end in sight.'),
+  project_id: readOnlyId('The project it belongs to.'),
+  project_name: readOnlyText('The name of that project.'),
+  estimated_hours: decimal('Estimated hours.'),
+  estimated_cost: decimal('Estimated cost.'),
+  hourly_rate: decimal('Rate for one hour.'),
+  fixed_price: fixedPrice('It has a fixed price.'),
+  price: decimal('Price.'),
+  task_order: order('Its place among the tasks of the project.'),
+  active: active(),
+  important: flag('It is important.'),
+  completed: flag(
+    'It is completed. Setting it completes the task and its open subtasks; clearing it reopens the task.',
+  ),
+  progress: integer('Progress in percent.', 100),
+  notifications: flag('Kept for clients that set it; it changes nothing here.'),
+  recurring: recurring('How it recurs: completing it creates the next one.'),
+  archived: flag('It is archived.'),
+  tracked_seconds: readOnlyNumber('Seconds that were worked on it, by its time entries.'),
+  ...stamps,
+  users: assigned('Who is assigned.'),
+  teams: assignedTeams('Which teams are assigned.'),
+};
+
+/** What a change takes: the task may also move to another project, and be reopened by `resume` (C33). */
+export const taskChangeFields = {
+  ...taskFields,
+  project_id: resourceId('The project it moves to.'),
+  resume: writeOnlyFlag('1 reopens a completed task.'),
+};
+
+export const taskFilters = {
+  project_id: idFilter('Of this project.', 'tasks.project_id'),
+  due_from: dateFrom('Due on this day or later.', 'tasks.due_date'),
+  due_to: dateTo('Due on this day or earlier.', 'tasks.due_date'),
+  created_from: timestampFrom('Created on this day (UTC) or later.', 'tasks.date_created'),
+  created_to: timestampTo('Created on this day (UTC) or earlier.', 'tasks.date_created'),
+  completed_from: timestampFrom('Completed on this day (UTC) or later.', 'tasks.date_completed'),
+  completed_to: timestampTo('Completed on this day (UTC) or earlier.', 'tasks.date_completed'),
+  tag: tagIn('With this tag.', 'tasks.tags'),
+  status: wordFilter('open leaves out completed and archived.', {
+    open: condition('tasks.completed = 0 and tasks.archived = 0'),
+    completed: condition('tasks.completed = 1'),
+    active: condition('tasks.active = 1'),
+    onhold: condition('tasks.active = 2'),
+    inactive: condition('tasks.active = 0'),
+    archived: condition('tasks.archived = 1'),
+  }),
+};
+
+export const tasks = defineResource('task', {
+  fields: taskFields,
+  changes: taskChangeFields,
+  filters: taskFilters,
+  orders: {
+    descriptions:
+      'taskname and duedate ascending (what has no due date comes last), progress and latest descending; else by id.',
+    by: {
+      taskname: asc(text('fold(tasks.task_name)')),
+      duedate: asc(text("coalesce(tasks.due_date, '9999-99')")),
+      progress: desc(number('tasks.progress')),
+      latest: desc(number('tasks.date_created')),
+    },
+  },
+  shown: (view) =>
+    view
+      .selectFrom('tasks')
+      .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
+      .selectAll('tasks')
+      .select(['projects.project_name', trackedSeconds('tasks.task_id')]),
+  check: mustBeInOrder,
+  stored: withCompletion,
+  changed: {
+    kinds: ['completed_subtask', 'completed_task', 'changed_task', 'new_task', 'new_subtask'],
+    async facts(write, caller, before, stored) {
+      const { task_id: id } = before;
+      const completes = isCompleted(before, stored);
+      const period = completes ? periodOf(before, stored) : undefined;
+      return [
+        ...(completes ? await completeSubtasks(write, caller, id) : []),
+        { kind: completes ? 'completed_task' : 'changed_task', recordId: id, userId: caller.userId },
+        ...(period === undefined ? [] : await repeatTask(write, period, id)),
+      ];
+    },
+  },
+});
+
+/** C33: completing a task completes its open subtasks, and each of those is an occurrence of its own. */
+async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<NewOccurrence[]> {
+  const rows = await write
+    .updateTable('subtasks')
+    .set({ completed: 1, date_completed: write.now, date_modified: write.now })
+    .where('task_id', '=', taskId)
+    .where('completed', '=', 0)
+    .returning('subtask_id')
+    .execute();
+  const ids = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
+  return ids.map((id) => ({ kind: 'completed_subtask', recordId: id, userId }));
+}
+
+export const taskRoutes = resourceRoutes(tasks, {
+  list: 'Tasks.',
+  create: 'Adds a task to a project.',
+  one: 'One task.',
+  change: 'Changes what is given of a task, completes or reopens it.',
+  remove: 'Deletes a task with its subtasks, time entries and comments.',
+});

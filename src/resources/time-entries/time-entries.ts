@@ -1,0 +1,124 @@
+import { sql } from 'kysely';
+import {
+  calendarDayOrNone,
+  calendarTimeOrNone,
+  key,
+  longText,
+  numberFlag,
+  readOnlyCount,
+  readOnlyId,
+  readOnlyText,
+  resourceId,
+  resourceIdOrNone,
+  seconds,
+} from '../../http/fields.ts';
+import type { Route } from '../../http/route.ts';
+import { localAt } from '../../ical/zone.ts';
+import type { AccountView } from '../../store/account.ts';
+import {
+  condition,
+  dateFrom,
+  dateTo,
+  idFilter,
+  throughFilter,
+  timestampFrom,
+  timestampTo,
+  wordFilter,
+} from '../filters.ts';
+import { defineResource } from '../records.ts';
+import { aliasRoute, resourceRoutes } from '../rows.ts';
+import { inOrder } from '../spans.ts';
+
+/** A time entry: what somebody worked on a task (C38). */
+export const timeEntryFields = {
+  entry_id: key('Identifier of the time entry.'),
+  date: calendarDayOrNone('The day it was worked; left out, the day that it is for the account.'),
+  date_started: calendarTimeOrNone('When the work began.'),
+  date_stopped: calendarTimeOrNone('When it ended; started, not stopped and of 0 seconds is a timer that runs.'),
+  project_id: readOnlyId('The project of its task.'),
+  task_id: readOnlyId('The task that was worked on.'),
+  subtask_id: resourceIdOrNone('The subtask of it.'),
+  project_name: readOnlyText('The name of that project.'),
+  task_name: readOnlyText('The name of that task.'),
+  subtask_name: readOnlyText('The name of that subtask.'),
+  hours: readOnlyCount('Whole hours of it.'),
+  minutes: readOnlyCount('Whole minutes beside these hours.'),
+  seconds: seconds('How long it took, in seconds.'),
+  description: longText('What was done.'),
+  billed: numberFlag('It was billed.'),
+  user_id: resourceIdOrNone('Who worked. Only admins may name another user than themselves.'),
+  user_name: readOnlyText('The name of that user.'),
+};
+
+/** What a change takes: the entry may also move to another task. */
+export const timeEntryChangeFields = { ...timeEntryFields, task_id: resourceId('The task it moves to.') };
+
+/** A timer that runs: started, not stopped, and nothing entered of it yet. */
+const RUNNING =
+  'time_entries.date_started is not null and time_entries.date_stopped is null and time_entries.seconds = 0';
+
+export const timeEntryFilters = {
+  user_id: idFilter('Of this user.', 'time_entries.user_id'),
+  client_id: throughFilter(
+    'Of projects for this client; 0 for those of none.',
+    'time_entries.task_id',
+    'tasks.project_id',
+    'projects.client_id',
+  ),
+  project_id: throughFilter('Of this project.', 'time_entries.task_id', 'tasks.project_id'),
+  task_id: idFilter('Of this task.', 'time_entries.task_id'),
+  subtask_id: idFilter('Of this subtask; 0 for those of none.', 'time_entries.subtask_id'),
+  hide_billed: wordFilter('1 leaves out what was billed.', {
+    0: condition('1 = 1'),
+    1: condition('time_entries.billed = 0'),
+  }),
+  running: wordFilter('1: timers that run; 0: all but these.', {
+    0: condition(`not (${RUNNING})`),
+    1: condition(RUNNING),
+  }),
+  created_from: timestampFrom('Entered on this day (UTC) or later.', 'time_entries.date_created'),
+  created_to: timestampTo('Entered on this day (UTC) or earlier.', 'time_entries.date_created'),
+  date_from: dateFrom('Worked on this day or later.', 'time_entries.date'),
+  date_to: dateTo('Worked on this day or earlier.', 'time_entries.date'),
+};
+
+export const timeEntries = defineResource('time_entry', {
+  fields: timeEntryFields,
+  changes: timeEntryChangeFields,
+  filters: timeEntryFilters,
+  shown: (view) =>
+    view
+      .selectFrom('time_entries')
+      .innerJoin('tasks', 'tasks.task_id', 'time_entries.task_id')
+      .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
+      .innerJoin('users', 'users.user_id', 'time_entries.user_id')
+      .leftJoin('subtasks', 'subtasks.subtask_id', 'time_entries.subtask_id')
+      .selectAll('time_entries')
+      .select(['tasks.project_id', 'tasks.task_name', 'projects.project_name', 'subtasks.subtask_name'])
+      .select([
+        sql<number>`time_entries.seconds / 3600`.as('hours'),
+        sql<number>`time_entries.seconds / 60 % 60`.as('minutes'),
+        sql<string>`trim(users.first_name || ' ' || users.last_name)`.as('user_name'),
+      ]),
+  check: inOrder('date_started', 'date_stopped'),
+  async stored(given, before, view) {
+    const { date_started } = { ...before, ...given };
+    return given.date === null ? { ...given, date: await dayOf(view, date_started) } : given;
+  },
+});
+
+/** The day that work began; else the day that it is now, where the account is. */
+async function dayOf(view: AccountView, dateStarted: string | null | undefined): Promise<string> {
+  const { time_zone } = await view.selectFrom('accounts').select('accounts.time_zone').executeTakeFirstOrThrow();
+  return `${(dateStarted ?? localAt(time_zone, view.now)).slice(0, 10)} 00:00:00`;
+}
+
+const rows = resourceRoutes(timeEntries, {
+  list: 'Time entries.',
+  create: 'Adds a time entry to a task.',
+  one: 'One time entry.',
+  change: 'Changes what is given of a time entry.',
+  remove: 'Deletes a time entry.',
+});
+
+export const timeEntryRoutes: readonly Route[] = [...rows, ...aliasRoute(rows, 'PUT', '/time_entry')];

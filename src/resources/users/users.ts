@@ -1,0 +1,221 @@
+import { type SqlBool, sql } from 'kysely';
+import { type Caller, outranks, type Role } from '../../access.ts';
+import { type Entry, note } from '../../audit/actions.ts';
+import { endHooks } from '../../delivery/end.ts';
+import { record } from '../../delivery/record.ts';
+import type { Changed, Created, Shown } from '../../http/field.ts';
+import { email, key, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields.ts';
+import type { Page, Paging } from '../../http/paging.ts';
+import { create, get, list, type Route, remove, update } from '../../http/route.ts';
+import { mapRows } from '../../http/slices.ts';
+import { notFound, Problem } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account.ts';
+import { ascending, number } from '../order.ts';
+import { pageOf } from '../pages.ts';
+import { userName } from '../people.ts';
+import { revokeAllAccess, revokeInvitationsOf } from '../ways-in.ts';
+
+/** A user of the account (C35). */
+export const userFields = {
+  user_id: key('Identifier of the user.'),
+  email: email('E-mail address; unique in the account.', 'required'),
+  first_name: shortText('First name.', 100),
+  last_name: shortText('Last name.', 100),
+  user_name: readOnlyText('Both names.'),
+  role: role('member, admin or owner.'),
+  date_created: readOnlyTimestamp('When the user was added, UTC.'),
+};
+
+type UserRow = Shown<typeof userFields>;
+
+function live(view: AccountView) {
+  return view.selectFrom('users').where('users.date_deleted', 'is', null);
+}
+
+function named<R extends { first_name: string; last_name: string; role: string }>(
+  row: R,
+): R & { user_name: string; role: Role } {
+  return { ...row, user_name: userName(row), role: row.role as Role };
+}
+
+const byId = ascending('id', number('users.user_id'));
+
+export async function listUsers(view: AccountView, paging: Paging): Promise<Page<UserRow>> {
+  const page = await pageOf(live(view), live(view).selectAll('users'), byId, [], paging);
+  return mapRows(page, named);
+}
+
+export async function getUser(view: AccountView, userId: number): Promise<UserRow> {
+  const row = await live(view).selectAll('users').where('users.user_id', '=', userId).executeTakeFirst();
+  if (row === undefined) throw notFound();
+  return named(row);
+}
+
+/** Only admins reach this; a role given is never above the caller's (X7). */
+export async function createUser(
+  write: AccountWrite,
+  caller: Caller,
+  input: Created<typeof userFields>,
+): Promise<UserRow> {
+  mustNotOutrank(caller, input.role);
+  await mustBeFree(write, input.email, 0);
+  const { user_id } = await insertUser(write, input);
+  record(write, [{ kind: 'new_user', recordId: user_id, userId: caller.userId }]);
+  return getUser(write, user_id);
+}
+
+/** Adds a user without asking who adds it: for an operator at the command line, and within `createUser`. */
+export async function insertUser(write: AccountWrite, input: Created<typeof userFields>): Promise<{ user_id: number }> {
+  const row = { ...input, date_created: write.now, date_modified: null, date_deleted: null };
+  const { user_id } = await write.insertRow('users', row);
+  note(write, {
+    action: 'user.created',
+    subject: `user ${user_id}`,
+    detail: { email: input.email, role: input.role },
+  });
+  return { user_id };
+}
+
+export async function changeUser(
+  write: AccountWrite,
+  caller: Caller,
+  userId: number,
+  input: Changed<typeof userFields>,
+): Promise<UserRow> {
+  const before = await getUser(write, userId);
+  mustNotOutrank(caller, before.role);
+  if (input.role !== undefined) {
+    mustNotOutrank(caller, input.role);
+    if (before.role === 'owner' && input.role !== 'owner') await mustNotBeLastOwner(write);
+  }
+  if (input.email !== undefined) await mustBeFree(write, input.email, userId);
+  write.accessChanges();
+  await write
+    .updateTable('users')
+    .set({ ...input, date_modified: write.now })
+    .where('user_id', '=', userId)
+    .execute();
+  if (input.role !== undefined && input.role !== before.role) {
+    note(write, {
+      action: 'user.role_changed',
+      subject: `user ${userId}`,
+      detail: { from: before.role, to: input.role },
+    });
+    await revokeInvitationsOf(write, userId);
+  }
+  record(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
+  return getUser(write, userId);
+}
+
+/** C23: revokes the keys, ends sessions and hooks, leaves the records. The last owner stays (X7). */
+export async function deleteUser(write: AccountWrite, caller: Caller, userId: number): Promise<void> {
+  const user = await getUser(write, userId);
+  mustNotOutrank(caller, user.role);
+  if (user.role === 'owner') await mustNotBeLastOwner(write);
+  write.accessChanges();
+  await write.updateTable('users').set({ date_deleted: write.now }).where('user_id', '=', userId).execute();
+  const revoked = await write
+    .updateTable('api_keys')
+    .set({ revoked_at: write.now })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .returning('key_id')
+    .execute();
+  note(
+    write,
+    { action: 'user.deleted', subject: `user ${userId}`, detail: { email: user.email } },
+    ...revoked.map(({ key_id }): Entry => ({ action: 'key.revoked', subject: `key ${key_id}` })),
+  );
+  await revokeAllAccess(write, userId);
+  const hooks = await write
+    .selectFrom('hooks')
+    .select('hooks.hook_id')
+    .where('hooks.user_id', '=', userId)
+    .where('hooks.date_ended', 'is', null)
+    .execute();
+  record(write, [{ kind: 'deleted_user', recordId: userId, userId: caller.userId }]);
+  await endHooks(
+    write,
+    hooks.map((hook) => hook.hook_id),
+    'user_deleted',
+  );
+}
+
+function mustNotOutrank(caller: Caller, role: Role): void {
+  if (!outranks(role, caller.role)) return;
+  throw new Problem('not_permitted', { detail: 'A role above your own is not yours to give or to change.' });
+}
+
+async function mustNotBeLastOwner(view: AccountView): Promise<void> {
+  const owners = await live(view).select('users.user_id').where('users.role', '=', 'owner').execute();
+  if (owners.length < 2) throw new Problem('last_owner');
+}
+
+/** An e-mail address stands once in an account, compared without case. */
+export async function mustBeFree(view: AccountView, email: string, exceptUserId: number): Promise<void> {
+  const taken = await findByEmail(view, email);
+  if (taken !== undefined && taken.user_id !== exceptUserId) throw new Problem('email_taken');
+}
+
+export async function findByEmail(
+  view: AccountView,
+  email: string,
+): Promise<{ user_id: number; role: Role } | undefined> {
+  const row = await live(view)
+    .select(['users.user_id', 'users.role'])
+    .where(sql<SqlBool>`fold(users.email) = fold(${email})`)
+    .executeTakeFirst();
+  return row === undefined ? undefined : { user_id: row.user_id, role: row.role as Role };
+}
+
+export const userRoutes: readonly Route[] = [
+  get({
+    path: '/user',
+    description: 'Who is calling.',
+    permission: undefined,
+    fields: userFields,
+    call: (view, caller) => getUser(view, caller.userId),
+  }),
+  list({
+    path: '/users',
+    description: 'The users of the account.',
+    permission: 'users:read',
+    parameters: {},
+    fields: userFields,
+    call: (view, _caller, _given, paging) => listUsers(view, paging),
+  }),
+  create({
+    path: '/users',
+    description: 'Adds a user; for admins.',
+    permission: 'users:write',
+    fields: userFields,
+    records: ['new_user'],
+    problems: ['email_taken'],
+    at: { collection: '/users', key: 'user_id' },
+    call: createUser,
+  }),
+  get({
+    path: '/users/{user_id}',
+    description: 'One user.',
+    permission: 'users:read',
+    fields: userFields,
+    call: (view, _caller, ids) => getUser(view, ids.user_id),
+  }),
+  update({
+    path: '/users/{user_id}',
+    description: 'Changes what is given of a user; for admins.',
+    permission: 'users:write',
+    fields: userFields,
+    records: ['changed_user'],
+    problems: ['email_taken', 'last_owner'],
+    call: (write, caller, input, ids) => changeUser(write, caller, ids.user_id, input),
+  }),
+  remove({
+    path: '/users/{user_id}',
+    description: 'Deletes a user; for admins. The keys are revoked, the hooks end, the records stay.',
+    permission: 'users:write',
+    records: ['deleted_user'],
+    problems: ['last_owner'],
+    call: (write, caller, ids) => deleteUser(write, caller, ids.user_id),
+  }),
+];

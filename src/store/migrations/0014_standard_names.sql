@@ -1,0 +1,17 @@
+-- Tables and columns get the terms of the field. Indexes keep their names: SQLite cannot rename them, and building those of
+-- the history anew would take minutes.
+alter table owed rename to pending_deliveries;
+alter table pending_deliveries rename column owed_at to created_at;
+alter table settled rename to finalized_deliveries;
+alter table finalized_deliveries rename column owed_at to created_at;
+alter table finalized_deliveries rename column settled_at to finalized_at;
+alter table asks rename to manual_attempts;
+alter table manual_attempts rename column ask_id to manual_attempt_id;
+alter table fetches rename to read_receipts;
+alter table read_receipts rename column noun to resource_type;
+alter table notices rename to hook_alerts;
+alter table hook_alerts rename column notice_id to hook_alert_id;
+alter table assignments rename column noun to resource_type;
+alter table team_assignments rename column noun to resource_type;
+alter table hooks rename column unheard to unacknowledged;
+alter table nodes rename column beat to heartbeat;

@@ -1,0 +1,47 @@
+import type { MovedTable } from './contents.ts';
+import type { Header, Tallies } from './format.ts';
+
+// Format 1 has the names that tables and columns had before migration 0014. Everything else is as in format 2.
+
+/** The schema of the exports in format 1 that can be imported: the last one before the names changed. */
+const SCHEMA = 13;
+
+const tables: Readonly<Record<string, MovedTable>> = {
+  owed: 'pending_deliveries',
+  settled: 'finalized_deliveries',
+  asks: 'manual_attempts',
+};
+
+const columns: Readonly<Partial<Record<MovedTable, Readonly<Record<string, string>>>>> = {
+  pending_deliveries: { owed_at: 'created_at' },
+  finalized_deliveries: { owed_at: 'created_at', settled_at: 'finalized_at' },
+  manual_attempts: { ask_id: 'manual_attempt_id' },
+  assignments: { noun: 'resource_type' },
+  team_assignments: { noun: 'resource_type' },
+  hooks: { unheard: 'unacknowledged' },
+};
+
+export const isFormat1 = ({ carillon, schema }: Header): boolean => carillon === 1 && schema === SCHEMA;
+
+/** The name of a table that a file in format 1 calls `name`. */
+export const tableNamed = (name: string): string => tables[name] ?? name;
+
+/** The header with the names of today. */
+export function convertHeader(header: Header): Header {
+  const issued = Object.fromEntries(Object.entries(header.issued).map(([name, id]) => [tableNamed(name), id]));
+  return { ...header, issued };
+}
+
+/** A row of a table, as its line has it, with the names of today. */
+export function convertRow(table: MovedTable, json: string): string {
+  const renamed = columns[table];
+  if (renamed === undefined) return json;
+  const row = Object.entries(JSON.parse(json)).map(([name, value]) => [renamed[name] ?? name, value]);
+  return JSON.stringify(Object.fromEntries(row));
+}
+
+/** The tallies as the end of a file in format 1 names them. */
+export function tallyNames(tallies: Tallies): Readonly<Record<string, unknown>> {
+  const oldNames = new Map(Object.entries(tables).map(([old, name]) => [String(name), old]));
+  return Object.fromEntries(Object.entries(tallies).map(([name, tally]) => [oldNames.get(name) ?? name, tally]));
+}

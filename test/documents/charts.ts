@@ -1,0 +1,238 @@
+import { BarChart, LineChart } from 'echarts/charts';
+import { GridComponent, TitleComponent } from 'echarts/components';
+import { init, use } from 'echarts/core';
+import { LabelLayout } from 'echarts/features';
+import { SVGRenderer } from 'echarts/renderers';
+import type { EChartsOption } from 'echarts/types/dist/echarts';
+import { formatNumber } from '../../bench/measured.ts';
+import { colours, isCarillon, symbols, type Theme, type ThemeName, type Tone } from './chart-theme.ts';
+
+use([BarChart, LineChart, GridComponent, TitleComponent, LabelLayout, SVGRenderer]);
+
+const WIDTH = 760;
+// Without quotes: ECharts writes the family into an attribute unescaped.
+const FONT = 'system-ui, -apple-system, Roboto, Arial, sans-serif';
+
+type Axis = { readonly name: string; readonly isLogarithmic?: true };
+
+export type Bar = { readonly name: string; readonly tone: Tone; readonly values: readonly (number | undefined)[] };
+
+/** Horizontal bars; with several panels, the bars of each panel are drawn next to each other on one scale. */
+export function bars(
+  spec: {
+    readonly title: string;
+    readonly axis: Axis;
+    readonly panels: readonly string[];
+    readonly bars: readonly Bar[];
+  },
+  theme: ThemeName,
+): string {
+  const height = 100 + spec.bars.length * 34;
+  const left = 184;
+  const gap = 24;
+  const width = (WIDTH - left - 70 - gap * (spec.panels.length - 1)) / spec.panels.length;
+  const largest = Math.max(...spec.bars.flatMap(({ values }) => values.map((value) => value ?? 0)));
+  const look = colours[theme];
+  const grids = spec.panels.map((_, index) => ({ left: left + index * (width + gap), width, top: 62, bottom: 34 }));
+  return drawn(
+    { theme, title: spec.title, height },
+    {
+      title: [
+        titleOf(spec.title, look),
+        ...spec.panels.map((text, index) => panelTitle(text, grids[index]?.left ?? 0, look)),
+      ],
+      grid: grids,
+      xAxis: spec.panels.map((_, gridIndex) => ({
+        gridIndex,
+        type: 'value',
+        max: largest * 1.22,
+        axisLabel: { show: false },
+        splitLine: { show: false },
+        ...nameBelow(spec.axis.name, 10, look),
+      })),
+      yAxis: spec.panels.map((_, gridIndex) => ({
+        gridIndex,
+        ...namesOf(spec.bars, look),
+        ...(gridIndex > 0 && { axisLabel: { show: false } }),
+      })),
+      series: spec.panels.map((_, index) => ({
+        type: 'bar',
+        silent: true,
+        xAxisIndex: index,
+        yAxisIndex: index,
+        barWidth: 20,
+        data: spec.bars.map(({ tone, values }) => ({
+          value: values[index] ?? 0,
+          itemStyle: { color: look[tone] },
+          label: labelOf(values[index] === undefined ? 'not measured' : formatNumber(values[index]), tone, look),
+        })),
+      })),
+    },
+  );
+}
+
+export type Line = {
+  readonly name: string;
+  readonly tone: Tone;
+  readonly isDashed?: boolean;
+  readonly values: readonly (number | undefined)[];
+};
+
+/** Lines over a few positions, with the name of each line at its end. */
+export function lines(
+  spec: {
+    readonly title: string;
+    readonly along: Axis & { readonly at: readonly number[] };
+    readonly axis: Axis;
+    readonly lines: readonly Line[];
+  },
+  theme: ThemeName,
+): string {
+  const look = colours[theme];
+  return drawn(
+    { theme, title: spec.title, height: 360 },
+    {
+      title: titleOf(spec.title, look),
+      grid: { left: 76, right: 226, top: 52, bottom: 58 },
+      xAxis: {
+        type: 'category',
+        boundaryGap: false,
+        data: spec.along.at.map((at) => at.toLocaleString('en')),
+        axisTick: { show: false },
+        axisLine: { lineStyle: { color: look.muted } },
+        axisLabel: { color: look.muted, fontSize: 12, margin: 10 },
+        ...nameBelow(spec.along.name, 32, look),
+      },
+      yAxis: {
+        ...valueAxis(spec.axis, look),
+        name: spec.axis.name,
+        nameLocation: 'middle',
+        nameGap: 54,
+        nameTextStyle: { color: look.muted, fontSize: 12 },
+      },
+      series: spec.lines.map(({ name, tone, isDashed, values }) => ({
+        type: 'line',
+        silent: true,
+        data: values.map((value) => value ?? '-'),
+        symbol: symbols[tone],
+        symbolSize: isCarillon(tone) ? 9 : 8,
+        z: isCarillon(tone) ? 3 : 2,
+        itemStyle: { color: look[tone] },
+        lineStyle: { color: look[tone], width: isCarillon(tone) ? 3.5 : 1.8, type: isDashed ? 'dashed' : 'solid' },
+        endLabel: {
+          show: true,
+          distance: 10,
+          color: look[tone],
+          fontSize: 13,
+          lineHeight: 18,
+          fontWeight: isCarillon(tone) ? 'bold' : 'normal',
+          formatter: `${name}: ${formatNumber(values.findLast((value) => value !== undefined) ?? Number.NaN)}`,
+        },
+        labelLayout: { moveOverlap: 'shiftY' },
+      })),
+    },
+  );
+}
+
+export type Change = { readonly name: string; readonly tone: Tone; readonly before: number; readonly after: number };
+
+/** One line per system from the value before to the value after, on a logarithmic axis. */
+export function changes(
+  spec: { readonly title: string; readonly axis: Axis; readonly changes: readonly Change[] },
+  theme: ThemeName,
+): string {
+  const look = colours[theme];
+  return drawn(
+    { theme, title: spec.title, height: 108 + spec.changes.length * 40 },
+    {
+      title: titleOf(spec.title, look),
+      grid: { left: 184, right: 140, top: 44, bottom: 58 },
+      xAxis: { ...valueAxis({ ...spec.axis, isLogarithmic: true }, look), ...nameBelow(spec.axis.name, 32, look) },
+      yAxis: namesOf(spec.changes, look),
+      series: spec.changes.map(({ name, tone, before, after }) => ({
+        type: 'line',
+        silent: true,
+        lineStyle: { color: look[tone], width: 4 },
+        data: [
+          {
+            value: [before, name],
+            symbol: 'circle',
+            symbolSize: 14,
+            itemStyle: { color: look.background, borderColor: look[tone], borderWidth: 3 },
+          },
+          {
+            value: [after, name],
+            symbol: 'circle',
+            symbolSize: 10,
+            itemStyle: { color: look[tone] },
+            label: labelOf(`${formatNumber(before)} → ${formatNumber(after)}`, tone, look),
+          },
+        ],
+      })),
+    },
+  );
+}
+
+function titleOf(text: string, look: Theme) {
+  return { text, left: 12, top: 10, textStyle: { color: look.text, fontSize: 15, fontWeight: 'bold' as const } };
+}
+
+function panelTitle(text: string, left: number, look: Theme) {
+  return {
+    text,
+    left,
+    top: 40,
+    padding: 0,
+    textStyle: { color: look.muted, fontSize: 13, fontWeight: 'normal' as const },
+  };
+}
+
+/** The vertical axis with a name for each bar or line, the first at the top. */
+function namesOf(all: readonly { readonly name: string }[], look: Theme) {
+  return {
+    type: 'category' as const,
+    inverse: true,
+    data: all.map(({ name }) => name),
+    axisTick: { show: false },
+    axisLine: { lineStyle: { color: look.muted } },
+    axisLabel: { color: look.text, fontSize: 13 },
+  };
+}
+
+function labelOf(formatter: string, tone: Tone, look: Theme) {
+  const fontWeight = isCarillon(tone) ? ('bold' as const) : ('normal' as const);
+  return { show: true, position: 'right' as const, distance: 8, color: look.text, fontSize: 13, fontWeight, formatter };
+}
+
+function nameBelow(name: string, nameGap: number, look: Theme) {
+  return { name, nameLocation: 'middle' as const, nameGap, nameTextStyle: { color: look.muted, fontSize: 12 } };
+}
+
+function valueAxis({ isLogarithmic }: Axis, look: Theme) {
+  return {
+    type: isLogarithmic ? ('log' as const) : ('value' as const),
+    axisLabel: { color: look.muted, fontSize: 12, formatter: (value: number) => value.toLocaleString('en') },
+    splitLine: { lineStyle: { color: look.grid } },
+  };
+}
+
+/** Renders without a browser; the same option gives the same bytes. */
+function drawn(
+  { theme, title, height }: { readonly theme: ThemeName; readonly title: string; readonly height: number },
+  option: EChartsOption,
+): string {
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height });
+  const { background } = colours[theme];
+  chart.setOption({ animation: false, backgroundColor: background, textStyle: { fontFamily: FONT }, ...option });
+  const svg = chart.renderToSVGString();
+  chart.dispose();
+  return `${withoutCounters(svg).replace('>\n', `>\n<title>${title}</title>\n`)}\n`;
+}
+
+/** Removes styles of hovering, which an image does not need, and counters of ECharts that run through the whole process. */
+function withoutCounters(svg: string): string {
+  return svg
+    .replaceAll(/<style >.*?<\/style>\n/gs, '')
+    .replaceAll(/ (?:class|ecmeta_\w+)="[^"]*"/g, '')
+    .replaceAll(/\bzr\d+-/g, '');
+}

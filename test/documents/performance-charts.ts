@@ -1,0 +1,234 @@
+import { quantile } from '../../bench/measured.ts';
+import { nameOf as peerNameOf } from '../../bench/peers.ts';
+import { type Result, resultOf } from '../../bench/results.ts';
+import { seriesOf } from '../../bench/rounds.ts';
+import { DEEP, LIST, pageOf, sizes } from '../../bench/rows/list.ts';
+import { nameOf as crewNameOf } from '../../bench/rows/processes.ts';
+import { type ThemeName, themes } from './chart-theme.ts';
+import { bars, changes, lines } from './charts.ts';
+import type { Derived } from './markdown.ts';
+import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
+
+/** A chart of the page: `name` is the beginning of its file names, `alt` says what it shows. */
+export type Chart = {
+  readonly name: string;
+  readonly alt: string;
+  draw(theme: ThemeName): string;
+};
+
+const tones = {
+  carillon_sqlite: 'sqlite',
+  carillon_postgresql: 'postgresql',
+  pocketbase: 'green',
+  svix: 'vermilion',
+  outpost: 'purple',
+  vikunja: 'ochre',
+} as const satisfies Record<System, string>;
+
+const barTone = (system: System) => (system.startsWith('carillon') ? tones[system] : 'peer');
+
+const RATES = [50, 200, 1_000] as const;
+const P95 = 1;
+
+const HANGING = 'healthy_ms_p95_before_and_while_one_of_ten_hangs';
+
+const measuredOf = (peers: Peers, measurement: string) =>
+  systemIds.filter((system) => valuesOf(peers, measurement, system) !== undefined);
+
+/** The systems of a measurement, the largest value first. */
+const rankedBy = (peers: Peers, measurement: string) => {
+  const firstOf = (system: System) => valuesOf(peers, measurement, system)?.[0] ?? 0;
+  return measuredOf(peers, measurement).sort((one, other) => firstOf(other) - firstOf(one));
+};
+
+function created(peers: Peers): Chart {
+  const measurement = 'created_per_second';
+  return {
+    name: 'created',
+    alt: 'Created per second: Carillon leads',
+    draw: (theme) =>
+      bars(
+        {
+          title: 'Created per second, 64 connections',
+          axis: { name: 'records created per second' },
+          panels: [''],
+          bars: rankedBy(peers, measurement).map((system) => ({
+            name: systems[system],
+            tone: barTone(system),
+            values: [valuesOf(peers, measurement, system)?.[0]],
+          })),
+        },
+        theme,
+      ),
+  };
+}
+
+function delivered(peers: Peers): Chart {
+  const measurements = ['delivered_per_second_1_receiver', 'delivered_per_second_100_receivers'] as const;
+  return {
+    name: 'delivered',
+    alt: 'Delivered per second: Carillon leads with 1 receiver, PocketBase with 100',
+    draw: (theme) =>
+      bars(
+        {
+          title: 'Delivered per second',
+          axis: { name: 'deliveries per second' },
+          panels: ['to 1 receiver', 'to 100 receivers'],
+          bars: rankedBy(peers, measurements[0]).map((system) => ({
+            name: system === 'pocketbase' ? 'PocketBase, not durable' : systems[system],
+            tone: barTone(system),
+            values: measurements.map((one) => valuesOf(peers, one, system)?.[0]),
+          })),
+        },
+        theme,
+      ),
+  };
+}
+
+function latency(peers: Peers): Chart {
+  const measurements = RATES.map((rate) => `arrival_ms_p50_p95_p99_at_${rate}`);
+  return {
+    name: 'latency',
+    alt: 'Latency against load: Carillon stays within 14 ms',
+    draw: (theme) =>
+      lines(
+        {
+          title: 'Latency against load: p95 from request to receiver',
+          along: { name: 'events created per second', at: RATES },
+          axis: { name: 'milliseconds at p95 (logarithmic)', isLogarithmic: true },
+          lines: systemIds.map((system) => ({
+            name: systems[system],
+            tone: tones[system],
+            values: measurements.map((one) => valuesOf(peers, one, system)?.[P95]),
+          })),
+        },
+        theme,
+      ),
+  };
+}
+
+function isolation(peers: Peers): Chart {
+  return {
+    name: 'isolation',
+    alt: "Healthy targets' p95 while one hangs: Carillon's is unchanged",
+    draw: (theme) =>
+      changes(
+        {
+          title: "Healthy targets' p95 before (ring) and while one of ten targets hangs (dot)",
+          axis: { name: 'milliseconds at p95 (logarithmic)' },
+          changes: measuredOf(peers, HANGING).map((system) => {
+            const [before = Number.NaN, after = Number.NaN] = valuesOf(peers, HANGING, system) ?? [];
+            return { name: systems[system], tone: barTone(system), before, after };
+          }),
+        },
+        theme,
+      ),
+  };
+}
+
+function listTime(): Chart {
+  const { series } = kept('P4');
+  const databases = [
+    { database: 'SQLite', tone: 'sqlite' },
+    { database: 'PostgreSQL', tone: 'postgresql' },
+  ] as const;
+  const pages = [
+    { page: DEEP, name: 'last page', isDashed: true },
+    { page: LIST, name: 'first page', isDashed: false },
+  ];
+  return {
+    name: 'list',
+    alt: 'Time of a page by account size',
+    draw: (theme) =>
+      lines(
+        {
+          title: 'Time of a page of 100 events of a month',
+          along: { name: 'events in the account', at: sizes.map(({ events }) => events) },
+          axis: { name: 'milliseconds at p50' },
+          lines: databases.flatMap(({ database, tone }) =>
+            pages.map(({ page, name, isDashed }) => ({
+              name: `${database}, ${name}`,
+              tone,
+              isDashed,
+              values: sizes.map((size) => medianOf(series, seriesOf(pageOf(page, size, database), 'ms at p50'))),
+            })),
+          ),
+        },
+        theme,
+      ),
+  };
+}
+
+function processes(): Chart {
+  const { series } = kept('P11');
+  const counts = [1, 2, 4];
+  const contenders = [
+    { who: 'carillon', name: 'Carillon', tone: 'sqlite' },
+    { who: peerNameOf('pg-boss'), name: 'pg-boss', tone: 'vermilion' },
+    { who: peerNameOf('graphile-worker'), name: 'graphile-worker', tone: 'green' },
+    { who: peerNameOf('bullmq'), name: 'BullMQ', tone: 'purple' },
+  ] as const;
+  return {
+    name: 'processes',
+    alt: 'Delivered per second by processes',
+    draw: (theme) =>
+      lines(
+        {
+          title: 'Delivered per second by processes on one PostgreSQL, two cores in all',
+          along: { name: 'processes', at: counts },
+          axis: { name: 'deliveries per second' },
+          lines: contenders.map(({ who, name, tone }) => ({
+            name,
+            tone,
+            values: counts.map((count) =>
+              medianOf(series, seriesOf(crewNameOf(who, { database: 'PostgreSQL', processes: count }), '/s')),
+            ),
+          })),
+        },
+        theme,
+      ),
+  };
+}
+
+function kept(id: string): Result {
+  const result = resultOf({ id });
+  if (result === undefined) throw new Error(`${id} has no result to draw`);
+  return result;
+}
+
+function medianOf(series: Result['series'], name: string): number {
+  const found = series.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`no series ${name}`);
+  return quantile(found.rounds, 0.5);
+}
+
+/** The charts of the page, by name. */
+export function charts() {
+  const peers = readPeers();
+  return {
+    created: created(peers),
+    delivered: delivered(peers),
+    latency: latency(peers),
+    isolation: isolation(peers),
+    list: listTime(),
+    processes: processes(),
+  } as const;
+}
+
+const pathOf = (name: string, theme: ThemeName) => `performance/${name}-${theme}.svg`;
+
+export function chartFiles(all: readonly Chart[]): Derived[] {
+  return all.flatMap(({ name, draw }) =>
+    themes.map((theme) => ({ path: `docs/${pathOf(name, theme)}`, text: draw(theme) })),
+  );
+}
+
+/** The chart in the colours that the reader's browser prefers. */
+export function picture({ name, alt }: Chart): string {
+  return [
+    '<picture>',
+    `  <source media="(prefers-color-scheme: dark)" srcset="${pathOf(name, 'dark')}">`,
+    `  <img alt="${alt}" src="${pathOf(name, 'light')}">`,
+    '</picture>',
+  ].join('\n');
+}
