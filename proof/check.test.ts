@@ -361,12 +361,17 @@ test('what somebody asked for counts no failure and waits for none, and nobody i
   const arrivals = [failing(1, 12), test, told(1, 100), told(2, 102)];
   assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals }), []);
   assert.ok(found({ database, arrivals }).includes('told to somebody else'));
+  const pending = { calls: [...agreed.calls, asked], arrivals, crashes: [crash(31, ['1', '9'], 1)] };
+  const ended = { ...database, hooks: database.hooks.map((one) => ({ ...one, endedReason: 'three_failures' })) };
+  assert.deepEqual(found({ ...pending, database }), []);
+  const wrong = 'removed, or not, against the count';
+  assert.deepEqual(found({ ...pending, database: ended }), [wrong], 'a test stays a test over a crash');
   const once: Call = { did: 'redeliver', deliveryId: '1', askedAt: 30, answeredAt: 31 };
   const more = [...agreed.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
   assert.deepEqual(found({ calls: [...agreed.calls, once, once, once], arrivals: more }), []);
   const refused = { calls: [...agreed.calls, once], arrivals: [...agreed.arrivals, failing(1, 32, 401)] };
   assert.deepEqual(found({ ...refused, database: withHook({ endedReason: 'answered_401' }) }), []);
-  assert.deepEqual(found(refused), ['removed, or not, against the count'], 'a 401 to a manual attempt ends the hook');
+  assert.deepEqual(found(refused), [wrong], 'a 401 to a manual attempt ends the hook');
   const again = 'told again for no reason';
   assert.deepEqual(found({ calls: [...agreed.calls, once, once], arrivals: more }), [again], 'an ask is one attempt');
   const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };

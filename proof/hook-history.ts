@@ -77,9 +77,9 @@ function effectOf(ledgers: Ledgers, one: Arrival, manual: Attempt['manual']): At
   const { crashes } = ledgers;
   const excused = isExcused(ledgers, one);
   if (excused === true) return 'none';
-  // After a crash, a redelivery looks the same as a scheduled attempt of a pending delivery.
+  // After a crash, a redelivery looks the same as a scheduled attempt of a pending delivery; a test is never scheduled.
   const mayBePending = crashes.some(({ at, pending }) => at <= one.at && pending.has(one.deliveryId));
-  if (manual !== 'no' && mayBePending) return 'unknown';
+  if (manual !== 'no' && mayBePending && !isOfTest(ledgers, one)) return 'unknown';
   const isLost = crashes.some(
     (crash) => crash.fates.has(one.path) && endOf(one) <= crash.at && diedUnwritten(ledgers, crash, one),
   );

@@ -120,6 +120,8 @@ class Place {
 
   async #newWorld(): Promise<World> {
     const { carillon, clock } = this.#real;
+    // The clock is simulated: without this, the start rate limit of the targets of earlier worlds never renews.
+    await clock.advance(1_000);
     this.#worlds += 1;
     const world = new World(`world-${this.#worlds}-`, clock.now());
     for (const side of ['one', 'other']) {
