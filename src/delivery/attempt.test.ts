@@ -427,7 +427,7 @@ test('C19 a process that is out of file handles is at fault', async (t) => {
     import { openSync } from 'node:fs';
     import { systemClock } from ${JSON.stringify(import.meta.resolve('../clock.ts'))};
     import { createAttempt } from ${JSON.stringify(import.meta.resolve('./attempt.ts'))};
-    const guard = { judge: async () => ({ allowed: true, addresses: [{ address: '127.0.0.1', family: 4 }] }) };
+    const guard = { check: async () => ({ allowed: true, addresses: [{ address: '127.0.0.1', family: 4 }] }) };
     const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock: systemClock });
     const signal = new AbortController().signal;
     const order = { target: ${JSON.stringify(hook.url)}, body: '{}', deliveryId: '1', deadlineMs: 5000, signal };

@@ -38,8 +38,8 @@ for (const { test, database } of stores) {
     assert.deepEqual(
       found.map((row) => ({ ...row })),
       [
-        { account_id: 1, user_id: 2, noun: 'event', record_id: 7, fetched_at: began + 500 },
-        { account_id: 1, user_id: 3, noun: 'task', record_id: 8, fetched_at: began + 500 },
+        { account_id: 1, user_id: 2, resource_type: 'event', record_id: 7, fetched_at: began + 500 },
+        { account_id: 1, user_id: 3, resource_type: 'task', record_id: 8, fetched_at: began + 500 },
       ],
     );
     assert.equal(state.writes, 1);

@@ -278,7 +278,7 @@ test('X1 X3 an attempt that was asked for counts no failure; its 200 delivers, i
       assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeWord(outcome));
     }
     for (const sameBurst of [false, true]) {
-      const asked = { failures, asked: true, sameBurst };
+      const asked = { failures, isManual: true, sameBurst };
       assert.deepEqual(decision(answered(200), asked), { is: 'delivered' });
       assert.deepEqual(decision(answered(401), asked), { is: 'ended', reason: 'answered_401', failures });
     }

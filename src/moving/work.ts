@@ -201,14 +201,14 @@ export class Work {
   *assignments(): Generator<readonly Readonly<Record<string, unknown>>[]> {
     for (let last: readonly SQLInputValue[] = ['', 0, 0]; ; ) {
       const rows = this.all(
-        `select noun, record_id, user_id from assignments where (noun, record_id, user_id) > (?, ?, ?)
+        `select noun as resource_type, record_id, user_id from assignments where (noun, record_id, user_id) > (?, ?, ?)
          order by noun, record_id, user_id limit 1000`,
         ...last,
       );
       const end = rows.at(-1);
       if (end === undefined) return;
       yield rows;
-      last = [String(end.noun), Number(end.record_id), Number(end.user_id)];
+      last = [String(end.resource_type), Number(end.record_id), Number(end.user_id)];
     }
   }
 

@@ -85,7 +85,7 @@ export const assignedFilter = (says: string, noun: string, table: string, key: s
   ...idParameter(says),
   where: (userId) =>
     sql<SqlBool>`exists (select 1 from assignments inner join users on users.user_id = assignments.user_id
-      where assignments.account_id = ${column(`${table}.account_id`)} and assignments.noun = ${noun}
+      where assignments.account_id = ${column(`${table}.account_id`)} and assignments.resource_type = ${noun}
       and assignments.record_id = ${column(`${table}.${key}`)} and assignments.user_id = ${userId}
       and users.date_deleted is null)`,
 });
@@ -95,7 +95,7 @@ export const assignedTeamFilter = (says: string, noun: string, table: string, ke
   ...idParameter(says),
   where: (teamId) =>
     sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${column(`${table}.account_id`)}
-      and team_assignments.noun = ${noun} and team_assignments.record_id = ${column(`${table}.${key}`)}
+      and team_assignments.resource_type = ${noun} and team_assignments.record_id = ${column(`${table}.${key}`)}
       and team_assignments.team_id = ${teamId})`,
 });
 

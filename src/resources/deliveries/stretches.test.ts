@@ -10,7 +10,7 @@ import { STRETCH, settledOfHook } from './stretches.ts';
 
 plainTest('the index of stretches and the question that it answers are word for word the same', () => {
   const migration = readFileSync(new URL('../../store/migrations/0010_stretches.sql', import.meta.url), 'utf8');
-  assert.ok(migration.includes(`(account_id, (${STRETCH.replace('settled.', '')}), hook_id)`));
+  assert.ok(migration.includes(`(account_id, (${STRETCH.replace('finalized_deliveries.', '')}), hook_id)`));
 });
 
 /** Ids at the ends of stretches and within them, and whole stretches between them in which there is nothing. */
@@ -87,8 +87,11 @@ for (const { name, test, testService } of stores) {
         .orderBy('id')
         .limit(3);
       const plan = await page.explain<{ detail: string }>(undefined, sql`query plan`);
-      const [how] = plan.map(({ detail }) => detail).filter((detail) => / settled /.test(detail));
-      assert.equal(how, 'SEARCH settled USING INDEX settled_by_hook (account_id=? AND <expr>=? AND hook_id=?)');
+      const [how] = plan.map(({ detail }) => detail).filter((detail) => / finalized_deliveries /.test(detail));
+      assert.equal(
+        how,
+        'SEARCH finalized_deliveries USING INDEX settled_by_hook (account_id=? AND <expr>=? AND hook_id=?)',
+      );
     });
   }
 }
