@@ -28,7 +28,7 @@ export const secretFields = {
 export const secretInputFields = {
   overlap: {
     ...integer('For how many seconds the secret before it goes on signing, too; a day when left out.', LONGEST_OVERLAP),
-    initial: DAY,
+    default: DAY,
   },
 };
 
