@@ -1,8 +1,8 @@
 import { systemClock } from '../src/clock.ts';
 import { createAccount, type NewAccount } from '../src/resources/accounts/actions.ts';
 import { systemChance } from '../src/secrets.ts';
-import { within } from '../test/harness/cleanup.ts';
-import { openAt } from '../test/harness/database.ts';
+import { within } from '../test/kit/cleanup.ts';
+import { openAt } from '../test/kit/database.ts';
 
 /** An account that calls. */
 export type Account = NewAccount;

@@ -1,4 +1,4 @@
-import type { Stage } from './stage.ts';
+import type { Stage } from './environment.ts';
 
 /** Whose result it is: a floor's (the least code that does the same), a peer's, or Carillon's. */
 export type Side = 'floor' | 'peer' | 'ours';

@@ -1,7 +1,7 @@
 import { systemClock } from '../src/clock.ts';
 import { Inserter } from '../src/transfer/insert.ts';
-import { within } from '../test/harness/cleanup.ts';
-import { openAt } from '../test/harness/database.ts';
+import { within } from '../test/kit/cleanup.ts';
+import { openAt } from '../test/kit/database.ts';
 
 const PROJECTS = 24;
 const ROWS_A_WRITE = 5_000;

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
+import { atEnd, type Cleanup } from '../test/kit/cleanup.ts';
 
 const LONGEST_START_MS = 20_000;
 

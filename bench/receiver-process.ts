@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
-import { sayWhere } from './floors/where.ts';
-import { moment } from './measured.ts';
+import { sayWhere } from './baselines/where.ts';
+import { moment } from './statistics.ts';
 
 /** What is said to this process. */
 export type Demand = { readonly is: 'report' };

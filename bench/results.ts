@@ -11,9 +11,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Surroundings } from '../test/harness/figures.ts';
+import type { Surroundings } from '../test/kit/surroundings.ts';
 import type { Bench, Measured } from './bench.ts';
-import { quantile } from './measured.ts';
+import { quantile } from './statistics.ts';
 
 /** What a row came to, where, and on which source. */
 export type Result = Measured &

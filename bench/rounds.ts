@@ -1,5 +1,5 @@
 import type { Series, Side } from './bench.ts';
-import { rounded } from './measured.ts';
+import { rounded } from './statistics.ts';
 
 /** One that is measured beside others: a floor, a peer, or ours. */
 export type Contender = {

@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
-import { within } from '../test/harness/cleanup.ts';
-import { sourceNow, surroundings } from '../test/harness/figures.ts';
+import { within } from '../test/kit/cleanup.ts';
+import { sourceNow, surroundings } from '../test/kit/surroundings.ts';
 import type { Bench } from './bench.ts';
 import { benches } from './benches.ts';
-import { judge } from './judged.ts';
-import { rounded } from './measured.ts';
+import { Stage } from './environment.ts';
 import { flushMs, keep, resultOf } from './results.ts';
-import { Stage } from './stage.ts';
+import { rounded } from './statistics.ts';
+import { judge } from './thresholds.ts';
 
 // `npm run bench` measures every row, `npm run bench -- P5 create` some of them. `--quick` takes a minute and exits with 1 if a
 // change has made something worse.

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { apiKey, Carillon, type Kind, kinds } from '../packages/sdk/src/index.ts';
+import { startProcess } from '../test/kit/start-service.ts';
 import { hangBell, type Ring } from './bell.ts';
 import { enterSchedule, type Schedule } from './release-calendar.ts';
-import { startProcess } from './started.ts';
 
 // Carillon at its main job, on real input: the release schedule of Node.js goes in, and a receiver hears of it all.
 

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startProcess } from '../demo/started.ts';
 import { apiKey, Carillon } from '../packages/sdk/src/index.ts';
-import { atEnd, type Cleanup } from '../test/harness/cleanup.ts';
+import { atEnd, type Cleanup } from '../test/kit/cleanup.ts';
+import { startProcess } from '../test/kit/start-service.ts';
 
 /** A real service in a process of its own, on a database of its own, and what a person who connects a platform has. */
 export async function startService(context: Cleanup, options: Readonly<Record<string, string>> = {}) {

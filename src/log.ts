@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { systemClock } from './clock.ts';
-import { standardError } from './log-lines.ts';
+import { standardError } from './log-writer.ts';
 
 export type Log = Logger;
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { holdYoungSpace } from './cli/young-space.ts';
+import { holdYoungSpace } from './cli/server/v8-heap-flags.ts';
 
 // Before anything is loaded there is nothing to stop: `serve` takes these over once there is.
 const atOnce = () => process.exit(0);

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { moment } from '../measured.ts';
+import { moment } from '../statistics.ts';
 import { Connection, Refused, type Wired } from './connection.ts';
 
 /** Asks that were still unanswered when the last one had been due for so long are given up, and say so. */

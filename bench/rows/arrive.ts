@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
-import { within } from '../../test/harness/cleanup.ts';
+import { within } from '../../test/kit/cleanup.ts';
 import { makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
+import { type Database, databases, type Stage } from '../environment.ts';
 import { createEvent, subscribe } from '../load/calls.ts';
 import { ask, wired } from '../load/connection.ts';
+import { untilSilent } from '../load/delivery-load.ts';
 import { atRate, LONGEST_ANSWER_MS } from '../load/open-loop.ts';
-import { untilSilent } from '../load/telling.ts';
-import { quantile } from '../measured.ts';
 import { nameOf as peerNameOf, startTelling } from '../peers.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import { type Database, databases, type Stage } from '../stage.ts';
+import { quantile } from '../statistics.ts';
 
 /** Events created per second, with the limits in milliseconds; a rate without limits is only recorded. */
 const rates = [

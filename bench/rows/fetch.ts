@@ -1,10 +1,10 @@
 import { makeAccounts } from '../accounts.ts';
 import type { Bench } from '../bench.ts';
+import { databases } from '../environment.ts';
 import { busy } from '../load/busy.ts';
 import { createEvent, fetchBare, fetchEvent } from '../load/calls.ts';
 import { ask } from '../load/connection.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import { databases } from '../stage.ts';
 
 /** Number of distinct events that are fetched. */
 const EVENTS = 200;

@@ -1,13 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim, Run } from '../bench.ts';
+import { type Database, databases } from '../environment.ts';
 import { createEvent, subscribe } from '../load/calls.ts';
 import { ask, wired } from '../load/connection.ts';
 import { type Asked, atRate, LONGEST_ANSWER_MS } from '../load/open-loop.ts';
-import { quantile } from '../measured.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import { type Database, databases } from '../stage.ts';
+import { quantile } from '../statistics.ts';
 
 const ACCOUNTS = 20;
 const HOOKS_EACH = 50;

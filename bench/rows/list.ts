@@ -2,12 +2,12 @@ import { copyFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
+import { type Database, databases, type Stage } from '../environment.ts';
 import { fillWithEvents } from '../events.ts';
 import { createEvent, fetchEvent, listEvents } from '../load/calls.ts';
 import { Connection, type Wired, wired } from '../load/connection.ts';
-import { quantile } from '../measured.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import { type Database, databases, type Stage } from '../stage.ts';
+import { quantile } from '../statistics.ts';
 
 /** Numbers of events, and the years over which they are spread: in each, a month holds more than one page. */
 export const sizes = [

@@ -1,19 +1,19 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { within } from '../../test/harness/cleanup.ts';
-import { openAt } from '../../test/harness/database.ts';
-import { freePort } from '../../test/harness/port.ts';
+import { within } from '../../test/kit/cleanup.ts';
+import { openAt } from '../../test/kit/database.ts';
+import { freePort } from '../../test/kit/port.ts';
 import { type Account, makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
-import { collectGarbage, inspectedAt } from '../inspected.ts';
+import { type Database, databases, type Stage } from '../environment.ts';
 import { createEvent, fetchEvent, subscribe } from '../load/calls.ts';
 import { ask, wired } from '../load/connection.ts';
 import { atRate } from '../load/open-loop.ts';
-import { quantile } from '../measured.ts';
+import { collectGarbage, inspectedAt } from '../memory-inspector.ts';
 import { memoryMib } from '../processor.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import { type Database, databases, type Stage } from '../stage.ts';
+import { quantile } from '../statistics.ts';
 
 /** Pending deliveries and their hooks. Targets answer just before the timeout: attempts run all the time, few deliveries end. */
 const PENDING = 1_000_000;

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
-import { type Cleanup, within } from '../../test/harness/cleanup.ts';
+import { type Cleanup, within } from '../../test/kit/cleanup.ts';
 import type { Bench, Claim, Side } from '../bench.ts';
-import { MOST_BEHIND, type Tally, toldPerSecond } from '../load/telling.ts';
+import { type Crowd, crowded, startTellers, type Told } from '../delivery-load.ts';
+import type { Database, Stage } from '../environment.ts';
+import { MOST_BEHIND, type Tally, toldPerSecond } from '../load/delivery-load.ts';
 import { type Peer, nameOf as peerNameOf, startTelling } from '../peers.ts';
 import type { Program } from '../programs.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import type { Database, Stage } from '../stage.ts';
-import { type Crowd, crowded, startTellers, type Told } from '../tellers.ts';
 
 /** Job queues, and the numbers of processes with which each is measured. */
 const parties = [

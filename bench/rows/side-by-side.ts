@@ -1,5 +1,6 @@
 import { makeAccounts } from '../accounts.ts';
 import type { Bench, Claim } from '../bench.ts';
+import { type Database, databases, type Stage } from '../environment.ts';
 import { CONNECTIONS } from '../load/busy.ts';
 import { callsPerSecond } from '../load/closed-loop.ts';
 import { ask, wired } from '../load/connection.ts';
@@ -7,7 +8,6 @@ import { nameOf, startServing } from '../peers.ts';
 import { processorSeconds } from '../processor.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
 import { type Month, ours, parseServer, type Served } from '../served.ts';
-import { type Database, databases, type Stage } from '../stage.ts';
 
 /** Events that exist before the measurement, by month. */
 const MONTHS = 5;

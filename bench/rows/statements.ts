@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { startTestService } from '../../test/harness/service.ts';
+import { startTestService } from '../../test/kit/service.ts';
 import type { Bench, Claim } from '../bench.ts';
-import { countingSqlite, countPostgres, isFrame, type Statements } from '../counted.ts';
+import { type Database, databases, type Stage } from '../environment.ts';
 import { createEvent, subscribe } from '../load/calls.ts';
 import { ask, Connection, wired } from '../load/connection.ts';
 import { type Contender, inRounds, seriesOf } from '../rounds.ts';
-import { type Database, databases, type Stage } from '../stage.ts';
+import { countingSqlite, countPostgres, isFrame, type Statements } from '../statement-counter.ts';
 
 const IDLE_EVENTS = 20;
 const BUSY_EVENTS = 2_000;

@@ -1,16 +1,16 @@
 import { render } from 'preact';
-import './design/tokens.css';
-import './design/base.css';
-import './design/components.css';
-import { Waiting } from './design/state.tsx';
-import { Toasts, tell } from './design/toast.tsx';
-import { explain } from './load.ts';
-import { place } from './router.ts';
-import { findSession, session } from './session.ts';
-import { Shell } from './shell.tsx';
-import { SignIn } from './sign-in.tsx';
-import { applyTheme } from './theme.tsx';
-import { Welcome } from './welcome.tsx';
+import './components/tokens.css';
+import './components/base.css';
+import './components/components.css';
+import { place } from './app/router.ts';
+import { findSession, session } from './app/session.ts';
+import { Shell } from './app/shell.tsx';
+import { applyTheme } from './app/theme.tsx';
+import { explain } from './app/use-query.ts';
+import { Welcome } from './auth/accept-invitation.tsx';
+import { SignIn } from './auth/sign-in.tsx';
+import { Waiting } from './components/badge.tsx';
+import { Toasts, tell } from './components/toast.tsx';
 
 function App() {
   const [first, token] = place.value.path;
@@ -28,7 +28,7 @@ function App() {
 async function start(element: HTMLElement): Promise<void> {
   applyTheme();
   if (import.meta.env.DEV && location.hash.startsWith('#/styleguide')) {
-    const { Styleguide } = await import('./styleguide.tsx');
+    const { Styleguide } = await import('./app/styleguide.tsx');
     render(<Styleguide />, element);
     return;
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { testClock } from '../../test/harness/clock.ts';
+import { testClock } from '../../test/kit/clock.ts';
 import { RunningTime } from './running-time.ts';
 
 test('time passes by ticks, and what begins now begins with the next one', async () => {

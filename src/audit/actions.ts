@@ -1,5 +1,5 @@
-import type { Actor } from '../access.ts';
-import type { AccountWrite } from '../store/account.ts';
+import type { Actor } from '../permissions.ts';
+import type { AccountWrite } from '../store/account-scope.ts';
 import type { Tx } from '../store/store.ts';
 
 /** What the audit log tells of: who may do what, which hooks there are, who was refused. A row an action. */

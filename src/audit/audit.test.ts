@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { eventually } from '../../test/harness/eventually.ts';
-import type { Json, Person, TestService } from '../../test/harness/service.ts';
-import { stores } from '../../test/harness/stores.ts';
-import { startTarget } from '../../test/harness/target.ts';
+import { eventually } from '../../test/kit/eventually.ts';
+import type { Json, Person, TestService } from '../../test/kit/service.ts';
+import { stores } from '../../test/kit/stores.ts';
+import { startTarget } from '../../test/kit/target.ts';
 
 const FROM = '127.0.0.1';
 

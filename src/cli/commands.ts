@@ -1,58 +1,70 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../version.ts';
-import { CliError } from './refusal.ts';
-import { onOutputBroken, stderr, stdout } from './screen.ts';
+import { CliError } from './output/cli-error.ts';
+import { onOutputBroken, stderr, stdout } from './output/screen.ts';
 
 /** A command: its name, what the list of all says of it, and its file, which is loaded when it is asked for. */
 type Row = { readonly name: string; readonly says: string; load(): Promise<(program: Command) => void> };
 
 const OPERATORS: readonly Row[] = [
-  { name: 'serve', says: 'run the service', load: async () => (await import('./serve.ts')).addServe },
-  { name: 'accounts', says: 'accounts of the service', load: async () => (await import('./accounts.ts')).addAccounts },
-  { name: 'users', says: 'users of an account', load: async () => (await import('./users.ts')).addUsers },
-  { name: 'keys', says: 'API keys of an account', load: async () => (await import('./keys.ts')).addKeys },
+  { name: 'serve', says: 'run the service', load: async () => (await import('./server/serve.ts')).addServe },
+  {
+    name: 'accounts',
+    says: 'accounts of the service',
+    load: async () => (await import('./admin/accounts.ts')).addAccounts,
+  },
+  { name: 'users', says: 'users of an account', load: async () => (await import('./admin/users.ts')).addUsers },
+  { name: 'keys', says: 'API keys of an account', load: async () => (await import('./admin/keys.ts')).addKeys },
   {
     name: 'export',
     says: 'an account, or all, into a file',
-    load: async () => (await import('./export.ts')).addExport,
+    load: async () => (await import('./admin/export.ts')).addExport,
   },
-  { name: 'import', says: 'such a file into a database', load: async () => (await import('./import.ts')).addImport },
+  {
+    name: 'import',
+    says: 'such a file into a database',
+    load: async () => (await import('./admin/import.ts')).addImport,
+  },
   {
     name: 'backup',
     says: 'the database, as it is at one moment',
-    load: async () => (await import('./backup.ts')).addBackup,
+    load: async () => (await import('./admin/backup.ts')).addBackup,
   },
   {
     name: 'restore',
     says: 'a backup in place of the database',
-    load: async () => (await import('./restore.ts')).addRestore,
+    load: async () => (await import('./admin/restore.ts')).addRestore,
   },
-  { name: 'audit', says: 'who did what', load: async () => (await import('./audit.ts')).addAudit },
-  { name: 'doctor', says: 'what is wrong, and what to do', load: async () => (await import('./doctor.ts')).addDoctor },
+  { name: 'audit', says: 'who did what', load: async () => (await import('./admin/audit.ts')).addAudit },
+  {
+    name: 'doctor',
+    says: 'what is wrong, and what to do',
+    load: async () => (await import('./admin/doctor.ts')).addDoctor,
+  },
 ];
 
 const INTEGRATORS: readonly Row[] = [
   {
     name: 'login',
     says: 'save where the service is, and a key',
-    load: async () => (await import('./login.ts')).addLogin,
+    load: async () => (await import('./client/login.ts')).addLogin,
   },
-  { name: 'logout', says: 'forget them', load: async () => (await import('./login.ts')).addLogout },
-  { name: 'whoami', says: 'who one is there', load: async () => (await import('./login.ts')).addWhoami },
+  { name: 'logout', says: 'forget them', load: async () => (await import('./client/login.ts')).addLogout },
+  { name: 'whoami', says: 'who one is there', load: async () => (await import('./client/login.ts')).addWhoami },
   {
     name: 'listen',
     says: 'what happens, shown and forwarded to an address of yours',
-    load: async () => (await import('./listen.ts')).addListen,
+    load: async () => (await import('./client/listen.ts')).addListen,
   },
   {
     name: 'trigger',
     says: 'make something happen that hooks are told of',
-    load: async () => (await import('./trigger.ts')).addTrigger,
+    load: async () => (await import('./client/trigger.ts')).addTrigger,
   },
   {
     name: 'mcp',
     says: 'what can be done, as tools for programs that speak the Model Context Protocol',
-    load: async () => (await import('./mcp.ts')).addMcp,
+    load: async () => (await import('./client/mcp.ts')).addMcp,
   },
   noun('events', 'calendar events'),
   noun('clients', 'clients'),
@@ -67,7 +79,7 @@ const INTEGRATORS: readonly Row[] = [
   {
     name: 'import-calendar',
     says: 'the events of an .ics file',
-    load: async () => (await import('./import-calendar.ts')).addImportCalendar,
+    load: async () => (await import('./client/import-calendar.ts')).addImportCalendar,
   },
   noun('hooks', 'who is told of what; restore and test, too'),
   noun('deliveries', 'what was told; redeliver, too'),
@@ -77,7 +89,7 @@ const INTEGRATORS: readonly Row[] = [
   {
     name: 'completion',
     says: 'completion for bash, zsh or fish',
-    load: async () => (await import('./completion.ts')).addCompletion,
+    load: async () => (await import('./completion/completion.ts')).addCompletion,
   },
 ];
 
@@ -87,7 +99,7 @@ function noun(name: string, says: string): Row {
     name,
     says,
     load: async () => {
-      const { addNoun } = await import('./nouns/command.ts');
+      const { addNoun } = await import('./resource-commands/command.ts');
       return (program) => addNoun(program, name);
     },
   };
@@ -109,7 +121,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   // `complete` and `help` are followed by the command that they are about.
   const program = await programOf((name) => words.slice(0, 3).includes(name));
   try {
-    if (words[0] === 'complete') (await import('./completion.ts')).printSuggestions(program, words.slice(1));
+    if (words[0] === 'complete') (await import('./completion/completion.ts')).printSuggestions(program, words.slice(1));
     else await program.parseAsync([...argv]);
   } catch (error) {
     process.exitCode = 1;

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { type AllowRule, parseAllowRules } from '../delivery/guard.ts';
+import { type AllowRule, parseAllowRules } from '../delivery/transport/ssrf-guard.ts';
 import { parseDuration, parseRate, type Rate } from '../durations.ts';
 import {
   type MailServer,
@@ -8,8 +8,8 @@ import {
   type Sender,
   showMailServer,
   showSender,
-} from '../mail/server.ts';
-import { parseDatabase, showDatabase } from '../store/location.ts';
+} from '../mail/smtp-url.ts';
+import { parseDatabase, showDatabase } from '../store/database-url.ts';
 import { parseOrigins } from './origins.ts';
 
 /** What reading one option's text gives: its value, or what is wrong with it, in words that follow the option's name. */

@@ -1,4 +1,4 @@
-import type { Line } from './lines.ts';
+import type { Line } from './line-reader.ts';
 
 /** One property of a component: what stands in one content line (RFC 5545, 3.1). Names are in upper case. */
 export type Property = {

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import type { Dated } from './days.ts';
-import { type Reason, type SkippedLines, shortened } from './dropped.ts';
-import type { IcalValue } from './found.ts';
-import { type Begun, type Horizon, hasTimes, numbering, repetitionsOf } from './repeated.ts';
-import type { Steps } from './steps.ts';
+import type { IcalValue } from './ical-value.ts';
+import { type Begun, type Horizon, hasTimes, numbering, repetitionsOf } from './recurrence.ts';
+import { type Reason, type SkippedLines, shortened } from './skipped.ts';
 import { isWithinYears, type Times } from './times.ts';
 import type { Written } from './values.ts';
+import type { Steps } from './work-budget.ts';
 
 /** What a file is read with. */
 export type ReadOptions = Horizon & {

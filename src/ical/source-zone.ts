@@ -1,10 +1,10 @@
-import type { SkippedLines } from './dropped.ts';
-import type { Component } from './lines.ts';
+import { timesOfRule } from './expand-recurrence.ts';
+import type { Component } from './line-reader.ts';
 import { type Property, propertyIn } from './property.ts';
-import { timesOfRule } from './repeating.ts';
 import { ruleIn } from './rule.ts';
-import { Steps } from './steps.ts';
+import type { SkippedLines } from './skipped.ts';
 import { DAY_MS, periodsOf, SECOND_MS, timeOf } from './values.ts';
+import { Steps } from './work-budget.ts';
 import { isZone, offsetAt } from './zone.ts';
 import { zoneMeantBy } from './zone-names.ts';
 

@@ -1,5 +1,5 @@
 import { type Dated, datedOf } from './days.ts';
-import type { IcalValue } from './found.ts';
+import type { IcalValue } from './ical-value.ts';
 import { momentOf, type SourceZone, type SourceZones, UTC_ZONE, wallOf } from './source-zone.ts';
 import { DAY_MS, type Duration, type Written } from './values.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ICAL } from '../../test/harness/ical.ts';
+import { ICAL } from '../../test/kit/ical.ts';
 import { beginning, ENDING, type Entry, entryText } from './write.ts';
 import { localAt, offsetAt, zoneAround } from './zone.ts';
 

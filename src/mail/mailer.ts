@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts';
-import type { LeaseOwner } from '../delivery/claims.ts';
-import { startDeadline } from '../delivery/deadline.ts';
+import type { LeaseOwner } from '../delivery/cluster/leases.ts';
+import { startDeadline } from '../delivery/transport/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
-import { type Place, renderMessage } from './letter.ts';
-import { type Decision, decide, type Outcome } from './policy.ts';
+import { type Place, renderMessage } from './message.ts';
 import { claimMails, closeMail, type Mail, makeMails, postponeMail, readMail } from './queue.ts';
+import { type Decision, decide, type Outcome } from './retry-policy.ts';
 import type { Post } from './smtp.ts';
 
 /** How often it is looked for what is due. */

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
-import type { LeaseOwner } from '../delivery/claims.ts';
-import { FAILURES_BEFORE_ALERT, type What } from '../delivery/notices.ts';
-import { locked } from '../store/prepared.ts';
+import type { LeaseOwner } from '../delivery/cluster/leases.ts';
+import { FAILURES_BEFORE_ALERT, type What } from '../delivery/outbox/hook-alerts.ts';
+import { locked } from '../store/prepared-queries.ts';
 import type { Queries, Store } from '../store/store.ts';
-import type { HookAlert, Place } from './letter.ts';
-import { MAX_WAIT_MS } from './policy.ts';
+import type { HookAlert, Place } from './message.ts';
+import { MAX_WAIT_MS } from './retry-policy.ts';
 
 /** From the first notice to the mail: what ends together is told together. */
 export const GATHERED_MS = 30_000;

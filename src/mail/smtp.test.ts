@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { startMailBox } from '../../test/harness/mail.ts';
-import { certificate } from '../../test/harness/tls.ts';
-import { parseMailServer } from './server.ts';
+import { startMailBox } from '../../test/kit/mail.ts';
+import { certificate } from '../../test/kit/tls.ts';
 import { type Addressed, createPost } from './smtp.ts';
+import { parseMailServer } from './smtp-url.ts';
 
 const SENDER = { name: 'Carillon, the service', address: 'bells@acme.test' };
 const LOGIN = 'carillon:pass%3Aword%2F%231@';

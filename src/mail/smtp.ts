@@ -1,7 +1,7 @@
 import { createTransport, type NodemailerError } from 'nodemailer';
-import type { Message } from './letter.ts';
-import type { Outcome } from './policy.ts';
-import { isPlainAddress, type MailServer, type Sender } from './server.ts';
+import type { Message } from './message.ts';
+import type { Outcome } from './retry-policy.ts';
+import { isPlainAddress, type MailServer, type Sender } from './smtp-url.ts';
 
 /** A letter with all that stands on its envelope. */
 export type Addressed = Message & {

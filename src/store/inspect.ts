@@ -1,5 +1,5 @@
+import type { Location } from './database-url.ts';
 import type { Inspection } from './inspection.ts';
-import type { Location } from './location.ts';
 
 /**
  * Looks at a database; undefined where there is none yet. Rejects when it cannot be reached or is none.
@@ -10,8 +10,8 @@ export async function inspect(database: Location, now: () => number): Promise<In
   // Only what is needed is loaded.
   switch (database.scheme) {
     case 'sqlite':
-      return (await import('./sqlite-inspect.ts')).inspect(database);
+      return (await import('./sqlite/inspect.ts')).inspect(database);
     case 'postgres':
-      return (await import('./postgres-inspect.ts')).inspect(database, now);
+      return (await import('./postgres/inspect.ts')).inspect(database, now);
   }
 }

@@ -1,4 +1,4 @@
-import type { OpenOptions } from './location.ts';
+import type { OpenOptions } from './database-url.ts';
 import type { Store } from './store.ts';
 
 /** Opens, and brings up to date, the database. Throws `StoreFault` with one line for the operator. */
@@ -7,8 +7,8 @@ export async function openStore(options: OpenOptions): Promise<Store> {
   // Only what is needed is loaded.
   switch (database.scheme) {
     case 'sqlite':
-      return (await import('./sqlite.ts')).openStore({ ...options, database });
+      return (await import('./sqlite/open.ts')).openStore({ ...options, database });
     case 'postgres':
-      return (await import('./postgres.ts')).openStore({ ...options, database });
+      return (await import('./postgres/open.ts')).openStore({ ...options, database });
   }
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { openAt } from '../../test/harness/database.ts';
-import { stores } from '../../test/harness/stores.ts';
+import { openAt } from '../../test/kit/database.ts';
+import { stores } from '../../test/kit/stores.ts';
 import { type Dialect, migrations } from './migrate.ts';
-import { dialect as postgresDialect } from './postgres-migrate.ts';
-import { dialect as sqliteDialect } from './sqlite.ts';
+import { dialect as postgresDialect } from './postgres/migrate.ts';
+import { dialect as sqliteDialect } from './sqlite/open.ts';
 
 /** The migration that makes letters of flags. */
 const LETTERS = 11;

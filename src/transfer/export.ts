@@ -2,11 +2,11 @@ import type { Clock } from '../clock.ts';
 import { newestVersion } from '../store/migrate.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { version } from '../version.ts';
-import { faultOf, isTable, tables } from './contents.ts';
-import { TransferError } from './fault.ts';
+import { faultOf, isTable, tables } from './exported-tables.ts';
 import { type End, FORMAT, type Header, LineWriter, Tallier } from './format.ts';
-import { countOf, pagesOf, type Scope } from './pages.ts';
+import { countOf, pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
+import { TransferError } from './transfer-error.ts';
 
 /** Where the lines go; resolves when more may come. */
 export type Sink = { write(text: string): Promise<void> };

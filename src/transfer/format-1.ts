@@ -1,4 +1,4 @@
-import type { MovedTable } from './contents.ts';
+import type { MovedTable } from './exported-tables.ts';
 import type { Header, Tallies } from './format.ts';
 
 // Format 1 has the names that tables and columns had before migration 0014. Everything else is as in format 2.

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { MovedTable, Row } from './contents.ts';
+import type { MovedTable, Row } from './exported-tables.ts';
 
 // An export, line by line, each a JSON object:
 //   {"carillon":2,"schema":14,…,"crc":"…"}              what it is

@@ -1,14 +1,22 @@
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 import type { Store } from '../store/store.ts';
-import { type Checked, checkFile, rowOf } from './check.ts';
-import { refuseCollisions } from './collisions.ts';
-import type { MovedTable } from './contents.ts';
-import { TransferError } from './fault.ts';
+import { refuseCollisions } from './conflicts.ts';
+import type { MovedTable } from './exported-tables.ts';
+import {
+  advance,
+  begin,
+  explain,
+  findUnfinished,
+  finish,
+  refuseServed,
+  type Unfinished,
+} from './incomplete-transfers.ts';
 import { Inserter } from './insert.ts';
-import { type FileRow, readExport } from './lines.ts';
 import type { Progress } from './progress.ts';
-import { advance, begin, explain, findUnfinished, finish, refuseServed, type Unfinished } from './unfinished.ts';
+import { type FileRow, readExport } from './read-export.ts';
+import { TransferError } from './transfer-error.ts';
+import { type Checked, checkFile, rowOf } from './validate-file.ts';
 import { verify } from './verify.ts';
 
 /** One commit with its fsync carries as many. */

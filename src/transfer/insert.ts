@@ -1,6 +1,6 @@
 import { type CompiledQuery, sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import { columnsOf, type MovedTable, type Row } from './contents.ts';
+import { columnsOf, type MovedTable, type Row } from './exported-tables.ts';
 
 /** Enough that a statement costs little, and far below the number of values that one can carry. */
 const ROWS_A_STATEMENT = 100;

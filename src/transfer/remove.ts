@@ -1,12 +1,20 @@
 import { sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
-import { type Checked, checkFile } from './check.ts';
-import { leftBehind, tables } from './contents.ts';
-import { TransferError } from './fault.ts';
-import { between, countOf, pagesOf, type Scope, within } from './pages.ts';
+import { leftBehind, tables } from './exported-tables.ts';
+import {
+  begin,
+  beginRemoving,
+  explain,
+  findUnfinished,
+  finish,
+  isUntouched,
+  refuseServed,
+} from './incomplete-transfers.ts';
+import { between, countOf, pagesOf, type Scope, within } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
-import { begin, beginRemoving, explain, findUnfinished, finish, isUntouched, refuseServed } from './unfinished.ts';
+import { TransferError } from './transfer-error.ts';
+import { type Checked, checkFile } from './validate-file.ts';
 import { verify } from './verify.ts';
 
 const ROWS_A_COMMIT = 2_000;

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openAt } from '../../test/harness/database.ts';
-import { allRows, fillAccount, type Ids } from '../../test/harness/filled.ts';
-import { exported, imported, importKilled, linesIn, unseen } from '../../test/harness/moved.ts';
-import { temporaryFolder } from '../../test/harness/service.ts';
-import { stores } from '../../test/harness/stores.ts';
+import { openAt } from '../../test/kit/database.ts';
+import { exported, imported, importKilled, linesIn, unseen } from '../../test/kit/export-import.ts';
+import { allRows, fillAccount, type Ids } from '../../test/kit/filled-account.ts';
+import { temporaryFolder } from '../../test/kit/service.ts';
+import { stores } from '../../test/kit/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
-import { contents, type Row, tables } from './contents.ts';
 import { exportTo } from './export.ts';
+import { contents, type Row, tables } from './exported-tables.ts';
+import { findUnfinished } from './incomplete-transfers.ts';
 import { removeMoved, undoImport } from './remove.ts';
-import { findUnfinished } from './unfinished.ts';
 
 /** Written by `carillon export` before its format changed. */
 const FORMAT_1 = fileURLToPath(new URL('../../test/releases/export-format-1.jsonl', import.meta.url));

@@ -1,9 +1,9 @@
 import type { Queries } from '../store/store.ts';
-import { tables } from './contents.ts';
-import { TransferError } from './fault.ts';
+import { tables } from './exported-tables.ts';
 import { type End, Tallier } from './format.ts';
-import { pagesOf, type Scope } from './pages.ts';
+import { pagesOf, type Scope } from './keyset-pages.ts';
 import type { Progress } from './progress.ts';
+import { TransferError } from './transfer-error.ts';
 
 /**
  * Compares what is in the database with what a file says of itself, table by table: how many rows, and their checksum.

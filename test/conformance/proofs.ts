@@ -7,7 +7,7 @@ const CALL = /\b(?:test|it|describe|suite)\s*\(\s*(?=['"`])/g;
 
 /** Every test whose name begins with a clause, by file and place in it. */
 export function findProofs(): readonly Proof[] {
-  const files = ['src', ...packageSources, 'test', 'proof']
+  const files = ['src', ...packageSources, 'test']
     .flatMap(sourcesBelow)
     .filter(({ path }) => path.endsWith('.test.ts'));
   return files.flatMap(proofsIn);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { axeFindings } from '../harness/axe.ts';
-import { consoleOf, openConsole, type Window } from '../harness/browser.ts';
+import { axeFindings } from '../kit/axe.ts';
+import { consoleOf, openConsole, type Window } from '../kit/browser.ts';
 import { type Example, NOW, startExample } from './example.ts';
 import { screenNames, shown, visit } from './pages.ts';
 

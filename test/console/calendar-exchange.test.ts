@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axeFindings } from '../harness/axe.ts';
-import { consoleOf } from '../harness/browser.ts';
+import { axeFindings } from '../kit/axe.ts';
+import { consoleOf } from '../kit/browser.ts';
 
 const ICS = [
   ...['BEGIN:VCALENDAR', 'BEGIN:VEVENT', 'UID:1', 'DTSTART;VALUE=DATE:20270131', 'SUMMARY:Cast the bell'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fit, inOrder, type Placed } from '../../console/src/screens/calendar/layout.ts';
-import { daysOf, drawn } from '../../console/src/screens/calendar/times.ts';
+import { daysOf, drawn } from '../../console/src/screens/calendar/time-math.ts';
 
 /** Four weeks, from a Monday. */
 const days = { from: '2027-02-01', to: '2027-02-28' };

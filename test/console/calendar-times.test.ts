@@ -19,7 +19,7 @@ import {
   resized,
   stepped,
   weekdayOf,
-} from '../../console/src/screens/calendar/times.ts';
+} from '../../console/src/screens/calendar/time-math.ts';
 
 const DAY_S = 86_400;
 const event = (start_date: string, due_date: string): Dated => ({ start_date, due_date });

@@ -10,7 +10,7 @@ import {
   timeOf,
   today,
   withDay,
-} from '../../console/src/days.ts';
+} from '../../console/src/app/calendar-dates.ts';
 
 const NONE = '0000-00-00 00:00:00';
 

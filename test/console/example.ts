@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Schedule } from '../../demo/release-calendar.ts';
 import { apiKey, Carillon, type Kind, type Permission, type Role } from '../../packages/sdk/src/index.ts';
-import type { Attempt } from '../../src/delivery/attempt.ts';
-import type { Outcome } from '../../src/delivery/outcome.ts';
-import type { Cleanup } from '../harness/cleanup.ts';
-import { steadyChance, type TestClock, testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
-import { type Person, startTestService, type TestService, temporaryFolder } from '../harness/service.ts';
+import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { Attempt } from '../../src/delivery/transport/attempt.ts';
+import type { Cleanup } from '../kit/cleanup.ts';
+import { steadyChance, type TestClock, testClock } from '../kit/clock.ts';
+import { eventually } from '../kit/eventually.ts';
+import { type Person, startTestService, type TestService, temporaryFolder } from '../kit/service.ts';
 
 /** The moment at which the example is looked at: a Friday morning. */
 export const NOW = Date.UTC(2026, 10, 20, 10, 42);

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { printable } from '../../src/control-characters.ts';
-import type { Field, Fields } from '../../src/http/field.ts';
+import type { Field, Fields } from '../../src/http/fields/field.ts';
 import { clientFields } from '../../src/resources/clients/clients.ts';
 import { eventFields } from '../../src/resources/events/events.ts';
 import { projectFields } from '../../src/resources/projects/projects.ts';
 import { subtaskFields } from '../../src/resources/subtasks/subtasks.ts';
 import { taskFields } from '../../src/resources/tasks/tasks.ts';
 import { userFields } from '../../src/resources/users/users.ts';
-import { consoleOf } from '../harness/browser.ts';
+import { consoleOf } from '../kit/browser.ts';
 import { hostileTexts } from './hostile-texts.ts';
 import { screenNames, shown, visit } from './pages.ts';
 

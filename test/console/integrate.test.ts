@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import { axeFindings } from '../harness/axe.ts';
-import { consoleOf } from '../harness/browser.ts';
-import { eventually } from '../harness/eventually.ts';
-import type { Person } from '../harness/service.ts';
-import { isTaken } from '../harness/signed.ts';
-import { startTarget } from '../harness/target.ts';
+import { axeFindings } from '../kit/axe.ts';
+import { consoleOf } from '../kit/browser.ts';
+import { eventually } from '../kit/eventually.ts';
+import type { Person } from '../kit/service.ts';
+import { isTaken } from '../kit/signed.ts';
+import { startTarget } from '../kit/target.ts';
 
 /** Something that every hook here is told of. */
 function makeEvent(person: Person, name = 'Launch') {

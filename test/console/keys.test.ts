@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
-import { consoleOf } from '../harness/browser.ts';
-import { eventually } from '../harness/eventually.ts';
+import { consoleOf } from '../kit/browser.ts';
+import { eventually } from '../kit/eventually.ts';
 
 /** Issues a key in the dialog that is open, and answers it. */
 async function issue(page: Page): Promise<string> {

@@ -1,5 +1,5 @@
-import { plusDays } from '../../console/src/days.ts';
-import type { Person, TestService } from '../harness/service.ts';
+import { plusDays } from '../../console/src/app/calendar-dates.ts';
+import type { Person, TestService } from '../kit/service.ts';
 import { NOW } from './example.ts';
 
 /** How much of everything a team has after some months. The pages of a small account show few faults of layout. */

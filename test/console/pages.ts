@@ -1,8 +1,8 @@
 import type { Page, Request } from 'playwright-core';
-import { eventually } from '../harness/eventually.ts';
+import { eventually } from '../kit/eventually.ts';
 
 const table: { readonly screens: readonly { readonly name: string }[] } = await import(
-  new URL('../../console/src/screens.ts', import.meta.url).href
+  new URL('../../console/src/app/screens.ts', import.meta.url).href
 );
 
 /** The name of every screen in its address, as the console's own table has it. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { type Console, consoleOf } from '../harness/browser.ts';
-import { eventually } from '../harness/eventually.ts';
-import { startTarget } from '../harness/target.ts';
+import { type Console, consoleOf } from '../kit/browser.ts';
+import { eventually } from '../kit/eventually.ts';
+import { startTarget } from '../kit/target.ts';
 import { shown, visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { plusDays, today } from '../../console/src/days.ts';
+import { plusDays, today } from '../../console/src/app/calendar-dates.ts';
 import {
   bareHint,
   HOW_TO_WRITE,
@@ -10,8 +10,8 @@ import {
   showSeconds,
   timeFault,
 } from '../../console/src/screens/time/durations.ts';
-import { consoleOf } from '../harness/browser.ts';
-import type { Person } from '../harness/service.ts';
+import { consoleOf } from '../kit/browser.ts';
+import type { Person } from '../kit/service.ts';
 import { visit } from './pages.ts';
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { wholePage } from '../../console/src/whole-page.ts';
+import { wholePage } from '../../console/src/app/full-page-navigation.ts';
 import type { Page, Window } from '../../packages/sdk/src/api-types.ts';
 
 /** A list of so many records that ends each page after a few of them, and what it was asked with. */

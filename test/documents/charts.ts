@@ -4,7 +4,7 @@ import { init, use } from 'echarts/core';
 import { LabelLayout } from 'echarts/features';
 import { SVGRenderer } from 'echarts/renderers';
 import type { EChartsOption } from 'echarts/types/dist/echarts';
-import { formatNumber } from '../../bench/measured.ts';
+import { formatNumber } from '../../bench/statistics.ts';
 import { colours, isCarillon, symbols, type Theme, type ThemeName, type Tone } from './chart-theme.ts';
 
 use([BarChart, LineChart, GridComponent, TitleComponent, LabelLayout, SVGRenderer]);

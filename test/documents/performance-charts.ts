@@ -1,9 +1,9 @@
-import { quantile } from '../../bench/measured.ts';
 import { nameOf as peerNameOf } from '../../bench/peers.ts';
 import { type Result, resultOf } from '../../bench/results.ts';
 import { seriesOf } from '../../bench/rounds.ts';
 import { DEEP, LIST, pageOf, sizes } from '../../bench/rows/list.ts';
 import { nameOf as crewNameOf } from '../../bench/rows/processes.ts';
+import { quantile } from '../../bench/statistics.ts';
 import { type ThemeName, themes } from './chart-theme.ts';
 import { bars, changes, lines } from './charts.ts';
 import type { Derived } from './markdown.ts';

@@ -1,8 +1,8 @@
 import type { Bench } from '../../bench/bench.ts';
 import { benches } from '../../bench/benches.ts';
-import { judge } from '../../bench/judged.ts';
-import { formatNumber, quantile } from '../../bench/measured.ts';
 import { type Result, resultOf } from '../../bench/results.ts';
+import { formatNumber, quantile } from '../../bench/statistics.ts';
+import { judge } from '../../bench/thresholds.ts';
 import { code, document, table } from './markdown.ts';
 
 /** Every claim and every series of every row. It is not committed. */

@@ -1,8 +1,8 @@
 import type { Bench } from '../../bench/bench.ts';
 import { benches } from '../../bench/benches.ts';
-import { type Judged, judge } from '../../bench/judged.ts';
-import { formatNumber } from '../../bench/measured.ts';
 import { resultOf } from '../../bench/results.ts';
+import { formatNumber } from '../../bench/statistics.ts';
+import { type Judged, judge } from '../../bench/thresholds.ts';
 import { code, type Derived, derivedFrom, document, table } from './markdown.ts';
 import { type Peers, readPeers, type System, systemIds, systems, valuesOf } from './peers.ts';
 import { chartFiles, charts, picture } from './performance-charts.ts';

@@ -1,8 +1,8 @@
-import { kinds, nouns } from '../../src/delivery/kinds.ts';
-import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
-import type { JsonSchema } from '../../src/http/field.ts';
-import { pagingParameters } from '../../src/http/paging.ts';
-import type { Route } from '../../src/http/route.ts';
+import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/schema-shape.ts';
+import { kinds, nouns } from '../../src/delivery/outbox/event-kinds.ts';
+import type { JsonSchema } from '../../src/http/fields/field.ts';
+import { pagingParameters } from '../../src/http/routes/pagination.ts';
+import type { Route } from '../../src/http/routes/route.ts';
 
 /** The nouns that the platforms of integrations/ create and change, in the order they are offered. */
 const offered = ['event', 'client', 'project', 'task', 'subtask'] as const;

@@ -1,8 +1,8 @@
-import { permissions } from '../../src/access.ts';
 import { auditActions } from '../../src/audit/actions.ts';
 import { environmentName, type Option, options } from '../../src/config/options.ts';
-import { type Kind, kinds, nouns } from '../../src/delivery/kinds.ts';
-import type { Route } from '../../src/http/route.ts';
+import { type Kind, kinds, nouns } from '../../src/delivery/outbox/event-kinds.ts';
+import type { Route } from '../../src/http/routes/route.ts';
+import { permissions } from '../../src/permissions.ts';
 import { problems } from '../../src/problems.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
@@ -68,7 +68,7 @@ export function kindsDocument(routes: readonly Route[]): string {
       });
   const head = ['Kind', 'Record', 'Permission to read it', 'Recorded by'];
   return document(
-    derivedFrom('src/delivery/kinds.ts', 'the route rows'),
+    derivedFrom('src/delivery/outbox/event-kinds.ts', 'the route rows'),
     '# Kinds',
     'A kind is something that can happen. Each time it does, the change and its occurrence are written in one transaction.',
     '## Kinds that a hook can name',

@@ -1,6 +1,6 @@
-import type { Proof } from '../../proof/proof.ts';
-import { proofs } from '../../proof/proofs.ts';
-import { quickResult, type Result, resultOf } from '../../proof/results.ts';
+import { proofs } from '../reliability/index.ts';
+import type { Proof } from '../reliability/reliability-test.ts';
+import { quickResult, type Result, resultOf } from '../reliability/results.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
 const number = (value: number | string) => (typeof value === 'number' ? value.toLocaleString('en') : value);
@@ -10,7 +10,7 @@ export function reliabilityDocument(): string {
   const rows = proofs.map((proof) => ({ proof, result: resultOf(proof) }));
   return document(
     '# Reliability and security, counted',
-    derivedFrom('proof/proofs.ts', 'proof/results/'),
+    derivedFrom('test/reliability/index.ts', 'test/reliability/results/'),
     'What happens to work that was acknowledged when the process is killed, the power goes, the disk is full, or whoever is on the other side is hostile? Each row below does that, so many times, and counts what came of it. Three ledgers are compared wherever something could be lost: what clients were answered, what receivers heard, what the database holds in the end. The first two are kept by the proof itself, in a process that nobody kills.',
     `The figures are those of the long forms, each with the machine, the source and the seed it was run with; ${code('npm run prove')} runs all of them anew, ${code('npm run prove -- R1')} one, and ${code('--count')} and ${code('--seed')} make it shorter, or the same. ${code('npm test')} holds the quick form of every row that needs nothing but Node and npm, at every run${quickly()}.`,
     table(

@@ -1,8 +1,16 @@
-import { createSsrfGuard } from '../../src/delivery/guard.ts';
-import { byNoun, formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
-import type { JsonSchema } from '../../src/http/field.ts';
-import { problemsOf } from '../../src/http/openapi.ts';
-import type { Route } from '../../src/http/route.ts';
+import {
+  byNoun,
+  formIn,
+  formOf,
+  type Properties,
+  propertiesOf,
+  recordOf,
+  requiredOf,
+} from '../../src/api-docs/schema-shape.ts';
+import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
+import type { JsonSchema } from '../../src/http/fields/field.ts';
+import { problemsOf } from '../../src/http/routes/openapi.ts';
+import type { Route } from '../../src/http/routes/route.ts';
 import { createLog } from '../../src/log.ts';
 import { type ProblemCode, problems } from '../../src/problems.ts';
 import { allRoutes } from '../../src/resources/index.ts';

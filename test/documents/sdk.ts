@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { type Noun, nouns } from '../../src/delivery/kinds.ts';
-import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/docs/shape.ts';
-import type { JsonSchema } from '../../src/http/field.ts';
-import { pagingParameters } from '../../src/http/paging.ts';
-import type { Parameter } from '../../src/http/query.ts';
-import { idNames, type Method, type Route } from '../../src/http/route.ts';
+import { isFlag, type Properties, propertiesOf, recordOf, requiredOf } from '../../src/api-docs/schema-shape.ts';
+import { type Noun, nouns } from '../../src/delivery/outbox/event-kinds.ts';
+import type { JsonSchema } from '../../src/http/fields/field.ts';
+import { pagingParameters } from '../../src/http/routes/pagination.ts';
+import type { Parameter } from '../../src/http/routes/query-parameters.ts';
+import { idNames, type Method, type Route } from '../../src/http/routes/route.ts';
 import { biome } from '../toolbox.ts';
 
 import { type Derived, derivedFrom } from './markdown.ts';

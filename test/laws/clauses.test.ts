@@ -59,7 +59,7 @@ function assertingFunctions({ code }: Source): Set<string> {
 }
 
 function proofs(): Proof[] {
-  const folders = ['src', ...packageSources, 'test', 'demo', 'bench', 'proof'].filter((folder) =>
+  const folders = ['src', ...packageSources, 'test', 'demo', 'bench'].filter((folder) =>
     existsSync(join(root, folder)),
   );
   const files = folders.flatMap(sourcesBelow).filter(({ path }) => path.endsWith('.test.ts'));
@@ -100,7 +100,7 @@ test('no test names a clause that the contract does not have', () => {
 });
 
 test('no test is skipped, left for later, or run alone', () => {
-  const files = ['src', ...packageSources, 'test', 'proof']
+  const files = ['src', ...packageSources, 'test']
     .flatMap(sourcesBelow)
     .filter(({ path }) => path.endsWith('.test.ts'));
   const idle = files.filter(({ code }) =>

@@ -8,7 +8,7 @@ const GIVES_UP = /\b(abort|cancel|cut|destroy|fail|give|giveUp|reject)\(/;
 test('what waits for somebody else gives up through startDeadline alone, which reads what has arrived first', () => {
   const found: string[] = [];
   for (const { path, code, text } of product()) {
-    if (!/^src\/(delivery|mail)\//.test(path) || path === 'src/delivery/deadline.ts') continue;
+    if (!/^src\/(delivery|mail)\//.test(path) || path === 'src/delivery/transport/deadline.ts') continue;
     for (const { index } of code.matchAll(/\.after\(/g)) {
       const open = index + '.after'.length;
       const call = text.slice(open, closingOf(code, open) + 1);

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
 import { environmentName, options } from '../../src/config/options.ts';
-import { createSsrfGuard } from '../../src/delivery/guard.ts';
+import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
 import { anchorOf } from '../documents/markdown.ts';
-import type { Json } from '../harness/service.ts';
+import type { Json } from '../kit/service.ts';
 import { root } from './source.ts';
 
 const names = readdirSync(join(root, 'deploy'), { recursive: true, withFileTypes: true })
@@ -182,7 +182,7 @@ test('the workflow for n8n is whole, is what is published, and its address is op
 });
 
 test('the figures of the leases in scaling.md are those of the source', () => {
-  const source = readFileSync(join(root, 'src/delivery/node.ts'), 'utf8');
+  const source = readFileSync(join(root, 'src/delivery/cluster/cluster-node.ts'), 'utf8');
   const constants = new Map(
     [...source.matchAll(/^const (\w+)_MS = (?:LEASE_TTL_MS \+ )?([\d_]+);$/gm)].map(([, name = '', text = '']) => [
       name,

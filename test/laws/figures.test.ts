@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { benches } from '../../bench/benches.ts';
-import { judge } from '../../bench/judged.ts';
 import { resultOf as measured } from '../../bench/results.ts';
-import { proofs } from '../../proof/proofs.ts';
-import { resultOf as proved } from '../../proof/results.ts';
+import { judge } from '../../bench/thresholds.ts';
+import { proofs } from '../reliability/index.ts';
+import { resultOf as proved } from '../reliability/results.ts';
 
 /** The rows that miss a limit without a reason. */
 function silent(rows: readonly { id: string; isMissed: boolean; heldBack?: string | undefined }[]): string[] {

@@ -124,7 +124,7 @@ test('the chaos receiver imports nothing from outside its folder but Node and co
 });
 
 test('the engine and what it works with are known to the composition root alone; carillon listen makes attempts', () => {
-  const roots = ['src/service.ts', 'src/delivering.ts'];
+  const roots = ['src/server.ts', 'src/background.ts'];
   const machinery = ['engine', 'lane', 'queue', 'attempt', 'prune'].map((name) => `src/delivery/${name}.ts`);
   const wrong = files
     .filter(({ path }) => !path.startsWith('src/delivery/') && !roots.includes(path))
@@ -132,7 +132,7 @@ test('the engine and what it works with are known to the composition root alone;
       imports.filter(({ from }) => machinery.includes(from)).map(({ from }) => `${path}: ${from}`),
     );
   // What it forwards is sent as the service would send it, and nothing else of the product reaches out.
-  assert.deepEqual(wrong, ['src/cli/listen/forward.ts: src/delivery/attempt.ts']);
+  assert.deepEqual(wrong, ['src/cli/listen/forward.ts: src/delivery/transport/attempt.ts']);
 });
 
 test('a noun reaches another only through its actions and its schema, never through its routes', () => {
@@ -147,7 +147,7 @@ test('a noun reaches another only through its actions and its schema, never thro
 });
 
 test('there is no circle of imports, in what runs and in what tries it', () => {
-  const all = ['src', ...packageSources, 'console/src', 'test', 'proof', 'bench', 'demo'].flatMap(sourcesBelow);
+  const all = ['src', ...packageSources, 'console/src', 'test', 'bench', 'demo'].flatMap(sourcesBelow);
   const graph = new Map(all.map(({ path, imports }) => [path, imports.map(({ from }) => from)]));
   const done = new Set<string>();
   const visit = (path: string, trail: readonly string[]): void => {
@@ -186,7 +186,7 @@ test('node:http is imported for its types alone: whatever else names it loads a 
 });
 
 test('no file has a name that refuses nothing', () => {
-  const everywhere = ['src', ...packageSources, 'test', 'demo', 'bench', 'proof'].filter((folder) =>
+  const everywhere = ['src', ...packageSources, 'test', 'demo', 'bench'].filter((folder) =>
     existsSync(join(root, folder)),
   );
   const paths = everywhere.flatMap((folder) => sourcesBelow(folder).map(({ path }) => path));

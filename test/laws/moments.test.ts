@@ -8,6 +8,6 @@ test('each stored moment that something waits for is known: whoever reads it tak
       .filter((column) => /(^|_)(due|next|retry|wake|until)(_at)?$/.test(column))
       .map((column) => `${table}.${column}`),
   );
-  // By src/delivery/policy.ts (remainingMs) and src/mail/queue.ts (claimMails); see decision 34.
+  // By src/delivery/dispatcher/retry-policy.ts (remainingMs) and src/mail/queue.ts (claimMails); see decision 34.
   assert.deepEqual(waitedFor, ['hooks.due_at', 'mails.due_at']);
 });

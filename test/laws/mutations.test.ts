@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { mutations } from '../mutations.ts';
+import { mutations } from '../reliability/mutations.ts';
 import { root } from './source.ts';
 
 test('every mutation fits the source in one place: `npm run prove -- mutations` applies them', () => {

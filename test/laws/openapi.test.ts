@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openapi } from '../../src/http/openapi.ts';
+import { openapi } from '../../src/http/routes/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
-import { operationsOf, shapeOf, structuralFaults } from '../harness/openapi.ts';
-import { publicRows } from '../harness/rows.ts';
-import type { Json } from '../harness/service.ts';
+import { operationsOf, shapeOf, structuralFaults } from '../kit/openapi.ts';
+import { publicRows } from '../kit/rows.ts';
+import type { Json } from '../kit/service.ts';
 
 // The document is read by generators of clients. These are the rules that the strictest of them need; the names are
 // those of the rules in spectral:oas where it has the same one.

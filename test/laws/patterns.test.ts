@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openapi } from '../../src/http/openapi.ts';
+import { openapi } from '../../src/http/routes/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
-import { publicRows } from '../harness/rows.ts';
+import { publicRows } from '../kit/rows.ts';
 import { builtWhileLoading, faultOf, type Pattern, patternsIn } from './patterns.ts';
 import { packageSources, root, sourcesBelow } from './source.ts';
 

@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { check } from 'recheck';
 import { parseSync } from 'vite';
 
-/** One regular expression, and the place that writes it: `src/http/ids.ts:4`. */
+/** One regular expression, and the place that writes it: `src/http/fields/ids.ts:4`. */
 export type Pattern = { readonly source: string; readonly flags: string; readonly place: string };
 
 /** The regular expressions that a file writes as literals, and the lines on which it builds others with `RegExp`. */

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { temporaryFolder } from '../harness/service.ts';
+import { temporaryFolder } from '../kit/service.ts';
 import { root } from './source.ts';
 
 /** What `npm test` calls Node with, up to the files: what is preloaded, what is set up for all, and the limits. */

@@ -3,11 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Route } from '../../src/http/route.ts';
-import { consoleRows, publicRows } from '../harness/rows.ts';
-import { PRELUDE, type Promised, promisesOf } from '../harness/schema-types.ts';
-import { asksOf, sdkCalls } from '../harness/sdk-calls.ts';
-import { type Json, temporaryFolder } from '../harness/service.ts';
+import type { Route } from '../../src/http/routes/route.ts';
+import { consoleRows, publicRows } from '../kit/rows.ts';
+import { PRELUDE, type Promised, promisesOf } from '../kit/schema-types.ts';
+import { asksOf, sdkCalls } from '../kit/sdk-calls.ts';
+import { type Json, temporaryFolder } from '../kit/service.ts';
 import { tsc } from '../toolbox.ts';
 import { root } from './source.ts';
 

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as sdk from '../../packages/sdk/src/index.ts';
 import { ENTRIES, LOOKED_AT } from '../../packages/sdk/src/receiver/feed-pages.ts';
-import { hookKinds } from '../../src/delivery/kinds.ts';
-import { MAX_RECORDS } from '../../src/http/paging.ts';
+import { hookKinds } from '../../src/delivery/outbox/event-kinds.ts';
+import { MAX_RECORDS } from '../../src/http/routes/pagination.ts';
 import { problems } from '../../src/problems.ts';
 import { MOST_A_CALL } from '../../src/resources/notifications/notifications.ts';
-import { consoleRows, publicRows } from '../harness/rows.ts';
-import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../harness/sdk-calls.ts';
-import { temporaryFolder } from '../harness/service.ts';
+import { consoleRows, publicRows } from '../kit/rows.ts';
+import { asksOf, OPTIONS, type SdkCall, sdkCalls } from '../kit/sdk-calls.ts';
+import { temporaryFolder } from '../kit/service.ts';
 import { tsc } from '../toolbox.ts';
 import { root, sourcesBelow } from './source.ts';
 

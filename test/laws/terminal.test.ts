@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CONTROLS } from '../../src/control-characters.ts';
-import type { JsonSchema } from '../../src/http/field.ts';
-import { consoleRows, openRows, publicRows } from '../harness/rows.ts';
+import type { JsonSchema } from '../../src/http/fields/field.ts';
+import { consoleRows, openRows, publicRows } from '../kit/rows.ts';
 import { product } from './source.ts';
 
 /** Files that write to standard output or standard error themselves; both escape control characters. */
-const WRITERS = ['src/cli/screen.ts', 'src/log-lines.ts'];
+const WRITERS = ['src/cli/output/screen.ts', 'src/log-writer.ts'];
 
 const WRITING = [
   /\bprocess\s*\??\.\s*(?:stdout|stderr)\b/g,

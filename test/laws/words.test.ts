@@ -46,23 +46,31 @@ const TIME_AND_CHANCE: readonly Exception[] = [
   { path: 'src/clock.ts', word: 'setTimeout(', because: CLOCK },
   { path: 'src/secrets.ts', word: 'Math.random', because: CHANCE },
   { path: 'src/secrets.ts', word: 'randomBytes(', because: CHANCE },
-  { path: 'src/log-lines.ts', word: 'setImmediate(', because: LINES },
-  { path: 'src/store/sqlite.ts', word: 'performance.now', because: BUSY },
-  { path: 'src/store/sqlite.ts', word: 'setTimeout(', because: BUSY },
-  { path: 'src/store/group-commit.ts', word: 'performance.now', because: 'how long a commit takes, for the metrics' },
-  { path: 'src/gather.ts', word: 'setImmediate(', because: TURN },
-  { path: 'src/store/group-commit.ts', word: 'setImmediate(', because: STALLED },
-  { path: 'src/store/sqlite.ts', word: 'setImmediate(', because: TURN },
-  { path: 'src/store/postgres-news.ts', word: 'setImmediate(', because: TOGETHER },
-  { path: 'src/store/postgres-writes.ts', word: 'performance.now', because: MEASURED },
-  { path: 'src/store/sqlite-connection.ts', word: 'setImmediate(', because: READS },
-  { path: 'src/http/turn-answers.ts', word: 'setImmediate(', because: ANSWERS },
-  { path: 'src/http/followers.ts', word: 'setImmediate(', because: BETWEEN },
-  { path: 'src/http/admission.ts', word: 'setImmediate(', because: ACCEPTED },
-  { path: 'src/delivery/deadline.ts', word: 'setImmediate(', because: 'the turn in which arrived data is read' },
+  { path: 'src/log-writer.ts', word: 'setImmediate(', because: LINES },
+  { path: 'src/store/sqlite/open.ts', word: 'performance.now', because: BUSY },
+  { path: 'src/store/sqlite/open.ts', word: 'setTimeout(', because: BUSY },
+  {
+    path: 'src/store/sqlite/group-commit.ts',
+    word: 'performance.now',
+    because: 'how long a commit takes, for the metrics',
+  },
+  { path: 'src/async/wait-for-batch.ts', word: 'setImmediate(', because: TURN },
+  { path: 'src/store/sqlite/group-commit.ts', word: 'setImmediate(', because: STALLED },
+  { path: 'src/store/sqlite/open.ts', word: 'setImmediate(', because: TURN },
+  { path: 'src/store/postgres/notifier.ts', word: 'setImmediate(', because: TOGETHER },
+  { path: 'src/store/postgres/write-batcher.ts', word: 'performance.now', because: MEASURED },
+  { path: 'src/store/sqlite/connection.ts', word: 'setImmediate(', because: READS },
+  { path: 'src/http/server/batched-responses.ts', word: 'setImmediate(', because: ANSWERS },
+  { path: 'src/http/feed/waiters.ts', word: 'setImmediate(', because: BETWEEN },
+  { path: 'src/http/server/admission.ts', word: 'setImmediate(', because: ACCEPTED },
+  {
+    path: 'src/delivery/transport/deadline.ts',
+    word: 'setImmediate(',
+    because: 'the turn in which arrived data is read',
+  },
   { path: 'src/async/running-time.ts', word: 'setImmediate(', because: 'the turn in which arrived data is read' },
-  { path: 'src/delivery/engine.ts', word: 'setImmediate(', because: TOLD },
-  { path: 'src/http/slices.ts', word: 'setImmediate(', because: SLICES },
+  { path: 'src/delivery/dispatcher/dispatcher.ts', word: 'setImmediate(', because: TOLD },
+  { path: 'src/http/routes/page-slices.ts', word: 'setImmediate(', because: SLICES },
   {
     path: 'packages/sdk/src/transport.ts',
     word: 'AbortSignal.timeout',
@@ -123,12 +131,12 @@ test('C15 only dial.ts and resolver.ts can open a connection to the outside, and
   );
   assert.deepEqual(holders.sort(), [
     // Speaks over the connection that it is given.
-    'src/delivery/connection.ts: undici',
-    'src/delivery/dial.ts: node:net',
-    'src/delivery/dial.ts: node:tls',
-    'src/delivery/resolver.ts: node:dns/promises',
+    'src/delivery/transport/connection-pool.ts: undici',
+    'src/delivery/transport/dial.ts: node:net',
+    'src/delivery/transport/dial.ts: node:tls',
+    'src/delivery/transport/dns-resolver.ts: node:dns/promises',
     // Starts the process that reads a calendar, which is handed a text and nothing to connect to.
-    'src/ical/reading.ts: node:child_process',
+    'src/ical/parse-in-child-process.ts: node:child_process',
     // To the mail server that the operator has named, and to no address that anybody else gives: no guard judges it.
     'src/mail/smtp.ts: nodemailer',
   ]);
@@ -136,7 +144,10 @@ test('C15 only dial.ts and resolver.ts can open a connection to the outside, and
   const elsewhere = files.filter(({ path }) => !path.startsWith('packages/sdk/'));
   // No service runs this: only the command line may import it.
   const byHand = 'an operator names the one address that it reads, at the command line';
-  assert.deepEqual(strays(words, [{ path: 'src/moving/source.ts', word: 'fetch(', because: byHand }], elsewhere), []);
+  assert.deepEqual(
+    strays(words, [{ path: 'src/import-from-api/source.ts', word: 'fetch(', because: byHand }], elsewhere),
+    [],
+  );
   const movers = files.filter(({ imports }) => imports.some(({ from }) => from.startsWith('src/moving/')));
   const outside = movers.map(({ path }) => path).filter((path) => !/^src\/(moving\/|cli\/import-)/.test(path));
   assert.deepEqual(outside, []);
@@ -171,10 +182,15 @@ test('C3 the whole transaction of a caller is for delivery/ alone', () => {
 test('C3 a scope over an account is made at its borders alone: behind a door or beside it, at the command line, with the account', () => {
   const makers = files.filter(({ code }) => /\bnew\s+Account(?:View|Write)\s*\(/.test(code)).map(({ path }) => path);
   const borders = [
-    ...['src/cli/database.ts', 'src/http/mount.ts', 'src/http/open.ts', 'src/http/subscribed.ts'],
+    ...[
+      'src/cli/admin/open-database.ts',
+      'src/http/routes/mount.ts',
+      'src/http/routes/public-routes.ts',
+      'src/http/routes/capability-urls.ts',
+    ],
     'src/resources/accounts/actions.ts',
     // Of no account: a query is compiled with it.
-    'src/store/account.ts',
+    'src/store/account-scope.ts',
   ];
   assert.deepEqual(makers, borders);
 });
@@ -201,6 +217,6 @@ test('nothing is silenced: no checker is told to look away', () => {
 test('waiting for a permit is written once, with a limit and a share for each group: in src/async', () => {
   const queueOfResolvers = /\(resolve\)\s*=>\s*[\w.#]+\.push\(resolve\)/g;
   // Followers are limited, for each account too, before they wait here.
-  const among = files.filter(({ path }) => !path.startsWith('src/async/') && path !== 'src/http/followers.ts');
+  const among = files.filter(({ path }) => !path.startsWith('src/async/') && path !== 'src/http/feed/waiters.ts');
   assert.deepEqual(strays([queueOfResolvers], [], among), []);
 });

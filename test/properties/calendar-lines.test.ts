@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { reasons } from '../../src/ical/dropped.ts';
-import { CalendarError } from '../../src/ical/lines.ts';
-import { type ReadCalendar, readCalendar } from '../../src/ical/read.ts';
+import { CalendarError } from '../../src/ical/line-reader.ts';
+import { type ReadCalendar, readCalendar } from '../../src/ical/parse.ts';
+import { reasons } from '../../src/ical/skipped.ts';
 import { oddCalendars } from '../corpus/calendars.ts';
 
 /** What may stand in an event of a good calendar beside what every one has. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { convertIcsCalendar } from 'ts-ics';
 import { datedOf, spanOf } from '../../src/ical/days.ts';
-import { readCalendar } from '../../src/ical/read.ts';
+import { readCalendar } from '../../src/ical/parse.ts';
 import { beginning, ENDING, entryText } from '../../src/ical/write.ts';
 import { zoneAround } from '../../src/ical/zone.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayBeginsAt, dayEndsAt, isDueBeforeStart, parseCalendarTime, parseDay } from '../../src/http/dates.ts';
+import { dayBeginsAt, dayEndsAt, isDueBeforeStart, parseCalendarTime, parseDay } from '../../src/http/fields/dates.ts';
 
 const two = (value: number) => String(value).padStart(2, '0');
 const four = (value: number) => String(value).padStart(4, '0');

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { InFlightAttempt } from '../../src/delivery/flight.ts';
-import { HookQueue } from '../../src/delivery/lane.ts';
-import type { PendingDelivery } from '../../src/delivery/queue.ts';
+import { HookQueue } from '../../src/delivery/dispatcher/hook-queue.ts';
+import type { InFlightAttempt } from '../../src/delivery/dispatcher/in-flight-attempt.ts';
+import type { PendingDelivery } from '../../src/delivery/dispatcher/queries.ts';
 
 const READ_AT_ONCE = 4;
 

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
-import { startProcess } from '../../demo/started.ts';
 import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
-import { carillonJson } from '../harness/command.ts';
-import { eventually } from '../harness/eventually.ts';
-import { startTarget } from '../harness/target.ts';
+import { carillonJson } from '../kit/command.ts';
+import { eventually } from '../kit/eventually.ts';
+import { startProcess } from '../kit/start-service.ts';
+import { startTarget } from '../kit/target.ts';
 
 /**
  * Fills a database through the interface and the command line of this version, kills the service in the middle of

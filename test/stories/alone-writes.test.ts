@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { shared } from '../harness/stores.ts';
+import { shared } from '../kit/stores.ts';
 
 for (const { test, testService } of shared) {
   for (const isMixed of [true, false]) {

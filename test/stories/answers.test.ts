@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { eventually } from '../harness/eventually.ts';
-import type { Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { eventually } from '../kit/eventually.ts';
+import type { Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

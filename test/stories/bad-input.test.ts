@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import type { Route } from '../../src/http/route.ts';
+import type { Route } from '../../src/http/routes/route.ts';
 import { createLog } from '../../src/log.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import { systemChance } from '../../src/secrets.ts';
-import { furnish, type Ids } from '../harness/furnished.ts';
-import type { Answer, Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { furnish, type Ids } from '../kit/furnished-account.ts';
+import type { Answer, Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 import { bodies, type Meaning, meanings, type Value, values } from './bad-input.table.ts';
 
 for (const { test, testService } of stores) {

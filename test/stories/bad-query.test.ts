@@ -3,8 +3,8 @@ import { after } from 'node:test';
 import { createLog } from '../../src/log.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import { systemChance } from '../../src/secrets.ts';
-import { furnish } from '../harness/furnished.ts';
-import { stores } from '../harness/stores.ts';
+import { furnish } from '../kit/furnished-account.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   // Whatever is written into any parameter of any list is either fine or a 400 that names it: never a 5xx.

@@ -3,9 +3,9 @@ import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { eventually } from '../harness/eventually.ts';
-import { rawRequest } from '../harness/raw.ts';
-import { startTestService, temporaryFolder } from '../harness/service.ts';
+import { eventually } from '../kit/eventually.ts';
+import { rawRequest } from '../kit/raw.ts';
+import { startTestService, temporaryFolder } from '../kit/service.ts';
 
 test('X6 whatever is asked while the disk gives nothing is 503, and a line of the log says why', async (t) => {
   const path = join(temporaryFolder(t), 'carillon.db');

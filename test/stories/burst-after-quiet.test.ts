@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Store } from '../../src/store/store.ts';
-import { eventually } from '../harness/eventually.ts';
-import { shared } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { eventually } from '../kit/eventually.ts';
+import { shared } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 const HOOKS = 20;
 const BURST = 100;

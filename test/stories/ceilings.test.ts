@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import type { Attempt } from '../../src/delivery/attempt.ts';
-import type { Outcome } from '../../src/delivery/outcome.ts';
-import { testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
+import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { Attempt } from '../../src/delivery/transport/attempt.ts';
+import { testClock } from '../kit/clock.ts';
+import { eventually } from '../kit/eventually.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

@@ -7,9 +7,9 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { inherited } from '../harness/environment.ts';
-import { pack } from '../harness/pack.ts';
-import { type Json, temporaryFolder } from '../harness/service.ts';
+import { inherited } from '../kit/environment.ts';
+import { pack } from '../kit/pack.ts';
+import { type Json, temporaryFolder } from '../kit/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);

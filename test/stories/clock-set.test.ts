@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Attempt } from '../../src/delivery/attempt.ts';
-import type { Outcome } from '../../src/delivery/outcome.ts';
+import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import type { Queries } from '../../src/store/store.ts';
 import { columns, type Tables } from '../../src/store/tables.ts';
-import { steadyChance, type TestClock, testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
-import type { TestService } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { trustUntil } from '../harness/trusted.ts';
+import { steadyChance, type TestClock, testClock } from '../kit/clock.ts';
+import { eventually } from '../kit/eventually.ts';
+import type { TestService } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
+import { trustUntil } from '../kit/trusted.ts';
 
 const [SECOND_MS, HOUR_MS, DAY_MS] = [1_000, 3_600_000, 86_400_000];
 const FAR_MS = 400 * DAY_MS;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
-import { openAt } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { compareLedgers, startLoad } from '../harness/load.ts';
-import { pendingNow, processBeside } from '../harness/nodes.ts';
-import { shared } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { openAt } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { compareLedgers, startLoad } from '../kit/load.ts';
+import { pendingNow, processBeside } from '../kit/nodes.ts';
+import { shared } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, serviceProcess, database: newDatabase } of shared) {
   const TIMES = 8;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import type { Route } from '../../src/http/route.ts';
-import { eventually } from '../harness/eventually.ts';
-import { furnish } from '../harness/furnished.ts';
-import { everythingWritten } from '../harness/ledger.ts';
-import { rawRequest } from '../harness/raw.ts';
-import { consoleRows, publicRows } from '../harness/rows.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import type { Route } from '../../src/http/routes/route.ts';
+import { eventually } from '../kit/eventually.ts';
+import { furnish } from '../kit/furnished-account.ts';
+import { rawRequest } from '../kit/raw.ts';
+import { everythingWritten } from '../kit/recorded-occurrences.ts';
+import { consoleRows, publicRows } from '../kit/rows.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 const HOME = { 'sec-fetch-site': 'same-origin' };
 

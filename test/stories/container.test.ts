@@ -5,10 +5,10 @@ import { chmodSync, copyFileSync, readdirSync, readFileSync, statSync } from 'no
 import { delimiter, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { follow, isSent } from '../harness/dockerfile.ts';
-import { inherited } from '../harness/environment.ts';
-import { freePort } from '../harness/port.ts';
-import { temporaryFolder } from '../harness/service.ts';
+import { follow, isSent } from '../kit/dockerfile.ts';
+import { inherited } from '../kit/environment.ts';
+import { freePort } from '../kit/port.ts';
+import { temporaryFolder } from '../kit/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exampleOf } from '../../src/docs/example.ts';
+import { exampleOf } from '../../src/api-docs/example.ts';
 import { problems } from '../../src/problems.ts';
 import { documentedRoutes } from '../documents/routes.ts';
-import { axeFindings } from '../harness/axe.ts';
-import { openConsole } from '../harness/browser.ts';
-import { asCurl, asSdk } from '../harness/calls.ts';
-import { furnish } from '../harness/furnished.ts';
-import type { TestService } from '../harness/service.ts';
-import { sqlite } from '../harness/stores.ts';
+import { axeFindings } from '../kit/axe.ts';
+import { openConsole } from '../kit/browser.ts';
+import { asCurl, asSdk } from '../kit/calls.ts';
+import { furnish } from '../kit/furnished-account.ts';
+import type { TestService } from '../kit/service.ts';
+import { sqlite } from '../kit/stores.ts';
 
 const routes = documentedRoutes();
 

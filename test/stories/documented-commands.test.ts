@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { programOf } from '../../src/cli/commands.ts';
 import { type Commands, documentedCommands, namedCommands, ways } from '../documents/commands.ts';
-import { inherited } from '../harness/environment.ts';
-import { newPostgresDatabase } from '../harness/postgres-databases.ts';
-import type { ServiceProcess } from '../harness/process.ts';
-import { temporaryFolder } from '../harness/service.ts';
-import { sqlite } from '../harness/stores.ts';
+import { inherited } from '../kit/environment.ts';
+import { newPostgresDatabase } from '../kit/postgres-databases.ts';
+import type { ServiceProcess } from '../kit/process.ts';
+import { temporaryFolder } from '../kit/service.ts';
+import { sqlite } from '../kit/stores.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
-import { type doors, mountedBy, type Operation, sorted } from '../../proof/tenants/operations.ts';
-import { patience } from '../../src/http/gate.ts';
-import { requestText } from '../harness/conversation.ts';
-import { eventually } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
+import { patience } from '../../src/http/server/resource-limits.ts';
+import { requestText } from '../kit/conversation.ts';
+import { eventually } from '../kit/eventually.ts';
+import { stores } from '../kit/stores.ts';
+import { type doors, mountedBy, type Operation, sorted } from '../reliability/tenant-isolation/operations.ts';
 
 /** Paths that no route has, and methods that none takes. */
 const UNKNOWN = ['POST /nothing', 'PUT /v2/nothing', 'POST /console/nothing', 'POST /', 'POST /healthz', 'PATCH /v2/x'];

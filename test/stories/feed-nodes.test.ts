@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { openAt } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { personAt } from '../harness/nodes.ts';
-import { shared } from '../harness/stores.ts';
+import { openAt } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { personAt } from '../kit/nodes.ts';
+import { shared } from '../kit/stores.ts';
 
 for (const { test, testService, database: newDatabase } of shared) {
   const NODES = 3;

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import { patience } from '../../src/http/gate.ts';
-import type { Ports } from '../../src/service.ts';
-import { testClock } from '../harness/clock.ts';
-import { requestText } from '../harness/conversation.ts';
-import { eventually, stepByStep } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
-import { openStream } from '../harness/stream.ts';
+import { patience } from '../../src/http/server/resource-limits.ts';
+import type { Ports } from '../../src/server.ts';
+import { testClock } from '../kit/clock.ts';
+import { requestText } from '../kit/conversation.ts';
+import { eventually, stepByStep } from '../kit/eventually.ts';
+import { stores } from '../kit/stores.ts';
+import { openStream } from '../kit/stream.ts';
 
 for (const { test, testService } of stores) {
   const FEED = '/v2/notifications';

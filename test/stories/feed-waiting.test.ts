@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { testClock } from '../harness/clock.ts';
-import { eventually, stepByStep } from '../harness/eventually.ts';
-import type { Answer, Person, TestService } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import { testClock } from '../kit/clock.ts';
+import { eventually, stepByStep } from '../kit/eventually.ts';
+import type { Answer, Person, TestService } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   const FEED = '/v2/notifications';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { eventually } from '../harness/eventually.ts';
-import { startTestService, temporaryFolder } from '../harness/service.ts';
-import { startTarget } from '../harness/target.ts';
+import { eventually } from '../kit/eventually.ts';
+import { startTestService, temporaryFolder } from '../kit/service.ts';
+import { startTarget } from '../kit/target.ts';
 
 const event = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '20270102' };
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { steadyChance, testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
-import type { Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { steadyChance, testClock } from '../kit/clock.ts';
+import { eventually } from '../kit/eventually.ts';
+import type { Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';

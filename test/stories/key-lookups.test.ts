@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import { shared } from '../harness/stores.ts';
+import { shared } from '../kit/stores.ts';
 
 const CALLS = 600;
 

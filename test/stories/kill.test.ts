@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { startProcess } from '../../demo/started.ts';
 import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
-import { eventually } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { eventually } from '../kit/eventually.ts';
+import { startProcess } from '../kit/start-service.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, serviceProcess } of stores) {
   test('C19 C20 killed in the middle of an attempt: it is made again after the start, under the same id, and no failure counts', async (t) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { AccountWrite, type NewRow } from '../../src/store/account.ts';
+import { AccountWrite, type NewRow } from '../../src/store/account-scope.ts';
 import type { AccountTable } from '../../src/store/tables.ts';
-import { type Noted, noting, positionOf } from '../harness/ledger.ts';
-import type { Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import { type Noted, noting, positionOf } from '../kit/recorded-occurrences.ts';
+import type { Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService(

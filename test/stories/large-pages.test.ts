@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, test as plainTest } from 'node:test';
-import { type Caller, permissions as everyPermission } from '../../src/access.ts';
-import { writeListing } from '../../src/http/listing.ts';
-import type { Route } from '../../src/http/route.ts';
-import { AccountView } from '../../src/store/account.ts';
-import { fillings, isList, type Place } from '../harness/largest.ts';
-import { insertRows } from '../harness/plain-row.ts';
-import { consoleRows, publicRows } from '../harness/rows.ts';
-import type { Json, Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { Weighed } from '../harness/weighed.ts';
+import { writeListing } from '../../src/http/routes/list-response.ts';
+import type { Route } from '../../src/http/routes/route.ts';
+import { type Caller, permissions as everyPermission } from '../../src/permissions.ts';
+import { AccountView } from '../../src/store/account-scope.ts';
+import { fillings, isList, type Place } from '../kit/largest.ts';
+import { insertRows } from '../kit/plain-row.ts';
+import { Weighed } from '../kit/read-weight.ts';
+import { consoleRows, publicRows } from '../kit/rows.ts';
+import type { Json, Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 // However large its records are, no page of a list is larger than the limit, and all of them are reached by its Link.
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startProcess } from '../../demo/started.ts';
-import { atEnd } from '../harness/cleanup.ts';
-import { carillon } from '../harness/command.ts';
-import { eventually } from '../harness/eventually.ts';
-import { localApp, startListening } from '../harness/listening.ts';
-import { temporaryFolder } from '../harness/service.ts';
-import { sqlite } from '../harness/stores.ts';
+import { atEnd } from '../kit/cleanup.ts';
+import { carillon } from '../kit/command.ts';
+import { eventually } from '../kit/eventually.ts';
+import { localApp, startListening } from '../kit/listening.ts';
+import { temporaryFolder } from '../kit/service.ts';
+import { startProcess } from '../kit/start-service.ts';
+import { sqlite } from '../kit/stores.ts';
 
 const { test } = sqlite;
 const event = (event_name: string) => ({ event_name, start_date: '20270301', due_date: '20270301' });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { hashApiKey } from '../../src/secrets.ts';
-import { bytesOf } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { rawRequest } from '../harness/raw.ts';
-import type { Answer, TestService } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { bytesOf } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { rawRequest } from '../kit/raw.ts';
+import type { Answer, TestService } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   type Line = Readonly<Record<string, unknown>>;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { carillon, carillonJson, serve } from '../harness/command.ts';
-import { startTestService, temporaryFolder } from '../harness/service.ts';
+import { carillon, carillonJson, serve } from '../kit/command.ts';
+import { startTestService, temporaryFolder } from '../kit/service.ts';
 
 const event = JSON.stringify({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/clock.ts';
-import { enqueueAlerts } from '../../src/delivery/notices.ts';
-import { steadyChance, TEST_EPOCH, type TestClock, testClock } from '../harness/clock.ts';
-import { eventually, stepByStep } from '../harness/eventually.ts';
-import { type Mail, type MailBox, startMailBox } from '../harness/mail.ts';
-import { processBeside } from '../harness/nodes.ts';
-import type { Person, TestService } from '../harness/service.ts';
-import { shared, stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { enqueueAlerts } from '../../src/delivery/outbox/hook-alerts.ts';
+import { steadyChance, TEST_EPOCH, type TestClock, testClock } from '../kit/clock.ts';
+import { eventually, stepByStep } from '../kit/eventually.ts';
+import { type Mail, type MailBox, startMailBox } from '../kit/mail.ts';
+import { processBeside } from '../kit/nodes.ts';
+import type { Person, TestService } from '../kit/service.ts';
+import { shared, stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

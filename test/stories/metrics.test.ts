@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { eventually } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { eventually } from '../kit/eventually.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   test('C23 X6 hooks that ended are counted by reason, whoever ended them', async (t) => {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import type { Attempt } from '../../src/delivery/attempt.ts';
-import { carillon, carillonJson } from '../harness/command.ts';
-import { eventually } from '../harness/eventually.ts';
-import { furnish } from '../harness/furnished.ts';
-import { importKilled } from '../harness/moved.ts';
-import { temporaryFolder } from '../harness/service.ts';
-import { isTaken } from '../harness/signed.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import type { Attempt } from '../../src/delivery/transport/attempt.ts';
+import { carillon, carillonJson } from '../kit/command.ts';
+import { eventually } from '../kit/eventually.ts';
+import { importKilled } from '../kit/export-import.ts';
+import { furnish } from '../kit/furnished-account.ts';
+import { temporaryFolder } from '../kit/service.ts';
+import { isTaken } from '../kit/signed.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 const options = { retryWaits: '1h,2h' };

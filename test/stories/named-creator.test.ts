@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../harness/ledger.ts';
-import type { Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import { noting } from '../kit/recorded-occurrences.ts';
+import type { Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   // C14: only admins may create in another user's name or change user_id; whoever may not hears so before the user is

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { openAt } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { compareLedgers, createNoted, repeatedIn, startLoad } from '../harness/load.ts';
-import { nodesOn, ownersOf, pendingNow, personAt, timesLogged } from '../harness/nodes.ts';
-import { startProxy } from '../harness/proxy.ts';
-import { shared } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
-import { tracedAttempt } from '../harness/traced.ts';
+import { openAt } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { compareLedgers, createNoted, repeatedIn, startLoad } from '../kit/load.ts';
+import { nodesOn, ownersOf, pendingNow, personAt, timesLogged } from '../kit/nodes.ts';
+import { startProxy } from '../kit/proxy.ts';
+import { shared } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
+import { tracedAttempt } from '../kit/traced.ts';
 
 for (const { test, testService, database: newDatabase } of shared) {
   const HOOKS = 4;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Crash } from '../../proof/ledgers.ts';
-import { openAt } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { compareLedgers, crashNow, startLoad } from '../harness/load.ts';
-import { nodesOn, pendingNow, processBeside } from '../harness/nodes.ts';
-import { shared } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { openAt } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { compareLedgers, crashNow, startLoad } from '../kit/load.ts';
+import { nodesOn, pendingNow, processBeside } from '../kit/nodes.ts';
+import { shared } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
+import type { Crash } from '../reliability/checker/history.ts';
 
 for (const { test, serviceProcess, database: newDatabase } of shared) {
   const HOOKS_A_NODE = 3;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import { openAt } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { compareLedgers, createNoted, startLoad } from '../harness/load.ts';
-import { nodesOn, ownersOf, pendingNow, processBeside } from '../harness/nodes.ts';
-import { shared } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { openAt } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { compareLedgers, createNoted, startLoad } from '../kit/load.ts';
+import { nodesOn, ownersOf, pendingNow, processBeside } from '../kit/nodes.ts';
+import { shared } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, serviceProcess, database: newDatabase } of shared) {
   const HOOKS = 6;

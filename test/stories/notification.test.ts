@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { after } from 'node:test';
 import { version } from '../../src/version.ts';
-import { eventually } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { eventually } from '../kit/eventually.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

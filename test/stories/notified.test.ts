@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { eventually } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { eventually } from '../kit/eventually.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   test('C15 a created event is told by a POST that holds its address and nothing else', async (t) => {

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openStore } from '../../src/store/open.ts';
-import { openingOf } from '../harness/database.ts';
-import { inherited } from '../harness/environment.ts';
-import { temporaryFolder } from '../harness/service.ts';
+import { openingOf } from '../kit/database.ts';
+import { inherited } from '../kit/environment.ts';
+import { temporaryFolder } from '../kit/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

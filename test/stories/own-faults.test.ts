@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Attempt } from '../../src/delivery/attempt.ts';
-import type { LocalErrorCode, Outcome } from '../../src/delivery/outcome.ts';
-import type { Resolve } from '../../src/delivery/resolver.ts';
-import { steadyChance, testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import type { LocalErrorCode, Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { Attempt } from '../../src/delivery/transport/attempt.ts';
+import type { Resolve } from '../../src/delivery/transport/dns-resolver.ts';
+import { steadyChance, testClock } from '../kit/clock.ts';
+import { eventually } from '../kit/eventually.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

@@ -6,8 +6,8 @@ import { delimiter, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { inherited } from '../harness/environment.ts';
-import { type Json, temporaryFolder } from '../harness/service.ts';
+import { inherited } from '../kit/environment.ts';
+import { type Json, temporaryFolder } from '../kit/service.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = temporaryFolder({ after });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { outranks, permissions, permissionsOf } from '../../src/access.ts';
+import { outranks, permissions, permissionsOf } from '../../src/permissions.ts';
 
-// What comes of them at every row is in `walk.test.ts` and in the tenant matrix, `proof/tenants.ts`.
+// What comes of them at every row is in `walk.test.ts` and in the tenant matrix, `test/reliability/tenant-isolation/tenant-isolation.ts`.
 
 test('C2 permissions are these, each to read and to write', () => {
   const areas = ['events', 'clients', 'projects', 'tasks', 'users', 'company', 'hooks', 'keys'];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import type { Json, Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import type { Json, Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   // C9: what is read can be written back. A PUT of exactly what GET answered is accepted and changes nothing but

@@ -5,11 +5,11 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { inherited } from '../harness/environment.ts';
-import { eventually } from '../harness/eventually.ts';
-import { freePort } from '../harness/port.ts';
-import { temporaryFolder } from '../harness/service.ts';
-import { sqlite } from '../harness/stores.ts';
+import { inherited } from '../kit/environment.ts';
+import { eventually } from '../kit/eventually.ts';
+import { freePort } from '../kit/port.ts';
+import { temporaryFolder } from '../kit/service.ts';
+import { sqlite } from '../kit/stores.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -97,7 +97,7 @@ test('the story by hand, word for word: subscribe, create, be told, fetch, look 
 });
 
 test('what the README says of the first start is what a first start prints', () => {
-  const greeting = readFileSync(new URL('../../src/cli/serve.ts', import.meta.url), 'utf8');
+  const greeting = readFileSync(new URL('../../src/cli/server/serve.ts', import.meta.url), 'utf8');
   const shown = readme.match(/^(console|domain|key): /gm) ?? [];
   assert.deepEqual(shown, ['console: ', 'domain: ', 'key: ']);
   for (const line of shown) assert.ok(greeting.includes(line), line);

@@ -7,9 +7,9 @@ import express from 'express';
 import { fastify } from 'fastify';
 import { Hono } from 'hono';
 import { createReceiver, type Receiver } from '../../packages/sdk/src/receiver/index.ts';
-import { atEnd } from '../harness/cleanup.ts';
-import { eventually } from '../harness/eventually.ts';
-import { sqlite } from '../harness/stores.ts';
+import { atEnd } from '../kit/cleanup.ts';
+import { eventually } from '../kit/eventually.ts';
+import { sqlite } from '../kit/stores.ts';
 
 const PATH = '/bell-d7c1';
 

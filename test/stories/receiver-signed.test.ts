@@ -4,9 +4,9 @@ import { after, test } from 'node:test';
 import express from 'express';
 import { Webhook } from 'standardwebhooks';
 import { createReceiver, type Receiver } from '../../packages/sdk/src/receiver/index.ts';
-import { atEnd } from '../harness/cleanup.ts';
-import { eventually } from '../harness/eventually.ts';
-import { sqlite } from '../harness/stores.ts';
+import { atEnd } from '../kit/cleanup.ts';
+import { eventually } from '../kit/eventually.ts';
+import { sqlite } from '../kit/stores.ts';
 
 const secretOf = (text: string) => `whsec_${Buffer.from(text.padEnd(32, '.')).toString('base64')}`;
 const [old, fresh, others] = [secretOf('old'), secretOf('new'), secretOf('of others')];

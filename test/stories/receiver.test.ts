@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import { after, type TestContext } from 'node:test';
 import { createReceiver, memoryState, type ReceiverOptions } from '../../packages/sdk/src/receiver/index.ts';
 import { tendHooks } from '../../packages/sdk/src/receiver/manage-hooks.ts';
-import { atEnd } from '../harness/cleanup.ts';
-import { eventually } from '../harness/eventually.ts';
-import { freePort } from '../harness/port.ts';
-import { receiverProcess } from '../harness/receiver.ts';
-import { type Person, temporaryFolder } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import { atEnd } from '../kit/cleanup.ts';
+import { eventually } from '../kit/eventually.ts';
+import { freePort } from '../kit/port.ts';
+import { receiverProcess } from '../kit/receiver.ts';
+import { type Person, temporaryFolder } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270101' });
 

@@ -5,11 +5,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import { openAt } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { load, releases } from '../harness/releases.ts';
-import { startTestService } from '../harness/service.ts';
-import { startTarget } from '../harness/target.ts';
+import { openAt } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { load, releases } from '../kit/releases.ts';
+import { startTestService } from '../kit/service.ts';
+import { startTarget } from '../kit/target.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after } from 'node:test';
-import { testClock } from '../harness/clock.ts';
-import { requestText } from '../harness/conversation.ts';
-import { everythingWritten } from '../harness/ledger.ts';
-import type { Person } from '../harness/service.ts';
-import { shared, stores } from '../harness/stores.ts';
+import { testClock } from '../kit/clock.ts';
+import { requestText } from '../kit/conversation.ts';
+import { everythingWritten } from '../kit/recorded-occurrences.ts';
+import type { Person } from '../kit/service.ts';
+import { shared, stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

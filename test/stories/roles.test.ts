@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { carillon as run } from '../harness/command.ts';
-import { openAt } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { pendingNow, personAt, processBeside } from '../harness/nodes.ts';
-import { shared, sqlite } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
-import { tracedAttempt } from '../harness/traced.ts';
+import { carillon as run } from '../kit/command.ts';
+import { openAt } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { pendingNow, personAt, processBeside } from '../kit/nodes.ts';
+import { shared, sqlite } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
+import { tracedAttempt } from '../kit/traced.ts';
 
 const EVENTS = 40;
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import { type NewOccurrence, record } from '../../src/delivery/record.ts';
+import { type NewOccurrence, record } from '../../src/delivery/outbox/record-occurrences.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
 import { clients } from '../../src/resources/clients/clients.ts';
 import { systemChance } from '../../src/secrets.ts';
-import { AccountWrite } from '../../src/store/account.ts';
+import { AccountWrite } from '../../src/store/account-scope.ts';
 import type { Store, Tx } from '../../src/store/store.ts';
-import { openAt } from '../harness/database.ts';
-import { stores } from '../harness/stores.ts';
+import { openAt } from '../kit/database.ts';
+import { stores } from '../kit/stores.ts';
 
 /** What is pending cannot be written any more. */
 const REFUSES_OWED = {

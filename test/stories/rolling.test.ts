@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import { newestVersion } from '../../src/store/migrate.ts';
-import { openAt } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { compareLedgers, startLoad, storedEvents } from '../harness/load.ts';
-import { pendingNow, processBeside } from '../harness/nodes.ts';
-import type { ServiceProcess } from '../harness/process.ts';
-import { shared } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
-import { copySource } from '../mutations.ts';
+import { openAt } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { compareLedgers, startLoad, storedEvents } from '../kit/load.ts';
+import { pendingNow, processBeside } from '../kit/nodes.ts';
+import type { ServiceProcess } from '../kit/process.ts';
+import { shared } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
+import { copySource } from '../reliability/mutations.ts';
 
 for (const { test, serviceProcess, database: newDatabase } of shared) {
   const HOOKS = 3;
@@ -35,8 +35,8 @@ for (const { test, serviceProcess, database: newDatabase } of shared) {
     const types = readFileSync(tables, 'utf8');
     writeFileSync(tables, types.replace('    event_id: issued,', '    event_id: issued, place: textOrDefault,'));
     const { startProcess } = (await import(
-      pathToFileURL(join(copy.folder, 'demo/started.ts')).href
-    )) as typeof import('../../demo/started.ts');
+      pathToFileURL(join(copy.folder, 'test/kit/start-service.ts')).href
+    )) as typeof import('../kit/start-service.ts');
 
     const database = await newDatabase(t);
     const old = await serviceProcess(t, { CARILLON_DATABASE: database });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { personAt } from '../harness/nodes.ts';
-import { startProxy } from '../harness/proxy.ts';
-import { shared } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { personAt } from '../kit/nodes.ts';
+import { startProxy } from '../kit/proxy.ts';
+import { shared } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService, database: newDatabase } of shared) {
   /** Much longer than it takes to send a few statements one after the other: what waits for no answer is one burst. */

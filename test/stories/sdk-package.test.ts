@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
-import { pack } from '../harness/pack.ts';
-import { type Json, temporaryFolder } from '../harness/service.ts';
-import { sqlite } from '../harness/stores.ts';
+import { pack } from '../kit/pack.ts';
+import { type Json, temporaryFolder } from '../kit/service.ts';
+import { sqlite } from '../kit/stores.ts';
 import { tsc } from '../toolbox.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

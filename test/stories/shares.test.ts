@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import type { Attempt } from '../../src/delivery/attempt.ts';
-import type { Outcome } from '../../src/delivery/outcome.ts';
-import { AccountWrite } from '../../src/store/account.ts';
-import { eventually } from '../harness/eventually.ts';
-import type { Person, TestService } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { Attempt } from '../../src/delivery/transport/attempt.ts';
+import { AccountWrite } from '../../src/store/account-scope.ts';
+import { eventually } from '../kit/eventually.ts';
+import type { Person, TestService } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { Attempt } from '../../src/delivery/attempt.ts';
-import { eventually } from '../harness/eventually.ts';
-import { repeatedIn } from '../harness/load.ts';
-import { personAt } from '../harness/nodes.ts';
-import type { Person, TestService } from '../harness/service.ts';
-import { isTaken } from '../harness/signed.ts';
-import { shared, stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
-import { tracedAttempt } from '../harness/traced.ts';
+import type { Attempt } from '../../src/delivery/transport/attempt.ts';
+import { eventually } from '../kit/eventually.ts';
+import { repeatedIn } from '../kit/load.ts';
+import { personAt } from '../kit/nodes.ts';
+import type { Person, TestService } from '../kit/service.ts';
+import { isTaken } from '../kit/signed.ts';
+import { shared, stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
+import { tracedAttempt } from '../kit/traced.ts';
 
 const HOOKS = 4;
 const ROUNDS = 9;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
-import type { Person } from '../harness/service.ts';
-import { isTaken, type Signed } from '../harness/signed.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { testClock } from '../kit/clock.ts';
+import { eventually } from '../kit/eventually.ts';
+import type { Person } from '../kit/service.ts';
+import { isTaken, type Signed } from '../kit/signed.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 const HOUR = 3_600;
 const NEVER = '0000-00-00 00:00:00';

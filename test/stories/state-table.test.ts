@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { eventually } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
-import { type Reply, startTarget } from '../harness/target.ts';
+import { eventually } from '../kit/eventually.ts';
+import { stores } from '../kit/stores.ts';
+import { type Reply, startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   // The specification's state table (section 3), every row of it, on a whole service.

@@ -6,12 +6,12 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { requestText } from '../harness/conversation.ts';
-import { rowsOf } from '../harness/database.ts';
-import { eventually } from '../harness/eventually.ts';
-import { temporaryFolder } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { requestText } from '../kit/conversation.ts';
+import { rowsOf } from '../kit/database.ts';
+import { eventually } from '../kit/eventually.ts';
+import { temporaryFolder } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, serviceProcess } of stores) {
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { kinds } from '../../packages/sdk/src/index.ts';
-import type { Permission } from '../../src/access.ts';
-import type { Resolve } from '../../src/delivery/resolver.ts';
-import type { Json } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import type { Resolve } from '../../src/delivery/transport/dns-resolver.ts';
+import type { Permission } from '../../src/permissions.ts';
+import type { Json } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   /** A resolver of the test's own: nothing leaves this machine. */

@@ -3,15 +3,15 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test as plainTest, type TestContext } from 'node:test';
-import { permissionsOf } from '../../src/access.ts';
+import { permissionsOf } from '../../src/permissions.ts';
 import { insertKey } from '../../src/resources/keys/actions.ts';
 import { insertUser } from '../../src/resources/users/users.ts';
 import { systemChance } from '../../src/secrets.ts';
-import { AccountWrite } from '../../src/store/account.ts';
-import { carillon, carillonJson, type Ended } from '../harness/command.ts';
-import { openAt } from '../harness/database.ts';
-import { temporaryFolder } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import { AccountWrite } from '../../src/store/account-scope.ts';
+import { carillon, carillonJson, type Ended } from '../kit/command.ts';
+import { openAt } from '../kit/database.ts';
+import { temporaryFolder } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 /** Clears the screen, begins a line, a column and a link, and turns the direction of reading, in every way there is. */
 const HOSTILE =

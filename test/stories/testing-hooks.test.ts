@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { type TestClock, testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
-import type { TestService } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { type Reply, startTarget } from '../harness/target.ts';
+import { type TestClock, testClock } from '../kit/clock.ts';
+import { eventually } from '../kit/eventually.ts';
+import type { TestService } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
+import { type Reply, startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import type { Resolve } from '../../src/delivery/resolver.ts';
-import { stores } from '../harness/stores.ts';
+import type { Resolve } from '../../src/delivery/transport/dns-resolver.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   const resolve: Resolve = async () => ({ addresses: ['93.184.215.14'] });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
-import type { Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { testClock } from '../kit/clock.ts';
+import { eventually } from '../kit/eventually.ts';
+import type { Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   const clock = testClock();

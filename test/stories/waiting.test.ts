@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { steadyChance, TEST_EPOCH, testClock } from '../harness/clock.ts';
-import { eventually } from '../harness/eventually.ts';
-import { stores } from '../harness/stores.ts';
-import { type Reply, startTarget } from '../harness/target.ts';
+import { steadyChance, TEST_EPOCH, testClock } from '../kit/clock.ts';
+import { eventually } from '../kit/eventually.ts';
+import { stores } from '../kit/stores.ts';
+import { type Reply, startTarget } from '../kit/target.ts';
 
 for (const { test, testService } of stores) {
   const SECOND_MS = 1_000;

@@ -1,6 +1,6 @@
-import type { Permission } from '../../src/access.ts';
-import type { Ids, Targets } from '../harness/furnished.ts';
-import type { Person } from '../harness/service.ts';
+import type { Permission } from '../../src/permissions.ts';
+import type { Ids, Targets } from '../kit/furnished-account.ts';
+import type { Person } from '../kit/service.ts';
 
 /** The stage of a scenario: an account of its own with one record of each noun, and its owner. */
 export type Stage = { readonly owner: Person; readonly ids: Ids; readonly targets: Targets };

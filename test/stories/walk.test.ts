@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { type Permission, permissions } from '../../src/access.ts';
-import { idNames, type Route } from '../../src/http/route.ts';
+import { idNames, type Route } from '../../src/http/routes/route.ts';
 import { createLog } from '../../src/log.ts';
+import { type Permission, permissions } from '../../src/permissions.ts';
 import { allRoutes } from '../../src/resources/index.ts';
 import { systemChance } from '../../src/secrets.ts';
-import { eventually } from '../harness/eventually.ts';
-import { furnish } from '../harness/furnished.ts';
-import { judgeBy, operationsOf, shapeOf, structuralFaults } from '../harness/openapi.ts';
-import type { Answer, Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
-import { startTarget } from '../harness/target.ts';
+import { eventually } from '../kit/eventually.ts';
+import { furnish } from '../kit/furnished-account.ts';
+import { judgeBy, operationsOf, shapeOf, structuralFaults } from '../kit/openapi.ts';
+import type { Answer, Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
+import { startTarget } from '../kit/target.ts';
 import { type Scenario, type Stage, scenarios } from './walk.scenarios.ts';
 
 for (const { test, testService } of stores) {

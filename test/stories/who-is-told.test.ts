@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { type Kind, kinds } from '../../packages/sdk/src/index.ts';
-import type { Attempt } from '../../src/delivery/attempt.ts';
-import type { Person } from '../harness/service.ts';
-import { stores } from '../harness/stores.ts';
+import type { Attempt } from '../../src/delivery/transport/attempt.ts';
+import type { Person } from '../kit/service.ts';
+import { stores } from '../kit/stores.ts';
 
 for (const { test, testService } of stores) {
   // Who is told is decided when it happens, so what is pending says it all; here nobody ever answers.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
-import { eventually } from '../harness/eventually.ts';
-import { sqlite } from '../harness/stores.ts';
+import { eventually } from '../kit/eventually.ts';
+import { sqlite } from '../kit/stores.ts';
 
 const { test, testService } = sqlite;
 

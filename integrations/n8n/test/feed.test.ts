@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { eventually } from '../../../test/harness/eventually.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
 import { memberKey, startService } from '../../service.ts';
 import { type Credentials, hosted, startForeign, startTrigger } from './platform.ts';
 

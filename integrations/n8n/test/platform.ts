@@ -17,8 +17,8 @@ import type {
   IWebhookResponseData,
   IWorkflowExecuteAdditionalData,
 } from 'n8n-workflow';
-import type { Cleanup } from '../../../test/harness/cleanup.ts';
-import { atEnd } from '../../../test/harness/cleanup.ts';
+import type { Cleanup } from '../../../test/kit/cleanup.ts';
+import { atEnd } from '../../../test/kit/cleanup.ts';
 
 // Both are CommonJS of n8n itself: the contexts, the requests and the static data of the tests are those of a real n8n.
 const load = createRequire(import.meta.url);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { stores } from '../../../test/harness/stores.ts';
+import { stores } from '../../../test/kit/stores.ts';
 import { apiKey, Carillon, type Notification } from './index.ts';
 
 /** What is done with one connection: the last entry serves all that follow. */

@@ -2,9 +2,9 @@ import type { Kind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Notification, NotificationFilters, Stretch } from '../../../packages/sdk/src/notifications.ts';
 import type { Clock } from '../../clock.ts';
-import type { ResolvedConnection } from '../connection.ts';
-import type { Mark } from './cursor.ts';
-import { pause, Waits } from './waits.ts';
+import type { ResolvedConnection } from '../client/connect.ts';
+import { pause, Waits } from './backoff.ts';
+import type { Mark } from './cursor-file.ts';
 
 /** The longest that the service lets a call wait, and how many entries of it are dealt with at once. */
 const LONGEST_WAIT_S = 30;

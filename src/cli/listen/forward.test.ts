@@ -4,12 +4,12 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { WriteStream } from 'node:tty';
 import type { Notification } from '../../../packages/sdk/src/notifications.ts';
-import { testClock } from '../../../test/harness/clock.ts';
-import type { Attempt, Order } from '../../delivery/attempt.ts';
-import type { Outcome } from '../../delivery/outcome.ts';
-import { Screen, type Sink } from '../screen.ts';
+import { testClock } from '../../../test/kit/clock.ts';
+import type { Outcome } from '../../delivery/dispatcher/attempt-outcome.ts';
+import type { Attempt, Order } from '../../delivery/transport/attempt.ts';
+import { Screen, type Sink } from '../output/screen.ts';
 import { Forwarder, webhookIdOf } from './forward.ts';
-import { type Heard, printHeard } from './shown.ts';
+import { type Heard, printHeard } from './print.ts';
 
 const listener = {
   service: 'http://127.0.0.1:8080',

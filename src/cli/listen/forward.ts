@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { Notification } from '../../../packages/sdk/src/notifications.ts';
 import { type Clock, systemClock } from '../../clock.ts';
-import { type Attempt, createAttempt } from '../../delivery/attempt.ts';
-import type { SsrfGuard } from '../../delivery/guard.ts';
-import type { Outcome } from '../../delivery/outcome.ts';
-import { createResolver } from '../../delivery/resolver.ts';
-import { signatureOf } from '../../delivery/signature.ts';
+import type { Outcome } from '../../delivery/dispatcher/attempt-outcome.ts';
+import { type Attempt, createAttempt } from '../../delivery/transport/attempt.ts';
+import { createResolver } from '../../delivery/transport/dns-resolver.ts';
+import { signatureOf } from '../../delivery/transport/signature.ts';
+import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { version } from '../../version.ts';
-import type { Listener } from './cursor.ts';
-import { pause, Waits } from './waits.ts';
+import { pause, Waits } from './backoff.ts';
+import type { Listener } from './cursor-file.ts';
 
 /** What forwarding an occurrence has come to: the last answer, and how many attempts it took. */
 export type Told = { readonly outcome: Outcome; readonly webhookId: string; readonly attempts: number };

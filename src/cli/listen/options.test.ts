@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Command } from 'commander';
-import { addListen } from '../listen.ts';
+import { addListen } from '../client/listen.ts';
 import { readAsked } from './options.ts';
 
 /** The lines in which it refuses, before it speaks to anybody. */

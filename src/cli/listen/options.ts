@@ -3,10 +3,10 @@ import { type Kind, kinds } from '../../../packages/sdk/src/api-types.ts';
 import { environmentName } from '../../config/options.ts';
 import { parseDuration } from '../../durations.ts';
 import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
-import type { ConnectionFlags } from '../connection.ts';
-import { listenSecret } from '../connection-options.ts';
-import { CliError } from '../refusal.ts';
-import { isCursor } from './cursor.ts';
+import type { ConnectionFlags } from '../client/connect.ts';
+import { listenSecret } from '../client/connection-options.ts';
+import { CliError } from '../output/cli-error.ts';
+import { isCursor } from './cursor-file.ts';
 
 export type ListenFlags = ConnectionFlags & {
   readonly forwardTo?: string;

@@ -1,9 +1,9 @@
-import { type Actor, COMMAND_LINE, FIRST_START, permissions } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
 import { isZone } from '../../ical/zone.ts';
+import { type Actor, COMMAND_LINE, FIRST_START, permissions } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
 import type { Chance } from '../../secrets.ts';
-import { AccountWrite } from '../../store/account.ts';
+import { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries, Tx } from '../../store/store.ts';
 import { insertInvitation } from '../invitations/invitations.ts';
 import { insertKey } from '../keys/actions.ts';

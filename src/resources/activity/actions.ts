@@ -1,12 +1,12 @@
-import type { Caller } from '../../access.ts';
-import { type DeliveryKind, type Kind, nounOf, resourceUrl } from '../../delivery/kinds.ts';
-import type { Shown } from '../../http/field.ts';
-import type { Given } from '../../http/query.ts';
-import type { AccountView } from '../../store/account.ts';
+import { type DeliveryKind, type Kind, nounOf, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
+import type { Shown } from '../../http/fields/field.ts';
+import type { Given } from '../../http/routes/query-parameters.ts';
+import type { Caller } from '../../permissions.ts';
+import type { AccountView } from '../../store/account-scope.ts';
 import { lastAttempts, pending, settled } from '../deliveries/deliveries.ts';
 import { getHook } from '../hooks/actions.ts';
-import { type Occurrence, occurrencesOf } from '../notifications/occurrences.ts';
-import { type Reach, reachOf } from '../notifications/reach.ts';
+import { type Occurrence, occurrencesOf } from '../notifications/queries.ts';
+import { type Reach, reachOf } from '../notifications/visibility.ts';
 import { type activityFields, type activityParameters, type OutcomeRow, USUAL_ENTRIES } from './schema.ts';
 
 /** How far back one call looks, in positions, for entries that the caller is shown. */

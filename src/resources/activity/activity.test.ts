@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ActivityFilters, ToldHook } from '../../../packages/sdk/src/activity.ts';
-import { testClock } from '../../../test/harness/clock.ts';
-import { eventually, stepByStep } from '../../../test/harness/eventually.ts';
-import { insertRows } from '../../../test/harness/plain-row.ts';
-import type { Person, TestService } from '../../../test/harness/service.ts';
-import { stores } from '../../../test/harness/stores.ts';
-import { startTarget } from '../../../test/harness/target.ts';
-import { MAX_PAGE_BYTES } from '../../http/listing.ts';
+import { testClock } from '../../../test/kit/clock.ts';
+import { eventually, stepByStep } from '../../../test/kit/eventually.ts';
+import { insertRows } from '../../../test/kit/plain-row.ts';
+import type { Person, TestService } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { startTarget } from '../../../test/kit/target.ts';
+import { MAX_PAGE_BYTES } from '../../http/routes/list-response.ts';
 
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';

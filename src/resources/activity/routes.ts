@@ -1,6 +1,6 @@
-import { responseSchema, serializeRecord } from '../../http/field.ts';
-import { readQuery } from '../../http/query.ts';
-import type { Route } from '../../http/route.ts';
+import { responseSchema, serializeRecord } from '../../http/fields/field.ts';
+import { readQuery } from '../../http/routes/query-parameters.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { listActivity } from './actions.ts';
 import { activityFields, activityParameters } from './schema.ts';
 

@@ -1,5 +1,5 @@
-import { type Kind, kinds } from '../../delivery/kinds.ts';
-import type { Shown } from '../../http/field.ts';
+import { type Kind, kinds } from '../../delivery/outbox/event-kinds.ts';
+import type { Shown } from '../../http/fields/field.ts';
 import {
   key,
   readOnlyId,
@@ -8,10 +8,10 @@ import {
   readOnlyText,
   readOnlyTimestamp,
   readOnlyWord,
-} from '../../http/fields.ts';
-import { parseId } from '../../http/ids.ts';
-import { pagingParameters } from '../../http/paging.ts';
-import { idParameter, type Parameter, wordParameter } from '../../http/query.ts';
+} from '../../http/fields/field-types.ts';
+import { parseId } from '../../http/fields/ids.ts';
+import { pagingParameters } from '../../http/routes/pagination.ts';
+import { idParameter, type Parameter, wordParameter } from '../../http/routes/query-parameters.ts';
 import { deliveryStates } from '../deliveries/deliveries.ts';
 
 /** What came of an occurrence at one hook. */

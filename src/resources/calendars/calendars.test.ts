@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { eventually } from '../../../test/harness/eventually.ts';
-import { ICAL } from '../../../test/harness/ical.ts';
-import { insertRows } from '../../../test/harness/plain-row.ts';
-import type { Person } from '../../../test/harness/service.ts';
-import { stores } from '../../../test/harness/stores.ts';
-import { permissions } from '../../access.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { ICAL } from '../../../test/kit/ical.ts';
+import { insertRows } from '../../../test/kit/plain-row.ts';
+import type { Person } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { showMoment } from '../../http/dates.ts';
+import { showMoment } from '../../http/fields/dates.ts';
 import { plusDays } from '../../ical/days.ts';
-import { reachOf } from './reach.ts';
+import { permissions } from '../../permissions.ts';
+import { reachOf } from './permissions.ts';
 
 const today = showMoment(systemClock.now()).slice(0, 10);
 const inDays = (count: number) => plusDays(today, count).replaceAll('-', '');

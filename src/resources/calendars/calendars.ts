@@ -1,6 +1,5 @@
-import { type Caller, isAdmin, outranks, type Role } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
-import type { Created, Field, Shown } from '../../http/field.ts';
+import type { Created, Field, Shown } from '../../http/fields/field.ts';
 import {
   key,
   label,
@@ -10,21 +9,22 @@ import {
   resourceIdOrNone,
   secretOnce,
   shortText,
-} from '../../http/fields.ts';
-import type { Page, Paging } from '../../http/paging.ts';
-import type { Given } from '../../http/query.ts';
-import { create, get, list, type Route, remove } from '../../http/route.ts';
-import { mapRows } from '../../http/slices.ts';
+} from '../../http/fields/field-types.ts';
+import { mapRows } from '../../http/routes/page-slices.ts';
+import type { Page, Paging } from '../../http/routes/pagination.ts';
+import type { Given } from '../../http/routes/query-parameters.ts';
+import { create, get, list, type Route, remove } from '../../http/routes/route.ts';
 import { isZone } from '../../ical/zone.ts';
+import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { conditionsOf, idFilter } from '../filters.ts';
-import { requireExists } from '../named.ts';
-import { ascending, number } from '../order.ts';
-import { pageOf } from '../pages.ts';
-import { revokeCalendars } from '../ways-in.ts';
-import { needed } from './reach.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
+import { revokeCalendars } from '../auth/revoke-access.ts';
+import { conditionsOf, idFilter } from '../core/filters.ts';
+import { pageOf } from '../core/pagination.ts';
+import { requireExists } from '../core/references.ts';
+import { ascending, number } from '../core/sorting.ts';
+import { needed } from './permissions.ts';
 
 /** What a calendar shows: what concerns its user, what belongs to a project, or everything. */
 export const scopes = ['own', 'project', 'account'] as const;

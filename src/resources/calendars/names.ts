@@ -1,6 +1,6 @@
-import { nextSlice } from '../../http/slices.ts';
-import type { AccountView } from '../../store/account.ts';
-import { type AssignableNoun, MAX_ASSIGNED_AT_ONCE, usersOf } from '../assigned.ts';
+import { nextSlice } from '../../http/routes/page-slices.ts';
+import type { AccountView } from '../../store/account-scope.ts';
+import { type AssignableNoun, MAX_ASSIGNED_AT_ONCE, usersOf } from '../core/assignments.ts';
 
 /** Names that an entry shows of those who are assigned. */
 const MAX_NAMES = 20;

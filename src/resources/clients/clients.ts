@@ -1,9 +1,9 @@
-import { active, constant, email, key, longText, name, shortText } from '../../http/fields.ts';
-import { partOf } from '../filters.ts';
-import { asc, desc, number, text } from '../order.ts';
-import { defineResource } from '../records.ts';
-import { resourceRoutes } from '../rows.ts';
-import { stamps } from '../stamps.ts';
+import { active, constant, email, key, longText, name, shortText } from '../../http/fields/field-types.ts';
+import { defineResource } from '../core/define-resource.ts';
+import { partOf } from '../core/filters.ts';
+import { resourceRoutes } from '../core/resource-routes.ts';
+import { asc, desc, number, text } from '../core/sorting.ts';
+import { stamps } from '../core/timestamps.ts';
 
 /** A client (C29). */
 export const clientFields = {

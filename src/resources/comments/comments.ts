@@ -1,4 +1,4 @@
-import type { Shown } from '../../http/field.ts';
+import type { Shown } from '../../http/fields/field.ts';
 import {
   constant,
   key,
@@ -7,19 +7,19 @@ import {
   readOnlyRecords,
   resourceIdOrNone,
   text,
-} from '../../http/fields.ts';
-import type { Page, Paging } from '../../http/paging.ts';
-import type { Given } from '../../http/query.ts';
-import { expandInHalves, expandRows } from '../../http/slices.ts';
+} from '../../http/fields/field-types.ts';
+import { expandInHalves, expandRows } from '../../http/routes/page-slices.ts';
+import type { Page, Paging } from '../../http/routes/pagination.ts';
+import type { Given } from '../../http/routes/query-parameters.ts';
 import { invalidInput } from '../../problems.ts';
-import { AccountView } from '../../store/account.ts';
-import { idFilter } from '../filters.ts';
-import { ascending, number } from '../order.ts';
-import { pagedQuery } from '../pages.ts';
-import { inPieces, sizeOf } from '../pieces.ts';
-import { defineResource } from '../records.ts';
-import { resourceRoutes } from '../rows.ts';
-import { stamps } from '../stamps.ts';
+import { AccountView } from '../../store/account-scope.ts';
+import { defineResource } from '../core/define-resource.ts';
+import { idFilter } from '../core/filters.ts';
+import { pagedQuery } from '../core/pagination.ts';
+import { resourceRoutes } from '../core/resource-routes.ts';
+import { inPieces, sizeOf } from '../core/sized-pages.ts';
+import { ascending, number } from '../core/sorting.ts';
+import { stamps } from '../core/timestamps.ts';
 
 /** A comment on a project, or on a task or subtask of it (C39). */
 export const commentFields = {

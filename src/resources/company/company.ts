@@ -1,7 +1,7 @@
-import type { Shown } from '../../http/field.ts';
-import { key, readOnlyText, readOnlyTimestamp } from '../../http/fields.ts';
-import { get, type Route } from '../../http/route.ts';
-import type { AccountView } from '../../store/account.ts';
+import type { Shown } from '../../http/fields/field.ts';
+import { key, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import { get, type Route } from '../../http/routes/route.ts';
+import type { AccountView } from '../../store/account-scope.ts';
 
 /** The account (C35). */
 export const companyFields = {

@@ -1,8 +1,8 @@
-import { email, key, name, resourceIdOrNone, shortText } from '../../http/fields.ts';
-import { idFilter } from '../filters.ts';
-import { defineResource } from '../records.ts';
-import { resourceRoutes } from '../rows.ts';
-import { stamps } from '../stamps.ts';
+import { email, key, name, resourceIdOrNone, shortText } from '../../http/fields/field-types.ts';
+import { defineResource } from '../core/define-resource.ts';
+import { idFilter } from '../core/filters.ts';
+import { resourceRoutes } from '../core/resource-routes.ts';
+import { stamps } from '../core/timestamps.ts';
 
 /** A contact: somebody to speak to, mostly at a client (C36). */
 export const contactFields = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { insertRows } from '../../../test/harness/plain-row.ts';
-import { stores } from '../../../test/harness/stores.ts';
+import { insertRows } from '../../../test/kit/plain-row.ts';
+import { stores } from '../../../test/kit/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

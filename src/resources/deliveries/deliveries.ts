@@ -1,8 +1,7 @@
 import { type SqlBool, sql } from 'kysely';
-import { type Caller, isAdmin } from '../../access.ts';
-import { type DeliveryKind, hookKinds, resourceUrl } from '../../delivery/kinds.ts';
-import { requestRedelivery } from '../../delivery/revive.ts';
-import type { Shown } from '../../http/field.ts';
+import { type DeliveryKind, hookKinds, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
+import { requestRedelivery } from '../../delivery/outbox/restore-hook.ts';
+import type { Shown } from '../../http/fields/field.ts';
 import {
   key,
   readOnlyFlag,
@@ -12,17 +11,18 @@ import {
   readOnlyText,
   readOnlyTimestamp,
   readOnlyWord,
-} from '../../http/fields.ts';
-import type { Page, Paging } from '../../http/paging.ts';
-import { type Given, idParameter, wordParameter } from '../../http/query.ts';
-import { action, get, list, type Route } from '../../http/route.ts';
-import { mapRows } from '../../http/slices.ts';
+} from '../../http/fields/field-types.ts';
+import { mapRows } from '../../http/routes/page-slices.ts';
+import type { Page, Paging } from '../../http/routes/pagination.ts';
+import { type Given, idParameter, wordParameter } from '../../http/routes/query-parameters.ts';
+import { action, get, list, type Route } from '../../http/routes/route.ts';
+import { type Caller, isAdmin } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { after, ascending, number, ordered } from '../order.ts';
-import { resolveHookOwner } from '../owner.ts';
-import { beginOf, pageIn } from '../pages.ts';
-import { settledOfHook } from './stretches.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
+import { beginOf, pageIn } from '../core/pagination.ts';
+import { after, ascending, number, ordered } from '../core/sorting.ts';
+import { resolveHookOwner } from '../users/owner.ts';
+import { settledOfHook } from './id-buckets.ts';
 
 export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const;
 

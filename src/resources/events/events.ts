@@ -1,16 +1,16 @@
-import type { Shown } from '../../http/field.ts';
-import { calendarTime, key, name, resourceIdOrNone } from '../../http/fields.ts';
-import type { Page, Paging } from '../../http/paging.ts';
-import type { Given } from '../../http/query.ts';
-import type { AccountView } from '../../store/account.ts';
-import { aliasFilter, conditionsOf, dateFrom, dateTo, idFilter, mustAgree } from '../filters.ts';
-import { ascending, number, text } from '../order.ts';
-import { pagedQuery, pageOf } from '../pages.ts';
-import { defineResource } from '../records.ts';
-import { resourceRoutes } from '../rows.ts';
-import { mustBeInOrder } from '../spans.ts';
-import { stamps } from '../stamps.ts';
-import { overlapping } from './under-way.ts';
+import type { Shown } from '../../http/fields/field.ts';
+import { calendarTime, key, name, resourceIdOrNone } from '../../http/fields/field-types.ts';
+import type { Page, Paging } from '../../http/routes/pagination.ts';
+import type { Given } from '../../http/routes/query-parameters.ts';
+import type { AccountView } from '../../store/account-scope.ts';
+import { mustBeInOrder } from '../core/date-order.ts';
+import { defineResource } from '../core/define-resource.ts';
+import { aliasFilter, conditionsOf, dateFrom, dateTo, idFilter, mustAgree } from '../core/filters.ts';
+import { pagedQuery, pageOf } from '../core/pagination.ts';
+import { resourceRoutes } from '../core/resource-routes.ts';
+import { ascending, number, text } from '../core/sorting.ts';
+import { stamps } from '../core/timestamps.ts';
+import { overlapping } from './overlapping.ts';
 
 /** A calendar event (the specification, section 2). */
 export const eventFields = {

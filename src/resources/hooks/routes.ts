@@ -1,7 +1,7 @@
-import type { SsrfGuard } from '../../delivery/guard.ts';
-import { type HookAlerts, noAlerts } from '../../delivery/notices.ts';
-import { creation } from '../../http/body.ts';
-import { action, get, list, type Route, remove } from '../../http/route.ts';
+import { type HookAlerts, noAlerts } from '../../delivery/outbox/hook-alerts.ts';
+import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
+import { creation } from '../../http/fields/validate-body.ts';
+import { action, get, list, type Route, remove } from '../../http/routes/route.ts';
 import type { Log } from '../../log.ts';
 import type { ProblemCode } from '../../problems.ts';
 import { deliveryFields } from '../deliveries/deliveries.ts';

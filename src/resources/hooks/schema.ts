@@ -1,7 +1,7 @@
-import { MAX_TARGET_LENGTH, parseTarget } from '../../delivery/guard.ts';
-import { hookKinds, isHookKind, type Kind } from '../../delivery/kinds.ts';
-import { endedReasons } from '../../delivery/policy.ts';
-import type { Field } from '../../http/field.ts';
+import { endedReasons } from '../../delivery/dispatcher/retry-policy.ts';
+import { hookKinds, isHookKind, type Kind } from '../../delivery/outbox/event-kinds.ts';
+import { MAX_TARGET_LENGTH, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
+import type { Field } from '../../http/fields/field.ts';
 import {
   key,
   readOnlyFlag,
@@ -10,9 +10,9 @@ import {
   readOnlyText,
   readOnlyTimestamp,
   readOnlyWord,
-} from '../../http/fields.ts';
-import { idParameter } from '../../http/query.ts';
-import { condition, wordFilter } from '../filters.ts';
+} from '../../http/fields/field-types.ts';
+import { idParameter } from '../../http/routes/query-parameters.ts';
+import { condition, wordFilter } from '../core/filters.ts';
 
 /** A hook, as its owner sees it (X1). */
 export const hookFields = {

@@ -1,14 +1,14 @@
-import type { Caller } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
-import { overlapsUntil, readSecrets, withNewSecret } from '../../delivery/signature.ts';
-import { setSecrets } from '../../delivery/signing.ts';
-import { showMoment } from '../../http/dates.ts';
-import type { Created, Shown } from '../../http/field.ts';
-import { integer, key, readOnlyTimestamp, secretOnce } from '../../http/fields.ts';
-import { create, type Route, remove } from '../../http/route.ts';
+import { setSecrets } from '../../delivery/outbox/rotate-secrets.ts';
+import { overlapsUntil, readSecrets, withNewSecret } from '../../delivery/transport/signature.ts';
+import { showMoment } from '../../http/fields/dates.ts';
+import type { Created, Shown } from '../../http/fields/field.ts';
+import { integer, key, readOnlyTimestamp, secretOnce } from '../../http/fields/field-types.ts';
+import { create, type Route, remove } from '../../http/routes/route.ts';
+import type { Caller } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { type Chance, newSigningSecret } from '../../secrets.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { findReachable } from './actions.ts';
 
 const DAY = 24 * 3_600;

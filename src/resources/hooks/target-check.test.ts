@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { eventually } from '../../../test/harness/eventually.ts';
-import type { Person } from '../../../test/harness/service.ts';
-import { stores } from '../../../test/harness/stores.ts';
-import type { Resolve } from '../../delivery/resolver.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import type { Person } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import type { Resolve } from '../../delivery/transport/dns-resolver.ts';
 
 for (const { test, testService } of stores) {
   const ADDRESSES: Readonly<Record<string, string>> = { 'public.test': '93.184.215.14', 'inside.test': '10.1.2.3' };

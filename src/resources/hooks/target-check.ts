@@ -1,9 +1,9 @@
-import { normaliseTarget, parseTarget, type SsrfGuard } from '../../delivery/guard.ts';
-import { responseSchema, serializeRecord } from '../../http/field.ts';
-import { readOnlyText, readOnlyWord } from '../../http/fields.ts';
-import { recordSchema } from '../../http/paging.ts';
-import { type Parameter, readQuery } from '../../http/query.ts';
-import type { Route } from '../../http/route.ts';
+import { normaliseTarget, parseTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
+import { responseSchema, serializeRecord } from '../../http/fields/field.ts';
+import { readOnlyText, readOnlyWord } from '../../http/fields/field-types.ts';
+import { recordSchema } from '../../http/routes/pagination.ts';
+import { type Parameter, readQuery } from '../../http/routes/query-parameters.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { hashTarget } from '../../secrets.ts';
 import { TARGET_CHECK_TIMEOUT_MS } from './actions.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import type { Json } from '../../../test/harness/service.ts';
-import { stores } from '../../../test/harness/stores.ts';
-import { startTarget } from '../../../test/harness/target.ts';
+import type { Json } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { startTarget } from '../../../test/kit/target.ts';
 
 /** Headers that HTTP itself needs. */
 const TRANSPORT = ['connection', 'content-length', 'content-type', 'host'];

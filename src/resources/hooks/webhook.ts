@@ -1,4 +1,4 @@
-import type { Webhook } from '../../http/openapi.ts';
+import type { Webhook } from '../../http/routes/openapi.ts';
 
 /** The notification that targets receive (C15), as the OpenAPI document describes it. */
 export const webhooks: Readonly<Record<string, Webhook>> = {

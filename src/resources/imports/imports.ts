@@ -1,7 +1,6 @@
-import type { Caller } from '../../access.ts';
-import { type NewOccurrence, record } from '../../delivery/record.ts';
-import { creation } from '../../http/body.ts';
-import { showMoment } from '../../http/dates.ts';
+import { type NewOccurrence, record } from '../../delivery/outbox/record-occurrences.ts';
+import type { TextFile } from '../../http/body/temporary-file.ts';
+import { showMoment } from '../../http/fields/dates.ts';
 import {
   type Created,
   type Field,
@@ -10,21 +9,22 @@ import {
   responseSchema,
   type Shown,
   serializeRecord,
-} from '../../http/field.ts';
-import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields.ts';
-import { recordSchema } from '../../http/paging.ts';
-import type { Route, Steps } from '../../http/route.ts';
-import type { TextFile } from '../../http/text-file.ts';
+} from '../../http/fields/field.ts';
+import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields/field-types.ts';
+import { creation } from '../../http/fields/validate-body.ts';
+import { recordSchema } from '../../http/routes/pagination.ts';
+import type { Route, Steps } from '../../http/routes/route.ts';
 import { plusDays } from '../../ical/days.ts';
-import { reasons, type Skipped } from '../../ical/dropped.ts';
-import { CalendarError } from '../../ical/lines.ts';
-import type { ReadCalendar } from '../../ical/read.ts';
-import { parseInChildProcess } from '../../ical/reading.ts';
+import { CalendarError } from '../../ical/line-reader.ts';
+import type { ReadCalendar } from '../../ical/parse.ts';
+import { parseInChildProcess } from '../../ical/parse-in-child-process.ts';
 import type { ReadEvent, ReadOptions } from '../../ical/series.ts';
+import { reasons, type Skipped } from '../../ical/skipped.ts';
+import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { zone } from '../calendars/calendars.ts';
-import { requireExists } from '../named.ts';
+import { requireExists } from '../core/references.ts';
 
 /** As much of a file as is taken, in UTF-16 units; in JSON every one of them may be written with six. */
 const LONGEST_FILE = 8 * 1_024 * 1_024;

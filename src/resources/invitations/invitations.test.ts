@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { everythingWritten } from '../../../test/harness/ledger.ts';
-import type { SignedIn } from '../../../test/harness/service.ts';
-import { stores } from '../../../test/harness/stores.ts';
+import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
+import type { SignedIn } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { dropInvitations } from './invitations.ts';
 

@@ -1,6 +1,5 @@
-import { type Caller, outranks, type Role } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
-import type { Created, Shown } from '../../http/field.ts';
+import type { Created, Shown } from '../../http/fields/field.ts';
 import {
   key,
   readOnlyFlag,
@@ -10,21 +9,22 @@ import {
   resourceId,
   secretOnce,
   shortText,
-} from '../../http/fields.ts';
-import type { Page, Paging } from '../../http/paging.ts';
-import type { Given } from '../../http/query.ts';
-import { create, list, type Route, remove } from '../../http/route.ts';
-import { mapRows } from '../../http/slices.ts';
+} from '../../http/fields/field-types.ts';
+import { mapRows } from '../../http/routes/page-slices.ts';
+import type { Page, Paging } from '../../http/routes/pagination.ts';
+import type { Given } from '../../http/routes/query-parameters.ts';
+import { create, list, type Route, remove } from '../../http/routes/route.ts';
+import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
-import { conditionsOf, idFilter } from '../filters.ts';
-import { ascending, number } from '../order.ts';
-import { pageOf } from '../pages.ts';
+import { revokeInvitations } from '../auth/revoke-access.ts';
+import { conditionsOf, idFilter } from '../core/filters.ts';
+import { pageOf } from '../core/pagination.ts';
+import { ascending, number } from '../core/sorting.ts';
 import { newPassphrase } from '../passphrases/passphrases.ts';
 import { getUser } from '../users/users.ts';
-import { revokeInvitations } from '../ways-in.ts';
 
 /** A link by which a user sets a passphrase, once. */
 export const invitationFields = {

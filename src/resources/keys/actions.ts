@@ -1,3 +1,10 @@
+import { note } from '../../audit/actions.ts';
+import { momentOf } from '../../durations.ts';
+import { showMoment } from '../../http/fields/dates.ts';
+import type { Changed, Created, Shown } from '../../http/fields/field.ts';
+import { mapRows } from '../../http/routes/page-slices.ts';
+import type { Page, Paging } from '../../http/routes/pagination.ts';
+import type { Given } from '../../http/routes/query-parameters.ts';
 import {
   type Caller,
   isAdmin,
@@ -7,20 +14,13 @@ import {
   permissions,
   permissionsOf,
   type Role,
-} from '../../access.ts';
-import { note } from '../../audit/actions.ts';
-import { momentOf } from '../../durations.ts';
-import { showMoment } from '../../http/dates.ts';
-import type { Changed, Created, Shown } from '../../http/field.ts';
-import type { Page, Paging } from '../../http/paging.ts';
-import type { Given } from '../../http/query.ts';
-import { mapRows } from '../../http/slices.ts';
+} from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { type Chance, hashApiKey, newApiKey } from '../../secrets.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { conditionsOf } from '../filters.ts';
-import { ascending, number } from '../order.ts';
-import { pageOf } from '../pages.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
+import { conditionsOf } from '../core/filters.ts';
+import { pageOf } from '../core/pagination.ts';
+import { ascending, number } from '../core/sorting.ts';
 import { getUser } from '../users/users.ts';
 import {
   type issuedKeyFields,

@@ -1,12 +1,12 @@
-import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../access.ts';
 import type { Clock } from '../../clock.ts';
-import type { Authenticate, CallerLookup, Reauthorize } from '../../http/auth.ts';
+import type { Authenticate, CallerLookup, Reauthorize } from '../../http/auth/authenticate.ts';
 import type { Log } from '../../log.ts';
+import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashApiKey } from '../../secrets.ts';
-import { lockedOrSkipped, prepared } from '../../store/prepared.ts';
+import { lockedOrSkipped, prepared } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { type CachedCaller, CallerCache } from '../known.ts';
-import { LastUsedTracker } from '../uses.ts';
+import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
+import { LastUsedTracker } from '../auth/last-used.ts';
 
 /** Finds callers by key and domain, and remembers when each key was last used, without a write per request. */
 export type Authenticator = {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { bytesOf } from '../../../test/harness/database.ts';
-import { everythingWritten } from '../../../test/harness/ledger.ts';
-import type { Person } from '../../../test/harness/service.ts';
-import { stores } from '../../../test/harness/stores.ts';
-import { permissions, permissionsOf } from '../../access.ts';
+import { bytesOf } from '../../../test/kit/database.ts';
+import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
+import type { Person } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
 import { systemClock } from '../../clock.ts';
+import { permissions, permissionsOf } from '../../permissions.ts';
 
 for (const { test, testService } of stores) {
   let now = Date.parse('2027-01-01T00:00:00Z');

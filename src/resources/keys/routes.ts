@@ -1,4 +1,4 @@
-import { create, get, list, type Route, remove, update } from '../../http/route.ts';
+import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
 import type { Chance } from '../../secrets.ts';
 import { getKey, issueKey, listKeys, narrowKey, revokeKey } from './actions.ts';
 import { issuedKeyFields, keyChangeFields, keyFields, keyFilters, keyInputFields } from './schema.ts';

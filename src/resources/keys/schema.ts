@@ -1,6 +1,5 @@
-import { isPermission, type Permission, permissions } from '../../access.ts';
 import { type Expiry, parseExpiry } from '../../durations.ts';
-import type { Field } from '../../http/field.ts';
+import type { Field } from '../../http/fields/field.ts';
 import {
   key,
   label,
@@ -11,8 +10,9 @@ import {
   readOnlyTimestamp,
   resourceIdOrNone,
   secretOnce,
-} from '../../http/fields.ts';
-import { idFilter } from '../filters.ts';
+} from '../../http/fields/field-types.ts';
+import { isPermission, type Permission, permissions } from '../../permissions.ts';
+import { idFilter } from '../core/filters.ts';
 
 /** An API key as it is listed; never its secret (X7). */
 export const keyFields = {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { sql } from 'kysely';
-import { stepByStep } from '../../../test/harness/eventually.ts';
-import type { Person, TestService } from '../../../test/harness/service.ts';
-import { stores } from '../../../test/harness/stores.ts';
-import { permissions } from '../../access.ts';
+import { stepByStep } from '../../../test/kit/eventually.ts';
+import type { Person, TestService } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
 import { systemClock } from '../../clock.ts';
+import { permissions } from '../../permissions.ts';
 
 for (const { test, testService } of stores) {
   const now = Date.parse('2027-01-01T12:00:00Z');

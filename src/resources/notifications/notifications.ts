@@ -1,14 +1,14 @@
-import type { Caller } from '../../access.ts';
-import { type Kind, kinds, resourceUrl } from '../../delivery/kinds.ts';
-import type { Shown } from '../../http/field.ts';
-import { key, readOnlyId, readOnlyText, readOnlyTimestamp, readOnlyWord } from '../../http/fields.ts';
-import { type FeedPage, follow } from '../../http/follow.ts';
-import { type Given, wordParameter } from '../../http/query.ts';
-import type { FeedRequest, Route } from '../../http/route.ts';
+import { type Kind, kinds, resourceUrl } from '../../delivery/outbox/event-kinds.ts';
+import { type FeedPage, follow } from '../../http/feed/follow-route.ts';
+import type { Shown } from '../../http/fields/field.ts';
+import { key, readOnlyId, readOnlyText, readOnlyTimestamp, readOnlyWord } from '../../http/fields/field-types.ts';
+import { type Given, wordParameter } from '../../http/routes/query-parameters.ts';
+import type { FeedRequest, Route } from '../../http/routes/route.ts';
+import type { Caller } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
-import type { AccountView } from '../../store/account.ts';
-import { type Occurrence, occurrencesOf } from './occurrences.ts';
-import { isWithin, reachOf } from './reach.ts';
+import type { AccountView } from '../../store/account-scope.ts';
+import { type Occurrence, occurrencesOf } from './queries.ts';
+import { isWithin, reachOf } from './visibility.ts';
 
 /** An occurrence, as the feed shows it (X2). */
 export const notificationFields = {

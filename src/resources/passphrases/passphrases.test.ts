@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { testClock } from '../../../test/harness/clock.ts';
-import { everythingWritten } from '../../../test/harness/ledger.ts';
-import { asShipped, type Person, type SignedIn, type TestService } from '../../../test/harness/service.ts';
-import { stores } from '../../../test/harness/stores.ts';
+import { testClock } from '../../../test/kit/clock.ts';
+import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
+import { asShipped, type Person, type SignedIn, type TestService } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
 import { Passphrases, systemChance } from '../../secrets.ts';
 
 const FIRST = 'correct horse battery staple';

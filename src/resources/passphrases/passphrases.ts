@@ -1,16 +1,16 @@
-import type { Caller } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
-import { creation, isText } from '../../http/body.ts';
-import { type Created, type Field, responseSchema, serializeRecord } from '../../http/field.ts';
-import { readOnlyId } from '../../http/fields.ts';
-import { networkOf } from '../../http/network.ts';
-import { recordSchema } from '../../http/paging.ts';
-import { prepared, type Route } from '../../http/route.ts';
+import { type Created, type Field, responseSchema, serializeRecord } from '../../http/fields/field.ts';
+import { readOnlyId } from '../../http/fields/field-types.ts';
+import { creation, isText } from '../../http/fields/validate-body.ts';
+import { recordSchema } from '../../http/routes/pagination.ts';
+import { prepared, type Route } from '../../http/routes/route.ts';
+import { networkOf } from '../../http/server/client-network.ts';
+import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
 import type { Passphrases } from '../../secrets.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { endSessions, revokeInvitations } from '../ways-in.ts';
-import type { LoginThrottle } from './tries.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
+import { endSessions, revokeInvitations } from '../auth/revoke-access.ts';
+import type { LoginThrottle } from './login-throttle.ts';
 
 /** As long as a passphrase is, in characters. */
 const SHORTEST = 12;

@@ -20,16 +20,25 @@ import {
   resourceIdOrNone,
   shortText,
   tags,
-} from '../../http/fields.ts';
-import { condition, dateFrom, dateTo, idFilter, tagIn, timestampFrom, timestampTo, wordFilter } from '../filters.ts';
-import { asc, desc, number, text } from '../order.ts';
-import { recurring } from '../periods.ts';
-import { defineResource } from '../records.ts';
-import { resourceRoutes } from '../rows.ts';
-import { mustBeInOrder } from '../spans.ts';
-import { stamps } from '../stamps.ts';
-import { PROJECT_SECONDS } from '../tracked.ts';
-import { revokeCalendars } from '../ways-in.ts';
+} from '../../http/fields/field-types.ts';
+import { revokeCalendars } from '../auth/revoke-access.ts';
+import { mustBeInOrder } from '../core/date-order.ts';
+import { defineResource } from '../core/define-resource.ts';
+import {
+  condition,
+  dateFrom,
+  dateTo,
+  idFilter,
+  tagIn,
+  timestampFrom,
+  timestampTo,
+  wordFilter,
+} from '../core/filters.ts';
+import { recurring } from '../core/recurrence-periods.ts';
+import { resourceRoutes } from '../core/resource-routes.ts';
+import { asc, desc, number, text } from '../core/sorting.ts';
+import { stamps } from '../core/timestamps.ts';
+import { PROJECT_SECONDS } from '../core/tracked-seconds.ts';
 
 /** A project (C30). */
 export const projectFields = {

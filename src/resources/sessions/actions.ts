@@ -1,21 +1,21 @@
 import { type SqlBool, sql } from 'kysely';
-import { type Caller, isAdmin, outranks, type Role } from '../../access.ts';
 import { note } from '../../audit/actions.ts';
-import type { Shown } from '../../http/field.ts';
-import type { Page, Paging } from '../../http/paging.ts';
-import type { Given } from '../../http/query.ts';
-import { mapRows } from '../../http/slices.ts';
+import type { Shown } from '../../http/fields/field.ts';
+import { mapRows } from '../../http/routes/page-slices.ts';
+import type { Page, Paging } from '../../http/routes/pagination.ts';
+import type { Given } from '../../http/routes/query-parameters.ts';
+import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { type Chance, hashToken, newToken } from '../../secrets.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
-import { ascending, number } from '../order.ts';
-import { resolveHookOwner } from '../owner.ts';
-import { pageOf } from '../pages.ts';
-import { endSessions } from '../ways-in.ts';
-import { browserOf } from './agent.ts';
-import { endOf, SESSION_MS, UNUSED_MS } from './life.ts';
+import { endSessions } from '../auth/revoke-access.ts';
+import { pageOf } from '../core/pagination.ts';
+import { ascending, number } from '../core/sorting.ts';
+import { resolveHookOwner } from '../users/owner.ts';
+import { endOf, SESSION_MS, UNUSED_MS } from './lifetime.ts';
 import type { sessionFields, sessionParameters } from './schema.ts';
+import { browserOf } from './user-agent.ts';
 
 function live(view: AccountView) {
   return view

@@ -1,14 +1,14 @@
-import { type Caller, type Permission, permissionsOf, type Role } from '../../access.ts';
 import type { Clock } from '../../clock.ts';
-import type { CallerLookup, Reauthorize } from '../../http/auth.ts';
-import type { AuthenticateSession } from '../../http/door.ts';
+import type { CallerLookup, Reauthorize } from '../../http/auth/authenticate.ts';
+import type { AuthenticateSession } from '../../http/auth/route-groups.ts';
 import type { Log } from '../../log.ts';
+import { type Caller, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashToken } from '../../secrets.ts';
-import { lockedOrSkipped, prepared } from '../../store/prepared.ts';
+import { lockedOrSkipped, prepared } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { type CachedCaller, CallerCache } from '../known.ts';
-import { LastUsedTracker } from '../uses.ts';
-import { endOf } from './life.ts';
+import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
+import { LastUsedTracker } from '../auth/last-used.ts';
+import { endOf } from './lifetime.ts';
 
 /** Finds callers by the token of a session, and remembers when each was last used, without a write per request. */
 export type SessionAuthenticator = {

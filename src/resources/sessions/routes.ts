@@ -1,4 +1,4 @@
-import { list, type Route, remove } from '../../http/route.ts';
+import { list, type Route, remove } from '../../http/routes/route.ts';
 import { endSession, listSessions } from './actions.ts';
 import { sessionFields, sessionParameters } from './schema.ts';
 

@@ -1,5 +1,13 @@
-import { key, label, readOnlyFlag, readOnlyId, readOnlyText, readOnlyTimestamp, shortText } from '../../http/fields.ts';
-import { idParameter } from '../../http/query.ts';
+import {
+  key,
+  label,
+  readOnlyFlag,
+  readOnlyId,
+  readOnlyText,
+  readOnlyTimestamp,
+  shortText,
+} from '../../http/fields/field-types.ts';
+import { idParameter } from '../../http/routes/query-parameters.ts';
 import { triedPassphrase } from '../passphrases/passphrases.ts';
 
 /** A browser that is signed in. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { CarillonError } from '../../../packages/sdk/src/index.ts';
-import { testClock } from '../../../test/harness/clock.ts';
-import { eventually } from '../../../test/harness/eventually.ts';
-import { stores } from '../../../test/harness/stores.ts';
+import { testClock } from '../../../test/kit/clock.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { stores } from '../../../test/kit/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { dropSessions, MOST_SESSIONS } from './actions.ts';
-import { browserOf } from './agent.ts';
+import { browserOf } from './user-agent.ts';
 
 const DAY_MS = 24 * 3_600_000;
 

@@ -1,16 +1,16 @@
 import { sql } from 'kysely';
-import type { Caller } from '../../access.ts';
-import type { Shown } from '../../http/field.ts';
-import { readOnlyId, readOnlyNumber, readOnlyTimestamp } from '../../http/fields.ts';
-import type { Page, Paging } from '../../http/paging.ts';
-import { type Given, idParameter } from '../../http/query.ts';
-import { list, type Route } from '../../http/route.ts';
-import { nextSlice } from '../../http/slices.ts';
-import type { AccountView } from '../../store/account.ts';
-import { ascending, number } from '../order.ts';
-import { resolveHookOwner } from '../owner.ts';
-import { beginOf, pageIn } from '../pages.ts';
-import { attemptsIn, count, isDelivered, lastBuckets } from '../tally.ts';
+import type { Shown } from '../../http/fields/field.ts';
+import { readOnlyId, readOnlyNumber, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import { nextSlice } from '../../http/routes/page-slices.ts';
+import type { Page, Paging } from '../../http/routes/pagination.ts';
+import { type Given, idParameter } from '../../http/routes/query-parameters.ts';
+import { list, type Route } from '../../http/routes/route.ts';
+import type { Caller } from '../../permissions.ts';
+import type { AccountView } from '../../store/account-scope.ts';
+import { beginOf, pageIn } from '../core/pagination.ts';
+import { ascending, number } from '../core/sorting.ts';
+import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/attempt-stats.ts';
+import { resolveHookOwner } from '../users/owner.ts';
 
 /** What came of the attempts of one hook in one hour. */
 export const hourFields = {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { testClock } from '../../../test/harness/clock.ts';
-import { eventually } from '../../../test/harness/eventually.ts';
-import { insertRows } from '../../../test/harness/plain-row.ts';
-import type { Person } from '../../../test/harness/service.ts';
-import { stores } from '../../../test/harness/stores.ts';
-import { startTarget } from '../../../test/harness/target.ts';
+import { testClock } from '../../../test/kit/clock.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { insertRows } from '../../../test/kit/plain-row.ts';
+import type { Person } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { startTarget } from '../../../test/kit/target.ts';
 
 for (const { test, testService } of stores) {
   const NEVER = '0000-00-00 00:00:00';

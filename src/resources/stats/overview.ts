@@ -1,11 +1,11 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
-import { type Caller, isAdmin } from '../../access.ts';
-import type { Shown } from '../../http/field.ts';
-import { readOnlyNumber, readOnlyRecords, readOnlyTimestamp } from '../../http/fields.ts';
-import { get, type Route } from '../../http/route.ts';
-import { nextSlice } from '../../http/slices.ts';
-import type { AccountView } from '../../store/account.ts';
-import { attemptsIn, count, isDelivered, lastBuckets } from '../tally.ts';
+import type { Shown } from '../../http/fields/field.ts';
+import { readOnlyNumber, readOnlyRecords, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import { nextSlice } from '../../http/routes/page-slices.ts';
+import { get, type Route } from '../../http/routes/route.ts';
+import { type Caller, isAdmin } from '../../permissions.ts';
+import type { AccountView } from '../../store/account-scope.ts';
+import { attemptsIn, count, isDelivered, lastBuckets } from '../deliveries/attempt-stats.ts';
 
 const minuteFields = {
   minute: readOnlyTimestamp('When it begins, UTC.'),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { noting } from '../../../test/harness/ledger.ts';
-import { stores } from '../../../test/harness/stores.ts';
+import { noting } from '../../../test/kit/recorded-occurrences.ts';
+import { stores } from '../../../test/kit/stores.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

@@ -17,8 +17,10 @@ import {
   resourceId,
   shortText,
   writeOnlyFlag,
-} from '../../http/fields.ts';
-import { isCompleted, withCompletion } from '../completion.ts';
+} from '../../http/fields/field-types.ts';
+import { isCompleted, withCompletion } from '../core/completion.ts';
+import { mustBeInOrder } from '../core/date-order.ts';
+import { defineResource } from '../core/define-resource.ts';
 import {
   assignedFilter,
   assignedTeamFilter,
@@ -29,14 +31,12 @@ import {
   timestampFrom,
   timestampTo,
   wordFilter,
-} from '../filters.ts';
-import { recurring } from '../periods.ts';
-import { defineResource } from '../records.ts';
-import { periodOf, repeatSubtask } from '../recurring.ts';
-import { resourceRoutes } from '../rows.ts';
-import { mustBeInOrder } from '../spans.ts';
-import { stamps } from '../stamps.ts';
-import { trackedSeconds } from '../tracked.ts';
+} from '../core/filters.ts';
+import { periodOf, repeatSubtask } from '../core/recurrence.ts';
+import { recurring } from '../core/recurrence-periods.ts';
+import { resourceRoutes } from '../core/resource-routes.ts';
+import { stamps } from '../core/timestamps.ts';
+import { trackedSeconds } from '../core/tracked-seconds.ts';
 
 /** A subtask (C32). */
 export const subtaskFields = {

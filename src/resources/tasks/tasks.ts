@@ -1,5 +1,4 @@
-import type { Caller } from '../../access.ts';
-import type { NewOccurrence } from '../../delivery/record.ts';
+import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
 import {
   active,
   assigned,
@@ -21,18 +20,28 @@ import {
   shortText,
   tags,
   writeOnlyFlag,
-} from '../../http/fields.ts';
-import type { AccountWrite } from '../../store/account.ts';
-import { isCompleted, withCompletion } from '../completion.ts';
-import { condition, dateFrom, dateTo, idFilter, tagIn, timestampFrom, timestampTo, wordFilter } from '../filters.ts';
-import { asc, desc, number, text } from '../order.ts';
-import { recurring } from '../periods.ts';
-import { defineResource } from '../records.ts';
-import { periodOf, repeatTask } from '../recurring.ts';
-import { resourceRoutes } from '../rows.ts';
-import { mustBeInOrder } from '../spans.ts';
-import { stamps } from '../stamps.ts';
-import { trackedSeconds } from '../tracked.ts';
+} from '../../http/fields/field-types.ts';
+import type { Caller } from '../../permissions.ts';
+import type { AccountWrite } from '../../store/account-scope.ts';
+import { isCompleted, withCompletion } from '../core/completion.ts';
+import { mustBeInOrder } from '../core/date-order.ts';
+import { defineResource } from '../core/define-resource.ts';
+import {
+  condition,
+  dateFrom,
+  dateTo,
+  idFilter,
+  tagIn,
+  timestampFrom,
+  timestampTo,
+  wordFilter,
+} from '../core/filters.ts';
+import { periodOf, repeatTask } from '../core/recurrence.ts';
+import { recurring } from '../core/recurrence-periods.ts';
+import { resourceRoutes } from '../core/resource-routes.ts';
+import { asc, desc, number, text } from '../core/sorting.ts';
+import { stamps } from '../core/timestamps.ts';
+import { trackedSeconds } from '../core/tracked-seconds.ts';
 
 /** A task (C31). */
 export const taskFields = {

@@ -1,6 +1,6 @@
-import { assigned, key, name, shortText } from '../../http/fields.ts';
-import { defineResource } from '../records.ts';
-import { resourceRoutes } from '../rows.ts';
+import { assigned, key, name, shortText } from '../../http/fields/field-types.ts';
+import { defineResource } from '../core/define-resource.ts';
+import { resourceRoutes } from '../core/resource-routes.ts';
 
 /** A team: users who are assigned together (C37). */
 export const teamFields = {

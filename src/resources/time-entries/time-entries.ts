@@ -11,10 +11,12 @@ import {
   resourceId,
   resourceIdOrNone,
   seconds,
-} from '../../http/fields.ts';
-import type { Route } from '../../http/route.ts';
+} from '../../http/fields/field-types.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { localAt } from '../../ical/zone.ts';
-import type { AccountView } from '../../store/account.ts';
+import type { AccountView } from '../../store/account-scope.ts';
+import { inOrder } from '../core/date-order.ts';
+import { defineResource } from '../core/define-resource.ts';
 import {
   condition,
   dateFrom,
@@ -24,10 +26,8 @@ import {
   timestampFrom,
   timestampTo,
   wordFilter,
-} from '../filters.ts';
-import { defineResource } from '../records.ts';
-import { aliasRoute, resourceRoutes } from '../rows.ts';
-import { inOrder } from '../spans.ts';
+} from '../core/filters.ts';
+import { aliasRoute, resourceRoutes } from '../core/resource-routes.ts';
 
 /** A time entry: what somebody worked on a task (C38). */
 export const timeEntryFields = {

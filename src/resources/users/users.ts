@@ -1,19 +1,19 @@
 import { type SqlBool, sql } from 'kysely';
-import { type Caller, outranks, type Role } from '../../access.ts';
 import { type Entry, note } from '../../audit/actions.ts';
-import { endHooks } from '../../delivery/end.ts';
-import { record } from '../../delivery/record.ts';
-import type { Changed, Created, Shown } from '../../http/field.ts';
-import { email, key, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields.ts';
-import type { Page, Paging } from '../../http/paging.ts';
-import { create, get, list, type Route, remove, update } from '../../http/route.ts';
-import { mapRows } from '../../http/slices.ts';
+import { endHooks } from '../../delivery/outbox/end-hooks.ts';
+import { record } from '../../delivery/outbox/record-occurrences.ts';
+import type { Changed, Created, Shown } from '../../http/fields/field.ts';
+import { email, key, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields/field-types.ts';
+import { mapRows } from '../../http/routes/page-slices.ts';
+import type { Page, Paging } from '../../http/routes/pagination.ts';
+import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
+import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
-import type { AccountView, AccountWrite } from '../../store/account.ts';
-import { ascending, number } from '../order.ts';
-import { pageOf } from '../pages.ts';
-import { userName } from '../people.ts';
-import { revokeAllAccess, revokeInvitationsOf } from '../ways-in.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
+import { revokeAllAccess, revokeInvitationsOf } from '../auth/revoke-access.ts';
+import { pageOf } from '../core/pagination.ts';
+import { ascending, number } from '../core/sorting.ts';
+import { userName } from './lookup.ts';
 
 /** A user of the account (C35). */
 export const userFields = {

@@ -29,7 +29,7 @@ create table imported_events (
   primary key (account_id, entry_hash)
 ) {clustered};
 
--- What is open and due, for calendars. The words are those of src/resources/calendars/entries.ts.
+-- What is open and due, for calendars. The words are those of src/resources/calendars/collect-entries.ts.
 create index tasks_open_by_due on tasks (account_id, due_date, task_id) where completed = 0 and due_date is not null;
 create index subtasks_open_by_due on subtasks (account_id, due_date, subtask_id)
   where completed = 0 and due_date is not null;

@@ -1,11 +1,11 @@
 import { type FeedKind, feedNouns, kinds } from '../../../../packages/sdk/src/api-types.ts';
-import { client } from '../../client.ts';
-import { Choice, Select } from '../../design/field.tsx';
-import { useLoaded } from '../../load.ts';
-import { setQuery } from '../../router.ts';
-import { isAdmin } from '../../session.ts';
-import { hostOf, kindTitle } from '../../telling/words.ts';
-import type { Wanted } from './live.ts';
+import { client } from '../../app/client.ts';
+import { setQuery } from '../../app/router.ts';
+import { isAdmin } from '../../app/session.ts';
+import { useLoaded } from '../../app/use-query.ts';
+import { Choice, Select } from '../../components/field.tsx';
+import { hostOf, kindTitle } from '../../delivery/delivery-text.ts';
+import type { Wanted } from './live-updates.ts';
 
 const verbs = ['new', 'changed', 'deleted'] as const;
 const feedKinds: readonly FeedKind[] = [

@@ -1,5 +1,5 @@
-import { Badge } from '../../design/state.tsx';
-import { NEVER_READ } from '../../telling/read-mark.tsx';
+import { Badge } from '../../components/badge.tsx';
+import { NEVER_READ } from '../../delivery/read-receipt.tsx';
 
 /** What the words on this page mean. */
 export function Legend() {

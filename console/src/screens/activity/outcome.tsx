@@ -1,11 +1,11 @@
 import type { ToldHook } from '../../../../packages/sdk/src/activity.ts';
 import { kinds } from '../../../../packages/sdk/src/api-types.ts';
-import { Badge } from '../../design/state.tsx';
-import { lasting } from '../../moments.tsx';
-import { to } from '../../router.ts';
-import { ReadMark, readingOf } from '../../telling/read-mark.tsx';
-import { counted, hostOf, outcomeWords } from '../../telling/words.ts';
-import type { Entry } from './entries.ts';
+import { to } from '../../app/router.ts';
+import { Badge } from '../../components/badge.tsx';
+import { lasting } from '../../components/timestamp.tsx';
+import { counted, hostOf, outcomeWords } from '../../delivery/delivery-text.ts';
+import { ReadMark, readingOf } from '../../delivery/read-receipt.tsx';
+import type { Entry } from './feed-store.ts';
 
 /** Hooks that are shown one by one; beyond them they are counted. */
 const MOST_SINGLE = 3;

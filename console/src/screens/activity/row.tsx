@@ -1,8 +1,8 @@
 import { Component } from 'preact';
-import { ClockTime } from '../../moments.tsx';
-import { to } from '../../router.ts';
-import { kindTitle, partsOf, pathOf } from '../../telling/words.ts';
-import type { Entry } from './entries.ts';
+import { to } from '../../app/router.ts';
+import { ClockTime } from '../../components/timestamp.tsx';
+import { kindTitle, partsOf, pathOf } from '../../delivery/delivery-text.ts';
+import type { Entry } from './feed-store.ts';
 import { Outcome } from './outcome.tsx';
 
 type RowProps = { readonly entry: Entry; readonly by: string | undefined };

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
-import { today } from '../../days.ts';
-import { Button } from '../../design/button.tsx';
-import { Icon } from '../../design/icon.tsx';
+import { today } from '../../app/calendar-dates.ts';
+import { Button } from '../../components/button.tsx';
+import { Icon } from '../../components/icon.tsx';
 import { type Entry, isOn } from './entries.ts';
-import { entryWords } from './grid.ts';
+import { entryWords } from './event-calendar-adapter.ts';
 import { longDay, shortDay, timesName, weekdayName } from './locale.ts';
-import { type Day, type Days, everyDay } from './times.ts';
+import { type Day, type Days, everyDay } from './time-math.ts';
 import './agenda.css';
 
 /** So many at once; a list that nobody reads to its end is not drawn to its end. */

@@ -1,29 +1,30 @@
 import type { ComponentProps } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { client } from '../../client.ts';
-import { today } from '../../days.ts';
-import { Button } from '../../design/button.tsx';
-import { Dialog } from '../../design/dialog.tsx';
-import { Choice } from '../../design/field.tsx';
-import { Page } from '../../design/page.tsx';
-import { Note, Progress } from '../../design/state.tsx';
-import { useLoaded } from '../../load.ts';
-import { place, setQuery, to } from '../../router.ts';
-import { isAdmin } from '../../session.ts';
-import { wholePage } from '../../whole-page.ts';
+import { today } from '../../app/calendar-dates.ts';
+import { client } from '../../app/client.ts';
+import { wholePage } from '../../app/full-page-navigation.ts';
+import { place, setQuery, to } from '../../app/router.ts';
+import { isAdmin } from '../../app/session.ts';
+import { useLoaded } from '../../app/use-query.ts';
+import { Note, Progress } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Choice } from '../../components/field.tsx';
+import { Page } from '../../components/page.tsx';
 import { Agenda, AgendaRow } from './agenda.tsx';
-import { Board } from './board.tsx';
-import { callsFor } from './calls.ts';
-import { deleteEvent, duplicateEvent, moveEvent, windows } from './doing.ts';
+import { callsFor } from './api-examples.ts';
+import { deleteEvent, duplicateEvent, moveEvent, windows } from './calendar-actions.ts';
+import { Board } from './calendar-grid.tsx';
 import { type Entry, entriesOf, isOn } from './entries.ts';
+import type { Wishes } from './event-calendar-adapter.ts';
 import { type Draft, draftOf, EventDialog } from './event-dialog.tsx';
 import { Filters, SEARCH } from './filters.tsx';
-import type { Wishes } from './grid.ts';
 import { Help } from './help.tsx';
 import { useKeys } from './keys.ts';
-import { follow } from './live.ts';
+import { follow } from './live-updates.ts';
 import { firstDay, longDay, periodName } from './locale.ts';
 import { QUICK_LINE, QuickLine } from './quick-line.tsx';
+import { type Held, MOST_EVENTS } from './range-cache.ts';
 import {
   type Day,
   type Drawn,
@@ -36,8 +37,7 @@ import {
   plusSeconds,
   resized,
   stepped,
-} from './times.ts';
-import { type Held, MOST_EVENTS } from './windows.ts';
+} from './time-math.ts';
 import './calendar.css';
 
 const VIEWS = [
@@ -190,8 +190,8 @@ export default function Calendar() {
 }
 
 /** Comes when somebody asks for it. */
-function Exchange(props: ComponentProps<typeof import('./exchange.tsx').default>) {
-  const { data } = useLoaded(() => import('./exchange.tsx'), []);
+function Exchange(props: ComponentProps<typeof import('./import-export.tsx').default>) {
+  const { data } = useLoaded(() => import('./import-export.tsx'), []);
   return data === undefined ? null : <data.default {...props} />;
 }
 

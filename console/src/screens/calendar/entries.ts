@@ -1,10 +1,10 @@
 import type { CalendarEvent } from '../../../../packages/sdk/src/events.ts';
 import type { Project } from '../../../../packages/sdk/src/projects.ts';
 import type { Task } from '../../../../packages/sdk/src/tasks.ts';
-import { colourOf } from '../../design/colour.tsx';
+import { colourOf } from '../../components/colour.tsx';
 import { inOrder, type Placed } from './layout.ts';
-import { at, type Day, dayOf, daysOf, drawn, plusDays } from './times.ts';
-import type { Held } from './windows.ts';
+import type { Held } from './range-cache.ts';
+import { at, type Day, dayOf, daysOf, drawn, plusDays } from './time-math.ts';
 
 /** Something on the calendar: an event, or the day that a task is due. */
 export type Entry = Placed & {

@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { CalendarEvent, EventInput } from '../../../../packages/sdk/src/events.ts';
 import type { Project } from '../../../../packages/sdk/src/projects.ts';
-import { Overtaken } from '../../changes.ts';
-import { Button } from '../../design/button.tsx';
-import { Dialog } from '../../design/dialog.tsx';
-import { Check, Select, TextField } from '../../design/field.tsx';
-import { Note, Progress } from '../../design/state.tsx';
-import { explain, faultsOf } from '../../load.ts';
-import { changeEvent, createEvent, createEvents, deleteEvent, duplicateEvent } from './doing.ts';
+import { Overtaken } from '../../app/optimistic-update.ts';
+import { explain, faultsOf } from '../../app/use-query.ts';
+import { Note, Progress } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Check, Select, TextField } from '../../components/field.tsx';
+import { changeEvent, createEvent, createEvents, deleteEvent, duplicateEvent } from './calendar-actions.ts';
 import { daysName } from './locale.ts';
 import { MOST_REPEATS, offsets, type Rhythm, repeated, rhythms } from './repeat.ts';
-import { datedFrom, daysFrom, type Filled, filledFrom, isDay, moved, plusDays, plusMonths } from './times.ts';
+import { datedFrom, daysFrom, type Filled, filledFrom, isDay, moved, plusDays, plusMonths } from './time-math.ts';
 
 /** What an event is made from, or which one it is. */
 export type Draft = Filled & { readonly name: string; readonly projectId: string; readonly event?: CalendarEvent };

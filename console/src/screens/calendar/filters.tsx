@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks';
-import { Icon } from '../../design/icon.tsx';
-import { setQuery } from '../../router.ts';
+import { setQuery } from '../../app/router.ts';
+import { Icon } from '../../components/icon.tsx';
 import { colourOfProject, type Projects, projectNameOf } from './entries.ts';
-import type { Held } from './windows.ts';
+import type { Held } from './range-cache.ts';
 
 const MOST_CHIPS = 8;
 

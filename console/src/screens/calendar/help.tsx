@@ -1,4 +1,4 @@
-import { Dialog } from '../../design/dialog.tsx';
+import { Dialog } from '../../components/dialog.tsx';
 
 const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['← → ↑ ↓', 'Go from day to day'],

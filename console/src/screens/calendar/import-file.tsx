@@ -1,13 +1,13 @@
 import { useId, useState } from 'preact/hooks';
 import type { ImportReport } from '../../../../packages/sdk/src/imports.ts';
 import type { Project } from '../../../../packages/sdk/src/projects.ts';
-import { client } from '../../client.ts';
-import { Button } from '../../design/button.tsx';
-import { Check, Select } from '../../design/field.tsx';
-import { Note, Progress } from '../../design/state.tsx';
-import { useSubmission } from '../../load.ts';
-import { windows } from './doing.ts';
-import { ownZone } from './own-zone.ts';
+import { client } from '../../app/client.ts';
+import { useSubmission } from '../../app/use-query.ts';
+import { Note, Progress } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Check, Select } from '../../components/field.tsx';
+import { windows } from './calendar-actions.ts';
+import { ownZone } from './time-zone.ts';
 
 /** Brings an .ics file in, and says what came of it. */
 export function ImportFile({ projects }: { readonly projects: readonly Project[] }) {

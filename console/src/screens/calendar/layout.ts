@@ -1,4 +1,4 @@
-import { type Day, type Days, type Drawn, daysFrom, plusDays } from './times.ts';
+import { type Day, type Days, type Drawn, daysFrom, plusDays } from './time-math.ts';
 
 /** Something that is drawn over days. */
 export type Placed = Drawn & { readonly id: string; readonly title: string; readonly days: Days };

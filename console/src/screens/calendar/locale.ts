@@ -1,4 +1,14 @@
-import { type Dated, type Day, type Days, dayNumber, dayOf, drawn, isOpen, lastDay, type TimeText } from './times.ts';
+import {
+  type Dated,
+  type Day,
+  type Days,
+  dayNumber,
+  dayOf,
+  drawn,
+  isOpen,
+  lastDay,
+  type TimeText,
+} from './time-math.ts';
 
 // The console speaks English; how its dates are written, and when a week begins, is what the browser is set to.
 

@@ -1,4 +1,4 @@
-import { type Day, dayAt, dayNumber, daysInMonth, plusDays, plusMonths, weekdayOf, weekOf } from './times.ts';
+import { type Day, dayAt, dayNumber, daysInMonth, plusDays, plusMonths, weekdayOf, weekOf } from './time-math.ts';
 
 // One line, read for the days, the times and the project in it. What is not understood stays in the name.
 

@@ -1,15 +1,15 @@
 import { useId, useState } from 'preact/hooks';
 import type { EventInput } from '../../../../packages/sdk/src/events.ts';
 import type { Project } from '../../../../packages/sdk/src/projects.ts';
-import { today } from '../../days.ts';
-import { Button } from '../../design/button.tsx';
-import { Icon } from '../../design/icon.tsx';
-import { attempt } from '../../load.ts';
-import { createEvent } from './doing.ts';
+import { today } from '../../app/calendar-dates.ts';
+import { attempt } from '../../app/use-query.ts';
+import { Button } from '../../components/button.tsx';
+import { Icon } from '../../components/icon.tsx';
+import { createEvent } from './calendar-actions.ts';
 import { colourOfProject, type Projects } from './entries.ts';
 import { daysName, isMonthFirst, timeName } from './locale.ts';
 import { type Understood, understand } from './quick-add.ts';
-import { type Day, datedFrom } from './times.ts';
+import { type Day, datedFrom } from './time-math.ts';
 
 type Props = {
   readonly projects: Projects;

@@ -1,4 +1,4 @@
-import { type Day, daysFrom, plusDays, plusMonths } from './times.ts';
+import { type Day, daysFrom, plusDays, plusMonths } from './time-math.ts';
 
 /** How an event is repeated, with the step from each to the next. */
 export const rhythms = {

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks';
 import type { Calendar, MadeCalendar } from '../../../../packages/sdk/src/calendars.ts';
 import type { Project } from '../../../../packages/sdk/src/projects.ts';
-import { client } from '../../client.ts';
-import { Code } from '../../design/api-call.tsx';
-import { Button } from '../../design/button.tsx';
-import { Select, TextField } from '../../design/field.tsx';
-import { Note } from '../../design/state.tsx';
-import { all, attempt, useLoaded, useSubmission } from '../../load.ts';
-import { Moment } from '../../moments.tsx';
-import { me } from '../../session.ts';
-import { ownZone } from './own-zone.ts';
+import { client } from '../../app/client.ts';
+import { me } from '../../app/session.ts';
+import { all, attempt, useLoaded, useSubmission } from '../../app/use-query.ts';
+import { Code } from '../../components/api-call.tsx';
+import { Note } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Select, TextField } from '../../components/field.tsx';
+import { Moment } from '../../components/timestamp.tsx';
+import { ownZone } from './time-zone.ts';
 
 type Projects = { readonly projects: readonly Project[] };
 

@@ -1,23 +1,23 @@
 import type { Client } from '../../../../packages/sdk/src/clients.ts';
-import { faultIn } from '../../changes.ts';
-import { client } from '../../client.ts';
-import { showSpan } from '../../days.ts';
-import { AddLine } from '../../design/add-line.tsx';
-import { Button } from '../../design/button.tsx';
-import { Dot } from '../../design/colour.tsx';
-import { Page } from '../../design/page.tsx';
-import { Badge, Note, Waiting } from '../../design/state.tsx';
-import { Moment } from '../../moments.tsx';
-import { ContactList } from '../../plan/contact-list.tsx';
-import { useDelete } from '../../plan/deleting.tsx';
-import { FactField, Facts } from '../../plan/facts.tsx';
-import { projects, stateOf } from '../../plan/project-facts.tsx';
-import { RecordPage } from '../../plan/record-page.tsx';
-import { PAGE_SIZE, useRecords } from '../../plan/records.ts';
-import { go, type RecordProps, to } from '../../router.ts';
-import { wholePage } from '../../whole-page.ts';
-import { clientFacts, clients } from './facts.tsx';
-import '../../plan/plan.css';
+import { showSpan } from '../../app/calendar-dates.ts';
+import { client } from '../../app/client.ts';
+import { wholePage } from '../../app/full-page-navigation.ts';
+import { faultIn } from '../../app/optimistic-update.ts';
+import { go, type RecordProps, to } from '../../app/router.ts';
+import { Badge, Note, Waiting } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Dot } from '../../components/colour.tsx';
+import { AddLine } from '../../components/inline-create.tsx';
+import { Page } from '../../components/page.tsx';
+import { Moment } from '../../components/timestamp.tsx';
+import { ContactList } from '../../records/contact-list.tsx';
+import { useDelete } from '../../records/delete-with-undo.tsx';
+import { FactField, Facts } from '../../records/editable-fields.tsx';
+import { projects, stateOf } from '../../records/project-fields.tsx';
+import { RecordPage } from '../../records/record-loader.tsx';
+import { PAGE_SIZE, useRecords } from '../../records/records.ts';
+import { clientFacts, clients } from './client-fields.tsx';
+import '../../records/records.css';
 
 /** One client: how to reach them, their projects and contacts. */
 export default function ClientPage({ id }: RecordProps) {

@@ -1,17 +1,17 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Client, ClientFilters } from '../../../../packages/sdk/src/clients.ts';
-import { client } from '../../client.ts';
-import { TextField } from '../../design/field.tsx';
-import { Menu } from '../../design/menu.tsx';
-import { Empty, Page } from '../../design/page.tsx';
-import { useDelete } from '../../plan/deleting.tsx';
-import { FactField } from '../../plan/facts.tsx';
-import { chosen, Narrow, queryOf, RecordList } from '../../plan/record-list.tsx';
-import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
-import { go, place, setQuery, to } from '../../router.ts';
-import { wholePage } from '../../whole-page.ts';
-import { clientFacts, clients } from './facts.tsx';
-import '../../plan/plan.css';
+import { client } from '../../app/client.ts';
+import { wholePage } from '../../app/full-page-navigation.ts';
+import { go, place, setQuery, to } from '../../app/router.ts';
+import { TextField } from '../../components/field.tsx';
+import { Menu } from '../../components/menu.tsx';
+import { Empty, Page } from '../../components/page.tsx';
+import { useDelete } from '../../records/delete-with-undo.tsx';
+import { FactField } from '../../records/editable-fields.tsx';
+import { chosen, Narrow, queryOf, RecordList } from '../../records/record-list.tsx';
+import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
+import { clientFacts, clients } from './client-fields.tsx';
+import '../../records/records.css';
 
 const orders = [
   { value: '', text: 'By name' },

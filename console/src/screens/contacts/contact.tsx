@@ -1,15 +1,15 @@
 import type { Contact } from '../../../../packages/sdk/src/contacts.ts';
-import { client } from '../../client.ts';
-import { Button } from '../../design/button.tsx';
-import { Page } from '../../design/page.tsx';
-import { Moment } from '../../moments.tsx';
-import { useClients } from '../../plan/choices.ts';
-import { contactFacts, contacts, spokenFor } from '../../plan/contact-facts.tsx';
-import { useDelete } from '../../plan/deleting.tsx';
-import { Facts } from '../../plan/facts.tsx';
-import { RecordPage } from '../../plan/record-page.tsx';
-import { go, type RecordProps, to } from '../../router.ts';
-import '../../plan/plan.css';
+import { client } from '../../app/client.ts';
+import { go, type RecordProps, to } from '../../app/router.ts';
+import { Button } from '../../components/button.tsx';
+import { Page } from '../../components/page.tsx';
+import { Moment } from '../../components/timestamp.tsx';
+import { contactFacts, contacts, spokenFor } from '../../records/contact-fields.tsx';
+import { useDelete } from '../../records/delete-with-undo.tsx';
+import { Facts } from '../../records/editable-fields.tsx';
+import { RecordPage } from '../../records/record-loader.tsx';
+import { useClients } from '../../records/record-options.ts';
+import '../../records/records.css';
 
 /** One contact: how to reach them, and whom they speak for. */
 export default function ContactPage({ id }: RecordProps) {

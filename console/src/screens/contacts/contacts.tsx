@@ -1,6 +1,6 @@
-import { Page } from '../../design/page.tsx';
-import { ContactList, contactFilters } from '../../plan/contact-list.tsx';
-import { queryOf } from '../../plan/record-list.tsx';
+import { Page } from '../../components/page.tsx';
+import { ContactList, contactFilters } from '../../records/contact-list.tsx';
+import { queryOf } from '../../records/record-list.tsx';
 
 /** The contacts of the account. */
 export default function Contacts() {

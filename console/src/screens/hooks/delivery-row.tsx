@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { Attempt, Delivery, DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
-import { client } from '../../client.ts';
-import { Button, ButtonLink } from '../../design/button.tsx';
-import { Icon } from '../../design/icon.tsx';
-import { Note, Waiting } from '../../design/state.tsx';
-import { attempt, useLoaded } from '../../load.ts';
-import { ClockTime, lasting } from '../../moments.tsx';
-import { to } from '../../router.ts';
-import { Notification } from '../../telling/notification.tsx';
-import { DeliveryBadge, sentence } from '../../telling/parts.tsx';
-import { ReadMark } from '../../telling/read-mark.tsx';
-import { adviceFor, kindTitle, outcomeWords, pathOf } from '../../telling/words.ts';
-import type { Told } from './past.ts';
-import { tellOutcome } from './watch.ts';
+import { client } from '../../app/client.ts';
+import { to } from '../../app/router.ts';
+import { attempt, useLoaded } from '../../app/use-query.ts';
+import { Note, Waiting } from '../../components/badge.tsx';
+import { Button, ButtonLink } from '../../components/button.tsx';
+import { Icon } from '../../components/icon.tsx';
+import { ClockTime, lasting } from '../../components/timestamp.tsx';
+import { DeliveryBadge, sentence } from '../../delivery/delivery-badges.tsx';
+import { adviceFor, kindTitle, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
+import { Notification } from '../../delivery/notification.tsx';
+import { ReadMark } from '../../delivery/read-receipt.tsx';
+import type { Told } from './delivery-history.ts';
+import { tellOutcome } from './watch-attempt.ts';
 
 type RowProps = {
   readonly delivery: Delivery;

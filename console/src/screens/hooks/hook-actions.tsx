@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
-import { client } from '../../client.ts';
-import { Ask } from '../../design/dialog.tsx';
-import { attempt, useLoaded } from '../../load.ts';
-import { me } from '../../session.ts';
-import { counted, kindTitle } from '../../telling/words.ts';
-import { tellOutcome } from './watch.ts';
+import { client } from '../../app/client.ts';
+import { me } from '../../app/session.ts';
+import { attempt, useLoaded } from '../../app/use-query.ts';
+import { Ask } from '../../components/dialog.tsx';
+import { counted, kindTitle } from '../../delivery/delivery-text.ts';
+import { tellOutcome } from './watch-attempt.ts';
 
 /** What is looked at to say what a restored hook will be sent. */
 const MOST_LOOKED_AT = 100;

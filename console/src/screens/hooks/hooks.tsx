@@ -1,7 +1,7 @@
-import type { ScreenProps } from '../../router.ts';
+import type { ScreenProps } from '../../app/router.ts';
+import { OneHook } from './hook-detail.tsx';
 import { HookList } from './hook-list.tsx';
 import { NewHook } from './new-hook.tsx';
-import { OneHook } from './one-hook.tsx';
 import './hooks.css';
 
 /** Hooks: all of them, one of them, or a new one. */

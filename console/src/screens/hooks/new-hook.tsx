@@ -1,17 +1,17 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Kind } from '../../../../packages/sdk/src/api-types.ts';
 import type { Verdict } from '../../../../packages/sdk/src/target-check.ts';
-import { client } from '../../client.ts';
-import { speaker } from '../../design/api-call.tsx';
-import { Button, ButtonLink } from '../../design/button.tsx';
-import { TextField } from '../../design/field.tsx';
-import { Page } from '../../design/page.tsx';
-import { Badge, Note, type Tone } from '../../design/state.tsx';
-import { tell } from '../../design/toast.tsx';
-import { explain, faultsOf } from '../../load.ts';
-import { go, to } from '../../router.ts';
-import { secretPath } from '../../telling/secret-path.ts';
-import { bodyOf, hookKinds, hostOf, kindTitle, kindWords } from '../../telling/words.ts';
+import { client } from '../../app/client.ts';
+import { go, to } from '../../app/router.ts';
+import { explain, faultsOf } from '../../app/use-query.ts';
+import { speaker } from '../../components/api-call.tsx';
+import { Badge, Note, type Tone } from '../../components/badge.tsx';
+import { Button, ButtonLink } from '../../components/button.tsx';
+import { TextField } from '../../components/field.tsx';
+import { Page } from '../../components/page.tsx';
+import { tell } from '../../components/toast.tsx';
+import { bodyOf, hookKinds, hostOf, kindTitle, kindWords } from '../../delivery/delivery-text.ts';
+import { secretPath } from '../../delivery/secret-path.ts';
 
 /** Where an application may be, until somebody says where theirs is. */
 const EXAMPLE = 'https://your-application.example';

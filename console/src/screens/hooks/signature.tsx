@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { Hook, HookSecret } from '../../../../packages/sdk/src/hooks.ts';
-import { client } from '../../client.ts';
-import type { ApiCall } from '../../design/api-call.tsx';
-import { Button } from '../../design/button.tsx';
-import { Ask, Dialog } from '../../design/dialog.tsx';
-import { Select } from '../../design/field.tsx';
-import { ShownOnce } from '../../design/shown-once.tsx';
-import { Badge, Note } from '../../design/state.tsx';
-import { attempt, useSubmission } from '../../load.ts';
-import { Moment, momentOf } from '../../moments.tsx';
+import { client } from '../../app/client.ts';
+import { attempt, useSubmission } from '../../app/use-query.ts';
+import type { ApiCall } from '../../components/api-call.tsx';
+import { Badge, Note } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Ask, Dialog } from '../../components/dialog.tsx';
+import { Select } from '../../components/field.tsx';
+import { ShownOnce } from '../../components/reveal-secret.tsx';
+import { Moment, momentOf } from '../../components/timestamp.tsx';
 
 type SignatureProps = { readonly hook: Hook; readonly onDone: () => void };
 

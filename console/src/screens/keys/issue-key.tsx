@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { IssuedKey } from '../../../../packages/sdk/src/keys.ts';
 import type { User } from '../../../../packages/sdk/src/users.ts';
-import { client } from '../../client.ts';
-import { Code, quoted, speaker } from '../../design/api-call.tsx';
-import { Button } from '../../design/button.tsx';
-import { Dialog } from '../../design/dialog.tsx';
-import { Select, TextField } from '../../design/field.tsx';
-import { ShownOnce } from '../../design/shown-once.tsx';
-import { Note } from '../../design/state.tsx';
-import { useSubmission } from '../../load.ts';
-import { nameOf } from '../../names.ts';
-import { me } from '../../session.ts';
+import { client } from '../../app/client.ts';
+import { me } from '../../app/session.ts';
+import { useSubmission } from '../../app/use-query.ts';
+import { nameOf } from '../../app/user-name.ts';
+import { Code, quoted, speaker } from '../../components/api-call.tsx';
+import { Note } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Select, TextField } from '../../components/field.tsx';
+import { ShownOnce } from '../../components/reveal-secret.tsx';
 import { PermissionGrid } from './permission-grid.tsx';
 import { widest } from './permissions.ts';
 

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../../packages/sdk/src/keys.ts';
-import { client } from '../../client.ts';
-import { Button } from '../../design/button.tsx';
-import { Dialog } from '../../design/dialog.tsx';
-import { TextField } from '../../design/field.tsx';
-import { Note } from '../../design/state.tsx';
-import { tell } from '../../design/toast.tsx';
-import { useSubmission } from '../../load.ts';
+import { client } from '../../app/client.ts';
+import { useSubmission } from '../../app/use-query.ts';
+import { Note } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { TextField } from '../../components/field.tsx';
+import { tell } from '../../components/toast.tsx';
 import { PermissionGrid } from './permission-grid.tsx';
 
 type NarrowProps = { readonly narrowed: Key; readonly onDone: () => void; readonly onClose: () => void };

@@ -1,5 +1,5 @@
 import { type Permission, permissionAreas } from '../../../../packages/sdk/src/keys.ts';
-import { Button } from '../../design/button.tsx';
+import { Button } from '../../components/button.tsx';
 import { areaNames, type Way, ways } from './permissions.ts';
 
 type GridProps = {

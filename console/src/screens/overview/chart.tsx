@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Overview } from '../../../../packages/sdk/src/overview.ts';
-import { momentOf } from '../../moments.tsx';
+import { momentOf } from '../../components/timestamp.tsx';
 
 const MINUTE_MS = 60_000;
 const SHOWN = 60;

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { IssuedInvitation } from '../../../../packages/sdk/src/invitations.ts';
 import type { Role, User } from '../../../../packages/sdk/src/users.ts';
-import { client } from '../../client.ts';
-import { Button } from '../../design/button.tsx';
-import { Dialog } from '../../design/dialog.tsx';
-import { Select, TextField } from '../../design/field.tsx';
-import { Note } from '../../design/state.tsx';
-import { tell } from '../../design/toast.tsx';
-import { attempt, useSubmission } from '../../load.ts';
-import { me, session } from '../../session.ts';
+import { client } from '../../app/client.ts';
+import { me, session } from '../../app/session.ts';
+import { attempt, useSubmission } from '../../app/use-query.ts';
+import { Note } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Select, TextField } from '../../components/field.tsx';
+import { tell } from '../../components/toast.tsx';
 import { ShownLink } from './link.tsx';
 
 const roles: readonly { readonly value: Role; readonly text: string; readonly says: string }[] = [

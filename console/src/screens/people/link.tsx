@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { IssuedInvitation } from '../../../../packages/sdk/src/invitations.ts';
 import type { User } from '../../../../packages/sdk/src/users.ts';
-import { client } from '../../client.ts';
-import { Button } from '../../design/button.tsx';
-import { Dialog } from '../../design/dialog.tsx';
-import { ShownOnce } from '../../design/shown-once.tsx';
-import { attempt } from '../../load.ts';
-import { Moment } from '../../moments.tsx';
-import { nameOf } from '../../names.ts';
+import { client } from '../../app/client.ts';
+import { attempt } from '../../app/use-query.ts';
+import { nameOf } from '../../app/user-name.ts';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { ShownOnce } from '../../components/reveal-secret.tsx';
+import { Moment } from '../../components/timestamp.tsx';
 
 type LinkProps = { readonly person: User; readonly onMade: () => void; readonly onClose: () => void };
 

@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
 import type { Project } from '../../../../packages/sdk/src/projects.ts';
-import { client } from '../../client.ts';
-import { useLoaded } from '../../load.ts';
+import { client } from '../../app/client.ts';
+import { useLoaded } from '../../app/use-query.ts';
 
 /** How far a project is: percent, and of how many tasks so many are completed; without counts it was set by hand. */
 export type Progress = {

@@ -1,21 +1,21 @@
 import type { Project, ProjectFilters } from '../../../../packages/sdk/src/projects.ts';
-import { client } from '../../client.ts';
-import { Dot } from '../../design/colour.tsx';
-import { Choice } from '../../design/field.tsx';
-import { Menu } from '../../design/menu.tsx';
-import { Empty, Page } from '../../design/page.tsx';
-import { useClients } from '../../plan/choices.ts';
-import { useDelete } from '../../plan/deleting.tsx';
-import { Percent } from '../../plan/due.tsx';
-import { type Fact, FactField } from '../../plan/facts.tsx';
-import { clientFact, projectFacts, projects, stateOptions } from '../../plan/project-facts.tsx';
-import { chosen, Narrow, queryOf, RecordList } from '../../plan/record-list.tsx';
-import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
-import { TagFilter, Tags } from '../../plan/tags.tsx';
-import { go, place, setQuery, to } from '../../router.ts';
-import { wholePage } from '../../whole-page.ts';
+import { client } from '../../app/client.ts';
+import { wholePage } from '../../app/full-page-navigation.ts';
+import { go, place, setQuery, to } from '../../app/router.ts';
+import { Dot } from '../../components/colour.tsx';
+import { Choice } from '../../components/field.tsx';
+import { Menu } from '../../components/menu.tsx';
+import { Empty, Page } from '../../components/page.tsx';
+import { useDelete } from '../../records/delete-with-undo.tsx';
+import { Percent } from '../../records/due.tsx';
+import { type Fact, FactField } from '../../records/editable-fields.tsx';
+import { clientFact, projectFacts, projects, stateOptions } from '../../records/project-fields.tsx';
+import { chosen, Narrow, queryOf, RecordList } from '../../records/record-list.tsx';
+import { useClients } from '../../records/record-options.ts';
+import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
+import { TagFilter, Tags } from '../../records/tags.tsx';
 import { type Progress, useProgress } from './progress.ts';
-import '../../plan/plan.css';
+import '../../records/records.css';
 
 const views = [...stateOptions, { value: 'all', text: 'All' }] as const;
 

@@ -1,21 +1,21 @@
 import { useState } from 'preact/hooks';
 import type { Task, TaskChanges } from '../../../../packages/sdk/src/tasks.ts';
-import { client } from '../../client.ts';
-import { Button } from '../../design/button.tsx';
-import { Page } from '../../design/page.tsx';
-import { Badge } from '../../design/state.tsx';
-import { Moment } from '../../moments.tsx';
-import { People } from '../../plan/assigned.tsx';
-import { useProjects } from '../../plan/choices.ts';
-import { Comments } from '../../plan/comments.tsx';
-import { completeTask, reopenTask } from '../../plan/completing.ts';
-import { useDelete } from '../../plan/deleting.tsx';
-import { choice, FactField, Facts } from '../../plan/facts.tsx';
-import { RecordPage } from '../../plan/record-page.tsx';
-import { Subtasks } from '../../plan/subtasks.tsx';
-import { taskFacts, tasks } from '../../plan/task-facts.tsx';
-import { go, type RecordProps, to } from '../../router.ts';
-import '../../plan/plan.css';
+import { client } from '../../app/client.ts';
+import { go, type RecordProps, to } from '../../app/router.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Page } from '../../components/page.tsx';
+import { Moment } from '../../components/timestamp.tsx';
+import { People } from '../../records/assignee-picker.tsx';
+import { Comments } from '../../records/comments.tsx';
+import { completeTask, reopenTask } from '../../records/complete-task.ts';
+import { useDelete } from '../../records/delete-with-undo.tsx';
+import { choice, FactField, Facts } from '../../records/editable-fields.tsx';
+import { RecordPage } from '../../records/record-loader.tsx';
+import { useProjects } from '../../records/record-options.ts';
+import { Subtasks } from '../../records/subtasks.tsx';
+import { taskFacts, tasks } from '../../records/task-fields.tsx';
+import '../../records/records.css';
 
 /** One task: everything that is known of it, and its subtasks. */
 export default function TaskPage({ id }: RecordProps) {

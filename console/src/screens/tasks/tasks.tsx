@@ -1,7 +1,7 @@
-import { Page } from '../../design/page.tsx';
-import { useProjects } from '../../plan/choices.ts';
-import { queryOf } from '../../plan/record-list.tsx';
-import { TaskList, taskFilters } from '../../plan/task-list.tsx';
+import { Page } from '../../components/page.tsx';
+import { queryOf } from '../../records/record-list.tsx';
+import { useProjects } from '../../records/record-options.ts';
+import { TaskList, taskFilters } from '../../records/task-list.tsx';
 
 /** The tasks of the account. */
 export default function Tasks() {

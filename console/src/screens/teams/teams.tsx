@@ -1,16 +1,16 @@
 import type { Team, TeamChanges } from '../../../../packages/sdk/src/teams.ts';
-import { client } from '../../client.ts';
-import { Dot } from '../../design/colour.tsx';
-import { Menu } from '../../design/menu.tsx';
-import { Empty, Page } from '../../design/page.tsx';
-import { People } from '../../plan/assigned.tsx';
-import { type Deletable, useDelete } from '../../plan/deleting.tsx';
-import { colour, FactField, type Kept, text } from '../../plan/facts.tsx';
-import { RecordList } from '../../plan/record-list.tsx';
-import { PAGE_SIZE, pageOffset, useRecords } from '../../plan/records.ts';
-import { isAdmin, me } from '../../session.ts';
-import { wholePage } from '../../whole-page.ts';
-import '../../plan/plan.css';
+import { client } from '../../app/client.ts';
+import { wholePage } from '../../app/full-page-navigation.ts';
+import { isAdmin, me } from '../../app/session.ts';
+import { Dot } from '../../components/colour.tsx';
+import { Menu } from '../../components/menu.tsx';
+import { Empty, Page } from '../../components/page.tsx';
+import { People } from '../../records/assignee-picker.tsx';
+import { type Deletable, useDelete } from '../../records/delete-with-undo.tsx';
+import { colour, FactField, type Kept, text } from '../../records/editable-fields.tsx';
+import { RecordList } from '../../records/record-list.tsx';
+import { PAGE_SIZE, pageOffset, useRecords } from '../../records/records.ts';
+import '../../records/records.css';
 
 const teams: Kept<Team, TeamChanges> & Deletable<Team> = {
   noun: client.teams,

@@ -1,9 +1,9 @@
 import type { TimeEntry, TimeEntryChanges } from '../../../../packages/sdk/src/time-entries.ts';
-import { client } from '../../client.ts';
-import { dayOf, showDay } from '../../days.ts';
-import { all } from '../../load.ts';
-import { type Deletable, inputOf } from '../../plan/deleting.tsx';
-import { day, type Fact, type Kept, text } from '../../plan/facts.tsx';
+import { dayOf, showDay } from '../../app/calendar-dates.ts';
+import { client } from '../../app/client.ts';
+import { all } from '../../app/use-query.ts';
+import { type Deletable, inputOf } from '../../records/delete-with-undo.tsx';
+import { day, type Fact, type Kept, text } from '../../records/editable-fields.tsx';
 import { MAX_DAY_S, readSeconds, showSeconds, timeFault } from './durations.ts';
 
 /** A day as it is sent. */

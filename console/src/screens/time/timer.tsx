@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { Task } from '../../../../packages/sdk/src/tasks.ts';
 import type { TimeEntry } from '../../../../packages/sdk/src/time-entries.ts';
-import { change } from '../../changes.ts';
-import { client } from '../../client.ts';
-import { today } from '../../days.ts';
-import { Button } from '../../design/button.tsx';
-import { Select, TextField } from '../../design/field.tsx';
-import { tell } from '../../design/toast.tsx';
-import { useEvery } from '../../every.ts';
-import { attempt, explain } from '../../load.ts';
+import { today } from '../../app/calendar-dates.ts';
+import { client } from '../../app/client.ts';
+import { change } from '../../app/optimistic-update.ts';
+import { useEvery } from '../../app/use-interval.ts';
+import { attempt, explain } from '../../app/use-query.ts';
+import { Button } from '../../components/button.tsx';
+import { Select, TextField } from '../../components/field.tsx';
+import { tell } from '../../components/toast.tsx';
 import { bareHint, readSeconds, timeFault } from './durations.ts';
 import { checkDay, DayTooLong } from './entries.ts';
 

@@ -5,8 +5,8 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { eventually } from '../../../../test/harness/eventually.ts';
-import { temporaryFolder } from '../../../../test/harness/service.ts';
+import { eventually } from '../../../../test/kit/eventually.ts';
+import { temporaryFolder } from '../../../../test/kit/service.ts';
 import { apiKey, Carillon } from '../index.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
 import { targetOf, tendHooks } from './manage-hooks.ts';

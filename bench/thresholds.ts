@@ -1,0 +1,37 @@
+import type { Claim, Measured } from './bench.ts';
+import { quantile } from './statistics.ts';
+
+/** A claim with the median and the range of its rounds. */
+export type Judged = {
+  readonly claim: Claim;
+  readonly median: number;
+  readonly least: number;
+  readonly most: number;
+  /** Number of rounds. */
+  readonly times: number;
+  readonly holds: boolean;
+};
+
+/** Compares each claim with its series, or with the ratio of two series round by round. */
+export function judge({ series, claims }: Pick<Measured, 'series' | 'claims'>): Judged[] {
+  const roundsOf = (name: string) => {
+    const found = series.find((one) => one.name === name);
+    if (found === undefined) throw new Error(`nothing was measured of ${name}`);
+    return found.rounds;
+  };
+  return claims.map((claim) => {
+    const own = roundsOf(claim.of);
+    const other = claim.to === undefined ? undefined : roundsOf(claim.to);
+    const values = other === undefined ? own : own.map((value, round) => value / (other[round] ?? Number.NaN));
+    const median = quantile(values, 0.5);
+    const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = claim;
+    return {
+      claim,
+      median,
+      least: Math.min(...values),
+      most: Math.max(...values),
+      times: values.length,
+      holds: values.every(Number.isFinite) && median >= atLeast && median <= atMost,
+    };
+  });
+}

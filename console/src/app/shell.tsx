@@ -1,0 +1,116 @@
+import type { FunctionComponent } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { PlainHttp } from '../auth/auth-layout.tsx';
+import { Note, Waiting } from '../components/badge.tsx';
+import { Button } from '../components/button.tsx';
+import { Icon } from '../components/icon.tsx';
+import type { RecordProps, ScreenProps } from './router.ts';
+import { place, to } from './router.ts';
+import { type Screen, screens } from './screens.ts';
+import { isAdmin, me, signOut } from './session.ts';
+import { ThemeButton } from './theme.tsx';
+import { attempt, explain } from './use-query.ts';
+import './shell.css';
+
+/** What is around every screen: where else to go, and who is here. */
+export function Shell() {
+  const { path } = place.value;
+  const [name, ...rest] = path;
+  const screen = screens.find((one) => one.name === name) ?? screens[0];
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [name]);
+  // An address that leads nowhere becomes that of what is shown.
+  useEffect(() => {
+    if (screen !== undefined && name !== screen.name) location.replace(to(screen.name));
+  }, [name]);
+  if (screen === undefined) return null;
+  return (
+    <div class="shell">
+      <button type="button" class="button skip" onClick={() => document.querySelector<HTMLElement>('main h1')?.focus()}>
+        Skip to content
+      </button>
+      <PlainHttp />
+      <header class="bar">
+        <Button look="quiet" icon="menu" label="Menu" pressed={isOpen} onClick={() => setOpen(!isOpen)} />
+        <img src="./bell.svg" alt="" width={20} height={20} />
+        <strong class="cut">{me().company.company_name}</strong>
+      </header>
+      <Side current={screen} isOpen={isOpen} onLeave={() => setOpen(false)} />
+      <main>
+        <ScreenLoader key={screen.one === undefined ? screen.name : path.join('/')} screen={screen} rest={rest} />
+      </main>
+    </div>
+  );
+}
+
+function Side({ current, isOpen, onLeave }: { current: Screen; isOpen: boolean; onLeave: () => void }) {
+  const { user, company } = me();
+  const groups = ['Plan', 'Integrate', 'Account'] as const;
+  return (
+    <aside class="side" data-open={isOpen} onKeyDown={(event) => event.key === 'Escape' && onLeave()}>
+      <a class="brand" href={to('calendar')}>
+        <img src="./bell.svg" alt="" />
+        <span class="grow">
+          Carillon
+          <small class="cut">{company.company_name}</small>
+        </span>
+      </a>
+      {groups.map((group) => (
+        <nav key={group} aria-label={group}>
+          <h2>{group}</h2>
+          <ul>
+            {screens
+              .filter((screen) => screen.group === group && (!screen.forAdmins || isAdmin()))
+              .map(({ name, title, icon }) => (
+                <li key={name}>
+                  <a href={to(name)} aria-current={name === current.name ? 'page' : undefined} onClick={onLeave}>
+                    <Icon name={icon} />
+                    {title}
+                  </a>
+                </li>
+              ))}
+            {group === 'Integrate' && (
+              <li>
+                <a href="./docs">
+                  <Icon name="code" />
+                  Reference
+                </a>
+              </li>
+            )}
+          </ul>
+        </nav>
+      ))}
+      <div class="who">
+        <a class="grow cut" href={to('you')}>
+          {user.user_name.trim() === '' ? user.email : user.user_name}
+        </a>
+        <ThemeButton />
+        <Button look="quiet" icon="signOut" label="Sign out" onClick={() => attempt(signOut)} />
+      </div>
+    </aside>
+  );
+}
+
+/** A screen, or the page of one of its records, comes when somebody goes there. */
+function ScreenLoader({ screen, rest }: { screen: Screen; rest: readonly string[] }) {
+  const [id] = rest;
+  const [found, setFound] = useState<{ Component?: FunctionComponent<ScreenProps & RecordProps>; fault?: string }>({});
+  const load = () =>
+    (id !== undefined && screen.one !== undefined ? screen.one() : screen.load())
+      .then((module) => setFound({ Component: module.default }))
+      .catch((error: unknown) => setFound({ fault: explain(error) }));
+  useEffect(() => void load(), [screen]);
+  const { Component, fault } = found;
+  if (Component !== undefined) return <Component rest={rest} id={id ?? ''} />;
+  return (
+    <div class="page">
+      {fault === undefined ? (
+        <Waiting />
+      ) : (
+        <Note tone="bad">
+          This screen could not be fetched: {fault} <Button onClick={load}>Try again</Button>
+        </Note>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,130 @@
+import { useState } from 'preact/hooks';
+import { Badge, Initials, Note, Progress, Waiting } from '../components/badge.tsx';
+import { Button } from '../components/button.tsx';
+import { Ask } from '../components/dialog.tsx';
+import { Check, Choice, Select, TextArea, TextField } from '../components/field.tsx';
+import { Icon } from '../components/icon.tsx';
+import { Menu } from '../components/menu.tsx';
+import { Empty, Page } from '../components/page.tsx';
+import { Spark } from '../components/sparkline.tsx';
+import { Toasts, tell } from '../components/toast.tsx';
+import { ThemeButton } from './theme.tsx';
+
+const bars = Array.from({ length: 24 }, (_, hour) => ({
+  label: `${hour}:00`,
+  delivered: (hour * 7) % 11,
+  failed: hour % 9 === 0 ? 2 : 0,
+}));
+
+/** Every component, with nothing behind it; in development alone. */
+export function Styleguide() {
+  const [text, setText] = useState('Release v27');
+  const [isChecked, setChecked] = useState(true);
+  const [choice, setChoice] = useState<'month' | 'week' | 'day'>('month');
+  const [isAsking, setAsking] = useState(false);
+  const options = (['month', 'week', 'day'] as const).map((value) => ({ value, text: value }));
+  return (
+    <main>
+      <Page
+        title="Styleguide"
+        lead="The components of the console, each with the states it has."
+        calls={[{ says: 'List events', method: 'GET', path: '/events?limit=10', sdk: 'events.list({ limit: 10 })' }]}
+        actions={<ThemeButton />}
+      >
+        <section class="card padded stack" aria-label="Buttons">
+          <div class="row">
+            <Button look="primary" icon="plus" onClick={() => tell('Event created.', { undo: () => tell('Undone.') })}>
+              Primary
+            </Button>
+            <Button onClick={() => tell('Something failed.', { isBad: true })}>Plain</Button>
+            <Button look="quiet">Quiet</Button>
+            <Button look="danger" icon="trash" onClick={() => setAsking(true)}>
+              Danger
+            </Button>
+            <Button disabled>Disabled</Button>
+            <Button icon="search" label="Search" />
+            <Menu
+              label="More"
+              items={[
+                { text: 'Duplicate', icon: 'copy', onPick: () => tell('Duplicated.') },
+                { text: 'Delete', icon: 'trash', isDanger: true, onPick: () => tell('Deleted.') },
+              ]}
+            />
+            <Choice label="View" value={choice} options={options} onChange={setChoice} />
+          </div>
+          <div class="row">
+            <Badge>plain</Badge>
+            <Badge tone="good">delivered</Badge>
+            <Badge tone="warn">failing 2 of 3</Badge>
+            <Badge tone="bad">ended</Badge>
+            <Badge tone="info">pending</Badge>
+            <span class="chip">
+              <span class="dot" />
+              Node 27
+            </span>
+            <Initials name="Release Team" />
+            <Spark bars={bars} label="Attempts of the last day" />
+          </div>
+        </section>
+        <section class="card padded stack" aria-label="Fields">
+          <TextField label="Name" value={text} onInput={setText} hint="What stands on the calendar." />
+          <TextField
+            label="Target"
+            value="not an address"
+            onInput={setText}
+            fault="must be an absolute http or https address"
+          />
+          <TextArea label="Notes" rows={3} value={text} onInput={setText} />
+          <Select label="View" value={choice} options={options} onChange={setChoice} />
+          <Check label="All day" checked={isChecked} onChange={setChecked} />
+        </section>
+        <section class="card padded stack" aria-label="States">
+          <Note>Something to know.</Note>
+          <Note tone="good">Something went well.</Note>
+          <Note tone="warn">Something to look at.</Note>
+          <Note tone="bad">Something is wrong, and this is what to do.</Note>
+          <Progress percent={60} label="Progress" />
+          <Progress percent={100} label="Progress" />
+          <Progress label="Working" />
+          <Waiting lines={2} />
+        </section>
+        <section class="card" aria-label="A table">
+          <table class="table">
+            <thead>
+              <tr>
+                <th>Hook</th>
+                <th>State</th>
+                <th class="end">Delivered</th>
+              </tr>
+            </thead>
+            <tbody>
+              <tr>
+                <td>
+                  <span class="row">
+                    <Icon name="bell" /> new_event
+                  </span>
+                </td>
+                <td>
+                  <Badge tone="good">live</Badge>
+                </td>
+                <td class="end number">1,204</td>
+              </tr>
+            </tbody>
+          </table>
+        </section>
+        <section class="card" aria-label="Nothing">
+          <Empty icon="calendar" title="Nothing on the calendar yet">
+            <p>Drag over some days, or write one line above.</p>
+            <Button look="primary">Create the first event</Button>
+          </Empty>
+        </section>
+        {isAsking && (
+          <Ask title="Delete this event?" yes="Delete" onYes={() => tell('Deleted.')} onClose={() => setAsking(false)}>
+            It goes from the calendar at once.
+          </Ask>
+        )}
+      </Page>
+      <Toasts />
+    </main>
+  );
+}

@@ -1,0 +1,57 @@
+import { signal } from '@preact/signals';
+import { Button } from '../components/button.tsx';
+import { Choice } from '../components/field.tsx';
+
+type Theme = 'light' | 'dark' | 'system';
+
+const NAME = 'carillon.theme';
+
+/** The choice of whoever sits there. */
+const theme = signal<Theme>(readTheme());
+
+function readTheme(): Theme {
+  const kept = localStorage.getItem(NAME);
+  return kept === 'light' || kept === 'dark' ? kept : 'system';
+}
+
+/** Shows the page as was chosen. */
+export function applyTheme(): void {
+  if (theme.value === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
+}
+
+function choose(chosen: Theme): void {
+  theme.value = chosen;
+  if (chosen === 'system') localStorage.removeItem(NAME);
+  else localStorage.setItem(NAME, chosen);
+  applyTheme();
+}
+
+/** Light, dark, or as the machine has it. */
+export function ThemeChoice() {
+  return (
+    <Choice
+      label="Colours"
+      value={theme.value}
+      options={[
+        { value: 'system', text: 'As the system' },
+        { value: 'light', text: 'Light' },
+        { value: 'dark', text: 'Dark' },
+      ]}
+      onChange={choose}
+    />
+  );
+}
+
+/** Changes between light and dark. */
+export function ThemeButton() {
+  const isDark = theme.value === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme.value === 'dark';
+  return (
+    <Button
+      look="quiet"
+      icon={isDark ? 'sun' : 'moon'}
+      label={isDark ? 'Light colours' : 'Dark colours'}
+      onClick={() => choose(isDark ? 'light' : 'dark')}
+    />
+  );
+}

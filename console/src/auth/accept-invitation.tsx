@@ -1,0 +1,93 @@
+import { useState } from 'preact/hooks';
+import type { Invited } from '../../../packages/sdk/src/console.ts';
+import { CarillonError } from '../../../packages/sdk/src/errors.ts';
+import { client } from '../app/client.ts';
+import { to } from '../app/router.ts';
+import { findSession } from '../app/session.ts';
+import { useLoaded, useSubmission } from '../app/use-query.ts';
+import { Note, Waiting } from '../components/badge.tsx';
+import { Button, ButtonLink } from '../components/button.tsx';
+import { TextField } from '../components/field.tsx';
+import { PassphraseField } from '../components/passphrase.tsx';
+import { Door } from './auth-layout.tsx';
+import { SHORTEST_PASSPHRASE } from './sign-in.tsx';
+
+/** What a one-time link opens: whoever has it sets a passphrase, and is signed in. */
+export function Welcome({ token }: { readonly token: string }) {
+  const invitation = useLoaded(() => find(token), [token]);
+  return (
+    <Door title={invitation.data?.has_passphrase === '1' ? 'Set a new passphrase' : 'Welcome to Carillon'}>
+      {invitation.data && <PassphraseForm token={token} invitation={invitation.data} />}
+      {invitation.fault !== undefined && (
+        <Note tone="bad">
+          {invitation.fault} <Button onClick={invitation.reload}>Try again</Button>
+        </Note>
+      )}
+      {invitation.data === null && (
+        <>
+          <Note tone="bad">This link leads nowhere any more: it was used, has expired, or a newer one was made.</Note>
+          <p class="soft">
+            Ask an admin of the account for a new one. Whoever runs the service can make one, too:{' '}
+            <code>carillon users invite</code>.
+          </p>
+          <ButtonLink href={to('calendar')}>Sign in instead</ButtonLink>
+        </>
+      )}
+      {invitation.data === undefined && invitation.fault === undefined && <Waiting lines={3} />}
+    </Door>
+  );
+}
+
+/** Who a link is for; null when it leads nowhere. */
+async function find(token: string): Promise<Invited | null> {
+  try {
+    return await client.invitation(token);
+  } catch (error) {
+    if (error instanceof CarillonError && error.code === 'not_found') return null;
+    throw error;
+  }
+}
+
+function PassphraseForm({ token, invitation }: { token: string; invitation: Invited }) {
+  const [passphrase, setPassphrase] = useState('');
+  const { email, user_name, domain, has_passphrase } = invitation;
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    await client.welcome(token, passphrase);
+    await findSession();
+    // In place of the link, so that a step back does not lead to what is used up.
+    location.replace(to('calendar'));
+  });
+  return (
+    <form class="stack" onSubmit={submit}>
+      <p class="soft">
+        {user_name.trim() === '' ? 'Choose' : `${user_name}, choose`} a passphrase for your account at{' '}
+        <strong>{domain}</strong>. Several words are easier to keep in mind than one with signs in it.
+        {has_passphrase === '1' && ' It replaces the present one, and you are signed out everywhere else.'}
+      </p>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {/* A password manager keeps the passphrase under this name. */}
+      <TextField
+        label="Email"
+        type="email"
+        name="username"
+        autoComplete="username"
+        readOnly
+        value={email}
+        onInput={() => undefined}
+      />
+      <PassphraseField
+        label="Passphrase"
+        autoComplete="new-password"
+        minLength={SHORTEST_PASSPHRASE}
+        autoFocus
+        value={passphrase}
+        onInput={setPassphrase}
+        fault={faults.passphrase}
+        hint={`At least ${SHORTEST_PASSPHRASE} characters.`}
+      />
+      <Button look="primary" type="submit" disabled={isBusy}>
+        {isBusy ? 'Saving…' : 'Save and sign in'}
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,62 @@
+import type { Session } from '../../../packages/sdk/src/sessions.ts';
+import { client } from '../app/client.ts';
+import { all, attempt, useLoaded } from '../app/use-query.ts';
+import { Badge, Note, Waiting } from '../components/badge.tsx';
+import { Button } from '../components/button.tsx';
+import { Moment } from '../components/timestamp.tsx';
+
+/** Where somebody is signed in; each session can be ended from here. */
+export function Sessions({ userId }: { readonly userId: string }) {
+  const sessions = useLoaded((signal) => all(client.sessions.each({ user_id: userId }, { signal })), [userId]);
+  if (sessions.data === undefined) {
+    return sessions.fault === undefined ? <Waiting lines={2} /> : <Note tone="bad">{sessions.fault}</Note>;
+  }
+  const end = async (ended: readonly Session[], done: string) => {
+    await attempt(async () => {
+      for (const { id } of ended) await client.sessions.end(id);
+    }, done);
+    sessions.reload();
+  };
+  const isOwn = sessions.data.some(({ current }) => current === '1');
+  const others = sessions.data.filter(({ current }) => current !== '1');
+  if (sessions.data.length === 0) return <p class="soft">Not signed in anywhere.</p>;
+  return (
+    <>
+      <ul class="list" aria-label="Sessions">
+        {[...sessions.data]
+          .sort((one, other) => other.last_used.localeCompare(one.last_used))
+          .map((session) => (
+            <li key={session.id}>
+              <div class="grow">
+                <div class="row">
+                  <strong>{agentOf(session)}</strong>
+                  {session.current === '1' && <Badge tone="good">this one</Badge>}
+                </div>
+                <p class="small soft">
+                  from {session.source}, signed in <Moment at={session.date_created} />, last used{' '}
+                  <Moment at={session.last_used} />
+                </p>
+              </div>
+              {session.current !== '1' && (
+                <Button
+                  label={`End the session of ${agentOf(session)} from ${session.source}`}
+                  onClick={() => end([session], 'That session has ended.')}
+                >
+                  End
+                </Button>
+              )}
+            </li>
+          ))}
+      </ul>
+      {others.length > 1 && (
+        <div class="ends">
+          <Button look="danger" onClick={() => end(others, `${others.length} sessions have ended.`)}>
+            {isOwn ? 'End all others' : 'End all'}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+const agentOf = ({ agent }: Session) => (agent === '' ? 'A browser that does not say which' : agent);

@@ -1,0 +1,175 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { Icon } from './icon.tsx';
+import { letGo } from './pointer-release.ts';
+import './inline-edit.css';
+
+export type InlineProps = {
+  /** What it is, for those who hear it: `Name of Release`. */
+  readonly label: string;
+  readonly value: string;
+  readonly type?: 'text' | 'date' | 'number' | 'email' | 'url' | 'area' | 'color';
+  /** What it can be, where it is one of several. */
+  readonly options?: readonly { readonly value: string; readonly text: string }[];
+  /** Where its text leads; then a pencil beside it is for changing it. */
+  readonly href?: string;
+  /** What stands where nothing is. */
+  readonly empty?: string;
+  /** Keeps it. What it rejects with is shown at the field, in the words of `explain`. */
+  readonly onSave: (value: string) => Promise<void>;
+  readonly explain: (error: unknown) => string;
+  /** How it is shown; its value as it stands when left out. */
+  readonly children?: ComponentChildren;
+};
+
+/** Something that can be changed where it stands: Enter saves, Escape takes back. */
+export function Inline(props: InlineProps) {
+  const [isOpen, setOpen] = useState(false);
+  const opener = useRef<HTMLButtonElement>(null);
+  const wasOpen = useRef(false);
+  // Whoever has saved or taken back by a key goes on where they were; whoever has gone elsewhere stays there.
+  useEffect(() => {
+    if (wasOpen.current && !isOpen && document.activeElement === document.body) opener.current?.focus();
+    wasOpen.current = isOpen;
+  }, [isOpen]);
+  if (isOpen) return <Editor {...props} onClose={() => setOpen(false)} />;
+  const { label, value, type, href, empty = 'None', children } = props;
+  const shown = children ?? (value === '' ? <span class="nothing">{empty}</span> : value);
+  if (href === undefined) {
+    return (
+      <button
+        type="button"
+        class="inline"
+        data-type={type}
+        ref={opener}
+        title={`Change ${label}`}
+        onClick={() => setOpen(true)}
+      >
+        <span class="hidden-text">{`Change ${label}: `}</span>
+        {shown}
+      </button>
+    );
+  }
+  return (
+    <span class="inline-link">
+      <a href={href}>{shown}</a>
+      <button type="button" ref={opener} aria-label={`Change ${label}`} title="Change" onClick={() => setOpen(true)}>
+        <Icon name="pencil" />
+      </button>
+    </span>
+  );
+}
+
+type Field = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+function Editor({
+  label,
+  value,
+  type = 'text',
+  options,
+  onSave,
+  explain,
+  onClose,
+}: InlineProps & { readonly onClose: () => void }) {
+  const id = useId();
+  const field = useRef<Field>(null);
+  const byKey = useRef(false);
+  const isDone = useRef(false);
+  const [draft, setDraft] = useState(value);
+  const [fault, setFault] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    field.current?.focus();
+    if (field.current instanceof HTMLInputElement && type !== 'color') field.current.select();
+  }, []);
+  // A field that goes from the page loses the focus first, and that must save nothing.
+  const close = () => {
+    isDone.current = true;
+    onClose();
+  };
+  const save = async (next = draft) => {
+    if (isBusy || isDone.current) return;
+    if (field.current instanceof HTMLInputElement && field.current.validity.badInput) {
+      setFault(type === 'date' ? 'That is no day of the calendar.' : 'That is no number.');
+      return;
+    }
+    if (type === 'date' && next !== '' && next < '1000') {
+      setFault('Write the year with four digits.');
+      return;
+    }
+    setBusy(true);
+    try {
+      if (next !== value) await onSave(next);
+      // Whoever has gone elsewhere may be about to click there.
+      if (document.activeElement !== field.current) await letGo();
+      close();
+    } catch (error) {
+      setFault(explain(error));
+      setBusy(false);
+      field.current?.focus();
+    }
+  };
+  const shared = {
+    id,
+    class: 'input',
+    'aria-label': label,
+    'aria-invalid': fault === undefined ? undefined : true,
+    'aria-describedby': fault === undefined ? undefined : `${id}-fault`,
+    readOnly: isBusy,
+    value: draft,
+    // What stands wrong is never sent by going away from it.
+    onBlur: () => fault === undefined && void save(),
+    onKeyDown: (event: KeyboardEvent) => {
+      byKey.current = true;
+      if (event.key === 'Escape') {
+        event.stopPropagation();
+        close();
+      }
+      const isEnd = event.key === 'Enter' && !event.isComposing;
+      if (!isEnd || (type === 'area' && !event.ctrlKey && !event.metaKey)) return;
+      event.preventDefault();
+      void save();
+    },
+  } as const;
+  const input = (event: { readonly currentTarget: Field }) => {
+    setDraft(event.currentTarget.value);
+    setFault(undefined);
+  };
+  const hold = (element: Field | null) => {
+    field.current = element;
+  };
+  return (
+    <span class="inline-editor" data-type={options === undefined ? type : 'choice'} aria-busy={isBusy}>
+      {options !== undefined && (
+        <select
+          {...shared}
+          ref={hold}
+          onPointerDown={() => {
+            byKey.current = false;
+          }}
+          onChange={(event) => {
+            input(event);
+            // Arrows go through the choices; a click has chosen.
+            if (!byKey.current) void save(event.currentTarget.value);
+          }}
+        >
+          {options.map((option) => (
+            <option key={option.value} value={option.value}>
+              {option.text}
+            </option>
+          ))}
+        </select>
+      )}
+      {options === undefined && type === 'area' && <textarea {...shared} ref={hold} rows={5} onInput={input} />}
+      {options === undefined && type !== 'area' && (
+        <input {...shared} ref={hold} {...({ type } as object)} autoComplete="off" onInput={input} />
+      )}
+      {type === 'area' && <span class="hint">Ctrl Enter saves, Escape takes back.</span>}
+      {fault !== undefined && (
+        <span id={`${id}-fault`} class="fault" role="alert">
+          {fault}
+        </span>
+      )}
+    </span>
+  );
+}

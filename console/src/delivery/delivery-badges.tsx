@@ -1,0 +1,108 @@
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import type { DeliveryState } from '../../../packages/sdk/src/deliveries.ts';
+import type { Hook } from '../../../packages/sdk/src/hooks.ts';
+import type { Hour } from '../../../packages/sdk/src/hours.ts';
+import { useEvery } from '../app/use-interval.ts';
+import { Badge, type Tone } from '../components/badge.tsx';
+import { Button } from '../components/button.tsx';
+import { type Bar, Spark } from '../components/sparkline.tsx';
+import { lasting, momentOf } from '../components/timestamp.tsx';
+import { counted, cutTarget, endedWords, outcomeWords } from './delivery-text.ts';
+import './delivery.css';
+
+/** Targets that are shown whole, wherever they stand, until the page is left. */
+const shownTargets = signal<ReadonlySet<string>>(new Set());
+
+/** Where a hook sends to. Its path is a secret between two services, so it shows when asked for. */
+export function Target({ url }: { readonly url: string }) {
+  const isWhole = shownTargets.value.has(url);
+  const isCut = cutTarget(url) !== url;
+  const toggle = () => {
+    const next = new Set(shownTargets.value);
+    if (!next.delete(url)) next.add(url);
+    shownTargets.value = next;
+  };
+  return (
+    <span class="target">
+      <code class={isWhole ? 'whole' : 'cut'}>{isWhole ? url : cutTarget(url)}</code>
+      {isCut && (
+        <Button
+          look="quiet"
+          icon="eye"
+          pressed={isWhole}
+          label={isWhole ? 'Hide the path of the target' : 'Show the whole target'}
+          onClick={toggle}
+        />
+      )}
+    </span>
+  );
+}
+
+/** How long until a moment, counted down. */
+export function Countdown({ until }: { readonly until: string }) {
+  const [now, setNow] = useState(Date.now);
+  useEvery(1_000, () => setNow(Date.now()));
+  const left = (momentOf(until)?.getTime() ?? 0) - now;
+  return <span class="number">{left <= 0 ? 'now' : `in ${lasting(Math.max(1_000, left))}`}</span>;
+}
+
+/** A hook's state in a word. */
+export function HookBadge({ hook }: { readonly hook: Hook }) {
+  if (hook.state === 'live') return <Badge tone="good">live</Badge>;
+  if (hook.state === 'failing') return <Badge tone="warn">failing {hook.failures} of 3</Badge>;
+  return <Badge tone={hook.ended_reason === 'deleted' ? 'plain' : 'bad'}>ended</Badge>;
+}
+
+/** What follows the state: the last outcome, when it is tried again, or why it ended. */
+export function HookLine({ hook }: { readonly hook: Hook }) {
+  if (hook.state === 'live') return <>{sentence(outcomeWords(hook.last_outcome))}</>;
+  if (hook.state === 'ended') return <>{sentence(endedWords(hook).why)}</>;
+  return (
+    <>
+      {sentence(outcomeWords(hook.last_outcome))}; tries again <Countdown until={hook.next_attempt_at} />
+    </>
+  );
+}
+
+/** With a capital at its beginning. */
+export function sentence(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const tones: Readonly<Record<DeliveryState, Tone>> = {
+  pending: 'info',
+  delivered: 'good',
+  undelivered: 'bad',
+  failed: 'bad',
+};
+
+export function DeliveryBadge({ state }: { readonly state: DeliveryState }) {
+  return <Badge tone={tones[state]}>{state}</Badge>;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** The 24 hours up to now, oldest first, also those in which nothing was sent. */
+export function barsOf(hours: readonly Hour[], now = Date.now()): readonly Bar[] {
+  const byHour = new Map(hours.map((hour) => [momentOf(hour.hour)?.getTime(), hour]));
+  return Array.from({ length: 24 }, (_, index) => {
+    const at = (Math.floor(now / HOUR_MS) - 23 + index) * HOUR_MS;
+    const hour = byHour.get(at);
+    const label = new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+    return { label, delivered: Number(hour?.delivered ?? 0), failed: Number(hour?.failed ?? 0) };
+  });
+}
+
+/** The last day of a hook, as bars and in numbers. */
+export function LastDay({ hours, height }: { readonly hours: readonly Hour[]; readonly height?: number }) {
+  const sum = (name: 'delivered' | 'failed') => hours.reduce((total, hour) => total + Number(hour[name]), 0);
+  const [delivered, failed] = [sum('delivered'), sum('failed')];
+  const words = `${counted(delivered, 'delivered', 'delivered')}, ${counted(failed, 'failed', 'failed')}`;
+  return (
+    <div class="last-day">
+      <Spark bars={barsOf(hours)} height={height} label={`The last 24 hours: ${words}`} />
+      <span class="small soft number">{delivered + failed === 0 ? 'quiet for a day' : words}</span>
+    </div>
+  );
+}

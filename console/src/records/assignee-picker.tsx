@@ -1,0 +1,154 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Assigned, AssignedTeam, Id } from '../../../packages/sdk/src/api-types.ts';
+import { client } from '../app/client.ts';
+import { wholePage } from '../app/full-page-navigation.ts';
+import { change, faultIn, idsOf, Overtaken } from '../app/optimistic-update.ts';
+import { attempt, useLoaded } from '../app/use-query.ts';
+import { nameOf } from '../app/user-name.ts';
+import { Initials, Note, Waiting } from '../components/badge.tsx';
+import { Button } from '../components/button.tsx';
+import { Dot } from '../components/colour.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { Check } from '../components/field.tsx';
+import { Icon } from '../components/icon.tsx';
+import { tell } from '../components/toast.tsx';
+import type { Kept } from './editable-fields.tsx';
+
+const SHOWN = 3;
+
+type PeopleProps<T> = {
+  readonly kept: Kept<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
+  readonly record: T;
+  readonly onChange: (record: T) => void;
+  /** What they are to the record: assigned to it, or in it. */
+  readonly being?: 'assigned to' | 'in';
+};
+
+/** Who is assigned: users and, where they can be, teams. */
+type WithAssigned = { readonly users: readonly Assigned[]; readonly teams?: readonly AssignedTeam[] };
+
+/** Who is assigned to a record, users by their initials and teams by their names; opened, everybody who could be. */
+export function People<T extends WithAssigned>(props: PeopleProps<T>) {
+  const [isOpen, setOpen] = useState(false);
+  const { kept, record, being = 'assigned to' } = props;
+  const { users, teams = [] } = record;
+  const names = [
+    ...users.map(({ user_name }) => user_name || 'somebody without a name'),
+    ...teams.map(({ team_name }) => team_name),
+  ].join(', ');
+  return (
+    <>
+      <button type="button" class="inline people" title={names} aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        <span class="hidden-text">{`${begun(being)} ${kept.nameOf(record)}: ${names || 'nobody'}`}</span>
+        {users.slice(0, SHOWN).map(({ user_id, user_name }) => (
+          <Initials key={user_id} name={user_name || '?'} />
+        ))}
+        {users.length > SHOWN && (
+          <span class="small soft" aria-hidden="true">
+            +{users.length - SHOWN}
+          </span>
+        )}
+        {teams.map(({ team_id, team_name }) => (
+          <span key={team_id} class="chip small" aria-hidden="true">
+            {team_name}
+          </span>
+        ))}
+        {users.length + teams.length === 0 && (
+          <span class="nothing">
+            <Icon name="user" />
+          </span>
+        )}
+      </button>
+      {isOpen && <Picker {...props} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+/** Everybody and every team that can be assigned. */
+const everybody = async (signal: AbortSignal) => {
+  const [users, teams] = await Promise.all([client.users.list({}, { signal }), wholePage(client.teams, {}, signal)]);
+  return { users: users.data, teams: teams.data };
+};
+
+/** The ids of those who are assigned. */
+const idsIn = ({ users, teams }: WithAssigned): { readonly users: readonly Id[]; readonly teams?: readonly Id[] } => ({
+  users: idsOf(users),
+  ...(teams !== undefined && { teams: idsOf(teams) }),
+});
+
+/** A word as it begins a sentence. */
+const begun = (word: string) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
+
+function Picker<T extends WithAssigned>({
+  kept,
+  record,
+  onChange,
+  being = 'assigned to',
+  onClose,
+}: PeopleProps<T> & { readonly onClose: () => void }) {
+  const { data, fault: missing } = useLoaded(everybody, []);
+  const [chosen, setChosen] = useState(idsIn(record));
+  const [fault, setFault] = useState<string>();
+  const id = kept.idOf(record);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    try {
+      const after = await change(kept.noun, id, chosen, record);
+      const before = idsIn(record);
+      onChange(after);
+      onClose();
+      tell('People changed.', {
+        undo: () => void attempt(async () => onChange(await change(kept.noun, id, before, after))),
+      });
+    } catch (error) {
+      if (error instanceof Overtaken) onChange(error.record as T);
+      setFault(
+        error instanceof Overtaken
+          ? `Somebody else has changed who is ${being} it. Look again, then save.`
+          : faultIn(error, 'People'),
+      );
+      if (error instanceof Overtaken) setChosen(idsIn(error.record as T));
+    }
+  };
+  const check = (of: 'users' | 'teams', one: string, name: string, begin: ComponentChildren) => (
+    <Check
+      key={one}
+      label={
+        <span class="row">
+          {begin}
+          {name}
+        </span>
+      }
+      checked={chosen[of]?.includes(one) ?? false}
+      onChange={(isChosen) => {
+        const others = (chosen[of] ?? []).filter((other) => other !== one);
+        setChosen({ ...chosen, [of]: isChosen ? [...others, one] : others });
+      }}
+    />
+  );
+  return (
+    <Dialog title={`Who is ${being} ${kept.nameOf(record)}?`} onClose={onClose}>
+      <form class="stack" onSubmit={save}>
+        {fault !== undefined && <Note tone="bad">{fault}</Note>}
+        {missing !== undefined && <Note tone="bad">{missing}</Note>}
+        {data === undefined && missing === undefined && <Waiting lines={2} />}
+        {data?.users.map((user) => check('users', user.user_id, nameOf(user), <Initials name={nameOf(user)} />))}
+        {chosen.teams !== undefined && data !== undefined && data.teams.length > 0 && (
+          <>
+            <h3>Teams</h3>
+            {data.teams.map(({ team_id, team_name, color }) =>
+              check('teams', team_id, team_name, <Dot color={color} />),
+            )}
+          </>
+        )}
+        <div class="ends">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" disabled={data === undefined}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,70 @@
+import type { Subtask } from '../../../packages/sdk/src/subtasks.ts';
+import type { Task } from '../../../packages/sdk/src/tasks.ts';
+import { client } from '../app/client.ts';
+import { attempt } from '../app/use-query.ts';
+import { tell } from '../components/toast.tsx';
+
+/** How a change of a task is shown. */
+type Shows = {
+  task(task: Task): void;
+  /** What became of its subtasks is to be looked up. */
+  subtasks(): void;
+  /** The service has created the next one of a recurring task. */
+  next?(): void;
+};
+
+const withSubtasks = (count: number) =>
+  count === 0 ? '' : `, with ${count === 1 ? 'its subtask' : `${count} subtasks`}`;
+
+/**
+ * Completes a task, and with it its open subtasks (C33); shown at once. Undo opens the task again and those subtasks that
+ * were open before: the others were completed by somebody, and stay so. It is not offered for a recurring task, whose next
+ * one it would leave behind (C41).
+ */
+export async function completeTask(task: Task, shows: Shows): Promise<void> {
+  shows.task({ ...task, completed: '1' });
+  const open: Subtask[] = [];
+  const isDone = await attempt(async () => {
+    for await (const subtask of client.subtasks.each({ task_id: task.task_id }))
+      if (subtask.completed === '0') open.push(subtask);
+    shows.task(await client.tasks.complete(task.task_id));
+  });
+  if (!isDone) shows.task(task);
+  shows.subtasks();
+  if (!isDone) return;
+  if (task.recurring !== '') {
+    shows.next?.();
+    tell(`“${task.task_name}” completed${withSubtasks(open.length)}. The next one is open.`);
+    return;
+  }
+  tell(`“${task.task_name}” completed${withSubtasks(open.length)}.`, {
+    undo: () => void reopenTask(task, open, shows),
+  });
+}
+
+/** Opens a task again, and those subtasks with it that are given. */
+export async function reopenTask(task: Task, subtasks: readonly Subtask[], shows: Shows): Promise<void> {
+  shows.task({ ...task, completed: '0' });
+  const isDone = await attempt(
+    async () => {
+      const reopened = await client.tasks.resume(task.task_id);
+      for (const { subtask_id } of subtasks) await client.subtasks.resume(subtask_id);
+      shows.task(reopened);
+    },
+    `“${task.task_name}” is open again${withSubtasks(subtasks.length)}.`,
+  );
+  if (!isDone) shows.task(task);
+  shows.subtasks();
+}
+
+type ShowsSubtask = { show(subtask: Subtask): void; next(): void };
+
+/** Completes a subtask or opens it again; shown at once. */
+export async function tickSubtask(subtask: Subtask, isDone: boolean, { show, next }: ShowsSubtask): Promise<void> {
+  const { subtask_id } = subtask;
+  show({ ...subtask, completed: isDone ? '1' : '0' });
+  const { complete, resume } = client.subtasks;
+  const wasDone = await attempt(async () => show(await (isDone ? complete(subtask_id) : resume(subtask_id))));
+  if (!wasDone) show(subtask);
+  else if (isDone && subtask.recurring !== '') next();
+}

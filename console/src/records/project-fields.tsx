@@ -1,0 +1,94 @@
+import type { Client } from '../../../packages/sdk/src/clients.ts';
+import type { Project, ProjectChanges } from '../../../packages/sdk/src/projects.ts';
+import { dayOf } from '../app/calendar-dates.ts';
+import { client } from '../app/client.ts';
+import { Badge } from '../components/badge.tsx';
+import { type Deletable, going, goneWith, inputOf, theirs } from './delete-with-undo.tsx';
+import { Due } from './due.tsx';
+import { choice, day, type Fact, type Kept, text } from './editable-fields.tsx';
+
+export const projects: Kept<Project, ProjectChanges> & Deletable<Project> = {
+  noun: client.projects,
+  idOf: ({ project_id }) => project_id,
+  nameOf: ({ project_name }) => project_name,
+  async consequence({ project_id }) {
+    const of = { project_id, limit: 1 };
+    const [gone, { paging }] = await Promise.all([
+      goneWith([
+        going('task', client.tasks.list(of), ' and all subtasks'),
+        going('comment', client.comments.list(of)),
+        going('time entry', client.timeEntries.list(of)),
+      ]),
+      client.events.list(of),
+    ]);
+    const events = paging.total_records;
+    if (gone === undefined && events === 0) return undefined;
+    return {
+      yes: gone?.yes ?? 'Delete',
+      text: (
+        <>
+          {gone !== undefined && <p>{gone.text}</p>}
+          {events > 0 && (
+            <p>
+              {theirs(events, 'event')} on the calendar {events === 1 ? 'stays' : 'stay'}, without a project.
+            </p>
+          )}
+          <p>This cannot be taken back. Archived, it would be out of the way and nothing would be lost.</p>
+        </>
+      ),
+    };
+  },
+  again: (project) => client.projects.create(inputOf(project)),
+};
+
+/** The states a project can be in, each with the flags that make it. */
+const states = {
+  open: { text: 'Open', tone: 'good', flags: { closed: '0', archived: '0' } },
+  closed: { text: 'Closed', tone: 'plain', flags: { closed: '1', archived: '0' } },
+  archived: { text: 'Archived', tone: 'plain', flags: { closed: '0', archived: '1' } },
+} as const;
+
+type State = keyof typeof states;
+
+export function stateOf({ archived, closed }: Project): State {
+  if (archived === '1') return 'archived';
+  return closed === '1' ? 'closed' : 'open';
+}
+
+export const stateOptions = (Object.keys(states) as State[]).map((value) => ({ value, text: states[value].text }));
+
+/** What can be changed of a project. */
+export const projectFacts = {
+  name: text<Project, ProjectChanges>('project_name', 'Name'),
+  start: day<Project, ProjectChanges>('start_date', 'Start'),
+  due: day<Project, ProjectChanges>('due_date', 'Due', {
+    show: (project) =>
+      dayOf(project.due_date) === '' ? undefined : <Due due={project.due_date} isDone={stateOf(project) !== 'open'} />,
+  }),
+  state: {
+    label: 'State',
+    options: stateOptions,
+    read: stateOf,
+    write: (value) => states[value as State].flags,
+    show: (project) => <Badge tone={states[stateOf(project)].tone}>{states[stateOf(project)].text}</Badge>,
+  } satisfies Fact<Project, ProjectChanges>,
+  progress: text<Project, ProjectChanges>('progress', 'Progress', { type: 'number' }),
+  tags: text<Project, ProjectChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
+  uri: text<Project, ProjectChanges>('uri', 'Address', { empty: 'None' }),
+  description: text<Project, ProjectChanges>('description', 'Description', {
+    type: 'area',
+    empty: 'Add a description',
+  }),
+  notes: text<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+};
+
+/** The client of a project, one of those that there are. */
+export function clientFact(clients: readonly Client[] = [], project?: Project): Fact<Project, ProjectChanges> {
+  const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
+  const isMissing =
+    project !== undefined && project.client_id !== '0' && !options.some(({ value }) => value === project.client_id);
+  const own = isMissing ? [{ value: project.client_id, text: project.client_name }] : [];
+  return choice<Project, ProjectChanges>('client_id', 'Client', [{ value: '0', text: 'None' }, ...own, ...options], {
+    show: ({ client_id, client_name }) => (client_id === '0' ? <span class="nothing">None</span> : client_name),
+  });
+}

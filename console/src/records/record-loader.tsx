@@ -1,0 +1,32 @@
+import type { ComponentChildren } from 'preact';
+import type { Gets } from '../../../packages/sdk/src/resource.ts';
+import { to } from '../app/router.ts';
+import { useLoaded } from '../app/use-query.ts';
+import { Note, Waiting } from '../components/badge.tsx';
+import { ButtonLink } from '../components/button.tsx';
+import { Page } from '../components/page.tsx';
+
+type RecordPageProps<T> = {
+  readonly noun: Gets<T>;
+  readonly id: string;
+  /** What it is: `Client`. */
+  readonly title: string;
+  /** The screen that has all of them. */
+  readonly all: string;
+  /** @param onChange shows the record as it is now */
+  readonly children: (record: T, onChange: (record: T) => void) => ComponentChildren;
+};
+
+/** One record as soon as it has come; until then that it comes, or why it does not and where the others are. */
+export function RecordPage<T>({ noun, id, title, all, children }: RecordPageProps<T>) {
+  const { data, fault, set } = useLoaded((signal) => noun.get(id, { signal }), [id]);
+  if (data !== undefined) return <>{children(data, set)}</>;
+  return (
+    <Page title={title} calls={[]}>
+      {fault === undefined ? <Waiting /> : <Note tone="bad">{fault}</Note>}
+      <div>
+        <ButtonLink href={to(all)}>All {all}</ButtonLink>
+      </div>
+    </Page>
+  );
+}

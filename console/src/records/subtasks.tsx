@@ -1,0 +1,81 @@
+import { useEffect } from 'preact/hooks';
+import type { Subtask } from '../../../packages/sdk/src/subtasks.ts';
+import type { Task } from '../../../packages/sdk/src/tasks.ts';
+import { client } from '../app/client.ts';
+import { wholePage } from '../app/full-page-navigation.ts';
+import { faultIn } from '../app/optimistic-update.ts';
+import { Note, Waiting } from '../components/badge.tsx';
+import { Button } from '../components/button.tsx';
+import { AddLine } from '../components/inline-create.tsx';
+import { People } from './assignee-picker.tsx';
+import { tickSubtask } from './complete-task.ts';
+import { useDelete } from './delete-with-undo.tsx';
+import { FactField } from './editable-fields.tsx';
+import { useRecords } from './records.ts';
+import { subtaskFacts, subtasks } from './task-fields.tsx';
+
+type SubtasksProps = {
+  readonly task: Task;
+  /** Raised when what became of them is to be looked up. */
+  readonly turn: number;
+  /** Told when one was added or deleted. */
+  readonly onCount?: () => void;
+};
+
+/** The subtasks of a task, each ticked, changed and deleted where it stands, and one more at the end. */
+export function Subtasks({ task, turn, onCount = () => {} }: SubtasksProps) {
+  const { task_id } = task;
+  const records = useRecords((signal) => wholePage(client.subtasks, { task_id }, signal), [task_id], subtasks.idOf);
+  useEffect(() => {
+    if (turn > 0) records.reload();
+  }, [turn]);
+  // With the task they are complete at once; the service says so a moment later.
+  useEffect(() => {
+    if (task.completed === '1') for (const row of records.rows ?? []) records.put({ ...row, completed: '1' });
+  }, [task.completed]);
+  const counted = (show: (subtask: Subtask) => void) => (subtask: Subtask) => {
+    show(subtask);
+    onCount();
+  };
+  const deleting = useDelete(subtasks, { onGone: counted(records.drop), onBack: counted(records.append) });
+  return (
+    <div class="subtasks">
+      {records.fault !== undefined && <Note tone="bad">{records.fault}</Note>}
+      {records.rows === undefined && records.fault === undefined && <Waiting lines={2} />}
+      {records.rows !== undefined && (
+        <ul aria-label={`Subtasks of ${task.task_name}`}>
+          {records.rows.map((subtask) => (
+            <li key={subtask.subtask_id} class={subtask.completed === '1' ? 'done' : ''}>
+              <input
+                type="checkbox"
+                aria-label={`Complete ${subtask.subtask_name}`}
+                checked={subtask.completed === '1'}
+                onChange={(event) => {
+                  const shows = { show: records.put, next: records.reload };
+                  void tickSubtask(subtask, event.currentTarget.checked, shows);
+                }}
+              />
+              <span class="grow">
+                <FactField kept={subtasks} record={subtask} fact={subtaskFacts.name} onChange={records.put} />
+              </span>
+              <FactField kept={subtasks} record={subtask} fact={subtaskFacts.due} onChange={records.put} />
+              <People kept={subtasks} record={subtask} onChange={records.put} />
+              <Button
+                look="quiet"
+                icon="trash"
+                label={`Delete ${subtask.subtask_name}`}
+                onClick={() => deleting.begin(subtask)}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      <AddLine
+        label={`Add a subtask to ${task.task_name}`}
+        explain={(error) => faultIn(error, 'Name')}
+        onAdd={async (subtask_name) => counted(records.append)(await client.subtasks.create(task_id, { subtask_name }))}
+      />
+      {deleting.question}
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+import type { Subtask, SubtaskChanges } from '../../../packages/sdk/src/subtasks.ts';
+import type { Task, TaskChanges } from '../../../packages/sdk/src/tasks.ts';
+import { dayOf } from '../app/calendar-dates.ts';
+import { client } from '../app/client.ts';
+import { type Deletable, going, goneWith, inputOf } from './delete-with-undo.tsx';
+import { Due, Percent } from './due.tsx';
+import { choice, day, type Fact, type Kept, text } from './editable-fields.tsx';
+
+export const tasks: Kept<Task, TaskChanges> & Deletable<Task> = {
+  noun: client.tasks,
+  idOf: ({ task_id }) => task_id,
+  nameOf: ({ task_name }) => task_name,
+  async consequence({ task_id }) {
+    const of = { task_id, limit: 1 };
+    const gone = await goneWith([
+      going('subtask', client.subtasks.list(of)),
+      going('comment', client.comments.list(of)),
+      going('time entry', client.timeEntries.list(of)),
+    ]);
+    return gone && { ...gone, text: `${gone.text} This cannot be taken back.` };
+  },
+  again: (task) => client.tasks.create(task.project_id, inputOf(task)),
+};
+
+export const subtasks: Kept<Subtask, SubtaskChanges> & Deletable<Subtask> = {
+  noun: client.subtasks,
+  idOf: ({ subtask_id }) => subtask_id,
+  nameOf: ({ subtask_name }) => subtask_name,
+  async consequence({ subtask_id }) {
+    const of = { subtask_id, limit: 1 };
+    const [gone, { paging }] = await Promise.all([
+      goneWith([going('comment', client.comments.list(of))]),
+      client.timeEntries.list(of),
+    ]);
+    const stays = paging.total_records > 0 ? ' The time that was worked on it stays with its task.' : '';
+    if (gone === undefined && stays === '') return undefined;
+    return { yes: gone?.yes ?? 'Delete', text: `${gone?.text ?? ''}${stays} This cannot be taken back.`.trim() };
+  },
+  again: (subtask) => client.subtasks.create(subtask.task_id, inputOf(subtask)),
+};
+
+type Dated = { readonly due_date: string };
+type Moving = { readonly progress: string; readonly completed: string };
+
+const yesOrNo = [
+  { value: '0', text: 'No' },
+  { value: '1', text: 'Yes' },
+];
+
+const periods = [
+  { value: '', text: 'None' },
+  { value: 'D', text: 'Daily' },
+  { value: 'W', text: 'Weekly' },
+  { value: 'M', text: 'Monthly' },
+  { value: 'Q', text: 'Quarterly' },
+  { value: 'S', text: 'Every six months' },
+  { value: 'Y', text: 'Yearly' },
+];
+
+export const due = <T extends Dated, C>(isDone: (record: T) => boolean): Fact<T, C> =>
+  day<T, C>('due_date', 'Due', {
+    show: (record) =>
+      dayOf(record.due_date) === '' ? undefined : <Due due={record.due_date} isDone={isDone(record)} />,
+  });
+
+const isComplete = ({ completed }: Moving) => completed === '1';
+
+/** What can be changed of a task. */
+export const taskFacts = {
+  name: text<Task, TaskChanges>('task_name', 'Name'),
+  start: day<Task, TaskChanges>('start_date', 'Start'),
+  due: due<Task, TaskChanges>(isComplete),
+  progress: text<Task, TaskChanges>('progress', 'Progress', {
+    type: 'number',
+    show: (task) => <Percent percent={isComplete(task) ? 100 : Number(task.progress)} name={task.task_name} />,
+  }),
+  state: choice<Task, TaskChanges>('active', 'State', [
+    { value: '1', text: 'Active' },
+    { value: '2', text: 'On hold' },
+    { value: '0', text: 'Inactive' },
+  ]),
+  recurring: choice<Task, TaskChanges>('recurring', 'Recurring', periods),
+  important: choice<Task, TaskChanges>('important', 'Important', yesOrNo),
+  archived: choice<Task, TaskChanges>('archived', 'Archived', yesOrNo),
+  hours: text<Task, TaskChanges>('estimated_hours', 'Estimated hours', { type: 'number' }),
+  tags: text<Task, TaskChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
+  description: text<Task, TaskChanges>('description', 'Description', { type: 'area', empty: 'Add a description' }),
+  notes: text<Task, TaskChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+};
+
+/** What can be changed of a subtask where it stands. */
+export const subtaskFacts = {
+  name: text<Subtask, SubtaskChanges>('subtask_name', 'Name'),
+  due: due<Subtask, SubtaskChanges>(isComplete),
+};

@@ -1,0 +1,248 @@
+import { useState } from 'preact/hooks';
+import type { Project } from '../../../packages/sdk/src/projects.ts';
+import type { Task, TaskFilters } from '../../../packages/sdk/src/tasks.ts';
+import { plusDays, SOON_DAYS, today } from '../app/calendar-dates.ts';
+import { client } from '../app/client.ts';
+import { wholePage } from '../app/full-page-navigation.ts';
+import { go, place, setQuery, to } from '../app/router.ts';
+import { Badge } from '../components/badge.tsx';
+import { Choice, Select } from '../components/field.tsx';
+import { Menu } from '../components/menu.tsx';
+import { Empty } from '../components/page.tsx';
+import { People } from './assignee-picker.tsx';
+import { completeTask, reopenTask } from './complete-task.ts';
+import { useDelete } from './delete-with-undo.tsx';
+import { FactField } from './editable-fields.tsx';
+import { chosen, Narrow, RecordList, Unseen } from './record-list.tsx';
+import { PAGE_SIZE, pageOffset, useRecords } from './records.ts';
+import { Subtasks } from './subtasks.tsx';
+import { TagFilter, Tags } from './tags.tsx';
+import { taskFacts, tasks } from './task-fields.tsx';
+import './records.css';
+
+/** Which tasks are in view: a word in the address, and what it asks of the service. */
+const views = {
+  open: { text: 'Open', filters: () => ({ status: 'open' }) },
+  soon: {
+    text: 'Due soon',
+    filters: () => ({ status: 'open', due_from: plain(today()), due_to: plain(plusDays(today(), SOON_DAYS)) }),
+  },
+  late: { text: 'Overdue', filters: () => ({ status: 'open', due_to: plain(plusDays(today(), -1)) }) },
+  completed: { text: 'Completed', filters: () => ({ status: 'completed' }) },
+  all: { text: 'All', filters: () => ({}) },
+} as const satisfies Record<string, { text: string; filters: () => TaskFilters }>;
+
+type View = keyof typeof views;
+
+const viewOptions = (Object.keys(views) as View[]).map((value) => ({ value, text: views[value].text }));
+
+const orders = [
+  { value: '', text: 'Oldest first' },
+  { value: 'latest', text: 'Newest first' },
+  { value: 'duedate', text: 'By due date' },
+  { value: 'taskname', text: 'By name' },
+  { value: 'progress', text: 'By progress' },
+] as const;
+
+const plain = (day: string) => day.replaceAll('-', '');
+
+/** What the address asks for; `projectId` where only the tasks of one project are in view. */
+export function taskFilters(projectId = place.value.query.get('project') ?? ''): TaskFilters {
+  const order = chosen('order', orders) ?? '';
+  const view = views[chosen('view', viewOptions) ?? 'open'];
+  const tag = place.value.query.get('tag') ?? '';
+  return {
+    ...view.filters(),
+    ...(projectId !== '' && { project_id: projectId }),
+    ...(tag !== '' && { tag }),
+    ...(order !== '' && { order }),
+    limit: PAGE_SIZE,
+    offset: pageOffset(),
+  };
+}
+
+type TaskListProps = {
+  /** Those that a task may belong to; undefined while they are on their way. */
+  readonly projects: readonly Pick<Project, 'project_id' | 'project_name'>[] | undefined;
+  /** The one project whose tasks these are. */
+  readonly projectId?: string;
+  /** Told when one was added, deleted, completed or opened again. */
+  readonly onCount?: () => void;
+};
+
+/** Tasks, a page of them at a time: looked through, changed, completed and added where they stand. */
+export function TaskList({ projects, projectId, onCount = () => {} }: TaskListProps) {
+  const filters = taskFilters(projectId);
+  const records = useRecords((signal) => wholePage(client.tasks, filters, signal), [filters], tasks.idOf);
+  const change = (show: (task: Task) => void) => (task: Task) => {
+    show(task);
+    onCount();
+  };
+  const deleting = useDelete(tasks, { onGone: change(records.drop), onBack: change(records.append) });
+  const narrowed = projectId ?? place.value.query.get('project') ?? '';
+  const [target, setTarget] = useState('');
+  const addTo = narrowed || target || projects?.[0]?.project_id;
+  const view = chosen('view', viewOptions) ?? 'open';
+  const named = (projects ?? []).map(({ project_id, project_name }) => ({ value: project_id, text: project_name }));
+  const isOfAll = projectId === undefined;
+  return (
+    <section class="stack" aria-label="Tasks">
+      <div class="row filters">
+        <Choice
+          label="Which tasks"
+          value={view}
+          options={viewOptions}
+          onChange={(next) => setQuery({ view: next === 'open' ? '' : next, page: '' })}
+        />
+        {isOfAll && <Narrow name="project" label="Project" options={[{ value: '', text: 'All projects' }, ...named]} />}
+        <Narrow name="order" label="Order" options={orders} />
+        <TagFilter />
+      </div>
+      <RecordList
+        records={records}
+        words={['task', 'tasks']}
+        columns={[
+          <Unseen key="tick">Completed</Unseen>,
+          'Task',
+          ...(isOfAll ? ['Project', 'Due', 'Progress', 'Assigned'] : ['Due', 'Assigned']),
+        ]}
+        empty={<NoTasks view={view} needsProject={isOfAll && projects?.length === 0} />}
+        row={(task) => (
+          <TaskRow
+            key={task.task_id}
+            task={task}
+            hasProject={isOfAll}
+            onChange={records.put}
+            onDelete={() => deleting.begin(task)}
+            onCount={onCount}
+            onNext={records.reload}
+          />
+        )}
+        create={
+          addTo === undefined
+            ? undefined
+            : async (task_name) => {
+                const task = await client.tasks.create(addTo, { task_name });
+                onCount();
+                return task;
+              }
+        }
+      >
+        {narrowed === '' && addTo !== undefined && (
+          <Select label="Into the project" hideLabel value={addTo} options={named} onChange={setTarget} />
+        )}
+      </RecordList>
+      {deleting.question}
+    </section>
+  );
+}
+
+function NoTasks({ view, needsProject }: { readonly view: View; readonly needsProject: boolean }) {
+  if (needsProject) {
+    return (
+      <Empty icon="folder" title="A task belongs to a project">
+        <p>
+          <a href={to('projects')}>Create a project</a> first; its tasks can then be written down here or there.
+        </p>
+      </Empty>
+    );
+  }
+  if (view === 'late') return <Empty icon="check" title="Nothing is late" />;
+  if (view === 'soon') return <Empty icon="clock" title="Nothing is due in the next seven days" />;
+  return (
+    <Empty icon="task" title={view === 'completed' ? 'Nothing is completed yet' : 'No tasks here'}>
+      <p>
+        A task is a piece of work in a project, with subtasks if it has parts. Completing it tells every hook on{' '}
+        <code>completed_task</code>.
+      </p>
+    </Empty>
+  );
+}
+
+type TaskRowProps = {
+  readonly task: Task;
+  readonly hasProject: boolean;
+  readonly onChange: (task: Task) => void;
+  readonly onDelete: () => void;
+  readonly onCount: () => void;
+  /** Told when the next one of a recurring task is there. */
+  readonly onNext: () => void;
+};
+
+function TaskRow({ task, hasProject, onChange, onDelete, onCount, onNext }: TaskRowProps) {
+  const [isOpen, setOpen] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const isDone = task.completed === '1';
+  const shows = {
+    task: onChange,
+    subtasks: () => {
+      setTurn((count) => count + 1);
+      onCount();
+    },
+    next: onNext,
+  };
+  const shared = { kept: tasks, record: task, onChange };
+  return (
+    <>
+      <tr class={isDone ? 'done' : ''}>
+        <td class="tick">
+          <input
+            type="checkbox"
+            aria-label={`Complete ${task.task_name}`}
+            checked={isDone}
+            onChange={() => void (isDone ? reopenTask(task, [], shows) : completeTask(task, shows))}
+          />
+        </td>
+        <td class="name">
+          <div class="name-line">
+            <button
+              type="button"
+              class="disclose"
+              aria-expanded={isOpen}
+              aria-label={`Subtasks of ${task.task_name}`}
+              onClick={() => setOpen(!isOpen)}
+            />
+            <FactField {...shared} fact={taskFacts.name} href={to('tasks', task.task_id)} />
+            {task.important === '1' && <Badge tone="warn">important</Badge>}
+            {task.active === '2' && <Badge>on hold</Badge>}
+            <Tags tags={task.tags} />
+          </div>
+        </td>
+        {hasProject && (
+          <td class="where">
+            <a class="soft" href={to('projects', task.project_id)}>
+              {task.project_name}
+            </a>
+          </td>
+        )}
+        <td class="when">
+          <FactField {...shared} fact={taskFacts.due} />
+        </td>
+        {hasProject && (
+          <td class="far">
+            <FactField {...shared} fact={taskFacts.progress} />
+          </td>
+        )}
+        <td class="assigned">
+          <People {...shared} />
+        </td>
+        <td class="more">
+          <Menu
+            label={`More for ${task.task_name}`}
+            items={[
+              { text: 'Open', icon: 'task', onPick: () => go(to('tasks', task.task_id)) },
+              { text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete },
+            ]}
+          />
+        </td>
+      </tr>
+      {isOpen && (
+        <tr class="below">
+          <td colSpan={hasProject ? 7 : 5}>
+            <Subtasks task={task} turn={turn} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,250 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { client } from '../../app/client.ts';
+import { place, setQuery, to } from '../../app/router.ts';
+import { me } from '../../app/session.ts';
+import { useLoaded } from '../../app/use-query.ts';
+import { nameOf } from '../../app/user-name.ts';
+import { Badge, Note, Waiting } from '../../components/badge.tsx';
+import { Button, ButtonLink } from '../../components/button.tsx';
+import { Empty, Page } from '../../components/page.tsx';
+import { counted } from '../../delivery/delivery-text.ts';
+import { Filters, wantedIn } from './filters.tsx';
+import { Legend } from './legend.tsx';
+import { Live, MOST_KEPT, MOST_SHOWN, type Phase, type Wanted } from './live-updates.ts';
+import { Row } from './row.tsx';
+import './activity.css';
+
+/** So far below the top, what comes in would push away what is being read. */
+const READING_PX = 160;
+
+/** Names of those who did it; members see only what they did themselves. */
+function useNames(isAccount: boolean): ReadonlyMap<string, string> {
+  const { data } = useLoaded(
+    async (signal) => (isAccount ? (await client.users.list({}, { signal })).data : []),
+    [isAccount],
+  );
+  return useMemo(() => new Map((data ?? []).map((user) => [user.user_id, nameOf(user)])), [data]);
+}
+
+/** Everything that happens, as it happens. */
+export default function Happenings() {
+  const wanted = wantedIn(place.value.query);
+  const key = JSON.stringify(wanted);
+  const live = useMemo(() => new Live(wanted), [key]);
+  const list = useRef<HTMLUListElement>(null);
+  const [isPaused, setPaused] = useState(false);
+  const isScrolled = useScrolled(list);
+  live.isPaused = () => isPaused;
+  live.isHeld = () => isPaused || isScrolled;
+  live.inView = () => cursorsInView(list.current);
+  useEffect(() => {
+    live.start();
+    return () => live.stop();
+  }, [live]);
+  const names = useNames(wanted.scope === 'account');
+  const entries = live.entries.value;
+  const { value: phase } = live.phase;
+  const { value: fault } = live.fault;
+  const show = () => {
+    setPaused(false);
+    live.release();
+    toTop(list.current);
+  };
+  const isFresh = phase === 'live' && entries.length === 0;
+  return (
+    <Page
+      title="Activity"
+      lead="Everything that happens, who was told, and whether they came for it."
+      calls={callsFor(wanted)}
+      actions={
+        wanted.before === undefined ? (
+          <>
+            <span class="row" role="status">
+              {isPaused ? <Badge>paused</Badge> : <State phase={phase} />}
+            </span>
+            <Button
+              icon={isPaused ? 'play' : 'pause'}
+              onClick={() => {
+                setPaused(!isPaused);
+                if (isPaused) live.release();
+              }}
+            >
+              {isPaused ? 'Resume' : 'Pause'}
+            </Button>
+          </>
+        ) : (
+          <Button icon="play" look="primary" onClick={() => setQuery({ before: undefined })}>
+            Back to now
+          </Button>
+        )
+      }
+    >
+      <Filters wanted={wanted} />
+      {fault !== undefined && (
+        <Note tone="warn">
+          {fault} {phase === 'refused' && <ShowAll />}
+        </Note>
+      )}
+      <Held live={live} isHeld={isPaused || isScrolled} onShow={show} />
+      {phase === 'loading' && <Waiting />}
+      {isFresh && <Nothing wanted={wanted} />}
+      {entries.length > 0 && (
+        <>
+          <ul class="card lines happenings" ref={list} aria-label="What happened, newest first">
+            {entries.map((entry) => (
+              <Row key={entry.cursor} entry={entry} by={byOf(entry.user_id, names)} />
+            ))}
+          </ul>
+          <Older live={live} />
+          <Legend />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function byOf(userId: string, names: ReadonlyMap<string, string>): string | undefined {
+  return userId === me().user.user_id ? undefined : names.get(userId);
+}
+
+function State({ phase }: { readonly phase: Phase }) {
+  if (phase === 'refused') return null;
+  if (phase === 'live') return <Badge tone="good">live</Badge>;
+  return <Badge tone="warn">{phase === 'lost' ? 'connection lost' : 'connecting'}</Badge>;
+}
+
+/** The part of the page that scrolls. */
+const scroller = (element: Element | null) => element?.closest('main') ?? document.querySelector('main');
+
+function toTop(element: Element | null): void {
+  scroller(element)?.scrollTo({ top: 0 });
+}
+
+function useScrolled(list: { readonly current: Element | null }): boolean {
+  const [isScrolled, setScrolled] = useState(false);
+  useEffect(() => {
+    const main = scroller(list.current);
+    const look = () => setScrolled((main?.scrollTop ?? 0) > READING_PX);
+    main?.addEventListener('scroll', look, { passive: true });
+    return () => main?.removeEventListener('scroll', look);
+  }, []);
+  return isScrolled;
+}
+
+function cursorsInView(list: HTMLUListElement | null): ReadonlySet<string> {
+  const cursors = new Set<string>();
+  for (const row of list?.children ?? []) {
+    const { top, bottom } = row.getBoundingClientRect();
+    if (top > innerHeight) break;
+    if (bottom > 0 && row instanceof HTMLElement) cursors.add(row.dataset.cursor ?? '');
+  }
+  return cursors;
+}
+
+/** What has come while somebody reads. */
+function Held({
+  live,
+  isHeld,
+  onShow,
+}: {
+  readonly live: Live;
+  readonly isHeld: boolean;
+  readonly onShow: () => void;
+}) {
+  const count = live.waiting.value;
+  if (!isHeld || count === 0) return null;
+  return (
+    <div class="held">
+      <Button look="primary" onClick={onShow}>
+        {counted(count, 'new one')} · show
+      </Button>
+    </div>
+  );
+}
+
+/** The way further back: by scrolling, or by the button. */
+function Older({ live }: { readonly live: Live }) {
+  const end = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const { current } = end;
+    if (current === null) return;
+    const seen = new IntersectionObserver(([entry]) => entry?.isIntersecting && void live.older());
+    seen.observe(current);
+    return () => seen.disconnect();
+  }, [live]);
+  const entries = live.entries.value;
+  const isFull = entries.length >= MOST_SHOWN;
+  return (
+    <div class="row spread small soft" ref={end}>
+      <span>
+        {live.isEnd.value
+          ? 'That is the beginning; what happened is kept for 90 days.'
+          : `${counted(entries.length, 'occurrence')} shown. While new ones come in, the page keeps the newest ${MOST_KEPT}.`}
+      </span>
+      {!live.isEnd.value &&
+        (isFull ? (
+          <Button onClick={() => setQuery({ before: entries.at(-1)?.cursor })}>Go on from here</Button>
+        ) : (
+          <Button disabled={live.isFetchingOlder.value} onClick={() => void live.older()}>
+            {live.isFetchingOlder.value ? 'Fetching…' : 'Older'}
+          </Button>
+        ))}
+    </div>
+  );
+}
+
+function ShowAll() {
+  return (
+    <Button onClick={() => setQuery({ kind: undefined, hook: undefined, before: undefined })}>Show everything</Button>
+  );
+}
+
+function Nothing({ wanted }: { readonly wanted: Wanted }) {
+  if (wanted.kind !== undefined || wanted.hookId !== undefined || wanted.before !== undefined) {
+    return (
+      <Empty icon="activity" title="Nothing like that has happened">
+        <p>What happens from now on shows here at once.</p>
+        <ShowAll />
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon="activity" title="Nothing has happened yet">
+      <p>
+        Create an event, and it stands here before you are back: who is told of it, what they answer, and whether they
+        come for it.
+      </p>
+      <ButtonLink href={to('calendar')}>Open the calendar</ButtonLink>
+    </Empty>
+  );
+}
+
+function callsFor({ kind, hookId, scope, before }: Wanted) {
+  const isAccount = scope === 'account';
+  const search = new URLSearchParams({
+    ...(before !== undefined && { after: before }),
+    ...(kind && { kind }),
+    ...(isAccount && { scope }),
+    wait: '30',
+  });
+  const parts = [
+    before !== undefined && `after: '${before}'`,
+    kind && `kind: '${kind}'`,
+    isAccount && `scope: 'account'`,
+    'wait: 30',
+  ];
+  return [
+    {
+      says: 'The feed of what happened',
+      method: 'GET',
+      path: `/notifications?${search}`,
+      sdk: `notifications.list({ ${parts.filter(Boolean).join(', ')} })`,
+    },
+    {
+      says: 'What hooks were told',
+      method: 'GET',
+      path: hookId === undefined ? '/deliveries' : `/deliveries?hook_id=${hookId}`,
+      sdk: hookId === undefined ? 'deliveries.list()' : `deliveries.list({ hook_id: '${hookId}' })`,
+    },
+  ] as const;
+}

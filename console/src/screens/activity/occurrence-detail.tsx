@@ -1,0 +1,228 @@
+import type { ComponentChildren } from 'preact';
+import type { Occurrence, ToldHook } from '../../../../packages/sdk/src/activity.ts';
+import { kinds } from '../../../../packages/sdk/src/api-types.ts';
+import type { DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
+import { client } from '../../app/client.ts';
+import { type RecordProps, to } from '../../app/router.ts';
+import { isAdmin } from '../../app/session.ts';
+import { useEvery } from '../../app/use-interval.ts';
+import { useLoaded } from '../../app/use-query.ts';
+import { Note, type Tone, Waiting } from '../../components/badge.tsx';
+import { Page } from '../../components/page.tsx';
+import { ClockTime, lasting, momentOf } from '../../components/timestamp.tsx';
+import { sentence, Target } from '../../delivery/delivery-badges.tsx';
+import { adviceFor, counted, kindTitle, outcomeWords, pathOf } from '../../delivery/delivery-text.ts';
+import { Notification } from '../../delivery/notification.tsx';
+import { NEVER_READ, readingOf } from '../../delivery/read-receipt.tsx';
+import './activity.css';
+import { behind, urgencyOf } from './feed-store.ts';
+
+const SOON_MS = 1_000;
+const LATER_MS = 5_000;
+
+/** Pending for so long without an attempt, it is not its turn. */
+const WAITING_MS = 20_000;
+
+/** Hooks whose attempts are looked up; one occurrence may be pending for very many. */
+const MOST_HOOKS = 20;
+
+type Followed = { readonly occurrence: Occurrence; readonly details: ReadonlyMap<string, DeliveryDetail> };
+
+const isCursor = (text: string) => /^\d{1,15}$/.test(text);
+
+async function load(cursor: string, signal: AbortSignal): Promise<Followed | undefined> {
+  if (!isCursor(cursor)) return undefined;
+  const scope = isAdmin() ? 'account' : 'own';
+  const { data } = await client.activity.list({ before: behind(cursor), limit: 1, scope }, { signal });
+  const occurrence = data.find((one) => one.cursor === cursor);
+  if (occurrence === undefined) return undefined;
+  const details = await Promise.all(
+    occurrence.deliveries.slice(0, MOST_HOOKS).map(({ id }) => client.deliveries.get(id, { signal })),
+  );
+  return { occurrence, details: new Map(details.map((detail) => [detail.id, detail])) };
+}
+
+/** One occurrence, from its commit to whoever fetched the record. */
+export default function OneOccurrence({ id: cursor }: RecordProps) {
+  const { data, fault, isLoading, reload } = useLoaded((signal) => load(cursor, signal), [cursor]);
+  const urgency = data === undefined ? 'never' : urgencyOf(data.occurrence, Date.now());
+  useEvery({ soon: SOON_MS, later: LATER_MS, never: undefined }[urgency], reload);
+  const path = data === undefined ? '' : pathOf(data.occurrence.resource_url);
+  return (
+    <Page
+      title={data === undefined ? 'One occurrence' : `${kindTitle(data.occurrence.kind)} ${path}`}
+      lead={<a href={to('activity')}>All activity</a>}
+      calls={callsFor(cursor, data)}
+    >
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {data === undefined && isLoading && <Waiting />}
+      {data === undefined && !isLoading && fault === undefined && (
+        <Note>
+          There is nothing at this place of the feed: it may be somebody else’s, or older than 90 days.{' '}
+          <a href={to('activity')}>See what happens now</a>.
+        </Note>
+      )}
+      {data !== undefined && <TimeLine {...data} />}
+    </Page>
+  );
+}
+
+function callsFor(cursor: string, data: Followed | undefined) {
+  if (!isCursor(cursor)) return [];
+  const after = Math.max(0, Number(cursor) - 1);
+  const path = data === undefined ? undefined : pathOf(data.occurrence.resource_url);
+  const [noun = '', id = ''] = (path ?? '').split('/').slice(1);
+  return [
+    {
+      says: 'Its entry in the feed',
+      method: 'GET',
+      path: `/notifications?after=${after}&limit=1`,
+      sdk: `notifications.list({ after: '${after}', limit: 1 })`,
+    },
+    ...(path === undefined
+      ? []
+      : [
+          {
+            says: 'The record',
+            method: 'GET',
+            path,
+            sdk: `${noun.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())}.get('${id}')`,
+          } as const,
+        ]),
+    ...[...(data?.details.keys() ?? [])].map(
+      (one) =>
+        ({
+          says: `Delivery ${one} with its attempts`,
+          method: 'GET',
+          path: `/deliveries/${one}`,
+          sdk: `deliveries.get('${one}')`,
+        }) as const,
+    ),
+  ] as const;
+}
+
+function TimeLine({ occurrence, details }: Followed) {
+  const { deliveries } = occurrence;
+  const isForHooks = kinds.some((one) => one === occurrence.kind);
+  const beyond = deliveries.length - MOST_HOOKS;
+  return (
+    <>
+      <ol class="card padded time-line">
+        <Step tone="good" title="Committed" at={occurrence.occurred_at}>
+          The record and this occurrence were written in one transaction, at place {occurrence.cursor} of the feed.
+        </Step>
+        {deliveries.length === 0 ? (
+          <Step tone="plain" title="Pending to no hook">
+            {isForHooks
+              ? 'Whoever did this had no live hook of this kind at that moment. It stays in the feed.'
+              : 'No hook can name this kind. It is in the feed, for those who keep a copy.'}
+          </Step>
+        ) : (
+          <Step tone="good" title={`Pending to ${counted(deliveries.length, 'hook')}`} at={deliveries[0]?.created_at}>
+            Written down with the record: told through any crash, or seen here as undelivered.
+          </Step>
+        )}
+      </ol>
+      {deliveries.slice(0, MOST_HOOKS).map((told) => (
+        <OfHook key={told.id} told={told} detail={details.get(told.id)} />
+      ))}
+      {beyond > 0 && <p class="soft">{counted(beyond, 'more hook')} are told by the list of deliveries.</p>}
+    </>
+  );
+}
+
+function OfHook({ told, detail }: { readonly told: ToldHook; readonly detail: DeliveryDetail | undefined }) {
+  return (
+    <section class="card padded stack" aria-label={`Hook ${told.hook_id}`}>
+      <div class="row">
+        <h2>
+          <a href={to('hooks', told.hook_id)}>Hook {told.hook_id}</a>
+        </h2>
+        {told.target_url !== '' && <Target url={told.target_url} />}
+      </div>
+      <ol class="time-line">
+        {detail?.attempts.map((one, index) => (
+          <Step
+            key={index}
+            tone={one.outcome === '200' ? 'good' : one.counted === '1' ? 'bad' : 'plain'}
+            title={`${sentence(outcomeWords(one.outcome))} after ${lasting(Number(one.milliseconds))}`}
+            at={one.attempted_at}
+          >
+            {sentence(one.reason)}.{' '}
+            {one.outcome !== '200' && index === detail.attempts.length - 1 && adviceFor(one.outcome)}
+          </Step>
+        ))}
+        <Last told={told} />
+      </ol>
+      {detail !== undefined && (
+        <details>
+          <summary>The notification as it went out, and what fetches its record</summary>
+          <Notification delivery={detail} target={told.target_url} />
+        </details>
+      )}
+    </section>
+  );
+}
+
+/** What it has come to. */
+function Last({ told }: { readonly told: ToldHook }) {
+  if (told.state === 'pending') {
+    const isWaiting = told.attempts === '0' && Date.now() - (momentOf(told.created_at)?.getTime() ?? 0) > WAITING_MS;
+    if (isWaiting) {
+      return (
+        <Step tone="info" title="Waits its turn">
+          Something before it is pending for <a href={to('hooks', told.hook_id)}>this hook</a>, which is failing. Once
+          that is answered with 200, this is sent at once.
+        </Step>
+      );
+    }
+    return (
+      <Step tone="info" title={told.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
+        It stays pending until it is answered with 200, or its hook ends.
+      </Step>
+    );
+  }
+  if (told.state === 'undelivered') {
+    return (
+      <Step tone="bad" title="Undelivered" at={told.date_finalized}>
+        Its hook ended first. <a href={to('hooks', told.hook_id)}>Restore the hook</a> to send it.
+      </Step>
+    );
+  }
+  if (readingOf(told) === 'never read') {
+    return (
+      <Step tone="warn" title="Told, never read">
+        {NEVER_READ}
+      </Step>
+    );
+  }
+  if (readingOf(told) === 'not told') return null;
+  const since = (momentOf(told.fetched_at)?.getTime() ?? 0) - (momentOf(told.created_at)?.getTime() ?? 0);
+  return (
+    <Step tone="good" title="Fetched" at={told.fetched_at}>
+      {since < 1_000 ? 'Within a second of' : `${lasting(since)} after`} becoming pending, by a key of the hook’s user.
+    </Step>
+  );
+}
+
+type StepProps = {
+  readonly tone: Tone;
+  readonly title: string;
+  readonly at?: string;
+  readonly children: ComponentChildren;
+};
+
+function Step({ tone, title, at, children }: StepProps) {
+  return (
+    <li class={`step ${tone}`}>
+      <strong>{title}</strong>
+      {at !== undefined && (
+        <span class="small soft">
+          {' '}
+          <ClockTime at={at} />
+        </span>
+      )}
+      <p class="small soft">{children}</p>
+    </li>
+  );
+}

@@ -1,0 +1,42 @@
+import type { ApiCall } from '../../components/api-call.tsx';
+import { type Day, type Days, filterDay, plusDays } from './time-math.ts';
+
+const json = (value: object) =>
+  `{ ${Object.entries(value)
+    .map(([name, one]) => `${name}: '${one}'`)
+    .join(', ')} }`;
+
+const list = (path: string, sdk: string, says: string, filters: Record<string, string>): ApiCall => {
+  return { says, method: 'GET', path: `${path}?${new URLSearchParams(filters)}`, sdk: `${sdk}.list(${json(filters)})` };
+};
+
+/** What the calendar asks, and what it says when somebody changes it. */
+export function callsFor(
+  { from, to }: Days,
+  { cursor, eventId, hasTasks }: { cursor: Day; eventId: string; hasTasks: boolean },
+): readonly ApiCall[] {
+  const made = { event_name: 'Release v27', start_date: filterDay(cursor), due_date: filterDay(cursor) };
+  const moved = { start_date: filterDay(plusDays(cursor, 1)), due_date: filterDay(plusDays(cursor, 1)) };
+  return [
+    list('/events', 'events', 'Events that begin in these days', {
+      start_from: filterDay(from),
+      start_to: filterDay(to),
+    }),
+    list('/events', 'events', 'Events that began earlier and are not over', {
+      start_to: filterDay(plusDays(from, -1)),
+      due_from: filterDay(from),
+    }),
+    ...(hasTasks
+      ? [list('/tasks', 'tasks', 'Tasks due in these days', { due_from: filterDay(from), due_to: filterDay(to) })]
+      : []),
+    { says: 'Create an event', method: 'POST', path: '/events', body: made, sdk: `events.create(${json(made)})` },
+    {
+      says: 'Move an event',
+      method: 'PUT',
+      path: `/events/${eventId}`,
+      body: moved,
+      sdk: `events.update(${eventId}, ${json(moved)})`,
+    },
+    { says: 'Delete an event', method: 'DELETE', path: `/events/${eventId}`, sdk: `events.delete(${eventId})` },
+  ];
+}

@@ -1,0 +1,93 @@
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import type { Entry } from './entries.ts';
+import { CalendarGrid, type Scene, type Wishes } from './event-calendar-adapter.ts';
+import { type Day, plusDays, plusMonths } from './time-math.ts';
+
+type Props = Scene & {
+  readonly wishes: Wishes;
+  /** `isPage`: another month is wanted, also where this one shows that day. */
+  readonly onCursor: (day: Day, isPage?: boolean) => void;
+  readonly onKey: (event: KeyboardEvent, entry: Entry) => void;
+  /** Changes when what was chosen by dragging is to be taken back. */
+  readonly isChoosing: boolean;
+};
+
+/** The grid of a month, a week or a day, with the keys that lead over its days and what is on them. */
+export function Board({ wishes, onCursor, onKey, isChoosing, ...scene }: Props) {
+  const target = useRef<HTMLDivElement>(null);
+  const grid = useRef<CalendarGrid>(undefined);
+  const latest = useRef(wishes);
+  latest.current = wishes;
+  // Keys come faster than the page is drawn.
+  const cursor = useRef(scene.cursor);
+  cursor.current = scene.cursor;
+  useLayoutEffect(() => {
+    if (target.current === null) return;
+    const made = new CalendarGrid(target.current, scene, () => latest.current);
+    grid.current = made;
+    const observer = new ResizeObserver(() => made.resize());
+    observer.observe(target.current);
+    return () => {
+      observer.disconnect();
+      made.close();
+    };
+  }, []);
+  useLayoutEffect(() => grid.current?.show(scene));
+  useEffect(() => {
+    if (!isChoosing) grid.current?.unselect();
+  }, [isChoosing]);
+
+  const onDay = (event: KeyboardEvent) => {
+    const next = stepOf(event.key, cursor.current);
+    if (next !== undefined) {
+      event.preventDefault();
+      cursor.current = next;
+      onCursor(next, event.key.startsWith('Page'));
+      grid.current?.focusDay(next);
+      return;
+    }
+    if (event.key !== 'Enter' && event.key !== ' ') return;
+    event.preventDefault();
+    const first = grid.current?.entriesOn(cursor.current)[0];
+    if (first === undefined) wishes.pickOn(wholeDay(cursor.current));
+    // What does not fit is behind the day.
+    else if (grid.current?.focusEntry(first.id) !== true) wishes.openDay(cursor.current);
+  };
+  const onEntry = (event: KeyboardEvent, article: HTMLElement) => {
+    if (event.key === 'Escape') return grid.current?.focusDay(cursor.current);
+    const entry = grid.current?.entryOf(article);
+    const isPlain = !event.shiftKey && !event.altKey;
+    const step = isPlain ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined;
+    if (step !== undefined) {
+      event.preventDefault();
+      const ids = [...(grid.current?.entriesOn(cursor.current) ?? []).map(({ id }) => id), `m${cursor.current}`];
+      const at = ids.indexOf(article.dataset.id ?? '');
+      const others = step > 0 ? ids.slice(at + 1) : ids.slice(0, Math.max(at, 0)).reverse();
+      others.some((id) => grid.current?.focusEntry(id));
+    } else if (isPlain && /^Arrow(Left|Right)$/.test(event.key)) onDay(event);
+    else if (entry !== undefined) onKey(event, entry);
+  };
+  const keyDown = (event: KeyboardEvent) => {
+    if (!(event.target instanceof HTMLElement) || event.ctrlKey || event.metaKey) return;
+    const article = event.target.closest<HTMLElement>('.ec-event');
+    if (article !== null) onEntry(event, article);
+    else if (event.target.matches('.ec-day')) onDay(event);
+  };
+  const focusIn = (event: FocusEvent) => {
+    const { day } = event.target instanceof HTMLElement ? event.target.dataset : {};
+    if (day === undefined || day === cursor.current) return;
+    cursor.current = day;
+    onCursor(day);
+  };
+  return <div class={`board ${scene.view}`} ref={target} onKeyDownCapture={keyDown} onFocusIn={focusIn} />;
+}
+
+const wholeDay = (day: Day) => ({ start: `${day} 00:00:00`, end: `${plusDays(day, 1)} 00:00:00`, isAllDay: true });
+
+/** Where a key leads from a day. */
+function stepOf(key: string, from: Day): Day | undefined {
+  const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[key];
+  if (days !== undefined) return plusDays(from, days);
+  const months = { PageUp: -1, PageDown: 1 }[key];
+  return months === undefined ? undefined : plusMonths(from, months);
+}

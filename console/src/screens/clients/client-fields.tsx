@@ -1,0 +1,54 @@
+import type { Client, ClientChanges } from '../../../../packages/sdk/src/clients.ts';
+import { client } from '../../app/client.ts';
+import { Badge } from '../../components/badge.tsx';
+import { type Deletable, inputOf, theirs } from '../../records/delete-with-undo.tsx';
+import { choice, type Kept, text } from '../../records/editable-fields.tsx';
+
+export const clients: Kept<Client, ClientChanges> & Deletable<Client> = {
+  noun: client.clients,
+  idOf: ({ client_id }) => client_id,
+  nameOf: ({ client_name }) => client_name,
+  async consequence({ client_id }) {
+    const of = { client_id, limit: 1 };
+    const [projects, contacts] = await Promise.all([client.projects.list(of), client.contacts.list(of)]);
+    const staying = [
+      stays(projects.paging.total_records, 'project'),
+      stays(contacts.paging.total_records, 'contact'),
+    ].filter((text) => text !== '');
+    if (staying.length === 0) return undefined;
+    return { yes: 'Delete', text: `${staying.join(' ')} This cannot be taken back. On hold, nothing would be lost.` };
+  },
+  again: (record) => client.clients.create(inputOf(record)),
+};
+
+const stays = (count: number, word: string) =>
+  count === 0 ? '' : `${theirs(count, word)} ${count === 1 ? 'stays' : 'stay'}, without a client.`;
+
+const states = [
+  { value: '1', text: 'Active', tone: 'good' },
+  { value: '2', text: 'On hold', tone: 'warn' },
+  { value: '0', text: 'Inactive', tone: 'plain' },
+] as const;
+
+/** What can be changed of a client. */
+export const clientFacts = {
+  name: text<Client, ClientChanges>('client_name', 'Name'),
+  state: choice<Client, ClientChanges>('active', 'State', states, {
+    show: ({ active }) => {
+      const state = states.find(({ value }) => value === active);
+      return <Badge tone={state?.tone ?? 'plain'}>{state?.text}</Badge>;
+    },
+  }),
+  email: text<Client, ClientChanges>('email', 'Email', { type: 'email' }),
+  tel: text<Client, ClientChanges>('tel', 'Telephone'),
+  mobile: text<Client, ClientChanges>('mobile', 'Mobile'),
+  fax: text<Client, ClientChanges>('fax', 'Fax'),
+  website: text<Client, ClientChanges>('website', 'Website'),
+  address: text<Client, ClientChanges>('address', 'Address', { type: 'area' }),
+  postcode: text<Client, ClientChanges>('postcode', 'Postcode'),
+  city: text<Client, ClientChanges>('city', 'City'),
+  region: text<Client, ClientChanges>('state', 'State or region'),
+  country: text<Client, ClientChanges>('country', 'Country'),
+  background: text<Client, ClientChanges>('background', 'Background', { type: 'area', empty: 'Add background' }),
+  notes: text<Client, ClientChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+};

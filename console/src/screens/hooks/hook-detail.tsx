@@ -1,0 +1,267 @@
+import { useState } from 'preact/hooks';
+import type { DeliveryState } from '../../../../packages/sdk/src/deliveries.ts';
+import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
+import { client } from '../../app/client.ts';
+import { place, setQuery, to } from '../../app/router.ts';
+import { me } from '../../app/session.ts';
+import { useEvery } from '../../app/use-interval.ts';
+import { useLoaded } from '../../app/use-query.ts';
+import { nameOf } from '../../app/user-name.ts';
+import { Note, Waiting } from '../../components/badge.tsx';
+import { Button, ButtonLink } from '../../components/button.tsx';
+import { Choice } from '../../components/field.tsx';
+import { Empty, Page } from '../../components/page.tsx';
+import { ClockTime, lasting, Moment } from '../../components/timestamp.tsx';
+import { Countdown, HookBadge, LastDay, sentence, Target } from '../../delivery/delivery-badges.tsx';
+import { adviceFor, counted, endedWords, hostOf, kindTitle, outcomeWords } from '../../delivery/delivery-text.ts';
+import { type Past, readPast } from './delivery-history.ts';
+import { DeliveryRow } from './delivery-row.tsx';
+import { canRestore, useHookActions } from './hook-actions.tsx';
+import { Signature, signatureCalls } from './signature.tsx';
+
+const REFRESH_MS = 4_000;
+const PAGE = 20;
+
+async function load(id: string, signal: AbortSignal) {
+  const hook = await client.hooks.get(id, { signal });
+  const isMine = hook.user_id === me().user.user_id;
+  const [hours, owner] = await Promise.all([
+    client.hours.list({ hook_id: id, user_id: hook.user_id }, { signal }),
+    // Somebody who was deleted still has hooks for a while.
+    isMine ? undefined : client.users.get(hook.user_id, { signal }).catch(() => undefined),
+  ]);
+  return { hook, hours: hours.data, owner: owner && nameOf(owner) };
+}
+
+/** One hook: how it is, what became of it, and everything that it was told. */
+export function OneHook({ id }: { readonly id: string }) {
+  const { data, fault, reload } = useLoaded((signal) => load(id, signal), [id]);
+  const actions = useHookActions(reload);
+  const { hook } = data ?? {};
+  useEvery(hook?.state === 'ended' ? undefined : REFRESH_MS, reload);
+  return (
+    <Page
+      title={hook === undefined ? `Hook ${id}` : `${kindTitle(hook.event)} → ${hostOf(hook.target_url)}`}
+      lead={<a href={to('hooks')}>All hooks</a>}
+      calls={callsFor(id, hook)}
+      actions={hook && <Actions hook={hook} actions={actions} />}
+    >
+      {fault !== undefined && data === undefined && (
+        <Note tone="bad">
+          {fault} A hook that has ended is kept for 30 days. <a href={to('hooks')}>See the others</a>.
+        </Note>
+      )}
+      {data === undefined && fault === undefined && <Waiting />}
+      {data !== undefined && (
+        <>
+          <Health hook={data.hook} />
+          <section class="card padded facts" aria-label="About this hook">
+            <dl>
+              <dt>Target</dt>
+              <dd>
+                <Target url={data.hook.target_url} />
+              </dd>
+              <dt>Told of</dt>
+              <dd>
+                {kindTitle(data.hook.event)} <code class="soft">{data.hook.event}</code>
+              </dd>
+              <dt>Whose</dt>
+              <dd>{data.owner ?? (data.hook.user_id === me().user.user_id ? 'Yours' : `User ${data.hook.user_id}`)}</dd>
+              <dt>Created</dt>
+              <dd>
+                <Moment at={data.hook.date_created} />
+              </dd>
+              <dt>Last outcome</dt>
+              <dd>{sentence(outcomeWords(data.hook.last_outcome))}</dd>
+            </dl>
+            <div class="stack">
+              <h2>The last day</h2>
+              <LastDay hours={data.hours} height={26} />
+              <Average hours={data.hours} />
+            </div>
+          </section>
+          <Signature hook={data.hook} onDone={reload} />
+          <Told hook={data.hook} />
+        </>
+      )}
+      {actions.dialog}
+    </Page>
+  );
+}
+
+function callsFor(id: string, hook: Hook | undefined) {
+  const path = `/hooks/${id}`;
+  const isEnded = hook?.state === 'ended';
+  return [
+    { says: 'This hook', method: 'GET', path, sdk: `hooks.get('${id}')` },
+    {
+      says: 'What it was told',
+      method: 'GET',
+      path: `/deliveries?hook_id=${id}`,
+      sdk: `deliveries.list({ hook_id: '${id}' })`,
+    },
+    ...(isEnded
+      ? [{ says: 'Restore it', method: 'POST', path: `${path}/restore`, sdk: `hooks.restore('${id}')` } as const]
+      : ([
+          { says: 'Send a test', method: 'POST', path: `${path}/test`, sdk: `hooks.test('${id}')` },
+          ...(hook === undefined ? [] : signatureCalls(hook)),
+          { says: 'Delete it', method: 'DELETE', path, sdk: `hooks.delete('${id}')` },
+        ] as const)),
+  ] as const;
+}
+
+function Actions({ hook, actions }: { readonly hook: Hook; readonly actions: ReturnType<typeof useHookActions> }) {
+  const [isTesting, setTesting] = useState(false);
+  if (hook.state === 'ended') {
+    return canRestore(hook) ? (
+      <Button look="primary" icon="undo" onClick={() => actions.restore(hook)}>
+        Restore
+      </Button>
+    ) : null;
+  }
+  const test = async () => {
+    setTesting(true);
+    await actions.test(hook);
+    setTesting(false);
+  };
+  return (
+    <>
+      <Button icon="send" disabled={isTesting} onClick={test}>
+        {isTesting ? 'Sending…' : 'Send a test'}
+      </Button>
+      <Button look="danger" icon="trash" onClick={() => actions.remove(hook)}>
+        Delete
+      </Button>
+    </>
+  );
+}
+
+/** How it is, in words, and what to do about it. */
+function Health({ hook }: { readonly hook: Hook }) {
+  if (hook.state === 'ended') {
+    const { why, todo } = endedWords(hook);
+    return (
+      <Note tone={hook.ended_reason === 'deleted' ? 'info' : 'bad'}>
+        <p>
+          <HookBadge hook={hook} /> <strong>{sentence(why)}</strong>, <Moment at={hook.date_ended} />. Nothing is sent
+          to its target any more.
+        </p>
+        <p>{todo}</p>
+        {!canRestore(hook) && hook.ended_reason !== 'user_deleted' && <p>Only its owner can restore it.</p>}
+      </Note>
+    );
+  }
+  if (hook.state === 'live') return null;
+  const left = 3 - Number(hook.failures);
+  return (
+    <Note tone="warn">
+      <p>
+        <HookBadge hook={hook} /> <strong>{sentence(outcomeWords(hook.last_outcome))}.</strong> The same notification is
+        tried again <Countdown until={hook.next_attempt_at} /> (<ClockTime at={hook.next_attempt_at} />
+        ); until then nothing else is sent. {left === 1 ? 'One more failure ends' : `${left} more failures end`} the
+        hook; a 200 makes everything pending due at once.
+      </p>
+      <p>{adviceFor(hook.last_outcome)} A test is sent at once, also now.</p>
+    </Note>
+  );
+}
+
+function Average({
+  hours,
+}: {
+  readonly hours: readonly { delivered: string; failed: string; milliseconds: string }[];
+}) {
+  const attempts = hours.map((hour) => Number(hour.delivered) + Number(hour.failed));
+  const total = attempts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  const spent = hours.reduce((sum, hour, index) => sum + Number(hour.milliseconds) * (attempts[index] ?? 0), 0);
+  return <span class="small soft">{lasting(spent / total)} on average</span>;
+}
+
+const states = ['pending', 'delivered', 'undelivered', 'failed'] as const satisfies readonly DeliveryState[];
+
+/** Newest first: the list of the interface goes the other way, so that it is read from its end. */
+async function loadPage(hook: Hook, state: string, page: number, past: Past, signal: AbortSignal) {
+  const wanted = states.find((one) => one === state);
+  const filters = { hook_id: hook.id, user_id: hook.user_id, ...(wanted && { state: wanted }) };
+  const { total_records: total } = (await client.deliveries.list({ ...filters, limit: 1 }, { signal })).paging;
+  const end = Math.max(0, total - page * PAGE);
+  const offset = Math.max(0, end - PAGE);
+  const { data } =
+    end === 0 ? { data: [] } : await client.deliveries.list({ ...filters, offset, limit: end - offset }, { signal });
+  const deliveries = data.toReversed();
+  await readPast(past, hook, deliveries, signal);
+  return { deliveries, total };
+}
+
+/** Everything that a hook was and is to be told. */
+function Told({ hook }: { readonly hook: Hook }) {
+  const { query } = place.value;
+  const state = query.get('state') ?? '';
+  const page = Math.max(0, (Number(query.get('page')) || 1) - 1);
+  const [past] = useState<Past>(() => ({ told: new Map(), before: undefined }));
+  const { data, fault, reload } = useLoaded(
+    (signal) => loadPage(hook, state, page, past, signal),
+    [hook.id, state, page, hook.state],
+  );
+  useEvery(REFRESH_MS, reload);
+  const last = Math.ceil((data?.total ?? 0) / PAGE);
+  const turn = (to: number) => setQuery({ page: to <= 0 ? undefined : String(to + 1) });
+  return (
+    <section class="stack" aria-label="Deliveries">
+      <div class="row spread">
+        <h2>Deliveries</h2>
+        <Choice
+          label="State"
+          value={state}
+          options={[{ value: '', text: 'All' }, ...states.map((value) => ({ value, text: sentence(value) }))]}
+          onChange={(value) => setQuery({ state: value, page: undefined })}
+        />
+      </div>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {data === undefined && fault === undefined && <Waiting />}
+      {data?.deliveries.length === 0 && <Nothing hook={hook} state={state} />}
+      {data !== undefined && data.deliveries.length > 0 && (
+        <ul class="card lines">
+          {data.deliveries.map((delivery) => (
+            <DeliveryRow
+              key={delivery.id}
+              delivery={delivery}
+              told={past.told.get(delivery.id)}
+              isHookEnded={hook.state === 'ended'}
+              target={hook.target_url}
+              onDone={reload}
+            />
+          ))}
+        </ul>
+      )}
+      {last > 1 && (
+        <nav class="row" aria-label="Pages of deliveries">
+          <Button disabled={page === 0} onClick={() => turn(page - 1)}>
+            Newer
+          </Button>
+          <span class="soft small number">
+            Page {page + 1} of {last}, {counted(data?.total ?? 0, 'delivery', 'deliveries')}
+          </span>
+          <Button disabled={page + 1 >= last} onClick={() => turn(page + 1)}>
+            Older
+          </Button>
+        </nav>
+      )}
+    </section>
+  );
+}
+
+function Nothing({ hook, state }: { readonly hook: Hook; readonly state: string }) {
+  if (state !== '') return <Empty icon="check" title={`Nothing is ${state}`} />;
+  return (
+    <Empty icon="bell" title="It has not been told of anything yet">
+      <p>
+        {hook.state === 'ended'
+          ? 'Deliveries are kept for 30 days.'
+          : 'Send a test, or do what it waits for. What is sent stands here a moment later, with what was answered.'}
+      </p>
+      <ButtonLink href={to('activity')}>See what happens</ButtonLink>
+    </Empty>
+  );
+}

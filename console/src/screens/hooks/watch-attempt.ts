@@ -1,0 +1,32 @@
+import type { DeliveryDetail } from '../../../../packages/sdk/src/deliveries.ts';
+import { client } from '../../app/client.ts';
+import { lasting } from '../../components/timestamp.tsx';
+import { tell } from '../../components/toast.tsx';
+import { adviceFor, outcomeWords } from '../../delivery/delivery-text.ts';
+
+const LONGEST_MS = 30_000;
+const SOON_MS = 300;
+const LATER_MS = 1_000;
+
+/** Waits for one more attempt of a delivery than there were; undefined where none came. */
+async function nextAttempt(deliveryId: string, before: number): Promise<DeliveryDetail | undefined> {
+  const giveUpAt = Date.now() + LONGEST_MS;
+  for (let waitMs = SOON_MS; Date.now() < giveUpAt; waitMs = LATER_MS) {
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const delivery = await client.deliveries.get(deliveryId);
+    if (delivery.attempts.length > before) return delivery;
+  }
+  return undefined;
+}
+
+/** Says what came of an attempt that was asked for. */
+export async function tellOutcome(what: string, deliveryId: string, before = 0): Promise<void> {
+  const last = (await nextAttempt(deliveryId, before))?.attempts.at(-1);
+  if (last === undefined) {
+    tell(`${what} is on its way; no answer yet.`);
+    return;
+  }
+  const words = `${what}: ${outcomeWords(last.outcome)} after ${lasting(Number(last.milliseconds))}.`;
+  const advice = adviceFor(last.outcome);
+  tell(advice === undefined ? words : `${words} ${advice}`, { isBad: last.outcome !== '200' });
+}

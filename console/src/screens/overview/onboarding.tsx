@@ -1,0 +1,74 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { today } from '../../app/calendar-dates.ts';
+import { to } from '../../app/router.ts';
+import { Code, curlOf, speaker } from '../../components/api-call.tsx';
+import { ButtonLink } from '../../components/button.tsx';
+import { secretPath } from '../../delivery/secret-path.ts';
+
+const LISTEN =
+  `node -e "require('http').createServer((q, s) => { q.pipe(process.stdout); s.end() }).listen(9000)"` as const;
+
+const isLocal = () => ['localhost', '127.0.0.1', '[::1]'].includes(new URL(speaker.baseUrl).hostname);
+
+/** How an application is rung for the first time. */
+export function FirstSteps() {
+  const [path] = useState(secretPath);
+  const target = `${isLocal() ? 'http://127.0.0.1:9000' : 'https://your-application.example'}${path}`;
+  // A day that the calendar shows at once.
+  const day = today().replaceAll('-', '');
+  const event = { event_name: 'Launch', start_date: day, due_date: day };
+  return (
+    <>
+      <p class="lead">Nobody is told of anything yet. Three steps, and an application hears the bell.</p>
+      <ol class="first-steps">
+        <Step title="Give it an ear" code={LISTEN} label="A receiver that prints what it is sent">
+          Any address that answers 200 to a POST.{' '}
+          {isLocal() ? 'This one prints what it is sent:' : 'To try it, run this somewhere that can be reached:'}
+        </Step>
+        <Step
+          title="Subscribe it"
+          code={curlOf({ method: 'POST', path: '/hooks', body: { event: 'new_event', target_url: target } })}
+          label="The call that subscribes"
+          more={
+            <ButtonLink look="primary" icon="plus" href={to('hooks', 'new')}>
+              Or do it here
+            </ButtonLink>
+          }
+        >
+          One hook is one address and one kind. The path is the secret between the two.
+        </Step>
+        <Step
+          title="Make something happen"
+          code={curlOf({ method: 'POST', path: '/events', body: event })}
+          label="The call that creates an event"
+          more={<ButtonLink href={to('activity')}>Watch it in Activity</ButtonLink>}
+        >
+          The application is sent the address of the new event, and fetches it with its own key.
+        </Step>
+      </ol>
+      <p class="small soft">
+        <code>CARILLON_KEY</code> is a key of yours: <a href={to('keys')}>issue one</a>.
+      </p>
+    </>
+  );
+}
+
+type StepProps = {
+  readonly title: string;
+  readonly code: string;
+  readonly label: string;
+  readonly more?: ComponentChildren;
+  readonly children: ComponentChildren;
+};
+
+function Step({ title, code, label, more, children }: StepProps) {
+  return (
+    <li class="card padded stack">
+      <h2>{title}</h2>
+      <p class="soft">{children}</p>
+      <Code text={code} label={label} />
+      {more !== undefined && <div>{more}</div>}
+    </li>
+  );
+}

@@ -1,0 +1,189 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { client } from '../../app/client.ts';
+import { isAdmin, me, session } from '../../app/session.ts';
+import { ThemeChoice } from '../../app/theme.tsx';
+import { useSubmission } from '../../app/use-query.ts';
+import { roleTones } from '../../app/user-name.ts';
+import { Sessions } from '../../auth/session-list.tsx';
+import { SHORTEST_PASSPHRASE } from '../../auth/sign-in.tsx';
+import type { ApiCall } from '../../components/api-call.tsx';
+import { Badge, Note } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { TextField } from '../../components/field.tsx';
+import { Page } from '../../components/page.tsx';
+import { PassphraseField } from '../../components/passphrase.tsx';
+import { tell } from '../../components/toast.tsx';
+import './profile.css';
+
+/** Whoever has signed in: their name, their passphrase, where they are signed in, how it looks. */
+export default function You() {
+  const { user, company } = me();
+  const [changes, setChanges] = useState(0);
+  const names = { first_name: user.first_name, last_name: user.last_name };
+  const calls: readonly ApiCall[] = [
+    { says: 'Ask who you are', method: 'GET', path: '/user', sdk: 'user.get()' },
+    { says: 'Ask for the account', method: 'GET', path: '/company', sdk: 'company.get()' },
+    ...(isAdmin()
+      ? [
+          {
+            says: 'Change your name',
+            method: 'PUT',
+            path: `/users/${user.user_id}`,
+            body: names,
+            sdk: `users.update('${user.user_id}', ${JSON.stringify(names)})`,
+          } as const,
+        ]
+      : []),
+  ];
+  return (
+    <Page title="You" lead="What is yours, and what this browser keeps." calls={calls}>
+      <div class="halves">
+        <Part title="Name">
+          <Names />
+        </Part>
+        <Part title="Passphrase">
+          <Passphrase onChanged={() => setChanges(changes + 1)} />
+        </Part>
+      </div>
+      <Part title="Where you are signed in">
+        <Sessions key={changes} userId={user.user_id} />
+      </Part>
+      <div class="halves">
+        <Part title="Colours">
+          <p class="soft">Kept in this browser alone.</p>
+          <ThemeChoice />
+        </Part>
+        <Part title="Account">
+          <dl class="pairs">
+            <dt>Name</dt>
+            <dd>{company.company_name}</dd>
+            <dt>Domain</dt>
+            <dd>
+              <code>{company.domain}</code>
+            </dd>
+            <dt>Your role</dt>
+            <dd>
+              <Badge tone={roleTones[user.role]}>{user.role}</Badge>
+            </dd>
+          </dl>
+          <p class="small soft">Programs send the domain in the header of that name, beside their key.</p>
+        </Part>
+      </div>
+    </Page>
+  );
+}
+
+function Part({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+  return (
+    <section class="card padded stack" aria-label={title}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+function Names() {
+  const { user, company } = me();
+  const [first, setFirst] = useState(user.first_name);
+  const [last, setLast] = useState(user.last_name);
+  const [email, setEmail] = useState(user.email);
+  const isLocked = !isAdmin();
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    const changed = await client.users.update(user.user_id, { first_name: first, last_name: last, email });
+    session.value = { user: changed, company };
+    tell('Saved.');
+  });
+  return (
+    <form class="stack" onSubmit={submit}>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      <div class="pair">
+        <TextField
+          label="First name"
+          autoComplete="given-name"
+          value={first}
+          onInput={setFirst}
+          readOnly={isLocked}
+          fault={faults.first_name}
+        />
+        <TextField
+          label="Last name"
+          autoComplete="family-name"
+          value={last}
+          onInput={setLast}
+          readOnly={isLocked}
+          fault={faults.last_name}
+        />
+      </div>
+      <TextField
+        label="Email"
+        type="email"
+        autoComplete="email"
+        required
+        value={email}
+        onInput={setEmail}
+        readOnly={isLocked}
+        fault={faults.email}
+        hint="You sign in with it."
+      />
+      {isLocked ? (
+        <p class="small soft">Names and addresses are changed by admins.</p>
+      ) : (
+        <div>
+          <Button type="submit" disabled={isBusy}>
+            Save
+          </Button>
+        </div>
+      )}
+    </form>
+  );
+}
+
+function Passphrase({ onChanged }: { readonly onChanged: () => void }) {
+  const { user } = me();
+  const [current, setCurrent] = useState('');
+  const [next, setNext] = useState('');
+  const { submit, isBusy, faults, fault } = useSubmission(async () => {
+    await client.passphrase.set({ current, passphrase: next });
+    setCurrent('');
+    setNext('');
+    onChanged();
+    tell('Changed. Your other sessions have ended.');
+  });
+  return (
+    <form class="stack" onSubmit={submit}>
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      {/* So that a password manager knows whose it is. */}
+      <input
+        class="hidden-text"
+        type="text"
+        autoComplete="username"
+        tabIndex={-1}
+        aria-hidden="true"
+        value={user.email}
+        readOnly
+      />
+      <PassphraseField
+        label="Present passphrase"
+        autoComplete="current-password"
+        value={current}
+        onInput={setCurrent}
+        fault={faults.current}
+      />
+      <PassphraseField
+        label="New passphrase"
+        autoComplete="new-password"
+        minLength={SHORTEST_PASSPHRASE}
+        value={next}
+        onInput={setNext}
+        fault={faults.passphrase}
+        hint={`At least ${SHORTEST_PASSPHRASE} characters. Your other sessions end.`}
+      />
+      <div>
+        <Button type="submit" disabled={isBusy}>
+          {isBusy ? 'Changing…' : 'Change'}
+        </Button>
+      </div>
+    </form>
+  );
+}

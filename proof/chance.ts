@@ -1,4 +1,0 @@
-export {
-  type SeededRandom as SeededChance,
-  seededRandom as chanceFrom,
-} from '../packages/chaos-receiver/src/random.ts';

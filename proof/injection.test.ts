@@ -1,4 +1,0 @@
-import { injection } from './injection.ts';
-import { quick } from './quick.ts';
-
-quick(injection);

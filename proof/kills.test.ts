@@ -1,4 +1,0 @@
-import { kills } from './kills.ts';
-import { quick } from './quick.ts';
-
-quick(kills);

@@ -1,4 +1,0 @@
-import { quick } from './quick.ts';
-import { removal } from './removal.ts';
-
-quick(removal);

@@ -1,0 +1,90 @@
+import { headersOf, problemsOf } from '../http/routes/openapi.ts';
+import type { Route } from '../http/routes/route.ts';
+import { type ProblemCode, problems } from '../problems.ts';
+import { exampleOf } from './example.ts';
+import { type Content, type Html, html } from './html.ts';
+import { formIn, formOf, type Properties, propertiesOf, recordOf, requiredOf } from './schema-shape.ts';
+
+/** Where a route stands on the page. */
+export function anchorOf({ method, path }: Route): string {
+  return `${method}${path}`
+    .toLowerCase()
+    .replace(/[^a-z_]+/g, '-')
+    .replace(/-$/, '');
+}
+
+/** One route: what it does, who may, what it takes, what it answers, a call to paste. */
+export function operation(row: Route, baseUrl: string, common: ReadonlySet<ProblemCode>): Html {
+  const { curl, sdk } = exampleOf(row, baseUrl);
+  return html`
+<section id="${anchorOf(row)}">
+<h3><b class="${row.method.toLowerCase()}">${row.method}</b>/v2${row.path}</h3>
+<p>${row.description} <span class="soft">Permission: ${permissionOf(row)}. Answers ${row.status}.${told(row)}</span></p>
+${taken('Query', parametersOf(row))}
+${taken(
+  'Headers',
+  headersOf(row).map(({ name, says }) => [html`<code>${name}</code>`, says]),
+)}
+${taken('Body', bodyOf(row))}
+<pre><code>${curl}</code></pre>
+<pre><code>${sdk}</code></pre>
+${answered(recordOf(row.answer))}
+${refusals(row, common)}
+</section>`;
+}
+
+function permissionOf({ permission }: Route): Content {
+  return permission === undefined ? 'any key' : html`<code>${permission}</code>`;
+}
+
+/** Which kinds the call may make happen. */
+function told({ records }: Route): Content {
+  if (records.length === 0) return '';
+  return html` May be told of as ${records.map((kind, index) => html`${index > 0 ? ', ' : ''}<code>${kind}</code>`)}.`;
+}
+
+function parametersOf({ parameters }: Route): readonly Content[][] {
+  return Object.entries(parameters).map(([name, { description, errorMessage }]) => [
+    html`<code>${name}</code>`,
+    html`${description} <span class="soft">${formIn(errorMessage)}</span>`,
+  ]);
+}
+
+function bodyOf({ body }: Route): readonly Content[][] {
+  return Object.entries(propertiesOf(body)).map(([name, schema]) => [
+    html`<code>${name}</code>${requiredOf(body).includes(name) ? html` <b>required</b>` : ''}`,
+    html`${String(schema.description ?? '')} <span class="soft">${formIn(schema['x-must'])}</span>`,
+  ]);
+}
+
+/** What a call takes at one place, where it takes anything there. */
+function taken(where: string, rows: readonly (readonly Content[])[]): Content {
+  return rows.length === 0 ? '' : table([where, 'Meaning'], rows);
+}
+
+function answered(record: Properties): Content {
+  const rows = Object.entries(record).map(([name, schema]) => [
+    html`<code>${name}</code>`,
+    html`${String(schema.description ?? '')} <span class="soft">${inWords(formOf(schema))}</span>`,
+  ]);
+  if (rows.length === 0) return '';
+  return html`<details><summary>The record</summary>${table(['Field', 'Meaning'], rows)}</details>`;
+}
+
+function inWords(form: ReturnType<typeof formOf>): string {
+  return 'words' in form ? form.words.map((word) => (word === '' ? '(empty)' : word)).join(', ') : form.is;
+}
+
+function refusals(row: Route, common: ReadonlySet<ProblemCode>): Content {
+  const own = problemsOf(row).filter((code) => !common.has(code));
+  if (own.length === 0) return '';
+  const links = own.map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`);
+  return html`<p class="soft">Beside what every call can answer:${links}</p>`;
+}
+
+/** A table. */
+export function table(heads: readonly string[], rows: readonly (readonly Content[])[]): Html {
+  return html`<table>
+<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>\n`)}</tbody></table>`;
+}

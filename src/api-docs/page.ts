@@ -1,0 +1,94 @@
+import { hash } from 'node:crypto';
+import { problemsOf } from '../http/routes/openapi.ts';
+import type { Route } from '../http/routes/route.ts';
+import { StaticResponse } from '../http/static/static-response.ts';
+import { type ProblemCode, problems } from '../problems.ts';
+import { guide } from './guide.ts';
+import { Html, html } from './html.ts';
+import { anchorOf, operation, table } from './operation.ts';
+import { byNoun } from './schema-shape.ts';
+import { style } from './style.ts';
+
+/** What the page is made of. */
+export type Documented = { readonly routes: readonly Route[]; readonly baseUrl: string; readonly version: string };
+
+/**
+ * `/docs` (X6): every route, parameter, field and problem, derived from the rows; one page without a script, whole
+ * without internet. To a browser it is of no origin (`sandbox`): whatever came to stand in it could reach neither the
+ * console's session nor anything else.
+ */
+export function docsPage(documented: Documented): StaticResponse {
+  const policy = [
+    "default-src 'none'",
+    `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    'sandbox',
+  ];
+  return new StaticResponse(Buffer.from(render(documented)), {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': policy.join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-cache',
+  });
+}
+
+function render({ routes, baseUrl, version }: Documented): string {
+  const common = commonProblems(routes);
+  const nouns = [...byNoun(routes)];
+  const chapters = guide(baseUrl);
+  const { text } = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Carillon: the interface</title>
+<style>${new Html(style)}</style>
+</head>
+<body>
+<a class="skip" href="#content">To the content</a>
+<nav aria-label="Contents">
+<ul>
+<li><a href="/">The console</a></li>
+<li><a href="/openapi.json">OpenAPI document</a></li>
+<li><a href="/llms.txt">For language models</a></li>
+</ul>
+<ul>
+${chapters.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
+<li><a href="#problems">Problems</a></li>
+</ul>
+${nouns.map(([noun, rows]) => contents(noun, rows))}
+</nav>
+<main id="content">
+<h1>Carillon: the interface</h1>
+<p class="soft">Version ${version}, at <code>${baseUrl}</code>. Everything below is derived from what this service runs.</p>
+${chapters.map(({ id, title, text: content }) => html`<h2 id="${id}">${title}</h2>${content}`)}
+${nouns.map(([noun, rows]) => html`<h2 id="${noun}">${noun}</h2>${rows.map((row) => operation(row, baseUrl, common))}`)}
+<h2 id="problems">Problems</h2>
+<p>Every call can answer ${[...common].map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`)}.</p>
+${table(['Code', 'Means'], Object.entries(problems).map(problemRow))}
+</main>
+</body>
+</html>
+`;
+  return text;
+}
+
+function contents(noun: string, rows: readonly Route[]): Html {
+  return html`<ul><li><a href="#${noun}">${noun}</a><ul>
+${rows.map((row) => html`<li><a href="#${anchorOf(row)}">${row.method} ${row.path}</a></li>`)}
+</ul></li></ul>`;
+}
+
+function problemRow([code, { status, detail }]: [string, { status: number; detail: string }]) {
+  return [html`<span id="problem-${code}">${status} <code>${code}</code></span>`, detail];
+}
+
+/** What every route can answer: said once, and not at each. */
+function commonProblems(routes: readonly Route[]): ReadonlySet<ProblemCode> {
+  const all = Object.keys(problems) as ProblemCode[];
+  return new Set(all.filter((code) => routes.every((row) => problemsOf(row).includes(code))));
+}

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { pino } from 'pino';
+import { testClock } from '../../test/kit/clock.ts';
+import { openAt } from '../../test/kit/database.ts';
+import { eventually } from '../../test/kit/eventually.ts';
+import type { Json, TestService } from '../../test/kit/service.ts';
+import { stores } from '../../test/kit/stores.ts';
+import { systemClock } from '../clock.ts';
+import { Problem } from '../problems.ts';
+import type { Store } from '../store/store.ts';
+import { DeniedRequestLog } from './denied-requests.ts';
+
+const denials = async ({ read }: Pick<Store, 'read'>): Promise<Json[]> => {
+  const rows = await read
+    .selectFrom('audit')
+    .selectAll()
+    .where('action', 'like', 'denied.%')
+    .orderBy('audit_id')
+    .execute();
+  return rows.map((row) => ({ ...row, detail: JSON.parse(row.detail) }));
+};
+
+const written = ({ store }: TestService, count: number) =>
+  eventually(
+    () => denials(store),
+    (rows) => rows.reduce((sum, { detail }) => sum + detail.count, 0) >= count,
+  );
+
+for (const { test, testService, database } of stores) {
+  test('C1 C2 refusals are in the audit log: which key, whose, why, from where; and never the key', async (t) => {
+    const carillon = await testService(t);
+    const owner = await carillon.account('acme.test');
+    const other = await carillon.account('other.test');
+    const narrow = await carillon.key(owner, { permissions: ['events:read'] });
+    const revoked = await carillon.key(owner, {});
+    const expired = await carillon.key(owner, { expiresAt: systemClock.now() - 1 });
+    const { data: keys } = await owner.carillon.keys.list();
+    const [, , revokedId = ''] = keys.map(({ id }) => id);
+    await owner.carillon.keys.revoke(revokedId);
+    const get = (key: string, domain = 'acme.test', path = '/v2/events') =>
+      carillon.call(undefined, 'GET', path, undefined, { key, domain });
+
+    for (let round = 0; round < 3; round += 1) await get('carillon_guessed');
+    await get('carillon_guessed-again');
+    await get('carillon_guessed', 'nowhere.test');
+    await get(revoked.key);
+    await get(expired.key);
+    await get(other.key);
+    await carillon.call(undefined, 'GET', '/v2/nowhere');
+    await carillon.call(narrow, 'POST', '/v2/clients', { client_name: 'ACME' });
+    assert.equal((await get(narrow.key)).status, 200);
+    assert.equal((await get(owner.key, 'acme.test', '/v2/nowhere')).status, 404);
+    const rows = await written(carillon, 10);
+
+    const [{ account_id: acme } = { account_id: 0 }, { account_id: others } = { account_id: 0 }] =
+      await carillon.store.read
+        .selectFrom('accounts')
+        .select('account_id')
+        .where('domain', 'in', ['acme.test', 'other.test'])
+        .orderBy('account_id')
+        .execute();
+    const seen = rows.map((row) => [row.action, row.account_id, row.subject, row.detail]);
+    const expiredId = keys[3]?.id;
+    assert.deepEqual(
+      seen.sort((one, another) => (JSON.stringify(one) < JSON.stringify(another) ? -1 : 1)),
+      [
+        ['denied.dead_key', acme, `key ${revokedId}`, { because: 'revoked', count: 1 }],
+        ['denied.dead_key', acme, `key ${expiredId}`, { because: 'expired', count: 1 }],
+        [
+          'denied.dead_key',
+          others,
+          `key ${String((await other.carillon.keys.list()).data[0]?.id)}`,
+          { because: 'shown with another domain', count: 1 },
+        ],
+        ['denied.not_permitted', acme, 'POST /v2/clients', { count: 1 }],
+        ['denied.unknown_key', 0, '', { count: 2 }],
+        ['denied.unknown_key', acme, '', { count: 4 }],
+      ].sort((one, another) => (JSON.stringify(one) < JSON.stringify(another) ? -1 : 1)),
+    );
+    for (const { source } of rows) assert.equal(source, '127.0.0.1');
+    const text = JSON.stringify(rows);
+    for (const secret of ['guessed', revoked.key, expired.key, other.key]) assert.ok(!text.includes(secret));
+  });
+
+  test('refusals that a stop finds gathered are written down', async (t) => {
+    const place = await database(t);
+    const carillon = await testService(t, { database: place });
+    await carillon.call(undefined, 'GET', '/v2/events');
+    await carillon.stop();
+    const store = await openAt(t, place);
+    assert.deepEqual(
+      (await denials(store)).map(({ action, detail }) => [action, detail]),
+      [['denied.unknown_key', { count: 1 }]],
+    );
+  });
+
+  test('however many are refused, few rows are written, less and less often; all of them are counted', async (t) => {
+    const store = await openAt(t, await database(t));
+    const clock = testClock();
+    let writes = 0;
+    const counting: Store['write'] = (work) => {
+      writes += 1;
+      return store.write(work);
+    };
+    const gathering = new DeniedRequestLog({
+      store: { ...store, write: counting },
+      clock,
+      log: pino({ level: 'silent' }),
+    });
+    const attack = (from: number) => {
+      for (let number = 0; number < 100; number += 1) {
+        const shown = { key: `carillon_${from}_${number}`, domain: 'acme.test' };
+        gathering.add({ route: 'GET /v2/events', source: `192.0.2.${number % 250}`, caller: undefined, shown });
+      }
+    };
+    // An hour of it, a hundred a second.
+    let sum = 0;
+    for (let second = 0; second < 3_600; second += 1) {
+      attack(second);
+      sum += 100;
+      await clock.advance(1_000);
+    }
+    await gathering.flush();
+    const rows = await eventually(
+      () => denials(store),
+      (all) => all.reduce((count, { detail }) => count + detail.count, 0) === sum,
+      20_000,
+    );
+    assert.ok(writes <= 70, `${writes} writes in an hour`);
+    assert.ok(rows.length <= 21 * writes, `${rows.length} rows`);
+    const others = rows.filter(({ action }) => action === 'denied.others');
+    assert.ok(others.length > 0);
+
+    // Quiet again: the next one is written down within a second.
+    await clock.advance(120_000);
+    const before = writes;
+    await clock.advance(600_000);
+    assert.equal(writes, before, 'nothing is written while nobody is refused');
+    attack(-1);
+    await clock.advance(1_000);
+    assert.equal(writes, before + 1);
+  });
+
+  test('a database that cannot be written costs the entries and nothing else', async (t) => {
+    const store = await openAt(t, await database(t));
+    const clock = testClock();
+    const lines: Json[] = [];
+    const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const write: Store['write'] = () => Promise.reject(new Problem('storage_unavailable'));
+    const gathering = new DeniedRequestLog({ store: { ...store, write }, clock, log });
+    gathering.add({
+      route: 'GET /v2/events',
+      source: '192.0.2.1',
+      caller: undefined,
+      shown: { key: 'x', domain: 'y' },
+    });
+    await clock.advance(1_000);
+    await eventually(
+      () => lines.map(({ event }) => event),
+      (events) => events.includes('audit.write_failed'),
+    );
+    assert.deepEqual(await denials(store), []);
+  });
+}

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { carillon, carillonJson } from '../../../test/kit/command.ts';
+import type { Json } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+
+for (const { test, database } of stores) {
+  test('audit lists what was done at the command line too: one account, one action, a span of time, or all', async (t) => {
+    const environment = { CARILLON_DATABASE: await database(t) };
+    const command = (...args: string[]): Promise<Json> => carillonJson(args, { environment });
+    const owner = ['--domain', 'acme.test', '--email', 'owner@acme.test'];
+    const { key } = await command('accounts', 'create', ...owner);
+    await command('users', 'create', '--domain', 'acme.test', '--email', 'member@acme.test');
+    const { id } = await command('keys', 'create', ...owner, '--permissions', 'events:read', '--expires', '30d');
+    await command('keys', 'revoke', '--domain', 'acme.test', '--id', id);
+    await command('accounts', 'create', '--domain', 'other.test', '--email', 'owner@other.test');
+
+    const listed = await command('audit', '--domain', 'acme.test');
+    assert.deepEqual(
+      listed.map(({ action, subject, source }: Json) => [action, subject, source]),
+      [
+        ['account.created', 'account acme.test'],
+        ['user.created', 'user 1'],
+        ['key.issued', 'key 1'],
+        ['user.created', 'user 2'],
+        ['key.issued', `key ${id}`],
+        ['key.revoked', `key ${id}`],
+      ].map((row) => [...row, 'command line']),
+    );
+    const [issued, ...more] = (await command('audit', '--domain', 'acme.test', '--action', 'key.issued')).slice(1);
+    assert.deepEqual(more, []);
+    assert.deepEqual(Object.keys(issued), [
+      'id',
+      'date',
+      'domain',
+      'action',
+      'subject',
+      'user_id',
+      'email',
+      'key_id',
+      'source',
+      'detail',
+    ]);
+    assert.deepEqual([issued.domain, issued.user_id, issued.email], ['acme.test', '0', '']);
+    assert.equal(issued.detail.permissions, 'events:read');
+    assert.match(issued.detail.expires, /^20\d\d-/);
+    assert.equal((await command('audit')).length, 9);
+    assert.deepEqual(await command('audit', '--since', '0s'), []);
+    assert.equal((await command('audit', '--since', '1h')).length, 9);
+    assert.ok(!JSON.stringify(await command('audit')).includes(key));
+
+    const spoken = await carillon(['audit', '--domain', 'acme.test', '--action', 'key.revoked'], { environment });
+    assert.match(
+      spoken.stdout,
+      new RegExp(`^20\\S+ \\S+\tacme\\.test\tkey\\.revoked\tkey ${id}\t\tcommand line\t{}\n$`),
+    );
+    const mistakes: [string[], RegExp][] = [
+      [['--domain', 'nowhere.test'], /^There is no account with the domain nowhere\.test\.$/],
+      [['--since', 'soon'], /^--since must be a duration such as 7d or 12h; soon is none\.$/],
+      [['--action', 'toString'], /^--action must be one of account\.created, .*; toString is none\.$/],
+    ];
+    for (const [args, line] of mistakes) {
+      const { code, faults } = await carillon(['audit', ...args], { environment });
+      assert.deepEqual([code, faults.length], [1, 1]);
+      assert.match(faults[0] ?? '', line);
+    }
+  });
+}

@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+import { auditActions, isAuditAction } from '../../audit/actions.ts';
+import { listAudit } from '../../audit/list.ts';
+import { systemClock } from '../../clock.ts';
+import { parseDuration } from '../../durations.ts';
+import { showMoment } from '../../http/fields/dates.ts';
+import { findAccount } from '../../resources/accounts/actions.ts';
+import { CliError } from '../output/cli-error.ts';
+import { addDatabaseOptions, type DatabaseFlags, print, withStore } from './open-database.ts';
+
+type Flags = DatabaseFlags & { readonly domain?: string; readonly since?: string; readonly action?: string };
+
+/** `carillon audit` */
+export function addAudit(program: Command): void {
+  addDatabaseOptions(program.command('audit'))
+    .description('List who did what: keys, users, hooks made and ended, refusals, restores. Oldest first.')
+    .option('--domain <host>', 'Of this account; left out: of all, and of what belongs to none.')
+    .option('--since <duration>', 'Of the last 7d, 12h, 30m; left out: all.')
+    .option('--action <action>', `One of ${Object.keys(auditActions).join(', ')}.`)
+    .action(async (flags: Flags) => {
+      const since = readSince(flags.since);
+      const action = readAction(flags.action);
+      const rows = await withStore(flags, async ({ read }) => {
+        const accountId = flags.domain === undefined ? undefined : await findAccount(read, flags.domain);
+        if (flags.domain !== undefined && accountId === undefined)
+          throw new CliError([`There is no account with the domain ${flags.domain}.`]);
+        return listAudit(read, { accountId, action, since });
+      });
+      const listed = rows.map((row) => ({
+        id: String(row.audit_id),
+        date: showMoment(row.happened_at),
+        domain: row.domain ?? '',
+        action: row.action,
+        subject: row.subject,
+        user_id: String(row.user_id),
+        email: row.email ?? '',
+        key_id: String(row.key_id),
+        source: row.source,
+        detail: JSON.parse(row.detail),
+      }));
+      const lines = listed.map((row) => [
+        row.date,
+        row.domain,
+        row.action,
+        row.subject,
+        row.email,
+        row.source,
+        JSON.stringify(row.detail),
+      ]);
+      print(flags, listed, lines);
+    });
+}
+
+function readSince(text: string | undefined): number {
+  if (text === undefined) return 0;
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new CliError([`--since must be a duration such as 7d or 12h; ${text} is none.`]);
+  return systemClock.now() - ms;
+}
+
+function readAction(text: string | undefined) {
+  if (text === undefined || isAuditAction(text)) return text;
+  throw new CliError([`--action must be one of ${Object.keys(auditActions).join(', ')}; ${text} is none.`]);
+}

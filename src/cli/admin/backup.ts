@@ -1,0 +1,66 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
+import { backUp } from '../../store/backup/backup.ts';
+import { mebibytes, stampOf } from '../../store/backup/copy-database.ts';
+import { type Queries, StoreError } from '../../store/store.ts';
+import { CliError } from '../output/cli-error.ts';
+import { addDatabaseOptions, type DatabaseFlags, faultsAsRefusals, print, readDatabase } from './open-database.ts';
+
+type Flags = DatabaseFlags & { readonly to?: string };
+
+/** `carillon backup` */
+export function addBackup(program: Command): void {
+  addDatabaseOptions(program.command('backup'))
+    .description('Write a backup of an SQLite database, also while the service runs, and verify it.')
+    .option(
+      '--to <path>',
+      'The file to write, or a folder for it; nothing is written over. Left out: beside the database.',
+    )
+    .action(async (flags: Flags) => {
+      const database = readDatabase(flags);
+      if (database.scheme === 'postgres') {
+        throw new CliError([
+          'A PostgreSQL is backed up with its own tools, pg_dump --format=custom for one; docs/operating.md has the way there and back.',
+        ]);
+      }
+      const begun = systemClock.monotonic();
+      const to = nameFor(database.path, flags.to);
+      const { bytes, version, found } = await faultsAsRefusals(() => backUp(database.path, to, look));
+      const seconds = Math.round(systemClock.monotonic() - begun) / 1_000;
+      print(flags, { file: to, bytes, version, ...found, seconds }, [
+        `file: ${to}`,
+        `size: ${mebibytes(bytes)}`,
+        `version: ${version}`,
+        `accounts: ${found.accounts}`,
+        `occurrences: ${found.occurrences}`,
+        `position: ${found.position}`,
+        'verified: sound, and every occurrence has its record',
+        `seconds: ${seconds}`,
+      ]);
+    });
+}
+
+/** In a folder, and beside the database, its name says when it was made. */
+function nameFor(path: string, to: string | undefined): string {
+  const name = `backup-${stampOf(systemClock.now())}`;
+  if (to === undefined) return `${path}.${name}`;
+  return existsSync(to) && statSync(to).isDirectory() ? join(to, `carillon-${name}.db`) : to;
+}
+
+/** What the copy holds: the accounts, what happened in them, and the furthest position that any of them has come to. */
+async function look(queries: Queries): Promise<{ accounts: number; occurrences: number; position: number }> {
+  const missing = await countMissing(queries);
+  if (missing > 0) throw new StoreError(`${missing} occurrences have no record; run carillon doctor on the database.`);
+  const positions = await queries
+    .selectFrom('positions')
+    .select(({ fn }) => [fn.countAll<number>().as('accounts'), fn.max<number | null>('position').as('position')])
+    .executeTakeFirstOrThrow();
+  const { occurrences } = await queries
+    .selectFrom('occurrences')
+    .select(({ fn }) => fn.countAll<number>().as('occurrences'))
+    .executeTakeFirstOrThrow();
+  return { accounts: positions.accounts, occurrences, position: positions.position ?? 0 };
+}

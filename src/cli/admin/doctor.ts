@@ -1,0 +1,96 @@
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import { loadConfig, unknownVariables } from '../../config/load.ts';
+import type { OptionName } from '../../config/options.ts';
+import { createResolver } from '../../delivery/transport/dns-resolver.ts';
+import { createSsrfGuard, explain, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
+import { isLoopback } from '../../http/server/loopback.ts';
+import type { Location } from '../../store/database-url.ts';
+import { inspect } from '../../store/inspect.ts';
+import { CliError } from '../output/cli-error.ts';
+import { stdout } from '../output/screen.ts';
+import { addServeOptions } from '../server/serve.ts';
+import { checkAll, type Finding, type Subject } from './doctor-checks.ts';
+import { checkMail } from './test-mail.ts';
+
+type Flags = Partial<Record<OptionName, string>> & {
+  readonly json?: true;
+  readonly offline?: true;
+  readonly mailTo?: string;
+};
+
+/** `carillon doctor …`: says what is wrong and what to do. */
+export function addDoctor(program: Command): void {
+  const doctor = program.command('doctor').description('Say what is wrong, and what to do about it.');
+  addServeOptions(doctor)
+    .option('--offline', 'Leave out what asks the network.')
+    .option('--mail-to <address>', 'Send a mail there, to see whether it arrives.')
+    .option('--json', 'Answer in JSON, for programs.')
+    .action(async (flags: Flags) => {
+      const findings = await examine(flags);
+      const width = Math.max(...findings.map(({ check }) => check.length));
+      const lines = findings.map(({ check, state, says }) => `${state.padEnd(7)}  ${check.padEnd(width)}  ${says}`);
+      stdout.answer(flags, findings, lines);
+      if (findings.some(({ state }) => state === 'fault')) process.exitCode = 1;
+    });
+  addTarget(doctor);
+}
+
+/** Nothing of this may throw: what cannot be looked at is a finding. */
+async function examine({ json: _json, offline, mailTo, ...flags }: Flags): Promise<readonly Finding[]> {
+  const loaded = loadConfig({ flags, environment: process.env });
+  if ('faults' in loaded) return loaded.faults.map((says) => ({ check: 'configuration', state: 'fault', says }));
+  const { config } = loaded;
+  const database = await look(config.database);
+  try {
+    const findings = await checkAll({
+      config,
+      strangers: unknownVariables(process.env),
+      database,
+      clock: systemClock,
+      resolve: offline ? undefined : createResolver(),
+    });
+    return [...findings, ...(await checkMail(config, offline === true, mailTo))];
+  } finally {
+    if (typeof database === 'object') await database.close();
+  }
+}
+
+async function look(database: Location): Promise<Subject['database']> {
+  try {
+    return await inspect(database, systemClock.now);
+  } catch (error) {
+    const said = error instanceof AggregateError ? error.errors[0] : error;
+    return said instanceof Error ? said.message : String(said);
+  }
+}
+
+function addTarget(doctor: Command): void {
+  doctor
+    .command('target')
+    .description(
+      'Whether an address may be notified; if not, which address it leads to and the exact setting that would allow it.',
+    )
+    .argument('<url>', 'The target.')
+    .action(async (url: string) => {
+      const parsed = parseTarget(url);
+      if ('fault' in parsed) throw new CliError([`The target ${parsed.fault}.`]);
+      const loaded = loadConfig({ flags: {}, environment: process.env });
+      if ('faults' in loaded) throw new CliError(loaded.faults);
+      const { host, baseUrl, allowTargets } = loaded.config;
+      const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
+      const verdict = await createSsrfGuard({ resolve: createResolver(), allow: allowTargets, loopbackAllowed }).check(
+        parsed.url,
+      );
+      if ('failure' in verdict) throw new CliError([FAILURES[verdict.failure]]);
+      // No full stop: the setting stands last, and is there to be copied.
+      if (!verdict.allowed) throw new CliError([`forbidden: ${explain(verdict)}`]);
+      stdout.print(`allowed: ${verdict.addresses.map(({ address }) => address).join(', ')}`);
+    });
+}
+
+const FAILURES = {
+  no_such_name: 'The name does not exist, or has no address. A hook may name it; each attempt fails until it resolves.',
+  resolver_silent:
+    'No resolver answered. Check the resolvers of this machine; nothing counts against the target meanwhile.',
+} as const;

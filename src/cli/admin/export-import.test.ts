@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Cleanup } from '../../../test/kit/cleanup.ts';
+import { carillon, carillonJson } from '../../../test/kit/command.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { fillAccount } from '../../../test/kit/filled-account.ts';
+import { temporaryFolder } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+
+for (const { test, database } of stores) {
+  /** A database with one account, and a folder for files. */
+  async function filled(t: Cleanup) {
+    const from = await database(t);
+    const store = await openAt(t, from);
+    await fillAccount(store, 'acme.test', { accountId: 1, first: 2_001, count: 2 });
+    await store.close();
+    return { from, folder: temporaryFolder(t) };
+  }
+
+  test('an export is a file for its owner alone, whole under its name, and is never written over another', async (t) => {
+    const { from, folder } = await filled(t);
+    const path = join(folder, 'all.jsonl');
+    writeFileSync(`${path}.part`, 'what was left of one that was cut off', { mode: 0o644 });
+    const done = await carillon(['export', '--database', from, '--to', path]);
+    assert.deepEqual([done.code, done.faults], [0, []]);
+    assert.match(done.stdout, /^accounts: 1\npositions: 1\nusers: 2\n.*\nrows: 52\nsha256: [0-9a-f]{64}\n$/s);
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+    assert.deepEqual(readdirSync(folder), ['all.jsonl']);
+    assert.equal(readFileSync(path, 'utf8').trimEnd().split('\n').length, 54);
+
+    const again = await carillon(['export', '--database', from, '--to', path]);
+    assert.deepEqual([again.code, again.stdout, again.faults], [1, '', [`${path} is there already.`]]);
+    const nowhere = await carillon(['export', '--database', from, '--to', join(folder, 'no', 'folder.jsonl')]);
+    assert.deepEqual([nowhere.code, nowhere.faults.length], [1, 1]);
+    assert.match(nowhere.faults[0] ?? '', /folder\.jsonl cannot be written: ENOENT/);
+    const unknown = join(folder, 'unknown.jsonl');
+    const nobody = await carillon(['export', '--database', from, '--domain', 'no.test', '--to', unknown]);
+    assert.deepEqual([nobody.code, nobody.faults], [1, ['There is no account with the domain no.test.']]);
+    assert.equal(existsSync(unknown), false);
+    assert.deepEqual(readdirSync(folder), ['all.jsonl']);
+  });
+
+  test('an export to standard output is the file itself, what it came to goes to standard error', async (t) => {
+    const { from, folder } = await filled(t);
+    const { stdout, faults } = await carillon(['export', '--database', from, '--to', '-', '--json', '--quiet']);
+    const path = join(folder, 'out.jsonl');
+    writeFileSync(path, stdout);
+    const [summary = '', ...more] = faults;
+    assert.deepEqual(more, []);
+    const into = await database(t);
+    const imported = await carillonJson(['import', '--database', into, '--from', path, '--quiet']);
+    assert.deepEqual(imported, JSON.parse(summary));
+    assert.deepEqual([imported.rows, imported.tables.events], [52, 2]);
+  });
+
+  test('an import says in one line what it lacks, and --undo that there is nothing to take back', async (t) => {
+    const into = await database(t);
+    const mistakes: [string[], RegExp][] = [
+      [[], /^--from must name the file that carillon export wrote, or --from-api another service\.$/],
+      [['--from', '/nowhere/x.jsonl'], /^\/nowhere\/x\.jsonl cannot be read: ENOENT/],
+      [['--undo'], /^There is no import that was not finished\.$/],
+    ];
+    for (const [args, fault] of mistakes) {
+      const { code, stdout, faults } = await carillon(['import', '--database', into, ...args]);
+      assert.deepEqual([code, stdout, faults.length], [1, '', 1]);
+      assert.match(faults[0] ?? '', fault);
+    }
+  });
+}

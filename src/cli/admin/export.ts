@@ -1,0 +1,74 @@
+import { existsSync, rmSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import { exportTo, type Sink } from '../../transfer/export.ts';
+import type { End } from '../../transfer/format.ts';
+import { CliError } from '../output/cli-error.ts';
+import { addProgressOption, grouped, type ProgressFlags, progressOf } from '../output/progress.ts';
+import { onOutputBroken, type Screen, stderr, stdout, writeOut } from '../output/screen.ts';
+import { addDatabaseOptions, withStore } from './open-database.ts';
+
+type Flags = ProgressFlags & { readonly domain?: string; readonly to: string };
+
+/** `carillon export` */
+export function addExport(program: Command): void {
+  addProgressOption(addDatabaseOptions(program.command('export')))
+    .description('Write an account, or the whole service, into a file; the service may run on meanwhile.')
+    .requiredOption('--to <file>', 'The file, readable to its owner alone; - writes to standard output.')
+    .option('--domain <host>', 'This account alone.')
+    .action(async (flags: Flags) => {
+      const domain = flags.domain ?? null;
+      const progress = progressOf(flags);
+      const work = (sink: Sink) =>
+        withStore(flags, (store) => exportTo(sink, { store, domain, clock: systemClock, progress }));
+      if (flags.to === '-') return report(stderr, flags, await toStandardOutput(work));
+      report(stdout, flags, await toFile(flags.to, work));
+    });
+}
+
+/** What was moved, in all and of each table. */
+export function report(screen: Screen, flags: Pick<ProgressFlags, 'json'>, { rows, tables, sha256 }: End): void {
+  const counts = Object.entries(tables).map(([table, tally]) => [table, tally.rows] as const);
+  const filled = counts.filter(([, count]) => count > 0);
+  const lines = [...filled.map(([table, count]) => `${table}: ${grouped(count)}`), `rows: ${grouped(rows)}`];
+  const summary = { rows, tables: Object.fromEntries(counts), sha256 };
+  screen.answer(flags, summary, [...lines, `sha256: ${sha256}`]);
+}
+
+/** Under its name the file is whole; until then it has `.part` behind it. */
+async function toFile<T>(path: string, work: (sink: Sink) => Promise<T>): Promise<T> {
+  if (existsSync(path)) throw new CliError([`${path} is there already.`]);
+  const part = `${path}.part`;
+  try {
+    rmSync(part, { force: true });
+    const file = await open(part, 'wx', 0o600);
+    try {
+      const done = await work({ write: (text) => file.writeFile(text) });
+      await file.sync();
+      await rename(part, path);
+      return done;
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw asRefusal(error, path);
+  }
+}
+
+async function toStandardOutput<T>(work: (sink: Sink) => Promise<T>): Promise<T> {
+  if (stdout.isTTY) throw new CliError(['Standard output is a terminal; an export goes into a file or a pipe.']);
+  // Its writes say so, too.
+  onOutputBroken(() => undefined);
+  try {
+    return await work({ write: writeOut });
+  } catch (error) {
+    throw asRefusal(error, 'Standard output');
+  }
+}
+
+function asRefusal(error: unknown, where: string): unknown {
+  const isOfTheSystem = error instanceof Error && 'syscall' in error;
+  return isOfTheSystem ? new CliError([`${where} cannot be written: ${error.message}.`]) : error;
+}

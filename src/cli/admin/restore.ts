@@ -1,0 +1,85 @@
+import type { Command } from 'commander';
+import { noteAcross } from '../../audit/actions.ts';
+import { systemClock } from '../../clock.ts';
+import { COMMAND_LINE } from '../../permissions.ts';
+import { revokeEverything } from '../../resources/auth/revoke-access.ts';
+import { stampOf } from '../../store/backup/copy-database.ts';
+import { beginEpoch, type Epoch } from '../../store/backup/epoch.ts';
+import { replaceDatabase } from '../../store/backup/restore.ts';
+import type { Sequences } from '../../store/sequences.ts';
+import type { Tx } from '../../store/store.ts';
+import { CliError } from '../output/cli-error.ts';
+import {
+  addDatabaseOptions,
+  type DatabaseFlags,
+  faultsAsRefusals,
+  print,
+  readDatabase,
+  withStoreAlone,
+} from './open-database.ts';
+
+type Flags = DatabaseFlags & { readonly from?: string; readonly force?: true; readonly afterRestore?: true };
+
+/** `carillon restore` */
+export function addRestore(program: Command): void {
+  addDatabaseOptions(program.command('restore'))
+    .description('Go back to a backup. What was issued after it, ids and cursors, is never issued again.')
+    .option('--from <file>', 'The backup of an SQLite database; it is only read.')
+    .option('--force', 'Also where there is a database: it is kept beside, under another name.')
+    .option('--after-restore', 'The backup is in place already, as after pg_restore: only begin a new epoch.')
+    .action(async (flags: Flags) => {
+      if (flags.afterRestore) return beginOnly(flags);
+      const database = readDatabase(flags);
+      if (database.scheme === 'postgres') {
+        throw new CliError([
+          'A PostgreSQL is restored with its own tools; then say --after-restore. docs/operating.md has the whole way.',
+        ]);
+      }
+      if (flags.from === undefined) throw new CliError(['Say with --from which backup to go back to.']);
+      return putBack(flags, database.path, flags.from);
+    });
+}
+
+async function putBack(flags: Flags, path: string, from: string): Promise<void> {
+  const now = systemClock.now();
+  const prepare = (tx: Writing, sequences: Sequences) => beginAndNote(tx, sequences, now, { from });
+  const done = await faultsAsRefusals(() =>
+    replaceDatabase({ path, from, stamp: stampOf(now), force: flags.force === true, prepare }),
+  );
+  report(flags, { database: path, from, kept: done.kept ?? null }, done.prepared);
+}
+
+/** What a restore that was made by other means still needs. */
+async function beginOnly(flags: Flags): Promise<void> {
+  if (flags.from !== undefined) throw new CliError(['--after-restore and --from exclude each other.']);
+  const now = systemClock.now();
+  const epoch = await withStoreAlone(flags, async (store) => {
+    const served = await store.sessions?.held();
+    if (served !== undefined && served.size > 0)
+      throw new CliError(['Services are running on the database. Stop all of them first.']);
+    return store.write((tx) => beginAndNote(tx, store.sequences, now, { from: 'by other means' }));
+  });
+  report(flags, {}, epoch);
+}
+
+type Writing = Pick<Tx, 'queries' | 'withCommit'>;
+
+async function beginAndNote(tx: Writing, sequences: Sequences, now: number, detail: object): Promise<Epoch> {
+  const epoch = await beginEpoch(tx.queries, sequences, now);
+  await revokeEverything(tx.queries);
+  const entry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
+  noteAcross(tx, [{ ...entry, accountId: 0, by: COMMAND_LINE }], now);
+  return epoch;
+}
+
+function report(flags: Flags, files: Readonly<Record<string, string | null>>, { start, accounts }: Epoch): void {
+  const lines = Object.entries(files)
+    .filter(([, file]) => file !== null)
+    .map(([name, file]) => `${name}: ${file}`);
+  print(flags, { ...files, accounts, epoch: start }, [
+    ...lines,
+    `accounts: ${accounts}`,
+    `epoch: ${start}`,
+    'Start the service. Cursors from before lead nowhere now; what was pending at the backup is told again. People sign in anew.',
+  ]);
+}

@@ -1,0 +1,151 @@
+import { type Command, Option } from 'commander';
+import { type Authenticate, apiKey } from '../../../packages/sdk/src/auth.ts';
+import { Carillon, sending, transportedBy } from '../../../packages/sdk/src/carillon.ts';
+import { CarillonError } from '../../../packages/sdk/src/errors.ts';
+import type { Send } from '../../../packages/sdk/src/transport.ts';
+import { environmentName } from '../../config/options.ts';
+import { CliError } from '../output/cli-error.ts';
+import { connectionOptions } from './connection-options.ts';
+import { DEFAULT_PROFILE, findProfile } from './profiles.ts';
+
+export const DEFAULT_SERVICE = 'http://127.0.0.1:8080';
+
+export type ConnectionFlags = { readonly [Name in keyof typeof connectionOptions]?: string };
+
+/** Where a command goes and as whom. `from` says, for people, where the key was found. */
+export type Connection = {
+  readonly service: string;
+  readonly domain: string;
+  readonly key: string;
+  readonly from: string;
+};
+
+/** A service that can be spoken to: by its nouns, or by paths. */
+export type ResolvedConnection = { readonly connection: Connection; readonly carillon: Carillon; readonly send: Send };
+
+/** Gives a command the options of a connection. */
+export function addConnectionOptions(command: Command): Command {
+  for (const { flag, shape, says } of Object.values(connectionOptions)) {
+    const option = new Option(`--${flag} <${shape}>`, `${says} Also ${environmentName(flag)}.`);
+    command.addOption(option.helpGroup('Connection:'));
+  }
+  return command;
+}
+
+/** What was given of a connection. */
+export type Given = {
+  readonly service: string | undefined;
+  readonly domain: string | undefined;
+  readonly key: string | undefined;
+  readonly profile: string;
+};
+
+/** What flags and the environment say; an empty variable is how many tools say "not set". */
+export function readGiven(flags: ConnectionFlags): Given {
+  const given = (name: keyof ConnectionFlags) => flags[name] ?? (process.env[environmentName(name)] || undefined);
+  const service = given('service');
+  return {
+    service: service === undefined ? undefined : readService(service),
+    domain: given('domain')?.trim().toLowerCase(),
+    key: given('key'),
+    profile: given('profile') ?? DEFAULT_PROFILE,
+  };
+}
+
+/** The address of a service as it is compared and called. */
+function readService(text: string): string {
+  const url = URL.parse(text);
+  if (/\/v2\/*$/.test(url?.pathname ?? ''))
+    throw new CliError(['--service is the address in front of /v2, such as http://127.0.0.1:8080.']);
+  const isPlain = url !== null && url.username + url.password + url.search + url.hash === '';
+  if (isPlain && ['http:', 'https:'].includes(url.protocol)) return url.href.replace(/([^/])\/+$/, '$1');
+  throw new CliError(['--service must be an http or https address without query, such as http://127.0.0.1:8080.']);
+}
+
+/** Where to go and as whom; what is missing is said, all of it. */
+export function readConnection(flags: ConnectionFlags): Connection {
+  const { profile: name, ...given } = readGiven(flags);
+  const saved = findProfile(name);
+  if (saved === undefined && (flags.profile ?? process.env.CARILLON_PROFILE))
+    throw new CliError([`There is no profile ${name}; carillon login --profile ${name} makes it.`]);
+  const service = given.service ?? saved?.service ?? DEFAULT_SERVICE;
+  const domain = given.domain ?? saved?.domain;
+  const missing = [
+    ...(domain === undefined ? ['--domain (or CARILLON_DOMAIN)'] : []),
+    ...(given.key === undefined && saved === undefined ? ['a key (CARILLON_KEY)'] : []),
+  ];
+  if (domain === undefined || missing.length > 0)
+    throw new CliError([`${missing.join(' and ')} must be given, or saved once by carillon login.`]);
+  if (given.key !== undefined)
+    return { service, domain, key: given.key, from: flags.key === undefined ? 'CARILLON_KEY' : '--key' };
+  // A key goes where it was saved for and nowhere else, whatever the other flags name.
+  if (saved === undefined || saved.service !== service || saved.domain !== domain)
+    throw new CliError([
+      `The saved key is for ${saved?.domain} at ${saved?.service} and is not sent elsewhere: give CARILLON_KEY, or carillon login --profile another.`,
+    ]);
+  return { service, domain, key: saved.key, from: `profile ${name}` };
+}
+
+/** A client for a connection. */
+function reach(connection: Connection): ResolvedConnection {
+  const options = { baseUrl: connection.service, auth: authenticateBy(connection) };
+  return { connection, carillon: new Carillon(options), send: sending(transportedBy(options)) };
+}
+
+function authenticateBy({ domain, key }: Connection): Authenticate {
+  try {
+    return apiKey({ domain, key });
+  } catch (error) {
+    throw error instanceof TypeError ? new CliError([error.message]) : error;
+  }
+}
+
+/** Does a piece of work at the service; what goes wrong there is said in lines, fields by the names of their flags. */
+export async function withService<T>(
+  flags: ConnectionFlags,
+  work: (reached: ResolvedConnection) => Promise<T>,
+): Promise<T> {
+  return withConnection(readConnection(flags), work);
+}
+
+/** The same where it is known how to reach it. */
+export async function withConnection<T>(
+  connection: Connection,
+  work: (reached: ResolvedConnection) => Promise<T>,
+): Promise<T> {
+  const reached = reach(connection);
+  try {
+    return await work(reached);
+  } catch (error) {
+    if (error instanceof CarillonError) throw new CliError(explain(error, connection));
+    throw error;
+  }
+}
+
+/** What went wrong with a call, a line for each thing to mend. */
+function explain(error: CarillonError, { service, domain, from }: Connection): string[] {
+  switch (error.code) {
+    case 'unauthorized':
+      return [`${service} does not take this key for ${domain} (401; from ${from}).`];
+    case 'connection':
+    case 'timeout':
+      return [`${service} does not answer: ${inOneLine(error.message)}. Is it running? --service names another.`];
+    case 'unexpected_answer':
+      return [`${service} does not answer as a Carillon does. ${error.message}`];
+    case 'invalid_input':
+      return error.errors.map(({ field, message }) => `${flagOf(field)} ${message}.`);
+    default:
+      return [`${error.message} (${error.status} ${error.code}${again(error)})`];
+  }
+}
+
+/** When the same may be tried again, where the service says so. */
+const again = ({ retryAfterS }: CarillonError) => (retryAfterS === undefined ? '' : `; again in ${retryAfterS} s`);
+
+/** What OpenSSL says ends its lines itself. */
+const inOneLine = (text: string) => text.trim().replace(/\s+/g, ' ');
+
+/** The flag of a field or a parameter. */
+export function flagOf(field: string): string {
+  return `--${field.replaceAll('_', '-')}`;
+}

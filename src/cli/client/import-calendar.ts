@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { ImportReport } from '../../../packages/sdk/src/imports.ts';
+import { CliError } from '../output/cli-error.ts';
+import { stdout } from '../output/screen.ts';
+import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
+
+type Flags = ConnectionFlags & {
+  readonly json?: true;
+  readonly projectId?: string;
+  readonly timeZone?: string;
+  readonly silent?: true;
+  readonly again?: true;
+};
+
+/** `carillon import-calendar` */
+export function addImportCalendar(program: Command): void {
+  addConnectionOptions(program.command('import-calendar <file>'))
+    .description('Bring the events of an .ics file in. A second time it makes nothing twice.')
+    .option('--project-id <id>', 'The project of what is created.')
+    .option(
+      '--time-zone <name>',
+      "The zone that times with a zone are converted to; left out: the account's, or else the file's own.",
+    )
+    .option('--silent', 'Tell no hook.')
+    .option('--again', 'Bring back what was deleted here since.')
+    .option('--json', 'Answer in JSON, for programs.')
+    .action(importCalendar);
+}
+
+async function importCalendar(file: string, flags: Flags): Promise<void> {
+  const input = {
+    ics: readText(file),
+    project_id: flags.projectId,
+    time_zone: flags.timeZone,
+    silent: flags.silent,
+    again: flags.again,
+  };
+  const report = await withService(flags, ({ carillon }) => carillon.events.import(input));
+  stdout.answer(flags, report, linesOf(report));
+}
+
+/** A file in UTF-8. */
+function readText(file: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
+  } catch (error) {
+    if (error instanceof TypeError) throw new CliError([`${file} is not in UTF-8.`]);
+    throw new CliError([`${file} cannot be read: ${error instanceof Error ? error.message : error}.`]);
+  }
+}
+
+/** What came of it, and all that did not come, for people. */
+function linesOf(report: ImportReport): string[] {
+  const { created, changed, unchanged, deleted, time_zone, repeated_from, repeated_to, dropped } = report;
+  return [
+    `created: ${created}, changed: ${changed}, unchanged: ${unchanged}, deleted here and left so: ${deleted}`,
+    `times with a zone are in ${time_zone}; what repeats is there from ${repeated_from} to ${repeated_to}`,
+    ...dropped.flatMap(({ count, what, says, examples }) => [
+      `${count} ${what}: ${says}`,
+      ...examples.map((example) => `  ${example}`),
+    ]),
+  ];
+}

@@ -1,0 +1,126 @@
+import type { Command } from 'commander';
+import type { Kind } from '../../../packages/sdk/src/api-types.ts';
+import { CarillonError } from '../../../packages/sdk/src/errors.ts';
+import { systemClock } from '../../clock.ts';
+import { cursorFileOf, type Listener, type Mark, readMark, saveMark } from '../listen/cursor-file.ts';
+import { explainGone, Feed } from '../listen/feed.ts';
+import { Forwarder } from '../listen/forward.ts';
+import { Notes } from '../listen/notices.ts';
+import { type Asked, addListenOptions, type ListenFlags, readAsked } from '../listen/options.ts';
+import { heardAnswer, printHeard } from '../listen/print.ts';
+import { CliError } from '../output/cli-error.ts';
+import { stderr, stdout } from '../output/screen.ts';
+import { addConnectionOptions, type ResolvedConnection, withService } from './connect.ts';
+
+/** `carillon listen` */
+export function addListen(program: Command): void {
+  const command = program
+    .command('listen')
+    .description(
+      'Show what happens, each occurrence with its record, and forward it to an address of yours as the service would notify a hook. How far it came is kept on disk: after sleep, a restart or a lost network it goes on where it was, and misses nothing.',
+    );
+  addConnectionOptions(addListenOptions(command)).action(async (flags: ListenFlags) => {
+    const asked = readAsked(flags);
+    const stopped = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
+    try {
+      await withService(flags, (reached) => listen(reached, flags, asked, stopped.signal));
+    } catch (error) {
+      // Told to stop: what was under way is made again the next time.
+      if (!stopped.signal.aborted) throw error;
+    }
+  });
+}
+
+async function listen(
+  reached: ResolvedConnection,
+  flags: ListenFlags,
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<void> {
+  const { service, domain } = reached.connection;
+  const { user_id, email } = await reached.carillon.user.get({ signal });
+  const { target, timeoutMs, secret, wanted } = asked;
+  const kinds = flags.kinds === undefined ? '' : [...wanted].join(',');
+  const listener = { service, domain, user_id, forward_to: target ?? '', kinds, scope: flags.scope ?? 'own' };
+  const notes = new Notes((line) => stderr.print(line));
+  const feed = new Feed(reached, {
+    scope: flags.scope,
+    kind: onlyOne(wanted),
+    signal,
+    clock: systemClock,
+    lost: (error) => notes.lost(service, error),
+    found: () => notes.found(service),
+  });
+  const file = flags.cursorFile || cursorFileOf(listener);
+  const start = await startOf(flags, feed, file, listener);
+  const behind = start === undefined ? 'from the oldest that is kept' : `behind cursor ${start.cursor}`;
+  const where = target === undefined ? '' : `, forwarding to ${target}`;
+  stderr.print(`Listening to ${service} as ${email} of ${domain}, ${behind}${where}. Ctrl-C ends it.`);
+  const { onceEach = false, json = false } = flags;
+  const forwarder =
+    target === undefined
+      ? undefined
+      : new Forwarder(listener, {
+          target,
+          timeoutMs,
+          secret,
+          onceEach,
+          signal,
+          failed: (entry, told) => notes.failed(entry, target, told),
+        });
+  await goOn({ feed, forwarder, notes, wanted, file, listener, json }, start);
+}
+
+function onlyOne(wanted: ReadonlySet<Kind>): Kind | undefined {
+  const [only, ...more] = wanted;
+  return more.length === 0 ? only : undefined;
+}
+
+/** Where to begin: what is said here, where it was before, or now; undefined for the oldest that is kept. */
+async function startOf(flags: ListenFlags, feed: Feed, file: string, listener: Listener): Promise<Mark | undefined> {
+  if (flags.fromOldest) return undefined;
+  if (flags.after !== undefined) return { cursor: flags.after, occurred_at: '' };
+  const kept = flags.fromNow ? undefined : readMark(file, listener);
+  if (kept !== undefined) return kept;
+  const now = { cursor: await feed.end(), occurred_at: '' };
+  // From here on nothing is missed, also when it ends before anything happens.
+  saveMark(file, listener, now);
+  return now;
+}
+
+type Work = {
+  readonly feed: Feed;
+  readonly forwarder: Forwarder | undefined;
+  readonly notes: Notes;
+  readonly wanted: ReadonlySet<string>;
+  readonly file: string;
+  readonly listener: Listener;
+  readonly json: boolean;
+};
+
+/** In order, one after another: the cursor moves when an occurrence has been forwarded and shown, never before. */
+async function goOn(work: Work, start: Mark | undefined): Promise<void> {
+  const { feed, forwarder, notes, wanted, file, listener, json } = work;
+  let mark = start ?? { cursor: '', occurred_at: '' };
+  const move = (cursor: string, occurred_at = mark.occurred_at) => {
+    if (cursor !== mark.cursor) saveMark(file, listener, { cursor, occurred_at });
+    mark = { cursor, occurred_at };
+  };
+  try {
+    for await (const { data, next } of feed.stretches(start?.cursor)) {
+      for (const entry of data.filter(({ kind }) => wanted.has(kind))) {
+        const [record, told] = await Promise.all([feed.record(entry), forwarder?.tell(entry)]);
+        if (told !== undefined) notes.hint(told);
+        const heard = { entry, record, told };
+        if (json) stdout.printJson(heardAnswer(heard));
+        else printHeard(heard, stdout);
+        move(entry.cursor, entry.occurred_at);
+      }
+      move(next);
+    }
+  } catch (error) {
+    if (!(error instanceof CarillonError) || error.code !== 'cursor_gone') throw error;
+    throw new CliError(explainGone(mark, await feed.oldest()));
+  }
+}

@@ -1,0 +1,75 @@
+import { type Command, Option } from 'commander';
+import type { User } from '../../../packages/sdk/src/users.ts';
+import { askLine, askSecret } from '../input/prompt.ts';
+import { CliError } from '../output/cli-error.ts';
+import { stdout } from '../output/screen.ts';
+import {
+  addConnectionOptions,
+  type Connection,
+  type ConnectionFlags,
+  DEFAULT_SERVICE,
+  readConnection,
+  readGiven,
+  withConnection,
+} from './connect.ts';
+import { connectionOptions } from './connection-options.ts';
+import { forgetProfile, profilesFile, saveProfile } from './profiles.ts';
+
+type Flags = ConnectionFlags & { readonly json?: true };
+
+/** `carillon login` */
+export function addLogin(program: Command): void {
+  addConnectionOptions(program.command('login'))
+    .description(
+      'Save where the service is, the domain and a key, once the service has taken them. The key is asked for without showing it, or read from standard input.',
+    )
+    .option('--json', 'Answer in JSON, for programs.')
+    .action(async (flags: Flags) => {
+      const given = readGiven(flags);
+      const service = given.service ?? DEFAULT_SERVICE;
+      const domain = given.domain ?? (await askDomain());
+      const key = given.key ?? (await askSecret(`Key for ${domain} at ${service}: `));
+      const connection = { service, domain, key: key.trim(), from: 'this login' };
+      const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
+      saveProfile(given.profile, { service, domain, key: connection.key });
+      say(flags, connection, user, { profile: given.profile, saved: profilesFile() });
+    });
+}
+
+/** `carillon logout` */
+export function addLogout(program: Command): void {
+  const { flag, shape, says } = connectionOptions.profile;
+  program
+    .command('logout')
+    .description('Forget what carillon login saved. The key itself stays valid until it is revoked.')
+    .addOption(new Option(`--${flag} <${shape}>`, says))
+    .option('--json', 'Answer in JSON, for programs.')
+    .action((flags: Flags) => {
+      const { profile } = readGiven(flags);
+      if (!forgetProfile(profile)) throw new CliError([`There is no profile ${profile}.`]);
+      stdout.answer(flags, { profile, forgotten: true }, [`forgotten: ${profile}`]);
+    });
+}
+
+/** `carillon whoami` */
+export function addWhoami(program: Command): void {
+  addConnectionOptions(program.command('whoami'))
+    .description('Say which service the other commands speak to, and as whom.')
+    .option('--json', 'Answer in JSON, for programs.')
+    .action(async (flags: Flags) => {
+      const connection = readConnection(flags);
+      const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
+      say(flags, connection, user, { key: `from ${connection.from}` });
+    });
+}
+
+function say(flags: Flags, { service, domain }: Connection, user: User, more: Readonly<Record<string, string>>): void {
+  const said = { service, domain, user_id: user.user_id, email: user.email, role: user.role, ...more };
+  const lines = Object.entries(said).map(([name, value]) => `${name}: ${value}`);
+  stdout.answer(flags, said, lines);
+}
+
+async function askDomain(): Promise<string> {
+  if (!process.stdin.isTTY) throw new CliError(['--domain (or CARILLON_DOMAIN) must be given.']);
+  return (await askLine('Domain of the account: ')).toLowerCase();
+}

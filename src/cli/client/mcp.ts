@@ -1,0 +1,138 @@
+import { Server } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import type { Command } from 'commander';
+import { CarillonError } from '../../../packages/sdk/src/errors.ts';
+import { behindPage } from '../../../packages/sdk/src/response-body.ts';
+import type { Send } from '../../../packages/sdk/src/transport.ts';
+import { propertiesOf, recordOf, requiredOf } from '../../api-docs/schema-shape.ts';
+import type { JsonSchema } from '../../http/fields/field.ts';
+import { version } from '../../version.ts';
+import { CliError } from '../output/cli-error.ts';
+import { pathOf } from '../resource-commands/command.ts';
+import { isList, rowsByNoun, type Verb, verbsOf } from '../resource-commands/verbs.ts';
+import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
+
+type Flags = ConnectionFlags & { readonly readOnly?: true; readonly nouns?: string };
+
+const INSTRUCTIONS =
+  'Calendar events, clients, contacts, projects, tasks, subtasks, time entries, comments, users and teams of one account, and the hooks that are told when something happens. Ids are strings of digits. Dates are written yyyymmdd. Lists have at most 1000 records; the next page is asked for with `after`, which is the `next` of the page before.';
+
+/** A tool, and the row of the interface that it calls. */
+export type Tool = {
+  readonly name: string;
+  readonly verb: Verb;
+  readonly description: string;
+  readonly inputSchema: { readonly type: 'object'; readonly properties: Record<string, JsonSchema> };
+  readonly annotations: Readonly<Record<string, boolean>>;
+};
+
+/** `carillon mcp`: the rows of the interface as tools, over the Model Context Protocol on standard input and output. */
+export function addMcp(program: Command): void {
+  const command = program
+    .command('mcp')
+    .description(
+      'Offer the service to a program that speaks the Model Context Protocol, on standard input and output: a tool for each thing that can be done. What the tools may do is what the key may do. See docs/mcp.md.',
+    )
+    .option('--read-only', 'Offer what reads, and nothing else.')
+    .option('--nouns <names>', 'Offer these alone, separated by commas: events,tasks.');
+  addConnectionOptions(command).action(async (flags: Flags) => {
+    const tools = toolsFor(flags);
+    await withService(flags, async ({ send }) => void serveStdio(() => serverOf(tools, send)));
+  });
+}
+
+/** The tools that flags leave. What answers a secret is none: it would be told to whoever reads along. */
+export function toolsFor({ readOnly, nouns }: Flags): readonly Tool[] {
+  const wanted = nouns?.split(',').map((name) => name.trim().replaceAll('-', '_'));
+  const unknown = wanted?.find((noun) => !rowsByNoun.has(noun));
+  if (unknown !== undefined)
+    throw new CliError([`--nouns: ${unknown} is none of ${[...rowsByNoun.keys()].join(', ')}.`]);
+  return [...rowsByNoun.keys()]
+    .filter((noun) => wanted?.includes(noun) ?? true)
+    .flatMap((noun) => verbsOf(noun).map((verb) => toolOf(noun, verb)))
+    .filter(
+      ({ verb: { row, sends } }) => sends === undefined && !isSecret(row.answer) && !(readOnly && row.method !== 'GET'),
+    );
+}
+
+const isSecret = (answer: JsonSchema) =>
+  Object.values(recordOf(answer)).some((field) => field['x-shown-once'] === true);
+
+function toolOf(noun: string, verb: Verb): Tool {
+  const { row, ids, word } = verb;
+  const inPath = ids.map((name) => [name, { type: 'string', pattern: '^\\d+$', description: `A ${name}.` }]);
+  const inQuery = Object.entries(row.parameters).map(([name, { schema, description }]) => [
+    name,
+    { ...schema, description },
+  ]);
+  const properties = Object.fromEntries([...inPath, ...inQuery, ...Object.entries(propertiesOf(row.body))]);
+  return {
+    name: `${noun}_${word.replaceAll('-', '_')}`,
+    verb,
+    description: row.description,
+    inputSchema: { type: 'object', properties, ...required([...ids, ...requiredOf(row.body)]) },
+    annotations: {
+      readOnlyHint: row.method === 'GET',
+      destructiveHint: row.method === 'DELETE',
+      idempotentHint: row.method !== 'POST',
+      openWorldHint: false,
+    },
+  };
+}
+
+const required = (names: readonly string[]) => (names.length === 0 ? {} : { required: names });
+
+function serverOf(tools: readonly Tool[], send: Send): Server {
+  const server = new Server({ name: 'carillon', version }, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+  server.setRequestHandler('tools/list', () => ({ tools: tools.map(({ verb: _, ...tool }) => tool) as never }));
+  server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
+    const tool = tools.find((one) => one.name === name);
+    const text = tool === undefined ? `There is no tool ${name}.` : await call(tool, given, send).catch(faultOf);
+    return typeof text === 'string'
+      ? { content: [{ type: 'text', text }], isError: true }
+      : { content: [{ type: 'text', text: JSON.stringify(text.answer) }] };
+  });
+  return server;
+}
+
+/** Waiting for what happens takes up to 30 seconds of its own. */
+const TIMEOUT_MS = 65_000;
+
+async function call(
+  { verb }: Tool,
+  given: Readonly<Record<string, unknown>>,
+  send: Send,
+): Promise<{ answer: unknown }> {
+  const { row, ids } = verb;
+  const path = pathOf(
+    verb,
+    ids.map((name) => textOf(name, given[name])),
+  );
+  const rest = Object.entries(given).filter(([name]) => !ids.includes(name));
+  const unknown = rest.find(([name]) => !(name in row.parameters));
+  // The service judges a body, and passes over what it does not know in a query: a filter that is misspelt would be none.
+  if (row.body === undefined && unknown !== undefined)
+    throw new CliError([`${unknown[0]} is no argument; there are ${argumentsOf(verb)}.`]);
+  const query = Object.fromEntries(
+    rest.filter(([name]) => name in row.parameters).map(([name, value]) => [name, textOf(name, value)]),
+  );
+  const body = row.body === undefined ? undefined : Object.fromEntries(rest);
+  const answer = await send({ method: row.method, path, query, body, timeoutMs: TIMEOUT_MS });
+  const behind = isList(row) ? behindPage(answer) : undefined;
+  return { answer: behind === undefined ? answer.body : { ...Object(answer.body), next: behind.after } };
+}
+
+const argumentsOf = ({ ids, row }: Verb) => [...ids, ...Object.keys(row.parameters)].join(', ') || 'none';
+
+function textOf(name: string, value: unknown): string {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
+  throw new CliError([`${name} ${value === undefined ? 'is missing' : 'must be a text, a number, true or false'}.`]);
+}
+
+/** What went wrong, for whoever called: by fields, where it is about these. */
+function faultOf(error: unknown): string {
+  if (error instanceof CliError) return error.lines.join('\n');
+  if (!(error instanceof CarillonError)) throw error;
+  const fields = error.errors.map(({ field, message }) => `${field} ${message}`);
+  return `${error.status} ${error.code}: ${fields.join('; ') || error.message}`;
+}

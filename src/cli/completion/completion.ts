@@ -1,0 +1,100 @@
+import { type Command, Option } from 'commander';
+import { profileNames } from '../client/profiles.ts';
+import { CliError } from '../output/cli-error.ts';
+import { stdout } from '../output/screen.ts';
+import { scripts } from './scripts.ts';
+
+/** A word that could stand here, and what it means. */
+export type Suggestion = { readonly word: string; readonly says: string };
+
+/** `carillon completion` */
+export function addCompletion(program: Command): void {
+  const shells = Object.keys(scripts);
+  const completion = program
+    .command('completion')
+    .description(
+      'Print what makes a shell complete commands, flags and their values: source <(carillon completion bash).',
+    );
+  completion.addArgument(completion.createArgument('<shell>', 'The shell.').choices(shells)).action((shell: string) => {
+    if (!Object.hasOwn(scripts, shell)) throw new CliError([`${shell} is none of ${shells.join(', ')}.`]);
+    stdout.printText(scripts[shell as keyof typeof scripts]);
+  });
+}
+
+/** What the scripts ask: `carillon complete -- <words>`, the last of them the one that is being typed. */
+export function printSuggestions(program: Command, words: readonly string[]): void {
+  const typed = joined(words[0] === '--' ? words.slice(1) : words);
+  stdout.print(...suggestions(program, typed).map(({ word, says }) => [word, says]));
+}
+
+/** bash takes `--state=live` and `localhost:80` apart. */
+function joined(words: readonly string[]): string[] {
+  const whole: string[] = [];
+  for (const word of words) {
+    const isPart = word === '=' || word === ':' || /(?:^--[\w-]+=|:)$/.test(whole.at(-1) ?? '');
+    if (isPart && whole.length > 0) whole.push(`${whole.pop()}${word}`);
+    else whole.push(word);
+  }
+  return whole;
+}
+
+/** What could stand in place of the last word, from the commands and options as they are. */
+export function suggestions(program: Command, typed: readonly string[]): Suggestion[] {
+  const last = typed.at(-1) ?? '';
+  const { command, awaits, given } = walked(program, typed.slice(0, -1));
+  const [, flag, value] = /^(--[\w-]+)=(.*)$/s.exec(last) ?? [];
+  if (flag !== undefined) return valuesOf(optionOf(command, flag), value ?? '').map(prefixed(`${flag}=`));
+  if (awaits !== undefined) return valuesOf(awaits, last);
+  const words = last.startsWith('-') ? flagsOf(command) : [...commandsOf(command), ...choicesOf(command, given)];
+  return words.filter(({ word }) => word.startsWith(last));
+}
+
+/** Where the words lead: the command, how many arguments it was given, and an option that still wants its value. */
+function walked(program: Command, words: readonly string[]) {
+  let command = program;
+  let awaits: Option | undefined;
+  let given = 0;
+  for (const word of words) {
+    if (awaits !== undefined) awaits = undefined;
+    else if (word.startsWith('-')) awaits = word.includes('=') ? undefined : takesNext(optionOf(command, word));
+    else {
+      const next = command.commands.find((one) => one.name() === word);
+      given = next === undefined ? given + 1 : 0;
+      command = next ?? command;
+    }
+  }
+  return { command, awaits, given };
+}
+
+const optionOf = (command: Command, flag: string) =>
+  command.options.find((option) => [option.long, option.short].includes(flag));
+
+const takesNext = (option: Option | undefined) => (option?.required ? option : undefined);
+
+const prefixed = (before: string) => (one: Suggestion) => ({ ...one, word: before + one.word });
+
+/** The values of an option; of a list, for what is written behind its last comma. */
+function valuesOf(option: Option | undefined, typed: string): Suggestion[] {
+  const before = typed.slice(0, typed.lastIndexOf(',') + 1);
+  const words = option?.long === '--profile' ? profileNames() : (option?.argChoices ?? []);
+  const fresh = words.filter((word) => !before.split(',').includes(word));
+  return fresh.map((word) => ({ word: before + word, says: '' })).filter(({ word }) => word.startsWith(typed));
+}
+
+function flagsOf(command: Command): Suggestion[] {
+  const options = [...command.options, new Option('--help', 'display help for command')];
+  return options.map(({ long, description }) => ({ word: long ?? '', says: brief(description) }));
+}
+
+function commandsOf(command: Command): Suggestion[] {
+  return command.commands.map((one) => ({ word: one.name(), says: one.summary() || brief(one.description()) }));
+}
+
+function choicesOf(command: Command, given: number): Suggestion[] {
+  return (command.registeredArguments[given]?.argChoices ?? []).map((word) => ({ word, says: '' }));
+}
+
+/** Its first sentence. */
+function brief(description: string): string {
+  return description.replace(/[.;:(] .*$/s, '').replace(/\s+/g, ' ');
+}

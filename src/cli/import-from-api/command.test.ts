@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { carillon, carillonJson, serve } from '../../../test/kit/command.ts';
+import { scriptedSource } from '../../../test/kit/scripted-source.ts';
+import { temporaryFolder } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { startTarget } from '../../../test/kit/target.ts';
+import { nouns } from '../../import-from-api/nouns.ts';
+import { type FromApiFlags, readSettings } from './settings.ts';
+
+for (const { test: testOn, database, testService } of stores) {
+  testOn(
+    'a newcomer brings an old account: it stands beside the first one, with a key, a link, and how to make the hooks',
+    async (t) => {
+      const into = await database(t);
+      const first = await serve(t, ['--database', into]);
+      const there = await testService(t);
+      const owner = await there.account('old.test');
+      const target = await startTarget(t);
+      await owner.carillon.events.create({ event_name: 'Launch', start_date: '20270301', due_date: '20270302' });
+      const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_task' });
+      await owner.carillon.hooks.create({ target_url: `${target.url}/it's`, event: 'new_event' });
+      await owner.carillon.hooks.delete(id);
+
+      const cwd = temporaryFolder(t);
+      const from = ['import', '--from-api', `${there.baseUrl}/v2/`, '--domain', 'Old.test', '--database', into];
+      const environment = { CARILLON_IMPORT_KEY: owner.key };
+      const running = await carillon(from, { cwd, environment });
+      assert.equal(running.code, 1);
+      assert.match(running.faults.at(-1) ?? '', /service is running/);
+      assert.deepEqual(readdirSync(cwd), ['carillon-from-old.test.part']);
+      await first.stop();
+
+      const done = await carillon(from, { cwd, environment });
+      assert.deepEqual([done.code, done.faults], [0, []]);
+      assert.match(
+        done.stdout,
+        /^domain: old\.test\nuser: \d+\nkey: carillon_\S+\nconsole: http:\S+\/#\/welcome\/\S+\n/,
+      );
+      assert.match(done.stdout, /^users: 1 of 1$/m);
+      assert.match(done.stdout, /^events: 1 of 1$/m);
+      const hooks = done.stdout.match(/^hook there, not here: .*$/gm);
+      assert.deepEqual(hooks, [
+        `hook there, not here: carillon hooks create --domain old.test --event 'new_event' --target-url '${target.url}/it'\\''s'`,
+      ]);
+      assert.match(done.stdout, /carillon users invite --domain old\.test --email owner@old\.test\n$/);
+      assert.deepEqual(readdirSync(cwd), []);
+      assert.equal(done.stdout.includes(owner.key), false);
+
+      const again = await carillon(from, { cwd, environment });
+      assert.match(again.faults.join(), /The domain old\.test is taken in this database: --as-domain gives/);
+      const second = await carillonJson(
+        [...from, '--as-domain', 'new.test', '--hooks', '--key-file', keyFile(cwd, owner.key)],
+        { cwd },
+      );
+      assert.deepEqual(second.records.events, { there: 1, asked: true, here: 1, left_out: 0, made: 0, same: true });
+      assert.deepEqual([second.new_ids, second.missing], [['company', 'users', 'events'], {}]);
+      assert.deepEqual(
+        second.hooks.map(({ event, made }: { event: string; made: boolean }) => [event, made]),
+        [['new_event', true]],
+      );
+
+      // The hook of the account that was moved with --hooks rings here, with the key that was printed.
+      const here = await serve(t, ['--database', into]);
+      const headers = { key: second.key, domain: 'new.test', 'content-type': 'application/json' };
+      const body = JSON.stringify({ event_name: 'x', start_date: '20270301', due_date: '20270301' });
+      const made = await fetch(`${here.baseUrl}/v2/events`, { method: 'POST', headers, body });
+      assert.equal(made.status, 201);
+      const [notified] = await target.arrived(1);
+      assert.equal(notified?.resourceUrl, made.headers.get('location'));
+      const audit = await carillonJson(['audit', '--domain', 'new.test', '--database', into]);
+      const entry = audit.find(({ action }: { action: string }) => action === 'account.moved_in');
+      assert.deepEqual([entry.detail.from, entry.detail.events], [there.baseUrl, 1]);
+    },
+  );
+}
+
+const FLAGS = { domain: 'old.test', key: 'secret-key' };
+const BASE = 'https://calendar.test';
+
+test('what the flags say is read, and what is wrong with them is said in a line that never has the key', (t) => {
+  const path = keyFile(temporaryFolder(t), 'from-file');
+  const { base, from, domain, headers } = readSettings(`${BASE}/one/v2/`, { ...FLAGS, domain: ' Old.test' }, {});
+  assert.deepEqual([base, from, domain, headers.key], [`${BASE}/one`, 'old.test', 'old.test', 'secret-key']);
+  assert.match(headers['user-agent'], /^Carillon\/\d/);
+  const variable = { CARILLON_IMPORT_KEY: 'from-environment' };
+  assert.equal(readSettings(BASE, { domain: 'a.test' }, variable).headers.key, 'from-environment');
+  assert.equal(readSettings(BASE, { domain: 'a.test', keyFile: path }, variable).headers.key, 'from-file');
+  assert.equal(readSettings(BASE, FLAGS, variable).headers.key, 'secret-key');
+  const clear = (address: string) => readSettings(address, FLAGS, {}).isInTheClear;
+  assert.deepEqual(['http://a.test', 'http://127.0.0.1:1', BASE].map(clear), [true, false, false]);
+
+  const mistakes: [string, FromApiFlags, RegExp][] = [
+    ['ftp://x', FLAGS, /^--from-api must be an http or https address without userinfo/],
+    ['https://user:pass@x.test', FLAGS, /^--from-api must be an http or https address without userinfo/],
+    [BASE, { key: 'secret-key' }, /^--domain must name the account at the other service\.$/],
+    [BASE, { domain: 'old.test' }, /^--key-file, CARILLON_IMPORT_KEY or --key must say the key/],
+    [BASE, { ...FLAGS, key: 'secret-key\nx' }, /^The key must be visible ASCII characters/],
+    [BASE, { ...FLAGS, keyFile: 'x' }, /^--key and --key-file exclude each other\.$/],
+    [BASE, { domain: 'old.test', keyFile: '/nowhere/x' }, /^--key-file cannot be read: ENOENT/],
+    [BASE, { ...FLAGS, rate: '0' }, /^--rate must be a whole number from 1 to 1000; 0 is none\.$/],
+    [BASE, { ...FLAGS, readings: '1.5' }, /^--readings must be a whole number from 1 to 100; 1\.5 is none\.$/],
+    [BASE, { ...FLAGS, work: 'a', idMap: './a.jsonl' }, /^--work, --report and --id-map must name three files\.$/],
+    [BASE, { ...FLAGS, asDomain: 'a b' }, /^--as-domain must be a host name/],
+    [BASE, { ...FLAGS, ownerEmail: 'nobody' }, /^--owner-email must be an e-mail address; nobody is none\.$/],
+  ];
+  for (const [address, flags, message] of mistakes)
+    assert.throws(
+      () => readSettings(address, flags, {}),
+      (error: Error) => message.test(error.message) && !error.message.includes('secret-key'),
+      String(message),
+    );
+});
+
+test('a source that is none, or lets nobody in, is said in one line, and so is a work file of another one', async (t) => {
+  const cwd = temporaryFolder(t);
+  const into = `sqlite:${join(cwd, 'carillon.db')}`;
+  const refuses = Object.fromEntries(nouns.map(({ name }) => [name, 401]));
+  const closed = await scriptedSource(t, { lists: {}, singles: {}, refuses });
+  const empty = await scriptedSource(t, { lists: {}, singles: {} });
+  const mistakes: [string, string, RegExp][] = [
+    [closed.base, 'a', /^The source accepts neither the key nor the domain: it answers 401 to everything\.$/],
+    [empty.base, 'b', /^There is no such interface: the source answers 404 to everything\./],
+    [empty.base, 'a', /^a was begun with old\.test at .*: --work must name another file\.$/],
+  ];
+  for (const [base, work, fault] of mistakes) {
+    const args = ['import', '--database', into, '--from-api', base, '--domain', 'old.test', '--work', work];
+    const { code, stdout, faults } = await carillon([...args, '--key', 'secret-key'], { cwd });
+    assert.deepEqual([code, stdout, faults.length], [1, '', 1], faults.join());
+    assert.match(faults[0] ?? '', fault);
+  }
+});
+
+test('a source whose hooks are a page of HTML keeps nobody from the key; a report of another run is not written over', async (t) => {
+  const cwd = temporaryFolder(t);
+  const owner = { user_id: '7', email: 'owner@old.test', role: 'owner' };
+  const { base } = await scriptedSource(t, {
+    lists: { users: [owner] },
+    singles: { user: owner },
+    before(url, answer) {
+      const isHooks = url.pathname === '/v2/hooks';
+      if (isHooks) answer.writeHead(200, { 'content-type': 'text/html' }).end('<html>');
+      return isHooks;
+    },
+  });
+  const into = `sqlite:${join(cwd, 'carillon.db')}`;
+  const args = ['import', '--database', into, '--from-api', base, '--domain', 'old.test', '--json'];
+  const environment = { CARILLON_IMPORT_KEY: 'secret-key' };
+  const { code, stdout, faults } = await carillon(args, { cwd, environment });
+  assert.equal(code, 0, faults.join());
+  assert.match(JSON.parse(stdout).key, /^carillon_/);
+  assert.match(faults.join(), /\/v2\/hooks\S* answers something that is not JSON/);
+  const report = readFileSync(join(cwd, 'carillon-from-old.test.report.jsonl'), 'utf8');
+  assert.match(report, /"noun":"users"/);
+  const again = await carillon([...args, '--as-domain', 'new.test'], { cwd, environment });
+  assert.equal(again.code, 1);
+  assert.match(again.faults.join(), /^carillon-from-old\.test\.report\.jsonl is there already: /);
+  assert.equal(readFileSync(join(cwd, 'carillon-from-old.test.report.jsonl'), 'utf8'), report);
+});
+
+function keyFile(folder: string, key: string): string {
+  const path = join(folder, 'key');
+  writeFileSync(path, `${key}\n`, { mode: 0o600 });
+  return path;
+}

@@ -1,0 +1,58 @@
+import { systemClock } from '../../clock.ts';
+import type { Config } from '../../config/load.ts';
+import { createResolver } from '../../delivery/transport/dns-resolver.ts';
+import { createSsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
+import { creation } from '../../http/fields/validate-body.ts';
+import { isLoopback } from '../../http/server/loopback.ts';
+import type { ForeignHook } from '../../import-from-api/hooks.ts';
+import { permissionsOf } from '../../permissions.ts';
+import { Problem } from '../../problems.ts';
+import { requireAllowedTarget, subscribe } from '../../resources/hooks/actions.ts';
+import { hookInputFields } from '../../resources/hooks/schema.ts';
+import { type DatabaseFlags, withAccount } from '../admin/open-database.ts';
+import { CliError } from '../output/cli-error.ts';
+
+/** What became of a hook of the other service. */
+export type HookMoved = ForeignHook & { readonly made: boolean; readonly why?: string };
+
+const input = creation(hookInputFields);
+
+/** Makes hooks as a call of their owner would: the same rules, the guard among them. Who may not be called is not. */
+export async function makeHooks(
+  flags: DatabaseFlags & { readonly domain: string },
+  userId: number,
+  hooks: readonly ForeignHook[],
+  config: Config,
+): Promise<readonly HookMoved[]> {
+  const made: HookMoved[] = [];
+  for (const hook of hooks) {
+    const why = await makeHook(flags, userId, hook, config).then(() => undefined, reasonOf);
+    made.push({ ...hook, made: why === undefined, ...(why !== undefined && { why }) });
+  }
+  return made;
+}
+
+async function makeHook(
+  flags: DatabaseFlags & { readonly domain: string },
+  userId: number,
+  hook: ForeignHook,
+  { host, baseUrl, allowTargets }: Config,
+): Promise<void> {
+  const wanted = input.read(hook);
+  const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
+  const guard = createSsrfGuard({
+    resolve: createResolver({ clock: systemClock }),
+    allow: allowTargets,
+    loopbackAllowed,
+  });
+  // What every user may is enough for a hook.
+  const who = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
+  const caller = { ...who, accountId: 0, permissions: new Set(permissionsOf('member')) };
+  await requireAllowedTarget(guard, caller, wanted, () => undefined);
+  await withAccount(flags, (write) => subscribe(write, { ...caller, accountId: write.accountId }, wanted));
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Problem || error instanceof CliError) return error.message;
+  throw error;
+}

@@ -1,0 +1,108 @@
+import type { ForeignHook } from '../../import-from-api/hooks.ts';
+import type { Compared, Moved } from '../../import-from-api/move.ts';
+import { grouped } from '../output/progress.ts';
+import type { HookMoved } from './hooks.ts';
+
+/** What an import from another service has come to. */
+export type Arrival = {
+  readonly moved: Moved;
+  readonly key: string;
+  readonly link: string;
+  readonly paths: { readonly report: string; readonly idMap: string };
+  /** The hooks there; undefined where that service does not tell. */
+  readonly hooks: readonly (ForeignHook | HookMoved)[] | undefined;
+};
+
+/** The answer for programs. */
+export function answerOf({ moved, key, link, paths, hooks }: Arrival) {
+  const { compared, missing, leftOut, changed, skipped, standing } = moved;
+  const anew = newIds(moved);
+  return {
+    domain: moved.domain,
+    user_id: String(moved.ownerId),
+    key,
+    console: link,
+    records: Object.fromEntries(
+      compared.map(({ noun, there, isAsked: asked, here, leftOut: left_out, made, isSame: same }) => [
+        noun,
+        { there: there ?? null, asked, here, left_out, made, same },
+      ]),
+    ),
+    missing: Object.fromEntries(missing.map(({ noun, state }) => [noun, state])),
+    left_out: leftOut,
+    skipped,
+    changed,
+    report: leftOut + changed > 0 ? paths.report : null,
+    new_ids: anew,
+    id_map: anew.length > 0 ? paths.idMap : null,
+    readings: standing.readings,
+    changed_in_last_reading: standing.changed ?? null,
+    hooks: hooks ?? null,
+  };
+}
+
+/** The answer for people. */
+export function linesOf(arrival: Arrival): string[] {
+  const { moved, key, link, paths } = arrival;
+  const { compared, missing, leftOut, changed, domain, ownerId, ownerEmail } = moved;
+  const anew = newIds(moved);
+  const notAsIs = `left out: ${grouped(leftOut)}, otherwise than there: ${grouped(changed)}; see ${paths.report}`;
+  return [
+    ...[`domain: ${domain}`, `user: ${ownerId}`, `key: ${key}`, `console: ${link}`],
+    ...compared.map(numbersOf),
+    ...missing.map(({ noun, state }) =>
+      state === 'absent' ? `${noun}: the source has none` : `${noun}: the key may not see them there`,
+    ),
+    ...skippedIn(moved),
+    ...(leftOut + changed > 0 ? [notAsIs] : []),
+    ...(anew.length > 0 ? [`new ids: ${anew.join(', ')}; old and new ones are in ${paths.idMap}`] : []),
+    ...standingOf(moved),
+    ...hooksOf(arrival),
+    `Users come without keys and passphrases. A link for each: carillon users invite --domain ${domain} --email ${ownerEmail}`,
+  ];
+}
+
+function newIds({ plan }: Moved): string[] {
+  return Object.entries(plan.numbering).flatMap(([noun, numbering]) => (numbering.kept ? [] : [noun]));
+}
+
+function numbersOf({ noun, there, isAsked, here, leftOut, isSame }: Compared): string {
+  if (there === undefined) return `${noun}: ${grouped(here)}, the source does not say how many it has`;
+  const left = leftOut > 0 ? `, ${grouped(leftOut)} left out` : '';
+  const differs = isSame ? '' : '; the numbers differ: the source has changed, or does not list them all';
+  const said = isAsked ? '' : ' that it said while it was read';
+  return `${noun}: ${grouped(here)} of ${grouped(there)}${said}${left}${differs}`;
+}
+
+/** Each record that was left out, with the reason. */
+function skippedIn({ skipped, leftOut }: Moved): string[] {
+  const lines = skipped.map(({ noun, id, left_out }) => {
+    const why = left_out.map(({ field, message }) => `${field} ${message}`).join('; ');
+    return `left out: ${noun} ${id || 'without an id'}: ${why}`;
+  });
+  const more = leftOut - skipped.length;
+  return more > 0 ? [...lines, `left out: ${grouped(more)} more`] : lines;
+}
+
+function standingOf({ standing: { changed } }: Moved): string[] {
+  if (changed === undefined) return ['The source was read once: what changed meanwhile is not known.'];
+  if (changed === 0) return [];
+  return [
+    `The source still changed in the last reading, in ${grouped(changed)} records: let it stand still, or raise --readings.`,
+  ];
+}
+
+/** Two services that both tell would tell twice: they are made by whoever switches over. */
+function hooksOf({ hooks, moved }: Arrival): string[] {
+  return (hooks ?? []).map((hook) => {
+    const { event, target_url } = hook;
+    if ('made' in hook)
+      return hook.made ? `hook: ${event} ${target_url}` : `no hook: ${event} ${target_url}: ${hook.why}`;
+    return `hook there, not here: carillon hooks create --domain ${moved.domain} --event ${word(event)} --target-url ${word(target_url)}`;
+  });
+}
+
+/** One word for a shell, whatever another service has put into it. */
+function word(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
+import { temporaryFolder } from '../../../test/kit/service.ts';
+import { CliError } from '../output/cli-error.ts';
+import { pause } from './backoff.ts';
+import { cursorFileOf, readMark, saveMark } from './cursor-file.ts';
+
+const listener = {
+  service: 'http://127.0.0.1:8080',
+  domain: 'acme.test',
+  user_id: '1',
+  forward_to: '',
+  kinds: '',
+  scope: '',
+};
+const mark = { cursor: '42', occurred_at: '2027-03-01 09:14:02' };
+
+test('X2 who listens to something else has a cursor of their own: what one has passed over, another has not seen', () => {
+  const different = ['service', 'domain', 'user_id', 'forward_to', 'kinds', 'scope'] as const;
+  const files = different.map((name) => cursorFileOf({ ...listener, [name]: 'new_task' }));
+  assert.equal(new Set([cursorFileOf(listener), ...files]).size, 7);
+});
+
+test('a cursor file that is none is refused in one line, which says how to go on and nothing of what stands in it', (t) => {
+  const file = join(temporaryFolder(t), 'cursor.json');
+  assert.equal(readMark(file, listener), undefined);
+  saveMark(file, listener, mark);
+  assert.deepEqual(readMark(file, listener), mark);
+
+  const { service, domain, user_id } = listener;
+  const ownerless = JSON.stringify({ cursor: '42' });
+  const long = JSON.stringify({ service, domain, user_id, cursor: '9'.repeat(20) });
+  for (const text of ['', 'carillon_secret\n', '{}', 'null', '[]', '"42"', ownerless, long]) {
+    writeFileSync(file, text);
+    const line = `${file} holds no cursor of carillon listen: --from-now, --from-oldest or --after writes it anew.`;
+    assert.throws(() => readMark(file, listener), { name: 'Refusal', lines: [line] }, text);
+  }
+  writeFileSync(file, JSON.stringify({ service, domain, user_id, cursor: '42' }));
+  assert.deepEqual(readMark(file, listener), { cursor: '42', occurred_at: '' });
+});
+
+test('what cannot be written is said, and leaves nothing behind', (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'taken', 'x'), { recursive: true });
+  assert.throws(() => saveMark(join(folder, 'taken'), listener, mark), CliError);
+  assert.deepEqual(readdirSync(folder), ['taken']);
+});
+
+test('waiting leaves nothing behind at the signal', async () => {
+  const clock = testClock();
+  const { signal } = new AbortController();
+  let listeners = 0;
+  const counted = Object.assign(Object.create(signal), {
+    throwIfAborted: () => undefined,
+    addEventListener: () => (listeners += 1),
+    removeEventListener: () => (listeners -= 1),
+  });
+  const waiting = pause(clock, 1_000, counted);
+  assert.equal(listeners, 1);
+  await clock.advance(1_000);
+  await waiting;
+  assert.equal(listeners, 0);
+});

@@ -1,0 +1,118 @@
+import { printable } from '../../control-characters.ts';
+import { columnsOf, fitted } from './columns.ts';
+
+/** A record as it came over the wire. */
+export type Answered = Readonly<Record<string, unknown>>;
+
+/** The columns of a table: which fields, and how wide. */
+export type Layout = readonly { readonly field: string; readonly width: number }[];
+
+const GAP = '  ';
+
+/** A name is still one with so many columns, and other texts are cut to that first. */
+const SHORTEST_NAME = 16;
+const LONGEST_CELL = 48;
+
+/** A value in one short line: days without a time, moments without seconds, nothing where there is nothing. */
+export function cell(value: unknown): string {
+  if (Array.isArray(value)) return value.map(cell).join(', ');
+  if (typeof value === 'object' && value !== null) return cell(nameIn(value) ?? JSON.stringify(value));
+  const text = value === null || value === undefined ? '' : String(value);
+  const [, day, time] = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}):\d{2}$/.exec(text) ?? [];
+  if (day === '0000-00-00') return '';
+  if (day !== undefined) return time === '00:00' ? day : `${day} ${time}`;
+  return printable(text);
+}
+
+function nameIn(record: object): unknown {
+  return Object.entries(record).find(([field]) => field.endsWith('_name'))?.[1];
+}
+
+/**
+ * The columns that fit: the id and the name, then the others in the order of the record, without those in which nothing
+ * stands. `width` is undefined where lines may be of any length. `wanted` names the columns instead.
+ */
+export function layoutOf(
+  records: readonly Answered[],
+  { width, wanted }: { readonly width: number | undefined; readonly wanted?: readonly string[] | undefined },
+): Layout {
+  const fields = [...new Set(records.flatMap((record) => Object.keys(record)))];
+  const measured = (wanted ?? byWeight(fields.filter((field) => says(records, field)))).map((field) => ({
+    field,
+    width: Math.max(columnsOf(field), ...records.map((record) => columnsOf(cell(record[field])))),
+  }));
+  if (width === undefined) return measured;
+  const cut = measured.map((column) => ({ ...column, width: Math.min(column.width, LONGEST_CELL) }));
+  return wanted === undefined ? fitting(cut, width) : cut;
+}
+
+/** Whether any record has something in the field that is worth a column. */
+function says(records: readonly Answered[], field: string): boolean {
+  return records.some((record) => !['', '0'].includes(cell(record[field])));
+}
+
+/** The id comes first and the name after it, wherever they stand. */
+function byWeight(fields: readonly string[]): string[] {
+  const [id, ...others] = fields;
+  const name = others.find((field) => field.endsWith('_name'));
+  const rest = others.filter((field) => field !== name);
+  return [id, name, ...rest].filter((field) => field !== undefined);
+}
+
+function fitting(columns: Layout, width: number): Layout {
+  const taken: { field: string; width: number }[] = [];
+  let left = width;
+  for (const [index, column] of columns.entries()) {
+    const room = left - (index === 0 ? 0 : GAP.length);
+    const isName = index === 1 && column.field.endsWith('_name');
+    const needed = isName ? Math.min(column.width, Math.max(SHORTEST_NAME, Math.floor(width / 2))) : column.width;
+    if (needed > room) {
+      if (index > 1) continue;
+      if (room < 1) break;
+    }
+    const own = Math.min(needed, room);
+    taken.push({ field: column.field, width: own });
+    left = room - own;
+  }
+  return taken;
+}
+
+/** The line above a table. */
+export function headOf(layout: Layout): string {
+  return lineOf(layout, (field) => field.toUpperCase());
+}
+
+/** A record as a line of the table. */
+export function rowOf(layout: Layout, record: Answered): string {
+  return lineOf(layout, (field) => cell(record[field]));
+}
+
+function lineOf(layout: Layout, textOf: (field: string) => string): string {
+  return layout
+    .map(({ field, width }) => fitted(textOf(field), width))
+    .join(GAP)
+    .trimEnd();
+}
+
+/** One record, a line for each field in which something stands. */
+export function fieldLines(record: Answered): string[] {
+  const said = Object.entries(record).filter(([field]) => cell(record[field]) !== '');
+  const width = Math.max(0, ...said.map(([field]) => field.length));
+  return said.flatMap(([field, value]) =>
+    isTable(value)
+      ? [`${field}:`, ...tableLines(value).map((line) => `  ${line}`)]
+      : [`${field.padEnd(width)}${GAP}${cell(value)}`],
+  );
+}
+
+/** Records in a record that say more than a name each, such as the attempts of a delivery. */
+function isTable(value: unknown): value is readonly Answered[] {
+  return (
+    Array.isArray(value) && value.some((one) => typeof one === 'object' && one !== null && nameIn(one) === undefined)
+  );
+}
+
+function tableLines(records: readonly Answered[]): string[] {
+  const layout = layoutOf(records, { width: undefined });
+  return [headOf(layout), ...records.map((record) => rowOf(layout, record))];
+}

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { carillon } from '../../../test/kit/command.ts';
+import { type Person, type TestService, temporaryFolder } from '../../../test/kit/service.ts';
+import { sqlite } from '../../../test/kit/stores.ts';
+import { addTrigger } from '../client/trigger.ts';
+import { CliError } from '../output/cli-error.ts';
+import { Screen } from '../output/screen.ts';
+import { addNoun } from './command.ts';
+
+const { test } = sqlite;
+
+/** The commands in this process: what one prints, and the lines in which it refuses. */
+function commands(service: TestService) {
+  return async (person: Person, args: readonly string[]) => {
+    const [written, faults]: string[][] = [[], []];
+    const screen = new Screen({ write: (text) => written?.push(text) });
+    const program = new Command('carillon').exitOverride();
+    program.configureOutput({ outputError: (text) => faults?.push(text.trim().replace(/\s*\n\s*/g, ' ')) });
+    if (args[0] === 'trigger') addTrigger(program, screen);
+    else addNoun(program, args[0] ?? '', screen);
+    const connection = ['--service', service.baseUrl, '--domain', person.domain, '--key', person.key];
+    const ended = await program.parseAsync([...args, ...connection], { from: 'user' }).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof CliError) faults?.push(...error.lines);
+        return false;
+      },
+    );
+    return { ended, stdout: written?.join('') ?? '', faults: faults ?? [] };
+  };
+}
+
+test('a noun is listed, shown, created, changed, completed and deleted at the command line, for people and for programs', async (t) => {
+  const service = await sqlite.testService(t);
+  const owner = await service.account('acme.test');
+  const run = commands(service);
+  const command = (args: string) => run(owner, args.split(' '));
+  const json = async (args: string) => {
+    const { ended, stdout, faults } = await command(`${args} --json`);
+    assert.ok(ended, faults.join());
+    return JSON.parse(stdout);
+  };
+
+  // Flags, a body from standard input, and one from a file, in which a flag goes first.
+  const { project_id } = await json('projects create --project-name Release');
+  const task = await json(`tasks create ${project_id} --task-name=Write --due-date 20270301 --important`);
+  assert.deepEqual(task, await owner.carillon.tasks.get(task.task_id));
+  assert.equal(task.important, '1');
+  const member = await service.user(owner, 'member');
+  const environment = {
+    CARILLON_SERVICE: service.baseUrl,
+    CARILLON_DOMAIN: 'acme.test',
+    CARILLON_KEY: owner.key,
+    XDG_CONFIG_HOME: temporaryFolder(t),
+  };
+  const input = JSON.stringify({ task_name: 'Read', progress: 5 });
+  const users = `${member.userId},${owner.userId}`;
+  const piped = ['tasks', 'create', project_id, '-', '--users', users, '--progress', '7', '--json'];
+  const second = JSON.parse((await carillon(piped, { environment, input })).stdout);
+  assert.deepEqual([second.task_name, second.progress, second.users.length], ['Read', '7', 2]);
+  const file = join(environment.XDG_CONFIG_HOME, 'changes.json');
+  writeFileSync(file, '{"notes":"from a file"}');
+  const [changed, completed] = [await json(`tasks update 2 ${file}`), await json('tasks complete 1')];
+  assert.deepEqual([changed.notes, completed.completed], ['from a file', '1']);
+
+  for (let index = 0; index < 5; index += 1) await owner.carillon.clients.create({ client_name: `Client ${index}` });
+  const [table, limited, lines, filtered, chosen, one, deleted, user, feed] = await Promise.all([
+    command('tasks list'),
+    json('clients list --limit 2 --offset 1'),
+    command('clients list --jsonl'),
+    json('tasks list --status open'),
+    command('tasks list --columns progress,task_name --limit 1'),
+    command('clients show 3'),
+    command('clients delete 5'),
+    json('user'),
+    json('notifications --kind new_task'),
+  ]);
+  assert.match(table.stdout, /^TASK_ID {2}TASK_NAME {2}.*DUE_DATE.*\n1 {8}Write {6}.*2027-03-01.*\n2 {8}Read {7}.*\n$/);
+  assert.deepEqual(
+    limited.map(({ client_id }: { client_id: string }) => client_id),
+    ['2', '3'],
+  );
+  assert.deepEqual(
+    lines.stdout
+      .split('\n')
+      .map((line) => line.slice(0, 14))
+      .filter(Boolean).length,
+    5,
+  );
+  assert.deepEqual([filtered.length, filtered[0].task_id], [1, '2']);
+  assert.equal(chosen.stdout, 'PROGRESS  TASK_NAME\n0         Write\n');
+  assert.match(one.stdout, /^client_id +3\nclient_name +Client 2\n/);
+  assert.deepEqual([deleted.stdout, user.email, feed.length], ['deleted: clients 5\n', 'owner@acme.test', 2]);
+
+  // What cannot be done is said by the names of flags, and says no more than that.
+  const reader = await service.key(owner, { permissions: ['tasks:read'] });
+  const mistakes: [string, RegExp[], Person?][] = [
+    [
+      'tasks update 2 --due-date 20260230 --progress 101',
+      [/^--due-date must be a real calendar day/, /^--progress must be a whole number from 0 to 100\.$/],
+    ],
+    ['tasks show 99', [/^tasks: there is nothing for task_id 99 \(404 not_found\)\.$/]],
+    ['tasks show ../users', [/^task_id must be digits; \.\.\/users is none\.$/]],
+    ['tasks list --status nothing', [/^--status must be one of open, /]],
+    ['tasks list --limit 0', [/^--limit must be a whole number of at least 1\.$/]],
+    ['tasks list --columns nothing', [/^--columns: nothing is none of task_id, /]],
+    ['tasks delete 2', [/^This key lacks the permission tasks:write\. \(401 not_permitted\)$/], reader],
+    ['tasks list', [/does not take this key for acme\.test \(401; from --key\)\.$/], { ...owner, key: 'carillon_no' }],
+    ['tasks list --project_id 3', [/^error: unknown option '--project_id' \(Did you mean --project-id\?\)$/]],
+  ];
+  for (const [args, lines, person = owner] of mistakes) {
+    const { ended, stdout, faults } = await run(person, args.split(' '));
+    assert.deepEqual([ended, stdout, faults.length], [false, '', lines.length], faults.join());
+    for (const [index, line] of lines.entries()) assert.match(faults[index] ?? '', line);
+  }
+});
+
+test('trigger makes a real one of each kind, with what it needs, and says who is told', async (t) => {
+  const service = await sqlite.testService(t);
+  const owner = await service.account('acme.test');
+  const run = commands(service);
+  const trigger = async (...args: string[]) => {
+    const { ended, stdout, faults } = await run(owner, ['trigger', ...args, '--json']);
+    assert.ok(ended, faults.join());
+    return JSON.parse(stdout);
+  };
+  const hook = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:1/bell', event: 'completed_task' });
+
+  const task = await trigger('completed_task', '--task-name', 'Ring');
+  assert.deepEqual(
+    task.made.map(({ noun, id, name }: Record<string, string>) => [noun, id, name]),
+    [
+      ['project', '1', 'Triggered project'],
+      ['task', '1', 'Ring'],
+    ],
+  );
+  assert.deepEqual(
+    task.hooks.map(({ id }: { id: string }) => id),
+    [hook.id],
+  );
+  assert.equal((await owner.carillon.tasks.get(1)).completed, '1');
+  assert.equal(task.made[1].resource_url, `${service.baseUrl}/v2/tasks/1`);
+
+  const others = ['completed_subtask', 'new_client', 'new_event', 'new_project', 'new_subtask', 'new_task'];
+  const made = others.map((kind) => {
+    const parent = kind.includes('subtask') ? ['--task-id', '1'] : kind === 'new_task' ? ['--project-id', '1'] : [];
+    return trigger(kind, ...parent);
+  });
+  const { data } = await Promise.all(made).then(() => owner.carillon.notifications.list());
+  for (const { kind, made: records, hooks } of await Promise.all(made)) {
+    assert.deepEqual([records.length, hooks], [1, []], kind);
+    const happened = data.some((one) => one.kind === kind && one.resource_url === records[0].resource_url);
+    assert.ok(happened, kind);
+  }
+});

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
+import { type Call, unexpected } from '../../../packages/sdk/src/transport.ts';
+import { addConnectionOptions, type ConnectionFlags, type ResolvedConnection, withService } from '../client/connect.ts';
+import { readInput } from '../input/prompt.ts';
+import { CliError } from '../output/cli-error.ts';
+import { type Screen, stdout } from '../output/screen.ts';
+import { addFields, addFilters, bodyOf, type FlagValues, queryOf } from './flags.ts';
+import { pagesOf } from './paginate.ts';
+import { addListOptions, addOutputOptions, type OutputFlags, printMany, printOne } from './print.ts';
+import { isList, type Verb, verbsOf } from './verbs.ts';
+
+type Flags = ConnectionFlags & OutputFlags & FlagValues;
+
+/** `carillon events …`: what the rows of a noun can do, each as a command. */
+export function addNoun(program: Command, name: string, screen: Screen = stdout): void {
+  const verbs = verbsOf(name);
+  const noun = program.command(name).description(`${verbs[0]?.says ?? ''} See docs/command-line.md.`);
+  for (const verb of verbs) addVerb(noun, verb, screen);
+}
+
+/** Whether the noun alone says it: what is read needs no id, and there is nothing to choose from. */
+function isLone({ word, ids, row }: Verb): boolean {
+  return ids.length === 0 && (word === 'show' || row.mode === 'follow');
+}
+
+function addVerb(noun: Command, verb: Verb, screen: Screen): void {
+  const { word, row, ids } = verb;
+  const command = noun.command(word, { isDefault: isLone(verb) }).description(verb.says);
+  for (const id of ids) command.argument(`<${id}>`, `A ${id}, as ${noun.name()} and others answer it.`);
+  const takes = verb.sends === undefined ? row.body : undefined;
+  if (takes !== undefined) {
+    command.argument(
+      '[body]',
+      'A file with the body in JSON, - for standard input. A flag goes before what stands there.',
+    );
+    addFields(command, takes);
+  }
+  addFilters(command, row.parameters);
+  addConnectionOptions(isList(row) ? addListOptions(command) : addOutputOptions(command));
+  command.action(async () => {
+    const given = command.args.slice(0, ids.length);
+    const body =
+      takes === undefined
+        ? verb.sends
+        : { ...(await readBody(command.args[ids.length])), ...bodyOf(takes, command.opts()) };
+    await run(noun.name(), verb, { ids: given, body, flags: command.opts(), screen });
+  });
+}
+
+type Asked = {
+  readonly ids: readonly string[];
+  readonly body: unknown;
+  readonly flags: Flags;
+  readonly screen: Screen;
+};
+
+async function run(noun: string, verb: Verb, { ids, body, flags, screen }: Asked): Promise<void> {
+  const call = { method: verb.row.method, path: pathOf(verb, ids), body } as const;
+  await withService(flags, async ({ send }) => {
+    const query = queryOf(verb.row.parameters, flags);
+    if (isList(verb.row)) return printMany(screen, flags, pagesOf(send, { ...call, query }));
+    const answer = await sent(send, call, () => missing(noun, verb, ids));
+    // Subscribing alone answers its record at top level (C11), and deleting answers an empty list (C8).
+    const data = fieldOf(answer.body, 'data') ?? answer.body;
+    if (data === undefined) throw unexpected(answer.status, `The answer is ${answer.status} and empty.`);
+    if (verb.row.method === 'DELETE' && !flags.json) screen.print(`deleted: ${noun} ${ids.join(' ')}`);
+    else printOne(screen, flags, data);
+  });
+}
+
+async function sent(send: ResolvedConnection['send'], call: Call, missing: () => string) {
+  try {
+    return await send(call);
+  } catch (error) {
+    if (fieldOf(error, 'code') === 'not_found') throw new CliError([missing()]);
+    throw error;
+  }
+}
+
+/** The service says no more than that there is nothing: it may be an id in the path, or one in the body. */
+function missing(noun: string, { row, ids: names }: Verb, ids: readonly string[]): string {
+  const named = names.map((name, index) => `${name} ${ids[index]}`).join(', ');
+  const inBody = row.method === 'GET' || row.method === 'DELETE' ? '' : ', or for one that a flag names';
+  return `${noun}: there is nothing for ${named === '' ? 'an id of a flag' : `${named}${inBody}`} (404 not_found).`;
+}
+
+/** The path of a row below the door, in steps, with these ids. */
+export function pathOf({ row }: Pick<Verb, 'row'>, ids: readonly string[]): string[] {
+  const left = [...ids];
+  return row.path
+    .split('/')
+    .slice(1)
+    .map((step) => (step.startsWith('{') ? readId(left.shift(), step) : step));
+}
+
+function readId(id: string | undefined, step: string): string {
+  if (id !== undefined && /^\d+$/.test(id)) return id;
+  throw new CliError([`${step.slice(1, -1)} must be digits; ${id} is none.`]);
+}
+
+async function readBody(from: string | undefined): Promise<object> {
+  if (from === undefined) return {};
+  const body = await parsed(from);
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body;
+  throw new CliError([`${from === '-' ? 'Standard input' : from} holds no JSON object.`]);
+}
+
+async function parsed(from: string): Promise<unknown> {
+  try {
+    return JSON.parse(from === '-' ? await readInput() : readFileSync(from, 'utf8'));
+  } catch (error) {
+    const source = from === '-' ? 'Standard input' : from;
+    throw new CliError([`${source} cannot be read as JSON: ${error instanceof Error ? error.message : error}.`]);
+  }
+}

@@ -1,0 +1,96 @@
+import type { Command } from 'commander';
+import { type Config, loadConfig, unknownVariables } from '../../config/load.ts';
+import { environmentName, type Option, type OptionName, options } from '../../config/options.ts';
+import { linkTo } from '../../resources/invitations/invitations.ts';
+import type { Service } from '../../server.ts';
+import { connectionVariables } from '../client/connection-options.ts';
+import { CliError } from '../output/cli-error.ts';
+import { stderr, stdout } from '../output/screen.ts';
+import { releaseYoungSpace } from './v8-heap-flags.ts';
+
+/** `carillon serve`: runs the service until it is told to stop. */
+export function addServe(program: Command): void {
+  const serve = program.command('serve').description('Run the service.').allowExcessArguments();
+  addServeOptions(serve);
+  // Unknown options are collected, so that all that is wrong is said at once.
+  serve.allowUnknownOption();
+  serve.action(async (flags: Partial<Record<OptionName, string>>, command: Command) => {
+    const config = readConfig(flags, command.args);
+    const starting = start(config);
+    stopOnSignals(starting);
+    for (const name of unknownVariables(process.env)) {
+      if (connectionVariables.includes(name)) continue;
+      stderr.print(`${name} is set and no option of Carillon; see carillon serve --help.`);
+    }
+    greet(await starting);
+  });
+}
+
+/** Gives a command every option of the table. */
+export function addServeOptions(command: Command): Command {
+  for (const row of Object.values(options) as Option<unknown>[]) {
+    const initial = row.initial === undefined || row.initial === '' ? '' : ` (default ${row.initial})`;
+    command.option(`--${row.flag} <${row.shape}>`, `${row.says}${initial} Also ${environmentName(row.flag)}.`);
+  }
+  return command;
+}
+
+async function start(config: Config): Promise<Service> {
+  // Loaded only now: help, a wrong option and the other commands need not wait for all of it.
+  const { StartError, startService } = await import('../../server.ts');
+  const { createLog } = await import('../../log.ts');
+  // Node would print the whole error, with the row or the address that it is about.
+  process.on('uncaughtException', (error) => {
+    createLog(config.logLevel).fatal({ event: 'fatal', err: error });
+    process.exit(1);
+  });
+  return startService(config)
+    .catch((error: unknown) => {
+      throw error instanceof StartError ? new CliError([error.message]) : error;
+    })
+    .finally(releaseYoungSpace);
+}
+
+function readConfig(flags: Partial<Record<OptionName, string>>, rest: readonly string[]): Config {
+  // What follows an unknown option is its value, and not one more mistake.
+  const isValue = (argument: string, before = '') => !argument.startsWith('-') && /^--?[^=]+$/.test(before);
+  const strangers = rest
+    .filter((argument, index) => !isValue(argument, rest[index - 1]))
+    .map((argument) => `${argument} is no option of carillon serve.`.replace(/=\S*/, ''));
+  const loaded = loadConfig({ flags, environment: process.env });
+  if ('config' in loaded && strangers.length === 0) return loaded.config;
+  throw new CliError([...strangers, ...('faults' in loaded ? loaded.faults : [])]);
+}
+
+/** Where the service is, and at the first start, this once, with what to enter it. */
+function greet({ baseUrl, firstAccount }: Service): void {
+  const lines = [`console: ${firstAccount === undefined ? `${baseUrl}/` : linkTo(baseUrl, firstAccount.token)}`];
+  if (firstAccount !== undefined) {
+    const { domain, key } = firstAccount;
+    lines.push(
+      `domain: ${domain}`,
+      `key: ${key}`,
+      '',
+      'Open the console to set a passphrase; its link works once, for 7 days. Keep the key: it is shown this once. Try it:',
+      `curl -X POST ${baseUrl}/v2/events -H 'domain: ${domain}' -H 'key: ${key}' -H 'content-type: application/json' -d '{"event_name":"Hello","start_date":"20270101","due_date":"20270102"}'`,
+    );
+  }
+  stdout.print(...lines);
+}
+
+/** A first signal stops the service once it has started; further ones change nothing. */
+function stopOnSignals(starting: Promise<Service>): void {
+  const stop = () => {
+    starting
+      .then((service) => service.stop())
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          stderr.print(error instanceof Error ? error.message : String(error));
+          process.exit(1);
+        },
+      );
+  };
+  // In place of what ends the process while there is nothing to stop yet.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(signal).on(signal, stop);
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { sql } from 'kysely';
+import { testClock } from '../../../test/kit/clock.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { stepByStep } from '../../../test/kit/eventually.ts';
+import { nodesOn } from '../../../test/kit/nodes.ts';
+import { shared } from '../../../test/kit/stores.ts';
+import { createLog } from '../../log.ts';
+import { createAccount } from '../../resources/accounts/actions.ts';
+import { systemChance } from '../../secrets.ts';
+import { ClusterNode } from './cluster-node.ts';
+
+const BEAT_MS = 200;
+
+for (const { test, database } of shared) {
+  /** A node that beats when its clock goes on. */
+  async function startNode(t: TestContext, address: string) {
+    const [store, realClock] = [await openAt(t, address), testClock()];
+    assert.ok(store.sessions !== undefined);
+    const node = new ClusterNode({
+      store,
+      sessions: store.sessions,
+      realClock,
+      log: createLog('silent'),
+      role: 'all',
+    });
+    await node.joinAsApiOnly();
+    return { node, store, beats: realClock };
+  }
+
+  /** One that beats and sees another stand still; answers after how long that one is no node any more. */
+  async function goneAfter(t: TestContext, isClosed: boolean): Promise<number> {
+    const address = await database(t);
+    const still = await startNode(t, address);
+    const { store, beats } = await startNode(t, address);
+    const began = beats.monotonic();
+    if (isClosed) await still.store.close();
+    await stepByStep(
+      () => beats.advance(BEAT_MS),
+      () => nodesOn(store),
+      (nodes) => nodes.length === 1,
+      20_000,
+    );
+    return beats.monotonic() - began;
+  }
+
+  test('C20 a node that stands still is given up after a second if its connection is closed', async (t) => {
+    const ms = await goneAfter(t, true);
+    assert.ok(ms >= 1_100 && ms < 8_000, `${ms}`);
+  });
+
+  test('C20 a node that stands still is given up after eight seconds while its connection is open', async (t) => {
+    const ms = await goneAfter(t, false);
+    assert.ok(ms >= 8_000, `${ms}`);
+  });
+
+  test('C20 of very many lanes all are let go of, a few by each commit: whoever wants one waits for those alone', async (t) => {
+    const { node, store } = await startNode(t, await database(t));
+    const { account_id, user_id } = await store.write(async (tx) => {
+      await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, 0, systemChance);
+      return tx.queries.selectFrom('users').select(['account_id', 'user_id']).executeTakeFirstOrThrow();
+    });
+    const row = (index: number) => ({
+      ...{ account_id, user_id, kind: 'new_event' as const, target: `https://a.test/${index}`, date_created: 0 },
+      ...{ lease_owner: node.nodeId, generation: 7, date_ended: index === 1 ? 1 : null },
+    });
+    const rows = Array.from({ length: 1_201 }, (_, index) => row(index));
+    const hooks = await store.write(({ queries }) =>
+      queries.insertInto('hooks').values(rows).returning('hook_id').execute(),
+    );
+    // The first has been taken up anew since, the second has ended.
+    await node.release(hooks.map(({ hook_id }, index) => ({ hookId: hook_id, generation: index < 2 ? 6 : 7 })));
+
+    const held = await store.read.selectFrom('hooks').select('hook_id').where('lease_owner', '<>', 0).execute();
+    assert.deepEqual(held, hooks.slice(0, 1));
+    const { rows: commits } = await sql<{ lanes: number }>`
+      select count(*)::int as lanes from hooks where lease_owner = 0 group by xmin::text`.execute(store.read);
+    assert.ok(Math.max(...commits.map(({ lanes }) => lanes)) <= 500, JSON.stringify(commits));
+  });
+}

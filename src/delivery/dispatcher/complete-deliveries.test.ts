@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { createLog } from '../../log.ts';
+import { createAccount } from '../../resources/accounts/actions.ts';
+import { systemChance } from '../../secrets.ts';
+import type { Store } from '../../store/store.ts';
+import { noAlerts } from '../outbox/hook-alerts.ts';
+import { type Completion, completeDeliveries } from './complete-deliveries.ts';
+import { Completer } from './completer.ts';
+import { nextPending } from './queries.ts';
+
+for (const { test, database } of stores) {
+  const NOW = Date.UTC(2026, 0, 1);
+  const healthy = { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' };
+  const failing = { failures: 1, dueAt: NOW + 5_000, retryDeliveryId: 1, lastOutcome: '500' };
+
+  /** Hooks 1, 2 and so on, each at a generation and pending one notification; `ended`: not live any more. */
+  async function openWith(t: TestContext, ...hooks: readonly { generation: number; ended?: true }[]) {
+    const store = await openAt(t, await database(t));
+    const owner = { domain: 'acme.test', email: 'owner@acme.test' };
+    await store.write((tx) => createAccount(tx, owner, NOW, systemChance));
+    const of = { account_id: 1, user_id: 1, kind: 'new_event' };
+    await store.write(async ({ queries }) => {
+      for (const [index, { generation, ended }] of hooks.entries()) {
+        const hook_id = index + 1;
+        const state = { date_ended: ended ? NOW : null, ended_position: null, due_at: null, retry_delivery_id: null };
+        const hook = { ...of, ...state, hook_id, generation, target: `http://a.test/${hook_id}`, date_created: NOW };
+        await queries.insertInto('hooks').values(hook).execute();
+        await queries
+          .insertInto('pending_deliveries')
+          .values({ ...of, hook_id, position: 1, record_id: 1, created_at: NOW })
+          .execute();
+      }
+    });
+    const settlementOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Completion> => {
+      const [row] = await nextPending(store.read, hookId, 0, 1);
+      assert.ok(row !== undefined);
+      const isTold = outcome === '200';
+      return {
+        ...{ hookId, accountId: 1, generation, row, asks: [], lane: isTold ? healthy : failing },
+        attempt: { at: NOW + hookId, outcome, ms: 7, counted: !isTold, reason: isTold ? 'delivered' : 'failed' },
+        delivery: isTold ? 'delivered' : 'pending',
+      };
+    };
+    const look = async () => ({
+      attempts: await store.read
+        .selectFrom('attempts')
+        .select(['hook_id', 'attempted_at', 'outcome', 'milliseconds', 'counted', 'reason'])
+        .orderBy('hook_id')
+        .orderBy('outcome')
+        .execute(),
+      pending: (await store.read.selectFrom('pending_deliveries').select('hook_id').orderBy('hook_id').execute()).map(
+        (row) => row.hook_id,
+      ),
+      told: (
+        await store.read.selectFrom('finalized_deliveries').select(['hook_id', 'state']).orderBy('hook_id').execute()
+      ).map((row) => `${row.hook_id} ${row.state}`),
+      failures: (await store.read.selectFrom('hooks').select('failures').orderBy('hook_id').execute()).map(
+        (row) => row.failures,
+      ),
+    });
+    return { store, settlementOf, look };
+  }
+
+  const attemptOf = (hookId: number, outcome: '200' | '500', counted: number, reason: string) => ({
+    ...{ hook_id: hookId, attempted_at: NOW + hookId, outcome, milliseconds: 7, counted, reason },
+  });
+
+  test('C20 X3 what came of attempts is written at once: told is told, a failure counts, and each attempt is in the history', async (t) => {
+    const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
+    const completions = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
+    assert.deepEqual(
+      await completeDeliveries(store, () => ({ completions, now: NOW }), noAlerts),
+      [],
+      'nothing was fenced',
+    );
+    assert.deepEqual(await look(), {
+      attempts: [attemptOf(1, '200', 0, 'delivered'), attemptOf(2, '500', 1, 'failed')],
+      pending: [2],
+      told: ['1 delivered'],
+      failures: [0, 1],
+    });
+  });
+
+  test('C13 C20 X3 an attempt on a lane that was taken up anew changes nothing of it but that told is told, and the history says so', async (t) => {
+    const { store, settlementOf, look } = await openWith(
+      t,
+      { generation: 9 },
+      { generation: 9 },
+      { generation: 9, ended: true },
+      { generation: 1 },
+      { generation: 9 },
+    );
+    const completions = [
+      await settlementOf(1, 8, '200'),
+      await settlementOf(2, 8, '500'),
+      await settlementOf(3, 8, '500'),
+      await settlementOf(4, 1, '500'),
+      // In one millisecond, on both sides of the change.
+      await settlementOf(5, 8, '500'),
+      await settlementOf(5, 9, '200'),
+    ];
+    const fenced = await completeDeliveries(store, () => ({ completions, now: NOW }), noAlerts);
+    assert.deepEqual(
+      fenced.map(({ hookId }) => hookId),
+      [1, 2, 3, 5],
+    );
+    const { attempts, ...rest } = await look();
+    const anew = 'the hook had been taken up anew meanwhile';
+    assert.deepEqual(attempts, [
+      attemptOf(1, '200', 0, `delivered; ${anew}, and its count goes on`),
+      attemptOf(2, '500', 0, `${anew}: changes nothing`),
+      attemptOf(3, '500', 1, 'failed'),
+      attemptOf(4, '500', 1, 'failed'),
+      attemptOf(5, '200', 0, 'delivered'),
+      attemptOf(5, '500', 0, `${anew}: changes nothing`),
+    ]);
+    assert.deepEqual(rest, { pending: [2, 3, 4], told: ['1 delivered', '5 delivered'], failures: [0, 0, 0, 1, 0] });
+  });
+
+  test('C20 X3 what is settled until the transaction begins is written down in it', async (t) => {
+    const { store, settlementOf, look } = await openWith(t, { generation: 1 }, { generation: 1 });
+    const [first, second] = [await settlementOf(1, 1, '200'), await settlementOf(2, 1, '200')];
+    const waiting = [first];
+    const settling = completeDeliveries(store, () => ({ completions: [...waiting], now: NOW }), noAlerts);
+    waiting.push(second);
+    assert.deepEqual(await settling, []);
+    assert.deepEqual((await look()).told, ['1 delivered', '2 delivered']);
+  });
+
+  test('C17 a hook ends when that is written down, and not before what ended it was heard', async (t) => {
+    const { store, settlementOf } = await openWith(t, { generation: 1 });
+    const clock = testClock(NOW);
+    const write: Store['write'] = async (work) => {
+      // Others write before it.
+      await clock.advance(7);
+      return store.write(work);
+    };
+    const ports = { clock, notices: noAlerts, log: createLog('silent'), onWritten: () => undefined };
+    const settler = new Completer({ ...ports, store: { ...store, write } });
+    settler.add({ ...(await settlementOf(1, 1, '500')), ended: 'answered_401' });
+    await settler.written();
+    const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
+    assert.equal(date_ended, NOW + 7);
+  });
+
+  test('C20 what an attempt has come to is written down, however shortly after others it comes', async (t) => {
+    const hooks = Array.from({ length: 12 }, () => ({ generation: 1 }));
+    const { store, settlementOf, look } = await openWith(t, ...hooks);
+    const settlements: Completion[] = [];
+    for (const [index] of hooks.entries()) settlements.push(await settlementOf(index + 1, 1, '200'));
+    const addNext = async (after: number) => {
+      for (let steps = 0; steps < after; steps += 1) await Promise.resolve();
+      for (const settlement of settlements.slice(after, after + 1)) settler.add(settlement);
+    };
+    const onWritten = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
+    const ports = { clock: testClock(NOW), notices: noAlerts, log: createLog('silent'), store, onWritten };
+    const settler = new Completer(ports);
+    await addNext(0);
+    await eventually(look, ({ told }) => told.length === hooks.length);
+  });
+
+  test('C20 X3 hundreds of attempts are written at once, some of them on the same lane', async (t) => {
+    const { store, settlementOf, look } = await openWith(t, ...Array.from({ length: 130 }, () => ({ generation: 1 })));
+    const settlements: Completion[] = [];
+    for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));
+    const again = settlements.slice(0, 20).map((one) => ({ ...one, attempt: { ...one.attempt, at: NOW + 1_000 } }));
+    assert.deepEqual(
+      await completeDeliveries(store, () => ({ completions: [...settlements, ...again], now: NOW }), noAlerts),
+      [],
+    );
+    const { attempts, pending, told } = await look();
+    assert.deepEqual([attempts.length, pending.length, told.length], [150, 0, 130]);
+  });
+}

@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConcurrencyLimiter } from './concurrency-limiter.ts';
+
+type Lane = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
+
+/** Plenty. */
+const unproven = 10_000;
+const isProven = true;
+
+/** As many at once as there are. */
+const unhurried = { isLeft: true, take: () => undefined, giveBack: () => undefined };
+
+test('C22 an account has its share of the slots, and its lanes wait for room in turn', () => {
+  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 100, unproven }, unhurried);
+  const lane = (name: string) => ({ accountId: 1, host: 'one', isProven, name });
+  const called = () => shares.next(first).map(({ name }) => name);
+  const first = lane('first');
+  shares.acquire(first);
+  assert.ok(shares.admits(lane('a')));
+  shares.acquire(first);
+  const [b, c] = [lane('b'), lane('c')];
+  assert.ok(!shares.admits(b));
+  assert.ok(!shares.admits(c));
+  assert.ok(shares.admits({ accountId: 2, host: 'one', isProven, name: 'another account' }));
+  assert.deepEqual(called(), [], 'there is no room yet');
+  shares.release(first);
+  assert.deepEqual(called(), ['b']);
+  assert.ok(!shares.admits(lane('d')), 'the room is kept for whoever was called');
+  assert.deepEqual(called(), []);
+  assert.ok(shares.admits(b));
+  // It has no use for it after all.
+  assert.deepEqual(called(), ['c']);
+  shares.release(first);
+  assert.deepEqual(called(), ['d']);
+  assert.deepEqual(called(), []);
+});
+
+test('C22 room is for whoever has it at both ends: the account’s and the host’s; accounts at one host have a turn each', () => {
+  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 3, unproven }, unhurried);
+  const lane = (accountId: number, host: string, name: string) => ({ accountId, host, isProven, name });
+  const [first, second] = [lane(1, 'full', 'first'), lane(2, 'full', 'second')];
+  for (const one of [first, first, second]) {
+    assert.ok(shares.admits(one));
+    shares.acquire(one);
+  }
+  const others = [lane(1, 'free', 'at its share'), lane(2, 'full', 'x1'), lane(2, 'full', 'x2'), lane(3, 'full', 'y1')];
+  assert.deepEqual(
+    others.map((one) => shares.admits(one)),
+    [false, false, false, false],
+  );
+  const called = (beside: Lane) => shares.next(beside).map(({ name }) => name);
+  shares.release(first);
+  assert.deepEqual(called(first), ['at its share', 'x1'], 'one beside it in its account, one at its host');
+  shares.release(first);
+  assert.deepEqual(called(first), ['y1'], 'another account before the second one of the same');
+  shares.release(second);
+  assert.deepEqual(called(second), ['x2']);
+});
+
+test('C22 however many wait at both ends, one that ends looks at few of them, and every lane gets its turn', () => {
+  const [accounts, lanesOfEach, share] = [3, 2_000, { account: 50, host: 100, unproven }];
+  const shares = new ConcurrencyLimiter<Lane>(share, unhurried);
+  const turns = new Map<Lane, number>();
+  const ready = new Set<Lane>();
+  for (let number = 0; number < accounts * lanesOfEach; number += 1)
+    turns.set({ accountId: number % accounts, host: 'one', isProven: number % 2 === 0, name: `${number}` }, 0);
+  const inFlight: Lane[] = [];
+  let looks = 0;
+  const begin = () => {
+    for (const lane of ready) {
+      ready.delete(lane);
+      looks += 1;
+      if (!shares.admits(lane)) continue;
+      shares.acquire(lane);
+      turns.set(lane, (turns.get(lane) ?? 0) + 1);
+      inFlight.push(lane);
+      ready.add(lane);
+    }
+  };
+  for (const lane of turns.keys()) ready.add(lane);
+  begin();
+  assert.equal(inFlight.length, share.host);
+  looks = 0;
+  const ended = accounts * lanesOfEach * 2;
+  for (let count = 0; count < ended; count += 1) {
+    const lane = inFlight.shift();
+    assert.ok(lane !== undefined);
+    shares.release(lane);
+    for (const next of shares.next(lane)) ready.add(next);
+    ready.add(lane);
+    begin();
+    assert.ok(inFlight.length <= share.host);
+  }
+  assert.equal(inFlight.length, share.host, 'no room is lost');
+  assert.ok(looks <= ended * 4, `${looks} looks for ${ended} that ended`);
+  const counts = [...turns.values()];
+  assert.ok(
+    Math.min(...counts) >= 1 && Math.max(...counts) <= 5,
+    `${Math.min(...counts)} to ${Math.max(...counts)} turns`,
+  );
+});
+
+test('C22 targets that are not known to answer have their share, one turn for each account, and those that answer the rest', () => {
+  const shares = new ConcurrencyLimiter<Lane>({ account: 4, host: 100, unproven: 2 }, unhurried);
+  const strange = (accountId: number, host: string): Lane => ({
+    accountId,
+    host,
+    isProven: false,
+    name: `${accountId} ${host}`,
+  });
+  const known = { ...strange(2, 'known'), isProven };
+  const called = (beside: Lane) => shares.next(beside).map(({ name }) => name);
+  const [first, second] = [strange(1, 'a'), strange(1, 'b')];
+  for (const one of [first, second]) {
+    assert.ok(shares.admits(one));
+    shares.acquire(one);
+  }
+  const waiting = [strange(1, 'c'), strange(1, 'd'), strange(2, 'x'), strange(3, 'y')];
+  for (const one of waiting) assert.ok(!shares.admits(one));
+  assert.ok(shares.admits(known));
+  const place = shares.acquire(known);
+  assert.deepEqual(called(known), [], 'that is no room for them');
+  shares.release(place);
+  assert.deepEqual(called(known), []);
+  shares.release(first);
+  assert.deepEqual(called(first), ['1 c']);
+  shares.release(second);
+  assert.deepEqual(called(second), ['2 x'], 'of another account, which never had a turn');
+  const [c, d, x, y] = waiting;
+  assert.ok(c !== undefined && d !== undefined && x !== undefined && y !== undefined);
+  assert.ok(shares.admits(c));
+  // It has no use for it after all.
+  assert.deepEqual(called(c), ['3 y']);
+  // It has answered meanwhile, and needs the room no more that was kept for it.
+  x.isProven = true;
+  assert.ok(shares.admits(x));
+  assert.deepEqual(called(x), ['1 d']);
+  assert.ok(shares.admits(d) && shares.admits(y));
+});
+
+test('C22 room on trial is for whoever has it at the other ends', () => {
+  const shares = new ConcurrencyLimiter<Lane>({ account: 1, host: 2, unproven: 3 }, unhurried);
+  const strange = (accountId: number, host: string): Lane => ({
+    accountId,
+    host,
+    isProven: false,
+    name: `${accountId} ${host}`,
+  });
+  const inFlight = [strange(1, 'full'), strange(2, 'full'), strange(3, 'other')];
+  const places = inFlight.map((one) => {
+    assert.ok(shares.admits(one));
+    return shares.acquire(one);
+  });
+  for (const one of [strange(1, 'a'), strange(4, 'full'), strange(5, 'free')]) assert.ok(!shares.admits(one));
+  const end = (turn: number) => {
+    const [one, place] = [inFlight[turn], places[turn]];
+    assert.ok(one !== undefined && place !== undefined);
+    shares.release(place);
+    return shares.next(one).map(({ name }) => name);
+  };
+  assert.deepEqual(end(2), ['5 free'], 'past an account and a host that are full');
+  assert.deepEqual(end(1), ['4 full']);
+  assert.deepEqual(end(0), ['1 a']);
+});
+
+test('C22 a lane that has waited for room and for a trial is called once', () => {
+  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 9, unproven: 2 }, unhurried);
+  const strange = (accountId: number): Lane => ({ accountId, host: 'one', isProven: false, name: '' });
+  const [first, second, third] = [strange(1), strange(2), strange(3)];
+  const known = { ...first, isProven };
+  const places = [known, known, second, third].map((lane) => {
+    assert.ok(shares.admits(lane));
+    return shares.acquire(lane);
+  });
+  assert.ok(!shares.admits(first), 'its account has its share');
+  for (const [ended, place] of places.entries()) {
+    shares.release(place);
+    if (ended === 0) assert.ok(!shares.admits(first), 'two others are on trial');
+  }
+  assert.deepEqual(shares.next(second), [first]);
+  assert.deepEqual(shares.next(first), [], 'not twice');
+  assert.ok(shares.admits(first));
+  for (let count = 0; count < 2; count += 1) {
+    assert.ok(shares.admits(known), 'no room is kept for it any more');
+    shares.acquire(known);
+  }
+});
+
+test('C22 targets that are not known to answer begin at a pace, and those that answer beside them at once', () => {
+  const pace = { left: 2 };
+  const shares = new ConcurrencyLimiter<Lane>(
+    { account: 9, host: 9, unproven: 9 },
+    {
+      get isLeft() {
+        return pace.left > 0;
+      },
+      take: () => {
+        pace.left -= 1;
+      },
+      giveBack: () => {
+        pace.left += 1;
+      },
+    },
+  );
+  const strange = (name: string): Lane => ({ accountId: 1, host: 'a', isProven: false, name });
+  const [first, second, third, fourth] = ['first', 'second', 'third', 'fourth'].map(strange);
+  assert.ok(first !== undefined && second !== undefined && third !== undefined && fourth !== undefined);
+  for (const one of [first, second]) {
+    assert.ok(shares.admits(one));
+    shares.acquire(one);
+  }
+  for (const one of [third, fourth]) assert.ok(!shares.admits(one));
+  const known = { ...strange('known'), isProven };
+  assert.ok(shares.admits(known));
+  assert.deepEqual(shares.next(known), [], 'there is room, and not yet time');
+  pace.left = 1;
+  assert.deepEqual(shares.next(), [third]);
+  assert.deepEqual(shares.next(), [], 'the one that may begin is kept for whoever was called');
+  assert.ok(shares.admits(third));
+  // It has no use for it after all.
+  assert.deepEqual(shares.next(third), [fourth]);
+});

@@ -1,0 +1,645 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { atEnd } from '../../../test/kit/cleanup.ts';
+import { steadyChance, TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { eventually, stepByStep } from '../../../test/kit/eventually.ts';
+import { Between } from '../../../test/kit/query-interceptor.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import type { Clock } from '../../clock.ts';
+import { createLog } from '../../log.ts';
+import { Problem } from '../../problems.ts';
+import { AccountWrite } from '../../store/account-scope.ts';
+import { CommitEventsBuilder } from '../../store/commit-events.ts';
+import type { CommitEvents, Store, Tx } from '../../store/store.ts';
+import { type LeaseManager, singleNodeLeases } from '../cluster/leases.ts';
+import { endHooks } from '../outbox/end-hooks.ts';
+import { noAlerts } from '../outbox/hook-alerts.ts';
+import { record } from '../outbox/record-occurrences.ts';
+import { restoreHook } from '../outbox/restore-hook.ts';
+import { setSecrets } from '../outbox/rotate-secrets.ts';
+import type { Attempt } from '../transport/attempt.ts';
+import { signatureOf } from '../transport/signature.ts';
+import type { Outcome } from './attempt-outcome.ts';
+import { Dispatcher } from './dispatcher.ts';
+
+for (const { test, database } of stores) {
+  const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
+  const HOOK = 1;
+  /** A second hook, of another kind. */
+  const otherHook = {
+    ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
+    ...{ due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null },
+  };
+
+  /** An engine on a real store with one hook for new events, and what it attempts. */
+  async function openEngine(
+    t: TestContext,
+    attempt: Attempt = async () => OK,
+    seen = (clock: Clock): Clock => clock,
+    over: (claims: LeaseManager) => Partial<LeaseManager> = () => ({}),
+  ) {
+    const store = await openAt(t, await database(t));
+    await store.write(async ({ queries }) => {
+      const account_id = 1;
+      await queries
+        .insertInto('accounts')
+        .values({ account_id, domain: 'a.test', company_name: 'A', date_created: 0 })
+        .execute();
+      await queries.insertInto('positions').values({ account_id, position: 0 }).execute();
+      const user = { account_id, user_id: 1, email: 'a@a.test', first_name: '', last_name: '', role: 'owner' };
+      await queries
+        .insertInto('users')
+        .values({ ...user, date_created: 0, date_modified: null, date_deleted: null })
+        .execute();
+      const state = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
+      const hook = { hook_id: HOOK, account_id, user_id: 1, kind: 'new_event', target: 'http://a.test/' };
+      await queries
+        .insertInto('hooks')
+        .values({ ...hook, ...state, date_created: 0 })
+        .execute();
+    });
+    const between = new Between();
+    const clock = testClock();
+    const attempted: string[] = [];
+    let refusedWrites = 0;
+    let hear: (news: CommitEvents) => unknown = () => undefined;
+    const engineStore: Store = {
+      ...store,
+      onCommitted(listener) {
+        hear = listener;
+        store.onCommitted(listener);
+      },
+      read: between.over(store.read),
+      write(work) {
+        if (refusedWrites === 0) return store.write(work);
+        refusedWrites -= 1;
+        return Promise.reject(new Problem('storage_unavailable'));
+      },
+    };
+    const claims = singleNodeLeases(engineStore);
+    const engine = new Dispatcher({
+      store: engineStore,
+      claims: { ...claims, ...over(claims) },
+      clock: seen(clock),
+      chance: steadyChance(),
+      attempt: (order) => {
+        attempted.push(order.deliveryId);
+        return attempt(order);
+      },
+      notices: noAlerts,
+      log: createLog('silent'),
+      baseUrl: () => 'http://127.0.0.1',
+      waitsMs: [60_000, 60_000],
+      maxAttemptsPerHost: 1_000,
+      attemptTimeoutMs: 1_000,
+      onAttempt: () => undefined,
+    });
+    // Before the store is closed, which was opened before it.
+    atEnd(t, async () => {
+      between.letGo();
+      await engine.stop(0);
+      await store.close();
+    });
+    await engine.start();
+    const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
+      store.write((tx: Tx) => work(new AccountWrite(tx, 1, TEST_EPOCH)));
+    return {
+      engine,
+      store,
+      clock,
+      between,
+      attempted,
+      inAccount,
+      /** As if another node had said it. */
+      hear: (news: CommitEvents) => hear(news),
+      happen: () => inAccount(async (write) => record(write, [{ kind: 'new_event', recordId: 1, userId: 1 }])),
+      refuseWrites: (count: number) => {
+        refusedWrites = count;
+      },
+      settled: async () => (await store.read.selectFrom('finalized_deliveries').select('delivery_id').execute()).length,
+      pending: async () => (await store.read.selectFrom('pending_deliveries').select('delivery_id').execute()).length,
+    };
+  }
+
+  test('C20 what becomes pending while its lane is being read is told at once, and not at the next look around', async (t) => {
+    const { between, attempted, happen, settled, clock } = await openEngine(t);
+    const reading = between.holdNext('pending_deliveries');
+    await happen();
+    await reading;
+    await happen();
+    between.letGo();
+    await eventually(settled, (count) => count === 2);
+    assert.deepEqual(attempted, ['1', '2']);
+    assert.equal(clock.now(), TEST_EPOCH, 'no time has passed');
+  });
+
+  test('C20 what a commit owes is told without being read again, and is not told again by what is read', async (t) => {
+    const { between, attempted, happen, inAccount, settled } = await openEngine(t);
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    const reading = between.holdNext('pending_deliveries');
+    await happen();
+    await eventually(settled, (count) => count === 2);
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
+    await reading;
+    between.letGo();
+    await happen();
+    await eventually(settled, (count) => count === 3);
+    assert.deepEqual(attempted, ['1', '2', '3']);
+  });
+
+  test('C13 C20 a hook that is ended and restored while it is being taken up is told as the one that it is now', async (t) => {
+    const { between, happen, inAccount, settled, pending } = await openEngine(t);
+    const reading = between.holdNext('hooks');
+    await happen();
+    await reading;
+    await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
+    await inAccount((write) => restoreHook(write, HOOK, 1));
+    between.letGo();
+    await eventually(settled, (count) => count === 1);
+    assert.equal(await pending(), 0);
+  });
+
+  test('C22 that one hook ends keeps no other from being taken up', async (t) => {
+    const { between, happen, inAccount, settled } = await openEngine(t);
+    const other = await inAccount((write) => write.insertRow('hooks', otherHook));
+    const reading = between.holdNext('hooks');
+    await happen();
+    await reading;
+    await inAccount(async (write) => void (await endHooks(write, [other.hook_id], 'deleted')));
+    between.letGo();
+    // Whoever were to ask a second time would wait here for ever.
+    void between.holdNext('hooks');
+    assert.equal(await eventually(settled, (count) => count === 1), 1);
+    between.letGo();
+  });
+
+  test('C22 that a lane is being taken up, or read, keeps no other from being told', async (t) => {
+    const { between, happen, inAccount, settled } = await openEngine(t);
+    const other = await inAccount((write) => write.insertRow('hooks', otherHook));
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    for (const [round, table] of ['hooks', 'pending_deliveries'].entries()) {
+      const waiting = between.holdNext(table);
+      await inAccount(async (write) => {
+        record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
+        AccountWrite.transactionOf(write).news.addPending([other.hook_id]);
+      });
+      await waiting;
+      await happen();
+      assert.equal(await eventually(settled, (count) => count === 2 + 2 * round), 2 + 2 * round);
+      between.letGo();
+      assert.equal(await eventually(settled, (count) => count === 3 + 2 * round), 3 + 2 * round);
+    }
+  });
+
+  test('C22 of many whose targets are not known to answer twenty begin in twenty milliseconds, and who answers beside them at once', async (t) => {
+    const { promise: late, resolve: answer } = Promise.withResolvers<void>();
+    t.after(() => answer());
+    const attempt: Attempt = async ({ target }) => {
+      if (target !== 'http://a.test/') await late;
+      return OK;
+    };
+    const { attempted, clock, happen, inAccount, settled } = await openEngine(t, attempt);
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    await clock.advance(20);
+    await inAccount(async (write) => {
+      for (let number = 1; number <= 44; number += 1) {
+        await write.insertRow('hooks', { ...otherHook, kind: 'new_event', target: `http://b.test/${number}` });
+      }
+    });
+    const begun = async () => attempted.length;
+    let expected = 2;
+    await happen();
+    for (const more of [20, 20, 4]) {
+      expected += more;
+      await eventually(begun, (count) => count >= expected);
+      await eventually(settled, (count) => count === 2);
+      assert.equal(attempted.length, expected);
+      await clock.advance(20);
+    }
+    answer();
+    await eventually(settled, (count) => count === 46);
+  });
+
+  test('C20 a lane that another node has is asked for once between two looks, unless it may have become free', async (t) => {
+    let isTheirs = true;
+    let asked = 0;
+    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim, findWork }) => ({
+      pollMs: 1_000,
+      claim(hookIds) {
+        asked += 1;
+        return isTheirs ? Promise.resolve([]) : claim(hookIds);
+      },
+      findWork: (after) => (isTheirs ? Promise.resolve({ pending: [], asked: [], next: undefined }) : findWork(after)),
+    }));
+    for (let count = 0; count < 3; count += 1) await happen();
+    assert.equal(asked, 1);
+    await clock.advance(1_000);
+    await happen();
+    assert.equal(asked, 2, 'nobody knows whose it is after a look');
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
+    assert.equal(asked, 3, 'this is said of what was let go of');
+    isTheirs = false;
+    await clock.advance(1_000);
+    assert.equal(await eventually(settled, (count) => count === 4), 4);
+  });
+
+  test('C20 a lane that becomes free while it is asked for in vain is asked for once more', async (t) => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let asked = 0;
+    const { clock, happen, inAccount, settled } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+      async claim(hookIds) {
+        asked += 1;
+        if (asked > 1) return claim(hookIds);
+        await answered;
+        return [];
+      },
+    }));
+    await happen();
+    await eventually(
+      () => asked,
+      (times) => times === 1,
+    );
+    await inAccount(async (write) => AccountWrite.transactionOf(write).news.addPending([HOOK]));
+    answer();
+    assert.equal(await eventually(settled, (count) => count === 1), 1);
+    assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
+  });
+
+  test('C20 that others commit what their own lanes are pending has nobody else ask for these, also while they are asked for', async (t) => {
+    const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+    let asked = 0;
+    const { happen, hear } = await openEngine(t, undefined, undefined, () => ({
+      async claim() {
+        asked += 1;
+        await answered;
+        return [];
+      },
+    }));
+    await happen();
+    await eventually(
+      () => asked,
+      (times) => times === 1,
+    );
+    const news = new CommitEventsBuilder('deliverer');
+    news.addPending([HOOK]);
+    hear(news);
+    answer();
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    assert.equal(asked, 1);
+  });
+
+  test('C22 lanes that others have, and may let go of at any time, keep no other from being taken up', async (t) => {
+    const theirs = new Set(Array.from({ length: 150 }, (_, index) => HOOK + 1 + index));
+    const { promise: happened, resolve: begin } = Promise.withResolvers<void>();
+    const claims: (readonly number[])[] = [];
+    const { settled, happen, hear } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+      async claim(hookIds) {
+        claims.push(hookIds);
+        await happened;
+        if (claims.length < 20) sayFree();
+        return claim(hookIds.filter((hookId) => !theirs.has(hookId)));
+      },
+    }));
+    const sayFree = () => {
+      const news = new CommitEventsBuilder('other');
+      news.addPending(theirs);
+      hear(news);
+    };
+    sayFree();
+    await happen();
+    begin();
+    await eventually(settled, (count) => count === 1);
+    assert.equal(
+      claims.findIndex((hookIds) => hookIds.includes(HOOK)),
+      1,
+    );
+    assert.ok(claims.length >= 20, 'the others are asked for as often as it is said');
+  });
+
+  test('C13 C20 a stop ends in time, also where what hangs was told to a hook that has ended since', async (t) => {
+    const { engine, attempted, clock, happen, inAccount, pending } = await openEngine(t, ({ signal, onDialled }) => {
+      onDialled?.();
+      return new Promise((resolve) =>
+        signal.addEventListener('abort', () => resolve({ kind: 'ours', fault: 'stopped', ms: 1 })),
+      );
+    });
+    await happen();
+    await eventually(
+      () => attempted,
+      (begun) => begun.length === 1,
+    );
+    await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
+    let isStopped = false;
+    void engine.stop(8_000).then(() => {
+      isStopped = true;
+    });
+    await clock.advance(7_999);
+    assert.equal(isStopped, false, 'its target may answer still');
+    await stepByStep(
+      () => clock.advance(1),
+      () => isStopped,
+      (is) => is,
+    );
+    assert.equal(await pending(), 1);
+  });
+
+  test('C20 a stop waits for lanes that are being taken up, so that these are let go of, too', async (t) => {
+    const order: string[] = [];
+    const { engine, between, happen } = await openEngine(t, undefined, undefined, ({ claim }) => ({
+      claim: (hookIds) => claim(hookIds).finally(() => order.push('taken up')),
+      async stop() {
+        order.push('stopped');
+      },
+    }));
+    const takingUp = between.holdNext('hooks');
+    await happen();
+    await takingUp;
+    const stopped = engine.stop(8_000);
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    between.letGo();
+    await stopped;
+    assert.deepEqual(order, ['taken up', 'stopped']);
+  });
+
+  for (const [at, isStoppedAt] of [
+    ['whose attempt is given up before it has gone out', 'dialling'],
+    ['that is still being taken up', 'taking up'],
+  ] as const) {
+    test(`C20 at a stop others may have a lane at once ${at}, also while another target hangs`, async (t) => {
+      const hanging = Promise.withResolvers<void>();
+      const dialling = Promise.withResolvers<void>();
+      t.after(() => hanging.resolve());
+      t.after(() => dialling.resolve());
+      const attempt: Attempt = async ({ target, onDialled, signal }) => {
+        if (target === otherHook.target) await hanging.promise;
+        else await dialling.promise;
+        onDialled?.();
+        return signal.aborted ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
+      };
+      let isLeaving = false;
+      const free: number[] = [];
+      let refused = 0;
+      const claims: Partial<LeaseManager> = {
+        isLeaseValid: () => !isLeaving,
+        stopClaiming() {
+          isLeaving = true;
+        },
+        async release(lanes) {
+          if (lanes.length === 0) return;
+          refused += 1;
+          if (refused === 1) throw new Problem('storage_unavailable');
+          free.push(...lanes.map(({ hookId }) => hookId));
+        },
+      };
+      const { engine, attempted, between, clock, happen, inAccount } = await openEngine(
+        t,
+        attempt,
+        undefined,
+        () => claims,
+      );
+      await inAccount((write) => write.insertRow('hooks', otherHook));
+      await inAccount(async (write) => record(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]));
+      const begun = (count: number) =>
+        eventually(
+          () => attempted.length,
+          (times) => times === count,
+        );
+      await begun(1);
+      const takingUp = between.holdNext(isStoppedAt === 'taking up' ? 'hooks' : 'none');
+      await happen();
+      await (isStoppedAt === 'taking up' ? takingUp : begun(2));
+      const stopped = engine.stop(8_000);
+      for (let turns = 0; turns < 10; turns += 1) await turn();
+      assert.deepEqual(free, []);
+      between.letGo();
+      dialling.resolve();
+      await eventually(
+        () => refused,
+        (times) => times === 1,
+      );
+      await stepByStep(
+        () => clock.advance(500),
+        () => free,
+        (lanes) => lanes.length > 0,
+      );
+      assert.deepEqual([free, refused], [[HOOK], 2]);
+      hanging.resolve();
+      await stopped;
+    });
+  }
+
+  test('C13 a hook that ends while it is being taken up hears nothing', async (t) => {
+    const { between, attempted, happen, inAccount, pending } = await openEngine(t);
+    const reading = between.holdNext('hooks');
+    await happen();
+    await reading;
+    await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
+    between.letGo();
+    await happen();
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    assert.deepEqual(attempted, []);
+    assert.equal(await pending(), 1);
+  });
+
+  test('C20 what an attempt came to is kept until it can be written down; meanwhile nothing is sent twice', async (t) => {
+    const { attempted, happen, refuseWrites, settled, pending, clock } = await openEngine(t);
+    refuseWrites(3);
+    await happen();
+    for (let refused = 0; refused < 3; refused += 1) {
+      await eventually(
+        () => clock.pending,
+        (pending) => pending.includes(500),
+      );
+      assert.deepEqual([await settled(), await pending()], [0, 1]);
+      await clock.advance(500);
+    }
+    await eventually(settled, (count) => count === 1);
+    assert.deepEqual([attempted, await pending()], [['1'], 0]);
+  });
+
+  test('C20 a lane that cannot be read is read again soon', async (t) => {
+    const { between, happen, settled, attempted, clock } = await openEngine(t);
+    between.failures = 2;
+    await happen();
+    for (let failed = 0; failed < 2; failed += 1) {
+      await eventually(
+        () => clock.pending,
+        (pending) => pending.includes(500),
+      );
+      assert.deepEqual(attempted, []);
+      await clock.advance(500);
+    }
+    await eventually(settled, (count) => count === 1);
+    assert.deepEqual(attempted, ['1']);
+  });
+
+  test('C20 what no wake-up told of is found within a minute', async (t) => {
+    const { store, settled, clock, attempted } = await openEngine(t);
+    const quiet = async ({ queries }: Tx) => {
+      const delivery = {
+        account_id: 1,
+        user_id: 1,
+        hook_id: HOOK,
+        kind: 'new_event',
+        record_id: 1,
+        created_at: TEST_EPOCH,
+      };
+      await queries
+        .insertInto('pending_deliveries')
+        .values({ ...delivery, position: 1 })
+        .execute();
+    };
+    await store.write(quiet);
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    assert.deepEqual(attempted, []);
+    await clock.advance(60_000);
+    await eventually(settled, (count) => count === 1);
+  });
+
+  for (const reading of [1, 2, 3, 4, 5]) {
+    test(`C18 a wait that ends while its lane is looked at, at reading ${reading} of the clock, is not waited for ever`, async (t) => {
+      const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
+      let readings = Number.POSITIVE_INFINITY;
+      // A timer fires a millisecond before its time, and the clock goes on while the engine looks.
+      const early = (clock: Clock): Clock => ({
+        ...clock,
+        now: () => {
+          readings += 1;
+          return clock.now() + (readings >= reading ? 1 : 0);
+        },
+        after: (waitMs, run) =>
+          clock.after(waitMs > 1 ? waitMs - 1 : waitMs, () => {
+            readings = 0;
+            run();
+          }),
+      });
+      const { attempted, clock, happen } = await openEngine(t, async () => outcomes.shift() ?? OK, early);
+      await happen();
+      await eventually(
+        () => attempted.length,
+        (count) => count === 1,
+      );
+      await eventually(
+        () => clock.pending.some((waitMs) => waitMs > 50_000),
+        (isWaiting) => isWaiting,
+      );
+      await clock.advance(60_000);
+      // Milliseconds, and not as late as the next look, which would find it.
+      await stepByStep(
+        () => clock.advance(1),
+        () => attempted.length,
+        (count) => count >= 2,
+      );
+      assert.deepEqual(attempted.slice(0, 2), ['1', '1']);
+    });
+  }
+
+  test('X8 secrets that change while their lane is taken up, while they are read, or before a notification has gone out, sign as they are now', async (t) => {
+    const signatures: (readonly string[] | undefined)[] = [];
+    const { inAccount, between, happen, settled } = await openEngine(t, async ({ signature, signal }) => {
+      signatures.push(signature);
+      // The first is on its way until it is stopped; so that a failure is seen, no longer than it takes to find that.
+      const stopped = () => signal.aborted;
+      if (signatures.length === 1) await eventually(stopped, Boolean).catch(() => undefined);
+      return stopped() ? { kind: 'ours', fault: 'stopped', ms: 1 } : OK;
+    });
+    const secretOf = (letter: string) => ({ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null });
+    const signWith = (letter: string) => inAccount((write) => setSecrets(write, HOOK, [secretOf(letter)]));
+    const begun: string[] = [];
+    const held = (what: string) =>
+      between.holdNext('hooks').then(() => {
+        begun.push(what);
+      });
+    const hasBegun = (what: string) => eventually(() => begun.includes(what), Boolean);
+    void held('taking up');
+    await happen();
+    await hasBegun('taking up');
+    await signWith('a');
+    between.letGo();
+    void held('reading');
+    await hasBegun('reading');
+    await signWith('b');
+    between.letGo();
+    await eventually(
+      () => signatures.length,
+      (count) => count === 1,
+    );
+    await signWith('c');
+    await eventually(settled, (count) => count === 1);
+    const delivery = { id: '1', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH };
+    assert.deepEqual(
+      signatures,
+      ['b', 'c'].map((letter) => signatureOf([secretOf(letter)], delivery)),
+    );
+  });
+
+  test('X8 what signs a lane is read once its node has said that it heard: a change that comes between both, and of which nothing tells, signs', async (t) => {
+    const signatures: (readonly string[] | undefined)[] = [];
+    const heard = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let said = 0;
+    const sign = (letter: string) => [{ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null }];
+    const { store, inAccount, happen, settled, clock } = await openEngine(
+      t,
+      async ({ signature }) => {
+        signatures.push(signature);
+        return OK;
+      },
+      undefined,
+      () => ({ acknowledge: () => heard[Math.min(said++, 1)]?.promise ?? assert.fail() }),
+    );
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    void inAccount((write) => setSecrets(write, HOOK, sign('a')));
+    await eventually(
+      () => said,
+      (count) => count === 1,
+    );
+    await happen();
+    // That it cannot be said now is said again; meanwhile nothing begins.
+    heard[0]?.reject(new Error('the database is away'));
+    await eventually(
+      () => clock.pending,
+      (pending) => pending.includes(500),
+    );
+    await store.write(({ queries }) =>
+      queries
+        .updateTable('hooks')
+        .set({ secrets: JSON.stringify(sign('b')) })
+        .execute(),
+    );
+    await clock.advance(500);
+    assert.deepEqual([said, signatures.length], [2, 1]);
+    heard[1]?.resolve();
+    await eventually(settled, (count) => count === 2);
+    const delivery = { id: '2', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH + 500 };
+    assert.deepEqual(signatures[1], signatureOf(sign('b'), delivery));
+  });
+
+  test('C18 C20 a lane whose timer is lost is found by the next look', async (t) => {
+    const outcomes: Outcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
+    let waits = 0;
+    const forgetful = (clock: Clock): Clock => ({
+      ...clock,
+      // The first wait is that of the look; whatever is set at that same moment is of the lane.
+      after: (waitMs, run) => {
+        waits += 1;
+        return waits > 1 && clock.now() === TEST_EPOCH ? () => undefined : clock.after(waitMs, run);
+      },
+    });
+    const { attempted, clock, happen, settled } = await openEngine(t, async () => outcomes.shift() ?? OK, forgetful);
+    await happen();
+    await eventually(
+      () => waits,
+      (count) => count > 1,
+    );
+    assert.deepEqual([attempted.length, clock.pending.length], [1, 1]);
+    await clock.advance(60_000);
+    await eventually(settled, (count) => count === 1);
+    assert.equal(attempted.length, 2);
+  });
+}

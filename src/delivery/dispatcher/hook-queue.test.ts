@@ -1,0 +1,471 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Outcome } from './attempt-outcome.ts';
+import type { Completion } from './complete-deliveries.ts';
+import { HookQueue } from './hook-queue.ts';
+import type { InFlightAttempt } from './in-flight-attempt.ts';
+import type { HookQueueRow, PendingDelivery } from './queries.ts';
+import { type Decision, decide, outcomeWord, reasonOf } from './retry-policy.ts';
+
+const FIRST_WAIT_MS = 60_000;
+const SECOND_WAIT_MS = 7_200_000;
+const DAY_MS = 86_400_000;
+
+const OK: Outcome = { kind: 'answered', status: 200, ms: 1 };
+const UNSUBSCRIBE: Outcome = { kind: 'answered', status: 401, ms: 1 };
+const BROKEN: Outcome = { kind: 'answered', status: 500, ms: 1 };
+const OURS: Outcome = { kind: 'ours', fault: 'no_resolver', ms: 1 };
+const STOPPED: Outcome = { kind: 'ours', fault: 'stopped', ms: 1 };
+
+const fresh: HookQueueRow = {
+  hookId: 1,
+  accountId: 1,
+  target: 'http://127.0.0.1:9/',
+  generation: 7,
+  failures: 0,
+  dueAt: null,
+  retryDeliveryId: null,
+  lastOutcome: '',
+  secrets: [],
+};
+
+/** Delivery 11 stands at position 1, and so on. */
+const pending = (position: number): PendingDelivery => ({
+  deliveryId: position + 10,
+  position,
+  kind: 'new_event',
+  recordId: 1,
+  createdAt: 0,
+  manualAttemptId: null,
+});
+let asks = 0;
+const asked = (row: PendingDelivery): PendingDelivery => {
+  asks += 1;
+  return { ...row, manualAttemptId: asks };
+};
+const testOfTheHook: PendingDelivery = { ...pending(90), position: null, kind: 'test', manualAttemptId: 900 };
+
+/** A lane with a moment of its own, driven as the engine drives it. */
+class Drive {
+  readonly lane: HookQueue;
+  now = 1_000;
+
+  constructor(row: Partial<HookQueueRow> = {}, pendingCount = 0) {
+    this.lane = new HookQueue({ ...fresh, ...row }, 0, DAY_MS);
+    this.lane.add(Array.from({ length: pendingCount }, (_, index) => pending(index + 1)));
+  }
+
+  /** Begins everything that may begin now. */
+  beginAll(): InFlightAttempt[] {
+    const begun: InFlightAttempt[] = [];
+    for (;;) {
+      const row = this.lane.nextManual(this.now) ?? this.lane.next(this.now);
+      if (row === undefined) return begun;
+      begun.push(this.lane.begin(row, this.now));
+    }
+  }
+
+  beginOne(): InFlightAttempt {
+    const row = this.lane.next(this.now);
+    if (row === undefined) throw new Error('nothing may begin');
+    return this.lane.begin(row, this.now);
+  }
+
+  finish(flight: InFlightAttempt, outcome: Outcome): Completion & { decision: Decision['is'] } {
+    const { lane, now } = this;
+    const decision = decide({
+      outcome,
+      failures: lane.failures,
+      sameBurst: lane.isPartOfFailure(flight),
+      isManual: flight.row.manualAttemptId !== null,
+      localErrors: lane.localErrorsBefore(flight),
+      waitsMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
+      fraction: 0,
+    });
+    const settlement = lane.finish({
+      flight,
+      decision,
+      outcome: outcomeWord(outcome),
+      reason: reasonOf(decision),
+      ms: outcome.ms,
+      now,
+    });
+    return { ...settlement, decision: decision.is };
+  }
+
+  /** One attempt, at the earliest moment. */
+  deliver(outcome: Outcome) {
+    this.now += Math.max(0, this.lane.waitMs(this.now));
+    return this.finish(this.beginOne(), outcome);
+  }
+}
+
+/** A lane that has earned a wide window. */
+function wide(window: number, pendingCount: number): Drive {
+  const drive = new Drive({}, pendingCount + window - 1);
+  for (let earned = 1; earned < window; earned += 1) drive.deliver(OK);
+  return drive;
+}
+
+const ids = (flights: readonly InFlightAttempt[]) => flights.map((flight) => flight.row.deliveryId);
+
+test('C22 a new lane begins with one attempt in flight and earns one more by each 200, up to eight', () => {
+  const drive = new Drive({}, 100);
+  for (const window of [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]) {
+    const begun = drive.beginAll();
+    assert.equal(begun.length, window);
+    // All but one are taken back unanswered, so that one 200 a round is earned.
+    const [first, ...others] = begun;
+    for (const flight of others) {
+      drive.finish(flight, OURS);
+      drive.now += 60_000;
+    }
+    if (first !== undefined) drive.finish(first, OK);
+  }
+});
+
+test('C22 a failure takes the window back to one, and it is earned anew', () => {
+  const drive = wide(8, 30);
+  const [first, ...others] = drive.beginAll();
+  assert.equal(others.length, 7);
+  if (first !== undefined) drive.finish(first, BROKEN);
+  for (const flight of others) drive.finish(flight, OK);
+  drive.now += FIRST_WAIT_MS;
+  const retry = drive.beginAll();
+  assert.equal(retry.length, 1);
+  if (retry[0] !== undefined) drive.finish(retry[0], OK);
+  assert.equal(drive.beginAll().length, 2);
+});
+
+test('C18 a burst of failures costs one, and nothing begins until its wait is over', () => {
+  const drive = wide(8, 20);
+  const flights = drive.beginAll();
+  const decisions = flights.map((flight) => drive.finish(flight, BROKEN).decision);
+  assert.deepEqual(decisions, ['wait', ...Array(7).fill('part_of_counted_failure')]);
+  assert.equal(drive.lane.failures, 1);
+  drive.now += FIRST_WAIT_MS - 1;
+  assert.deepEqual(drive.beginAll(), []);
+  drive.now += 1;
+  assert.deepEqual(ids(drive.beginAll()), ids(flights.slice(0, 1)));
+});
+
+test('C18 what failed first is tried again first, whatever else of the burst came back in which order', () => {
+  const drive = wide(4, 10);
+  const [a, b, c, d] = drive.beginAll();
+  assert.ok(a && b && c && d);
+  drive.finish(c, BROKEN);
+  drive.finish(a, BROKEN);
+  drive.finish(d, OURS);
+  drive.finish(b, BROKEN);
+  drive.now += FIRST_WAIT_MS;
+  assert.deepEqual(ids(drive.beginAll()), [c.row.deliveryId]);
+});
+
+test('C18 the same delivery is tried again after each failure, and the others are still pending when it is told', () => {
+  const drive = new Drive({}, 3);
+  for (const outcome of [BROKEN, BROKEN]) assert.equal(drive.deliver(outcome).row.deliveryId, 11);
+  const told = drive.deliver(OK);
+  assert.equal(told.row.deliveryId, 11);
+  assert.deepEqual(told.lane, { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' });
+  assert.deepEqual(ids(drive.beginAll()), [12, 13]);
+});
+
+test('C18 a 200 of the burst delivers its own and does not end the wait', () => {
+  const drive = wide(3, 10);
+  const [failing, other] = drive.beginAll();
+  assert.ok(failing && other);
+  const failure = drive.finish(failing, BROKEN);
+  const told = drive.finish(other, OK);
+  assert.equal(told.decision, 'delivered_during_backoff');
+  assert.equal(told.delivery, 'delivered');
+  assert.equal(told.lane, undefined, 'the lane stays as the failure left it');
+  assert.equal(failure.lane?.dueAt, drive.now + FIRST_WAIT_MS);
+  assert.equal(drive.lane.failures, 1);
+  assert.deepEqual(drive.beginAll(), []);
+});
+
+test('C18 a 401 of the burst ends the hook', () => {
+  const drive = wide(3, 10);
+  const [failing, other] = drive.beginAll();
+  assert.ok(failing && other);
+  drive.finish(failing, BROKEN);
+  assert.equal(drive.finish(other, UNSUBSCRIBE).ended, 'answered_401');
+  assert.ok(drive.lane.ended);
+});
+
+test('C18 a straggler of the first burst is still of that burst after the retry has begun', () => {
+  const drive = wide(2, 10);
+  const [failing, straggler] = drive.beginAll();
+  assert.ok(failing && straggler);
+  drive.finish(failing, BROKEN);
+  drive.now += FIRST_WAIT_MS;
+  assert.deepEqual(drive.beginAll(), [], 'a failing lane has one attempt in flight, and the straggler is it');
+  assert.equal(drive.finish(straggler, BROKEN).decision, 'part_of_counted_failure');
+  const [retry] = drive.beginAll();
+  assert.ok(retry);
+  assert.equal(retry.row.deliveryId, failing.row.deliveryId);
+  assert.equal(drive.finish(retry, BROKEN).decision, 'wait');
+  assert.equal(drive.lane.failures, 2);
+});
+
+test('C18 the third failure in a row ends the hook; a 200 between starts the count anew', () => {
+  const drive = new Drive({}, 3);
+  const decisions = [BROKEN, BROKEN, OK, BROKEN, BROKEN, BROKEN].map((outcome) => drive.deliver(outcome).decision);
+  assert.deepEqual(decisions, ['wait', 'wait', 'delivered', 'wait', 'wait', 'ended']);
+});
+
+test('C13 C18 an ended lane begins nothing, not even what was asked for, and calls back what has not gone out', () => {
+  for (const end of [
+    (drive: Drive) => drive.lane.end(),
+    (drive: Drive, flight: InFlightAttempt) => void drive.finish(flight, UNSUBSCRIBE),
+  ]) {
+    const drive = wide(3, 10);
+    const [first, unsent, sent] = drive.beginAll();
+    assert.ok(first && unsent && sent);
+    sent.dialled();
+    drive.lane.addManual([asked(pending(50))]);
+    end(drive, first);
+    assert.ok(unsent.signal.aborted);
+    assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
+    drive.now += 365 * 24 * 3_600_000;
+    assert.deepEqual(drive.beginAll(), []);
+    assert.equal(drive.lane.canDispatch(drive.now), false);
+    assert.equal(drive.lane.nextManual(drive.now), undefined);
+  }
+});
+
+test('C18 C20 a lane taken up after a restart goes on where it stood: its failures, its wait, its delivery', () => {
+  const drive = new Drive({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
+  assert.equal(drive.lane.retryToRead, 13, 'the engine reads it before the others');
+  drive.lane.add([pending(3)]);
+  drive.lane.add([pending(1), pending(2), pending(3)]);
+  assert.deepEqual(drive.beginAll(), []);
+  drive.now = 500_000;
+  const [retry, ...others] = drive.beginAll();
+  assert.equal(retry?.row.deliveryId, 13);
+  assert.deepEqual(others, []);
+  assert.ok(retry);
+  assert.equal(drive.finish(retry, BROKEN).ended, 'three_failures');
+});
+
+test('C18 a wait that no answer can have asked for is over: the clock was ahead when it began', () => {
+  const now = 1_000;
+  for (const [dueAt, waitMs] of [
+    [now + DAY_MS, DAY_MS],
+    [now + DAY_MS + 1, 0],
+    [now + 400 * DAY_MS, 0],
+  ] as const) {
+    const drive = new Drive({ failures: 1, dueAt, retryDeliveryId: 11 }, 1);
+    assert.equal(drive.lane.wakeMs(now), waitMs);
+    assert.equal(drive.beginAll().length, waitMs === 0 ? 1 : 0);
+  }
+  const drive = new Drive({}, 2);
+  drive.now += 400 * DAY_MS;
+  drive.deliver(BROKEN);
+  assert.equal(drive.beginAll().length, 0);
+  // It is set right while the lane waits.
+  drive.now -= 400 * DAY_MS;
+  assert.ok(drive.lane.isUnused(drive.now));
+  assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
+test('C19 a fault of ours counts nothing, holds the lane for a moment, and the same delivery comes first again', () => {
+  const drive = new Drive({}, 2);
+  const settlement = drive.finish(drive.beginOne(), OURS);
+  assert.equal(settlement.decision, 'retry_local_error');
+  assert.equal(settlement.delivery, 'pending');
+  assert.equal(settlement.attempt.counted, false);
+  assert.equal(settlement.lane, undefined);
+  assert.deepEqual(drive.beginAll(), []);
+  assert.equal(drive.lane.waitMs(drive.now), 1_000);
+  drive.now += 1_000;
+  assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
+/** A lane that has earned a window of four, with four attempts in flight. */
+function fourInFlight(): { drive: Drive; flights: InFlightAttempt[] } {
+  const drive = wide(4, 8);
+  const flights = drive.beginAll();
+  assert.equal(flights.length, 4);
+  return { drive, flights };
+}
+
+test('C19 faults of ours that come together are one: the lane pauses once, and no longer for it', () => {
+  const { drive, flights } = fourInFlight();
+  for (const flight of flights) drive.finish(flight, OURS);
+  assert.equal(drive.lane.waitMs(drive.now), 1_000);
+  drive.now += 1_000;
+  drive.finish(drive.beginOne(), OURS);
+  assert.equal(drive.lane.waitMs(drive.now), 2_000, 'the next one is another');
+});
+
+test('C19 a clock that is set back does not make the pause after a fault of ours longer, nor takes the next one away', () => {
+  const drive = new Drive({}, 1);
+  drive.now = 3_600_000;
+  drive.finish(drive.beginOne(), OURS);
+  drive.now = 1_000;
+  assert.ok(drive.lane.waitMs(drive.now) <= 0);
+  drive.finish(drive.beginOne(), OURS);
+  assert.ok(drive.lane.waitMs(drive.now) > 0);
+  assert.ok(drive.lane.waitMs(drive.now) <= 60_000);
+});
+
+test('C19 what was stopped before it went out pauses nothing, however many there were, and nothing is lost', () => {
+  const { drive, flights } = fourInFlight();
+  for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).delivery, 'pending');
+  assert.equal(drive.lane.waitMs(drive.now) <= 0, true);
+  const again = drive.beginAll().map(({ row }) => row.deliveryId);
+  assert.deepEqual(again.sort(), flights.map(({ row }) => row.deliveryId).sort());
+});
+
+test('C19 faults of ours between failures neither count nor start the count anew', () => {
+  const drive = new Drive({}, 1);
+  const decisions = [BROKEN, OURS, BROKEN, OURS, OURS].map((outcome) => drive.deliver(outcome).decision);
+  assert.deepEqual(decisions, ['wait', 'retry_local_error', 'wait', 'retry_local_error', 'retry_local_error']);
+  assert.equal(drive.lane.failures, 2);
+  assert.equal(drive.deliver(BROKEN).ended, 'three_failures');
+});
+
+test('X1 a test goes out at once, during a wait too; other outcomes than 200 and 401 change nothing', () => {
+  const drive = new Drive({}, 2);
+  drive.deliver(BROKEN);
+  const before = drive.lane.waitMs(drive.now);
+  drive.lane.addManual([testOfTheHook]);
+  const [flight, ...others] = drive.beginAll();
+  assert.ok(flight);
+  assert.deepEqual(others, []);
+  const settlement = drive.finish(flight, BROKEN);
+  assert.equal(settlement.decision, 'manual_failed');
+  assert.equal(settlement.delivery, 'dropped', 'a test has had its answer');
+  assert.equal(settlement.attempt.counted, false);
+  assert.equal(drive.lane.failures, 1);
+  assert.equal(drive.lane.waitMs(drive.now), before);
+  assert.deepEqual(drive.beginAll(), []);
+});
+
+test('X1 a 200 to a test makes what is pending due at once', () => {
+  const drive = new Drive({}, 2);
+  drive.deliver(BROKEN);
+  drive.lane.addManual([testOfTheHook]);
+  const [flight] = drive.beginAll();
+  assert.ok(flight);
+  assert.equal(drive.finish(flight, OK).decision, 'delivered');
+  assert.equal(drive.lane.failures, 0);
+  assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
+test('X1 a test that meets a fault of ours is made again, before what waits longer', () => {
+  const drive = new Drive({}, 2);
+  drive.deliver(BROKEN);
+  drive.lane.addManual([testOfTheHook]);
+  const [flight] = drive.beginAll();
+  assert.ok(flight);
+  assert.equal(drive.finish(flight, OURS).decision, 'retry_local_error');
+  assert.deepEqual(drive.beginAll(), []);
+  assert.equal(drive.lane.wakeMs(drive.now), 1_000, 'the engine sets its timer by this');
+  drive.now += 1_000;
+  assert.deepEqual(ids(drive.beginAll()), [testOfTheHook.deliveryId]);
+});
+
+test('X3 what is asked for goes before everything, once, and beside a full window', () => {
+  const drive = new Drive({}, 3);
+  drive.beginOne();
+  drive.lane.addManual([asked(pending(3)), asked(pending(3)), asked(pending(7))]);
+  assert.deepEqual(ids(drive.beginAll()), [13, 17]);
+  assert.deepEqual(ids(drive.beginAll()), []);
+});
+
+test('X3 a redelivery that fails has been made, and leaves its delivery as it was', () => {
+  const drive = new Drive({}, 1);
+  const [one, other] = [asked(pending(1)), asked(pending(5))];
+  drive.lane.addManual([one, other]);
+  const [first, second] = drive.beginAll();
+  assert.ok(first && second);
+  for (const [flight, row] of [
+    [second, other],
+    [first, one],
+  ] as const) {
+    const settlement = drive.finish(flight, BROKEN);
+    assert.equal(settlement.delivery, 'pending');
+    assert.deepEqual(settlement.asks, [row.manualAttemptId]);
+  }
+  assert.equal(drive.lane.failures, 0);
+  assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
+test('X3 a redelivery answered 200 is the delivery: what was pending is not sent once more', () => {
+  const drive = new Drive({}, 1);
+  drive.lane.addManual([asked(pending(1))]);
+  const [flight] = drive.beginAll();
+  assert.ok(flight);
+  assert.equal(drive.finish(flight, OK).delivery, 'delivered');
+  assert.deepEqual(drive.beginAll(), []);
+  drive.lane.add([pending(1)]);
+  assert.deepEqual(drive.beginAll(), [], 'the database says that it is pending until this is written down');
+  drive.lane.onCompleted(11);
+  drive.lane.add([pending(1)]);
+  assert.deepEqual(ids(drive.beginAll()), [11]);
+});
+
+test('X3 asked for while in flight: a 200 of that flight is the answer, anything else is followed by what was asked', () => {
+  for (const { outcome, followed } of [
+    { outcome: OK, followed: false },
+    { outcome: BROKEN, followed: true },
+  ]) {
+    const drive = new Drive({}, 1);
+    const flight = drive.beginOne();
+    const ask = asked(pending(1));
+    drive.lane.addManual([ask]);
+    assert.deepEqual(drive.beginAll(), [], 'not twice at once');
+    const { asks } = drive.finish(flight, outcome);
+    assert.deepEqual(asks, followed ? [] : [ask.manualAttemptId]);
+    assert.deepEqual(
+      drive.beginAll().map(({ row }) => row.manualAttemptId),
+      followed ? [ask.manualAttemptId] : [],
+    );
+  }
+});
+
+test('C22 what was asked for makes no more than eight attempts at once, and on a failing lane one', () => {
+  const drive = new Drive({}, 1);
+  drive.lane.addManual(Array.from({ length: 20 }, (_, index) => asked(pending(index + 10))));
+  const begun = drive.beginAll();
+  assert.equal(begun.length, 8);
+  const failing = new Drive({}, 1);
+  failing.deliver(BROKEN);
+  failing.lane.addManual([asked(pending(10)), asked(pending(11))]);
+  assert.equal(failing.beginAll().length, 1);
+});
+
+test('C20 a settlement carries the generation that the lane was taken up with, so that a late one is fenced', () => {
+  assert.equal(new Drive({}, 1).deliver(OK).generation, fresh.generation);
+});
+
+test('C20 C22 a lane that waits for nothing takes what a commit hands it; a full or failing one is to read it', () => {
+  const drive = new Drive();
+  drive.lane.push([pending(1)], drive.now);
+  assert.deepEqual(ids(drive.beginAll()), [], 'something may be before it: nothing was read yet');
+  drive.lane.hasUnread = false;
+  drive.lane.addNext([], true);
+  drive.lane.push([pending(2), pending(3)], drive.now);
+  assert.equal(drive.lane.hasUnread, false);
+  const [flight] = drive.beginAll();
+  assert.equal(flight?.row.position, 2);
+  drive.lane.push([pending(4)], drive.now);
+  assert.equal(drive.lane.hasUnread, true, 'its window is full');
+  drive.lane.hasUnread = false;
+  if (flight !== undefined) drive.finish(flight, BROKEN);
+  drive.lane.push([pending(5)], drive.now);
+  assert.equal(drive.lane.hasUnread, true, 'it waits');
+});
+
+test('C20 a lane that commits have handed 32 reads next what there is', () => {
+  const drive = new Drive();
+  drive.lane.hasUnread = false;
+  for (let position = 1; !drive.lane.hasUnread; position += 1) {
+    drive.lane.push([pending(position)], drive.now);
+    if (!drive.lane.hasUnread) assert.equal(drive.deliver(OK).row.position, position);
+    drive.lane.onCompleted(position + 10);
+    assert.ok(position <= 33);
+  }
+});

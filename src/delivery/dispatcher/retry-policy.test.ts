@@ -1,0 +1,311 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FailureCode, LocalErrorCode, Outcome } from './attempt-outcome.ts';
+import {
+  type AttemptContext,
+  type Decision,
+  decide,
+  excusePaused,
+  longestWaitMs,
+  outcomeWord,
+  reasonOf,
+  remainingMs,
+} from './retry-policy.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Every way in which a target can fail without a status; a new one does not compile until it stands here. */
+const causes = Object.keys({
+  timeout: 0,
+  refused: 0,
+  reset: 0,
+  tls: 0,
+  no_such_name: 0,
+  forbidden: 0,
+  protocol: 0,
+} satisfies Record<FailureCode, 0>) as FailureCode[];
+
+const faults = Object.keys({
+  no_file_handle: 0,
+  no_local_port: 0,
+  no_route: 0,
+  no_resolver: 0,
+  no_memory: 0,
+  process_paused: 0,
+  stopped: 0,
+  broken: 0,
+} satisfies Record<LocalErrorCode, 0>) as LocalErrorCode[];
+
+const answered = (status: number, retryAfterMs?: number): Outcome => ({
+  kind: 'answered',
+  status,
+  ms: 5,
+  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+});
+const failed = (cause: FailureCode): Outcome => ({ kind: 'failed', cause, ms: 5 });
+const ours = (fault: LocalErrorCode): Outcome => ({ kind: 'ours', fault, ms: 5 });
+
+/** Every answer that is neither 200 nor 401, and every way of not answering. */
+const anythingElse: readonly Outcome[] = [
+  ...Array.from({ length: 400 }, (_, index) => 200 + index)
+    .filter((status) => status !== 200 && status !== 401)
+    .map((status) => answered(status)),
+  ...causes.map(failed),
+];
+
+function decision(outcome: Outcome, situation: Partial<AttemptContext> = {}): Decision {
+  return decide({
+    outcome,
+    failures: 0,
+    sameBurst: false,
+    isManual: false,
+    localErrors: 0,
+    waitsMs: [MINUTE_MS, 2 * HOUR_MS],
+    fraction: 0,
+    ...situation,
+  });
+}
+
+/** Section 3 of the specification: what a notification's answer does to a subscribed hook. The other rows are HTTP's. */
+const stateTable: readonly { row: string; outcomes: readonly Outcome[]; failures: number; decision: Decision }[] = [
+  {
+    row: 'a 200 keeps the hook subscribed and counts as delivered',
+    outcomes: [answered(200)],
+    failures: 0,
+    decision: { is: 'delivered' },
+  },
+  {
+    row: 'a 200 after one failure does the same',
+    outcomes: [answered(200)],
+    failures: 1,
+    decision: { is: 'delivered' },
+  },
+  {
+    row: 'a 200 after two failures does the same',
+    outcomes: [answered(200)],
+    failures: 2,
+    decision: { is: 'delivered' },
+  },
+  {
+    row: 'a 401 removes the hook at once',
+    outcomes: [answered(401)],
+    failures: 0,
+    decision: { is: 'ended', reason: 'answered_401', failures: 0 },
+  },
+  {
+    row: 'a 401 removes the hook at once, also after failures, of which it is none',
+    outcomes: [answered(401)],
+    failures: 2,
+    decision: { is: 'ended', reason: 'answered_401', failures: 2 },
+  },
+  {
+    row: 'anything else, the first time, keeps it subscribed: a wait, then again',
+    outcomes: anythingElse,
+    failures: 0,
+    decision: { is: 'wait', failures: 1, waitMs: MINUTE_MS },
+  },
+  {
+    row: 'anything else, the second time in a row, keeps it subscribed: a wait, then again',
+    outcomes: anythingElse,
+    failures: 1,
+    decision: { is: 'wait', failures: 2, waitMs: 2 * HOUR_MS },
+  },
+  {
+    row: 'anything else, the third time in a row, removes the hook',
+    outcomes: anythingElse,
+    failures: 2,
+    decision: { is: 'ended', reason: 'three_failures', failures: 3 },
+  },
+];
+
+for (const { row, outcomes, failures, decision: wanted } of stateTable) {
+  test(`C17 C18 state table: ${row}`, () => {
+    for (const outcome of outcomes) assert.deepEqual(decision(outcome, { failures }), wanted, outcomeWord(outcome));
+  });
+}
+
+test('C17 neither its neighbours among the numbers nor its relatives among the meanings pass for 200 or 401', () => {
+  for (const status of [199, 201, 202, 203, 204, 206, 226, 299, 301, 302, 303, 307, 308]) {
+    assert.equal(decision(answered(status)).is, 'wait', String(status));
+  }
+  for (const status of [400, 402, 403, 404, 407, 410, 429, 500, 503]) {
+    assert.equal(decision(answered(status)).is, 'wait', String(status));
+  }
+});
+
+test('C18 a wait is lengthened by chance, by up to a tenth, and never shortened', () => {
+  for (const [failures, waitMs] of [
+    [0, MINUTE_MS],
+    [1, 2 * HOUR_MS],
+  ] as const) {
+    const at = (fraction: number) => {
+      const judged = decision(answered(500), { failures, fraction });
+      assert.equal(judged.is, 'wait');
+      return 'waitMs' in judged ? judged.waitMs : Number.NaN;
+    };
+    assert.equal(at(0), waitMs);
+    assert.equal(at(0.5), waitMs * 1.05);
+    const longest = at(1 - Number.EPSILON);
+    assert.ok(longest > waitMs * 1.099 && longest <= waitMs * 1.1, String(longest));
+    for (let step = 1; step <= 100; step += 1) assert.ok(at(step / 101) > at((step - 1) / 101));
+  }
+});
+
+test('C18 a hook that is down for an hour survives it with the default waits, whatever chance says', () => {
+  for (const fraction of [0, 0.5, 1 - Number.EPSILON]) {
+    let waitedMs = 0;
+    for (const failures of [0, 1]) {
+      const judged = decision(failed('refused'), { failures, fraction });
+      assert.ok(judged.is === 'wait');
+      waitedMs += judged.waitMs;
+    }
+    assert.ok(waitedMs > HOUR_MS);
+  }
+});
+
+test('C18 Retry-After lengthens a wait, never shortens it, and counts for a day at most', () => {
+  const waitOf = (retryAfterMs: number, failures = 0, fraction = 0) => {
+    const judged = decision(answered(503, retryAfterMs), { failures, fraction });
+    assert.equal(judged.is, 'wait');
+    return 'waitMs' in judged ? judged.waitMs : Number.NaN;
+  };
+  assert.equal(waitOf(0), MINUTE_MS);
+  assert.equal(waitOf(1_000), MINUTE_MS);
+  assert.equal(waitOf(MINUTE_MS + 1), MINUTE_MS + 1);
+  assert.equal(waitOf(HOUR_MS), HOUR_MS);
+  assert.equal(waitOf(HOUR_MS, 1), 2 * HOUR_MS);
+  assert.equal(waitOf(3 * HOUR_MS, 1), 3 * HOUR_MS);
+  assert.equal(waitOf(DAY_MS), DAY_MS);
+  assert.equal(waitOf(DAY_MS + 1), DAY_MS);
+  assert.equal(waitOf(365 * DAY_MS), DAY_MS);
+  assert.equal(waitOf(MINUTE_MS * 1.02, 0, 0.5), MINUTE_MS * 1.05, 'the wait with its chance is longer still');
+  assert.deepEqual(
+    decision(answered(503, HOUR_MS), { failures: 2 }).is,
+    'ended',
+    'it is no way round the third failure',
+  );
+});
+
+test('C18 a configured wait longer than a day is kept: the limit is for what targets ask', () => {
+  const judged = decision(answered(503, HOUR_MS), { waitsMs: [3 * DAY_MS, 3 * DAY_MS] });
+  assert.deepEqual(judged, { is: 'wait', failures: 1, waitMs: 3 * DAY_MS });
+});
+
+test('C18 no wait is longer than the longest, and what is due later than that is due now', () => {
+  for (const waitsMs of [
+    [MINUTE_MS, 2 * HOUR_MS],
+    [3, 7 * DAY_MS + 1],
+  ] as const) {
+    const longestMs = longestWaitMs(waitsMs);
+    assert.ok(longestMs >= DAY_MS);
+    for (const failures of [0, 1]) {
+      for (const retryAfterMs of [0, DAY_MS, 400 * DAY_MS]) {
+        const waited = decision(answered(503, retryAfterMs), { failures, waitsMs, fraction: 1 - 2 ** -53 });
+        assert.ok(waited.is === 'wait' && waited.waitMs <= longestMs);
+      }
+    }
+    assert.equal(remainingMs(5_000 + longestMs, 5_000, longestMs), longestMs);
+    assert.equal(remainingMs(5_001 + longestMs, 5_000, longestMs), 0);
+    assert.equal(remainingMs(4_000, 5_000, longestMs), -1_000);
+  }
+});
+
+test('C18 what was in flight at a failure belongs to it: failures count nothing, a 200 delivers alone, a 401 ends', () => {
+  for (const failures of [1, 2]) {
+    const burst = { failures, sameBurst: true };
+    for (const outcome of anythingElse) {
+      assert.deepEqual(decision(outcome, burst), { is: 'part_of_counted_failure' }, outcomeWord(outcome));
+    }
+    assert.deepEqual(decision(answered(200), burst), { is: 'delivered_during_backoff' });
+    assert.deepEqual(decision(answered(401), burst), { is: 'ended', reason: 'answered_401', failures });
+  }
+});
+
+test('C19 a fault of ours is no failure, whenever it comes: the attempt is made again', () => {
+  for (const fault of faults) {
+    for (const failures of [0, 1, 2]) {
+      for (const isManual of [false, true]) {
+        for (const sameBurst of [false, true]) {
+          const judged = decision(ours(fault), { failures, isManual, sameBurst });
+          // What was stopped before it went out failed at nothing: it waits for nothing either.
+          assert.deepEqual(judged, { is: 'retry_local_error', waitMs: fault === 'stopped' ? 0 : 1_000 }, fault);
+        }
+      }
+    }
+  }
+});
+
+test('C19 a pause of this process excuses what it can have caused, from a fifth of the deadline and a second on', () => {
+  const fault = { kind: 'ours', fault: 'process_paused' };
+  for (const cause of causes) {
+    const isExcused = cause === 'timeout' || cause === 'reset';
+    const failure = { kind: 'failed', cause } as const;
+    const result = excusePaused(failure, 60_000, 15_000);
+    if (isExcused) assert.partialDeepStrictEqual(result, fault, cause);
+    else assert.equal(result, failure);
+  }
+  for (const [deadlineMs, boundMs] of [
+    [15_000, 3_000],
+    [5_000, 1_000],
+    [1_000, 1_000],
+  ] as const) {
+    const judged = (pausedMs: number) => excusePaused({ kind: 'failed', cause: 'timeout' }, pausedMs, deadlineMs).kind;
+    assert.deepEqual([judged(boundMs - 1), judged(boundMs)], ['failed', 'ours'], String(deadlineMs));
+  }
+  for (const status of [200, 401, 408, 500]) {
+    const result = { kind: 'answered', status } as const;
+    assert.equal(excusePaused(result, 60_000, 15_000), result);
+  }
+});
+
+test('C19 the waits after our own faults double from a second to a minute', () => {
+  const waits = Array.from({ length: 12 }, (_, localErrors) => decision(ours('no_resolver'), { localErrors }));
+  assert.deepEqual(
+    waits.map((judged) => ('waitMs' in judged ? judged.waitMs / 1_000 : Number.NaN)),
+    [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60],
+  );
+  assert.deepEqual(decision(ours('no_resolver'), { localErrors: 1_000_000 }), {
+    is: 'retry_local_error',
+    waitMs: MINUTE_MS,
+  });
+});
+
+test('X1 X3 an attempt that was asked for counts no failure; its 200 delivers, its 401 ends', () => {
+  for (const failures of [0, 1, 2]) {
+    for (const outcome of anythingElse) {
+      assert.deepEqual(decision(outcome, { failures, isManual: true }), { is: 'manual_failed' }, outcomeWord(outcome));
+    }
+    for (const sameBurst of [false, true]) {
+      const asked = { failures, isManual: true, sameBurst };
+      assert.deepEqual(decision(answered(200), asked), { is: 'delivered' });
+      assert.deepEqual(decision(answered(401), asked), { is: 'ended', reason: 'answered_401', failures });
+    }
+  }
+});
+
+test('C6 X3 an outcome is shown as a status or as one word of a closed set, and never as an address', () => {
+  assert.equal(outcomeWord(answered(204)), '204');
+  for (const cause of causes) assert.equal(outcomeWord({ ...failed(cause), note: '10.0.0.1:80' }), cause);
+  for (const fault of faults) assert.equal(outcomeWord({ ...ours(fault), note: '10.0.0.1:80' }), fault);
+});
+
+test('X3 every decision has a reason of its own, and a counted failure says which it is', () => {
+  const decisions: readonly Decision[] = [
+    { is: 'delivered' },
+    { is: 'delivered_during_backoff' },
+    { is: 'part_of_counted_failure' },
+    { is: 'manual_failed' },
+    { is: 'wait', failures: 1, waitMs: 1 },
+    { is: 'wait', failures: 2, waitMs: 1 },
+    { is: 'ended', reason: 'three_failures', failures: 3 },
+    { is: 'ended', reason: 'answered_401', failures: 0 },
+    { is: 'retry_local_error', waitMs: 1 },
+  ];
+  const reasons = decisions.map(reasonOf);
+  assert.equal(new Set(reasons).size, decisions.length);
+  assert.match(reasons[4] ?? '', /failure 1 of 3/);
+  assert.match(reasons[5] ?? '', /failure 2 of 3/);
+  assert.match(reasons[6] ?? '', /failure 3 of 3/);
+});

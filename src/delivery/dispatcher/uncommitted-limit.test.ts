@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { pino } from 'pino';
+import { atEnd } from '../../../test/kit/cleanup.ts';
+import { steadyChance, testClock } from '../../../test/kit/clock.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { Problem } from '../../problems.ts';
+import { createAccount } from '../../resources/accounts/actions.ts';
+import { systemChance } from '../../secrets.ts';
+import { AccountWrite } from '../../store/account-scope.ts';
+import type { Store } from '../../store/store.ts';
+import { singleNodeLeases } from '../cluster/leases.ts';
+import { noAlerts } from '../outbox/hook-alerts.ts';
+import { record } from '../outbox/record-occurrences.ts';
+import { requestRedelivery } from '../outbox/restore-hook.ts';
+import { Dispatcher } from './dispatcher.ts';
+
+for (const { test, database } of stores) {
+  /** An engine whose target answers as it is told, on a database that it can be kept from writing to. */
+  async function engineWithOneHook(t: TestContext) {
+    const store = await openAt(t, await database(t));
+    const clock = testClock();
+    const told: string[] = [];
+    const state = { status: 200, writable: true, refused: 0 };
+    const write: Store['write'] = (work) => {
+      if (state.writable) return store.write(work);
+      state.refused += 1;
+      return Promise.reject(new Problem('storage_unavailable'));
+    };
+    const engine = new Dispatcher({
+      store: { ...store, write },
+      claims: singleNodeLeases(store),
+      clock,
+      chance: steadyChance(),
+      attempt: async ({ deliveryId }) => {
+        told.push(`${deliveryId}: ${state.status}`);
+        return { kind: 'answered', status: state.status, ms: 1 };
+      },
+      notices: noAlerts,
+      log: pino({ level: 'silent' }),
+      baseUrl: () => 'http://carillon.test',
+      waitsMs: [60_000, 7_200_000],
+      maxAttemptsPerHost: 1_000,
+      attemptTimeoutMs: 15_000,
+      onAttempt: () => undefined,
+    });
+    // Before the store is closed, which was opened before it.
+    atEnd(t, async () => {
+      await engine.stop(0);
+      await store.close();
+    });
+    await engine.start();
+    const account = { domain: 'acme.test', email: 'owner@acme.test' };
+    const { user_id } = await store.write((tx) => createAccount(tx, account, clock.now(), systemChance));
+    const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
+      store.write((tx) => work(new AccountWrite(tx, 1, clock.now())));
+    const columns = { date_created: 0, due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
+    const { hook_id: hookId } = await inAccount((write) =>
+      write.insertRow('hooks', { ...columns, user_id, kind: 'new_event', target: 'http://target.test/' }),
+    );
+    return {
+      engine,
+      clock,
+      store,
+      state,
+      told: told as readonly string[],
+      toldBy: (count: number) =>
+        eventually(
+          () => told.length,
+          (length) => length >= count,
+        ),
+      /** Resolves when something could not be written down: it waits for its next try. */
+      refused: () =>
+        eventually(
+          () => state.refused,
+          (refused) => refused > 0,
+        ),
+      occur: (recordId: number) =>
+        inAccount(async (write) => record(write, [{ kind: 'new_event', recordId, userId: user_id }])),
+      redeliver: (deliveryId: number) => inAccount((write) => requestRedelivery(write, { deliveryId, hookId })),
+      /** What the database says when everything is written down. */
+      async written() {
+        const { failures, last_outcome } = await store.read
+          .selectFrom('hooks')
+          .select(['failures', 'last_outcome'])
+          .executeTakeFirstOrThrow();
+        const [pending, asks, settled, attempts] = await Promise.all([
+          store.read.selectFrom('pending_deliveries').select('delivery_id').execute(),
+          store.read.selectFrom('manual_attempts').select('delivery_id').execute(),
+          store.read.selectFrom('finalized_deliveries').select('state').execute(),
+          store.read.selectFrom('attempts').select('outcome').execute(),
+        ]);
+        const delivered = settled.filter((row) => row.state === 'delivered').length;
+        return {
+          failures,
+          last_outcome,
+          pending: pending.length,
+          asks: asks.length,
+          delivered,
+          attempts: attempts.map((row) => row.outcome),
+        };
+      },
+    };
+  }
+
+  test('C20 what cannot be written down as a stop begins is tried again for as long as the stop has', async (t) => {
+    const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
+    state.writable = false;
+    await occur(1);
+    await toldBy(1);
+    const stopped = engine.stop(8_000);
+    await refused();
+    await clock.advance(2_000);
+    assert.ok(state.refused > 2, 'it is tried again');
+    state.writable = true;
+    await clock.advance(1_000);
+    await stopped;
+    const { pending, delivered } = await written();
+    assert.deepEqual({ pending, delivered }, { pending: 0, delivered: 1 });
+  });
+
+  test('C20 a stop ends in time where nothing can be written, and what was told stays pending', async (t) => {
+    const { engine, clock, state, toldBy, refused, occur, written } = await engineWithOneHook(t);
+    state.writable = false;
+    await occur(1);
+    await toldBy(1);
+    const stopped = engine.stop(8_000);
+    await refused();
+    await clock.advance(9_000);
+    await stopped;
+    const { pending, delivered } = await written();
+    assert.deepEqual({ pending, delivered }, { pending: 1, delivered: 0 });
+  });
+
+  test('X3 C18 a redelivery asked for before the first attempt could be written down is made once, and counts nothing', async (t) => {
+    const { clock, state, told, toldBy, refused, occur, redeliver, written } = await engineWithOneHook(t);
+    state.writable = false;
+    await occur(1);
+    await toldBy(1);
+    state.status = 500;
+    await redeliver(1);
+    await toldBy(2);
+    await refused();
+    await clock.advance(5_000);
+    assert.ok(state.refused > 1, 'it could not be written down all the while');
+    assert.deepEqual(await written(), {
+      failures: 0,
+      last_outcome: '',
+      pending: 1,
+      asks: 1,
+      delivered: 0,
+      attempts: [],
+    });
+
+    state.writable = true;
+    await clock.advance(500);
+    const after = { failures: 0, last_outcome: '500', pending: 0, asks: 0, delivered: 1, attempts: ['200', '500'] };
+    await eventually(written, ({ attempts }) => attempts.length === 2);
+    assert.deepEqual(await written(), after);
+    state.status = 200;
+    // Whatever is looked for later: there is nothing left to tell but what is new.
+    await clock.advance(8 * 3_600_000);
+    await occur(2);
+    await toldBy(3);
+    assert.deepEqual(told, ['1: 200', '1: 500', '2: 200']);
+  });
+
+  test('X3 what a redelivery has told and could not be written down is not told once more when its turn comes', async (t) => {
+    const { clock, state, told, toldBy, occur, redeliver, written } = await engineWithOneHook(t);
+    const count = 140;
+    state.status = 500;
+    for (let number = 1; number <= count; number += 1) await occur(number);
+    await toldBy(1);
+    await eventually(written, ({ failures }) => failures === 1);
+    state.writable = false;
+    state.status = 200;
+    // Beyond what is read at once. No more runs ahead of what is written down than 128.
+    await redeliver(count);
+    await toldBy(1 + 128);
+    await clock.advance(400);
+    assert.equal(told.length, 1 + 128);
+    state.writable = true;
+    await clock.advance(100);
+    await eventually(written, ({ pending }) => pending === 0);
+    assert.deepEqual(told.slice(0, 3), ['1: 500', `${count}: 200`, '1: 200']);
+    assert.equal(told.length, count + 1);
+    assert.equal(new Set(told).size, count + 1);
+    assert.equal((await written()).delivered, count);
+  });
+}

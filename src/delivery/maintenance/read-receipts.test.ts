@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { pino } from 'pino';
+import { testClock } from '../../../test/kit/clock.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { ReadReceipts } from './read-receipts.ts';
+
+for (const { test, database } of stores) {
+  async function open(t: TestContext) {
+    const store = await openAt(t, await database(t));
+    const clock = testClock();
+    const logged: Record<string, unknown>[] = [];
+    const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+    const state = { writes: 0, writable: true };
+    const writeInBackground: typeof store.writeInBackground = (work) => {
+      state.writes += 1;
+      return state.writable ? store.writeInBackground(work) : Promise.reject(new Error('the disk is full'));
+    };
+    const fetches = new ReadReceipts({ store: { ...store, writeInBackground }, clock, log });
+    const rows = () => store.read.selectFrom('read_receipts').selectAll().orderBy('record_id').execute();
+    return { clock, fetches, rows, logged, state, store, log };
+  }
+
+  const somebody = { accountId: 1, userId: 2 };
+
+  test('what is fetched is written down a second later, all together, the latest time of each', async (t) => {
+    const { clock, fetches, rows, state } = await open(t);
+    fetches.add(somebody, '/events/{event_id}', { event_id: 7 });
+    await clock.advance(500);
+    fetches.add(somebody, '/events/{event_id}', { event_id: 7 });
+    fetches.add({ ...somebody, userId: 3 }, '/tasks/{task_id}', { task_id: 8 });
+    assert.deepEqual(await rows(), []);
+    await clock.advance(500);
+    const found = await eventually(rows, (all) => all.length === 2);
+    const began = clock.now() - 1_000;
+    assert.deepEqual(
+      found.map((row) => ({ ...row })),
+      [
+        { account_id: 1, user_id: 2, resource_type: 'event', record_id: 7, fetched_at: began + 500 },
+        { account_id: 1, user_id: 3, resource_type: 'task', record_id: 8, fetched_at: began + 500 },
+      ],
+    );
+    assert.equal(state.writes, 1);
+    assert.deepEqual(clock.pending, [], 'nothing is done while nobody fetches');
+  });
+
+  test('what no notification can name is not noted', async (t) => {
+    const { clock, fetches } = await open(t);
+    for (const path of ['/users/{user_id}', '/hooks/{hook_id}', '/keys/{key_id}', '/deliveries/{delivery_id}']) {
+      fetches.add(somebody, path, { id: 1 });
+    }
+    fetches.add(somebody, '/company', {});
+    fetches.add(somebody, '/overview', {});
+    assert.deepEqual(clock.pending, []);
+  });
+
+  test('a node that writes an older fetch down later changes nothing', async (t) => {
+    const { clock, fetches, rows, store, log } = await open(t);
+    const behind = { ...clock, now: () => clock.now() - 60_000 };
+    const other = new ReadReceipts({ store, log, clock: behind });
+    for (const one of [fetches, other]) {
+      one.add(somebody, '/events/{event_id}', { event_id: 7 });
+      await one.flush();
+    }
+    assert.deepEqual(
+      (await rows()).map(({ fetched_at }) => fetched_at),
+      [clock.now()],
+    );
+  });
+
+  test('ten thousand are held and no more, in small writes; a database that takes none is no fault of the caller', async (t) => {
+    const { fetches, rows, logged, state } = await open(t);
+    for (let event_id = 1; event_id <= 10_003; event_id += 1) {
+      fetches.add(somebody, '/events/{event_id}', { event_id });
+    }
+    fetches.add(somebody, '/events/{event_id}', { event_id: 1 });
+    await fetches.flush();
+    assert.equal((await rows()).length, 10_000);
+    assert.equal(state.writes, 20);
+    assert.deepEqual(
+      logged.map(({ event, count }) => [event, count]),
+      [['read_receipts.missed', 3]],
+    );
+    state.writable = false;
+    fetches.add(somebody, '/events/{event_id}', { event_id: 10_001 });
+    await fetches.flush();
+    assert.equal(logged.at(-1)?.event, 'read_receipts.failed');
+    assert.equal((await rows()).length, 10_000);
+  });
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test as plain } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { type Known, NOTHING, observe, RetentionClock } from './retention-clock.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const NOW = Date.UTC(2026, 0, 1);
+
+const trusted: Known = { trustedAt: NOW, observedAt: NOW, doubtedMs: 0, doubtedSince: 0, seenSinceMs: 0 };
+
+/** A service that looks every hour, on a clock that is ahead of the time by so much from hour to hour. */
+function run(known: Known, from: number, aheadMs: readonly number[]): Known {
+  return aheadMs.reduce((last, ahead, hour) => observe(last, from + (hour + 1) * HOUR_MS + ahead, HOUR_MS), known);
+}
+const hours = (count: number, aheadMs: number) => Array<number>(count).fill(aheadMs);
+
+plain('C23 trusted time goes on with the time that a service has seen go by', () => {
+  assert.equal(run(trusted, NOW, hours(1_000, 0)).trustedAt, NOW + 1_000 * HOUR_MS);
+});
+
+plain('C23 a jump forward is no time that has passed, and once it is set right it is as if it had never been', () => {
+  for (const aheadMs of [1_000, HOUR_MS, 400 * DAY_MS]) {
+    const ahead = run(trusted, NOW, hours(23, aheadMs));
+    assert.equal(ahead.trustedAt, NOW + 23 * HOUR_MS, String(aheadMs));
+    const right = run(ahead, NOW + 23 * HOUR_MS, hours(100, 0));
+    assert.equal(right.trustedAt, NOW + 123 * HOUR_MS, String(aheadMs));
+  }
+});
+
+plain('C23 at a start it does not matter how long nobody has looked, or what the clock says', () => {
+  const starts = Array.from({ length: 20 }, (_, index) => NOW + (index + 1) * 400 * DAY_MS);
+  const known = starts.reduce((last, now) => observe(last, now, 10_000), trusted);
+  assert.equal(known.trustedAt, NOW + starts.length * 10_000);
+  assert.equal(observe(NOTHING, NOW, 0).trustedAt, 0, 'nothing is dropped from a database that is new to it');
+});
+
+plain(
+  'C23 what the clock has jumped is believed when a service has seen a day go by behind it: it was off so long',
+  () => {
+    const start = observe(trusted, NOW + 60 * DAY_MS, 0);
+    assert.equal(run(start, NOW + 60 * DAY_MS, hours(23, 0)).trustedAt, NOW + 23 * HOUR_MS);
+    assert.equal(run(start, NOW + 60 * DAY_MS, hours(24, 0)).trustedAt, NOW + 61 * DAY_MS);
+    const fresh = observe(NOTHING, NOW, 0);
+    assert.equal(run(fresh, NOW, hours(24, 0)).trustedAt, NOW + DAY_MS);
+  },
+);
+
+plain('C23 a second jump makes nobody believe the first one sooner', () => {
+  const once = run(trusted, NOW, hours(5, 30 * DAY_MS));
+  const twice = run(once, NOW + 5 * HOUR_MS, hours(18, 400 * DAY_MS));
+  assert.equal(twice.trustedAt, NOW + 23 * HOUR_MS);
+});
+
+plain('C23 trusted time is never ahead of the clock', () => {
+  const back = observe(trusted, NOW - 10 * DAY_MS, HOUR_MS);
+  assert.equal(back.trustedAt, NOW - 10 * DAY_MS);
+});
+
+for (const { test, database } of stores) {
+  test('C23 a monotonic clock with fractions of milliseconds is looked at, too', async (t) => {
+    const store = await openAt(t, await database(t));
+    let elapsedMs = 0.265_049;
+    const clock = { ...testClock(), now: () => NOW, monotonic: () => elapsedMs };
+    const node = new RetentionClock({ store, clock });
+    elapsedMs += 10_000.7;
+    assert.equal(await node.now(), 10_001);
+  });
+
+  test('C23 several services on one database count the same time once, and what they know outlives them', async (t) => {
+    const address = await database(t);
+    const clock = testClock(NOW);
+    const store = await openAt(t, address);
+    t.after(() => store.close());
+    const [one, other] = [new RetentionClock({ store, clock }), new RetentionClock({ store, clock })];
+    const look = async (nodes: readonly RetentionClock[], times: number) => {
+      let at = 0;
+      for (let count = 0; count < times; count += 1) {
+        await clock.advance(HOUR_MS);
+        for (const node of nodes) at = await node.now();
+      }
+      return at;
+    };
+    assert.equal(await one.now(), 0);
+    assert.equal(await other.now(), 0);
+    assert.equal(await look([one, other], 24), NOW + DAY_MS);
+    clock.jump(400 * DAY_MS);
+    assert.equal(await look([one, other], 23), NOW + DAY_MS + 23 * HOUR_MS);
+    const restarted = new RetentionClock({ store, clock });
+    assert.equal(await restarted.now(), NOW + DAY_MS + 23 * HOUR_MS);
+    clock.jump(-400 * DAY_MS);
+    assert.equal(await look([one, restarted], 25), NOW + 3 * DAY_MS);
+  });
+}

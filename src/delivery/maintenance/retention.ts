@@ -1,0 +1,165 @@
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Store, Tx } from '../../store/store.ts';
+import { RetentionClock } from './retention-clock.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+/** How long what is past is kept. What is pending for a live hook is never dropped. */
+export const RETENTION_MS = {
+  attempts: 30 * DAY_MS,
+  finalized_deliveries: 30 * DAY_MS,
+  endedHooks: 30 * DAY_MS,
+  occurrences: 90 * DAY_MS,
+  fetches: 30 * DAY_MS,
+  /** Longer than a mail is tried, and the one behind it: what is left was made when there was a mail server. */
+  notices: 7 * DAY_MS,
+};
+
+const INTERVAL_MS = 3_600_000;
+
+/** Small enough that no write waits long behind it. */
+const DELETE_BATCH_SIZE = 500;
+
+/** Drops what is past by the trusted time; answers how many rows that were. Asks between two writes whether it is to stop. */
+export type Round = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
+
+/** Drops what is older than it is kept (C23, X2, X3, X4), a little at a time, every hour; `stop` ends it. */
+export function startRetention(
+  { store, clock, log }: { store: Store; clock: Clock; log: Log },
+  rounds: readonly Round[] = [applyRetention],
+): { stop(): void } {
+  const retention = new RetentionClock({ store, clock });
+  let cancel: () => void = () => undefined;
+  let stopped = false;
+  async function run(): Promise<void> {
+    try {
+      let dropped = 0;
+      const now = await retention.now();
+      for (const round of rounds) dropped += await round(store, now, () => stopped);
+      if (dropped > 0) log.info({ event: 'retention.applied', rows: dropped });
+    } catch (error) {
+      log.error({ event: 'retention.failed', err: error });
+    }
+    if (!stopped) cancel = clock.after(INTERVAL_MS, () => void run());
+  }
+  cancel = clock.after(10_000, () => void run());
+  return {
+    stop() {
+      stopped = true;
+      cancel();
+    },
+  };
+}
+
+/** One round; answers how many rows were dropped. */
+export async function applyRetention(
+  store: Store,
+  now: number,
+  isStopped: () => boolean = () => false,
+): Promise<number> {
+  let total = 0;
+  for (const table of ['attempts', 'finalized_deliveries', 'occurrences'] as const) {
+    total += await store.dropPartitions(table, now - RETENTION_MS[table], isStopped);
+  }
+  for (const step of [dropStaleManualAttempts, dropReadReceipts(now), dropHookAlerts(now), dropEndedHooks(now)]) {
+    for (;;) {
+      if (isStopped()) return total;
+      const dropped = await store.write(step);
+      total += dropped;
+      if (dropped < DELETE_BATCH_SIZE) break;
+    }
+  }
+  return total;
+}
+
+type Step = (tx: Tx) => Promise<number>;
+
+/** Once more, of a delivery that is not in the history any more. */
+const dropStaleManualAttempts: Step = async ({ queries }) => {
+  const forgotten = queries
+    .selectFrom('manual_attempts')
+    .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
+    .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
+    .where('pending_deliveries.delivery_id', 'is', null)
+    .where('finalized_deliveries.delivery_id', 'is', null)
+    .select('manual_attempts.manual_attempt_id')
+    .limit(DELETE_BATCH_SIZE);
+  const { numDeletedRows } = await queries
+    .deleteFrom('manual_attempts')
+    .where('manual_attempt_id', 'in', forgotten)
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+};
+
+/** A hook that ended long ago goes with what was still pending for it, first that, so that no write is a long one. */
+function dropEndedHooks(now: number): Step {
+  return async ({ queries }) => {
+    const old = await queries
+      .selectFrom('hooks')
+      .select('hook_id')
+      .where('date_ended', '<', now - RETENTION_MS.endedHooks)
+      .limit(DELETE_BATCH_SIZE)
+      .execute();
+    const hookIds = old.map((hook) => hook.hook_id);
+    if (hookIds.length === 0) return 0;
+    const pending = queries
+      .selectFrom('pending_deliveries')
+      .select('delivery_id')
+      .where('hook_id', 'in', hookIds)
+      .limit(DELETE_BATCH_SIZE);
+    const { numDeletedRows } = await queries
+      .deleteFrom('pending_deliveries')
+      .where('delivery_id', 'in', pending)
+      .executeTakeFirstOrThrow();
+    if (Number(numDeletedRows) === DELETE_BATCH_SIZE) return DELETE_BATCH_SIZE;
+    await queries
+      .deleteFrom('hooks')
+      .where('hook_id', 'in', hookIds)
+      .where((where) =>
+        where.not(
+          where.exists(
+            where
+              .selectFrom('pending_deliveries')
+              .select('pending_deliveries.delivery_id')
+              .whereRef('pending_deliveries.hook_id', '=', 'hooks.hook_id'),
+          ),
+        ),
+      )
+      .execute();
+    return hookIds.length;
+  };
+}
+
+/** What nobody was told of by then is no news any more (X10). */
+function dropHookAlerts(now: number): Step {
+  return async ({ queries }) => {
+    const old = queries
+      .selectFrom('hook_alerts')
+      .select('hook_alert_id')
+      .where('noted_at', '<', now - RETENTION_MS.notices)
+      .limit(DELETE_BATCH_SIZE);
+    const { numDeletedRows } = await queries
+      .deleteFrom('hook_alerts')
+      .where('hook_alert_id', 'in', old)
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
+  };
+}
+
+/** When a record was fetched is forgotten together with the deliveries that told of it. */
+function dropReadReceipts(now: number): Step {
+  return async ({ queries }) => {
+    const old = await queries
+      .selectFrom('read_receipts')
+      .select('fetched_at')
+      .where('fetched_at', '<', now - RETENTION_MS.fetches)
+      .orderBy('fetched_at')
+      .limit(DELETE_BATCH_SIZE)
+      .execute();
+    const last = old.at(-1);
+    if (last === undefined) return 0;
+    await queries.deleteFrom('read_receipts').where('fetched_at', '<=', last.fetched_at).execute();
+    return old.length;
+  };
+}

@@ -1,0 +1,76 @@
+import type { Permission } from '../../permissions.ts';
+
+/** The nouns whose records are told of: where a record is fetched, the field of its id, and which permission opens it. */
+export const nouns = {
+  client: { collection: '/clients', key: 'client_id', permission: 'clients:read' },
+  comment: { collection: '/comments', key: 'comment_id', permission: 'projects:read' },
+  contact: { collection: '/contacts', key: 'contact_id', permission: 'clients:read' },
+  event: { collection: '/events', key: 'event_id', permission: 'events:read' },
+  project: { collection: '/projects', key: 'project_id', permission: 'projects:read' },
+  subtask: { collection: '/subtasks', key: 'subtask_id', permission: 'tasks:read' },
+  task: { collection: '/tasks', key: 'task_id', permission: 'tasks:read' },
+  team: { collection: '/teams', key: 'team_id', permission: 'users:read' },
+  time_entry: { collection: '/time_entries', key: 'entry_id', permission: 'tasks:read' },
+  user: { collection: '/users', key: 'user_id', permission: 'users:read' },
+  hook: { collection: '/hooks', key: 'hook_id', permission: 'hooks:read' },
+} as const satisfies Record<string, { collection: string; key: string; permission: Permission }>;
+
+export type Noun = keyof typeof nouns;
+
+/** The nouns whose records come and go in the feed (X2). */
+export type RecordNoun = Exclude<Noun, 'hook'>;
+
+export const recordNouns = (Object.keys(nouns) as Noun[]).filter((noun) => noun !== 'hook');
+
+/** Where the records of a noun are stored. */
+export const tableOf = (noun: RecordNoun): string => nouns[noun].collection.slice(1);
+
+/** The seven kinds that a hook can name: the specification's (section 6). */
+export const hookKinds = [
+  'completed_subtask',
+  'completed_task',
+  'new_client',
+  'new_event',
+  'new_project',
+  'new_subtask',
+  'new_task',
+] as const satisfies readonly `${'completed' | 'new'}_${RecordNoun}`[];
+
+const verbs = ['changed', 'deleted', 'new'] as const;
+
+/** A kind of occurrence. All of them are recorded. */
+export type Kind = (typeof hookKinds)[number] | `${(typeof verbs)[number]}_${RecordNoun}`;
+
+type KindOf = { readonly noun: RecordNoun; readonly hooks: boolean };
+
+/** What can happen, and to which noun. `hooks`: a hook can name it. */
+export const kinds = Object.fromEntries([
+  ...hookKinds.map((kind) => [kind, { noun: kind.slice(kind.indexOf('_') + 1), hooks: true }]),
+  ...verbs.flatMap((verb) =>
+    recordNouns
+      .map((noun) => [`${verb}_${noun}`, { noun, hooks: false }] as const)
+      .filter(([kind]) => !isHookKind(kind)),
+  ),
+]) as Readonly<Record<Kind, KindOf>>;
+
+/** What a delivery can be of: an occurrence, or a test of the hook itself (X1). */
+export type DeliveryKind = Kind | 'test';
+
+export function isHookKind(text: unknown): text is (typeof hookKinds)[number] {
+  return hookKinds.some((kind) => kind === text);
+}
+
+/** What the record of a delivery is. */
+export function nounOf(kind: DeliveryKind): Noun {
+  return kind === 'test' ? 'hook' : kinds[kind].noun;
+}
+
+/** C11: what a key must be allowed to read, so that its hook can name the kind. */
+export function permissionFor(kind: DeliveryKind): Permission {
+  return nouns[nounOf(kind)].permission;
+}
+
+/** Where the record of a delivery is fetched, on the service at `baseUrl` (C10). */
+export function resourceUrl(baseUrl: string, kind: DeliveryKind, recordId: number): string {
+  return `${baseUrl}/v2${nouns[nounOf(kind)].collection}/${recordId}`;
+}

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createServer as createTlsServer } from 'node:tls';
+import { type PausableClock, pausableClock } from '../../../test/kit/clock.ts';
+import { certificate, privateKey } from '../../../test/kit/tls.ts';
+import type { Outcome } from '../dispatcher/attempt-outcome.ts';
+import { createAttempt, type Order } from './attempt.ts';
+import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
+import { createSsrfGuard, type SsrfGuard } from './ssrf-guard.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+const DEADLINE_MS = 15_000;
+const LONG_PAUSE_MS = 16_000;
+
+/** A target on loopback that does this with each notification that has come in whole. */
+async function target(t: TestContext, whenTold: (socket: Socket, count: number) => void, secure = false) {
+  let told = 0;
+  const sockets = new Set<Socket>();
+  const behave = (socket: Socket) => {
+    sockets.add(socket);
+    let text = '';
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      text += chunk;
+      if (!text.endsWith('}')) return;
+      text = '';
+      told += 1;
+      whenTold(socket, told);
+    });
+  };
+  const server: Server = secure
+    ? createTlsServer({ key: privateKey, cert: certificate }, behave)
+    : createServer({ noDelay: true }, behave);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http${secure ? 's' : ''}://127.0.0.1:${port}/`, told: () => told, sockets };
+}
+
+const openGuard = createSsrfGuard({
+  resolve: async () => ({ addresses: ['127.0.0.1'] }),
+  allow: [],
+  loopbackAllowed: true,
+});
+
+function attemptsOf(clock: PausableClock, guard: SsrfGuard = openGuard) {
+  const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock, ca: certificate });
+  return async (url: string, order: Partial<Order> = {}) => {
+    const signal = new AbortController().signal;
+    const outcome = await attempt({
+      target: url,
+      body: '{}',
+      deliveryId: '1',
+      deadlineMs: DEADLINE_MS,
+      signal,
+      ...order,
+    });
+    return essence(outcome);
+  };
+}
+
+const essence = ({ ms: _ms, note: _note, ...rest }: Outcome) => rest;
+const answered = (status: number) => ({ kind: 'answered', status });
+const paused = { kind: 'ours', fault: 'process_paused' };
+const timedOut = { kind: 'failed', cause: 'timeout' };
+
+/** Time goes on until the deadline in the way of a busy process, whose every timer is late. */
+function runLate(clock: PausableClock): void {
+  for (const end = clock.monotonic() + DEADLINE_MS; clock.monotonic() < end; ) clock.pause(900);
+}
+
+for (const secure of [false, true]) {
+  const over = secure ? 'TLS' : 'TCP';
+
+  test(`C19 an answer that has arrived while the process was paused counts, over ${over}: the deadline fires after it was read`, async (t) => {
+    const clock = pausableClock();
+    for (const status of [200, 401, 500]) {
+      const hook = await target(
+        t,
+        (socket) => {
+          socket.write(`HTTP/1.1 ${status} Known\r\nContent-Length: 0\r\n\r\n`);
+          clock.pause(LONG_PAUSE_MS);
+        },
+        secure,
+      );
+      assert.deepEqual(await attemptsOf(clock)(hook.url), answered(status));
+    }
+  });
+
+  test(`C19 a process that was paused until the deadline had passed holds it against no target, over ${over}`, async (t) => {
+    const clock = pausableClock();
+    const hook = await target(t, (_, count) => (count === 1 ? clock.pause(LONG_PAUSE_MS) : runLate(clock)), secure);
+    const attempt = attemptsOf(clock);
+    assert.deepEqual(await attempt(hook.url), paused);
+    // The pause is over, and excuses nothing that begins after it.
+    assert.deepEqual(await attempt(hook.url), timedOut);
+  });
+}
+
+test('C19 a pause that ends before the deadline has used up the time of the target as well', async (t) => {
+  const clock = pausableClock();
+  const hook = await target(t, () => {
+    clock.pause(DEADLINE_MS - 300);
+    clock.pause(300);
+  });
+  assert.deepEqual(await attemptsOf(clock)(hook.url), paused);
+});
+
+test('C19 a target that gives up while this process is paused, or this machine suspended, is not at fault', async (t) => {
+  for (const how of ['pause', 'suspend'] as const) {
+    const clock = pausableClock();
+    const hook = await target(t, (socket, count) => {
+      if (count === 1) clock[how](60_000);
+      socket.resetAndDestroy();
+    });
+    assert.deepEqual(await attemptsOf(clock)(hook.url), paused, how);
+    assert.deepEqual(await attemptsOf(clock)(hook.url), { kind: 'failed', cause: 'reset' }, how);
+  }
+});
+
+test('C19 nothing is sent after the deadline by a process that was paused while it connected', async (t) => {
+  const hook = await target(t, () => undefined);
+  const clock = pausableClock();
+  const guard: SsrfGuard = {
+    async check(url, timeoutMs) {
+      clock.pause(LONG_PAUSE_MS);
+      return openGuard.check(url, timeoutMs);
+    },
+  };
+  assert.deepEqual(await attemptsOf(clock, guard)(hook.url), paused);
+  for (let turn = 0; turn < 20; turn += 1) await nextTurn();
+  assert.equal(hook.told(), 0);
+});
+
+test('C17 a target that hangs is at fault however busy this process is: a loop that is always late by less than a second excuses nothing', async (t) => {
+  const clock = pausableClock();
+  const hook = await target(t, () => runLate(clock));
+  for (let tries = 0; tries < 3; tries += 1) assert.deepEqual(await attemptsOf(clock)(hook.url), timedOut);
+});
+
+test('C19 a connection that was left open before a pause is not used after it: what the target did meanwhile is not read yet', async (t) => {
+  const clock = pausableClock();
+  const hook = await target(t, (socket) => socket.write(OK));
+  const kept = new ConnectionPool(new PoolCapacity({ ...clock, after: () => () => undefined }));
+  t.after(() => kept.end());
+  const attempt = attemptsOf(clock);
+  assert.deepEqual(await attempt(hook.url, { kept }), answered(200));
+  for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+  // The words of a server that closes a connection on which nothing came.
+  for (const socket of hook.sockets) socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n');
+  clock.pause(5_000);
+  assert.deepEqual(await attempt(hook.url, { kept }), answered(200));
+  assert.equal(hook.sockets.size, 2);
+});

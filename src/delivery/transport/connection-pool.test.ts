@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { systemClock } from '../../clock.ts';
+import type { Outcome } from '../dispatcher/attempt-outcome.ts';
+import { createAttempt, type Order } from './attempt.ts';
+import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
+import { createSsrfGuard } from './ssrf-guard.ts';
+
+const BODY = '{"resource_url":"x"}';
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+
+/** A target that answers the n-th notification on its m-th connection as it is told, and what it saw. */
+async function target(t: TestContext, answers: (connection: number, request: number, socket: Socket) => string) {
+  const requests: string[] = [];
+  const sockets: Socket[] = [];
+  let open = 0;
+  const server = createServer((socket) => {
+    const connection = sockets.push(socket);
+    let count = 0;
+    let text = '';
+    open += 1;
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      open -= 1;
+    });
+    socket.on('data', (chunk) => {
+      text += chunk;
+      if (!text.endsWith('}')) return;
+      requests.push(text);
+      text = '';
+      count += 1;
+      socket.write(answers(connection, count, socket));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  return { url, requests, sockets, connections: () => sockets.length, open: () => open };
+}
+
+/** One lane: attempts that leave their connections open for each other. */
+function lane(t: TestContext, url: string, room = new PoolCapacity(systemClock)) {
+  const kept = new ConnectionPool(room);
+  t.after(() => kept.end());
+  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: true });
+  const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock: room.clock });
+  const tell = (order: Partial<Order> = {}) => {
+    const signal = new AbortController().signal;
+    return attempt({ target: url, body: BODY, deliveryId: '42', deadlineMs: 5_000, signal, kept, ...order });
+  };
+  return { kept, tell };
+}
+
+const essence = ({ ms: _, note: _note, ...rest }: Outcome) => rest;
+const told = { kind: 'answered', status: 200 };
+const turns = async (count: number) => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+};
+
+test('C22 attempts of one lane follow each other on one connection, and those of another lane have their own', async (t) => {
+  const hook = await target(t, () => OK);
+  const [one, other] = [lane(t, hook.url), lane(t, hook.url)];
+  for (let round = 0; round < 3; round += 1) {
+    assert.deepEqual(essence(await one.tell()), told);
+    await turns(3);
+  }
+  assert.equal(hook.connections(), 1);
+  assert.match(hook.requests[0] ?? '', /\r\nconnection: keep-alive\r\n/i);
+  await other.tell();
+  assert.equal(hook.connections(), 2);
+});
+
+test('attempts at the same moment have a connection each', async (t) => {
+  const hook = await target(t, () => OK);
+  const { tell } = lane(t, hook.url);
+  await Promise.all([tell(), tell(), tell()]);
+  assert.equal(hook.connections(), 3);
+  await turns(3);
+  await Promise.all([tell(), tell(), tell()]);
+  assert.equal(hook.connections(), 3);
+});
+
+test('C17 a connection that the target has closed meanwhile is held against nobody', async (t) => {
+  const hook = await target(t, () => OK);
+  const { tell } = lane(t, hook.url);
+  await tell();
+  await turns(3);
+  hook.sockets[0]?.end();
+  assert.deepEqual(essence(await tell()), told);
+  await eventually(hook.open, (open) => open === 1);
+  hook.sockets[1]?.resetAndDestroy();
+  assert.deepEqual(essence(await tell()), told);
+  assert.equal(hook.requests.length, 3);
+});
+
+test('C17 one that breaks at the notification itself is made anew, once, and then it counts', async (t) => {
+  const breaks = (socket: Socket) => {
+    socket.resetAndDestroy();
+    return '';
+  };
+  const first = await target(t, (connection, request, socket) =>
+    connection === 1 && request === 2 ? breaks(socket) : OK,
+  );
+  const { tell } = lane(t, first.url);
+  await tell();
+  await turns(3);
+  assert.deepEqual(essence(await tell()), told);
+  assert.deepEqual([first.connections(), first.requests.length], [2, 3]);
+
+  const always = await target(t, (connection, request, socket) =>
+    connection > 1 || request > 1 ? breaks(socket) : OK,
+  );
+  const doomed = lane(t, always.url);
+  await doomed.tell();
+  await turns(3);
+  assert.deepEqual(essence(await doomed.tell()), { kind: 'failed', cause: 'reset' });
+  assert.deepEqual([always.connections(), always.requests.length], [2, 3]);
+});
+
+test('C17 one that breaks in the middle of an answer is a failure: somebody was there', async (t) => {
+  const hook = await target(t, (_, request, socket) => {
+    if (request === 1) return OK;
+    socket.end('HTTP/1.1 200');
+    return '';
+  });
+  const { tell } = lane(t, hook.url);
+  await tell();
+  await turns(3);
+  assert.equal((await tell()).kind, 'failed');
+  assert.equal(hook.connections(), 1);
+});
+
+test('C13 what is stopped while a dead connection is made anew never goes out', async (t) => {
+  const hook = await target(t, (connection, request, socket) => {
+    if (connection === 1 && request === 2) socket.resetAndDestroy();
+    return OK;
+  });
+  const { tell } = lane(t, hook.url);
+  await tell();
+  await turns(3);
+  const stop = new AbortController();
+  const calls: string[] = [];
+  const outcome = await tell({
+    signal: stop.signal,
+    onDialled: () => calls.push('dialled'),
+    onUndialled() {
+      calls.push('undialled');
+      stop.abort();
+    },
+  });
+  assert.deepEqual(essence(outcome), { kind: 'ours', fault: 'stopped' });
+  await turns(3);
+  assert.deepEqual(calls, ['dialled', 'undialled']);
+  assert.deepEqual([hook.connections(), hook.requests.length], [1, 2]);
+});
+
+const endings: readonly (readonly [what: string, answer: string])[] = [
+  ['that is no 200', 'HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n'],
+  ['that says so', 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'],
+  ['of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n'],
+  ['with more behind it', `${OK}HTTP/1.1 200 OK\r\n`],
+  ['without an end of its own', 'HTTP/1.1 200 OK\r\n\r\nand so on'],
+  ['that is too long', `HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${'x'.repeat(20_000)}`],
+];
+for (const [what, answer] of endings) {
+  test(`C21 behind an answer ${what} the connection is ended`, async (t) => {
+    const hook = await target(t, () => answer);
+    const { tell } = lane(t, hook.url);
+    await tell();
+    await eventually(hook.open, (open) => open === 0);
+    await tell();
+    assert.equal(hook.connections(), 2);
+  });
+}
+
+test('one that nobody uses again is ended a second later', async (t) => {
+  const hook = await target(t, () => OK);
+  const clock = testClock();
+  const { tell } = lane(t, hook.url, new PoolCapacity(clock));
+  await tell();
+  await turns(3);
+  clock.advance(999);
+  await turns(3);
+  assert.equal(hook.open(), 1);
+  clock.advance(1);
+  await eventually(hook.open, (open) => open === 0);
+});
+
+test('C11 an address is judged anew after ten seconds, however busy its connection is', async (t) => {
+  const hook = await target(t, () => OK);
+  const clock = testClock();
+  const { tell } = lane(t, hook.url, new PoolCapacity(clock));
+  for (let second = 0; second < 20; second += 0.5) {
+    await tell();
+    await turns(3);
+    clock.advance(500);
+  }
+  assert.equal(hook.connections(), 2);
+});
+
+test('where as many are open as may be, and where the lane has ended, none is left open', async (t) => {
+  const hook = await target(t, () => OK);
+  const room = new PoolCapacity(systemClock, 1);
+  const [one, other] = [lane(t, hook.url, room), lane(t, hook.url, room)];
+  await one.tell();
+  await turns(3);
+  await other.tell();
+  await eventually(hook.open, (open) => open === 1);
+  one.kept.end();
+  await eventually(hook.open, (open) => open === 0);
+  await one.tell();
+  await eventually(hook.open, (open) => open === 0);
+  await other.tell();
+  await turns(3);
+  assert.equal(hook.open(), 1);
+});

@@ -1,0 +1,360 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { isPlain, isStorable } from '../../control-characters.ts';
+import type { Resolve } from './dns-resolver.ts';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Range = readonly [base: Address, bits: number];
+
+/** One entry of `CARILLON_ALLOW_TARGETS`; `text` is how the operator wrote it. Without a port it holds for every port. */
+export type AllowRule = { text: string; port?: number } & (
+  | { kind: 'range'; base: Address; bits: number }
+  | { kind: 'name'; name: string }
+);
+
+/** An address that was judged, in its canonical form: what may be dialled, and nothing else. */
+export type CheckedAddress = { address: string; family: 4 | 6 };
+
+/**
+ * `word` is all that a caller is told. `address` (the first one refused) and `setting` are for the operator:
+ * `setting` is the whole assignment that would open the target, absent when none would.
+ */
+export type Refused = { allowed: false; word: 'forbidden'; address: string; setting?: string };
+
+/** What the guard says of a target. A `failure` is no judgement: the name could not be resolved (C11, C19). */
+export type TargetCheck =
+  | { allowed: true; addresses: readonly CheckedAddress[] }
+  | Refused
+  | { failure: 'no_such_name' | 'resolver_silent' };
+
+export type SsrfGuard = {
+  /** Resolves the URL's host once, within `dnsTimeoutMs` (default 5 s), and judges every address of it. */
+  check(url: URL, dnsTimeoutMs?: number): Promise<TargetCheck>;
+};
+
+const DEFAULT_DNS_TIMEOUT_MS = 5_000;
+export const MAX_TARGET_LENGTH = 2_048;
+const SETTING = 'CARILLON_ALLOW_TARGETS';
+
+/** Settings named in a refusal stay readable however many addresses a name has. */
+const MAX_NAMED = 8;
+
+/** The IANA special-purpose registry, and what no subscriber can live at. */
+const SPECIAL_IPV4 = ranges(
+  '0.0.0.0/8', // this network; 0.0.0.0 reaches this machine
+  '10.0.0.0/8',
+  '100.64.0.0/10', // carrier-grade NAT
+  '127.0.0.0/8',
+  '168.63.129.16/32', // Azure's machine agent: public by its number, served on the host
+  '169.254.0.0/16', // link-local and metadata
+  '172.16.0.0/12',
+  '192.0.0.0/24', // protocol assignments
+  '192.0.2.0/24', // documentation
+  '192.31.196.0/24', // AS112: swallows queries
+  '192.52.193.0/24', // AMT relays
+  '192.88.99.0/24', // 6to4 relays, retired
+  '192.168.0.0/16',
+  '192.175.48.0/24', // AS112
+  '198.18.0.0/15', // benchmarks
+  '198.51.100.0/24', // documentation
+  '203.0.113.0/24', // documentation
+  '224.0.0.0/4', // multicast
+  '240.0.0.0/4', // reserved, broadcast
+);
+
+/** IPv6 is the other way round: what IANA hands out for global unicast, minus what is special in it. */
+const GLOBAL_IPV6 = ranges('2000::/3');
+const SPECIAL_IPV6 = ranges(
+  '2001::/23', // protocol assignments: ORCHID, benchmarks, AMT, AS112
+  '2001:db8::/32', // documentation
+  '2620:4f:8000::/48', // AS112
+  '3ffe::/16', // 6bone, returned
+  '3fff::/20', // documentation
+);
+
+/**
+ * Opened by a rule that lies wholly inside one of these, and by no name and no wider rule: an operator who opens
+ * `10.0.0.0/8`, `::/0` or a name means his services, never his cloud's credentials.
+ */
+const EXPLICIT_ONLY = ranges(
+  '169.254.0.0/16',
+  '100.100.100.200/32', // Alibaba's metadata
+  '168.63.129.16/32', // Azure
+  '192.0.0.192/32', // Oracle's metadata
+  'fe80::/10',
+  'fd00:ec2::254/128', // Amazon's metadata
+  'fd00:ec2::23/128', // credentials of Amazon's pods
+  'fd20:ce::254/128', // Google's metadata
+  'fd00:42::42/128', // Scaleway's metadata
+  'fd00:a9fe:a9fe::1/128', // Akamai's metadata
+  '0.0.0.0/8',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  '::/128',
+  'ff00::/8',
+);
+
+/** Names that clouds serve their metadata under. */
+const METADATA_NAMES = new Set([
+  'metadata',
+  'metadata.goog',
+  'metadata.google.internal',
+  'instance-data',
+  'instance-data.ec2.internal',
+  'metadata.azure.internal',
+]);
+
+const UNSPECIFIED_OR_LOOPBACK_IPV6 = ranges('::/127');
+const MAPPED = ranges('::ffff:0:0/96');
+const LOOPBACK = ranges('127.0.0.0/8', '::1/128');
+
+/** Ways of writing an IPv4 address as an IPv6 one; `read` gives the IPv4 addresses that such an address leads to. */
+const EMBEDDINGS: readonly { within: readonly Range[]; read: (bytes: number[]) => ipaddr.IPv4[] }[] = [
+  { within: MAPPED, read: (bytes) => [ipv4At(bytes, 12)] },
+  { within: ranges('::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // compatible
+  { within: ranges('::ffff:0:0:0/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // translated
+  { within: ranges('64:ff9b::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // NAT64
+  { within: ranges('2002::/16'), read: (bytes) => [ipv4At(bytes, 2)] }, // 6to4
+  {
+    within: ranges('2001::/32'), // Teredo: its server, and its client with every bit turned
+    read: (bytes) => [
+      ipv4At(bytes, 4),
+      ipv4At(
+        bytes.map((byte) => byte ^ 0xff),
+        12,
+      ),
+    ],
+  },
+];
+
+/**
+ * The one judge of where a notification may go, the same at subscribing and at delivery (C11, C17). A target is
+ * refused when any address of its name is neither public nor opened by the operator: one good address among bad ones
+ * proves nothing. `loopbackAllowed` opens 127.0.0.0/8 and ::1 for a service that is itself only on loopback.
+ */
+export function createSsrfGuard({
+  resolve,
+  allow,
+  loopbackAllowed,
+}: {
+  resolve: Resolve;
+  allow: readonly AllowRule[];
+  loopbackAllowed: boolean;
+}): SsrfGuard {
+  /** What of this address stands in the way: the address itself, or the IPv4 addresses inside it. */
+  const obstaclesOf = (address: Address, host: string, port: number): Address[] => {
+    if (loopbackAllowed && isLoopback(address)) return [];
+    return unwrap(address).filter((part) => !isPublic(part) && !allow.some((rule) => opens(rule, part, host, port)));
+  };
+
+  const refuse = (address: string, obstacles: readonly Address[], port: number): Refused => {
+    const entries = new Set(obstacles.map((part) => entryFor(part, port)));
+    const setting = [...allow.map((rule) => rule.text), ...[...entries].slice(0, MAX_NAMED)].join(',');
+    return { allowed: false, word: 'forbidden', address, setting: `${SETTING}=${setting}` };
+  };
+
+  return {
+    async check(url, dnsTimeoutMs = DEFAULT_DNS_TIMEOUT_MS) {
+      const host = hostOf(url);
+      const port = portOf(url);
+      const resolved = isIP(host) === 0 ? await resolve(host, dnsTimeoutMs) : { addresses: [host] };
+      if ('failure' in resolved) return resolved;
+      if (resolved.addresses.length === 0) return { failure: 'no_such_name' };
+
+      const addresses: CheckedAddress[] = [];
+      const refused: { address: string; obstacles: Address[] }[] = [];
+      for (const text of new Set(resolved.addresses)) {
+        const address = parseAddress(text);
+        if (address === undefined) return { allowed: false, word: 'forbidden', address: text };
+        const obstacles = obstaclesOf(address, host, port);
+        if (obstacles.length > 0) refused.push({ address: text, obstacles });
+        else addresses.push({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 });
+      }
+
+      const [first] = refused;
+      if (first === undefined) return { allowed: true, addresses };
+      const obstacles = refused.flatMap((one) => one.obstacles);
+      return refuse(first.address, obstacles, port);
+    },
+  };
+}
+
+/** The refusal in words, for the operator's log and `carillon doctor target`; never for a caller. */
+export function explain(refused: Refused): string {
+  const finding = `${refused.address} is not a public address`;
+  if (refused.setting === undefined) return `${finding}, and no setting can allow it`;
+  return `${finding}; to allow it, start the service with ${refused.setting}`;
+}
+
+/**
+ * C11: what a target must be before anybody asks where it leads. `fault` completes the sentence "target_url …" and
+ * names no address.
+ */
+export function parseTarget(text: unknown): { url: URL } | { fault: string } {
+  if (typeof text !== 'string') return { fault: 'must be a string' };
+  if (text.length > MAX_TARGET_LENGTH) return { fault: 'must be at most 2,048 characters' };
+  // URL parsers drop some of these in silence: `ht\ttp://…` would be taken.
+  if (/\s/.test(text) || !isPlain(text)) return { fault: 'must not contain spaces or control characters' };
+
+  // A URL parser replaces them, so that two different texts would be one target.
+  if (!isStorable(text)) return { fault: 'must not contain lone surrogates' };
+
+  // The URL parser forgives `http:host` and `http:///host`, and forgets an empty `@`; so the text is looked at too.
+  const authority = /^https?:\/\/([^/\\?#]*)/i.exec(text)?.[1];
+  if (authority === undefined) return { fault: 'must be an absolute http or https URL' };
+  if (authority === '') return { fault: 'must name a host' };
+  if (authority.includes('@')) return { fault: 'must not contain a user name or password' };
+  if (!URL.canParse(text)) return { fault: 'must be a valid URL' };
+
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') return { fault: 'must not contain a user name or password' };
+  if (url.port === '0') return { fault: 'must not have port 0' };
+  return { url };
+}
+
+/** C12: what two targets are compared by. The fragment is never sent, so it makes no difference. */
+export function normaliseTarget(url: URL): string {
+  const normalised = new URL(url);
+  normalised.hash = '';
+  return normalised.href;
+}
+
+/**
+ * Reads `CARILLON_ALLOW_TARGETS`: CIDRs, addresses, exact names, separated by commas, each with an optional `:port`
+ * (`[fd00::/8]:8080` for IPv6). Every faulty entry is named at once.
+ */
+export function parseAllowRules(text: string): { rules: AllowRule[] } | { fault: string } {
+  const rules: AllowRule[] = [];
+  const faults: string[] = [];
+  for (const entry of text.split(',').map((part) => part.trim())) {
+    if (entry === '') continue;
+    const rule = parseAllowRule(entry);
+    if ('fault' in rule) faults.push(`"${entry}" ${rule.fault}`);
+    else rules.push(rule);
+  }
+  return faults.length > 0 ? { fault: faults.join('; ') } : { rules };
+}
+
+function parseAllowRule(text: string): AllowRule | { fault: string } {
+  const { subject, portText } = splitPort(text);
+  const port = portText === undefined ? undefined : Number(portText);
+  if (portText !== undefined && !/^[1-9]\d{0,4}$/.test(portText)) return { fault: 'has a malformed port' };
+  if (port !== undefined && port > 65_535) return { fault: 'has a malformed port' };
+
+  const matched = parseRange(subject) ?? parseName(subject);
+  if ('fault' in matched) return matched;
+  return { ...matched, text, ...(port === undefined ? {} : { port }) };
+}
+
+function splitPort(text: string): { subject: string; portText?: string } {
+  const bracketed = /^\[([^\]]*)\](?::(.*))?$/s.exec(text);
+  const plain = /^([^:]*):([^:]*)$/.exec(text);
+  const [, subject = text, portText] = bracketed ?? plain ?? [];
+  return portText === undefined ? { subject } : { subject, portText };
+}
+
+function parseRange(subject: string): { kind: 'range'; base: Address; bits: number } | { fault: string } | undefined {
+  const [addressText = '', bitsText, ...rest] = subject.split('/');
+  const base = parseAddress(addressText);
+  if (base === undefined) return subject.includes('/') ? { fault: 'is not a CIDR' } : undefined;
+
+  const width = base.kind() === 'ipv4' ? 32 : 128;
+  if (rest.length > 0 || (bitsText !== undefined && !/^\d{1,3}$/.test(bitsText))) return { fault: 'is not a CIDR' };
+  const bits = bitsText === undefined ? width : Number(bitsText);
+  if (bits > width) return { fault: 'is not a CIDR' };
+  if (!isFirstOf(base, bits)) return { fault: `has bits set beyond its first ${bits}` };
+  // Such addresses are judged by the IPv4 address in them (see `unwrap`), so that the rule would never be looked at.
+  if (embeddingOf(base)?.within.some(([, prefix]) => bits >= prefix)) {
+    return { fault: 'stands for IPv4 addresses: write those instead' };
+  }
+  return { kind: 'range', base, bits };
+}
+
+function parseName(subject: string): { kind: 'name'; name: string } | { fault: string } {
+  const name = subject.toLowerCase().replace(/\.$/, '');
+  // The URL parser's own spelling, since that is what a target's host is compared with.
+  const spelled = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`) : undefined;
+  if (spelled === undefined || spelled.href !== `http://${spelled.hostname}/` || name.includes('*')) {
+    return { fault: 'is neither a CIDR nor an exact name' };
+  }
+  if (isIP(spelled.hostname) !== 0) return { fault: `is an address: write it as ${spelled.hostname}` };
+  if (METADATA_NAMES.has(spelled.hostname)) return { fault: 'is a metadata service, which no name opens' };
+  return { kind: 'name', name: spelled.hostname };
+}
+
+/** Whether a rule opens one address, for this host and port. */
+function opens(rule: AllowRule, part: Address, host: string, port: number): boolean {
+  if (rule.port !== undefined && rule.port !== port) return false;
+  const closed = EXPLICIT_ONLY.filter((range) => isIn(part, [range]));
+  if (rule.kind === 'name') return rule.name === host && closed.length === 0;
+  // Both ranges hold the address, so the one with more bits lies inside the other.
+  return isIn(part, [[rule.base, rule.bits]]) && closed.every(([, bits]) => rule.bits >= bits);
+}
+
+/** The entry that opens one address and one port. */
+function entryFor(part: Address, port: number): string {
+  return part.kind() === 'ipv4' ? `${part}/32:${port}` : `[${part}/128]:${port}`;
+}
+
+/** The addresses that an address really leads to: itself, or the IPv4 addresses it carries. */
+function unwrap(address: Address): Address[] {
+  if (address.kind() === 'ipv4') return [address];
+  const bytes = address.toByteArray();
+  const parts: Address[] = embeddingOf(address)?.read(bytes) ?? [address];
+  // ISATAP sits in the lower half, under any prefix, so that the prefix is judged beside it.
+  return isIsatap(bytes) ? [...parts, ipv4At(bytes, 12)] : parts;
+}
+
+function embeddingOf(address: Address): (typeof EMBEDDINGS)[number] | undefined {
+  if (isIn(address, UNSPECIFIED_OR_LOOPBACK_IPV6)) return undefined;
+  return EMBEDDINGS.find(({ within }) => isIn(address, within));
+}
+
+/** `…:0:5efe:a.b.c.d`, with the universal and group bits set or not. */
+function isIsatap(bytes: number[]): boolean {
+  const [first = 0, second, third, fourth] = bytes.slice(8, 12);
+  return (first & 0xfc) === 0 && second === 0 && third === 0x5e && fourth === 0xfe;
+}
+
+function isPublic(part: Address): boolean {
+  if (part.kind() === 'ipv4') return !isIn(part, SPECIAL_IPV4);
+  return isIn(part, GLOBAL_IPV6) && !isIn(part, SPECIAL_IPV6);
+}
+
+/** This machine's own loopback; what a NAT64 gateway makes of 127.0.0.1 is another machine's. */
+function isLoopback(address: Address): boolean {
+  const own = isIn(address, MAPPED) ? ipv4At(address.toByteArray(), 12) : address;
+  return isIn(own, LOOPBACK);
+}
+
+/** Strict: no zone, no octal, no short form. `net.connect` would look up what it does not take for an address. */
+function parseAddress(text: string): Address | undefined {
+  return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
+}
+
+function isIn(address: Address, within: readonly Range[]): boolean {
+  return within.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
+}
+
+function isFirstOf(base: Address, bits: number): boolean {
+  const first = base.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6;
+  return first.networkAddressFromCIDR(`${base}/${bits}`).toString() === base.toString();
+}
+
+function ipv4At(bytes: number[], offset: number): ipaddr.IPv4 {
+  return new ipaddr.IPv4(bytes.slice(offset, offset + 4));
+}
+
+function ranges(...cidrs: string[]): readonly Range[] {
+  return cidrs.map((cidr) => ipaddr.parseCIDR(cidr));
+}
+
+/** The host as names are compared and addresses are read: no brackets, no trailing dot. */
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
+}
+
+function portOf(url: URL): number {
+  if (url.port !== '') return Number(url.port);
+  return url.protocol === 'https:' ? 443 : 80;
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
+import { sqlite } from '../../../test/kit/stores.ts';
+
+const { test, testService } = sqlite;
+
+const limited = await testService(
+  { after },
+  {
+    options: {
+      rateLimitKeyReads: '3/h',
+      rateLimitKeyWrites: '2/h',
+      rateLimitAccountReads: '5/h',
+      metricsToken: 'of-this-test-alone',
+    },
+  },
+);
+const client = { client_name: 'ACME' };
+
+test('each key may read and write so often, and is told what is left and when to come again', async () => {
+  const owner = await limited.account('acme.test');
+  const policy = '"key-reads";q=3;w=3600, "account-reads";q=5;w=3600';
+  for (const [left, ofAccount] of [
+    [2, 4],
+    [1, 3],
+    [0, 2],
+  ]) {
+    const { status, headers } = await limited.call(owner, 'GET', '/v2/user');
+    assert.deepEqual([status, headers.get('ratelimit-policy')], [200, policy]);
+    assert.match(
+      String(headers.get('ratelimit')),
+      new RegExp(`^"key-reads";r=${left};t=\\d+, "account-reads";r=${ofAccount};t=\\d+$`),
+    );
+  }
+  const refused = await limited.call(owner, 'GET', '/v2/events');
+  assert.deepEqual([refused.status, refused.json.code], [429, 'rate_limited']);
+  assert.match(String(refused.headers.get('content-type')), /^application\/problem\+json/);
+  assert.match(String(refused.headers.get('ratelimit')), /^"key-reads";r=0;t=3\d{3}, "account-reads";r=2;t=\d+$/);
+  const retryAfter = Number(refused.headers.get('retry-after'));
+  assert.ok(retryAfter > 1_100 && retryAfter <= 1_200, `${retryAfter}: a third of an hour`);
+
+  // Writes are counted apart, and what was refused is not counted for the account.
+  for (const status of [201, 201, 429])
+    assert.equal((await limited.call(owner, 'POST', '/v2/clients', client)).status, status);
+  assert.equal((await limited.store.read.selectFrom('clients').select('client_id').execute()).length, 2);
+});
+
+test('the keys of an account share what the account may; a session counts for the account alone', async () => {
+  const owner = await limited.account('several.test');
+  const session = await limited.signIn(owner);
+  const others = [await limited.key(owner, {}), await limited.key(owner, {})];
+  const statuses: number[] = [];
+  for (const who of [owner, session, session, session, session, ...others]) {
+    const path = who === session ? '/console/api/user' : '/v2/user';
+    statuses.push((await limited.call(who, 'GET', path)).status);
+  }
+  assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429, 429]);
+  const stranger = await limited.account('stranger.test');
+  assert.equal((await limited.call(stranger, 'GET', '/v2/user')).status, 200, 'another account has its own');
+});
+
+test('what is wrong, or not there, is counted once it is known who asks, and a wrong key uses up nothing of anybody', async () => {
+  const owner = await limited.account('counted.test');
+  for (let count = 0; count < 10; count += 1) {
+    const wrong = { headers: { ...owner.headers, key: `carillon_${'x'.repeat(43)}` } };
+    const { status, headers } = await limited.call(wrong, 'GET', '/v2/user');
+    assert.deepEqual([status, headers.get('ratelimit')], [401, null]);
+  }
+  const statuses: number[] = [];
+  for (const path of ['/v2/nothing', '/v2/events/1', '/v2/events?limit=x', '/v2/user'])
+    statuses.push((await limited.call(owner, 'GET', path)).status);
+  assert.deepEqual(statuses, [404, 404, 400, 429]);
+});
+
+test('a calendar that is read by its address counts for its account', async () => {
+  const owner = await limited.account('calendar.test');
+  const { url } = await owner.carillon.calendars.create({ scope: 'own' });
+  const statuses: number[] = [];
+  for (let count = 0; count < 6; count += 1) statuses.push((await fetch(url)).status);
+  assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429]);
+});
+
+test('whoever goes on at a limit waits for the refusals beyond twenty a second, also by a calendar; other accounts do not', async (t) => {
+  const clock = testClock();
+  const slow = await testService(t, { ports: { clock }, options: { rateLimitAccountReads: '1/h' } });
+  const [noisy, other] = [await slow.account('noisy.test'), await slow.account('other.test')];
+  const urls: string[] = [];
+  for (const { carillon } of [noisy, other]) urls.push((await carillon.calendars.create({ scope: 'own' })).url);
+  const [noisyUrl = '', otherUrl = ''] = urls;
+  const statusOf = async (url: string) => (await fetch(url)).status;
+  assert.equal(await statusOf(noisyUrl), 200);
+  for (let count = 0; count < 20; count += 1) assert.equal(await statusOf(noisyUrl), 429);
+  let answered = 0;
+  const held = [statusOf(noisyUrl), slow.call(noisy, 'GET', '/v2/user').then(({ status }) => status)].map((one) =>
+    one.finally(() => {
+      answered += 1;
+    }),
+  );
+  assert.deepEqual([await statusOf(otherUrl), await statusOf(otherUrl)], [200, 429], 'nor does its calendar');
+  assert.equal(answered, 0, 'they wait still');
+  await clock.advance(1_000);
+  assert.deepEqual(await Promise.all(held), [429, 429]);
+});
+
+test('429 stands in the document where it can occur, and what was refused in the metrics', async (t) => {
+  const answersOf = async (baseUrl: string, path: string, method: string) => {
+    const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as {
+      paths: Record<string, Record<string, { responses: Record<string, { headers?: object }> }>>;
+    };
+    return document.paths[path]?.[method]?.responses ?? {};
+  };
+  for (const [path, method] of [
+    ['/v2/events', 'get'],
+    ['/v2/events', 'post'],
+    ['/v2/notifications', 'get'],
+  ] as const)
+    assert.ok('429' in (await answersOf(limited.baseUrl, path, method)), `${method} ${path}`);
+  assert.ok('RateLimit' in ((await answersOf(limited.baseUrl, '/v2/user', 'get'))['200']?.headers ?? {}));
+  const half = await testService(t, { options: { rateLimitAccountWrites: '100/s' } });
+  assert.ok(!('429' in (await answersOf(half.baseUrl, '/v2/events', 'get'))));
+  assert.ok('429' in (await answersOf(half.baseUrl, '/v2/events', 'post')));
+  const owner = await half.account('acme.test');
+  assert.equal((await half.call(owner, 'GET', '/v2/user')).headers.get('ratelimit'), null);
+
+  const metrics = await fetch(`${limited.baseUrl}/metrics`, {
+    headers: { authorization: 'Bearer of-this-test-alone' },
+  });
+  const text = await metrics.text();
+  for (const limit of ['key-reads', 'key-writes', 'account-reads'])
+    assert.match(text, new RegExp(`carillon_requests_rate_limited_total\\{limit="${limit}"\\} [1-9]`));
+});
+
+test('an address that nobody can read is a call like any other', async () => {
+  const owner = await limited.account('unreadable.test');
+  const statuses: number[] = [];
+  for (const path of ['/v2/%zz', '/v2/%zz', '/v2/user', '/v2/%zz']) {
+    statuses.push((await limited.call(owner, 'GET', path)).status);
+  }
+  assert.deepEqual(statuses, [404, 404, 200, 429]);
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
+import { Tarpit } from '../errors/tarpit.ts';
+import { TokenBuckets } from './token-bucket.ts';
+
+test('a bucket gives what it holds at once, and one more for each that has flowed in since', async () => {
+  const clock = testClock();
+  const buckets = new TokenBuckets<string>({ count: 3, windowS: 60 }, clock);
+  for (const left of [3, 2, 1]) {
+    assert.deepEqual([buckets.level('a').left, buckets.level('a').waitMs], [left, 0]);
+    buckets.take('a');
+  }
+  assert.deepEqual(buckets.level('a'), { left: 0, waitMs: 20_000, fullMs: 60_000 });
+  assert.equal(buckets.level('b').left, 3, 'another one is as full as ever');
+  await clock.advance(19_999);
+  assert.equal(buckets.level('a').left, 0);
+  await clock.advance(1);
+  assert.deepEqual(buckets.level('a'), { left: 1, waitMs: 0, fullMs: 40_000 });
+  await clock.advance(10 * 60_000);
+  assert.deepEqual(buckets.level('a'), { left: 3, waitMs: 0, fullMs: 0 }, 'and never more than it holds');
+});
+
+test('of 50,000 names the longest untouched is forgotten, and nobody else', () => {
+  const buckets = new TokenBuckets<number>({ count: 1, windowS: 60 }, testClock());
+  for (let name = 0; name < 50_000; name += 1) buckets.take(name);
+  buckets.take(0);
+  buckets.take(50_000);
+  assert.deepEqual(
+    [0, 1, 2].map((name) => buckets.level(name).left),
+    [0, 1, 0],
+  );
+});
+
+test('beyond its rate a refusal waits for its turn, up to the longest wait, and other names do not', async () => {
+  const clock = testClock();
+  const slowdown = new Tarpit<string>({ clock, rate: { count: 2, windowS: 2 }, maxDelayMs: 3_000 });
+  const answered: number[] = [];
+  const hold = (number: number, name = 'a') => {
+    const waiting = slowdown.delay(name, () => undefined);
+    void waiting?.then(() => answered.push(number));
+    return waiting === undefined;
+  };
+  assert.deepEqual(
+    [1, 2, 3, 4, 5, 6, 7, 8].map((number) => hold(number)),
+    [true, true, ...Array(6).fill(false)],
+  );
+  assert.ok(hold(9, 'b'));
+  await clock.advance(1_000);
+  assert.deepEqual(answered, [3]);
+  await clock.advance(1_000);
+  assert.deepEqual(answered, [3, 4]);
+  await clock.advance(1_000);
+  assert.deepEqual(answered, [3, 4, 5, 6, 7, 8], 'nobody waits for longer');
+  assert.deepEqual(clock.pending, []);
+});
+
+test('a thousand wait at once and no more; whoever goes away, and everybody at a stop, is let go', () => {
+  const clock = testClock();
+  const slowdown = new Tarpit<string>({ clock, rate: { count: 1, windowS: 60 }, maxDelayMs: 10_000 });
+  const ends: (() => void)[] = [];
+  const isHeld = () => slowdown.delay('a', (end) => ends.push(end)) !== undefined;
+  assert.equal(isHeld(), false);
+  for (let number = 0; number < 1_000; number += 1) assert.equal(isHeld(), true);
+  assert.equal(isHeld(), false, 'there is no room to wait');
+  ends[0]?.();
+  assert.equal(isHeld(), true);
+  slowdown.stop();
+  assert.deepEqual(clock.pending, []);
+});

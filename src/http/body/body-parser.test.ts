@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { rawRequest } from '../../../test/kit/raw.ts';
+import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
+import { stores } from '../../../test/kit/stores.ts';
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const client = await owner.carillon.clients.create({ client_name: 'Before' });
+  const path = `/v2/clients/${client.client_id}`;
+  const sent = '{"client_name":"After"}';
+
+  const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
+    carillon.call(owner, 'POST', '/v2/clients', body, headers);
+
+  /** A request with exactly these header lines beside key and domain. */
+  const raw = (first: string, lines: readonly string[], body = '') =>
+    rawRequest(carillon.baseUrl, [first, 'host: x', `key: ${owner.key}`, `domain: ${owner.domain}`, ...lines], body);
+
+  /** A body that is refused as malformed, and writes nothing, created or changed. */
+  async function mustBeMalformed(body: string | Uint8Array): Promise<void> {
+    const before = await everythingWritten(carillon);
+    for (const [method, at] of [
+      ['POST', '/v2/clients'],
+      ['PUT', path],
+    ] as const) {
+      const { status, json } = await carillon.call(owner, method, at, body);
+      assert.deepEqual([status, json?.code], [400, 'malformed_body'], `${method} ${String(body).slice(0, 60)}`);
+    }
+    assert.equal(await everythingWritten(carillon), before);
+  }
+
+  test('C4 a body without Content-Type is taken as JSON', async () => {
+    const length = `content-length: ${sent.length}`;
+    assert.equal((await raw('POST /v2/clients HTTP/1.1', [length], sent)).status, 201);
+    assert.equal((await raw(`PUT ${path} HTTP/1.1`, [length], sent)).status, 200);
+    const chunked = `${sent.length.toString(16)}\r\n${sent}\r\n0\r\n\r\n`;
+    assert.equal((await raw('POST /v2/clients HTTP/1.1', ['transfer-encoding: chunked'], chunked)).status, 201);
+    // An empty one names none.
+    for (const empty of ['content-type:', 'content-type: \t'])
+      assert.equal((await raw('POST /v2/clients HTTP/1.1', [length, empty], sent)).status, 201);
+    const broken = await raw('POST /v2/clients HTTP/1.1', ['content-length: 1'], '{');
+    assert.deepEqual([broken.status, JSON.parse(broken.body).code], [400, 'malformed_body']);
+  });
+
+  test('C4 Content-Type: application/json on a GET or DELETE without a body is tolerated', async () => {
+    for (const lines of [['content-type: application/json'], ['content-type: application/json', 'content-length: 0']]) {
+      const { client_id } = await owner.carillon.clients.create({ client_name: 'Gone' });
+      assert.equal((await raw(`GET /v2/clients/${client_id} HTTP/1.1`, lines)).status, 200);
+      assert.equal((await raw(`DELETE /v2/clients/${client_id} HTTP/1.1`, lines)).status, 200);
+      assert.equal((await raw('GET /v2/clients HTTP/1.1', lines)).status, 200);
+    }
+  });
+
+  test('C4 JSON in UTF-8 is accepted, however its media type is written', async () => {
+    for (const type of [
+      'application/json',
+      'application/json; charset=utf-8',
+      'application/json;charset=UTF-8',
+      'application/json; charset="utf-8"',
+      'Application/JSON; Charset=utf8',
+      'application/json; profile=x',
+    ]) {
+      assert.equal((await post(sent, { 'content-type': type })).status, 201, type);
+    }
+    assert.equal((await post(sent, { 'content-encoding': 'Identity' })).status, 201);
+  });
+
+  test('C4 an unsupported media type is 415, and writes nothing', async () => {
+    const before = await everythingWritten(carillon);
+    for (const type of [
+      'text/plain',
+      'text/json',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/problem+json',
+      'application/jsonp',
+      'application/json; charset=iso-8859-1',
+      'application/json; charset=utf-16',
+      'application/octet-stream',
+      'nonsense',
+      '*/*',
+    ]) {
+      const { status, json } = await post(sent, { 'content-type': type });
+      assert.deepEqual([status, json.code], [415, 'unsupported_media_type'], type);
+    }
+    for (const coding of ['gzip', 'br', 'identity, gzip', 'x']) {
+      const { status, json } = await post(sent, { 'content-encoding': coding });
+      assert.deepEqual([status, json.code], [415, 'unsupported_media_type'], coding);
+    }
+    assert.equal(await everythingWritten(carillon), before);
+  });
+
+  test('C4 a body that is not JSON is 400', async () => {
+    for (const body of [
+      '{',
+      '{"client_name":"x"',
+      "{'client_name':'x'}",
+      '{client_name:"x"}',
+      '{"client_name":"x"}}',
+      '{"client_name":"x"} trailing',
+      '{"client_name":"x",}',
+      '{"client_name":NaN}',
+      '{"client_name":"line\nbreak"}',
+      '{"client_name":"\\x"}',
+      'client_name=x',
+      '<client/>',
+      ' ',
+      '',
+    ]) {
+      await mustBeMalformed(body);
+    }
+  });
+
+  test('C4 a body that is JSON but no object is 400', async () => {
+    for (const body of ['null', 'true', '7', '"client_name"', '[]', '[{"client_name":"x"}]', '""']) {
+      await mustBeMalformed(body);
+    }
+  });
+
+  test('C4 a body that is not UTF-8 is 400', async () => {
+    const [before, after] = ['{"client_name":"', '"}'].map((part) => Buffer.from(part));
+    for (const bytes of [[0xff], [0xc3], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0x80]]) {
+      await mustBeMalformed(Buffer.concat([before ?? Buffer.of(), Buffer.from(bytes), after ?? Buffer.of()]));
+    }
+    await mustBeMalformed(Buffer.from(sent, 'utf16le'));
+  });
+
+  test('C4 __proto__ is refused wherever it stands, and nothing inherits from it', async () => {
+    for (const body of [
+      '{"client_name":"x","__proto__":{"active":"2"}}',
+      '{"__proto__":{"client_name":"x"}}',
+      '{"client_name":"x","deep":[{"__proto__":1}]}',
+      '{"client_name":"x","\\u005f_proto__":{}}',
+      '{"client_name":"x","\\u005F\\u005Fproto\\u005f_":{}}',
+    ]) {
+      await mustBeMalformed(body);
+    }
+    assert.equal(Reflect.get({}, 'active'), undefined);
+    const named = await post('{"client_name":"__proto__","constructor":{"prototype":{"active":"2"}}}');
+    assert.deepEqual([named.status, named.json.data.client_name, named.json.data.active], [201, '__proto__', '1']);
+  });
+
+  test('C4 unknown fields are ignored, whatever they hold', async () => {
+    const deep = `${'['.repeat(9_000)}${']'.repeat(9_000)}`;
+    for (const unknown of ['null', '"\\u0000"', '1e999', deep, '{"a":{"b":[]}}', '"\\ud800"']) {
+      const { status, json } = await post(`{"client_name":"x","unknown":${unknown},"client_id":"999999","toString":1}`);
+      assert.equal(status, 201, unknown.slice(0, 40));
+      assert.equal(json.data.unknown, undefined);
+      assert.notEqual(json.data.client_id, '999999');
+    }
+  });
+
+  test('C4 NUL and lone surrogates in text are 400 and name the field', async () => {
+    const before = await everythingWritten(carillon);
+    for (const text of ['\\u0000', 'a\\u0000b', '\\ud800', 'a\\udc00b', '\\udc00\\ud800', '\\ud83d']) {
+      for (const field of ['client_name', 'notes', 'email', 'tel']) {
+        const body = JSON.stringify({ client_name: 'x', [field]: 'TEXT' }).replace('TEXT', text);
+        for (const [method, at] of [
+          ['POST', '/v2/clients'],
+          ['PUT', path],
+        ] as const) {
+          const { status, json } = await carillon.call(owner, method, at, body);
+          assert.equal(status, 400, `${method} ${body}`);
+          assert.deepEqual(
+            json.errors.map((error: { field: string }) => error.field),
+            [field],
+          );
+        }
+      }
+    }
+    assert.equal(await everythingWritten(carillon), before);
+    const { json } = await post('{"client_name":"\\ud83d\\udd14"}');
+    assert.equal(json.data.client_name, '🔔', 'a pair is a character');
+  });
+
+  test('C4 text comes out as it went in', async () => {
+    for (const text of [
+      'Grüße',
+      '日本語',
+      '👩‍👩‍👧',
+      '\u202eabc',
+      '\ufffd',
+      '"\\/',
+      'a\u2028b',
+      'e\u0301',
+      '<script>',
+      "'; --",
+    ]) {
+      const { status, json, headers } = await post(JSON.stringify({ client_name: text }));
+      assert.equal(status, 201, text);
+      assert.equal(json.data.client_name, text);
+      assert.equal(headers.get('content-type'), 'application/json; charset=utf-8');
+    }
+  });
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
+import { connect } from 'node:net';
+import { test as plainTest, type TestContext } from 'node:test';
+import { requestText } from '../../../test/kit/conversation.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import type { Person, TestService } from '../../../test/kit/service.ts';
+import { sqlite } from '../../../test/kit/stores.ts';
+import { patience } from '../server/resource-limits.ts';
+import { GrowingBuffer } from './growing-buffer.ts';
+
+const { test, testService } = sqlite;
+
+const IMPORT = '/v2/events/import';
+const MIB = 2 ** 20;
+
+async function open(t: TestContext, { baseUrl }: TestService) {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname).setEncoding('latin1');
+  t.after(() => socket.destroy());
+  const heard = { socket, text: '', closed: false };
+  socket.on('data', (text: string) => {
+    heard.text += text;
+  });
+  socket.on('close', () => {
+    heard.closed = true;
+  });
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return heard;
+}
+
+const post = (path: string, { headers }: Pick<Person, 'headers'>, ...more: string[]) =>
+  requestText([
+    `POST ${path} HTTP/1.1`,
+    'host: x',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...more,
+  ]);
+
+/** The files of texts that this process has open, where the system says. */
+function openTexts(): readonly string[] {
+  if (!existsSync('/proc/self/fd')) return [];
+  const links = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return '';
+    }
+  });
+  return links.filter((link) => link.includes('/carillon-text-'));
+}
+
+plainTest('pieces of any size make one buffer', () => {
+  const buffer = new GrowingBuffer();
+  for (let piece = 0; piece < 1_000; piece += 1) buffer.add(Buffer.from([piece % 256]));
+  buffer.add(Buffer.alloc(5_000, 7));
+  assert.equal(buffer.length, 6_000);
+  assert.deepEqual([...buffer.bytes().subarray(998, 1_002)], [998 % 256, 999 % 256, 7, 7]);
+});
+
+test('bodies that are announced count in bytes: a user has a part, others go on, and a body that is gone counts no more', async (t) => {
+  const carillon = await testService(t);
+  const owner = await carillon.account('acme.test');
+  const colleague = await carillon.user(owner, 'admin');
+  // 16 MiB of files for a user: two of these.
+  const held = await Promise.all([0, 1, 2].map(() => open(t, carillon)));
+  for (const { socket } of held) {
+    socket.write(post(IMPORT, owner, `content-length: ${6 * MIB}`));
+    await carillon.call(undefined, 'GET', '/healthz');
+  }
+  const refused = await eventually(
+    () => held.find(({ text }) => text !== ''),
+    (one) => one !== undefined,
+  );
+  assert.match(refused?.text ?? '', /^HTTP\/1\.1 503 .*retry-after: 1\r\n.*"code":"overloaded"/is);
+  const { status } = await carillon.call(colleague, 'POST', IMPORT, { ics: 'no calendar' });
+  assert.equal(status, 400, 'others of the account go on');
+  assert.equal((await carillon.call(owner, 'POST', '/v2/clients', { client_name: 'ACME' })).status, 201);
+  for (const { socket } of held) socket.destroy();
+  await eventually(
+    () => carillon.call(owner, 'POST', IMPORT, JSON.stringify({ ics: 'x'.repeat(7 * MIB) })),
+    (answer) => answer.status === 400,
+  );
+});
+
+test('a sender who waits to be told gets its response without the body where that is not needed, and is told to send it otherwise', async (t) => {
+  const carillon = await testService(t);
+  const owner = await carillon.account('acme.test');
+  const expecting = ['content-length: 22', 'expect: 100-continue'];
+  const stranger = await open(t, carillon);
+  stranger.socket.write(post('/v2/clients', { headers: {} }, ...expecting));
+  await eventually(() => stranger.closed, Boolean);
+  assert.match(stranger.text, /^HTTP\/1\.1 401 /);
+  const caller = await open(t, carillon);
+  caller.socket.write(post('/v2/clients', owner, ...expecting));
+  await eventually(
+    () => caller.text,
+    (text) => text === 'HTTP/1.1 100 Continue\r\n\r\n',
+  );
+  caller.socket.write('{"client_name":"ACME"}');
+  await eventually(
+    () => caller.text,
+    (text) => text.includes('HTTP/1.1 201 '),
+  );
+});
+
+test('what is around a long text has at most 64 KiB, and the whole body 8 MiB', async (t) => {
+  const carillon = await testService(t);
+  const owner = await carillon.account('acme.test');
+  const statusOf = async (body: string) => (await carillon.call(owner, 'POST', IMPORT, body)).status;
+  const ics = 'BEGIN:VCALENDAR\\r\\nEND:VCALENDAR\\r\\n';
+  assert.equal(await statusOf(`{"unknown":"${'x'.repeat(65_000)}","ics":"${ics}"}`), 200);
+  assert.equal(await statusOf(`{"unknown":"${'x'.repeat(66_000)}","ics":"${ics}"}`), 413);
+  assert.equal(await statusOf(`{"ics":"${ics}${' '.repeat(7 * MIB)}"}`), 200);
+  assert.equal(await statusOf(`{"ics":"${ics}${' '.repeat(8 * MIB)}"}`), 413);
+});
+
+test('a long text that breaks off, comes too slowly or is none leaves no file open', async (t) => {
+  const hasty = { ...patience, drainMs: 0, bodyGraceMs: 100, lookEveryMs: 20 };
+  const carillon = await testService(t, { ports: { timeouts: hasty } });
+  const owner = await carillon.account('acme.test');
+  const slow = await open(t, carillon);
+  slow.socket.write(`${post(IMPORT, owner, 'content-length: 1000')}{"ics":"BEGIN:VCALENDAR`);
+  await eventually(() => slow.closed, Boolean);
+  assert.match(slow.text, /^HTTP\/1\.1 408 /);
+  for (let round = 0; round < 20; round += 1) {
+    const gone = await open(t, carillon);
+    gone.socket.write(`${post(IMPORT, owner, 'content-length: 1000')}{"ics":"BEGIN`, () => gone.socket.destroy());
+    await eventually(() => gone.closed, Boolean);
+  }
+  assert.equal((await carillon.call(owner, 'POST', IMPORT, '{"ics":"BEGIN:VCALENDAR"')).status, 400);
+  await eventually(openTexts, (texts) => texts.length === 0);
+});

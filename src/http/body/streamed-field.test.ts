@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LongText, RestTooLarge } from './streamed-field.ts';
+
+/** What comes of JSON that arrives in pieces of this many bytes. */
+function taken(json: string | Uint8Array, pieceBytes = 1_000_000, maxRestBytes = 1_000) {
+  const long = new LongText('ics', maxRestBytes);
+  const bytes = Buffer.from(json as string);
+  let text = '';
+  for (let at = 0; at < bytes.length; at += pieceBytes) text += long.push(bytes.subarray(at, at + pieceBytes));
+  const rest = long.end().toString();
+  return { text, rest, value: JSON.parse(rest) };
+}
+
+const BODIES: readonly string[] = [
+  '{"ics":"BEGIN:VCALENDAR\\r\\nEND:VCALENDAR","project_id":"7","again":true}',
+  '{ "a" : {"ics":"no"}, "b":["ics","x"], "ics" : "yes" , "c":"ics" }',
+  '{"i\\u0063s":"the name is escaped"}',
+  '{"ics":"quotes \\" and \\\\ and \\\\\\" and \\/ and \\u0022"}',
+  '{"ics":"é 日本 👩‍👩‍👧 \\u00e9 \\ud83d\\udd14"}',
+  '{"ics":""}',
+  '{"ics":"   \\n BEGIN"}',
+  '{"ics":7,"x":"ics"}',
+  '{"ics":null}',
+  '{"ics":{"ics":"deeper"},"d":[["ics"]]}',
+  '{"x\\"ics":"a","y":"ics"}',
+  '{}',
+  '["ics","x"]',
+  '"ics"',
+  '{"ics2":"a","ic":"b"}',
+  `{"${'n'.repeat(200)}":"a"}`,
+  '\ufeff{"ics":"behind a mark"}',
+];
+
+test('the text is what JSON.parse makes of it, and the rest is the same but for a stand-in, in pieces of any size', () => {
+  for (const body of BODIES) {
+    const whole: unknown = JSON.parse(body.replace(/^\ufeff/, ''));
+    const ics: unknown = typeof whole === 'object' && whole !== null ? Reflect.get(whole, 'ics') : undefined;
+    const text = typeof ics === 'string' ? ics : '';
+    for (const pieceBytes of [1, 2, 3, 5, 7, 1_000]) {
+      const seen = taken(body.replace(/^\ufeff/, ''), pieceBytes);
+      assert.equal(seen.text, text, `${body} in pieces of ${pieceBytes}`);
+      const value = typeof ics === 'string' ? { ...(whole as object), ics: text.trimStart().slice(0, 16) } : whole;
+      assert.deepEqual(seen.value, value, `${body} in pieces of ${pieceBytes}`);
+    }
+  }
+});
+
+test('a text that is not well-formed has an empty stand-in', () => {
+  for (const text of ['\\ud83d', 'a\\udd14b', '\\udd14\\ud83d', '\\ud83d\\ud83d\\udd14'])
+    for (const pieceBytes of [1, 6, 1_000]) assert.equal(taken(`{"ics":"${text}"}`, pieceBytes).value.ics, '', text);
+});
+
+test('JSON that is none stays none', () => {
+  for (const body of [
+    '{"ics":"no end',
+    '{"ics":"line\nbreak"}',
+    '{"ics":"\\x"}',
+    '{"ics":"\\u12"}',
+    '{"ics":"a","ics":"twice"}',
+    '{"ics":"a" "b"}',
+    '{"ics" "a"}',
+    '{"ics":"a"} trailing',
+    '{"ics":"a"}}',
+    '{"a":"b" "ics":"c"}',
+    '{"ics":"a",}',
+    '{\'ics\':"a"}',
+    '',
+    ' ',
+  ])
+    for (const pieceBytes of [1, 4, 1_000]) assert.throws(() => taken(body, pieceBytes), body);
+  assert.throws(() => taken(Buffer.concat([Buffer.from('{"ics":"'), Buffer.of(0xff), Buffer.from('"}')])));
+});
+
+test('the text may be long, and the rest may not', () => {
+  const long = 'x'.repeat(1_000_000);
+  assert.equal(taken(`{"ics":"${long}"}`, 10_000).text, long);
+  assert.throws(() => taken(`{"a":"${long}","ics":"x"}`, 10_000), RestTooLarge);
+  assert.throws(() => taken(`[${'[],'.repeat(1_000)}[]]`, 10_000), RestTooLarge);
+});

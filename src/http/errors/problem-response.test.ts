@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { rawRequest } from '../../../test/kit/raw.ts';
+import type { Answer } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { problems } from '../../problems.ts';
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+
+  /** Is a problem of RFC 9457, with what is ours beside it. */
+  function mustBeProblem({ status, headers, json }: Answer, wanted: number, code: keyof typeof problems): void {
+    assert.equal(status, wanted);
+    assert.equal(headers.get('content-type')?.split(';')[0], 'application/problem+json');
+    assert.equal(json.status, wanted);
+    assert.equal(json.code, code);
+    assert.equal(json.type, `${carillon.baseUrl}/problems/${code}`);
+    assert.equal(json.title, problems[code].title);
+    assert.ok(json.detail.length > 10);
+    assert.equal(json.message, json.detail, 'existing integrations read message');
+  }
+
+  test('C6 every problem is application/problem+json with type, title, status, detail, code and message', async () => {
+    const span = { start_date: '20270101', due_date: '20270101' };
+    mustBeProblem(await carillon.call(undefined, 'GET', '/v2/events'), 401, 'unauthorized');
+    const narrow = await carillon.key(owner, { permissions: [] });
+    mustBeProblem(await carillon.call(narrow, 'GET', '/v2/events'), 401, 'not_permitted');
+    mustBeProblem(await carillon.call(owner, 'GET', '/v2/events/999'), 404, 'not_found');
+    mustBeProblem(await carillon.call(owner, 'GET', '/v2/nothing'), 404, 'not_found');
+    mustBeProblem(await carillon.call(undefined, 'GET', '/elsewhere'), 404, 'not_found');
+    mustBeProblem(await carillon.call(owner, 'POST', '/v2/events', { ...span }), 400, 'invalid_input');
+    mustBeProblem(await carillon.call(owner, 'POST', '/v2/events', '{'), 400, 'malformed_body');
+    const text = await carillon.call(owner, 'POST', '/v2/events', '{}', { 'content-type': 'text/plain' });
+    mustBeProblem(text, 415, 'unsupported_media_type');
+    mustBeProblem(await carillon.call(owner, 'POST', '/v2/events', 'x'.repeat(65_537)), 413, 'body_too_large');
+    mustBeProblem(await carillon.call(owner, 'GET', `/v2/events?x=${'x'.repeat(8_192)}`), 414, 'uri_too_long');
+    const { email } = await owner.carillon.user.get();
+    mustBeProblem(await carillon.call(owner, 'POST', '/v2/users', { email }), 409, 'email_taken');
+    mustBeProblem(await carillon.call(owner, 'DELETE', `/v2/users/${owner.userId}`), 409, 'last_owner');
+  });
+
+  test('C6 what is no HTTP at all is answered as a problem, too', async () => {
+    const large = await rawRequest(carillon.baseUrl, [
+      'GET /v2/events HTTP/1.1',
+      'host: x',
+      `x: ${'x'.repeat(17_000)}`,
+    ]);
+    assert.deepEqual([large.status, JSON.parse(large.body).code], [431, 'headers_too_large']);
+    const broken = await rawRequest(carillon.baseUrl, ['GET /v2/events', 'what is this']);
+    assert.deepEqual([broken.status, JSON.parse(broken.body).code], [400, 'malformed_request']);
+    assert.match(broken.head, /content-type: application\/problem\+json/);
+  });
+
+  test('C6 every bad field is named at once, each once, with a sentence of its own', async () => {
+    const project = {
+      project_name: '',
+      due_date: '20260230',
+      progress: 101,
+      price: 'free',
+      currency: 'Euro',
+      users: ['x', 'y'],
+      client_id: -1,
+      active: 3,
+      notes: 'fine',
+      tags: 'a\0b',
+      unknown: '\0',
+    };
+    const { status, json } = await carillon.call(owner, 'POST', '/v2/projects', project);
+    assert.equal(status, 400);
+    const named = json.errors.map((error: { field: string }) => error.field);
+    const bad = ['active', 'client_id', 'currency', 'due_date', 'price', 'progress', 'project_name', 'tags', 'users'];
+    assert.deepEqual(named.sort(), bad);
+    for (const { field, message } of json.errors) {
+      assert.match(message, /^must be /, field);
+      assert.ok(json.detail.includes(`${field}: ${message}`), field);
+    }
+  });
+
+  test('C6 a problem without bad fields has no errors', async () => {
+    for (const path of ['/v2/events/999', '/v2/nothing']) {
+      assert.equal('errors' in (await carillon.call(owner, 'GET', path)).json, false);
+    }
+  });
+
+  test('C6 the address in type explains the problem', async () => {
+    for (const code of Object.keys(problems)) {
+      const { status, json } = await carillon.call(undefined, 'GET', `/problems/${code}`);
+      assert.deepEqual([status, json.code], [200, code]);
+    }
+    for (const code of ['constructor', '__proto__', 'nothing']) {
+      assert.equal((await carillon.call(undefined, 'GET', `/problems/${code}`)).status, 404, code);
+    }
+  });
+
+  test('C6 a fault of ours is 500 and tells the log what the caller is not told', async (t) => {
+    const broken = await testService(t);
+    const caller = await broken.account('acme.test');
+    await broken.store.write(({ queries }) => queries.schema.dropTable('clients').execute());
+    for (const [method, path, body] of [
+      ['GET', '/v2/clients'],
+      ['GET', '/v2/clients/1'],
+      ['POST', '/v2/clients', { client_name: 'ACME' }],
+    ] as const) {
+      const { status, json, text } = await broken.call(caller, method, path, body);
+      assert.equal(status, 500, method);
+      assert.deepEqual(json, {
+        type: `${broken.baseUrl}/problems/internal`,
+        title: 'Internal error',
+        status: 500,
+        detail: problems.internal.detail,
+        code: 'internal',
+        message: problems.internal.detail,
+      });
+      assert.doesNotMatch(text, /sql|select|insert|table|node_modules|\.ts|\n\s+at /i);
+    }
+    const told = broken.logged.filter((line) => line.event === 'request.failed');
+    assert.equal(told.length, 3);
+    assert.match(JSON.stringify(told), /no such table|relation .* does not exist/);
+  });
+}

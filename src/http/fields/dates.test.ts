@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import type { Json } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { systemClock } from '../../clock.ts';
+import { isDueBeforeStart, parseCalendarTime, parseDay, showMoment } from './dates.ts';
+
+for (const { test, testService } of stores) {
+  const NEVER = '0000-00-00 00:00:00';
+
+  /** No calendar day, however it looks. */
+  const noDays = [
+    '',
+    '0',
+    '20260230',
+    '20270229',
+    '21000229',
+    '20270431',
+    '20270631',
+    '20270931',
+    '20271131',
+    '20270132',
+    '20270100',
+    '20270001',
+    '20271301',
+    '00000101',
+    '00000000',
+    '2027011',
+    '202701011',
+    ' 20270101',
+    '20270101 ',
+    '20270101\n',
+    '+2027010',
+    '2027-1-1',
+    '2027/01/01',
+    '01012027x',
+    '２０２７０１０１',
+  ];
+
+  /** No time of a calendar, in the output form. */
+  const noTimes = [
+    '2026-02-30 00:00:00',
+    '2027-01-01 24:00:00',
+    '2027-01-01 23:60:00',
+    '2027-01-01 23:59:60',
+    '2027-01-01T12:00:00',
+    '2027-01-01 12:00:00Z',
+    '2027-01-01 12:00:00+01:00',
+    '2027-01-01 12:00',
+    '2027-01-01',
+    '2027-01-01 1:00:00',
+    '2027-01-01  1:00:00',
+    '2027-01-01 12:00:00 ',
+    NEVER,
+  ];
+
+  test('C9 yyyymmdd is read when it is a real calendar day, and only then', () => {
+    assert.equal(parseDay('20270101'), '2027-01-01');
+    assert.equal(parseDay('20280229'), '2028-02-29');
+    assert.equal(parseDay('20000229'), '2000-02-29');
+    assert.equal(parseDay('00010101'), '0001-01-01');
+    assert.equal(parseDay('99991231'), '9999-12-31');
+    for (const text of [...noDays, ...noTimes]) assert.equal(parseDay(text), undefined, JSON.stringify(text));
+  });
+
+  test('C9 a start or due date is read in both forms; yyyymmdd is 00:00:00 of that day', () => {
+    assert.equal(parseCalendarTime('20270101'), '2027-01-01 00:00:00');
+    assert.equal(parseCalendarTime('2027-01-01 00:00:00'), '2027-01-01 00:00:00');
+    assert.equal(parseCalendarTime('2028-02-29 23:59:59'), '2028-02-29 23:59:59');
+    for (const text of [...noDays, ...noTimes]) assert.equal(parseCalendarTime(text), undefined, JSON.stringify(text));
+  });
+
+  test('C9 a moment is shown in UTC, and never is shown as zeros', () => {
+    assert.equal(showMoment(null), NEVER);
+    assert.equal(showMoment(0), '1970-01-01 00:00:00');
+    assert.equal(showMoment(Date.parse('2027-03-28T01:30:59.999Z')), '2027-03-28 01:30:59');
+    // As the standard library has it, on more days than are kept, before the epoch too.
+    for (let atMs = Date.parse('1968-01-01T00:00:00Z'); atMs < Date.parse('2030-01-01T00:00:00Z'); atMs += 47_654_321) {
+      assert.equal(showMoment(atMs), new Date(atMs).toISOString().slice(0, 19).replace('T', ' '));
+    }
+  });
+
+  test('C26 due is before start on an earlier day, or at an earlier time that was given', () => {
+    const day = '2027-01-01 00:00:00';
+    assert.equal(isDueBeforeStart(day, '2026-12-31 00:00:00'), true);
+    assert.equal(isDueBeforeStart(day, '2026-12-31 23:59:59'), true);
+    assert.equal(isDueBeforeStart('2027-01-01 10:00:00', '2027-01-01 09:59:59'), true);
+    assert.equal(isDueBeforeStart('2027-01-01 10:00:00', day), false, 'all day');
+    assert.equal(isDueBeforeStart(day, day), false);
+    assert.equal(isDueBeforeStart(null, day), false);
+    assert.equal(isDueBeforeStart(day, null), false);
+  });
+
+  let now = Date.parse('2027-10-31T00:30:00Z');
+  const carillon = await testService({ after }, { ports: { clock: { ...systemClock, now: () => now } } });
+  const owner = await carillon.account('acme.test');
+  const call = (method: string, path: string, body?: unknown) => carillon.call(owner, method, path, body);
+  const fieldsOf = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
+
+  test('C9 a start and due date are answered as they were written, whatever zone anybody is in', async () => {
+    for (const zone of ['America/New_York', 'Pacific/Kiritimati', 'UTC']) {
+      await carillon.store.write(({ queries }) =>
+        queries.updateTable('accounts').set({ time_zone: zone }).where('domain', '=', 'acme.test').execute(),
+      );
+      // 02:30 does not exist on that night in half of the world.
+      const span = { start_date: '2027-03-28 02:30:00', due_date: '20270329' };
+      const { json } = await call('POST', '/v2/events', { event_name: 'Zone', ...span });
+      assert.equal(json.data.start_date, '2027-03-28 02:30:00', zone);
+      assert.equal(json.data.due_date, '2027-03-29 00:00:00', zone);
+      assert.equal(json.data.date_created, '2027-10-31 00:30:00', zone);
+    }
+  });
+
+  test('C9 date_created, date_modified and date_completed are moments of the clock, in UTC', async () => {
+    now = Date.parse('2027-06-30T23:59:59.999Z');
+    const project = await owner.carillon.projects.create({ project_name: 'Bells' });
+    const task = await owner.carillon.tasks.create(project.project_id, { task_name: 'Cast' });
+    assert.deepEqual(
+      [task.date_created, task.date_modified, task.date_completed],
+      ['2027-06-30 23:59:59', NEVER, NEVER],
+    );
+    now = Date.parse('2027-07-01T00:00:00Z');
+    const done = await owner.carillon.tasks.complete(task.task_id);
+    const at = '2027-07-01 00:00:00';
+    assert.deepEqual([done.date_created, done.date_modified, done.date_completed], ['2027-06-30 23:59:59', at, at]);
+  });
+
+  test('C9 what is no date is refused by name, in a required and in an optional field', async () => {
+    const spanned = { event_name: 'E', start_date: '20270101', due_date: '20990101' };
+    for (const wrong of [...noDays, ...noTimes, 20270101, true, ['20270101'], { day: '20270101' }, null]) {
+      const event = await call('POST', '/v2/events', { ...spanned, due_date: wrong });
+      assert.equal(event.status, 400, JSON.stringify(wrong));
+      assert.deepEqual(fieldsOf(event.json), ['due_date']);
+      if (wrong === '' || wrong === null || wrong === NEVER) continue;
+      const project = await call('POST', '/v2/projects', { project_name: 'P', start_date: wrong });
+      assert.equal(project.status, 400, JSON.stringify(wrong));
+      assert.deepEqual(fieldsOf(project.json), ['start_date']);
+    }
+  });
+
+  test('C9 no date is "", null or zeros where a date may be none, and takes one away', async () => {
+    for (const none of ['', null, NEVER]) {
+      const created = await call('POST', '/v2/projects', { project_name: 'P', due_date: none, start_date: '20270101' });
+      assert.deepEqual([created.status, created.json.data.due_date], [201, NEVER], JSON.stringify(none));
+      const path = `/v2/projects/${created.json.data.project_id}`;
+      const { status, json } = await call('PUT', path, { start_date: none });
+      assert.deepEqual([status, json.data.start_date], [200, NEVER]);
+    }
+  });
+}

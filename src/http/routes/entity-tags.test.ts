@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fc } from '../../../test/kit/fast-check.ts';
+import { parseEntityTags } from './entity-tags.ts';
+
+const opaque = fc
+  .string({ unit: fc.constantFrom('!', '#', 'a', 'W', '/', ',', '\\', '*', '~', '\x80', '\xff') })
+  .map((text) => `"${text}"`);
+const tag = fc.record({ opaque, isWeak: fc.boolean() }, { noNullPrototype: true });
+const blanks = fc.string({ unit: fc.constantFrom(' ', '\t'), maxLength: 3 });
+/** One element of the list in RFC 9110, 5.6.1: a tag or nothing, with blanks on either side. */
+const element = fc.tuple(blanks, fc.option(tag, { nil: undefined }), blanks);
+
+test('X5 every list of the grammar is parsed into its tags, empty elements left out', () => {
+  fc.assert(
+    fc.property(fc.array(element, { minLength: 1, maxLength: 8 }), (elements) => {
+      const text = elements
+        .map(([before, one, behind]) => {
+          const written = one === undefined ? '' : `${one.isWeak ? 'W/' : ''}${one.opaque}`;
+          return before + written + behind;
+        })
+        .join(',');
+      const tags = elements.flatMap(([, one]) => (one === undefined ? [] : [one]));
+      assert.deepEqual(parseEntityTags(text), tags.length === 0 ? undefined : tags);
+    }),
+  );
+});
+
+test('X5 what stands between two tags but a comma and blanks makes a list malformed', () => {
+  const between = fc.constantFrom('', ' ', '\t', 'x', ', x', ',W', ',w/', '\u00a0,', ',\u00a0', ';', ', *', ',"');
+  fc.assert(
+    fc.property(tag, between, tag, (first, text, second) => {
+      assert.equal(parseEntityTags(`${first.opaque}${text}${second.opaque}x`), undefined);
+      if (!text.includes('"')) assert.equal(parseEntityTags(`${first.opaque}${text}${second.opaque}`), undefined);
+    }),
+  );
+  for (const text of ['', ' ', ',', 'x', '*', 'W/', 'W/a', '"', '"a', 'a"', '"a b"', '"\x7f"', '"\u0100"', 'W/ "a"']) {
+    assert.equal(parseEntityTags(text), undefined, text);
+  }
+});
+
+test('X5 a malformed list as long as headers may be is refused before the call would time out', () => {
+  for (const part of [', ', ',', ' ', '\t,', '"",', '"a" ,', 'W/', 'W/"', '"', 'W']) {
+    assert.equal(parseEntityTags(`"a"${part.repeat(16_384 / part.length)}x`), undefined, part);
+  }
+});

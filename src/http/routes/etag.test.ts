@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { furnish } from '../../../test/kit/furnished-account.ts';
+import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
+import { publicRows } from '../../../test/kit/rows.ts';
+import type { Answer, Person } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { startTarget } from '../../../test/kit/target.ts';
+import { representationOf } from './etag.ts';
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const target = await startTarget({ after });
+  let hooks = 0;
+  const targets = () => {
+    hooks += 1;
+    return target.at(`/${hooks}`);
+  };
+  const EVENT = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
+  const TAG = /^"[\w-]{22}"$/;
+
+  const tagIn = ({ headers }: Answer) => headers.get('etag') ?? '';
+  const refusal = ({ status, json }: Answer) => [status, json?.code];
+  const read = (who: Person, path: string, headers: Record<string, string> = {}) =>
+    carillon.call(who, 'GET', `/v2${path}`, undefined, headers);
+  const change = (who: Person, path: string, body: unknown, headers: Record<string, string>) =>
+    carillon.call(who, 'PUT', `/v2${path}`, body, headers);
+  const remove = (who: Person, path: string, headers: Record<string, string>) =>
+    carillon.call(who, 'DELETE', `/v2${path}`, undefined, headers);
+
+  async function stage(domain: string) {
+    const owner = await carillon.account(domain);
+    const { event_id } = await owner.carillon.events.create(EVENT);
+    const path = `/events/${event_id}`;
+    return { owner, path, tag: tagIn(await read(owner, path)) };
+  }
+
+  test('X5 the answers to a creation, a change and a read of one record carry the same strong tag', async () => {
+    const owner = await carillon.account('same.test');
+    const { project_id, task_id } = await furnish(owner, carillon, targets);
+    const nouns: Readonly<Record<string, readonly [path: string, body: object, changed: object]>> = {
+      event: ['/events', { ...EVENT, project_id }, { event_name: 'Other' }],
+      client: ['/clients', { client_name: 'A' }, { client_name: 'B' }],
+      project: ['/projects', { project_name: 'A', users: [owner.userId] }, { notes: 'B' }],
+      task: [`/tasks/${project_id}`, { task_name: 'A', users: [owner.userId] }, { completed: 1 }],
+      subtask: [`/subtasks/${task_id}`, { subtask_name: 'A' }, { progress: 50 }],
+      user: ['/users', { email: 'new@same.test' }, { first_name: 'B' }],
+    };
+    for (const [noun, [path, body, changed]] of Object.entries(nouns)) {
+      const created = await carillon.call(owner, 'POST', `/v2${path}`, body);
+      assert.match(tagIn(created), TAG, noun);
+      const [id] = Object.values(created.json.data);
+      const record = `/${path.split('/')[1]}/${id}`;
+      assert.equal(tagIn(await read(owner, record)), tagIn(created), noun);
+      const updated = await change(owner, record, changed, { 'if-match': tagIn(created) });
+      assert.equal(updated.status, 200, updated.text);
+      assert.notEqual(tagIn(updated), tagIn(created), noun);
+      assert.equal(tagIn(await read(owner, record)), tagIn(updated), noun);
+      const deleted = await remove(owner, record, { 'if-match': tagIn(updated) });
+      assert.deepEqual([deleted.status, tagIn(deleted)], [200, ''], noun);
+    }
+  });
+
+  test('X5 X7 the tag of a key is that of the key without its secret', async () => {
+    const owner = await carillon.account('key.test');
+    const issued = await carillon.call(owner, 'POST', '/v2/keys', { label: 'new' });
+    assert.match(tagIn(issued), TAG);
+    const path = `/keys/${issued.json.data.id}`;
+    assert.equal(tagIn(await read(owner, path)), tagIn(issued));
+    assert.equal((await remove(owner, path, { 'if-match': tagIn(issued) })).status, 200);
+  });
+
+  test('X5 what is no single record has no tag, and no condition', async () => {
+    const { owner } = await stage('lists.test');
+    for (const path of ['/events', '/hooks', '/notifications', '/deliveries']) {
+      const answer = await read(owner, path, { 'if-none-match': '*', 'if-match': '"no"' });
+      assert.deepEqual([answer.status, tagIn(answer)], [200, ''], path);
+    }
+    const hook = await carillon.call(owner, 'POST', '/v2/hooks', { target_url: targets(), event: 'new_event' });
+    assert.deepEqual([hook.status, tagIn(hook)], [201, '']);
+    const tested = await carillon.call(owner, 'POST', `/v2/hooks/${hook.json.id}/test`);
+    assert.deepEqual([tested.status, tagIn(tested)], [202, '']);
+    assert.match(tagIn(await read(owner, '/user')), TAG);
+    assert.match(tagIn(await read(owner, '/company')), TAG);
+  });
+
+  test('X5 If-None-Match: what is known is 304 without a body, until it changes', async () => {
+    const { owner, path, tag } = await stage('known.test');
+    for (const header of ['*', tag, `W/${tag}`, `"x", ${tag}`, `"",W/${tag} ,"y"`]) {
+      const answer = await read(owner, path, { 'if-none-match': header });
+      assert.deepEqual([answer.status, answer.text, tagIn(answer)], [304, '', tag], header);
+      assert.equal(answer.headers.get('cache-control'), 'private, no-cache');
+    }
+    const head = await carillon.call(owner, 'HEAD', `/v2${path}`, undefined, { 'if-none-match': tag });
+    assert.equal(head.status, 304);
+    for (const header of ['"x"', '""', `"${tag.slice(1, 5)}"`]) {
+      assert.equal((await read(owner, path, { 'if-none-match': header })).status, 200, header);
+    }
+    await owner.carillon.events.update(path.slice('/events/'.length), { event_name: 'Other' });
+    const changed = await read(owner, path, { 'if-none-match': tag });
+    assert.deepEqual([changed.status, changed.json.data.event_name], [200, 'Other']);
+    await remove(owner, path, {});
+    assert.equal((await read(owner, path, { 'if-none-match': tag })).status, 404);
+  });
+
+  test('X5 If-Match: a change of what is not so any more is 412, and nothing is done', async () => {
+    const { owner, path, tag } = await stage('stale.test');
+    const before = await everythingWritten(carillon);
+    for (const header of ['"x"', `W/${tag}`, '"x", "y"', '""']) {
+      for (const answer of [
+        await change(owner, path, { event_name: 'Lost' }, { 'if-match': header }),
+        await change(owner, path, { event_name: '' }, { 'if-match': header }),
+        await remove(owner, path, { 'if-match': header }),
+        await read(owner, path, { 'if-match': header }),
+      ]) {
+        assert.deepEqual(refusal(answer), [412, 'precondition_failed'], header);
+      }
+    }
+    for (const header of ['*', tag, `W/${tag}`]) {
+      const answer = await change(owner, path, { event_name: 'New' }, { 'if-none-match': header });
+      assert.deepEqual(refusal(answer), [412, 'precondition_failed'], `If-None-Match ${header}`);
+    }
+    assert.equal(await everythingWritten(carillon), before);
+
+    const changed = await change(owner, path, { event_name: 'Kept' }, { 'if-match': `"x", ${tag}` });
+    assert.deepEqual([changed.status, changed.json.data.event_name], [200, 'Kept']);
+    assert.equal((await change(owner, path, { event_name: 'Late' }, { 'if-match': tag })).status, 412);
+    assert.equal((await change(owner, path, { event_name: 'Any' }, { 'if-match': '*' })).status, 200);
+    assert.equal((await change(owner, path, { event_name: 'New' }, { 'if-none-match': tag })).status, 200);
+    assert.equal((await remove(owner, path, { 'if-match': '*' })).status, 200);
+  });
+
+  test('X5 of many changes that know the same record, exactly one is made', async () => {
+    const { owner, path } = await stage('race.test');
+    for (let round = 1; round <= 5; round += 1) {
+      const tag = tagIn(await read(owner, path));
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, (_, index) =>
+          change(owner, path, { event_name: `Round ${round}, ${index}` }, { 'if-match': tag }),
+        ),
+      );
+      const won = answers.filter(({ status }) => status === 200);
+      assert.equal(won.length, 1);
+      assert.equal(answers.filter(({ status }) => status === 412).length, 9);
+      assert.equal((await read(owner, path)).text, won[0]?.text);
+    }
+  });
+
+  test('C3 X5 what is not there is 404 whatever the condition, byte for byte', async () => {
+    const { path, tag } = await stage('theirs.test');
+    const stranger = await carillon.account('stranger.test');
+    const bare = await read(stranger, path);
+    assert.equal(bare.status, 404);
+    for (const condition of ['if-match', 'if-none-match']) {
+      for (const header of ['*', tag, '"x"']) {
+        for (const answer of [
+          await read(stranger, path, { [condition]: header }),
+          await change(stranger, path, { event_name: 'x' }, { [condition]: header }),
+          await remove(stranger, path, { [condition]: header }),
+        ]) {
+          assert.deepEqual([answer.status, answer.text, tagIn(answer)], [404, bare.text, '']);
+        }
+      }
+    }
+  });
+
+  test('C4 X5 a condition that cannot be read is refused by name, and nothing is done', async () => {
+    const { owner, path, tag } = await stage('form.test');
+    const before = await everythingWritten(carillon);
+    for (const [name, header] of ['If-Match', 'If-None-Match'].flatMap((one) =>
+      ['x', tag.slice(1, -1), `*, ${tag}`, `w/${tag}`, '"a" "b"', '"a', '', ',', 'W/', `"a"${', '.repeat(30)}x`].map(
+        (text) => [one, text] as const,
+      ),
+    )) {
+      for (const answer of [
+        await read(owner, path, { [name]: header }),
+        await change(owner, path, { event_name: 'x' }, { [name]: header }),
+        await remove(owner, path, { [name]: header }),
+      ]) {
+        assert.equal(answer.status, 400, `${name}: ${header}`);
+        assert.deepEqual(
+          answer.json.errors.map(({ field }: { field: string }) => field),
+          [name],
+        );
+      }
+    }
+    assert.equal(await everythingWritten(carillon), before);
+  });
+}
+
+test('X5 whatever can be changed on a condition has a record that the condition is about', () => {
+  const conditional = publicRows.filter((row) => row.mode === 'write' && row.conditional);
+  assert.ok(conditional.length > 20, `${conditional.length} rows`);
+  const without = conditional.filter((row) => representationOf(row, publicRows) === undefined);
+  assert.deepEqual(
+    without.map(({ method, path }) => `${method} ${path}`),
+    [],
+  );
+});

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { beginListing, MAX_PAGE_BYTES, type WritePorts, writeListing } from './list-response.ts';
+import type { Page, Slice } from './pagination.ts';
+
+type Row = { readonly id: number; readonly text: string };
+
+const rowsFrom = (first: number, count: number, text: string): readonly Row[] =>
+  Array.from({ length: count }, (_, index) => ({ id: first + index, text }));
+
+const sliceOf = (rows: readonly Row[]): Slice<Row> => ({ rows, cursorAfter: (index) => `behind ${rows[index]?.id}` });
+
+/** A page that is read slice by slice, and how many of its slices were read. */
+function read(slices: readonly (readonly Row[])[], next?: string) {
+  const seen = { loaded: 0, isClosed: false };
+  async function* load() {
+    try {
+      for (const rows of slices) {
+        seen.loaded += 1;
+        yield sliceOf(rows);
+      }
+    } finally {
+      seen.isClosed = true;
+    }
+  }
+  return { page: { slices: load(), total: 1_000, next }, seen };
+}
+
+const paging = { offset: 10, limit: 100 };
+
+async function written(page: Page<Row>, ports: Partial<WritePorts> = {}) {
+  const listing = await beginListing(page, paging, (row: Row) => row);
+  const free = { enter: async () => () => undefined };
+  const { body, next } = await writeListing(listing, {
+    accountId: 1,
+    largePages: free,
+    isGone: () => false,
+    hasRoom: () => true,
+    mustHaveRoom: () => undefined,
+    ...ports,
+  });
+  const text = body.toString();
+  return { text, json: JSON.parse(text), next };
+}
+
+/** Counts the turns of the event loop until it is told to stop. */
+function countTurns() {
+  const counted = { turns: 0, stop: () => clearImmediate(next) };
+  const count = () => {
+    counted.turns += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  return counted;
+}
+
+const MIB = 2 ** 20;
+
+test('C7 a page with room for all its records is as it was asked for', async () => {
+  const rows = rowsFrom(1, 3, 'é"\u0001');
+  const { json, next } = await written({ slices: [sliceOf(rows)], total: 40, next: 'behind 3' });
+  assert.deepEqual(json, { paging: { offset: 10, limit: 100, total_records: 40 }, data: rows });
+  assert.deepEqual(next, { offset: 110, limit: 100, after: 'behind 3' });
+  const last = await written({ slices: [sliceOf(rows)], total: 13 });
+  assert.equal(last.next, undefined);
+  assert.deepEqual((await written({ slices: [], total: 0 })).json.data, []);
+});
+
+test('C7 a page ends before the record that has no room, and the next one begins right behind the last', async () => {
+  const rows = rowsFrom(1, 20, '€'.repeat(MIB / 3));
+  const { page, seen } = read([rows.slice(0, 3), rows.slice(3, 6), rows.slice(6, 15), rows.slice(15)], 'behind 20');
+  const { text, json, next } = await written(page);
+  assert.ok(Buffer.byteLength(text) <= MAX_PAGE_BYTES);
+  assert.deepEqual(json.data, rows.slice(0, 7));
+  assert.deepEqual(json.paging, { offset: 10, limit: 7, total_records: 1_000 });
+  assert.deepEqual(next, { offset: 17, limit: 100, after: 'behind 7' });
+  assert.deepEqual(seen, { loaded: 3, isClosed: true });
+});
+
+test('C7 a page ends between two slices, too', async () => {
+  const rows = rowsFrom(1, 16, 'x'.repeat(MIB - 100));
+  const { page } = read([rows.slice(0, 8), rows.slice(8)]);
+  const { json, next } = await written(page);
+  assert.equal(json.data.length, 8);
+  assert.deepEqual(next, { offset: 18, limit: 100, after: 'behind 8' });
+});
+
+test('C7 a page has at least one record, however large that is', async () => {
+  const huge = rowsFrom(1, 1, 'x'.repeat(MAX_PAGE_BYTES * 2));
+  const { page } = read([huge, rowsFrom(2, 3, 'small')], 'behind 4');
+  const { json, next } = await written(page);
+  assert.deepEqual([json.data.length, json.paging.limit], [1, 1]);
+  assert.deepEqual(next, { offset: 11, limit: 100, after: 'behind 1' });
+  const alone = await written(read([huge]).page);
+  assert.deepEqual([alone.json.paging.limit, alone.next], [100, undefined]);
+});
+
+test('the event loop takes a turn for every half megabyte that is written', async () => {
+  const { page } = read([rowsFrom(1, 60, 'x'.repeat(100_000))]);
+  const counted = countTurns();
+  await written(page);
+  counted.stop();
+  assert.ok(counted.turns >= 10, `${counted.turns} turns`);
+});
+
+test('a page waits for a slot before it loads more than is free, and gives the slot back', async () => {
+  const slot = Promise.withResolvers<void>();
+  const asked: number[] = [];
+  const gone: string[] = [];
+  const largePages = {
+    async enter(accountId: number) {
+      asked.push(accountId);
+      await slot.promise;
+      return () => void gone.push('left');
+    },
+  };
+  const small = read([rowsFrom(1, 3, 'small'), rowsFrom(4, 3, 'small')]);
+  await written(small.page, { largePages });
+  assert.deepEqual(asked, []);
+  const known = read([rowsFrom(1, 1, 'small')]);
+  const waiting = written({ ...known.page, isLarge: true }, { largePages, accountId: 3 });
+  const large = read([rowsFrom(1, 1, 'x'.repeat(MIB)), rowsFrom(2, 1, 'x'.repeat(MIB)), rowsFrom(3, 1, 'x')]);
+  const writing = written(large.page, { largePages, accountId: 7 });
+  const counted = countTurns();
+  while (asked.length < 2 || counted.turns < 3) await new Promise((resolve) => setImmediate(resolve));
+  counted.stop();
+  assert.deepEqual([large.seen.loaded, known.seen.loaded], [1, 0], 'what is known to be large loads nothing');
+  slot.resolve();
+  assert.equal((await writing).json.data.length, 3);
+  assert.equal((await waiting).json.data.length, 1);
+  assert.deepEqual(
+    [asked, gone],
+    [
+      [3, 7],
+      ['left', 'left'],
+    ],
+  );
+});
+
+test('the slot is given back when a slice cannot be loaded', async () => {
+  const gone: string[] = [];
+  const largePages = { enter: async () => () => void gone.push('left') };
+  async function* failing() {
+    yield sliceOf(rowsFrom(1, 1, 'x'.repeat(MIB)));
+    throw new Error('the database is away');
+  }
+  await assert.rejects(written({ slices: failing(), total: 9 }, { largePages }), /is away/);
+  assert.deepEqual(gone, ['left']);
+});
+
+test('a page that nobody waits for any more is not read on', async () => {
+  const { page, seen } = read([rowsFrom(1, 1, 'a'), rowsFrom(2, 1, 'b'), rowsFrom(3, 1, 'c')]);
+  await written(page, { isGone: () => true });
+  assert.deepEqual(seen, { loaded: 1, isClosed: true });
+});
+
+test('a large page is not read on for a caller who leaves too much unread, before its slot or after', async () => {
+  const gone: string[] = [];
+  const isGone: boolean[] = [];
+  const largePages = {
+    async enter(_: number, isOver: () => boolean) {
+      isGone.push(isOver());
+      return () => void gone.push('left');
+    },
+  };
+  const { page, seen } = read([rowsFrom(1, 1, 'x'.repeat(MIB)), rowsFrom(2, 1, 'x'.repeat(MIB))]);
+  const refuse = () => {
+    throw new Error('no room');
+  };
+  await assert.rejects(written(page, { largePages, hasRoom: () => false, mustHaveRoom: refuse }), /no room/);
+  assert.deepEqual([isGone, gone, seen], [[true], ['left'], { loaded: 1, isClosed: true }]);
+});

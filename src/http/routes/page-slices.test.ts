@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nextIteration, nextSlice } from './page-slices.ts';
+
+test('one slice is made in each iteration of the event loop, in the order in which they were asked for', async () => {
+  const made: string[] = [];
+  const respond = async (name: string) => {
+    for (const part of [1, 2, 3]) {
+      await nextSlice();
+      made.push(`${name}${part}`);
+    }
+  };
+  const responses = Promise.all(['a', 'b'].map(respond));
+  const counts: number[] = [];
+  while (made.length < 6) {
+    await nextIteration();
+    counts.push(made.length);
+  }
+  await responses;
+  assert.deepEqual(made, ['a1', 'b1', 'a2', 'b2', 'a3', 'b3']);
+  const steps = counts.map((count, index) => count - (counts[index - 1] ?? 0));
+  assert.ok(
+    steps.every((step) => step <= 1),
+    String(steps),
+  );
+  await nextSlice();
+  assert.equal(made.length, 6);
+});
+
+test('several iterations pass between two slices, since each accepts one connection alone', async () => {
+  let iterations = 0;
+  let isOver = false;
+  const count = async () => {
+    while (!isOver) {
+      await nextIteration();
+      iterations += 1;
+    }
+  };
+  const counting = count();
+  await nextSlice();
+  const before = iterations;
+  for (let slice = 0; slice < 4; slice += 1) await nextSlice();
+  isOver = true;
+  await counting;
+  assert.ok(iterations - before >= 28, `${iterations - before} iterations for 4 slices`);
+});

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import type { Json } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  await owner.carillon.clients.create({ client_name: 'ACME' });
+
+  const get = (path: string) => carillon.call(owner, 'GET', path);
+  const fieldsOf = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);
+
+  test('C4 a known query parameter given twice is refused by name, also with the same value', async () => {
+    for (const [path, name, first, second] of [
+      ['/v2/events', 'from', '20270101', '20270101'],
+      ['/v2/events', 'limit', '1', '2'],
+      ['/v2/clients', 'offset', '0', '0'],
+      ['/v2/clients', 'client_name', 'a', 'b'],
+      ['/v2/projects', 'status', 'open', 'open'],
+      ['/v2/projects', 'order', 'latest', 'latest'],
+      ['/v2/tasks', 'project_id', '1', '1'],
+      ['/v2/subtasks', 'user_id', '1', '1'],
+      ['/v2/keys', 'user_id', '1', '1'],
+      ['/v2/hooks', 'state', 'live', 'live'],
+    ] as const) {
+      const { status, json } = await get(`${path}?${name}=${first}&${name}=${second}`);
+      assert.equal(status, 400, `${path} ${name}`);
+      assert.deepEqual(json.errors, [{ field: name, message: 'must be given once' }]);
+    }
+  });
+
+  test('C4 unknown query parameters are ignored, also twice, also where no parameter is known', async () => {
+    const strange = 'x=1&x=2&from[]=1&__proto__=1&constructor=2&%00=3&=4&limit%00=5&%zz=6&LIMIT=0';
+    for (const path of ['/v2/clients', '/v2/events', '/v2/user', '/v2/company', '/v2/clients/1']) {
+      const { status, json } = await get(`${path}?${strange}`);
+      assert.equal(status, 200, path);
+      assert.deepEqual(json, (await get(path)).json);
+    }
+    const created = await carillon.call(owner, 'POST', '/v2/clients?limit=x&client_name=y', { client_name: 'Z' });
+    assert.deepEqual([created.status, created.json.data.client_name], [201, 'Z']);
+  });
+
+  test('C4 C6 text in a query that cannot be kept is refused by name', async () => {
+    for (const text of ['%00', 'a%00b', '', '%20', 'x'.repeat(256)]) {
+      const { status, json } = await get(`/v2/clients?client_name=${text}`);
+      assert.deepEqual([status, fieldsOf(json)], [400, ['client_name']], text);
+      const tagged = await get(`/v2/projects?tag=${text}&status=none`);
+      assert.deepEqual([tagged.status, fieldsOf(tagged.json).sort()], [400, ['status', 'tag']], text);
+    }
+  });
+
+  test('C4 C6 what is not UTF-8 in a query is refused by name, and passed over where nobody asks for it', async () => {
+    for (const text of ['%ff', '%', '%zz', 'a%c3%28', '%ed%a0%80', '%c0%af']) {
+      const { status, json } = await get(`/v2/clients?client_name=${text}&%ff=1&x=${text}`);
+      assert.equal(status, 400, text);
+      assert.deepEqual(json.errors, [{ field: 'client_name', message: 'must be UTF-8, percent-encoded' }]);
+    }
+    assert.equal((await get('/v2/clients?%ff=1&x=%ff&client%5Fname=a+%62')).status, 200);
+  });
+
+  test('C5 an id in a query is a string of digits below 2^53', async () => {
+    assert.equal((await get('/v2/events?project_id=9007199254740991')).status, 200);
+    for (const id of ['9007199254740992', '99999999999999999999', '-1', '1.0', '1e3', '01', '0x1', '１', 'a', '']) {
+      for (const [path, name] of [
+        ['/v2/events', 'project_id'],
+        ['/v2/projects', 'client_id'],
+        ['/v2/keys', 'user_id'],
+      ]) {
+        const { status, json } = await get(`${path}?${name}=${id}`);
+        assert.deepEqual([status, fieldsOf(json)], [400, [name]], `${path}?${name}=${id}`);
+      }
+    }
+  });
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FastifyReply } from 'fastify';
+import { testClock } from '../../../test/kit/clock.ts';
+import { sqlite } from '../../../test/kit/stores.ts';
+import { Quota } from '../../async/quota.ts';
+import { type Clock, systemClock } from '../../clock.ts';
+import { ActiveRequests } from './active-requests.ts';
+
+test('C20 a service that was stopped waits for nothing any more: its process may end at once', async (t) => {
+  const waiting = new Set<string>();
+  const clock: Clock = {
+    ...systemClock,
+    after(waitMs, run) {
+      const by = new Error(`${waitMs} ms`).stack ?? '';
+      waiting.add(by);
+      const cancel = systemClock.after(waitMs, () => {
+        waiting.delete(by);
+        run();
+      });
+      return () => {
+        waiting.delete(by);
+        cancel();
+      };
+    },
+  };
+  const carillon = await sqlite.testService(t, { ports: { clock } });
+  const owner = await carillon.account('acme.test');
+  await owner.carillon.events.list();
+  await carillon.stop();
+  assert.deepEqual([...waiting], []);
+});
+
+test('a request has a place until it leaves, and is given up after its time; what was sent meanwhile is not', async () => {
+  const clock = testClock();
+  const givenUp: FastifyReply[] = [];
+  const underWay = new ActiveRequests(clock, 30_000, (reply) => givenUp.push(reply));
+  const places = new Quota({ total: 2 });
+  const reply = (sent = false) => ({ sent }) as FastifyReply;
+  const [first, second, third] = [reply(), reply(true), reply()];
+  const owner = { group: 1 };
+  assert.deepEqual(
+    [first, second, third].map((one) => underWay.enter(one, places, owner)),
+    [true, true, false],
+  );
+  await clock.advance(30_000);
+  assert.deepEqual([givenUp, places.used], [[], 2]);
+  await clock.advance(1_000);
+  assert.deepEqual([givenUp, places.used, clock.pending], [[first], 0, []]);
+  assert.equal(underWay.enter(third, places, owner), true);
+  underWay.exclude(third);
+  underWay.exclude(third);
+  await clock.advance(60_000);
+  assert.deepEqual([givenUp.length, places.used], [1, 0]);
+});

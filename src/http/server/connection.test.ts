@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { test } from 'node:test';
+import { isTooSlow } from '../body/read-body.ts';
+import { Connection, isDroppable } from './connection.ts';
+import { patience } from './resource-limits.ts';
+
+const deadlines = { headersMs: 10, keepAliveMs: 60, dropMs: 5, stallMs: 30 };
+
+/** A connection whose socket says what a test wants it to. */
+function connection() {
+  const counts = { bytesRead: 0, writableLength: 0, _handle: { bytesWritten: 0, writeQueueSize: 0 } };
+  const socket = Object.defineProperties(
+    new Socket(),
+    Object.fromEntries(
+      Object.keys(counts).map((name) => [name, { get: () => Reflect.get(counts, name), configurable: true }]),
+    ),
+  );
+  const one = new Connection(socket, { group: 'visitors' }, 0);
+  return { one, counts, at: (now: number) => one.overdue(now, deadlines) };
+}
+
+test('a head is waited for from the beginning of the connection, however many bytes of it come', () => {
+  const { counts, at } = connection();
+  assert.equal(at(9), undefined);
+  counts.bytesRead = 100;
+  assert.equal(at(10), 'head_timeout');
+});
+
+test('an idle connection is closed after a while; the first byte of another request begins the wait for a head', () => {
+  const idle = connection();
+  idle.one.enter('idle', 0);
+  assert.deepEqual([idle.at(0), idle.at(59), idle.at(60)], [undefined, undefined, 'idle']);
+  const begun = connection();
+  begun.one.enter('idle', 0);
+  begun.at(1);
+  begun.counts.bytesRead = 1;
+  assert.deepEqual([begun.at(50), begun.one.phase, begun.at(59)], [undefined, 'head', undefined]);
+  assert.equal(begun.at(60), 'head_timeout');
+});
+
+test('a body that nobody needs is dropped for a short time and up to 64 KiB; then the connection is idle', () => {
+  const request = (complete: boolean) => ({ complete }) as IncomingMessage;
+  const slow = connection();
+  slow.one.enter('dropping', 0);
+  slow.one.request = request(false);
+  assert.deepEqual([slow.at(4), slow.at(5)], [undefined, 'drop_timeout']);
+  const large = connection();
+  large.one.enter('dropping', 0);
+  large.one.request = request(false);
+  large.at(1);
+  large.counts.bytesRead = 64 * 1_024 + 1;
+  assert.equal(large.at(2), 'drop_timeout');
+  const whole = connection();
+  whole.one.enter('dropping', 0);
+  whole.one.request = request(true);
+  assert.deepEqual([whole.at(10), whole.one.phase], [undefined, 'idle']);
+});
+
+test('a request is worked on without a deadline of its connection', () => {
+  const { one, at } = connection();
+  one.enter('working', 0);
+  assert.equal(at(1_000_000), undefined);
+});
+
+test('a reader that takes nothing is closed, and so is one that takes next to nothing', () => {
+  const { one, counts, at } = connection();
+  one.enter('working', 0);
+  counts.writableLength = 1_000_000;
+  counts._handle = { bytesWritten: 1_000_000, writeQueueSize: 900_000 };
+  assert.deepEqual([at(0), at(29)], [undefined, undefined]);
+  // A part of one long write has left.
+  counts._handle.writeQueueSize -= 40_000;
+  assert.deepEqual([at(30), at(59)], [undefined, undefined]);
+  counts._handle.writeQueueSize -= 1_000;
+  assert.equal(at(60), 'unread');
+});
+
+test('the last bytes of a response are few, and a reader that has taken them has read', () => {
+  const { one, counts, at } = connection();
+  one.enter('working', 0);
+  counts.writableLength = 100;
+  counts._handle = { bytesWritten: 100, writeQueueSize: 100 };
+  at(0);
+  counts.writableLength = 0;
+  assert.equal(at(20), undefined);
+  counts.writableLength = 100;
+  assert.deepEqual([at(40), at(69), at(70)], [undefined, undefined, 'unread']);
+});
+
+test('a body of a caller comes at a minimum rate after its first seconds, any other within a time', () => {
+  const late = (isKnown: boolean, ageMs: number, received: number) => isTooSlow({ isKnown, ageMs, received }, patience);
+  assert.deepEqual([late(true, 9_999, 0), late(true, 10_000, 0)], [false, true]);
+  assert.deepEqual([late(true, 12_000, 16_385), late(true, 12_000, 16_384)], [false, true]);
+  assert.deepEqual([late(false, 4_999, 0), late(false, 5_000, 60_000)], [false, true]);
+});
+
+test('what is missing of a body is dropped where it is short and its length is known', () => {
+  const request = (complete: boolean, headers: IncomingMessage['headers']) =>
+    isDroppable({ complete, headers } as IncomingMessage);
+  assert.equal(request(false, {}), true);
+  assert.equal(request(false, { 'content-length': '65536' }), true);
+  assert.equal(request(false, { 'content-length': '65537' }), false);
+  assert.equal(request(true, { 'content-length': '65537' }), true);
+  assert.equal(request(false, { 'transfer-encoding': 'chunked' }), false);
+});

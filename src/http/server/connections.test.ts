@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { TestContext } from 'node:test';
+import { requestText } from '../../../test/kit/conversation.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import type { Person, TestService } from '../../../test/kit/service.ts';
+import { slowNames } from '../../../test/kit/slow-names.ts';
+import { sqlite } from '../../../test/kit/stores.ts';
+
+const { test, testService } = sqlite;
+
+const MIB = 2 ** 20;
+
+/** A connection, and what has come over it. */
+async function open(t: TestContext, { baseUrl }: TestService) {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname).setEncoding('latin1');
+  t.after(() => socket.destroy());
+  const heard = { socket, text: '', closed: false };
+  socket.on('data', (text: string) => {
+    heard.text += text;
+  });
+  socket.on('close', () => {
+    heard.closed = true;
+  });
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return heard;
+}
+
+function get(path: string, { headers }: Pick<Person, 'headers'>, ...more: readonly string[]): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return requestText([`GET ${path} HTTP/1.1`, 'host: x', ...lines, ...more]);
+}
+
+test('while an answer is still waited for, nonsense behind it is not read, and a flood of requests behind one that is refused is cut off', async (t) => {
+  const carillon = await testService(t);
+  const owner = await carillon.account('acme.test');
+  const waiting = get('/v2/notifications?wait=30', owner);
+  const nonsense = await open(t, carillon);
+  nonsense.socket.write(`${waiting}nonsense\r\n\r\n`);
+  for (let count = 0; count < 32; count += 1) nonsense.socket.write(Buffer.alloc(MIB));
+  // Until nothing more goes through.
+  let [left, looks] = [-1, 0];
+  await eventually(
+    () => {
+      looks = nonsense.socket.writableLength === left ? looks + 1 : 0;
+      left = nonsense.socket.writableLength;
+      return looks;
+    },
+    (same) => same === 20,
+  );
+  assert.ok(left > 16 * MIB, `${left}`);
+
+  const refused = await open(t, carillon);
+  refused.socket.write(waiting + get('/v2/user', owner, 'host: y') + get('/v2/user', owner).repeat(200));
+  await eventually(
+    () => refused.closed,
+    (closed) => closed,
+  );
+  assert.equal(refused.text, '');
+});
+
+test('whoever sends more while the answer to a wrong key is held back is cut off, be it behind it or later', async (t) => {
+  const carillon = await testService(t, { options: { wrongKeys: '1/h' } });
+  const owner = await carillon.account('acme.test');
+  const wrong = { headers: { ...owner.headers, key: `carillon_${'x'.repeat(43)}` } };
+  assert.equal((await carillon.call(wrong, 'GET', '/v2/user')).status, 401);
+  const held = () =>
+    carillon.store.read.selectFrom('audit').select('action').where('action', 'like', 'denied%').execute();
+  for (const more of [get('/v2/user', owner), 'nonsense\r\n\r\n']) {
+    const atOnce = await open(t, carillon);
+    atOnce.socket.write(get('/v2/user', wrong) + more);
+    const later = await open(t, carillon);
+    later.socket.write(get('/v2/user', wrong));
+    await eventually(held, (rows) => rows.length > 0);
+    await eventually(
+      () => atOnce.closed,
+      (closed) => closed,
+    );
+    later.socket.write(more);
+    await eventually(
+      () => later.closed,
+      (closed) => closed,
+    );
+    assert.deepEqual([atOnce.text, later.text], ['', '']);
+  }
+  // Whoever waits, and asks the next thing once it is answered, is not.
+  const patient = await open(t, carillon);
+  patient.socket.write(get('/v2/user', wrong));
+  await carillon.call(owner, 'GET', '/v2/user');
+  await carillon.stop();
+  assert.match(patient.text, /^HTTP\/1\.1 401 .*\r\nconnection: close\r\n/is);
+});
+
+test('whoever is shed while the service stops has the connection ended, and nothing is logged after the stop', async (t) => {
+  const names = slowNames();
+  const carillon = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
+  const owner = await carillon.account('acme.test');
+  const user = get('/v2/user', owner);
+  // Begun before, so that the stop waits for it.
+  const late = await open(t, carillon);
+  late.socket.write(user.slice(0, -2));
+  const inTheWay = names.subscribe(carillon, owner);
+  await eventually(names.waiting, (count) => count === 1);
+  assert.equal((await carillon.call(owner, 'GET', '/v2/user')).status, 503);
+  const stopping = carillon.stop();
+  await eventually(
+    () => carillon.logged.some(({ event }) => event === 'stopping'),
+    (isSaid) => isSaid,
+  );
+  late.socket.write('\r\n');
+  await eventually(
+    () => late.closed,
+    (closed) => closed,
+  );
+  assert.match(late.text, /^HTTP\/1\.1 503 .*\r\nconnection: close\r\n/is);
+  names.release();
+  assert.equal((await inTheWay).status, 201);
+  await stopping;
+  const events = carillon.logged.map(({ event }) => event);
+  assert.deepEqual([events.filter((event) => event === 'requests.shed').length > 0, events.at(-1)], [true, 'stopped']);
+});

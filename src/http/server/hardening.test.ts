@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { converse, requestText } from '../../../test/kit/conversation.ts';
+import { stores } from '../../../test/kit/stores.ts';
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const credentials = [`key: ${owner.key}`, `domain: ${owner.domain}`];
+
+  const CLIENT = '{"client_name":"Expected"}';
+  const LENGTH = `content-length: ${CLIENT.length}`;
+  const once = (first: string, lines: readonly string[] = credentials, body = '') =>
+    converse(carillon.baseUrl, requestText([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...lines], body));
+
+  // What is no HTTP, or can be read in two ways, is a corpus of its own: `test/reliability/fuzz/corpus.ts`.
+
+  test('C6 what is hidden behind a request that can be read in two ways is not done, and what came before it is answered', async () => {
+    const { client_id } = await owner.carillon.clients.create({ client_name: 'Kept' });
+    const hidden = requestText([`DELETE /v2/clients/${client_id} HTTP/1.1`, 'host: x', ...credentials]);
+    const user = requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]);
+    const twoHosts = requestText(['GET /v2/user HTTP/1.1', 'host: x', 'host: y', ...credentials]);
+    for (const [bytes, statuses] of [
+      [twoHosts + hidden, [400]],
+      [user + twoHosts + hidden, [200, 400]],
+      [`${user}nonsense\r\n\r\n${hidden}`, [200, 400]],
+    ] as const) {
+      const conversation = await converse(carillon.baseUrl, bytes);
+      assert.deepEqual([conversation.statuses, conversation.closed], [statuses, true]);
+    }
+    assert.equal((await carillon.call(owner, 'GET', `/v2/clients/${client_id}`)).status, 200);
+  });
+
+  test('C4 a method that is unknown, to us or to all the world: 404 with a key, 401 without', async () => {
+    for (const method of ['PATCH', 'PROPFIND', 'PURGE', 'QUERY', 'TRACE', 'OPTIONS', 'RING', 'get', 'X-Y_Z']) {
+      const [known, unknown] = [await once(`${method} /v2/clients`), await once(`${method} /v2/clients`, [])];
+      assert.deepEqual(known.statuses, [404], method);
+      assert.match(known.text, /"code":"not_found"/);
+      assert.deepEqual(unknown.statuses, [401], method);
+      assert.match(unknown.text, /\r\nwww-authenticate: Key realm="carillon"\r\n/i);
+      assert.match(unknown.text, /"code":"unauthorized"/);
+      // Outside of the doors nobody is asked for a key.
+      assert.deepEqual((await once(`${method} /nowhere`, [])).statuses, [404], method);
+    }
+  });
+
+  test('C4 what is not there is 404 before its body is looked at', async () => {
+    const lines = [...credentials, 'content-type: text/plain', 'content-length: 3'];
+    for (const first of ['POST /v2/nowhere', 'PUT /v2/clients', 'QUERY /v2/clients', 'PUT /v2/clients/1e3'])
+      assert.deepEqual((await once(first, lines, 'abc')).statuses, [404], first);
+  });
+
+  test('C4 HEAD answers what GET answers, without a body', async () => {
+    const { client_id } = await owner.carillon.clients.create({ client_name: 'ACME' });
+    for (const path of ['/v2/user', `/v2/clients/${client_id}`, '/v2/clients', '/v2/nowhere', '/healthz']) {
+      const [get, head] = [await once(`GET ${path}`), await once(`HEAD ${path}`)];
+      assert.deepEqual(head.statuses, get.statuses, path);
+      const [headers, body] = head.text.split('\r\n\r\n');
+      assert.equal(body, '', path);
+      const length = /content-length: (\d+)/i.exec(headers ?? '')?.[1];
+      assert.equal(length, String(Buffer.byteLength(get.text.split('\r\n\r\n')[1] ?? '', 'latin1')), path);
+    }
+    assert.deepEqual((await once('HEAD /v2/user', [])).statuses, [401]);
+  });
+
+  test('C10 a host header, a whole address or a forwarded one changes no address in an answer', async () => {
+    const { client_id } = await owner.carillon.clients.create({ client_name: 'Host' });
+    const body = JSON.stringify({ client_name: 'Host' });
+    const strange = ['x-forwarded-host: evil.example', 'x-forwarded-proto: https', 'forwarded: host=evil.example'];
+    const lines = [...credentials, ...strange, `content-length: ${body.length}`];
+    const created = await once('POST http://evil.example/v2/clients', lines, body);
+    assert.deepEqual(created.statuses, [201]);
+    assert.match(
+      created.text,
+      new RegExp(`\\r\\nlocation: ${carillon.baseUrl}/v2/clients/${Number(client_id) + 1}\\r\\n`, 'i'),
+    );
+    assert.doesNotMatch(created.text, /evil/);
+  });
+
+  test('C4 an expectation is met or passed over, and an upgrade is not taken', async () => {
+    const lines = [...credentials, LENGTH];
+    assert.deepEqual((await once('POST /v2/clients', [...lines, 'expect: 100-continue'], CLIENT)).statuses, [100, 201]);
+    assert.deepEqual((await once('POST /v2/clients', [...lines, 'expect: miracles'], CLIENT)).statuses, [201]);
+    const upgrade = ['connection: upgrade', 'upgrade: websocket', 'sec-websocket-key: x'];
+    assert.deepEqual((await once('GET /v2/user', [...credentials, ...upgrade])).statuses, [200]);
+  });
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { pino } from 'pino';
+import { testClock } from '../../../test/kit/clock.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { createApp } from '../../app.ts';
+import { createMetrics } from '../../metrics.ts';
+import { Problem } from '../../problems.ts';
+import { systemChance } from '../../secrets.ts';
+import { RateLimits } from '../auth/rate-limits.ts';
+import { patience } from './resource-limits.ts';
+
+for (const { test, database } of stores) {
+  test('X6 /readyz is 503 while the database takes no write, 200 when it does again, and asks it once a second', async (t) => {
+    const store = await openAt(t, await database(t));
+    t.after(() => store.close());
+    const clock = testClock();
+    const metrics = createMetrics({ store, clock, inFlight: () => 0, lanesHeld: () => 0, mails: false });
+    let asked = 0;
+    let result: Promise<void> = Promise.resolve();
+    const { server } = await createApp({
+      store,
+      clock,
+      beats: clock,
+      chance: systemChance,
+      log: pino({ level: 'silent' }),
+      metrics,
+      doors: [],
+      health: {
+        clock,
+        registry: metrics.registry,
+        metricsToken: '',
+        probe: () => {
+          asked += 1;
+          return result;
+        },
+        openapi: () => ({}),
+        documents: {},
+        greeting: () => ({}),
+      },
+      baseUrl: () => 'http://carillon.test',
+      corsOrigins: [],
+      trustProxy: [],
+      maxConnections: 100,
+      maxUnread: 80,
+      maxFollowers: 10,
+      limits: new RateLimits({ rates: {}, clock, onRefused: () => undefined }),
+      wrongKeys: undefined,
+      isOverPendingQuota: () => false,
+      maxRequests: 10,
+      onDenied: () => undefined,
+      timeouts: patience,
+    });
+    t.after(() => server.close());
+    const ask = async (path = '/readyz') => {
+      const answer = await server.inject(path);
+      return [answer.statusCode, answer.json().code ?? answer.json().status, answer.headers['retry-after']];
+    };
+    const storage = new Problem('storage_unavailable');
+
+    assert.deepEqual(await ask(), [200, 'ready', undefined]);
+    result = Promise.reject(storage);
+    result.catch(() => undefined);
+    await clock.advance(999);
+    assert.deepEqual(await ask(), [200, 'ready', undefined], 'asked less than a second ago');
+    assert.equal(asked, 1);
+    await clock.advance(1);
+    for (let time = 0; time < 5; time += 1) assert.deepEqual(await ask(), [503, 'storage_unavailable', '1']);
+    assert.equal(asked, 2);
+    assert.deepEqual(await ask('/healthz'), [200, 'alive', undefined], 'the process lives all the while');
+
+    result = Promise.resolve();
+    await clock.advance(1_000);
+    assert.deepEqual(await ask(), [200, 'ready', undefined]);
+  });
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { after } from 'node:test';
+import { converse, requestText } from '../../../test/kit/conversation.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { slowNames } from '../../../test/kit/slow-names.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { patience } from './resource-limits.ts';
+
+for (const { test, testService } of stores) {
+  const carillon = await testService({ after });
+  const owner = await carillon.account('acme.test');
+  const credentials = [`key: ${owner.key}`, `domain: ${owner.domain}`];
+
+  const KIB = 1_024;
+  const statusesOf = async (bytes: string) => (await converse(carillon.baseUrl, bytes, 2_000)).statuses;
+  const head = (first: string, ...lines: string[]) =>
+    requestText([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...credentials, ...lines]);
+
+  test('headers of more than 16 KiB are 431, and the connection ends', async () => {
+    assert.deepEqual(await statusesOf(head('GET /v2/user', `x: ${'x'.repeat(15 * KIB)}`)), [200]);
+    const { statuses, closed, text } = await converse(
+      carillon.baseUrl,
+      head('GET /v2/user', `x: ${'x'.repeat(17 * KIB)}`),
+    );
+    assert.deepEqual([statuses, closed], [[431], true]);
+    assert.match(text, /"code":"headers_too_large"/);
+  });
+
+  test('an address of more than 8 KiB is 414', async () => {
+    const address = (length: number) => `/v2/user?x=${'x'.repeat(length - '/v2/user?x='.length)}`;
+    assert.deepEqual(await statusesOf(head(`GET ${address(8 * KIB)}`)), [200]);
+    const { statuses, text } = await converse(carillon.baseUrl, head(`GET ${address(8 * KIB + 1)}`));
+    assert.deepEqual(statuses, [414]);
+    assert.match(text, /"code":"uri_too_long"/);
+  });
+
+  test('a body of more than 64 KiB is 413, announced or in chunks, and nothing is written', async () => {
+    const body = (length: number) => {
+      const [begin, end] = ['{"client_name":"ACME","notes":"', '"}'];
+      return `${begin}${' '.repeat(length - begin.length - end.length)}${end}`;
+    };
+    const whole = (length: number) => head('POST /v2/clients', `content-length: ${length}`) + body(length);
+    const chunked = (length: number) =>
+      `${head('POST /v2/clients', 'transfer-encoding: chunked')}${length.toString(16)}\r\n${body(length)}\r\n0\r\n\r\n`;
+    assert.deepEqual(await statusesOf(whole(64 * KIB)), [201]);
+    assert.deepEqual(await statusesOf(chunked(64 * KIB)), [201]);
+    assert.deepEqual(await statusesOf(whole(64 * KIB + 1)), [413]);
+    assert.deepEqual(await statusesOf(chunked(64 * KIB + 1)), [413]);
+    // Announced alone is enough: nobody waits for what is not wanted.
+    assert.deepEqual(await statusesOf(head('POST /v2/clients', 'content-length: 999999999999')), [413]);
+    assert.equal((await owner.carillon.clients.list()).paging.total_records, 2);
+  });
+
+  test('whoever sends nothing more is cut: within its headers, and within a body that is needed', async (t) => {
+    const hasty = { ...patience, headersMs: 60, bodyGraceMs: 120, visitorBodyMs: 120, lookEveryMs: 20 };
+    const service = await testService(t, { ports: { timeouts: hasty } });
+    const person = await service.account('acme.test');
+    const known = [`key: ${person.key}`, `domain: ${person.domain}`];
+    const own = `origin: ${service.baseUrl}`;
+    const slow = {
+      'within its headers': 'GET /healthz HTTP/1.1\r\nhost: x\r\nx: ',
+      'within its body': requestText(['POST /v2/clients HTTP/1.1', 'host: x', ...known, 'content-length: 10'], 'abc'),
+      'within its body, without a key': requestText(
+        ['POST /console/session HTTP/1.1', 'host: x', own, 'content-length: 10'],
+        'abc',
+      ),
+    };
+    for (const [where, bytes] of Object.entries(slow)) {
+      const { statuses, closed, text } = await converse(service.baseUrl, bytes);
+      assert.deepEqual([statuses, closed], [[408], true], where);
+      assert.match(text, /"code":"request_timeout"/);
+    }
+    const { text } = await service.call(undefined, 'GET', '/metrics');
+    assert.match(text, /^carillon_connections_closed_total\{reason="head_timeout"\} 1$/m);
+    assert.match(text, /^carillon_connections_closed_total\{reason="body_timeout"\} 2$/m);
+    await service.stop();
+    const closed = service.logged.filter(({ event }) => event === 'connections.closed');
+    assert.ok(closed.length > 0 && closed.length <= 3, 'one line a second');
+  });
+
+  test('the times that a service grants are these', () => {
+    assert.deepEqual(patience, {
+      headersMs: 10_000,
+      bodyGraceMs: 10_000,
+      minBodyBytesPerS: 8_192,
+      visitorBodyMs: 5_000,
+      dropMs: 5_000,
+      stallMs: 30_000,
+      keepAliveMs: 65_000,
+      answerMs: 30_000,
+      lookEveryMs: 1_000,
+      drainMs: 250,
+    });
+  });
+
+  test('beyond --max-requests callers are shed with 503 and Retry-After; probes and visitors are not, and it passes', async (t) => {
+    const origin = 'https://app.example';
+    const names = slowNames();
+    const options = { maxRequests: '1', corsOrigins: origin };
+    const small = await testService(t, { options, ports: { resolve: names.resolve } });
+    const caller = await small.account('acme.test');
+    const waiting = names.subscribe(small, caller);
+    await eventually(names.waiting, (count) => count === 1);
+    const shed = await small.call(caller, 'GET', '/v2/user', undefined, { origin });
+    assert.equal(shed.status, 503);
+    assert.equal(shed.headers.get('access-control-allow-origin'), origin, 'a page can read that it is to wait');
+    assert.equal(shed.json.code, 'overloaded');
+    assert.equal(shed.headers.get('retry-after'), '1');
+    assert.match(String(shed.headers.get('content-type')), /^application\/problem\+json/);
+    for (const path of ['/healthz', '/readyz', '/', '/openapi.json'])
+      assert.equal((await small.call(undefined, 'GET', path)).status, 200, path);
+    const { text } = await small.call(undefined, 'GET', '/metrics');
+    assert.match(text, /^carillon_requests_shed_total\{reason="requests"\} 1$/m);
+
+    names.release();
+    assert.equal((await waiting).status, 201);
+    assert.equal((await small.call(caller, 'GET', '/v2/user')).status, 200);
+  });
+
+  test('a caller who goes away in the middle of a request holds no place', async (t) => {
+    const names = slowNames();
+    const small = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
+    const caller = await small.account('acme.test');
+    const { hostname, port } = new URL(small.baseUrl);
+    const socket = connect(Number(port), hostname);
+    t.after(() => socket.destroy());
+    const body = JSON.stringify({ target_url: 'http://slow.example/', event: 'new_event' });
+    const known = [`key: ${caller.key}`, `domain: ${caller.domain}`, `content-length: ${body.length}`];
+    socket.write(requestText(['POST /v2/hooks HTTP/1.1', 'host: x', ...known], body));
+    await eventually(names.waiting, (count) => count === 1);
+    assert.equal((await small.call(caller, 'GET', '/v2/user')).status, 503);
+    socket.destroy();
+    const { status } = await eventually(
+      () => small.call(caller, 'GET', '/v2/user'),
+      (one) => one.status !== 503,
+    );
+    assert.equal(status, 200);
+  });
+}

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { TestContext } from 'node:test';
+import { requestText } from '../../../test/kit/conversation.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import type { Person, TestService } from '../../../test/kit/service.ts';
+import { sqlite } from '../../../test/kit/stores.ts';
+import { patience } from './resource-limits.ts';
+
+const { test, testService } = sqlite;
+
+const impatient = { ...patience, drainMs: 0, stallMs: 300, lookEveryMs: 20 };
+/** 10 MiB for a user: half a dozen of these lists. */
+const MAX_UNREAD = { maxUnread: '80' };
+
+/** A connection that reads nothing until it is resumed. */
+async function unread(t: TestContext, { baseUrl }: TestService, bytes: string) {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname).setEncoding('latin1');
+  t.after(() => socket.destroy());
+  socket.on('error', () => undefined);
+  const heard = { socket, text: '', closed: false };
+  socket.on('close', () => {
+    heard.closed = true;
+  });
+  await once(socket, 'connect');
+  socket.pause();
+  socket.on('data', (text: string) => {
+    heard.text += text;
+  });
+  socket.pause();
+  socket.write(bytes);
+  return heard;
+}
+
+function get(path: string, who?: Pick<Person, 'headers'>): string {
+  const lines = Object.entries(who?.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
+  return requestText([`GET ${path} HTTP/1.1`, 'host: x', ...lines]);
+}
+
+/** Comments of about a megabyte and a half. */
+async function fill({ carillon }: Person): Promise<void> {
+  const { project_id } = await carillon.projects.create({ project_name: 'Long' });
+  for (let made = 0; made < 40; made += 1) await carillon.comments.create(project_id, { comment: 'é'.repeat(20_000) });
+}
+
+const LIST = '/v2/comments';
+const answers = (text: string) => text.split('HTTP/1.1 200 OK').length - 1;
+
+/** How many responses the service has finished, by its log. */
+const finished = ({ logged }: TestService, route: string) =>
+  logged.filter((line) => line.event === 'request' && line.route === route).length;
+
+const metric = async (service: TestService, name: string) => {
+  const { text } = await service.call(undefined, 'GET', '/metrics');
+  const line = text.split('\n').find((one) => one.startsWith(name));
+  return Number(line?.split(' ').at(-1) ?? 0);
+};
+
+test('requests that are sent together are processed one after the other, each when the response before has left', async (t) => {
+  const carillon = await testService(t);
+  const owner = await carillon.account('acme.test');
+  await fill(owner);
+  const COUNT = 60;
+  const reader = await unread(t, carillon, get(LIST, owner).repeat(COUNT));
+  const before = await eventually(
+    () => finished(carillon, LIST),
+    (count) => count > 0,
+  );
+  // Others are served, and nothing more of this connection is done.
+  for (let calls = 0; calls < 20; calls += 1) await carillon.call(owner, 'GET', '/v2/user');
+  const done = finished(carillon, LIST);
+  assert.ok(before <= done && done < COUNT / 2, `${done} of ${COUNT}`);
+  reader.socket.resume();
+  await eventually(
+    () => answers(reader.text),
+    (count) => count === COUNT,
+    20_000,
+  );
+});
+
+test('a connection that reads nothing of its responses is closed, and one that reads slowly is not', async (t) => {
+  const carillon = await testService(t, { ports: { timeouts: impatient } });
+  const owner = await carillon.account('acme.test');
+  await fill(owner);
+  const stalled = await unread(t, carillon, get(LIST, owner).repeat(30));
+  const slow = await unread(t, carillon, get(LIST, owner).repeat(30));
+  const reading = setInterval(() => {
+    slow.socket.resume();
+    setImmediate(() => slow.socket.pause());
+  }, 10);
+  t.after(() => clearInterval(reading));
+  await eventually(
+    () => metric(carillon, 'carillon_connections_closed_total{reason="unread"}'),
+    (count) => count === 1,
+  );
+  assert.equal(slow.closed, false);
+  stalled.socket.resume();
+  await eventually(() => stalled.closed, Boolean);
+  assert.ok(answers(stalled.text) < 30);
+  await eventually(
+    () => answers(slow.text),
+    (count) => count === 30,
+    30_000,
+  );
+});
+
+test('a page of the console that is not read is closed, too', async (t) => {
+  const carillon = await testService(t, { ports: { timeouts: impatient } });
+  const stalled = await unread(t, carillon, get('/openapi.json').repeat(90));
+  await eventually(
+    () => metric(carillon, 'carillon_connections_closed_total{reason="unread"}'),
+    (count) => count === 1,
+  );
+  stalled.socket.resume();
+  await eventually(() => stalled.closed, Boolean);
+});
+
+test('who leaves much unread is refused before anything is done, and so is nobody else', async (t) => {
+  const carillon = await testService(t, { options: MAX_UNREAD });
+  const owner = await carillon.account('acme.test');
+  const colleague = await carillon.user(owner, 'member');
+  const neighbour = await carillon.account('other.test');
+  await fill(owner);
+  const readers = await Promise.all(Array.from({ length: 12 }, () => unread(t, carillon, get(LIST, owner).repeat(20))));
+  const list = (who: Person) => carillon.call(who, 'GET', LIST);
+  const refused = await eventually(
+    () => list(owner),
+    ({ status }) => status === 503,
+  );
+  assert.deepEqual([refused.json.code, refused.headers.get('retry-after')], ['overloaded', '1']);
+  assert.equal((await carillon.call(owner, 'GET', '/v2/user')).status, 200, 'there is room for what is small');
+  assert.deepEqual([(await list(colleague)).status, (await list(neighbour)).status], [200, 200]);
+  assert.ok((await metric(carillon, 'carillon_requests_shed_total{reason="response_bytes"}')) > 0);
+  for (const { socket } of readers) socket.resume();
+  await eventually(
+    () => list(owner),
+    ({ status }) => status === 200,
+  );
+});
+
+test('more than a hundred requests at once end the connection', async (t) => {
+  const carillon = await testService(t);
+  const owner = await carillon.account('acme.test');
+  const many = await unread(t, carillon, get('/v2/user', owner).repeat(150));
+  many.socket.resume();
+  await eventually(() => many.closed, Boolean);
+  assert.equal(await metric(carillon, 'carillon_connections_closed_total{reason="pipelined"}'), 1);
+});

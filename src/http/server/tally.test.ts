@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
+import { Tally } from './tally.ts';
+
+test('counts are reported once a second while there are any, and once more when asked', async () => {
+  const clock = testClock();
+  const reports: unknown[] = [];
+  const tally = new Tally<'a' | 'b'>(clock, (counts) => reports.push(counts));
+  for (const reason of ['a', 'b', 'a'] as const) tally.count(reason);
+  await clock.advance(999);
+  assert.deepEqual(reports, []);
+  await clock.advance(5_000);
+  assert.deepEqual(reports, [{ a: 2, b: 1 }]);
+  tally.count('b');
+  tally.flush();
+  tally.flush();
+  assert.deepEqual([reports, clock.pending], [[{ a: 2, b: 1 }, { b: 1 }], []]);
+});

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { test } from 'node:test';
+import type { Owner } from '../../async/quota.ts';
+import { Connection } from './connection.ts';
+import { ResponseBuffers } from './unread-responses.ts';
+
+const A1: Owner = { group: 1, member: 11 };
+const A2: Owner = { group: 1, member: 12 };
+const A3: Owner = { group: 1, member: 13 };
+const B1: Owner = { group: 2, member: 21 };
+
+/** Buffers of 80 bytes: 20 for an account, 10 for a user. */
+function buffers() {
+  const cut: Connection[] = [];
+  const all = new ResponseBuffers(80, (connection) => cut.push(connection));
+  const connection = (owner: Owner, isEnded = true) => {
+    const waiting = { bytes: 0 };
+    const socket = Object.defineProperty(new Socket(), 'writableLength', { get: () => waiting.bytes });
+    const one = new Connection(socket, { group: 'visitors' }, 0);
+    one.owner = owner;
+    one.response = { writableEnded: isEnded } as ServerResponse;
+    const wait = (bytes: number) => {
+      waiting.bytes = bytes;
+      all.note(one);
+    };
+    return { one, waiting, wait };
+  };
+  return { all, cut, connection };
+}
+
+test('what waits counts for a user and its account, until it has left or its connection is gone', () => {
+  const { all, connection } = buffers();
+  const first = connection(A1);
+  first.wait(8);
+  assert.deepEqual([all.hasRoom(A1, 2), all.hasRoom(A1, 3), all.hasRoom(A2, 10)], [true, false, true]);
+  const second = connection(A2);
+  second.wait(10);
+  assert.deepEqual([all.hasRoom(A3, 2), all.hasRoom(A3, 3), all.hasRoom(B1, 10)], [true, false, true]);
+  // A part of it has left.
+  first.waiting.bytes = 1;
+  all.refresh();
+  assert.deepEqual([all.hasRoom(A1, 9), all.hasRoom(A3, 9)], [true, true]);
+  all.forget(first.one);
+  all.forget(second.one);
+  assert.equal(all.hasRoom(A1, 10), true);
+});
+
+test('a response that goes on is cut beyond the limit, and one that is complete is kept', () => {
+  const { all, cut, connection } = buffers();
+  connection(A1).wait(11);
+  assert.deepEqual([cut, all.hasRoom(A1)], [[], false]);
+  const stream = connection(A2, false);
+  stream.wait(9);
+  assert.deepEqual(cut, []);
+  stream.wait(10);
+  assert.deepEqual(cut, [stream.one], 'the account has its share');
+});
+
+test('what waits stays charged to whom it was sent, whoever asks next over the connection', () => {
+  const { all, connection } = buffers();
+  const proxied = connection(A1);
+  proxied.wait(10);
+  proxied.one.owner = B1;
+  proxied.wait(10);
+  assert.deepEqual([all.hasRoom(A1, 1), all.hasRoom(B1, 10)], [false, true]);
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { fastify } from 'fastify';
+import { temporaryFolder } from '../../../test/kit/service.ts';
+import { shared, sqlite } from '../../../test/kit/stores.ts';
+import { ConsoleFiles } from './console-files.ts';
+
+const carillon = await sqlite.testService({ after });
+const html = { accept: 'text/html,application/xhtml+xml' };
+const ask = (path: string, headers: Record<string, string> = {}) =>
+  carillon.call(undefined, 'GET', path, undefined, headers);
+
+test('a person who opens the address of the service sees the console, a program is told what is here', async () => {
+  const page = await ask('/', html);
+  assert.deepEqual([page.status, page.headers.get('content-type')], [200, 'text/html; charset=utf-8']);
+  assert.match(page.text, /<div id="app">/);
+  for (const accept of ['application/json', '*/*']) {
+    const { json } = await ask('/', { accept });
+    assert.equal(json.service, 'Carillon', accept);
+  }
+});
+
+test('the page may load files of this service and call it, and nothing else; nobody may frame it', async () => {
+  const { headers, text } = await ask('/', html);
+  const policy = String(headers.get('content-security-policy'));
+  const said = Object.fromEntries(
+    policy.split('; ').map((part) => [part.split(' ')[0], part.split(' ').slice(1).join(' ')]),
+  );
+  assert.deepEqual(said, {
+    'default-src': "'none'",
+    'script-src': "'self'",
+    'style-src': "'self'",
+    'img-src': "'self' data:",
+    'connect-src': "'self'",
+    'base-uri': "'none'",
+    'form-action': "'none'",
+    'frame-ancestors': "'none'",
+    'require-trusted-types-for': "'script'",
+    'trusted-types': 'svelte-trusted-html',
+  });
+  assert.equal(headers.get('x-content-type-options'), 'nosniff');
+  assert.equal(headers.get('referrer-policy'), 'no-referrer');
+  assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin');
+  // Addresses are relative, so that the service may stand below a path of its host; nothing is written into the page.
+  const addresses = [...text.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => String(match[1]));
+  assert.ok(addresses.length >= 3);
+  assert.deepEqual(
+    addresses.filter((address) => !address.startsWith('./')),
+    [],
+  );
+  assert.doesNotMatch(text, /<script(?![^>]* src=)|<style| on\w+=/);
+});
+
+test('what has a hash in its name is kept for ever, and the page is asked for anew each time', async () => {
+  const page = await ask('/', html);
+  assert.equal(page.headers.get('cache-control'), 'no-cache');
+  const same = await ask('/', { ...html, 'if-none-match': String(page.headers.get('etag')) });
+  assert.deepEqual([same.status, same.text], [304, '']);
+  const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page.text) ?? [];
+  const answer = await ask(String(script));
+  assert.deepEqual(
+    [answer.status, answer.headers.get('content-type'), answer.headers.get('cache-control')],
+    [200, 'text/javascript; charset=utf-8', 'public, max-age=31536000, immutable'],
+  );
+});
+
+test('only what was built is there: no other name, and no way out of the folder', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'dist/assets'), { recursive: true });
+  writeFileSync(join(folder, 'secret.html'), 'secret');
+  writeFileSync(join(folder, 'dist/index.html'), 'the page');
+  writeFileSync(join(folder, 'dist/assets/a-12345678.js'), 'let a;'.repeat(100));
+  writeFileSync(join(folder, 'dist/assets/notes.txt'), 'not for the web');
+  const app = fastify();
+  t.after(() => app.close());
+  ConsoleFiles.read(join(folder, 'dist'))?.serve(app);
+  const status = async (url: string) => (await app.inject({ url })).statusCode;
+  assert.equal(await status('/assets/a-12345678.js'), 200);
+  for (const url of [
+    '/assets/notes.txt',
+    '/secret.html',
+    '/../secret.html',
+    '/assets/..%2f..%2fsecret.html',
+    '/assets',
+  ])
+    assert.equal(await status(url), 404, url);
+  const { rawPayload, headers } = await app.inject({
+    url: '/assets/a-12345678.js',
+    headers: { 'accept-encoding': 'gzip, br' },
+  });
+  assert.equal(headers['content-encoding'], 'gzip');
+  assert.equal(gunzipSync(rawPayload).toString(), 'let a;'.repeat(100));
+  assert.equal(ConsoleFiles.read(join(folder, 'elsewhere')), undefined);
+});
+
+for (const store of shared) {
+  store.test('a node that only notifies has no console', async (t) => {
+    const service = await store.testService(t, { options: { role: 'delivery' } });
+    const answer = await service.call(undefined, 'GET', '/', undefined, html);
+    assert.equal(answer.json.service, 'Carillon');
+  });
+}

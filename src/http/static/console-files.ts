@@ -1,0 +1,77 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { StaticResponse } from './static-response.ts';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/**
+ * What a page of ours may do: load files of this service and call it, and nothing else. Text becomes HTML only in the
+ * calendar, through its one policy.
+ */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  'trusted-types svelte-trusted-html',
+].join('; ');
+
+const PAGE_HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+};
+
+/** Its name holds a hash of its content, so that it never changes. */
+const UNCHANGING = /^assets\/.*-[\w-]{8}\.\w+$/;
+
+/** The files of the console, in memory: a few, known by name, so that no path leads anywhere else. */
+export class ConsoleFiles {
+  readonly #files: ReadonlyMap<string, StaticResponse>;
+
+  private constructor(files: ReadonlyMap<string, StaticResponse>) {
+    this.#files = files;
+  }
+
+  /** Reads what was built; undefined where nothing was. */
+  static read(folder: string): ConsoleFiles | undefined {
+    if (!existsSync(join(folder, 'index.html'))) return undefined;
+    const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'));
+    const known = names.filter((name) => TYPES[extname(name)] !== undefined);
+    return new ConsoleFiles(new Map(known.map((name) => [name, fileOf(name, readFileSync(join(folder, name)))])));
+  }
+
+  /** Serves each at its name. `/` is the caller's, who may want something else there. */
+  serve(app: FastifyInstance): void {
+    for (const [name, file] of this.#files) {
+      if (name !== 'index.html') app.get(`/${name}`, (request, reply) => file.answer(request, reply));
+    }
+  }
+
+  /** The page itself. */
+  index(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const file = this.#files.get('index.html');
+    if (file === undefined) throw new Error('pages without an index were read');
+    return file.answer(request, reply);
+  }
+}
+
+function fileOf(name: string, bytes: Buffer): StaticResponse {
+  return new StaticResponse(bytes, {
+    ...PAGE_HEADERS,
+    'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+    'cache-control': UNCHANGING.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
+  });
+}

@@ -1,0 +1,150 @@
+import type { SkippedLines } from './skipped.ts';
+
+/** A file that is no calendar; `line` counts from 1. */
+export class CalendarError extends Error {
+  readonly line: number;
+
+  constructor(line: number, message: string) {
+    super(message);
+    this.name = 'CalendarFault';
+    this.line = line;
+  }
+}
+
+/** A content line, unfolded, with the number of its first line in the file. */
+export type Line = { readonly number: number; readonly text: string };
+
+/** A component of a calendar with its own lines, and the components within it. */
+export type Component = {
+  readonly name: string;
+  readonly line: number;
+  readonly lines: readonly Line[];
+  readonly components: readonly Component[];
+};
+
+/** The components of all calendars of a file, and the lines that stand in none of them. */
+export type Outline = { readonly components: readonly Component[]; readonly lines: readonly Line[] };
+
+type Open = { readonly name: string; readonly line: number; readonly lines: Line[]; readonly components: Component[] };
+
+/** Components that never stand within another one but a calendar: where one begins, what is open has lost its end. */
+const OUTERMOST: ReadonlySet<string> = new Set([
+  ...['VCALENDAR', 'VEVENT', 'VTODO', 'VJOURNAL', 'VFREEBUSY', 'VTIMEZONE', 'VAVAILABILITY'],
+]);
+
+const MAX_LEVELS = 8;
+
+/**
+ * Takes a file apart without reading what stands in it. Lines may end as they like. A line that does not fit where it
+ * stands is left out by itself: what is whole around it stays.
+ *
+ * @throws CalendarFault where there is no calendar at all
+ */
+export function outlineOf(text: string, drops: SkippedLines): Outline {
+  const outline = new Outliner(drops);
+  for (const line of unfolded(text)) outline.add(line);
+  return outline.end();
+}
+
+/** A line that begins with a blank continues the one before it (RFC 5545, 3.1). */
+function* unfolded(text: string): Generator<Line> {
+  let number = 0;
+  let parts: string[] = [];
+  let first = 1;
+  for (const line of text.replace(/^\ufeff/, '').split(/\r\n|\n|\r/)) {
+    number += 1;
+    if (parts.length > 0 && (line.startsWith(' ') || line.startsWith('\t'))) {
+      parts.push(line.slice(1));
+      continue;
+    }
+    if (parts.length > 0) yield { number: first, text: parts.join('') };
+    parts = line.trim() === '' ? [] : [line];
+    first = number;
+  }
+  if (parts.length > 0) yield { number: first, text: parts.join('') };
+}
+
+const BORDER = /^[ \t]*(BEGIN|END)[ \t]*:[ \t]*([A-Z0-9-]{1,64})[ \t]*$/i;
+
+class Outliner {
+  readonly #drops: SkippedLines;
+  readonly #open: Open[] = [];
+  readonly #components: Component[] = [];
+  readonly #lines: Line[] = [];
+  #fault: CalendarError | undefined;
+  #hasBegun = false;
+
+  constructor(drops: SkippedLines) {
+    this.#drops = drops;
+  }
+
+  add(line: Line): void {
+    const [, border = '', word = ''] = BORDER.exec(line.text) ?? [];
+    const name = word.toUpperCase();
+    const begins = border.toUpperCase() === 'BEGIN';
+    if (!this.#hasBegun && !(begins && name === 'VCALENDAR')) {
+      throw new CalendarError(line.number, 'must be BEGIN:VCALENDAR');
+    }
+    this.#hasBegun = true;
+    if (border === '') (this.#open.at(-1)?.lines ?? this.#lines).push(line);
+    else if (begins) this.#begin(name, line);
+    else this.#close(name, line);
+  }
+
+  end(): Outline {
+    if (!this.#hasBegun) throw new CalendarError(1, 'must be BEGIN:VCALENDAR');
+    const last = this.#open.at(-1);
+    if (last !== undefined) this.#fault ??= new CalendarError(last.line, `begins ${last.name}, which does not end`);
+    // The end of an event that is cut off may lack more than its last line: it is left out.
+    for (const { name, line } of this.#open) this.#drops.add(name, 'cut_off', line, '');
+    this.#open.length = Math.min(this.#open.length, this.#levelsOfCalendar());
+    this.#closeDownTo(0);
+    if (this.#components.length === 0 && this.#fault !== undefined) throw this.#fault;
+    return { components: this.#components, lines: this.#lines };
+  }
+
+  #begin(name: string, line: Line): void {
+    if (OUTERMOST.has(name)) {
+      const isNested = this.#open.length > 0 && (name === 'VCALENDAR' || this.#open.at(-1)?.name !== 'VCALENDAR');
+      if (isNested) this.#misplaced(line, `begins ${name} within ${this.#open.at(-1)?.name}`);
+      this.#closeDownTo(name === 'VCALENDAR' ? 0 : this.#levelsOfCalendar());
+    }
+    if (this.#open.length >= MAX_LEVELS) throw new CalendarError(line.number, 'is within too many others');
+    this.#open.push({ name, line: line.number, lines: [], components: [] });
+  }
+
+  #levelsOfCalendar(): number {
+    return this.#open[0]?.name === 'VCALENDAR' ? 1 : 0;
+  }
+
+  #close(name: string, line: Line): void {
+    const level = this.#open.findLastIndex((one) => one.name === name);
+    if (level === -1) {
+      const last = this.#open.at(-1);
+      const standing = last === undefined ? 'nothing has begun' : `${last.name} has begun in line ${last.line}`;
+      this.#misplaced(line, `ends ${name}, and ${standing}`);
+      return;
+    }
+    if (level < this.#open.length - 1) {
+      const last = this.#open.at(-1);
+      this.#misplaced(line, `ends ${name}, and ${last?.name} has begun in line ${last?.line}`);
+    }
+    this.#closeDownTo(level);
+  }
+
+  /** Ends what is open, innermost first, until so many levels are left. */
+  #closeDownTo(levels: number): void {
+    while (this.#open.length > levels) {
+      const ended = this.#open.pop();
+      if (ended === undefined) return;
+      if (ended.name === 'VCALENDAR') for (const line of ended.lines) this.#lines.push(line);
+      else if (this.#open.length === 0 || this.#open.at(-1)?.name === 'VCALENDAR') this.#components.push(ended);
+      else this.#open.at(-1)?.components.push(ended);
+    }
+  }
+
+  #misplaced(line: Line, message: string): void {
+    this.#fault ??= new CalendarError(line.number, message);
+    this.#drops.add('line', 'misplaced', line.number, line.text);
+  }
+}

@@ -1,0 +1,179 @@
+import type { FieldError } from '../problems.ts';
+import { newestVersion } from '../store/migrate.ts';
+import { columnsOf, type MovedTable, type Row, tables } from '../transfer/exported-tables.ts';
+import { FORMAT, LineWriter, Tallier } from '../transfer/format.ts';
+import type { Progress } from '../transfer/progress.ts';
+import { version } from '../version.ts';
+import { Lines } from './lines.ts';
+import { kept, type Noun, type NounName } from './nouns.ts';
+import { type Made, RowMaker, type RowPorts } from './rows.ts';
+import type { Kept, Work } from './work.ts';
+
+/** What became of the records of a noun. */
+export type Count = {
+  leftOut: number;
+  /** Rows that are no records of the source: what was made up, and who could not come and stands as one who has left. */
+  made: number;
+};
+
+export type Converted = {
+  readonly sha256: string;
+  readonly counts: Readonly<Partial<Record<NounName, Count>>>;
+  /** Records that could not come, and those that came otherwise than they were or were made up. */
+  readonly leftOut: number;
+  readonly changed: number;
+  /** The first of those that could not come. */
+  readonly skipped: readonly Skipped[];
+};
+
+/** A record that could not come, and why. */
+export type Skipped = { readonly noun: NounName; readonly id: string; readonly left_out: readonly FieldError[] };
+
+/** As many as a person reads; the report has all. */
+const MAX_SKIPPED_LISTED = 100;
+
+export type ConvertPorts = RowPorts & {
+  readonly progress: Progress;
+  /** Where the export goes, what could not come as it was, and which ids are new. */
+  readonly paths: { readonly file: string; readonly report: string; readonly idMap: string };
+};
+
+/** Writes what was read as `carillon export` would have written it. What cannot come stands in the report. */
+export function convert(ports: ConvertPorts): Converted {
+  const conversion = new Conversion(ports);
+  try {
+    return conversion.run();
+  } finally {
+    conversion.close();
+  }
+}
+
+class Conversion {
+  readonly #ports: ConvertPorts;
+  readonly #maker: RowMaker;
+  readonly #writer = new LineWriter();
+  readonly #file: Lines;
+  readonly #report: Lines;
+  readonly #idMap: Lines;
+  readonly #counts: Partial<Record<NounName, Count>> = {};
+  readonly #skipped: Skipped[] = [];
+  #leftOut = 0;
+  #changed = 0;
+
+  constructor(ports: ConvertPorts) {
+    this.#ports = ports;
+    this.#maker = new RowMaker(ports);
+    this.#file = new Lines(ports.paths.file);
+    this.#report = new Lines(ports.paths.report);
+    this.#idMap = new Lines(ports.paths.idMap);
+  }
+
+  run(): Converted {
+    const { work, progress } = this.#ports;
+    progress.begin('judging the records', work.count('select count(*) from records'));
+    this.#writeHeader();
+    for (const table of tables) {
+      const tallier = new Tallier();
+      const noun = kept.find((one) => one.table === table);
+      if (noun !== undefined) this.#writeNoun(noun, tallier);
+      else this.#writeOther(table, tallier);
+      this.#writer.close(table, tallier);
+    }
+    const { line, end } = this.#writer.end();
+    this.#file.text(line);
+    progress.end();
+    const numbers = { counts: this.#counts, changed: this.#changed, leftOut: this.#leftOut };
+    return { sha256: end.sha256, ...numbers, skipped: this.#skipped };
+  }
+
+  close(): void {
+    for (const lines of [this.#file, this.#report, this.#idMap]) lines.close();
+  }
+
+  #writeHeader(): void {
+    const { work, domain, now } = this.#ports;
+    const exported_at = new Date(now).toISOString();
+    const issued = Object.fromEntries(kept.map(({ name, table }) => [table, highestId(work, name)]));
+    this.#file.text(
+      this.#writer.header({ carillon: FORMAT, schema: newestVersion(), version, exported_at, domain, issued }),
+    );
+  }
+
+  #writeNoun(noun: Noun & { table: MovedTable }, tallier: Tallier): void {
+    const { work, plan, progress } = this.#ports;
+    const count: Count = { leftOut: 0, made: 0 };
+    this.#counts[noun.name] = count;
+    this.#reportNameless(noun, count);
+    for (const page of work.pages(noun.name)) {
+      const rows = work.inOne(() => page.flatMap((record) => this.#rowOf(noun, record, count)));
+      this.#write(noun.table, rows, tallier);
+      if (plan.numbering[noun.name]?.kept === false)
+        for (const { id, new_id } of page) this.#idMap.add({ noun: noun.name, old: id, new: String(new_id) });
+      progress.advance(page.length);
+    }
+  }
+
+  /** A line of the list that has no id could not be told from another one. */
+  #reportNameless({ name, id: field }: Noun, count: Count): void {
+    const rows = this.#ports.work.all(`select json from records where noun = ? and origin = 'nameless'`, name);
+    for (const { json } of rows)
+      this.#leaveOut(name, { id: '', json: String(json) }, [{ field, message: 'is missing' }], count);
+  }
+
+  #rowOf(noun: Noun, record: Kept, count: Count): readonly Made['row'][] {
+    const made = this.#maker.make(noun, record);
+    if ('faults' in made) this.#leaveOut(noun.name, record, made.faults, count);
+    const { row, changes } = ('faults' in made ? made.instead : made) ?? {};
+    if (row === undefined) {
+      this.#ports.work.run('update records set is_left = 1 where noun = ? and id = ?', noun.name, record.id);
+      return [];
+    }
+    if ('faults' in made || record.origin === 'made') count.made += 1;
+    this.#say(noun.name, record, changes ?? []);
+    return [row];
+  }
+
+  #leaveOut(
+    noun: NounName,
+    { id, json }: Pick<Kept, 'id' | 'json'>,
+    left_out: readonly FieldError[],
+    count: Count,
+  ): void {
+    count.leftOut += 1;
+    this.#leftOut += 1;
+    if (this.#skipped.length < MAX_SKIPPED_LISTED) this.#skipped.push({ noun, id, left_out });
+    this.#report.add({ noun, id, left_out, record: JSON.parse(json) });
+  }
+
+  #say(noun: NounName, { id, origin }: Kept, changes: Made['changes']): void {
+    // What was made up was nothing before; an account there is at any rate.
+    const isMade = origin === 'made' && noun !== 'company';
+    const changed = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
+    if (!isMade && changed.length === 0) return;
+    this.#changed += 1;
+    this.#report.add({ noun, id, ...(isMade && { made: 'the source does not list it' }), changed });
+  }
+
+  #writeOther(table: MovedTable, tallier: Tallier): void {
+    const { accountId: account_id } = this.#ports.plan;
+    if (table === 'positions')
+      this.#write(table, [{ account_id, position: 0, occurred_at: 0, epoch_start: 0 }], tallier);
+    if (table !== 'assignments') return;
+    for (const page of this.#ports.work.assignments())
+      this.#write(
+        table,
+        page.map((row) => ({ account_id, ...row })),
+        tallier,
+      );
+  }
+
+  #write(table: MovedTable, rows: readonly Made['row'][], tallier: Tallier): void {
+    const columns = columnsOf(table);
+    const ordered = rows.map((row) => Object.fromEntries(columns.map((column) => [column, row[column]])) as Row);
+    this.#file.text(this.#writer.rows(table, ordered, tallier));
+  }
+}
+
+function highestId(work: Work, noun: NounName): number {
+  return work.count('select max(new_id) from records where noun = ?', noun);
+}

@@ -1,0 +1,203 @@
+import { isDueBeforeStart, NO_DATE, parseCalendarTime } from '../http/fields/dates.ts';
+import type { Field, Fields } from '../http/fields/field.ts';
+import { type BodySpec, creation } from '../http/fields/validate-body.ts';
+import { isRole } from '../permissions.ts';
+import { type FieldError, Problem } from '../problems.ts';
+import type { Input, Noun, NounName } from './nouns.ts';
+
+/** What came in another way than it was there, or is now other than it was there: which field, and why. */
+export type Change = FieldError & { readonly was: unknown };
+
+export type Moments = {
+  readonly date_created: number;
+  readonly date_modified: number | null;
+  readonly date_completed: number | null;
+};
+
+/** What a record comes to by the rules of this service; or why it cannot come. */
+export type Judged =
+  | { readonly input: Input; readonly moments: Moments; readonly changes: readonly Change[] }
+  | { readonly faults: readonly FieldError[] };
+
+export type Raw = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads tolerantly what another implementation may write (numbers for strings, null or nothing for what is empty, other
+ * forms of a date), and lets through what a POST of this service would take.
+ *
+ * @param now stands in where it is not said when a record was made
+ */
+export function judge(noun: Noun, json: string, now: number): Judged {
+  const record: unknown = JSON.parse(json);
+  if (!isRaw(record)) return { faults: [{ field: noun.id, message: 'there is no record' }] };
+  const body = loosened(noun, record);
+  const read = readInOrder(noun, record, body.given);
+  const moments = readMoments(record, now);
+  const faults = [...('faults' in read ? read.faults : []), ...('faults' in moments ? moments.faults : [])];
+  if ('faults' in read || 'faults' in moments) return { faults };
+  const told = new Set([...body.changes, ...read.changes].map(({ field }) => field));
+  const others = [...changedTexts(noun.fields, record, read.input), ...changedPrice(record, read.input)];
+  const texts = others.filter(({ field }) => !told.has(field));
+  const changes = [...body.changes, ...read.changes, ...texts, ...moments.changes];
+  return { input: read.input, moments: moments.moments, changes };
+}
+
+export function isRaw(record: unknown): record is Raw {
+  return typeof record === 'object' && record !== null && !Array.isArray(record);
+}
+
+const specs = new Map<NounName, BodySpec<Input>>();
+
+type Read = { input: Input; changes: readonly Change[] } | { faults: readonly FieldError[] };
+
+/** Whether a record can be without a field: then a value that is refused costs the field, and not the record. */
+const isOptional = ({ fields }: Noun, field: string) =>
+  fields[field] !== undefined && fields[field].default !== undefined;
+
+const withoutField = ({ field, message }: FieldError, record: Raw): Change => ({
+  field,
+  message: `${message}; left out`,
+  was: record[field],
+});
+
+/** Reads a body, and reads it again without the fields that it can be without and that are refused. */
+function readBody(noun: Noun, record: Raw, body: Raw): Read {
+  const spec = specs.get(noun.name) ?? creation(noun.fields);
+  specs.set(noun.name, spec);
+  try {
+    return { input: spec.read(body), changes: [] };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const { errors } = error;
+    if (errors.length === 0 || !errors.every(({ field }) => isOptional(noun, field))) return { faults: errors };
+    const refused = new Set(errors.map(({ field }) => field));
+    const rest = Object.fromEntries(Object.entries(body).filter(([field]) => !refused.has(field)));
+    return { input: spec.read(rest), changes: errors.map((one) => withoutField(one, record)) };
+  }
+}
+
+/** The same, with the due date not before the start date. */
+function readInOrder(noun: Noun, record: Raw, body: Raw): Read {
+  const read = readBody(noun, record, body);
+  if ('faults' in read) return read;
+  const { start_date = null, due_date = null } = read.input as { start_date?: string | null; due_date?: string | null };
+  if (!isDueBeforeStart(start_date, due_date)) return read;
+  const fault = { field: 'due_date', message: 'must not be before start_date' };
+  if (!isOptional(noun, 'due_date')) return { faults: [fault] };
+  return { input: { ...read.input, due_date: null }, changes: [...read.changes, withoutField(fault, record)] };
+}
+
+/** The fields that this service writes, each in a form that its rule can judge; what is empty is left out. */
+function loosened(noun: Noun, record: Raw): { given: Raw; changes: readonly Change[] } {
+  const given: Record<string, unknown> = {};
+  const changes: Change[] = [];
+  for (const [name, field] of Object.entries(noun.fields)) {
+    const value = loose(field, record[name]);
+    if (value === undefined || field.mode !== 'written') continue;
+    given[name] = rounded(field, value);
+    if (given[name] !== value) changes.push({ field: name, message: 'is rounded', was: record[name] });
+  }
+  return noun.name === 'users' ? asPerson(record, given) : { given, changes };
+}
+
+/** A value as a text; empty for lists and objects, which have no text that means anything here. */
+const plain = (value: unknown): string => (typeof value === 'object' ? '' : String(value));
+
+/** A number as exact as its field keeps it: others keep fractions of what is whole here, and more decimals. */
+function rounded({ inputSchema }: Field, value: unknown): unknown {
+  const [, decimals] = /^\d+\.(\d+)$/.exec(plain(value)) ?? [];
+  if (decimals === undefined) return value;
+  if ('x-most' in inputSchema) return Math.round(Number(value));
+  return 'x-decimal' in inputSchema && decimals.length > 4 ? Number(Number(value).toFixed(4)) : value;
+}
+
+function loose({ inputSchema }: Field, value: unknown): unknown {
+  if (value === null || value === undefined) return undefined;
+  const { type, format } = inputSchema;
+  if (typeof format === 'string' && format.startsWith('calendar-time')) return calendarText(value);
+  // Flags and numbers know no empty text.
+  if (value === '' && (inputSchema.enum !== undefined || 'x-most' in inputSchema)) return undefined;
+  if (type === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
+  const isTexts = type === 'string' && Array.isArray(value) && value.every((one) => typeof one === 'string');
+  return isTexts ? value.join(',') : value;
+}
+
+/** 20260131, 2026-01-31 and 2026-01-31T09:30:00, as this service writes them; anything else is for its rule to judge. */
+function calendarText(value: unknown): unknown {
+  const text = typeof value === 'number' ? String(value) : value;
+  if (typeof text !== 'string') return text;
+  if (/^\d{4}-\d\d-\d\d$/.test(text)) return `${text} 00:00:00`.replace(NO_DATE, '');
+  return text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)$/, '$1 $2');
+}
+
+/** Roles that are not known here may do the least; who has one name alone has it as the first. */
+function asPerson(record: Raw, given: Record<string, unknown>): { given: Raw; changes: readonly Change[] } {
+  const changes: Change[] = [];
+  const role = plain(record.role ?? 'member').toLowerCase();
+  if (!isRole(role)) changes.push({ field: 'role', message: 'is no role here: member instead', was: record.role });
+  const name = record.first_name ?? record.last_name ?? record.user_name;
+  const isNamed = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
+  return { given: { ...given, role: isRole(role) ? role : 'member', ...(!isNamed && { first_name: name }) }, changes };
+}
+
+/** What our rules for texts have made of a text: trimmed it, most of the time. */
+function changedTexts(fields: Fields, record: Raw, input: Input): Change[] {
+  const values: Readonly<Record<string, unknown>> = input;
+  const texts = Object.entries(fields).filter(
+    ([, { inputSchema }]) => inputSchema.type === 'string' && !('format' in inputSchema),
+  );
+  return texts.flatMap(([field]) => {
+    const was = record[field];
+    const isOther = typeof was === 'string' && was !== '' && values[field] !== was && field !== 'role';
+    return isOther ? [{ field, message: 'is written otherwise here', was }] : [];
+  });
+}
+
+/** A price that another one has taken the place of (C42). */
+function changedPrice({ price: was }: Raw, input: Input): Change[] {
+  const { price }: { readonly price?: unknown } = input;
+  const isOther = price !== undefined && Number(plain(was ?? '')) !== 0 && Number(plain(was)) !== Number(price);
+  return isOther ? [{ field: 'price', message: 'is that of fixed_price', was }] : [];
+}
+
+type ReadMoments = { moments: Moments; changes: readonly Change[] } | { faults: readonly FieldError[] };
+
+function readMoments(record: Raw, now: number): ReadMoments {
+  const names = ['date_created', 'date_modified', 'date_completed'] as const;
+  const read = Object.fromEntries(names.map((name) => [name, momentIn(record[name])]));
+  const faults = names.filter((name) => read[name] === undefined);
+  if (faults.length > 0) return { faults: faults.map((field) => ({ field, message: 'must be a moment in UTC' })) };
+  const { date_created = null, date_modified = null, date_completed = null } = read;
+  const changes: Change[] = [];
+  if (date_created === null)
+    changes.push({ field: 'date_created', message: 'is not said: the moment of the import', was: record.date_created });
+  const isOpen = ['0', 'false'].includes(plain(record.completed ?? '0'));
+  if (isOpen && date_completed !== null)
+    changes.push({ field: 'date_completed', message: 'is none of what is open', was: record.date_completed });
+  const moments = { date_created: date_created ?? now, date_modified, date_completed: isOpen ? null : date_completed };
+  return { moments, changes };
+}
+
+/** What is shown with four digits for its year. */
+const [FIRST_MOMENT, LAST_MOMENT] = [Date.parse('0001-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
+
+/** A moment, milliseconds since the epoch; null for none, undefined for what is no moment. */
+function momentIn(value: unknown): number | null | undefined {
+  const at = asMoment(value);
+  return at && (at < FIRST_MOMENT || at > LAST_MOMENT) ? undefined : at;
+}
+
+function asMoment(value: unknown): number | null | undefined {
+  const text = typeof value === 'number' ? String(value) : value;
+  if (text === null || text === undefined || text === '' || text === '0' || text === NO_DATE) return null;
+  if (typeof text !== 'string') return undefined;
+  if (/^\d{10}$/.test(text)) return Number(text) * 1_000;
+  if (/^\d{13}$/.test(text)) return Number(text);
+  const zoned = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(text);
+  if (zoned !== null) {
+    const isReal = parseCalendarTime(`${zoned[1]} ${zoned[2]}`) !== undefined;
+    return isReal ? Date.parse(text) : undefined;
+  }
+  const written = parseCalendarTime(String(calendarText(text)));
+  return written === undefined ? undefined : Date.parse(`${written.replace(' ', 'T')}Z`);
+}

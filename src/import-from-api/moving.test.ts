@@ -1,0 +1,475 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { openAt } from '../../test/kit/database.ts';
+import { unseen } from '../../test/kit/export-import.ts';
+import { fillAccount } from '../../test/kit/filled-account.ts';
+import { move, moveKilled } from '../../test/kit/import-from-api.ts';
+import { type Script, say, scriptedSource } from '../../test/kit/scripted-source.ts';
+import { type Json, type Person, type TestService, temporaryFolder } from '../../test/kit/service.ts';
+import { stores } from '../../test/kit/stores.ts';
+import { Work } from './work.ts';
+
+const LISTS = ['users', 'clients', 'projects', 'tasks', 'subtasks', 'events'];
+const KEY = { key: 'k', domain: 'acme.test' };
+
+/** Every list of an account, as it is answered. */
+async function listsOf(service: TestService, person: Pick<Person, 'headers'>): Promise<Record<string, string>> {
+  const answers: Record<string, string> = {};
+  for (const noun of LISTS) answers[noun] = (await service.call(person, 'GET', `/v2/${noun}`)).text;
+  return answers;
+}
+
+/** Records of every noun that refer to each other in every way, some of a user who has left since, some ids gone. */
+async function furnish(service: TestService): Promise<Person> {
+  const owner = await service.account('acme.test');
+  const [member, gone] = [await service.user(owner, 'member'), await service.user(owner, 'admin')];
+  const { clients, projects, tasks, subtasks, events, users } = owner.carillon;
+  const { client_id } = await clients.create({ client_name: 'Überstunden 予定 😀', notes: 'line\nline', active: 2 });
+  const both = [owner.userId, member.userId];
+  const { project_id } = await projects.create({
+    project_name: 'P',
+    client_id,
+    users: both,
+    tags: 'a,b',
+    price: '12.5',
+    start_date: '20270101',
+  });
+  const { task_id } = await tasks.create(project_id, { task_name: 'T', users: [member.userId], progress: 40 });
+  await subtasks.create(task_id, { subtask_name: 'S', users: both, estimated_hours: '1.25' });
+  await tasks.complete(task_id);
+  await gone.carillon.projects.create({ project_name: 'of one who has left' });
+  for (let day = 1; day <= 9; day += 1)
+    await events.create({ event_name: `E ${day}`, start_date: `2027030${day}`, due_date: `2027030${day}`, project_id });
+  await events.update(3, { event_name: 'changed', start_date: '2027-03-03 09:30:00' });
+  await events.delete(2);
+  await users.delete(gone.userId);
+  return owner;
+}
+
+const bare = (id: number, more: object = {}) => ({
+  event_id: String(id),
+  event_name: `E ${id}`,
+  start_date: '2027-03-01 00:00:00',
+  due_date: '2027-03-02 00:00:00',
+  project_id: '0',
+  date_created: '2026-01-01 10:00:00',
+  date_modified: '0000-00-00 00:00:00',
+  user_id: '7',
+  ...more,
+});
+
+const events = (count: number) => Array.from({ length: count }, (_, index) => bare(index + 1));
+const OWNER = { user_id: '7', email: 'owner@acme.test', first_name: 'Account', last_name: 'Owner', role: 'owner' };
+const SINGLES = { company: { company_id: '4', company_name: 'Acme' }, user: OWNER };
+
+function linesOf(path: string): Json[] {
+  if (!existsSync(path)) return [];
+  return readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+for (const { test: testOn, database, testService } of stores) {
+  testOn(
+    'an account is read from another service and is the same here: every list, byte for byte, ids included',
+    async (t) => {
+      const there = await testService(t);
+      const owner = await furnish(there);
+      const before = await listsOf(there, owner);
+      const into = await database(t);
+      const work = join(temporaryFolder(t), 'work');
+      const moved = await move({ base: there.baseUrl, headers: owner.headers, database: into, work });
+      assert.deepEqual(
+        moved.compared.map(({ noun, there, here, isSame }) => [noun, there, here, isSame]),
+        [
+          ['users', 2, 2, true],
+          ['clients', 1, 1, true],
+          ['projects', 2, 2, true],
+          ['tasks', 1, 1, true],
+          ['subtasks', 1, 1, true],
+          ['events', 8, 8, true],
+        ],
+      );
+      assert.deepEqual([moved.leftOut, moved.standing, moved.missing], [0, { readings: 2, changed: 0 }, []]);
+      // Who has left stands for what they made, and is in no list.
+      assert.deepEqual(
+        linesOf(`${work}.report`).map(({ noun, made }) => [noun, typeof made]),
+        [['users', 'string']],
+      );
+      assert.deepEqual(linesOf(`${work}.ids`), []);
+
+      const here = await testService(t, { database: into });
+      const person = await here.key({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
+      assert.deepEqual(
+        await listsOf(here, person),
+        Object.fromEntries(
+          Object.entries(before).map(([noun, text]) => [noun, text.replaceAll(there.baseUrl, here.baseUrl)]),
+        ),
+      );
+      const company = async (one: TestService, who: Person) => (await one.call(who, 'GET', '/v2/company')).text;
+      assert.equal(await company(here, person), await company(there, owner));
+      // Nothing has rung, and the feed begins here.
+      assert.deepEqual((await here.call(person, 'GET', '/v2/notifications?scope=account')).json.data, []);
+      const made = await person.carillon.events.create({
+        event_name: 'x',
+        start_date: '20270101',
+        due_date: '20270101',
+      });
+      assert.equal(made.event_id, '10');
+      const { data } = (await here.call(person, 'GET', '/v2/notifications')).json;
+      assert.deepEqual(
+        data.map(({ kind }: Json) => kind),
+        ['new_event'],
+      );
+    },
+  );
+
+  testOn(
+    'where an id is taken, all of that noun are new, above every old one; what refers to them follows',
+    async (t) => {
+      const into = await database(t);
+      const store = await openAt(t, into);
+      await fillAccount(store, 'other.test', { accountId: 2, first: 3, count: 2 });
+      await store.close();
+      const there = await testService(t);
+      const owner = await furnish(there);
+      const work = join(temporaryFolder(t), 'work');
+      const order = { base: there.baseUrl, headers: owner.headers, database: into, work };
+      const moved = await move({ ...order, domain: 'moved.test' });
+      const { numbering } = moved.plan;
+      assert.deepEqual([numbering.company, numbering.clients], [{ kept: false, taken: 1, strange: 0 }, { kept: true }]);
+      assert.deepEqual(
+        [numbering.users, numbering.events],
+        [
+          { kept: false, taken: 2, strange: 0 },
+          { kept: false, taken: 2, strange: 0 },
+        ],
+      );
+      const map = linesOf(`${work}.ids`).filter(({ noun }) => noun === 'events');
+      assert.deepEqual(
+        map.map(({ old }) => old),
+        ['1', '3', '4', '5', '6', '7', '8', '9'],
+      );
+      assert.deepEqual(
+        map.map((one) => one.new),
+        ['10', '11', '12', '13', '14', '15', '16', '17'],
+      );
+
+      const here = await testService(t, { database: into });
+      const person = await here.key({ domain: 'moved.test', userId: String(moved.ownerId) }, {});
+      const { data } = await person.carillon.events.list();
+      assert.deepEqual(
+        data.map(({ event_name, user_id }) => [event_name, user_id]),
+        [1, 3, 4, 5, 6, 7, 8, 9].map((day) => [day === 3 ? 'changed' : `E ${day}`, String(moved.ownerId)]),
+      );
+      const [subtask] = (await person.carillon.subtasks.list()).data;
+      assert.deepEqual(
+        [subtask?.task_name, subtask?.users.length, subtask?.users[0]?.user_id],
+        ['T', 2, String(moved.ownerId)],
+      );
+      await assert.rejects(
+        move({ ...order, domain: 'other.test', work: `${work}2` }),
+        /The domain other\.test is taken in this database: --as-domain/,
+      );
+    },
+  );
+
+  testOn(
+    'another implementation: the events alone, its own ids and forms; what cannot come is told, field by field',
+    async (t) => {
+      const into = await database(t);
+      const folder = temporaryFolder(t);
+      const work = join(folder, 'work');
+      const script: Script = {
+        singles: {},
+        lists: {
+          events: [
+            { ...bare(1), event_id: 1, project_id: 12, user_id: 5, start_date: 20270301, color: 'unknown' },
+            {
+              ...bare(2),
+              due_date: '2027-03-02T17:00:00',
+              date_created: '2026-01-01T11:00:00+01:00',
+              date_modified: null,
+            },
+            bare(3, { event_name: '  trimmed ', date_created: undefined, project_id: null }),
+            bare(4, { event_name: 'x'.repeat(256), start_date: '0000-00-00 00:00:00' }),
+            bare(5, { due_date: '2027-02-28 00:00:00' }),
+            bare(6, { date_created: 'yesterday' }),
+            bare(7, { date_created: '9999-12-31T23:59:59-14:00' }),
+            { event_name: 'without an id' },
+            null,
+          ],
+        },
+        refuses: { projects: 401, company: 500 - 99 },
+        most: 3,
+        totalOf: (_noun, length) => String(length),
+      };
+      const { base, requests } = await scriptedSource(t, script);
+      const order = { base, headers: KEY, database: into, work };
+      await assert.rejects(move(order), /The source does not say whose key it is: --owner-email must say who owns/);
+      await assert.rejects(
+        move({ ...order, ownerEmail: 'new@acme.test', isStrict: true }),
+        /^TransferFault: 6 records cannot come, and 5 not as they are: .* Nothing was brought in\.$/,
+      );
+      const moved = await move({ ...order, ownerEmail: 'new@acme.test' });
+      assert.deepEqual(
+        moved.missing.map(({ noun, state }) => `${noun} ${state}`),
+        [
+          'company refused',
+          'user absent',
+          'users absent',
+          'clients absent',
+          'projects refused',
+          'tasks absent',
+          'subtasks absent',
+        ],
+      );
+      assert.deepEqual(moved.compared, [
+        { noun: 'events', there: 9, isAsked: true, here: 3, leftOut: 6, made: 0, isSame: true },
+      ]);
+      assert.ok(requests.some(({ address }) => address === '/v2/events?limit=1000&offset=6'));
+      const report = linesOf(`${work}.report`);
+      assert.deepEqual(
+        report
+          .filter(({ left_out }) => left_out)
+          .map(({ id, left_out }) => [id, left_out.map(({ field }: Json) => field)]),
+        [
+          ['', ['event_id']],
+          ['', ['event_id']],
+          ['4', ['event_name', 'start_date']],
+          ['5', ['due_date']],
+          ['6', ['date_created']],
+          ['7', ['date_created']],
+        ],
+      );
+      assert.equal(report.find(({ noun, id }) => noun === 'events' && id === '5').record.event_name, 'E 5');
+      const changed = report.find(({ noun, id }) => noun === 'events' && id === '3').changed;
+      assert.deepEqual(
+        changed.map(({ field, was }: Json) => [field, was]),
+        [
+          ['event_name', '  trimmed '],
+          ['date_created', undefined],
+        ],
+      );
+
+      const here = await testService(t, { database: into });
+      const person = await here.key({ domain: 'acme.test', userId: String(moved.ownerId) }, {});
+      const { data } = await person.carillon.events.list();
+      assert.deepEqual(
+        data.map(({ event_id, start_date, due_date, project_id, user_id }) => [
+          event_id,
+          start_date,
+          due_date,
+          project_id,
+          user_id,
+        ]),
+        [
+          ['1', '2027-03-01 00:00:00', '2027-03-02 00:00:00', '12', '5'],
+          ['2', '2027-03-01 00:00:00', '2027-03-02 17:00:00', '0', '7'],
+          ['3', '2027-03-01 00:00:00', '2027-03-02 00:00:00', '0', '7'],
+        ],
+      );
+      assert.deepEqual(data.map(({ date_created }) => date_created).slice(0, 2), [
+        '2026-01-01 10:00:00',
+        '2026-01-01 10:00:00',
+      ]);
+      // The project that nobody may see keeps its events together.
+      assert.deepEqual(
+        (await person.carillon.projects.list()).data.map(({ project_name }) => project_name),
+        ['Project 12'],
+      );
+      assert.deepEqual(
+        (await person.carillon.users.list()).data.map(({ email, role }) => [email, role]),
+        [['new@acme.test', 'owner']],
+      );
+    },
+  );
+
+  testOn(
+    'a source that changes while it is read is read again: what is new, other or gone, what slipped between pages',
+    async (t) => {
+      const lists = { events: events(10), users: [OWNER] };
+      let page = 0;
+      const { base } = await scriptedSource(t, {
+        lists,
+        singles: SINGLES,
+        most: 4,
+        before(url) {
+          if (!url.pathname.startsWith('/v2/events')) return false;
+          page += 1;
+          // The second page lacks what moved up into the first; then one more comes, and one is another.
+          if (page === 2) lists.events.splice(0, 1);
+          if (page === 3) lists.events.push(bare(11), bare(10_000));
+          if (page === 4) lists.events[4] = bare(6, { event_name: 'another' });
+          return false;
+        },
+      });
+      const work = join(temporaryFolder(t), 'work');
+      const said: string[] = [];
+      const into = await database(t);
+      const moved = await move({ base, headers: KEY, database: into, work, say: (line) => said.push(line) });
+      assert.deepEqual(moved.standing, { readings: 3, changed: 0 });
+      assert.match(said.join('\n'), /The source has changed while it was read, in \d records: it is read once more\./);
+      const store = await openAt(t, into);
+      const rows = await store.read
+        .selectFrom('events')
+        .select(['event_id', 'event_name'])
+        .orderBy('event_id')
+        .execute();
+      assert.deepEqual(
+        rows.map(({ event_id }) => event_id),
+        [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 10_000],
+      );
+      assert.equal(rows[4]?.event_name, 'another');
+      assert.deepEqual(moved.compared.at(-1), {
+        noun: 'events',
+        there: 11,
+        isAsked: true,
+        here: 11,
+        leftOut: 0,
+        made: 0,
+        isSame: true,
+      });
+    },
+  );
+
+  testOn('numbers that differ in the end are told, and a source that never stands still', async (t) => {
+    const lists = { events: events(5), users: [OWNER] };
+    let total = 0;
+    let isGone = false;
+    const { base } = await scriptedSource(t, {
+      lists,
+      singles: SINGLES,
+      totalOf: (noun, length) => (noun === 'events' ? length + total : length),
+      before(url, answer) {
+        if (isGone) say(answer, url.pathname === '/v2/users' ? 401 : 400, {});
+        if (isGone) return true;
+        if (url.searchParams.get('limit') === '1') total = 1;
+        else if (url.pathname === '/v2/events') lists.events[0] = bare(1, { event_name: `E ${Math.random()}` });
+        return false;
+      },
+    });
+    const work = join(temporaryFolder(t), 'work');
+    const order = { base, headers: KEY, database: await database(t), work };
+    const moved = await move({ ...order, readings: 2 });
+    assert.deepEqual(moved.standing, { readings: 2, changed: 1 });
+    assert.deepEqual(moved.compared.at(-1), {
+      noun: 'events',
+      there: 6,
+      isAsked: true,
+      here: 5,
+      leftOut: 0,
+      made: 0,
+      isSame: false,
+    });
+    // A source that does not answer any more keeps nobody from what is in: what it said before is compared.
+    isGone = true;
+    const { compared } = await move(order);
+    assert.deepEqual(
+      compared.map(({ there, isAsked, here, isSame }) => [there, isAsked, here, isSame]),
+      [
+        [1, false, 1, true],
+        [5, false, 5, true],
+      ],
+    );
+  });
+
+  testOn('whom --owner-email names owns the account, and whose key it is where no owner there can come', async (t) => {
+    const member = { user_id: '9', email: 'member@acme.test', first_name: 'M', role: 'member' };
+    const broken = { ...OWNER, email: 'none' };
+    const lists = { users: [OWNER, member] };
+    const { base } = await scriptedSource(t, { lists, singles: { company: 'a text', user: member } });
+    const into = await database(t);
+    const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
+    const rolesOf = async (domain: string) => {
+      const store = await openAt(t, into);
+      const rows = await store.read
+        .selectFrom('users')
+        .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
+        .select(['email', 'role'])
+        .where('domain', '=', domain)
+        .where('date_deleted', 'is', null)
+        .orderBy('user_id')
+        .execute();
+      await store.close();
+      return rows.map(({ email, role }) => `${email} ${role}`);
+    };
+    // A member's key makes no owner of them.
+    await move({ ...order, domain: 'a.test' });
+    assert.deepEqual(await rolesOf('a.test'), ['owner@acme.test owner', 'member@acme.test member']);
+    await move({ ...order, work: `${order.work}2`, domain: 'b.test', ownerEmail: 'member@acme.test' });
+    assert.deepEqual(await rolesOf('b.test'), ['owner@acme.test owner', 'member@acme.test owner']);
+    lists.users = [broken, member];
+    await move({ ...order, work: `${order.work}3`, domain: 'c.test' });
+    assert.deepEqual(await rolesOf('c.test'), ['member@acme.test owner']);
+  });
+
+  testOn('killed at any moment, the next run goes on where it was, and nothing comes twice', async (t) => {
+    const { base, requests } = await scriptedSource(t, {
+      lists: { events: events(40), users: [OWNER] },
+      singles: SINGLES,
+      most: 10,
+    });
+    const into = await database(t);
+    const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
+    const moments: [string, number][] = [
+      ['reading events', 20],
+      ['judging the records', 1],
+      ['import', 42],
+      ['comparing', 0],
+    ];
+    for (const [stage, rows] of moments) assert.equal(await moveKilled(order, stage, rows), 'SIGKILL', stage);
+    const offsets = requests.map(({ address }) => address).filter((address) => address.includes('events?limit=1000'));
+    // The first run ended after two pages of them, and the second goes on behind these.
+    assert.deepEqual(
+      offsets.slice(0, 4).map((address) => address.split('offset=')[1]),
+      ['0', '10', '20', '30'],
+    );
+    await assert.rejects(
+      move({ ...order, domain: 'other.test' }),
+      /is of an import as acme\.test that is in already: --as-domain acme\.test brings it to its end/,
+    );
+    const before = requests.length;
+    const moved = await move({ ...order, progress: unseen });
+    // Of the source, only the numbers are asked for again.
+    assert.deepEqual(
+      requests.slice(before).map(({ address }) => address),
+      ['/v2/users?limit=1&offset=0', '/v2/events?limit=1&offset=0'],
+    );
+    assert.deepEqual(
+      moved.compared.map(({ here, isSame }) => [here, isSame]),
+      [
+        [1, true],
+        [40, true],
+      ],
+    );
+    const store = await openAt(t, into);
+    const rows = await store.read.selectFrom('events').select('event_id').execute();
+    assert.equal(new Set(rows.map(({ event_id }) => event_id)).size, 40);
+    assert.equal(rows.length, 40);
+  });
+}
+
+test('two imports do not work on one file', (t) => {
+  const path = join(temporaryFolder(t), 'work');
+  const work = new Work(path);
+  assert.throws(() => new Work(path), /work cannot be worked with: .*locked\. Is another import at work on it\?$/);
+  work.close();
+  new Work(path).remove();
+  assert.equal(existsSync(path), false);
+});
+
+test('whatever else lies under the name of the work file, our own database for one, stays as it is', (t) => {
+  const path = join(temporaryFolder(t), 'carillon.db');
+  const other = new DatabaseSync(path);
+  other.exec('create table lists (noun text)');
+  other.close();
+  const before = readFileSync(path);
+  assert.throws(() => new Work(path), /carillon\.db is no work file of this version: --work must name another file\.$/);
+  assert.deepEqual(readFileSync(path), before);
+  assert.throws(() => new Work(temporaryFolder(t)), /cannot be worked with: unable to open database file/);
+});

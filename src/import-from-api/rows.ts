@@ -1,0 +1,143 @@
+import type { FieldError } from '../problems.ts';
+import { TransferError } from '../transfer/transfer-error.ts';
+import { type Change, isRaw, judge, type Raw } from './judge.ts';
+import type { Noun } from './nouns.ts';
+import type { Plan } from './plan.ts';
+import { idText, type Kept, type Work } from './work.ts';
+
+/** A row as its table has it, in any order of columns; and what in it is other than it was at the source. */
+export type Made = { readonly row: Readonly<Record<string, unknown>>; readonly changes: readonly Change[] };
+
+/** A record that cannot come; a row `instead` keeps what refers to it. */
+export type LeftOut = { readonly faults: readonly FieldError[]; readonly instead?: Made };
+
+export type RowPorts = {
+  readonly work: Work;
+  readonly plan: Plan;
+  readonly domain: string;
+  /** The moment of the import. */
+  readonly now: number;
+};
+
+/** Makes the row of a record: by the rules of its own fields, and tied to the other records by their ids here. */
+export class RowMaker {
+  readonly #ports: RowPorts;
+  readonly #emails = new Set<string>();
+
+  constructor(ports: RowPorts) {
+    this.#ports = ports;
+  }
+
+  make(noun: Noun, record: Kept): Made | LeftOut {
+    switch (noun.name) {
+      case 'company':
+        return this.#account(noun, record);
+      case 'users':
+        return this.#user(noun, record);
+      default:
+        return this.#record(noun, record);
+    }
+  }
+
+  #account(noun: Noun, { json, new_id: account_id }: Kept): Made | LeftOut {
+    const { domain, now } = this.#ports;
+    const empty = Object.fromEntries(Object.keys(noun.fields).map((name) => [name, '']));
+    const own = { account_id, domain, time_zone: 'UTC' };
+    const judged = judge(noun, json, now);
+    if ('faults' in judged) {
+      const row = { ...empty, company_name: domain, ...own, date_created: now };
+      return { faults: judged.faults, instead: { row, changes: [] } };
+    }
+    const texts: Readonly<Record<string, unknown>> = judged.input;
+    const company_name = texts.company_name || domain;
+    const row = { ...empty, ...texts, company_name, ...own, date_created: judged.moments.date_created };
+    return { row, changes: judged.changes };
+  }
+
+  #user(noun: Noun, record: Kept): Made | LeftOut {
+    const { plan, now } = this.#ports;
+    const raw: Raw = asRaw(JSON.parse(record.json));
+    if (record.origin === 'made' && raw.has_left === true) return this.#departed(record, String(raw.first_name));
+    const judged = judge(noun, record.json, now);
+    if ('faults' in judged) return this.#unable(record, raw, judged.faults);
+    const { input, moments, changes } = judged;
+    const person = { role: 'member', email: '', ...input };
+    if (this.#emails.has(person.email.toLowerCase()))
+      return this.#unable(record, raw, [{ field: 'email', message: 'is that of another user, too' }]);
+    this.#emails.add(person.email.toLowerCase());
+    const { date_created, date_modified } = moments;
+    const row = { ...person, ...this.#ids(noun, record), date_created, date_modified, date_deleted: null };
+    if (!plan.isPromoted || record.id !== plan.owner || person.role === 'owner') return { row, changes };
+    const promoted = { field: 'role', message: 'owns the account here', was: raw.role };
+    return { row: { ...row, role: 'owner' }, changes: [...changes, promoted] };
+  }
+
+  /** Whoever cannot come is still who made what they made: they come as one who has left. */
+  #unable(record: Kept, raw: Raw, faults: readonly FieldError[]): LeftOut {
+    if (record.id === this.#ports.plan.owner)
+      throw new TransferError(
+        ...faults.map(({ field, message }) => `The ${field} of the owner ${message}.`),
+        '--owner-email can name another owner.',
+      );
+    const name = typeof raw.user_name === 'string' ? raw.user_name : `User ${record.id}`;
+    return { faults, instead: this.#departed(record, name) };
+  }
+
+  #departed({ new_id: user_id }: Kept, name: string): Made {
+    const { now, plan } = this.#ports;
+    const first_name = [...name.toWellFormed().replaceAll('\0', '')].slice(0, 100).join('');
+    const person = { email: `user-${user_id}@has-left.invalid`, first_name, last_name: '', role: 'member' };
+    const dates = { date_created: now, date_modified: null, date_deleted: now };
+    return { row: { user_id, account_id: plan.accountId, ...person, ...dates }, changes: [] };
+  }
+
+  #record(noun: Noun, record: Kept): Made | LeftOut {
+    const { work, now } = this.#ports;
+    const raw = asRaw(JSON.parse(record.json));
+    const judged = judge(noun, record.json, now);
+    const tied = this.#tie(noun, raw);
+    const users = noun.assignable === undefined ? [] : this.#assigned(raw.users);
+    const faults = [
+      ...('faults' in judged ? judged.faults : []),
+      ...tied.faults,
+      ...(users === undefined ? [{ field: 'users', message: 'must be a list of user ids' }] : []),
+    ];
+    if ('faults' in judged || users === undefined || faults.length > 0) return { faults };
+    const assign = 'insert or ignore into assignments (noun, record_id, user_id) values (?, ?, ?)';
+    for (const userId of users) work.run(assign, noun.assignable ?? '', record.new_id, userId);
+    const row = { ...judged.input, ...judged.moments, ...tied.references, ...this.#ids(noun, record) };
+    return { row, changes: [...judged.changes, ...tied.changes] };
+  }
+
+  #ids({ id }: Noun, { new_id }: Kept): Readonly<Record<string, number>> {
+    return { [id]: new_id, account_id: this.#ports.plan.accountId };
+  }
+
+  /** What a record refers to, by the ids here. What leads nowhere becomes none where there may be none. */
+  #tie(noun: Noun, raw: Raw) {
+    const { work } = this.#ports;
+    const references: Record<string, number> = { user_id: work.newId('users', idText(raw.user_id) ?? '0') ?? 0 };
+    const changes: Change[] = [];
+    const faults: FieldError[] = [];
+    for (const { field, to, required } of noun.references) {
+      const id = idText(raw[field]) ?? '0';
+      const found = work.newId(to, id);
+      references[field] = found ?? 0;
+      const message = `leads to none of the ${to} that come`;
+      if (found === undefined && required) faults.push({ field, message });
+      else if (found === undefined && id !== '0') changes.push({ field, message, was: raw[field] });
+    }
+    return { references, changes, faults };
+  }
+
+  #assigned(users: unknown): readonly number[] | undefined {
+    if (users === undefined || users === null || users === '') return [];
+    if (!Array.isArray(users)) return undefined;
+    const ids = users.map((user) => this.#ports.work.newId('users', idText(isRaw(user) ? user.user_id : user) ?? ''));
+    return ids.every((id) => id !== undefined) ? ids : undefined;
+  }
+}
+
+function asRaw(value: unknown): Raw {
+  return isRaw(value) ? value : {};
+}

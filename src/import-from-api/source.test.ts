@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { Cleanup } from '../../test/kit/cleanup.ts';
+import { say, scriptedSource } from '../../test/kit/scripted-source.ts';
+import type { Clock } from '../clock.ts';
+import { createSource, TooLarge } from './source.ts';
+
+const NOW = Date.UTC(2027, 0, 1, 12);
+const DEADLINE_MS = 90_000;
+
+/** A clock on which every wait is over at once; what was waited for is written down. Nobody misses the deadline. */
+function eagerClock(): Clock & { readonly waits: number[] } {
+  let passed = 0;
+  const waits: number[] = [];
+  return {
+    waits,
+    now: () => NOW + passed,
+    monotonic: () => passed,
+    after(waitMs, run) {
+      if (waitMs === DEADLINE_MS) return () => undefined;
+      waits.push(Math.round(waitMs));
+      passed += waitMs;
+      const timer = setImmediate(run);
+      return () => clearImmediate(timer);
+    },
+  };
+}
+
+type Turn = (answer: ServerResponse) => void;
+
+const status =
+  (code: number, headers: Record<string, string> = {}) =>
+  (answer: ServerResponse) =>
+    say(answer, code, { message: 'later' }, headers);
+const good: Turn = (answer) => say(answer, 200, { data: [] });
+
+/** A source that answers in turn, as it is told to; and then well. */
+async function answering(t: Cleanup, ...turns: Turn[]) {
+  const { base, requests } = await scriptedSource(t, {
+    lists: {},
+    singles: {},
+    before(_url, answer) {
+      (turns.shift() ?? good)(answer);
+      return true;
+    },
+  });
+  const clock = eagerClock();
+  const said: string[] = [];
+  const headers = { key: 'secret-key', domain: 'acme.test', 'user-agent': 'Carillon/1 (import)' };
+  const source = createSource({ base, headers, clock, rate: 1_000, say: (line) => said.push(line) });
+  return { source, clock, said, requests, waits: () => clock.waits.filter((ms) => ms > 1) };
+}
+
+test('what passes is waited for: as long as it asks for in seconds or as a date, else longer each time', async (t) => {
+  const date = new Date(NOW + 95_000).toUTCString();
+  const { source, waits, said, requests } = await answering(
+    t,
+    good,
+    status(429, { 'retry-after': '30' }),
+    status(503, { 'retry-after': date }),
+    status(503),
+    (answer) => answer.socket?.destroy(),
+    (answer) => {
+      answer.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+      answer.write('{"data":[{"event_');
+      answer.socket?.end();
+    },
+    (answer) => {
+      answer.writeHead(200, { 'content-type': 'application/json' });
+      answer.end('{"data":[{"event_');
+    },
+    status(502, { 'retry-after': 'soon' }),
+  );
+  await source.get(['user']);
+  assert.deepEqual(await source.get(['events'], { limit: 1_000, offset: 2_000 }), {
+    state: 'found',
+    body: { data: [] },
+  });
+  const [first = 0, second = 0, ...grown] = waits();
+  assert.equal(first, 30_000);
+  // The date is one of whole seconds, and the clock went on by the first wait.
+  assert.ok(second > 64_000 && second <= 65_000, String(second));
+  assert.deepEqual(grown, [4_000, 8_000, 16_000, 32_000, 60_000]);
+  assert.equal(requests.at(-1)?.address, '/v2/events?limit=1000&offset=2000');
+  const { key, domain, 'user-agent': agent } = requests.at(-1)?.headers ?? {};
+  assert.deepEqual([key, domain, agent], ['secret-key', 'acme.test', 'Carillon/1 (import)']);
+  assert.match(said.join('\n'), /the answer is 429; again in 30 s\n.*503; again in 65 s/);
+  assert.match(said.join('\n'), /the answer was cut off; again in 32 s/);
+  assert.doesNotMatch(said.join('\n'), /secret-key/);
+});
+
+test('who has never answered is given up after three tries, who has answered after nine', async (t) => {
+  const never = await answering(t, ...Array.from({ length: 9 }, () => status(503)));
+  await assert.rejects(never.source.get(['events']), /cannot be read, after 3 tries: the answer is 503\.$/);
+  assert.equal(never.requests.length, 3);
+  const later = await answering(t, good, ...Array.from({ length: 9 }, () => status(500)));
+  await later.source.get(['user']);
+  await assert.rejects(later.source.get(['events']), /cannot be read, after 9 tries: the answer is 500\.$/);
+  assert.equal(later.requests.length, 10);
+  const long = await answering(t, status(429, { 'retry-after': '90000' }));
+  await assert.rejects(long.source.get(['events']), /asks for more than a day/);
+  assert.equal(long.requests.length, 1);
+});
+
+test('what is absent and what is refused is told apart; no redirect is followed, nothing else than JSON is read', async (t) => {
+  const { source, requests } = await answering(
+    t,
+    status(404),
+    status(401),
+    status(302, { location: 'https://elsewhere.test/v2/events' }),
+    (answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('<html>'),
+    status(400),
+  );
+  assert.deepEqual(await source.get(['tasks']), { state: 'absent', status: 404 });
+  assert.deepEqual(await source.get(['tasks']), { state: 'refused', status: 401 });
+  await assert.rejects(
+    source.get(['tasks']),
+    /leads to https:\/\/elsewhere\.test\/v2\/events: no redirect is followed/,
+  );
+  await assert.rejects(source.get(['tasks']), /something that is not JSON: --from-api must name the service/);
+  await assert.rejects(source.get(['tasks']), /answers 400: "\{\\"message\\":\\"later\\"\}"$/);
+  assert.equal(requests.length, 5);
+});
+
+test('JSON is read whatever it calls itself; of what has no end, or unpacks to more than can be held, no more than that', async (t) => {
+  const pieces = Buffer.alloc(1 << 20, ' ');
+  let written = 0;
+  const { source } = await answering(
+    t,
+    (answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end('{"data":[]}'),
+    (answer) => {
+      answer.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' });
+      answer.end(gzipSync(Buffer.alloc(80 << 20, ' ')));
+    },
+    (answer) => {
+      answer.writeHead(200, { 'content-type': 'application/json' });
+      const more = () => {
+        do written += pieces.length;
+        while (answer.write(pieces));
+        answer.once('drain', more);
+      };
+      more();
+    },
+  );
+  assert.deepEqual(await source.get(['events']), { state: 'found', body: { data: [] } });
+  await assert.rejects(source.get(['events']), /events answers more than 64 MiB\.$/);
+  await assert.rejects(source.get(['events']), TooLarge);
+  assert.ok(written < 100 << 20, String(written));
+});
+
+test('no more requests begin within a second than it was told', async (t) => {
+  const { base } = await scriptedSource(t, { lists: { events: [] }, singles: {} });
+  const clock = eagerClock();
+  const source = createSource({ base, headers: {}, clock, rate: 4, say: () => undefined });
+  for (let turn = 0; turn < 4; turn += 1) await source.get(['events']);
+  assert.deepEqual(clock.waits, [250, 250, 250]);
+});

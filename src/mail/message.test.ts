@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type HookAlert, renderMessage } from './message.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const place = { domain: 'acme.test', baseUrl: 'https://calendar.example', keptMs: 30 * DAY_MS };
+const hook: HookAlert = {
+  what: 'three_failures',
+  hookId: 7,
+  kind: 'new_event',
+  target: 'https://user.example/secret-path?token=1',
+  lastOutcome: '500',
+  dueAt: null,
+  endedAt: Date.UTC(2027, 0, 31, 12),
+};
+
+test('X10 a letter says which hook, why, until when it can be restored and how; the same in both of its forms', () => {
+  const { subject, text, html } = renderMessage([hook], place);
+  assert.equal(subject, 'Hook 7 has ended (acme.test)');
+  const says = [
+    'It tells https://user.example/… of new_event.',
+    'It ended on 2027-01-31 12:00:00 UTC: three attempts in a row failed, the last one with 500.',
+    'To be restored until 2027-03-02: POST https://calendar.example/v2/hooks/7/restore',
+    'curl -X POST https://calendar.example/v2/hooks/7/restore -H',
+  ];
+  for (const one of says) {
+    assert.ok(text.includes(one), one);
+    assert.ok(html.includes(one), one);
+  }
+  assert.ok(text.includes('\nhttps://calendar.example/#/hooks/7\n'));
+  assert.ok(html.includes('<a href="https://calendar.example/#/hooks/7">Hook 7 in the console</a>'));
+  assert.match(html, /^<!doctype html>\n<html lang="en">/);
+  for (const form of [text, html]) assert.doesNotMatch(form, /secret-path|token/);
+});
+
+test('X10 hostile text is text: nothing of it becomes markup', () => {
+  const hostile = `"><img src=x onerror=alert(1)>'&`;
+  const { html } = renderMessage([{ ...hook, lastOutcome: hostile }], { ...place, domain: hostile });
+  assert.ok(!html.includes('<img'));
+  assert.ok(html.includes('&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&#39;&amp;'));
+});
+
+test('X10 a title counts what there is; of very many hooks two hundred are listed, and how many more there are is said', () => {
+  const failing: HookAlert = { ...hook, what: 'failing', endedAt: null, dueAt: Date.UTC(2027, 0, 31, 14) };
+  const subjectOf = (hooks: readonly HookAlert[]) => renderMessage(hooks, place).subject;
+  assert.equal(subjectOf([failing]), 'Hook 7 is failing (acme.test)');
+  assert.equal(subjectOf([failing, hook, hook]), '2 hooks have ended, 1 hook is failing (acme.test)');
+  const many = renderMessage(
+    Array.from({ length: 260 }, (_, hookId) => ({ ...hook, hookId })),
+    place,
+  );
+  assert.equal(many.text.match(/^Hook \d+ has ended$/gm)?.length, 200);
+  assert.ok(many.text.includes('And 60 more, in the console:\nhttps://calendar.example/#/hooks\n'));
+});

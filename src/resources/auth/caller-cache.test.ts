@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { openAt } from '../../../test/kit/database.ts';
+import { sqlite } from '../../../test/kit/stores.ts';
+import { type CachedCaller, CallerCache } from './caller-cache.ts';
+
+const { test, database } = sqlite;
+
+const visitor = (keyId: number) => ({ caller: { keyId }, lastUsed: 0 }) as CachedCaller;
+
+/** Asked as often as nobody is known, answered by hand. */
+function asked() {
+  const answers: PromiseWithResolvers<CachedCaller | undefined>[] = [];
+  const ask = () => {
+    const answer = Promise.withResolvers<CachedCaller | undefined>();
+    answers.push(answer);
+    return answer.promise;
+  };
+  return { answers, ask };
+}
+
+test('however many show the same meanwhile, the database is asked once, and nobody after that', async (t) => {
+  const known = new CallerCache(await openAt(t, await database(t)));
+  const { answers, ask } = asked();
+  const all = [known.find('shown', ask), known.find('shown', ask), known.find('other', ask)];
+  assert.equal(answers.length, 2);
+  const [one, two] = [visitor(1), visitor(2)];
+  answers[0]?.resolve(one);
+  answers[1]?.resolve(two);
+  assert.deepEqual(await Promise.all(all), [one, one, two]);
+  assert.equal(known.find('shown', ask), one);
+  assert.equal(known.of(one.caller), one);
+  assert.equal(answers.length, 2);
+});
+
+test('who is found by nobody, or not to be found out, is asked for again', async (t) => {
+  const known = new CallerCache(await openAt(t, await database(t)));
+  const { answers, ask } = asked();
+  const nobody = known.find('shown', ask);
+  answers[0]?.resolve(undefined);
+  assert.equal(await nobody, undefined);
+  const broken = [known.find('shown', ask), known.find('shown', ask)];
+  answers[1]?.reject(new Error('the database'));
+  for (const one of broken) await assert.rejects(one as Promise<unknown>, /the database/);
+  void known.find('shown', ask);
+  assert.equal(answers.length, 3);
+});
+
+test('C1 whoever comes after a change is asked for anew, whatever was asked before it', async (t) => {
+  const store = await openAt(t, await database(t));
+  const known = new CallerCache(store);
+  const { answers, ask } = asked();
+  const before = known.find('shown', ask);
+  await store.write(async (tx) => tx.news.addAccessChange());
+  const after = known.find('shown', ask);
+  assert.equal(answers.length, 2);
+  const [old, fresh] = [visitor(1), visitor(2)];
+  answers[0]?.resolve(old);
+  assert.equal(await before, old);
+  // What is to come is not taken for what was before the change.
+  assert.equal(known.of(old.caller), undefined);
+  answers[1]?.resolve(fresh);
+  assert.equal(await after, fresh);
+  assert.equal(known.find('shown', ask), fresh);
+});

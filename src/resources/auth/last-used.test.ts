@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { sql } from 'kysely';
+import { testClock } from '../../../test/kit/clock.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { shared, stores } from '../../../test/kit/stores.ts';
+import { createLog } from '../../log.ts';
+import { systemChance } from '../../secrets.ts';
+import type { Store } from '../../store/store.ts';
+import { createAccount } from '../accounts/actions.ts';
+import { type Authenticator, createAuthenticator } from '../keys/authenticate.ts';
+import type { CachedCaller } from './caller-cache.ts';
+import { LastUsedTracker } from './last-used.ts';
+
+const KEYS = 40;
+
+/** Keys on a database, and who lets in whoever shows them: so many on one database. */
+async function keysAndDoors(t: TestContext, address: string, doors: number) {
+  const clock = testClock();
+  const opened: Store[] = [];
+  while (opened.length < doors) opened.push(await openAt(t, address));
+  const [store] = opened as [Store, ...Store[]];
+  const keys: { key: string; domain: string }[] = [];
+  for (let number = 1; number <= KEYS; number += 1) {
+    const account = { domain: `${number}.test`, email: 'owner@acme.test' };
+    keys.push(await store.write((tx) => createAccount(tx, account, clock.now(), systemChance)));
+  }
+  const nodes = opened.map((store) => createAuthenticator({ store, clock, log: createLog('silent') }));
+  return { clock, keys, store, nodes: nodes as [Authenticator, ...Authenticator[]] };
+}
+
+const lastUsed = async ({ read }: Store) => {
+  const rows = await read.selectFrom('api_keys').select('last_used').orderBy('key_id').execute();
+  return rows.map(({ last_used }) => last_used);
+};
+
+for (const { test, database } of stores) {
+  test('what is used within a second is one write, and within a minute it is written once', async (t) => {
+    const { clock, keys, store, nodes } = await keysAndDoors(t, await database(t), 1);
+    const commits: number[] = [];
+    store.onGroup((writes) => void commits.push(writes));
+    const began = clock.now();
+    const use = async () => {
+      for (const { key, domain } of [...keys, ...keys]) assert.ok(await nodes[0].authenticate(key, domain));
+    };
+    await use();
+    await clock.advance(1_000);
+    await eventually(
+      () => lastUsed(store),
+      (all) => all.every((at) => at === began),
+    );
+    assert.deepEqual(commits, [1]);
+    await clock.advance(58_000);
+    await use();
+    assert.deepEqual(clock.pending, []);
+    await clock.advance(1_000);
+    await use();
+    await clock.advance(1_000);
+    await eventually(
+      () => lastUsed(store),
+      (all) => all.every((at) => at === began + 60_000),
+    );
+    assert.deepEqual(commits, [1, 1]);
+  });
+}
+
+for (const { test, database } of shared) {
+  test('nodes that write down the same uses, in whatever order they came, are not in each other’s way', async (t) => {
+    const { clock, keys, store, nodes } = await keysAndDoors(t, await database(t), 2);
+    for (const [index, node] of nodes.entries()) {
+      const inOrder = index === 0 ? keys : keys.toReversed();
+      for (const { key, domain } of inOrder) assert.ok(await node.authenticate(key, domain));
+    }
+    await Promise.all(nodes.map((node) => node.flush()));
+    assert.deepEqual(await lastUsed(store), Array(KEYS).fill(clock.now()));
+    const { rows } = await sql<{ deadlocks: number }>`select deadlocks from pg_stat_database
+      where datname = current_database()`.execute(store.read);
+    assert.deepEqual(rows, [{ deadlocks: 0 }]);
+  });
+
+  test('what another transaction is just writing is not waited for, and does not keep the others back', async (t) => {
+    const address = await database(t);
+    const { clock, keys, store, nodes } = await keysAndDoors(t, address, 1);
+    const other = await openAt(t, address);
+    for (const { key, domain } of keys) assert.ok(await nodes[0].authenticate(key, domain));
+    const { promise: through, resolve: end } = Promise.withResolvers<void>();
+    const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+    const writing = other.write(async ({ queries }) => {
+      await queries.updateTable('api_keys').set({ last_used: 1 }).where('key_id', '=', 1).execute();
+      hold();
+      await through;
+    });
+    await held;
+    await nodes[0].flush();
+    assert.deepEqual(await lastUsed(store), [null, ...Array(KEYS - 1).fill(clock.now())]);
+    end();
+    await writing;
+  });
+
+  test('a write that takes its time is the only one, and what was used meanwhile comes after it', async (t) => {
+    const clock = testClock();
+    const writes: { ids: readonly number[]; at: number; end: () => void }[] = [];
+    const write = (_: unknown, ids: readonly number[], at: number) =>
+      new Promise<void>((end) => writes.push({ ids, at, end }));
+    const store = await openAt(t, await database(t));
+    const uses = new LastUsedTracker({ store, clock, write, failed: (error) => assert.fail(String(error)) });
+    const visitor = () => ({ lastUsed: 0 }) as CachedCaller;
+    const began = clock.now();
+    uses.note(visitor(), 1);
+    await clock.advance(500);
+    uses.note(visitor(), 2);
+    await clock.advance(500);
+    uses.note(visitor(), 3);
+    while (writes.length < 1) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(5_000);
+    // Another write would have begun by now.
+    for (let times = 0; times < 3; times += 1) await store.probe();
+    const told = () => writes.map(({ ids, at }) => ({ ids, after: at - began }));
+    assert.deepEqual(told(), [{ ids: [1, 2], after: 0 }]);
+    const flushing = uses.flush();
+    writes[0]?.end();
+    while (writes.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(told()[1], { ids: [3], after: 1_000 });
+    writes[1]?.end();
+    await flushing;
+    assert.deepEqual(clock.pending, []);
+  });
+}

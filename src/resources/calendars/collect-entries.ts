@@ -1,0 +1,282 @@
+import { type Expression, type SqlBool, sql } from 'kysely';
+import { nextSlice } from '../../http/routes/page-slices.ts';
+import { plusDays } from '../../ical/days.ts';
+import { type Entry, entryText } from '../../ical/write.ts';
+import type { Zone } from '../../ical/zone.ts';
+import type { Permission } from '../../permissions.ts';
+import type { AccountView } from '../../store/account-scope.ts';
+import { overlapping } from '../events/overlapping.ts';
+import { userName } from '../users/lookup.ts';
+import type { Scope } from './calendars.ts';
+import { assignedNames } from './names.ts';
+
+/** What is looked for: of whom or of what, in which days, and how it is told. */
+export type Wanted = {
+  readonly scope: Scope;
+  readonly userId: number;
+  readonly projectId: number;
+  readonly reach: ReadonlySet<Permission>;
+  /** The first day and the last, `YYYY-MM-DD`. */
+  readonly from: string;
+  readonly to: string;
+  /** What identifiers end in, so that they are nobody else's. */
+  readonly domain: string;
+  readonly baseUrl: string;
+  /** The zone that times are written in; undefined for times without one. */
+  readonly zone: Zone | undefined;
+};
+
+/** As many of events, of tasks and of subtasks each: what a calendar program can still be asked to read. */
+export const MOST_ENTRIES = 10_000;
+
+/** Rows that are loaded at once: few, since each program that reads a calendar holds that many. */
+const ROWS_A_LOOK = 100;
+
+/** So many days are looked through at once: whoever has little among much must not hold up the others. */
+const DAYS_A_LOOK = 31;
+
+/** What is over for longer than this comes after all that is to come. */
+const RECENT_DAYS = 31;
+
+/** The text of all entries, a piece at a time: what is near first, so that what is too much is cut off far away. */
+export async function* entriesOf(view: AccountView, wanted: Wanted, today: string): AsyncGenerator<Buffer> {
+  const { reach } = wanted;
+  const all = stretchesAround(wanted, today);
+  if (reach.has('events:read')) yield* piecesOf(eventReads(view, wanted, all));
+  if (!reach.has('tasks:read')) return;
+  yield* piecesOf(all.map((stretch) => (behind) => tasks(view, wanted, stretch, behind)));
+  yield* piecesOf(all.map((stretch) => (behind) => subtasks(view, wanted, stretch, behind)));
+}
+
+/** Days that are looked through at once, both included. */
+type Stretch = { readonly first: string; readonly last: string };
+/** How far a list has been read: its last row. */
+type Place = { readonly day: string; readonly id: number } | undefined;
+/** The rows behind a place, and at most so many of them. */
+type Behind = { readonly after: Place; readonly limit: number };
+/**
+ * Some entries, written as bytes, so that the rows and strings can be collected at once. Kept until the next piece is read,
+ * they grew V8's heap to 190 MiB while 32 programs read a calendar of 3,000 events (70 MiB with bytes).
+ */
+type Piece = { readonly text: Buffer; readonly count: number; readonly last: Place };
+type Read = (behind: Behind) => Promise<Piece>;
+
+/** One list after the other, each to its end, until there are too many entries. */
+async function* piecesOf(lists: readonly Read[]): AsyncGenerator<Buffer> {
+  let left = MOST_ENTRIES;
+  for (const read of lists) {
+    let after: Place;
+    do {
+      const { text, count, last } = await read({ after, limit: Math.min(ROWS_A_LOOK, left) });
+      if (count > 0) yield text;
+      left -= count;
+      if (left === 0) return;
+      after = last;
+      await nextSlice();
+    } while (after !== undefined);
+  }
+}
+
+/** All days of a calendar: from a little ago on, then what was before, back in time. */
+function stretchesAround({ from, to }: Wanted, today: string): readonly Stretch[] {
+  const recent = plusDays(today, -RECENT_DAYS);
+  return [...stretches(recent, to), ...stretches(from, plusDays(recent, -1)).reverse()];
+}
+
+function stretches(from: string, to: string): Stretch[] {
+  const all: Stretch[] = [];
+  for (let first = from; first <= to; first = plusDays(first, DAYS_A_LOOK)) {
+    const last = plusDays(first, DAYS_A_LOOK - 1);
+    all.push({ first, last: last < to ? last : to });
+  }
+  return all;
+}
+
+/** Rows in the order of a day and an id: those of a stretch, behind a place. */
+function within(day: string, id: string, { first, last }: Stretch, after: Place): Expression<SqlBool> {
+  const days = sql.ref(day);
+  const all = sql<SqlBool>`${days} >= ${`${first} 00:00:00`} and ${days} <= ${`${last} 23:59:59`}`;
+  return after === undefined ? all : sql<SqlBool>`${all} and ${behindPlace(day, id, after)}`;
+}
+
+function behindPlace(day: string, id: string, after: NonNullable<Place>): Expression<SqlBool> {
+  const [days, ids] = [sql.ref(day), sql.ref(id)];
+  return sql<SqlBool>`${days} >= ${after.day} and (${days} > ${after.day} or ${ids} > ${after.id})`;
+}
+
+function eventReads(view: AccountView, wanted: Wanted, all: readonly Stretch[]): readonly Read[] {
+  const { from } = wanted;
+  const begun = overlapping(view, { startTo: plusDays(from, -1), dueFrom: from }).as('under_way');
+  // Joined, since they are few: in the order of all that is there they would be looked for among all.
+  const begunRows = eventRows(view, wanted).innerJoin(begun, 'under_way.event_id', 'events.event_id');
+  const begunRead: Read = ({ after, limit }) => {
+    if (after === undefined) return eventPiece(begunRows, limit, wanted);
+    return eventPiece(begunRows.where(behindPlace('events.start_date', 'events.event_id', after)), limit, wanted);
+  };
+  const reads = all.map(
+    (stretch): Read =>
+      ({ after, limit }) => {
+        const isWithin = within('events.start_date', 'events.event_id', stretch, after);
+        return eventPiece(eventRows(view, wanted).where(isWithin), limit, wanted);
+      },
+  );
+  return [begunRead, ...reads];
+}
+
+async function eventPiece(query: ReturnType<typeof eventRows>, limit: number, wanted: Wanted): Promise<Piece> {
+  const rows = await query.orderBy('events.start_date').orderBy('events.event_id').limit(limit).execute();
+  const entries = rows.map((row) => eventEntry(row, wanted));
+  const last = rows.length === limit ? rows.at(-1) : undefined;
+  return pieceOf(entries, last && { day: last.start_date, id: last.event_id }, wanted);
+}
+
+function pieceOf(entries: readonly Entry[], last: Place, { zone }: Wanted): Piece {
+  const text = Buffer.from(entries.map((entry) => entryText(entry, zone)).join(''));
+  return { text, count: entries.length, last };
+}
+
+type EventRow = Awaited<ReturnType<ReturnType<typeof eventRows>['execute']>>[number];
+
+function eventRows(view: AccountView, { scope, userId, projectId }: Wanted) {
+  const rows = view
+    .selectFrom('events')
+    .leftJoin('projects', (join) =>
+      join.onRef('projects.project_id', '=', 'events.project_id').on('projects.account_id', '=', view.accountId),
+    )
+    .leftJoin('users', (join) =>
+      join.onRef('users.user_id', '=', 'events.user_id').on('users.account_id', '=', view.accountId),
+    )
+    .selectAll('events')
+    .select(['projects.project_name', 'users.first_name', 'users.last_name']);
+  if (scope === 'project') return rows.where('events.project_id', '=', projectId);
+  if (scope === 'account') return rows;
+  const theirs = view
+    .selectFrom('assignments')
+    .select('assignments.record_id')
+    .where('assignments.resource_type', '=', 'project')
+    .where('assignments.user_id', '=', userId);
+  return rows.where(({ or, eb }) => or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', theirs)]));
+}
+
+function eventEntry(row: EventRow, { reach, domain, baseUrl }: Wanted): Entry {
+  const project = reach.has('projects:read') ? (row.project_name ?? '') : '';
+  const creator = reach.has('users:read') ? nameOf(row) : '';
+  return {
+    uid: `event-${row.event_id}@${domain}`,
+    name: row.event_name,
+    start_date: row.start_date,
+    due_date: row.due_date,
+    about: said(['Project', project], ['Created by', creator]),
+    category: project,
+    url: `${baseUrl}/#/calendar?date=${row.start_date.slice(0, 10)}`,
+    isBusy: true,
+    createdAt: row.date_created,
+    modifiedAt: row.date_modified,
+  };
+}
+
+function nameOf({ first_name, last_name }: { first_name: string | null; last_name: string | null }): string {
+  return userName({ first_name: first_name ?? '', last_name: last_name ?? '' });
+}
+
+/** A line for each thing that there is to say. */
+function said(...facts: readonly (readonly [what: string, text: string])[]): string[] {
+  return facts.filter(([, text]) => text !== '').map(([what, text]) => `${what}: ${text}`);
+}
+
+async function tasks(view: AccountView, wanted: Wanted, stretch: Stretch, { after, limit }: Behind): Promise<Piece> {
+  const { scope, projectId } = wanted;
+  let query = view
+    .selectFrom('tasks')
+    .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
+    .selectAll('tasks')
+    .select('projects.project_name')
+    .where(sql<SqlBool>`tasks.completed = 0 and tasks.due_date is not null`)
+    .where('tasks.archived', '=', 0)
+    .where(within('tasks.due_date', 'tasks.task_id', stretch, after));
+  if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
+  if (scope === 'own') query = query.where(concerns('task', 'tasks', 'task_id', wanted.userId));
+  const rows = await query.orderBy('tasks.due_date').orderBy('tasks.task_id').limit(limit).execute();
+  const assigned = await assignedNames(
+    view,
+    'task',
+    rows.map(({ task_id }) => task_id),
+  );
+  const entries = rows.map((row) =>
+    dueEntry({ ...row, noun: 'task', id: row.task_id, name: row.task_name }, assigned.get(row.task_id), wanted),
+  );
+  const last = rows.length === limit ? rows.at(-1) : undefined;
+  return pieceOf(entries, last && { day: last.due_date ?? '', id: last.task_id }, wanted);
+}
+
+async function subtasks(view: AccountView, wanted: Wanted, stretch: Stretch, { after, limit }: Behind): Promise<Piece> {
+  const { scope, projectId } = wanted;
+  let query = view
+    .selectFrom('subtasks')
+    .innerJoin('tasks', 'tasks.task_id', 'subtasks.task_id')
+    .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
+    .selectAll('subtasks')
+    .select(['tasks.task_name', 'projects.project_name'])
+    .where(sql<SqlBool>`subtasks.completed = 0 and subtasks.due_date is not null`)
+    .where('tasks.archived', '=', 0)
+    .where(within('subtasks.due_date', 'subtasks.subtask_id', stretch, after));
+  if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
+  if (scope === 'own') query = query.where(concerns('subtask', 'subtasks', 'subtask_id', wanted.userId));
+  const rows = await query.orderBy('subtasks.due_date').orderBy('subtasks.subtask_id').limit(limit).execute();
+  const assigned = await assignedNames(
+    view,
+    'subtask',
+    rows.map(({ subtask_id }) => subtask_id),
+  );
+  const entries = rows.map((row) =>
+    dueEntry(
+      { ...row, noun: 'subtask', id: row.subtask_id, name: row.subtask_name },
+      assigned.get(row.subtask_id),
+      wanted,
+    ),
+  );
+  const last = rows.length === limit ? rows.at(-1) : undefined;
+  return pieceOf(entries, last && { day: last.due_date ?? '', id: last.subtask_id }, wanted);
+}
+
+/** Assigned to somebody, or theirs because they created it and it is assigned to nobody who is still there. */
+function concerns(noun: string, table: string, key: string, userId: number): Expression<SqlBool> {
+  const assigned = sql`select 1 from assignments join users on users.user_id = assignments.user_id
+    where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
+    and assignments.resource_type = ${noun} and assignments.record_id = ${sql.ref(`${table}.${key}`)}`;
+  return sql<SqlBool>`(exists (${assigned} and assignments.user_id = ${userId})
+    or (${sql.ref(`${table}.user_id`)} = ${userId} and not exists (${assigned})))`;
+}
+
+type Due = {
+  readonly noun: 'task' | 'subtask';
+  readonly id: number;
+  readonly name: string;
+  readonly task_id: number;
+  readonly task_name: string;
+  readonly project_name: string;
+  readonly due_date: string | null;
+  readonly date_created: number;
+  readonly date_modified: number | null;
+};
+
+/** What is due stands where it is due: for how long it was worked at is no appointment. */
+function dueEntry(row: Due, assigned: string | undefined, { domain, baseUrl }: Wanted): Entry {
+  const due = row.due_date ?? '';
+  return {
+    uid: `${row.noun}-${row.id}@${domain}`,
+    name: row.name,
+    start_date: due,
+    due_date: due,
+    about: said(
+      ['Project', row.project_name],
+      ['Task', row.noun === 'subtask' ? row.task_name : ''],
+      ['Assigned to', assigned ?? ''],
+    ),
+    category: row.project_name,
+    url: `${baseUrl}/#/tasks/${row.task_id}`,
+    isBusy: false,
+    createdAt: row.date_created,
+    modifiedAt: row.date_modified,
+  };
+}

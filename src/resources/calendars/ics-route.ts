@@ -1,0 +1,164 @@
+import { showMoment } from '../../http/fields/dates.ts';
+import type { CapabilityDocument, CapabilityUrl } from '../../http/routes/capability-urls.ts';
+import { etagOf } from '../../http/routes/etag.ts';
+import { plusDays } from '../../ical/days.ts';
+import { beginning, ENDING } from '../../ical/write.ts';
+import { zoneAround } from '../../ical/zone.ts';
+import type { Log } from '../../log.ts';
+import type { Permission, Role } from '../../permissions.ts';
+import { hashToken } from '../../secrets.ts';
+import type { AccountView } from '../../store/account-scope.ts';
+import type { Queries, Store } from '../../store/store.ts';
+import { version } from '../../version.ts';
+import { userName } from '../users/lookup.ts';
+import type { Scope } from './calendars.ts';
+import { entriesOf, MOST_ENTRIES, type Wanted } from './collect-entries.ts';
+import { reachOf } from './permissions.ts';
+
+/** How far a calendar reaches, in days: a year back, three years on. */
+const BACK_DAYS = 366;
+const ON_DAYS = 3 * 366;
+
+/** How exact `last_fetched` is: programs ask all the time, and that must not be a write each time. */
+const FETCHED_MS = 3_600_000;
+
+const DAY_MS = 86_400_000;
+const TOKEN = /^([\w-]{43})\.ics$/;
+
+export type OpenCalendarPorts = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
+
+/** X9: the address that a calendar program asks, with nothing but its token. */
+export function calendarAddress(ports: OpenCalendarPorts): CapabilityUrl {
+  return {
+    folder: '/calendar',
+    type: 'text/calendar; charset=utf-8',
+    fileName: 'carillon.ics',
+    find: (read, file, now) => find(read, file, now, ports),
+  };
+}
+
+type Found = NonNullable<Awaited<ReturnType<typeof look>>>;
+
+/** What an address leads to; undefined for whatever is wrong with it. */
+async function find(
+  read: Queries,
+  file: string,
+  now: number,
+  ports: OpenCalendarPorts,
+): Promise<CapabilityDocument | undefined> {
+  const [, token] = TOKEN.exec(file) ?? [];
+  if (token === undefined) return undefined;
+  const found = await look(read, hashToken(token), now);
+  if (found === undefined) return undefined;
+  const role = found.role as Role;
+  const reach = reachOf(found.permissions, role);
+  if (!reach.has('events:read') && !reach.has('tasks:read')) return undefined;
+  await noteFetched(found, now, ports);
+  return subscribed(found, reach, now, ports.baseUrl());
+}
+
+async function look(read: Queries, tokenHash: string, now: number) {
+  const row = await read
+    .selectFrom('calendars')
+    .innerJoin('users', 'users.user_id', 'calendars.user_id')
+    .innerJoin('accounts', 'accounts.account_id', 'calendars.account_id')
+    .innerJoin('positions', 'positions.account_id', 'calendars.account_id')
+    .leftJoin('projects', (join) =>
+      join
+        .onRef('projects.project_id', '=', 'calendars.project_id')
+        .onRef('projects.account_id', '=', 'calendars.account_id'),
+    )
+    .selectAll('calendars')
+    .select(['users.role', 'users.email', 'users.first_name', 'users.last_name'])
+    .select(['accounts.domain', 'accounts.company_name', 'accounts.time_zone as account_zone'])
+    .select(['positions.position', 'projects.project_name'])
+    .where('calendars.token_hash', '=', tokenHash)
+    .where('users.date_deleted', 'is', null)
+    .where(({ or, eb }) => or([eb('calendars.expires_at', 'is', null), eb('calendars.expires_at', '>', now)]))
+    .executeTakeFirst();
+  if (row?.scope === 'project' && row.project_name === null) return undefined;
+  return row;
+}
+
+/** Worth knowing, and not worth failing for. */
+async function noteFetched(found: Found, now: number, { store, log }: OpenCalendarPorts): Promise<void> {
+  if (now - (found.last_fetched ?? 0) < FETCHED_MS) return;
+  try {
+    await store.write(({ queries }) =>
+      queries
+        .updateTable('calendars')
+        .set({ last_fetched: now })
+        .where('calendar_id', '=', found.calendar_id)
+        .execute(),
+    );
+  } catch (err) {
+    log.warn({ event: 'calendars.last_fetched_failed', err });
+  }
+}
+
+function subscribed(found: Found, reach: ReadonlySet<Permission>, now: number, baseUrl: string): CapabilityDocument {
+  const today = showMoment(now).slice(0, 10);
+  const zone = zoneOf(found);
+  const name = nameOf(found);
+  const facts = [
+    version,
+    found.calendar_id,
+    found.position,
+    [...reach],
+    zone ?? '',
+    today,
+    name,
+    found.domain,
+    baseUrl,
+  ];
+  return {
+    accountId: found.account_id,
+    // Whatever it shows changes the account's position: nothing has to be read to know that nothing has changed.
+    tag: etagOf(JSON.stringify(facts)),
+    body: (view) => textOf(view, wantedOf(found, reach, today, baseUrl), { today, name, zone }),
+  };
+}
+
+/** Where nobody has named a zone, times have none: they read as they were written, wherever they are read. */
+function zoneOf({ time_zone, account_zone }: Found): string | undefined {
+  if (time_zone !== '') return time_zone;
+  return account_zone === 'UTC' ? undefined : account_zone;
+}
+
+function nameOf(found: Found): string {
+  const { company_name, domain, project_name } = found;
+  const company = company_name === '' ? domain : company_name;
+  const own = { own: userName(found) || found.email, project: project_name ?? '', account: '' };
+  const first = own[found.scope as Scope];
+  return first === '' ? company : `${first} · ${company}`;
+}
+
+type Unzoned = Omit<Wanted, 'zone'>;
+
+function wantedOf(found: Found, reach: ReadonlySet<Permission>, today: string, baseUrl: string): Unzoned {
+  return {
+    scope: found.scope as Scope,
+    userId: found.user_id,
+    projectId: found.project_id,
+    reach,
+    from: plusDays(today, -BACK_DAYS),
+    to: plusDays(today, ON_DAYS),
+    domain: found.domain,
+    baseUrl,
+  };
+}
+
+type Told = { readonly today: string; readonly name: string; readonly zone: string | undefined };
+
+async function* textOf(
+  view: AccountView,
+  wanted: Unzoned,
+  { today, name, zone: named }: Told,
+): AsyncGenerator<string | Buffer> {
+  const says = `From ${wanted.from} to ${wanted.to}; of events, tasks and subtasks at most ${MOST_ENTRIES} each.`;
+  const [fromMs, untilMs] = [Date.parse(wanted.from) - 366 * DAY_MS, Date.parse(wanted.to) + 366 * DAY_MS];
+  const zone = named === undefined ? undefined : zoneAround(named, fromMs, untilMs);
+  yield beginning({ name, says, zone });
+  yield* entriesOf(view, { ...wanted, zone }, today);
+  yield ENDING;
+}

@@ -1,0 +1,181 @@
+import type { Expression } from 'kysely';
+import type { Assigned, AssignedTeam } from '../../http/fields/field-types.ts';
+import { expandInHalves } from '../../http/routes/page-slices.ts';
+import type { Page } from '../../http/routes/pagination.ts';
+import { notFound } from '../../problems.ts';
+import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
+import { requireUsers, userName } from '../users/lookup.ts';
+
+/** The nouns that users are assigned to, and whether teams are, too. Who is in a team is what is assigned to that team. */
+const assignable = { project: true, subtask: true, task: true, team: false };
+
+export type AssignableNoun = keyof typeof assignable;
+
+export function isAssignable(noun: string): noun is AssignableNoun {
+  return Object.hasOwn(assignable, noun);
+}
+
+/** Who is assigned to a record, as far as it is given. */
+export type Assignment = {
+  readonly users?: readonly Assigned[] | undefined;
+  readonly teams?: readonly AssignedTeam[] | undefined;
+};
+
+/** Assignments of users, and of teams, that are loaded at once. A single record may have more. */
+export const MAX_ASSIGNED_AT_ONCE = 2_000;
+
+/** A page with those who are assigned to its records. */
+export function withAssigned<R extends object>(
+  view: AccountView,
+  noun: AssignableNoun,
+  page: Page<R>,
+  idOf: (row: R) => number,
+): Promise<Page<R & Required<Assignment>>> {
+  return expandInHalves(page, async (rows) => {
+    const ids = rows.map(idOf);
+    const [users, teams] = await Promise.all([usersOf(view, noun, ids), teamsOf(view, noun, ids)]);
+    if (rows.length > 1 && Math.max(users.length, teams.length) > MAX_ASSIGNED_AT_ONCE) return undefined;
+    const usersByRecord = Map.groupBy(users, ({ record_id }) => record_id);
+    const teamsByRecord = Map.groupBy(teams, ({ record_id }) => record_id);
+    return rows.map((row) => ({
+      ...row,
+      users: usersByRecord.get(idOf(row)) ?? [],
+      teams: teamsByRecord.get(idOf(row)) ?? [],
+    }));
+  });
+}
+
+/** Who is assigned to one record. */
+export async function assignedTo(
+  view: AccountView,
+  noun: AssignableNoun,
+  recordId: number,
+): Promise<Required<Assignment>> {
+  const [users, teams] = await Promise.all([usersOf(view, noun, [recordId]), teamsOf(view, noun, [recordId])]);
+  return { users, teams };
+}
+
+/** One more than are loaded at once, so that it shows that there are more; a single record is loaded whole. */
+const limitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? MAX_ASSIGNED_AT_ONCE + 1 : undefined);
+
+/** The users who are assigned to these records, by their ids; no more than the limit. */
+export async function usersOf(
+  view: AccountView,
+  noun: AssignableNoun,
+  recordIds: readonly number[],
+  limit = limitFor(recordIds),
+) {
+  if (recordIds.length === 0) return [];
+  const query = view
+    .selectFrom('assignments')
+    .innerJoin('users', 'users.user_id', 'assignments.user_id')
+    .where('users.date_deleted', 'is', null)
+    .where('assignments.resource_type', '=', noun)
+    .where('assignments.record_id', 'in', recordIds)
+    .select(['assignments.record_id', 'users.user_id', 'users.first_name', 'users.last_name']);
+  const rows = await (limit === undefined ? query : query.limit(limit)).execute();
+  return rows
+    .map((row) => ({ record_id: row.record_id, user_id: row.user_id, user_name: userName(row) }))
+    .sort((one, other) => one.user_id - other.user_id);
+}
+
+async function teamsOf(view: AccountView, noun: AssignableNoun, recordIds: readonly number[]) {
+  const limit = limitFor(recordIds);
+  if (recordIds.length === 0 || !assignable[noun]) return [];
+  const query = view
+    .selectFrom('team_assignments')
+    .innerJoin('teams', 'teams.team_id', 'team_assignments.team_id')
+    .where('team_assignments.resource_type', '=', noun)
+    .where('team_assignments.record_id', 'in', recordIds)
+    .select(['team_assignments.record_id', 'teams.team_id', 'teams.team_name']);
+  const rows = await (limit === undefined ? query : query.limit(limit)).execute();
+  return rows.sort((one, other) => one.team_id - other.team_id);
+}
+
+/** Assigns exactly these to a record; who is unknown is 404. What is not given is left as it is. */
+export async function setAssigned(
+  write: AccountWrite,
+  noun: AssignableNoun,
+  recordId: number,
+  { users, teams }: Assignment,
+): Promise<void> {
+  const of = { resource_type: noun, record_id: recordId };
+  if (users !== undefined) {
+    const rows = users.map(({ user_id }) => ({ ...of, user_id }));
+    await requireUsers(
+      write,
+      rows.map(({ user_id }) => user_id),
+    );
+    await unassignUsers(write, noun, [recordId]);
+    if (rows.length > 0) await write.insertInto('assignments', rows).execute();
+  }
+  if (teams !== undefined && assignable[noun]) {
+    const rows = teams.map(({ team_id }) => ({ ...of, team_id }));
+    await mustBeTeams(
+      write,
+      rows.map(({ team_id }) => team_id),
+    );
+    await unassignTeams(write, noun, [recordId]);
+    if (rows.length > 0) await write.insertInto('team_assignments', rows).execute();
+  }
+}
+
+const BATCH_SIZE = 1_000;
+
+/** Assigns to each copy of a record who is assigned to the record itself, by the ids of both. */
+export async function copyAssigned(
+  write: AccountWrite,
+  noun: AssignableNoun,
+  copies: ReadonlyMap<number, number>,
+): Promise<void> {
+  const ids = [...copies.keys()];
+  const [users, teams] = await Promise.all([
+    write
+      .selectFrom('assignments')
+      .innerJoin('users', 'users.user_id', 'assignments.user_id')
+      .where('users.date_deleted', 'is', null)
+      .where('assignments.resource_type', '=', noun)
+      .where('assignments.record_id', 'in', ids)
+      .select(['assignments.record_id', 'assignments.user_id'])
+      .execute(),
+    write
+      .selectFrom('team_assignments')
+      .where('team_assignments.resource_type', '=', noun)
+      .where('team_assignments.record_id', 'in', ids)
+      .select(['team_assignments.record_id', 'team_assignments.team_id'])
+      .execute(),
+  ]);
+  const ofCopy = <R extends { readonly record_id: number }>(row: R) => ({
+    ...row,
+    resource_type: noun,
+    record_id: copies.get(row.record_id) ?? 0,
+  });
+  for (let first = 0; first < users.length; first += BATCH_SIZE)
+    await write.insertInto('assignments', users.slice(first, first + BATCH_SIZE).map(ofCopy)).execute();
+  for (let first = 0; first < teams.length; first += BATCH_SIZE)
+    await write.insertInto('team_assignments', teams.slice(first, first + BATCH_SIZE).map(ofCopy)).execute();
+}
+
+async function mustBeTeams(view: AccountView, teamIds: readonly number[]): Promise<void> {
+  if (teamIds.length === 0) return;
+  const rows = await view.selectFrom('teams').select('teams.team_id').where('teams.team_id', 'in', teamIds).execute();
+  if (rows.length < teamIds.length) throw notFound();
+}
+
+/** Records by their ids, or by a query for these. */
+type Ids = readonly number[] | Expression<{ id: number }>;
+
+/** Nobody is assigned to these records any more. */
+export async function unassign(write: AccountWrite, noun: AssignableNoun, recordIds: Ids): Promise<void> {
+  await Promise.all([unassignUsers(write, noun, recordIds), unassignTeams(write, noun, recordIds)]);
+}
+
+async function unassignUsers(write: AccountWrite, noun: AssignableNoun, recordIds: Ids): Promise<void> {
+  const ids = recordIds as readonly number[];
+  await write.deleteFrom('assignments').where('resource_type', '=', noun).where('record_id', 'in', ids).execute();
+}
+
+async function unassignTeams(write: AccountWrite, noun: AssignableNoun, recordIds: Ids): Promise<void> {
+  const ids = recordIds as readonly number[];
+  await write.deleteFrom('team_assignments').where('resource_type', '=', noun).where('record_id', 'in', ids).execute();
+}

@@ -1,0 +1,60 @@
+import { daysIn, isDueBeforeStart, parseCalendarTime } from '../../http/fields/dates.ts';
+import { type Field, writable } from '../../http/fields/field.ts';
+
+/** How a record recurs (C41): the letter of a period, and how far it moves the dates of the next record. */
+const periods = {
+  D: { says: 'daily', days: 1, months: 0 },
+  W: { says: 'weekly', days: 7, months: 0 },
+  M: { says: 'monthly', days: 0, months: 1 },
+  Q: { says: 'quarterly', days: 0, months: 3 },
+  S: { says: 'every six months', days: 0, months: 6 },
+  Y: { says: 'yearly', days: 0, months: 12 },
+} as const;
+
+export type Period = keyof typeof periods;
+
+const letters = Object.keys(periods) as Period[];
+
+export const isPeriod = (text: unknown): text is Period => letters.some((letter) => letter === text);
+
+const inWords = letters.map((letter) => `${letter} ${periods[letter].says}`).join(', ');
+
+/** The period of a record; empty where it does not recur. */
+export const recurring = (says: string): Field<string, 'written'> =>
+  writable<string>(
+    {
+      says: `${says} ${inWords}; empty: it does not recur.`,
+      // Existing clients write each of the others where a record does not recur.
+      accepts: { title: 'RecurrenceInput', enum: ['', '0', ...letters, 0, false, null] },
+      must: `must be one of ${letters.join(', ')}, or empty`,
+      parse: (value) => (isPeriod(value) ? value : ''),
+      show: (stored) => stored,
+      answers: { title: 'Recurrence', type: 'string', enum: ['', ...letters] },
+    },
+    '',
+  );
+
+/** The dates of a record: calendar times, or null for none. */
+export type Dates = { readonly start_date: string | null; readonly due_date: string | null };
+
+/**
+ * The dates of the next record (C41): moved by one period, the time of day kept, and what would be past the end of a
+ * month on its last day. Dates that would leave the calendar stay as they are. Two dates that meet on the last day of
+ * a month with the due time before the start time are both at the start time: a due date is never before its start (C26).
+ */
+export function movedBy(period: Period, { start_date, due_date }: Dates): Dates {
+  const [start, due] = [start_date, due_date].map((date) => (date === null ? null : movedDate(period, date)));
+  if (start === undefined || due === undefined) return { start_date, due_date };
+  return { start_date: start, due_date: isDueBeforeStart(start, due) ? start : due };
+}
+
+/** Undefined where the calendar ends before. */
+function movedDate(period: Period, date: string): string | undefined {
+  const [year = 0, month = 0, day = 0] = date.slice(0, 10).split('-').map(Number);
+  const { days, months } = periods[period];
+  const place = month - 1 + months;
+  const [movedYear, movedMonth] = [year + Math.floor(place / 12), (place % 12) + 1];
+  const movedDay = Math.min(day, daysIn(movedYear, movedMonth)) + days;
+  const moved = new Date(new Date(0).setUTCFullYear(movedYear, movedMonth - 1, movedDay));
+  return parseCalendarTime(`${moved.toISOString().slice(0, 10)}${date.slice(10)}`);
+}

@@ -1,0 +1,83 @@
+import { nouns } from '../../delivery/outbox/event-kinds.ts';
+import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
+import type { AccountWrite } from '../../store/account-scope.ts';
+import { copyAssigned } from './assignments.ts';
+import { open } from './completion.ts';
+import { type Dates, isPeriod, movedBy, type Period } from './recurrence-periods.ts';
+import type { Columns } from './references.ts';
+import { tables } from './resource-tables.ts';
+
+type RecurringNoun = 'task' | 'subtask';
+
+/** Each may have a thousand users, whose assignments are copied together. */
+const BATCH_SIZE = 100;
+
+/** The period of a record after a change; undefined where it does not recur. */
+export function periodOf(before: Columns, stored: Columns): Period | undefined {
+  const letter = stored.recurring ?? before.recurring;
+  return isPeriod(letter) ? letter : undefined;
+}
+
+/**
+ * Creates the next one of a task that was just completed, with all of its subtasks (C41). It takes the letters over, so
+ * that the completed ones do not recur a second time.
+ *
+ * @returns what was created, in order
+ */
+export async function repeatTask(write: AccountWrite, period: Period, taskId: number): Promise<NewOccurrence[]> {
+  const facts = await repeat(write, 'task', period, taskId);
+  const [task] = facts;
+  if (task === undefined) return [];
+  const subtasks = write.selectFrom('subtasks').selectAll('subtasks').where('subtasks.task_id', '=', taskId);
+  const inOrder = subtasks.orderBy('subtasks.subtask_id').limit(BATCH_SIZE);
+  for (let last = 0; ; ) {
+    const rows = await inOrder.where('subtasks.subtask_id', '>', last).execute();
+    const copies = rows.map((row) => ({ ...row, task_id: task.recordId }));
+    facts.push(...(await copyOpen(write, 'subtask', period, copies)));
+    if (rows.length < BATCH_SIZE) break;
+    last = rows.at(-1)?.subtask_id ?? last;
+  }
+  const ending = write.updateTable('subtasks').set({ recurring: '' });
+  await ending.where('task_id', '=', taskId).where('recurring', '<>', '').execute();
+  return facts;
+}
+
+/** The same for a subtask, within its task. */
+export function repeatSubtask(write: AccountWrite, period: Period, subtaskId: number): Promise<NewOccurrence[]> {
+  return repeat(write, 'subtask', period, subtaskId);
+}
+
+async function repeat(write: AccountWrite, noun: RecurringNoun, period: Period, id: number): Promise<NewOccurrence[]> {
+  const [table, { key }] = [tables[noun], nouns[noun]];
+  const found = write.selectFrom(table).selectAll(table);
+  const rows: readonly Columns[] = await found.where(`${table}.${key}` as never, '=', id as never).execute();
+  const facts = await copyOpen(write, noun, period, rows);
+  const ending = write.updateTable(table).set({ recurring: '' } as never);
+  await ending.where(key as never, '=', id as never).execute();
+  return facts;
+}
+
+/** Creates an open record like each of these, one period later, with the same creator and the same assigned. */
+async function copyOpen(
+  write: AccountWrite,
+  noun: RecurringNoun,
+  period: Period,
+  rows: readonly Columns[],
+): Promise<NewOccurrence[]> {
+  if (rows.length === 0) return [];
+  const { key } = nouns[noun];
+  const stamps = { date_created: write.now, date_modified: null };
+  const copies = rows.map(({ [key]: _id, account_id: _account, ...fields }) => ({
+    ...{ ...fields, ...movedBy(period, fields as Dates), ...open, ...stamps },
+  }));
+  const inserting = write.insertInto(tables[noun], copies as never).returning(key as never);
+  const created: readonly Columns[] = await inserting.execute();
+  // Both databases number rows in the order in which they are inserted.
+  const ids = created.map((row) => Number(row[key])).sort((one, other) => one - other);
+  await copyAssigned(write, noun, new Map(rows.map((row, index) => [Number(row[key]), ids[index] ?? 0])));
+  return rows.map((row, index) => ({
+    kind: `new_${noun}`,
+    recordId: ids[index] ?? 0,
+    userId: Number(row.user_id),
+  }));
+}

@@ -1,0 +1,87 @@
+import { nouns } from '../../delivery/outbox/event-kinds.ts';
+import type { Fields } from '../../http/fields/field.ts';
+import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
+import type { Permission } from '../../permissions.ts';
+import type { Records } from './define-resource.ts';
+import type { Filters } from './filters.ts';
+import { parentOf } from './relations.ts';
+import type { Orders } from './sorting.ts';
+
+/** What is said of each route of a noun; one whose records stay as they were created has no change. */
+type Words = {
+  readonly list: string;
+  readonly create: string;
+  readonly one: string;
+  readonly change?: string;
+  readonly remove: string;
+};
+
+/** The routes of a noun: its list; a record, read, created, changed and deleted. */
+export function resourceRoutes<
+  F extends Fields,
+  C extends Fields,
+  P extends Filters,
+  O extends Orders,
+  L extends Fields,
+>(records: Records<F, C, P, O, L>, descriptions: Words): readonly Route[] {
+  const { noun, fields, changes, parameters, kinds } = records;
+  const { collection, key, permission } = nouns[noun];
+  const parent = parentOf(noun);
+  const parentKey = parent && nouns[parent].key;
+  const idIn = (ids: unknown, name: string) => (ids as Readonly<Record<string, number>>)[name] ?? 0;
+  const head = (path: string, words: string) => ({ path, description: words });
+  const reading = { permission, fields };
+  const writing = { permission: permission.replace(':read', ':write') as Permission, fields };
+  const single = `${collection}/{${key}}`;
+  return [
+    list({
+      ...head(collection, descriptions.list),
+      ...reading,
+      fields: records.listed,
+      parameters,
+      call: (view, _caller, given, paging) => records.list(view, given, paging),
+    }),
+    create({
+      ...head(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, descriptions.create),
+      ...writing,
+      records: [`new_${noun}`],
+      at: { collection, key },
+      call: (write, caller, input, ids) =>
+        records.create(write, caller, input, parentKey === undefined ? undefined : idIn(ids, parentKey)),
+    }),
+    get({
+      ...head(single, descriptions.one),
+      ...reading,
+      call: (view, _caller, ids) => records.get(view, idIn(ids, key)),
+    }),
+    ...(descriptions.change === undefined
+      ? []
+      : [
+          update({
+            ...head(single, descriptions.change),
+            ...writing,
+            takes: changes,
+            records: kinds.change,
+            call: (write, caller, input, ids) => records.change(write, caller, idIn(ids, key), input),
+          }),
+        ]),
+    remove({
+      ...head(single, descriptions.remove),
+      permission: writing.permission,
+      records: kinds.remove,
+      call: (write, caller, ids) => records.remove(write, caller, idIn(ids, key)),
+    }),
+  ];
+}
+
+/** The single rows of a method once more, at another path that clients of the field use for it. */
+export function aliasRoute(rows: readonly Route[], method: Route['method'], path: string): readonly Route[] {
+  return rows
+    .filter((row) => row.method === method)
+    .map((row) => ({
+      ...row,
+      path: row.path.replace(/^\/[^/]+/, path),
+      description: `${row.description} The other spelling of \`${method} /v2${row.path}\`.`,
+      aliasOf: row.path,
+    }));
+}

@@ -1,0 +1,8 @@
+import { readOnlyTimestamp, resourceIdOrNone } from '../../http/fields/field-types.ts';
+
+/** When a record was created and changed, and whose it is: the last fields of most nouns. */
+export const stamps = {
+  date_created: readOnlyTimestamp('When it was created, UTC.'),
+  date_modified: readOnlyTimestamp('When it was last modified, UTC.'),
+  user_id: resourceIdOrNone('Who created it. Only admins may name another user than themselves.'),
+};

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, test as plainTest } from 'node:test';
+import { sql } from 'kysely';
+import type { Person } from '../../../test/kit/service.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { AccountView } from '../../store/account-scope.ts';
+import { settled } from './deliveries.ts';
+import { STRETCH, settledOfHook } from './id-buckets.ts';
+
+plainTest('the index of stretches and the question that it answers are word for word the same', () => {
+  const migration = readFileSync(new URL('../../store/migrations/0010_stretches.sql', import.meta.url), 'utf8');
+  assert.ok(migration.includes(`(account_id, (${STRETCH.replace('finalized_deliveries.', '')}), hook_id)`));
+});
+
+/** Ids at the ends of stretches and within them, and whole stretches between them in which there is nothing. */
+const ids = [8_190, 8_191, 8_192, 8_193, 16_383, 16_384, 50_000, 81_919, 81_920, 1_000_000];
+
+for (const { name, test, testService } of stores) {
+  const carillon = await testService({ after });
+  const { store } = carillon;
+  const owner = await carillon.account('acme.test');
+  const member = await carillon.user(owner, 'member');
+  const stranger = await carillon.account('elsewhere.test');
+
+  /** As if these had been told to a hook, or given up. */
+  async function settledAt({ userId }: Person, hookId: number, deliveryIds: readonly number[]) {
+    await store.write(async ({ queries }) => {
+      const user = await queries
+        .selectFrom('users')
+        .select(['account_id', 'user_id'])
+        .where('user_id', '=', Number(userId))
+        .executeTakeFirstOrThrow();
+      const rows = deliveryIds.map((deliveryId) => ({
+        ...user,
+        ...{ delivery_id: deliveryId, hook_id: hookId, position: deliveryId, kind: 'new_event', record_id: 1 },
+        ...{ created_at: 0, finalized_at: 0, state: deliveryId % 2 === 0 ? 'delivered' : 'failed' },
+      }));
+      await queries.insertInto('finalized_deliveries').values(rows).execute();
+    });
+  }
+  const first = ids.map((id) => id * 10);
+  const second = ids.map((id) => id * 10 + 1);
+  await settledAt(owner, 71, first);
+  await settledAt(owner, 72, second);
+  await settledAt(member, 73, [3, 81_917]);
+  await settledAt(stranger, 74, [20_000_000]);
+
+  const list = async (who: Person, query: string) => {
+    const { status, json, text } = await carillon.call(who, 'GET', `/v2/deliveries?${query}`);
+    assert.equal(status, 200, text);
+    const found: { id: string }[] = json.data;
+    return [found.map(({ id }) => Number(id)), json.paging.total_records];
+  };
+
+  test('X3 what is settled of one hook is found in every stretch, in order, and counted', async () => {
+    assert.deepEqual(await list(owner, 'hook_id=71'), [first, first.length]);
+    assert.deepEqual(await list(owner, 'hook_id=72'), [second, second.length]);
+    assert.deepEqual(await list(owner, 'hook_id=71&limit=3&offset=4'), [first.slice(4, 7), first.length]);
+    assert.deepEqual(await list(owner, 'hook_id=72&state=delivered'), [[], 0]);
+    assert.deepEqual(await list(owner, 'hook_id=72&state=failed'), [second, second.length]);
+    assert.deepEqual(await list(member, 'hook_id=73'), [[3, 81_917], 2]);
+  });
+
+  test('X3 C3 a hook of somebody else has nothing settled, whichever stretches are looked into', async () => {
+    for (const [who, hookId] of [
+      [owner, 73],
+      [owner, 74],
+      [member, 71],
+      [stranger, 71],
+      [stranger, 73],
+    ] as const) {
+      assert.deepEqual(await list(who, `hook_id=${hookId}`), [[], 0], `${who.domain} ${hookId}`);
+    }
+  });
+
+  if (name === 'SQLite') {
+    test('X3 a page of a hook is looked for along its stretches, and not along all that is its user’s', async () => {
+      const { account_id } = await store.read
+        .selectFrom('users')
+        .select('account_id')
+        .where('user_id', '=', Number(owner.userId))
+        .executeTakeFirstOrThrow();
+      const view = new AccountView(store.read, account_id, 0);
+      const page = settled(view)
+        .where(settledOfHook(view, Number(owner.userId), 71))
+        .orderBy('id')
+        .limit(3);
+      const plan = await page.explain<{ detail: string }>(undefined, sql`query plan`);
+      const [how] = plan.map(({ detail }) => detail).filter((detail) => / finalized_deliveries /.test(detail));
+      assert.equal(
+        how,
+        'SEARCH finalized_deliveries USING INDEX settled_by_hook (account_id=? AND <expr>=? AND hook_id=?)',
+      );
+    });
+  }
+}

@@ -1,0 +1,102 @@
+import { type Created, serializeRecord } from '../../http/fields/field.ts';
+import { creation } from '../../http/fields/validate-body.ts';
+import type { PublicRequest, PublicResult, PublicRoute } from '../../http/routes/public-routes.ts';
+import { networkOf } from '../../http/server/client-network.ts';
+import { Problem } from '../../problems.ts';
+import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
+import type { Queries } from '../../store/store.ts';
+import { endSessions, revokeInvitations } from '../auth/revoke-access.ts';
+import { mustBeUnlike, storePassphrase } from '../passphrases/passphrases.ts';
+import { openSession } from '../sessions/actions.ts';
+import { signedIn, signOut } from '../sessions/sign-in-routes.ts';
+import { userName } from '../users/lookup.ts';
+import { openedFields, openInvitationFields, useInvitation, welcomeFields } from './invitations.ts';
+
+export type WelcomePorts = { readonly chance: Chance; readonly passphrases: Passphrases };
+
+/** What somebody can do who has a link. */
+export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[] {
+  const question = creation(openInvitationFields);
+  const welcome = creation(welcomeFields);
+  return [
+    {
+      method: 'POST',
+      path: '/invitation',
+      says: 'Whom a link is for. It is not used up by asking.',
+      body: question.schema,
+      async run({ read, now, body }) {
+        const found = await findOpen(read, question.read(body).token, now);
+        const shown = {
+          ...found,
+          user_name: userName(found),
+          has_passphrase: found.passphrase_hash !== null,
+          expires: found.expires_at,
+        };
+        return { body: { data: serializeRecord(openedFields, shown) } };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/welcome',
+      says: 'Sets the passphrase of whom a link is for, once, and signs them in.',
+      body: welcome.schema,
+      run: (visit) => letIn(visit, welcome.read(visit.body), ports),
+    },
+  ];
+}
+
+/** Sets the passphrase and signs in; whoever was signed in as this user before is not any more. */
+async function letIn(
+  visit: PublicRequest,
+  { token, passphrase }: Created<typeof welcomeFields>,
+  { chance, passphrases }: WelcomePorts,
+): Promise<PublicResult> {
+  const invitation = await findOpen(visit.read, token, visit.now);
+  mustBeUnlike(passphrase, invitation);
+  const hash = await passphrases.hash(passphrase, networkOf(visit.source));
+  const { account_id: accountId, user_id: userId, invitation_id } = invitation;
+  const opened = await visit.within({ accountId, userId, holding: 'alone' }, async (write) => {
+    // Twice at the same moment is once.
+    if (!(await useInvitation(write, invitation_id))) throw leadsNowhere();
+    await storePassphrase(write, userId, hash);
+    await endSessions(write, { userId }, 'a passphrase was set');
+    await revokeInvitations(write, { userId }, 'a passphrase was set');
+    return openSession(write, { userId, agent: visit.agent }, chance);
+  });
+  await signOut(visit, 'signed in anew');
+  return signedIn(opened);
+}
+
+/** Whom a link is for. One that is unknown, was used, has ended or was taken back: 404, one like the other. */
+async function findOpen(read: Queries, token: string, now: number) {
+  const found = await read
+    .selectFrom('invitations')
+    .innerJoin('users', 'users.user_id', 'invitations.user_id')
+    .innerJoin('accounts', 'accounts.account_id', 'invitations.account_id')
+    .leftJoin('passphrases', 'passphrases.user_id', 'invitations.user_id')
+    .select([
+      'invitations.invitation_id',
+      'invitations.account_id',
+      'invitations.user_id',
+      'invitations.expires_at',
+      'users.email',
+      'users.first_name',
+      'users.last_name',
+      'accounts.domain',
+      'accounts.company_name',
+      'passphrases.passphrase_hash',
+    ])
+    .where('invitations.token_hash', '=', hashToken(token))
+    .where('invitations.used_at', 'is', null)
+    .where('invitations.expires_at', '>', now)
+    .where('users.date_deleted', 'is', null)
+    .executeTakeFirst();
+  if (found === undefined) throw leadsNowhere();
+  return found;
+}
+
+function leadsNowhere(): Problem {
+  return new Problem('not_found', {
+    detail: 'This link leads nowhere any more: it was used, has expired, or a newer one was made.',
+  });
+}

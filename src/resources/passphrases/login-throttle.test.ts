@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
+import { Problem } from '../../problems.ts';
+import { LoginThrottle } from './login-throttle.ts';
+
+const MINUTE_MS = 60_000;
+const HERE = '192.0.2.1';
+const wrong = async () => false;
+const right = async () => true;
+
+function setUp() {
+  const clock = testClock();
+  const tries = new LoginThrottle(clock);
+  /** How many seconds whoever tries now is told to wait; 0 for not at all. */
+  const waitAt = (who: string, source: string, judge = wrong): number => {
+    try {
+      void tries.begin(who, source).check(judge);
+      return 0;
+    } catch (error) {
+      assert.ok(error instanceof Problem && error.code === 'too_many_tries');
+      return error.retryAfterS ?? Number.NaN;
+    }
+  };
+  return { clock, tries, waitAt };
+}
+
+test('five wrong tries cost nothing, and each further one twice the wait, up to a quarter of an hour', async () => {
+  const { clock, waitAt } = setUp();
+  for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
+  for (const waitS of [30, 60, 120, 240, 480, 900, 900]) {
+    assert.equal(waitAt('one', HERE), waitS);
+    await clock.advance((waitS - 1) * 1_000);
+    assert.equal(waitAt('one', HERE), 1, 'to the second');
+    await clock.advance(1_000);
+    assert.equal(waitAt('one', HERE), 0, 'one more try');
+  }
+});
+
+test('nobody locks anybody out: the same person elsewhere, and others here, may try', () => {
+  const { waitAt } = setUp();
+  for (let count = 0; count < 5; count += 1) waitAt('one', HERE);
+  assert.equal(waitAt('one', HERE), 30);
+  assert.equal(waitAt('one', '192.0.2.2'), 0);
+  assert.equal(waitAt('other', HERE), 0);
+});
+
+test('of IPv6 a whole network is one place, and IPv4 within it is IPv4', () => {
+  const { waitAt } = setUp();
+  for (let count = 0; count < 5; count += 1) waitAt('one', `2001:db8:0:1::${count}`);
+  assert.equal(waitAt('one', '2001:db8:0:1:ffff::9'), 30);
+  assert.equal(waitAt('one', '2001:db8:0:2::1'), 0);
+  for (let count = 0; count < 5; count += 1) waitAt('one', `::ffff:192.0.2.1`);
+  assert.equal(waitAt('one', HERE), 30);
+  assert.equal(waitAt('one', '::ffff:192.0.2.2'), 0);
+});
+
+test('a right one, and a quarter of an hour without any, begin anew', async () => {
+  const { clock, tries, waitAt } = setUp();
+  for (let count = 0; count < 4; count += 1) waitAt('one', HERE);
+  assert.equal(await tries.begin('one', HERE).check(right), true);
+  for (let count = 0; count < 4; count += 1) assert.equal(waitAt('one', HERE), 0);
+  await clock.advance(15 * MINUTE_MS);
+  for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
+  assert.equal(waitAt('one', HERE), 30);
+  await clock.advance(15 * MINUTE_MS + 30_000);
+  for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
+});
+
+test('tries that are made together count together, and those that could not be judged not at all', async () => {
+  const { tries, waitAt } = setUp();
+  const busy = async () => {
+    throw new Problem('overloaded');
+  };
+  for (let count = 0; count < 20; count += 1) {
+    await assert.rejects(tries.begin('one', HERE).check(busy), { code: 'overloaded' });
+  }
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  for (let count = 0; count < 5; count += 1) void tries.begin('one', HERE).check(() => promise);
+  assert.equal(waitAt('one', HERE), 30, 'before any of them is judged');
+  resolve(false);
+});
+
+test('ten thousand are remembered, and then the longest untouched is forgotten', () => {
+  const { waitAt } = setUp();
+  for (let count = 0; count < 5; count += 1) waitAt('first', HERE);
+  for (let count = 0; count < 9_999; count += 1) waitAt(`nobody ${count}`, HERE);
+  assert.equal(waitAt('first', HERE), 30);
+  waitAt('one more', HERE);
+  assert.equal(waitAt('first', HERE), 0);
+});
+
+test('tries that could not be judged push nobody out, however many they are', async () => {
+  const { tries, waitAt } = setUp();
+  const busy = async () => {
+    throw new Problem('overloaded');
+  };
+  for (let count = 0; count < 5; count += 1) waitAt('one', HERE);
+  for (let count = 0; count < 10_001; count += 1) {
+    await assert.rejects(tries.begin(`nobody ${count}`, HERE).check(busy), { code: 'overloaded' });
+  }
+  assert.equal(waitAt('one', HERE), 30);
+});

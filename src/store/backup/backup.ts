@@ -1,0 +1,56 @@
+import { existsSync } from 'node:fs';
+import { versionOf } from '../migrate.ts';
+import { SqliteConnection } from '../sqlite/connection.ts';
+import { refuseSecondName } from '../sqlite/file-identity.ts';
+import { type Queries, StoreError } from '../store.ts';
+import { copyDatabase, whatIsWrong } from './copy-database.ts';
+
+/** What was written. */
+export type BackedUp<T> = { readonly bytes: number; readonly version: number; readonly found: T };
+
+/**
+ * Writes a backup of an SQLite database, also while a service runs on it, and makes sure that the copy is whole. The
+ * database is read and not touched: it is not brought up to date either.
+ *
+ * @param look what else is asked of the copy before it gets its name; throws where it must not have it
+ * @throws StoreFault with one line for the operator
+ */
+export async function backUp<T>(
+  path: string,
+  to: string,
+  look: (queries: Queries) => Promise<T>,
+): Promise<BackedUp<T>> {
+  if (!existsSync(path)) throw new StoreError(`There is no database ${path}.`);
+  let source: SqliteConnection | undefined;
+  try {
+    refuseSecondName(path);
+    source = new SqliteConnection(path, { readOnly: true, patient: true });
+    const { database } = source;
+    const version = versionOf(database);
+    if (version === 0) throw new StoreError(`${path} is no database of Carillon.`);
+    let found: { value: T } | undefined;
+    const verify = async (file: string) => {
+      found = { value: await lookAt(file, look) };
+    };
+    const bytes = await copyDatabase({ database, to, verify });
+    if (found === undefined) throw new Error('the copy was not looked at');
+    return { bytes, version, found: found.value };
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    throw new StoreError(`The database ${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
+  } finally {
+    source?.close();
+  }
+}
+
+/** Reads all of a copy: every page, every index, and whatever else is asked. */
+export async function lookAt<T>(file: string, look: (queries: Queries) => Promise<T>): Promise<T> {
+  const copy = new SqliteConnection(file, { readOnly: true, patient: true });
+  try {
+    const wrong = whatIsWrong(copy.database, 'integrity_check');
+    if (wrong.length > 0) throw new StoreError(`${file} is not sound: ${wrong[0]}.`);
+    return await look(copy.queries);
+  } finally {
+    copy.close();
+  }
+}

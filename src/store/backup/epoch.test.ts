@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { openAt } from '../../../test/kit/database.ts';
+import { stores } from '../../../test/kit/stores.ts';
+import { createAccount } from '../../resources/accounts/actions.ts';
+import { systemChance } from '../../secrets.ts';
+import { type Store, StoreError } from '../store.ts';
+import { beginEpoch } from './epoch.ts';
+
+const BEGUN = Date.parse('2027-01-01T00:00:00Z');
+const DAY_MS = 86_400_000;
+/** What a million a second since the beginning of 2025 comes to. */
+const START = 2 * 365 * DAY_MS * 1_000;
+
+const add = (store: Store, domain: string) =>
+  store.write((tx) => createAccount(tx, { domain, email: `owner@${domain}` }, BEGUN, systemChance));
+const begin = (store: Store, at: number) => store.write((tx) => beginEpoch(tx.queries, store.sequences, at));
+
+async function positionsOf(store: Store): Promise<number[][]> {
+  const rows = await store.read.selectFrom('positions').selectAll().orderBy('account_id').execute();
+  return rows.map((row) => [row.position, row.epoch_start]);
+}
+
+for (const { test, database } of stores) {
+  test('C5 an epoch takes every id and every position to where a million a second would be by now', async (t) => {
+    const store = await openAt(t, await database(t));
+    await add(store, 'a.test');
+    await add(store, 'b.test');
+    const before = await store.sequences.all(store.read);
+    const issuing =
+      'accounts api_keys attempts audit clients events hooks manual_attempts nodes pending_deliveries projects subtasks tasks users';
+    assert.deepEqual(
+      before.map(({ table }) => table).filter((table) => issuing.split(' ').includes(table)),
+      issuing.split(' '),
+      'every table that issues ids, those without a row too',
+    );
+
+    assert.deepEqual(await begin(store, BEGUN), { start: START, accounts: 2 });
+    for (const { table, last } of await store.sequences.all(store.read)) {
+      // A node is known by 32 bits.
+      assert.equal(last, table === 'nodes' ? 0 : START, table);
+    }
+    assert.deepEqual(await positionsOf(store), [
+      [START, START],
+      [START, START],
+    ]);
+    const { user_id } = await add(store, 'c.test');
+    assert.equal(user_id, START + 1);
+    const hook = { account_id: 1, user_id: 1, kind: 'new_event', target: 'http://target.test/', date_created: 0 };
+    const { hook_id } = await store.write(({ queries }) =>
+      queries
+        .insertInto('hooks')
+        .values({ ...hook, due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null })
+        .returning('hook_id')
+        .executeTakeFirstOrThrow(),
+    );
+    assert.equal(hook_id, START + 1, 'also where there was no row');
+  });
+
+  test('C5 however soon one epoch follows another, of this copy or of one from another backup, they do not meet', async (t) => {
+    const [old, recent] = [await openAt(t, await database(t)), await openAt(t, await database(t))];
+    for (const store of [old, recent]) await add(store, 'a.test');
+    await add(recent, 'b.test');
+    const [first, second] = [await begin(old, BEGUN), await begin(recent, BEGUN + 1)];
+    assert.equal(second.start, first.start + 1_000);
+    assert.equal((await begin(old, BEGUN + 2)).start, second.start + 1_000);
+  });
+
+  test('C5 a clock that is behind, or centuries ahead: refused in one line, and nothing has jumped', async (t) => {
+    const store = await openAt(t, await database(t));
+    await add(store, 'a.test');
+    const refused = (words: RegExp) => (error: unknown) =>
+      error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
+    await assert.rejects(
+      begin(store, Date.UTC(2024, 11, 31)),
+      refused(
+        /^The clock of this machine says 2024-12-31T00:00:00\.000Z, and ids have come to \d+: it is wrong\. Set it/,
+      ),
+    );
+    await assert.rejects(begin(store, Date.UTC(2225, 0, 1)), refused(/2225-01-01/));
+    assert.deepEqual(await positionsOf(store), [[0, 0]]);
+    assert.equal((await store.sequences.all(store.read)).find(({ table }) => table === 'users')?.last, 1);
+    await begin(store, BEGUN);
+    await assert.rejects(begin(store, BEGUN), refused(/ids have come to 63072000000000: it is wrong/));
+    await assert.rejects(begin(store, BEGUN - DAY_MS), refused(/2026-12-31/));
+  });
+}

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Problem } from '../../problems.ts';
+import { AccountLocks } from './account-locks.ts';
+
+/** Writes that go on until they are ended. */
+function writes(turns: AccountLocks) {
+  const begun: string[] = [];
+  const ends = new Map<string, (error?: Error) => void>();
+  const write = (accountId: number, how: 'alone' | 'beside', name: string) =>
+    turns.run(accountId, how, async () => {
+      begun.push(name);
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      ends.set(name, (error) => (error === undefined ? resolve() : reject(error)));
+      await promise;
+      return name;
+    });
+  return { begun, write, end: (name: string, error?: Error) => ends.get(name)?.(error) };
+}
+
+test('of one account so many write at once, none beside one that is alone, in the order in which they came', async () => {
+  const { begun, write, end } = writes(new AccountLocks(3, 10));
+  const all = [write(1, 'beside', 'a'), write(1, 'alone', 'b'), write(1, 'alone', 'c'), write(1, 'beside', 'd')];
+  const other = write(2, 'alone', 'of another');
+  await turn();
+  assert.deepEqual(begun, ['a', 'b', 'of another']);
+  end('b');
+  await turn();
+  assert.deepEqual(begun, ['a', 'b', 'of another', 'c']);
+  end('c');
+  await turn();
+  assert.deepEqual(begun, ['a', 'b', 'of another', 'c', 'd']);
+  for (const name of ['a', 'd', 'of another']) end(name);
+  assert.deepEqual(await Promise.all([...all, other]), ['a', 'b', 'c', 'd', 'of another']);
+});
+
+test('one that fails makes room like any other, and more than may wait are shed', async () => {
+  const { begun, write, end } = writes(new AccountLocks(1, 2));
+  const first = write(1, 'beside', 'a');
+  const waiting = [write(1, 'beside', 'b'), write(1, 'beside', 'c')];
+  await assert.rejects(write(1, 'beside', 'd'), (error) => error instanceof Problem && error.code === 'overloaded');
+  end('a', new Error('of a'));
+  await assert.rejects(first, /of a/);
+  await turn();
+  end('b');
+  await turn();
+  end('c');
+  await Promise.all(waiting);
+  assert.deepEqual(begun, ['a', 'b', 'c']);
+});

@@ -1,0 +1,73 @@
+import { sql } from 'kysely';
+import pg from 'pg';
+import type { Location } from '../database-url.ts';
+import type { Inspection } from '../inspection.ts';
+import { migrations } from '../migrate.ts';
+import type { Queries } from '../store.ts';
+import { clientOptions, queriesOver, queryFunctionOf, readAddress } from './connection.ts';
+import { NODE_LOCKS } from './notifier.ts';
+import { dialect } from './open.ts';
+
+/** Settings by which what was confirmed may be lost, or torn in a crash. */
+const MUST_BE_ON = ['fsync', 'synchronous_commit', 'full_page_writes'];
+
+type Facts = { engine: string; bytes: number; at: number; made: boolean; nodes: number };
+
+export async function inspect(
+  { url }: Extract<Location, { scheme: 'postgres' }>,
+  now: () => number,
+): Promise<Inspection> {
+  const { address, extras } = readAddress(url);
+  const client = new pg.Client(clientOptions(address));
+  // What is lost meanwhile, the next query says.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    const queries = queriesOver(queryFunctionOf(client, extras, (error) => error));
+    const { clockAheadMs, facts } = await ask(queries, now);
+    return {
+      engine: `PostgreSQL ${facts.engine}`,
+      version: facts.made ? await versionOf(queries) : 0,
+      newest: migrations({ ...dialect, words: { ...dialect.words, unicode: '"default"' } }).length,
+      weak: await weakSettings(queries),
+      problems: [],
+      bytes: facts.bytes,
+      freeBytes: undefined,
+      place: [],
+      clockAheadMs,
+      isServed: facts.nodes > 0,
+      queries,
+      close: () => client.end(),
+    };
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+}
+
+/** The clock of the database is taken to stand in the middle of the question and its answer. */
+async function ask(queries: Queries, now: () => number): Promise<{ facts: Facts; clockAheadMs: number }> {
+  const begun = now();
+  const { rows } = await sql<Facts>`
+    select current_setting('server_version') as engine, pg_database_size(current_database()) as bytes,
+      floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at, to_regclass('migrations') is not null as made,
+      (select count(*) from pg_locks where locktype = 'advisory' and granted and classid::bigint = ${NODE_LOCKS}
+        and objsubid = 2 and database = (select oid from pg_database where datname = current_database())) as nodes`.execute(
+    queries,
+  );
+  const [facts] = rows;
+  if (facts === undefined) throw new Error('The database does not say what it is.');
+  return { facts, clockAheadMs: facts.at - (begun + now()) / 2 };
+}
+
+async function versionOf(queries: Queries): Promise<number> {
+  const { rows } = await sql<{ version: number }>`
+    select coalesce(max(version), 0) as version from migrations`.execute(queries);
+  return rows[0]?.version ?? 0;
+}
+
+async function weakSettings(queries: Queries): Promise<string[]> {
+  const { rows } = await sql<{ name: string; setting: string }>`
+    select name, setting from pg_settings where name in (${sql.join(MUST_BE_ON)}) order by name`.execute(queries);
+  return rows.filter(({ setting }) => setting === 'off').map(({ name }) => `${name} is off`);
+}

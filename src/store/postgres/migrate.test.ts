@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import pg from 'pg';
+import { atEnd } from '../../../test/kit/cleanup.ts';
+import { openAt } from '../../../test/kit/database.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { shared } from '../../../test/kit/stores.ts';
+import { systemClock } from '../../clock.ts';
+import { newestVersion } from '../migrate.ts';
+
+/** What whoever migrates holds, so that nobody else does. */
+const MIGRATION_LOCK = 0x43_41_52_4d;
+
+for (const { test, database } of shared) {
+  test('an update that waits for an older node while that one waits for it is tried again, and the start goes on', async (t) => {
+    const address = await database(t);
+    const older = new pg.Client({ connectionString: address });
+    await older.connect();
+    atEnd(t, () => older.end());
+    await older.query('create table migrations (version integer primary key, name text not null)');
+    await older.query('begin');
+    await older.query('lock table migrations in share mode');
+
+    // The waits between tries are those of its clock.
+    const clock = { ...systemClock, after: (_ms: number, run: () => void) => systemClock.after(20, run) };
+    const opened = openAt(t, address, { clock });
+    // The tests of other databases wait for locks as well.
+    const here = '(select oid from pg_database where datname = current_database())';
+    const waiting = async () =>
+      (await older.query(`select 1 from pg_locks where not granted and database = ${here}`)).rowCount;
+    await eventually(waiting, (count) => count === 1);
+    // It is the update that finds out: it has waited for longer.
+    await older.query(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+    await older.query('rollback');
+
+    await opened;
+    const { rows } = await older.query<{ version: number }>('select max(version) as version from migrations');
+    assert.deepEqual(rows, [{ version: newestVersion() }]);
+  });
+}

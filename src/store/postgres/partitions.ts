@@ -1,0 +1,80 @@
+import { sql } from 'kysely';
+import { deleteInBatches } from '../delete-in-batches.ts';
+import { type Growing, growing, type Queries, type Store } from '../store.ts';
+import { sqlStateOf } from './connection.ts';
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+/** How many weeks are made ready ahead of the present one. */
+const AHEAD = 4;
+
+/** What a table's change of ranges waits for others, who wait behind it: soon given up, and tried again. */
+const LONGEST_LOCK = '2s';
+
+const weekOf = (at: number) => Math.floor(at / WEEK_MS);
+
+const nameOf = (table: Growing, week: number) => `${table}_w${week}`;
+
+/** The weeks for which a table has a range of its own. */
+async function weeksOf(queries: Queries, table: Growing): Promise<number[]> {
+  const { rows } = await sql<{ name: string }>`
+    select child.relname as name from pg_inherits
+    join pg_class child on child.oid = inhrelid
+    where inhparent = ${table}::regclass`.execute(queries);
+  const weeks = rows.map(({ name }) => /_w(\d+)$/.exec(name)?.[1]);
+  return weeks.filter((week) => week !== undefined).map(Number);
+}
+
+/**
+ * Makes ready the ranges of this week and the next ones, so that what is written finds its place. What finds none
+ * (a clock far off) goes to the rest, and so does all of a week whose range could not be made before.
+ */
+export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now: number): Promise<void> {
+  for (const table of Object.keys(growing) as Growing[]) {
+    const known = await weeksOf(store.read, table);
+    for (let week = weekOf(now); week <= weekOf(now) + AHEAD; week += 1) {
+      if (known.includes(week)) continue;
+      const range = `from (${week * WEEK_MS}) to (${(week + 1) * WEEK_MS})`;
+      const create = `create table if not exists ${nameOf(table, week)} partition of ${table} for values ${range}`;
+      await alterPartitions(store, create);
+    }
+  }
+}
+
+/** Drops what is older than a moment: whole ranges, and in small bites what stands in none. */
+export async function dropPartitions(
+  store: Pick<Store, 'read' | 'write' | 'snapshot'>,
+  table: Growing,
+  { before, now }: { readonly before: number; readonly now: number },
+  isStopped: () => boolean,
+): Promise<number> {
+  let total = 0;
+  for (const week of (await weeksOf(store.read, table)).filter((one) => (one + 1) * WEEK_MS <= before)) {
+    if (isStopped()) return total;
+    const name = nameOf(table, week);
+    const count = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
+    // However long it takes.
+    const { rows } = await store.snapshot((queries) => count.execute(queries));
+    if (await alterPartitions(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
+  }
+  const { rows } = await sql<{ old: boolean }>`
+    select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(growing[table])} < ${before}) as old`.execute(
+    store.read,
+  );
+  return rows[0]?.old ? total + (await deleteInBatches(store.write, table, { before, now }, isStopped)) : total;
+}
+
+/** Whether it could be done now. */
+async function alterPartitions(store: Pick<Store, 'write'>, statement: string): Promise<boolean> {
+  try {
+    await store.write(async ({ queries }) => {
+      await sql.raw(`set local lock_timeout = '${LONGEST_LOCK}'`).execute(queries);
+      await sql.raw(statement).execute(queries);
+    });
+    return true;
+  } catch (error) {
+    // Others were in the way; or the rest holds rows of that week, and keeps them; or another node has just done it.
+    if (['55P03', '23514', '42P01', '42P07'].includes(sqlStateOf(error) ?? '')) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mountPoints } from './file-identity.ts';
+
+test('a file that is mounted by itself is found in what Linux says of its mounts; elsewhere there is none', () => {
+  const table = [
+    '22 1 254:0 / / rw,relatime - ext4 /dev/vda rw',
+    '97 22 254:0 /srv/a\\040b/carillon.db /data/a\\040b/carillon.db rw - ext4 /dev/vda rw',
+    '',
+  ].join('\n');
+  assert.deepEqual(
+    mountPoints(() => table),
+    ['/', '/data/a b/carillon.db', ''],
+  );
+  const fails = () => {
+    throw new Error('ENOENT');
+  };
+  assert.deepEqual(mountPoints(fails), []);
+});

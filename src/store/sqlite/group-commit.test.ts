@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { openingOf } from '../../../test/kit/database.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { temporaryFolder } from '../../../test/kit/service.ts';
+import { Problem } from '../../problems.ts';
+import type { OpenOptions } from '../database-url.ts';
+import { openStore } from '../open.ts';
+import type { Store, Tx } from '../store.ts';
+
+/** A store on a file of its own, with everything that it reports. */
+async function openTestStore(t: TestContext, options: Partial<OpenOptions> = {}) {
+  const path = join(temporaryFolder(t), 'carillon.db');
+  const fatal: unknown[] = [];
+  const groups: number[] = [];
+  const store = await openStore({
+    ...openingOf(`sqlite:${path}`),
+    onFatal: (error) => fatal.push(error),
+    ...options,
+  });
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= store.close();
+    return closed;
+  };
+  t.after(close);
+  store.onGroup((writes) => groups.push(writes));
+  return { store: { ...store, close }, path, fatal, groups };
+}
+
+const addAccount = (domain: string) => async (tx: Tx) => {
+  const row = await tx.queries
+    .insertInto('accounts')
+    .values({ domain, company_name: domain, date_created: 0 })
+    .returning('account_id')
+    .executeTakeFirstOrThrow();
+  tx.news.addPending([row.account_id]);
+  return row.account_id;
+};
+
+async function domains(store: Store): Promise<string[]> {
+  const rows = await store.read.selectFrom('accounts').select('domain').orderBy('account_id').execute();
+  return rows.map((row) => row.domain);
+}
+
+const isProblem = (code: string) => (error: unknown) => error instanceof Problem && error.code === code;
+
+test('writes that wait at the same moment are one commit, in their order', async (t) => {
+  const { store, groups } = await openTestStore(t);
+  const ids = await Promise.all(Array.from({ length: 50 }, (_, index) => store.write(addAccount(`${index}.test`))));
+  assert.deepEqual(groups, [50]);
+  assert.deepEqual(
+    ids,
+    Array.from({ length: 50 }, (_, index) => index + 1),
+  );
+});
+
+test('a group has its limit, and nobody beyond it is forgotten', async (t) => {
+  const { store, groups } = await openTestStore(t);
+  await Promise.all(Array.from({ length: 600 }, (_, index) => store.write(addAccount(`${index}.test`))));
+  assert.deepEqual(groups, [256, 256, 88]);
+  assert.equal((await domains(store)).length, 600);
+});
+
+test('between two full groups the event loop turns, so that those who were answered can hear it', async (t) => {
+  const { store } = await openTestStore(t);
+  let turns = 0;
+  const groupsSeenAt: number[] = [];
+  store.onGroup(() => groupsSeenAt.push(turns));
+  const writes = Promise.all(Array.from({ length: 900 }, (_, index) => store.write(addAccount(`${index}.test`))));
+  let through = false;
+  const counting = (async () => {
+    for (; !through; turns += 1) await turn();
+  })();
+  await writes;
+  through = true;
+  await counting;
+  assert.equal(groupsSeenAt.length, 4);
+  assert.equal(new Set(groupsSeenAt).size, 4, `groups were committed at turns ${groupsSeenAt.join(', ')}`);
+});
+
+test('a write that fails is undone alone: those beside it in the commit stay, and only they are announced', async (t) => {
+  const { store, groups } = await openTestStore(t);
+  const announced: number[] = [];
+  store.onCommitted((news) => void announced.push(...news.pending.keys()));
+  const outcomes = await Promise.allSettled([
+    store.write(addAccount('first.test')),
+    store.write(async (tx) => {
+      await addAccount('undone.test')(tx);
+      throw new Problem('not_found');
+    }),
+    store.write(addAccount('first.test')),
+    store.write(addAccount('last.test')),
+  ]);
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome.status),
+    ['fulfilled', 'rejected', 'rejected', 'fulfilled'],
+  );
+  assert.ok(outcomes[1]?.status === 'rejected' && isProblem('not_found')(outcomes[1].reason));
+  assert.ok(outcomes[2]?.status === 'rejected' && !(outcomes[2].reason instanceof Problem), 'a fault of ours, not 503');
+  assert.deepEqual(groups, [4]);
+  assert.deepEqual(await domains(store), ['first.test', 'last.test']);
+  assert.equal(announced.length, 2);
+});
+
+test('C20 what has resolved is on the disk: WAL with synchronous=FULL, seen by any other connection', async (t) => {
+  const { store, path } = await openTestStore(t);
+  const settings = await store.write(async ({ queries }) => {
+    const { rows: synchronous } = await sql<{ synchronous: number }>`pragma synchronous`.execute(queries);
+    const { rows: journal } = await sql<{ journal_mode: string }>`pragma journal_mode`.execute(queries);
+    return [synchronous[0]?.synchronous, journal[0]?.journal_mode];
+  });
+  assert.deepEqual(settings, [2, 'wal']);
+  await store.write(addAccount('acme.test'));
+  const other = new DatabaseSync(path, { readOnly: true });
+  assert.equal(other.prepare('select domain from accounts').get()?.domain, 'acme.test');
+  other.close();
+});
+
+test('C13 C20 the news of a commit are heard before its writes are answered, and after it is durable', async (t) => {
+  const { store, path } = await openTestStore(t);
+  const order: string[] = [];
+  store.onCommitted((news) => {
+    const other = new DatabaseSync(path, { readOnly: true });
+    const { count } = other.prepare('select count(*) as count from accounts').get() ?? {};
+    other.close();
+    order.push(`news of ${news.pending.size} with ${count} durable`);
+  });
+  await store.write(addAccount('acme.test')).then(() => order.push('answered'));
+  assert.deepEqual(order, ['news of 1 with 1 durable', 'answered']);
+});
+
+test('a write sees what those before it in the same commit wrote; reads outside see it after the commit', async (t) => {
+  const { store } = await openTestStore(t);
+  const seen: number[] = [];
+  const count = async (queries: Tx['queries']) => (await queries.selectFrom('accounts').selectAll().execute()).length;
+  await Promise.all([
+    store.write(addAccount('acme.test')),
+    store.write(async ({ queries }) => {
+      seen.push(await count(queries), await count(store.read));
+    }),
+  ]);
+  seen.push(await count(store.read));
+  assert.deepEqual(seen, [1, 0, 1]);
+});
+
+test('a full disk refuses writes as storage_unavailable, serves reads, and takes writes again when there is room', async (t) => {
+  const { store, path, fatal } = await openTestStore(t, { maxPages: 90 });
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  other.exec('create table ballast (bytes blob); insert into ballast values (zeroblob(40000))');
+
+  const accepted: string[] = [];
+  const refused: unknown[] = [];
+  // Four in one commit, which is refused as a whole; then each by itself, for what room there is left.
+  for (let [round, members] = [0, 4]; members > 0; round += 1) {
+    assert.ok(round < 1_000, 'the disk never fills');
+    const names = Array.from({ length: members }, (_, index) => `${round}-${index}-${'x'.repeat(900)}.test`);
+    const outcomes = await Promise.allSettled(names.map((name) => store.write(addAccount(name))));
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome.status === 'fulfilled') accepted.push(names[index] ?? '');
+      else refused.push(outcome.reason);
+    }
+    if (outcomes.some(({ status }) => status === 'rejected')) {
+      assert.ok(
+        outcomes.every(({ status }) => status === 'rejected'),
+        'a group has one fate',
+      );
+      members = members === 4 ? 1 : 0;
+    }
+  }
+  assert.ok(refused.every(isProblem('storage_unavailable')), String(refused[0]));
+  await assert.rejects(store.write(addAccount(`again-${'x'.repeat(900)}.test`)), isProblem('storage_unavailable'));
+  assert.deepEqual(await domains(store), accepted, 'reads are served, and exactly what was acknowledged is there');
+
+  other.exec('delete from ballast');
+  await store.write(addAccount('room.test'));
+  assert.deepEqual(await domains(store), [...accepted, 'room.test']);
+  for (let turns = 0; turns < 5; turns += 1) await turn();
+  assert.deepEqual(fatal, [], 'a full disk is no reason to end the process');
+});
+
+test('what is sent together with a statement that fails is not written by itself, with the transaction or without it', async (t) => {
+  const { store, fatal } = await openTestStore(t);
+  for (const isGone of [true, false]) {
+    const late: Promise<unknown>[] = [];
+    const outcomes = await Promise.allSettled([
+      store.write(addAccount('first.test')),
+      store.write(async (tx) => {
+        if (isGone) await sql`rollback`.execute(tx.queries);
+        // Both go on while the group is given up.
+        late.push(
+          addAccount('second.test')(tx),
+          Promise.resolve().then(() => addAccount('third.test')(tx)),
+        );
+        throw Object.assign(new Error('database or disk is full'), { errcode: 13 });
+      }),
+      store.write(addAccount('fourth.test')),
+    ]);
+    await Promise.allSettled(late);
+    assert.deepEqual(
+      outcomes.map((one) => one.status === 'rejected' && isProblem('storage_unavailable')(one.reason)),
+      [true, true, true],
+    );
+    assert.deepEqual(await domains(store), []);
+  }
+  await store.write(addAccount('again.test'));
+  assert.deepEqual(await domains(store), ['again.test']);
+  assert.deepEqual(fatal, []);
+});
+
+test('when SQLite itself ends the transaction, every member of the commit is refused and nothing of it stays', async (t) => {
+  const { store, fatal } = await openTestStore(t);
+  const outcomes = await Promise.allSettled([
+    store.write(addAccount('first.test')),
+    store.write(async (tx) => {
+      await addAccount('second.test')(tx);
+      // As SQLite may do by itself when the disk is full.
+      await sql`rollback`.execute(tx.queries);
+      throw Object.assign(new Error('database or disk is full'), { errcode: 13 });
+    }),
+    store.write(addAccount('third.test')),
+  ]);
+  for (const outcome of outcomes) {
+    assert.ok(outcome.status === 'rejected' && isProblem('storage_unavailable')(outcome.reason));
+  }
+  assert.deepEqual(await domains(store), []);
+  await store.write(addAccount('next.test'));
+  assert.deepEqual(await domains(store), ['next.test']);
+  for (let turns = 0; turns < 5; turns += 1) await turn();
+  assert.deepEqual(fatal, [], 'a full disk is no reason to end the process');
+});
+
+test('a database that another connection holds is waited for, and nothing else stands still meanwhile', async (t) => {
+  const { store, path, fatal } = await openTestStore(t);
+  const other = new DatabaseSync(path);
+  other.exec('begin immediate');
+  let isWritten = false;
+  const written = store.write(addAccount('acme.test')).then(() => {
+    isWritten = true;
+  });
+  assert.deepEqual(await domains(store), [], 'reads go on');
+  // So does time: were it waited for inside SQLite, none of these would come, but for ten seconds each.
+  for (let turns = 0; turns < 10; turns += 1) await wait(5);
+  assert.equal(isWritten, false);
+  other.exec('commit');
+  other.close();
+  await written;
+  assert.deepEqual(await domains(store), ['acme.test']);
+  assert.deepEqual(fatal, []);
+});
+
+test('a write that awaits anything but its queries is reported, since it would hold up everybody', async (t) => {
+  const { store, fatal } = await openTestStore(t);
+  await store.write(async () => wait(20));
+  assert.equal(fatal.length, 1);
+  assert.match(String(fatal[0]), /awaited something other than its queries/);
+});
+
+test('a corrupt file ends the process: nobody is answered', async (t) => {
+  const { store, path, fatal } = await openTestStore(t);
+  await store.write(addAccount('acme.test'));
+  // The root of a table is said to be where the file has no page.
+  const other = new DatabaseSync(path, { defensive: false });
+  other.exec(`
+    pragma writable_schema = on;
+    update sqlite_schema set rootpage = 99999 where name = 'accounts';
+    pragma schema_version = 1000;
+  `);
+  other.close();
+  let answered = false;
+  const answer = () => {
+    answered = true;
+  };
+  store.write(addAccount('lost.test')).then(answer, answer);
+  await eventually(
+    () => fatal.length,
+    (count) => count > 0,
+  );
+  await turn();
+  assert.equal(answered, false);
+});
+
+test('more writes than can wait are shed at once as overloaded, and those that wait are done', async (t) => {
+  const { store } = await openTestStore(t);
+  const waiting = Array.from({ length: 4_096 }, () => store.write(async () => 'done'));
+  await assert.rejects(
+    store.write(async () => 'shed'),
+    isProblem('overloaded'),
+  );
+  assert.equal(new Set(await Promise.all(waiting)).size, 1);
+  assert.equal(await store.write(async () => 'later'), 'later');
+});
+
+test('closing lets the writes under way finish and takes no more', async (t) => {
+  const { store, path } = await openTestStore(t);
+  const written = store.write(addAccount('acme.test'));
+  const closed = store.close();
+  await assert.rejects(store.write(addAccount('late.test')), isProblem('storage_unavailable'));
+  await Promise.all([written, closed]);
+  const other = new DatabaseSync(path, { readOnly: true });
+  assert.deepEqual(
+    other
+      .prepare('select domain from accounts')
+      .all()
+      .map((row) => row.domain),
+    ['acme.test'],
+  );
+  other.close();
+});

@@ -1,0 +1,68 @@
+import { existsSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { bytesOf, freeOn, whatIsWrong } from '../backup/copy-database.ts';
+import type { Location } from '../database-url.ts';
+import type { Inspection } from '../inspection.ts';
+import { migrations, versionOf } from '../migrate.ts';
+import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
+import { refuseSecondName } from './file-identity.ts';
+import { trueName } from './file-lock.ts';
+import { dialect } from './open.ts';
+
+/** File systems over a network, by the number that Linux gives them: their locks cannot be relied on. */
+const NETWORKS: Readonly<Record<number, string>> = {
+  26985: 'NFS',
+  20859: 'SMB',
+  4266872130: 'SMB',
+  4283649346: 'SMB',
+  16914839: '9P',
+};
+
+export async function inspect({ path }: Extract<Location, { scheme: 'sqlite' }>): Promise<Inspection | undefined> {
+  if (!existsSync(path)) return undefined;
+  refuseSecondName(path);
+  const connection = new SqliteConnection(path, { readOnly: true, patient: true });
+  try {
+    const { database, queries } = connection;
+    const [engine] = database.prepare('select sqlite_version()').all().flatMap(Object.values);
+    const [journal] = database.prepare('pragma journal_mode').all().flatMap(Object.values);
+    const version = versionOf(database);
+    const isServed = isLocked(`${trueName(path)}.lock`);
+    const folder = dirname(trueName(path));
+    const network = NETWORKS[statfsSync(folder).type];
+    return {
+      engine: `SQLite ${engine}`,
+      version,
+      newest: migrations(dialect).length,
+      // Whoever opens it for a service makes it so; another mode while one runs was set by somebody else.
+      weak: isServed && journal !== 'wal' ? [`journal_mode is ${journal}`] : [],
+      problems: whatIsWrong(database, 'quick_check'),
+      bytes: bytesOf(database),
+      freeBytes: freeOn(folder),
+      place: network === undefined ? [] : [`it lies on ${network}, whose locks cannot be relied on`],
+      clockAheadMs: undefined,
+      isServed,
+      queries,
+      close: async () => connection.close(),
+    };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+/** Whether a service holds the lock; looks, and takes nothing. */
+function isLocked(file: string): boolean {
+  if (!existsSync(file)) return false;
+  const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 });
+  try {
+    lock.prepare('select count(*) from sqlite_master').get();
+    return false;
+  } catch (error) {
+    if (sqliteCode(error) === SQLITE_BUSY) return true;
+    throw error;
+  } finally {
+    lock.close();
+  }
+}

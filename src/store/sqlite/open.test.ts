@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { testClock } from '../../../test/kit/clock.ts';
+import { openingOf } from '../../../test/kit/database.ts';
+import { temporaryFolder } from '../../../test/kit/service.ts';
+import { Problem } from '../../problems.ts';
+import type { OpenOptions } from '../database-url.ts';
+import { migrate, migrations } from '../migrate.ts';
+import { openStore } from '../open.ts';
+import { DatabaseLost, type Store, StoreError } from '../store.ts';
+import { dialect } from './open.ts';
+
+const newPath = (t: TestContext) => join(temporaryFolder(t), 'carillon.db');
+
+function open(path: string, as: OpenOptions['as'] = 'service'): Promise<Store> {
+  return openStore({ ...openingOf(`sqlite:${path}`), as });
+}
+
+/** One line for the operator: what it says, and that it is one. */
+const isFault = (words: RegExp) => (error: unknown) =>
+  error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
+
+test('a new database is made with its folder, for its owner’s eyes alone', async (t) => {
+  const path = join(temporaryFolder(t), 'some', 'where', 'carillon.db');
+  const store = await open(path);
+  await store.probe();
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.equal(statSync(`${path}-wal`).mode & 0o777, 0o600);
+  await store.close();
+});
+
+test('a second service on the same file is refused in one line; a command works beside the first', async (t) => {
+  const path = newPath(t);
+  const first = await open(path);
+  await assert.rejects(open(path), isFault(/Another service is running on .*carillon\.db/));
+  const command = await open(path, 'command');
+  await command.probe();
+  await command.close();
+  await first.probe();
+  await first.close();
+  const next = await open(path);
+  await next.close();
+});
+
+test('a second service is refused also where it comes by a link to the file or to its folder', async (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'data'));
+  const path = join(folder, 'data', 'carillon.db');
+  const first = await open(path);
+  symlinkSync(path, join(folder, 'link.db'));
+  symlinkSync('link.db', join(folder, 'link-of-a-link.db'));
+  symlinkSync(join(folder, 'data'), join(folder, 'folder'));
+  const others = [join(folder, 'link.db'), join(folder, 'link-of-a-link.db'), join(folder, 'folder', 'carillon.db')];
+  for (const other of others) await assert.rejects(open(other), isFault(/Another service is running on /), other);
+  await first.close();
+  // And the other way round.
+  const second = await open(join(folder, 'link.db'));
+  await assert.rejects(open(path), isFault(/Another service is running on /));
+  await second.close();
+});
+
+test('C20 a database file with a second name (a hard link) is refused under both, for services and commands', async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, 'carillon.db');
+  const other = join(folder, 'other.db');
+  const twoNames = isFault(/has 2 names .*hard links.*other\.db|has 2 names .*hard links.*carillon\.db/);
+  const first = await open(path);
+  linkSync(path, other);
+  for (const as of ['service', 'command'] as const) await assert.rejects(open(other, as), twoNames);
+  assert.ok(!existsSync(`${other}-wal`), 'nothing was opened under the other name');
+  await first.probe();
+  await first.close();
+  await assert.rejects(open(path), twoNames);
+  rmSync(other);
+  await (await open(path)).close();
+});
+
+test('a database from a newer version is refused in one line, and left as it is', async (t) => {
+  const path = newPath(t);
+  await (await open(path)).close();
+  const database = new DatabaseSync(path);
+  const newer = migrations(dialect).length + 1;
+  database.prepare('insert into migrations (version, name) values (?, ?)').run(newer, 'from_the_future');
+  database.close();
+  for (const as of ['service', 'command'] as const) {
+    await assert.rejects(open(path, as), isFault(/newer Carillon.*Update Carillon/));
+  }
+  const after = new DatabaseSync(path, { readOnly: true });
+  assert.equal(after.prepare('select max(version) as version from migrations').get()?.version, newer);
+  after.close();
+});
+
+test('what is no database, or no file, is refused in one line', async (t) => {
+  const folder = temporaryFolder(t);
+  const text = join(folder, 'notes.txt');
+  writeFileSync(text, 'Dear diary, today I was mistaken for a database. '.repeat(100));
+  mkdirSync(join(folder, 'folder.db'));
+  for (const path of [text, join(folder, 'folder.db')]) {
+    await assert.rejects(open(path), isFault(/cannot be opened/));
+  }
+  assert.ok(!existsSync(join(folder, 'folder.db', 'carillon.db')));
+});
+
+test('what the disk does not give is storage_unavailable to whoever reads, and no fault of the service', async (t) => {
+  const path = newPath(t);
+  const store = await open(path);
+  t.after(() => store.close());
+  const disk = new DatabaseSync(path);
+  disk.exec('pragma wal_checkpoint(truncate)');
+  disk.close();
+  truncateSync(path, 4_096);
+  await assert.rejects(
+    store.read.selectFrom('events').selectAll().execute(),
+    (error) => error instanceof Problem && error.code === 'storage_unavailable',
+  );
+});
+
+test('two that open a new file at the same moment both find it whole', async (t) => {
+  const path = newPath(t);
+  const stores = await Promise.all([open(path), open(path, 'command'), open(path, 'command')]);
+  for (const store of stores) await store.probe();
+  for (const store of stores) await store.close();
+});
+
+test('opening again migrates nothing again', async (t) => {
+  const path = newPath(t);
+  const first = await open(path);
+  await first.write(async ({ queries }) => {
+    await queries.insertInto('accounts').values({ domain: 'a.test', company_name: 'A', date_created: 0 }).execute();
+  });
+  await first.close();
+  const second = await open(path);
+  assert.equal((await second.read.selectFrom('accounts').selectAll().execute()).length, 1);
+  await second.close();
+});
+
+test('a migration that fails leaves nothing of itself', () => {
+  const database = new DatabaseSync(':memory:');
+  // In the way of one of the last statements.
+  database.exec('create table attempts (something text)');
+  assert.throws(() => migrate(database, dialect), /already exists/);
+  const names = database.prepare('select name from sqlite_master').all();
+  assert.deepEqual(
+    names.map((row) => row.name),
+    ['attempts'],
+  );
+  assert.equal(database.isTransaction, false);
+
+  database.exec('drop table attempts');
+  migrate(database, dialect);
+  const rows = database.prepare('select version, name from migrations order by version').all();
+  assert.deepEqual(
+    rows.map((row) => ({ ...row })),
+    migrations(dialect).map(({ version, name }) => ({ version, name })),
+  );
+  database.close();
+});
+
+test('a word that a dialect does not know is found before anything is touched', () => {
+  const database = new DatabaseSync(':memory:');
+  assert.throws(() => migrate(database, { name: 'poor', words: {} }), /unknown word \{\w+\} in a migration/);
+  assert.deepEqual(database.prepare('select name from sqlite_master').all(), []);
+  database.close();
+});
+
+test('C5 ids are never issued again, also after the newest record was deleted and the file was opened anew', async (t) => {
+  const path = newPath(t);
+  const add = async (store: Store) =>
+    store.write(async ({ queries }) => {
+      const row = { domain: 'a.test', company_name: 'A', date_created: 0 };
+      const { account_id } = await queries
+        .insertInto('accounts')
+        .values(row)
+        .returning('account_id')
+        .executeTakeFirstOrThrow();
+      await queries.deleteFrom('accounts').where('account_id', '=', account_id).execute();
+      return account_id;
+    });
+  const first = await open(path);
+  assert.deepEqual([await add(first), await add(first)], [1, 2]);
+  await first.close();
+  const second = await open(path);
+  assert.equal(await add(second), 3);
+  await second.close();
+});
+
+test('what is read in one turn of the event loop is of one moment; a commit of ours is seen at once, another’s in the next turn', async (t) => {
+  const path = newPath(t);
+  const store = await open(path);
+  const domains = async () =>
+    (await store.read.selectFrom('accounts').select('domain').orderBy('domain').execute()).map(({ domain }) => domain);
+  const elsewhere = new DatabaseSync(path);
+  assert.deepEqual(await domains(), []);
+  elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('a.test', '', 0)");
+  assert.deepEqual(await domains(), [], 'of the same moment as what was read before in this turn');
+  const before = store.externalVersion();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(await domains(), ['a.test']);
+  // Whoever learns that something has changed elsewhere finds what it was, in this very turn.
+  elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('b.test', '', 0)");
+  assert.notEqual(store.externalVersion(), before);
+  assert.deepEqual(await domains(), ['a.test', 'b.test']);
+  // Whoever hears of a commit finds it, whatever was read in the turn that it was made in.
+  const heard: Promise<string[]>[] = [];
+  store.onCommitted(() => void heard.push(domains()));
+  await store.write(async ({ queries }) => {
+    assert.deepEqual(await domains(), ['a.test', 'b.test']);
+    await queries.insertInto('accounts').values({ domain: 'c.test', company_name: '', date_created: 0 }).execute();
+  });
+  assert.deepEqual(await Promise.all(heard), [['a.test', 'b.test', 'c.test']]);
+  elsewhere.close();
+  await store.close();
+});
+
+/** An open database whose files something else changes, and everything that the store says about it. */
+async function openWatched(t: TestContext) {
+  const path = newPath(t);
+  const clock = testClock();
+  const fatal: unknown[] = [];
+  const store = await openStore({
+    ...openingOf(`sqlite:${path}`),
+    beats: clock,
+    onFatal: (error) => void fatal.push(error),
+  });
+  const add = (domain: string) =>
+    store.write(({ queries }) =>
+      queries.insertInto('accounts').values({ domain, company_name: '', date_created: 0 }).execute(),
+    );
+  await add('before.test');
+  return { path, clock, fatal, store, add };
+}
+
+const isUnavailable = (error: unknown) => error instanceof Problem && error.code === 'storage_unavailable';
+
+/** Everything that can happen to the files of an open database behind its back. */
+const losses: Readonly<Record<string, (path: string) => void>> = {
+  'the database is removed': (path) => rmSync(path),
+  'the database is renamed': (path) => renameSync(path, `${path}.old`),
+  'the database is replaced': (path) => {
+    writeFileSync(`${path}.new`, '');
+    renameSync(`${path}.new`, path);
+  },
+  'the log is removed': (path) => rmSync(`${path}-wal`),
+  'the log is replaced': (path) => {
+    rmSync(`${path}-wal`);
+    writeFileSync(`${path}-wal`, '');
+  },
+  'the index of the log is removed': (path) => rmSync(`${path}-shm`),
+  'the lock is removed': (path) => rmSync(`${path}.lock`),
+};
+
+for (const [name, lose] of Object.entries(losses)) {
+  test(`C20 ${name} while it is open: no write is acknowledged any more, and the process is told to end`, async (t) => {
+    const { path, fatal, store, add } = await openWatched(t);
+    const told: unknown[] = [];
+    store.onCommitted((news) => void told.push(news));
+    lose(path);
+    const writes = await Promise.allSettled(['a.test', 'b.test', 'c.test'].map(add));
+    assert.deepEqual(
+      writes.map(({ status }) => status),
+      ['rejected', 'rejected', 'rejected'],
+    );
+    await assert.rejects(add('d.test'), isUnavailable);
+    await assert.rejects(store.probe(), isUnavailable);
+    assert.deepEqual(told, [], 'nobody hears of what was not kept');
+    assert.deepEqual(
+      fatal.map((error) => error instanceof DatabaseLost),
+      [true],
+    );
+    assert.match(String(fatal[0]), /carillon\.db.* (removed|replaced)/);
+    const left = existsSync(`${path}-wal`);
+    await store.close();
+    assert.equal(existsSync(`${path}-wal`), left, 'the files that are there now belong to somebody else');
+  });
+
+  test(`C20 ${name} while nobody writes: it is found within a second`, async (t) => {
+    const { path, clock, fatal, store, add } = await openWatched(t);
+    await clock.advance(10_000);
+    assert.deepEqual(fatal, []);
+    lose(path);
+    await clock.advance(1_000);
+    assert.equal(fatal.length, 1);
+    await assert.rejects(add('a.test'), isUnavailable);
+    await clock.advance(10_000);
+    assert.equal(fatal.length, 1, 'said once');
+    await store.close();
+    assert.deepEqual(clock.pending, []);
+  });
+}

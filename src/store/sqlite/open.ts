@@ -1,0 +1,211 @@
+import { DatabaseSync } from 'node:sqlite';
+import { sql } from 'kysely';
+import { type Clock, systemClock } from '../../clock.ts';
+import { keepOldVersion } from '../backup/pre-migration-backup.ts';
+import { Listeners } from '../commit-events.ts';
+import type { Location, OpenOptions } from '../database-url.ts';
+import { deleteInBatches } from '../delete-in-batches.ts';
+import { type Dialect, migrate, migrations } from '../migrate.ts';
+import { type Queries, type Store, StoreError } from '../store.ts';
+import { asProblem, SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
+import { OpenFiles, refuseLogAlone, refuseSecondName } from './file-identity.ts';
+import { asFault, makeFile, takeLock } from './file-lock.ts';
+import { GroupCommit } from './group-commit.ts';
+import { sequences } from './sequences.ts';
+
+/** The oldest SQLite whose WAL is sound for us: 3.51.3 mended a rare corruption at a WAL reset. */
+const OLDEST_SQLITE = [3, 51, 3] as const;
+
+/** What the words in a migration stand for on SQLite. */
+export const dialect: Dialect = {
+  name: 'sqlite',
+  words: {
+    id: 'integer primary key autoincrement',
+    int: 'integer',
+    text: 'text',
+    table: 'strict',
+    clustered: 'strict, without rowid',
+  },
+};
+
+/** How much a probe writes: as the largest body of a request, and more than most writes take. */
+const PROBE_BYTES = 64 * 1_024;
+
+/** How often the files of an open database are looked for at their paths while nobody writes. */
+const FILES_INTERVAL_MS = 1_000;
+
+type Options = OpenOptions<Extract<Location, { scheme: 'sqlite' }>>;
+
+/**
+ * Opens, and brings up to date, the database in an SQLite file: WAL, `synchronous=FULL`, one writer with group commit,
+ * one connection for reads. Throws `StoreFault` with one line for the operator.
+ */
+export async function openStore(options: Options): Promise<Store> {
+  checkVersion();
+  const { path } = options.database;
+  try {
+    refuseLogAlone(path);
+    makeFile(path);
+    refuseSecondName(path);
+  } catch (error) {
+    throw asFault(error, path);
+  }
+  const lock = options.as === 'service' ? takeLock(path) : undefined;
+  let writer: SqliteConnection | undefined;
+  try {
+    const connection = new SqliteConnection(path, { readOnly: false, inTransactions: true }, options.sqlite);
+    writer = connection;
+    const newest = migrations(dialect).length;
+    await retryWhileBusy(() => keepOldVersion(connection.database, { ...options, path, newest }));
+    await retryWhileBusy(() => prepareFile(connection, options));
+    const reader = new SqliteConnection(
+      path,
+      { readOnly: true, readsInTurns: true, failed: asProblem },
+      options.sqlite,
+    );
+    return createStore(connection, reader, lock, options);
+  } catch (error) {
+    writer?.close();
+    lock?.close();
+    throw asFault(error, path);
+  }
+}
+
+function prepareFile(writer: SqliteConnection, options: Options): void {
+  writer.exec('pragma journal_mode = wal');
+  writer.exec('pragma synchronous = full');
+  // 32 MiB of pages in memory, and the log copied back every 16 MiB: fewer reads, fewer checkpoints under load.
+  writer.exec('pragma cache_size = -32768');
+  writer.exec('pragma wal_autocheckpoint = 4000');
+  migrate(writer.database, dialect);
+  if (options.maxPages !== undefined) writer.exec(`pragma max_page_count = ${options.maxPages}`);
+}
+
+function createStore(
+  writer: SqliteConnection,
+  reader: SqliteConnection,
+  lock: DatabaseSync | undefined,
+  { database: { path }, clock, beats = systemClock, onFatal, sqlite }: Options,
+): Store {
+  const committed = new Listeners();
+  const grouped: ((writes: number, seconds: number) => void)[] = [];
+  const groups = new GroupCommit(writer, beats, {
+    // A reader would keep the log from being copied back; and whoever hears of the commit has to find it.
+    onCommitting: () => reader.refreshSnapshot(),
+    onCommitted: (news) => committed.publish(news),
+    onGroup: (writes, seconds) => {
+      for (const listener of grouped) listener(writes, seconds);
+    },
+    whatIsLost: () => files.lost(),
+    onFatal,
+  });
+  const files = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
+  // A stand-in for SQLite has a world of its own, where nothing else touches the files and each timer costs a round.
+  const isWatched = lock !== undefined && sqlite === undefined;
+  const stopLooking = isWatched ? every(beats, FILES_INTERVAL_MS, () => groups.look()) : () => undefined;
+  const dataVersion = writer.database.prepare('pragma data_version');
+  let foreign: number | undefined;
+  return {
+    read: reader.queries,
+    // One query ends before the next one begins; pages beyond their first slice take turns (see http/large-pages.ts).
+    limitedRead: (work) => work(),
+    sessions: undefined,
+    dropPartitions: (table, before, isStopped) =>
+      deleteInBatches((work) => groups.write(work), table, { before, now: clock.now() }, isStopped),
+    externalVersion() {
+      if (foreign === undefined) {
+        reader.refreshSnapshot();
+        foreign = Number(dataVersion.get()?.data_version);
+        setImmediate(() => {
+          foreign = undefined;
+        });
+      }
+      return foreign;
+    },
+    refreshSnapshot() {
+      reader.refreshSnapshot();
+      foreign = undefined;
+      return true;
+    },
+    write: (work) => groups.write(work),
+    writeInBackground: (work) => groups.write(work),
+    snapshot: (work) => snapshot(path, work),
+    sequences,
+    onCommitted: (listener) => committed.add(listener),
+    onGroup: (listener) => grouped.push(listener),
+    async probe() {
+      await groups.write(async ({ queries }) => {
+        // The new row before the old one goes: it takes pages that are free, and room in the log for each of them.
+        const last = await queries
+          .selectFrom('probes')
+          .select('probe_id')
+          .orderBy('probe_id', 'desc')
+          .executeTakeFirst();
+        const probe_id = (last?.probe_id ?? 0) + 1;
+        const bytes = sql<string>`hex(zeroblob(${PROBE_BYTES / 2}))`;
+        await queries.insertInto('probes').values({ probe_id, bytes }).execute();
+        await queries.deleteFrom('probes').where('probe_id', '<', probe_id).execute();
+      });
+    },
+    async close() {
+      stopLooking();
+      await groups.close();
+      // SQLite would remove the log at its path, which may be another database's by now.
+      if (files.lost() !== undefined) return;
+      reader.close();
+      writer.close();
+      lock?.close();
+    },
+  };
+}
+
+function every(clock: Clock, waitMs: number, run: () => void): () => void {
+  let cancel = clock.after(waitMs, function again() {
+    cancel = clock.after(waitMs, again);
+    run();
+  });
+  return () => cancel();
+}
+
+/** Reads begun in one transaction see the file as it was at the first of them, however much is written meanwhile. */
+async function snapshot<T>(path: string, work: (queries: Queries) => Promise<T>): Promise<T> {
+  const connection = new SqliteConnection(path, { readOnly: true });
+  try {
+    connection.exec('begin');
+    connection.exec('select 1 from migrations limit 1');
+    return await work(connection.queries);
+  } finally {
+    connection.close();
+  }
+}
+
+function checkVersion(): void {
+  const database = new DatabaseSync(':memory:');
+  const row = database.prepare('select sqlite_version() as version').get();
+  database.close();
+  const version = String(row?.version);
+  const parts = version.split('.').map(Number);
+  for (const [index, least] of OLDEST_SQLITE.entries()) {
+    const part = parts[index] ?? 0;
+    if (part > least) return;
+    if (part < least) {
+      throw new StoreError(`This Node brings SQLite ${version}; Carillon needs ${OLDEST_SQLITE.join('.')} or newer.`);
+    }
+  }
+}
+
+const LONGEST_OPENING_MS = 10_000;
+
+/** Another process may be opening or migrating the same file at this moment; it is done soon. */
+async function retryWhileBusy(run: () => Promise<void> | void): Promise<void> {
+  const giveUpAt = performance.now() + LONGEST_OPENING_MS;
+  for (;;) {
+    try {
+      await run();
+      return;
+    } catch (error) {
+      if (sqliteCode(error) !== SQLITE_BUSY || performance.now() > giveUpAt) throw error;
+    }
+    await new Promise<void>((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openAt } from '../../test/kit/database.ts';
+import { stores } from '../../test/kit/stores.ts';
+import { columns } from '../store/tables.ts';
+import { columnsOf, leftBehind, tables } from './exported-tables.ts';
+
+/** What belongs to the database and to no account, and what ends with a move. */
+const NOT_MOVED: readonly string[] = ['migrations', 'nodes', 'transfers', 'probes', 'retention_clock', ...leftBehind];
+
+for (const store of stores) {
+  store.test('every table of the database is moved, with every column, but for those that are named', async (t) => {
+    const { read } = await openAt(t, await store.database(t));
+    const all = await read.introspection.getTables();
+    // Ranges of a table are tables of their own, by its name and an underscore.
+    const isRange = (name: string) =>
+      tables.some((table) => name.startsWith(`${table}_`)) && /_(rest|w\d+)$/.test(name);
+    const found = all.filter(({ name, isView }) => !isView && !isRange(name));
+    const names = found.map(({ name }) => name).filter((name) => !name.startsWith('sqlite_'));
+    assert.deepEqual(names.filter((name) => !NOT_MOVED.includes(name)).sort(), [...tables].sort());
+    for (const table of tables) {
+      const names = found.find(({ name }) => name === table)?.columns.map(({ name }) => name) ?? [];
+      assert.deepEqual(names.sort(), Object.keys(columns[table]).sort(), table);
+      const left = names.filter((name) => !columnsOf(table).includes(name));
+      assert.deepEqual(left, table === 'hooks' ? ['lease_owner', 'unacknowledged'] : [], table);
+    }
+  });
+}
+
+test('what tells, and what lets in, is moved last: until then nothing is told, and nobody comes in', () => {
+  assert.deepEqual(tables.slice(-6), [
+    'pending_deliveries',
+    'manual_attempts',
+    'api_keys',
+    'calendars',
+    'passphrases',
+    'idempotency',
+  ]);
+});

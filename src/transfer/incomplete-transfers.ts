@@ -1,0 +1,93 @@
+import type { Selectable } from 'kysely';
+import { systemClock } from '../clock.ts';
+import type { Queries, Store, Tx } from '../store/store.ts';
+import type { Tables } from '../store/tables.ts';
+import { TransferError } from './transfer-error.ts';
+
+/** What stands half in a database. There is one at a time. */
+export type Unfinished = Selectable<Tables['transfers']>;
+
+const ONLY = 1;
+
+export async function findUnfinished(read: Queries): Promise<Unfinished | undefined> {
+  return read.selectFrom('transfers').selectAll().where('transfer_id', '=', ONLY).executeTakeFirst();
+}
+
+/** Why nothing may run on such a database, and what to do: one line. */
+export function explain({ work }: Pick<Unfinished, 'work'>): string {
+  return work === 'import'
+    ? 'An import into this database was not finished: carillon import --resume goes on with it, carillon import --undo takes it back.'
+    : 'The removal of an account from this database was not finished: carillon import --undo brings it to its end.';
+}
+
+/** Closes the database to everything else from here on. */
+export async function begin(store: Store, unfinished: Omit<Unfinished, 'transfer_id' | 'line'>): Promise<void> {
+  await store.write(async ({ queries }) => {
+    const inserted = await queries
+      .insertInto('transfers')
+      .values({ ...unfinished, transfer_id: ONLY, line: 0 })
+      .onConflict((conflict) => conflict.column('transfer_id').doNothing())
+      .executeTakeFirstOrThrow();
+    if (inserted.numInsertedOrUpdatedRows !== 1n) throw new TransferError(ANOTHER);
+  });
+  // Once more, so that of a service that starts at this very moment one of both sees the other.
+  await refuseServed(store).catch(async (error: unknown) => {
+    await store.write(finish);
+    throw error;
+  });
+}
+
+/** From here on rows go, until none is left. Before, a removal has changed nothing. */
+export async function beginRemoving(store: Store): Promise<void> {
+  await store.write(async ({ queries }) => {
+    await queries.updateTable('transfers').set({ work: 'removal', line: 1 }).where('transfer_id', '=', ONLY).execute();
+  });
+}
+
+/** Whether nothing has been removed yet. */
+export function isUntouched({ work, line }: Unfinished): boolean {
+  return work === 'removal' && line === 0;
+}
+
+/** So many lines of the file are in, together with what this transaction writes. */
+export async function advance({ queries }: Tx, checksum: string, from: number, to: number): Promise<void> {
+  const { numUpdatedRows } = await queries
+    .updateTable('transfers')
+    .set({ line: to })
+    .where('transfer_id', '=', ONLY)
+    .where('work', '=', 'import')
+    .where('checksum', '=', checksum)
+    .where('line', '=', from)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows !== 1n) throw new TransferError(ANOTHER);
+}
+
+const ANOTHER = 'Another import is at work on this database.';
+
+/** Opens the database again. */
+export async function finish({ queries }: Pick<Tx, 'queries'>): Promise<void> {
+  await queries.deleteFrom('transfers').where('transfer_id', '=', ONLY).execute();
+}
+
+/** Far longer than a node's beat takes. */
+const LOOK_MS = 1_000;
+
+/**
+ * Throws while a node has the database: its connection is open, or its beat goes on. What a killed one has left behind
+ * does neither. Where one process has the database alone, its lock has already said so.
+ */
+export async function refuseServed({ sessions, read }: Store): Promise<void> {
+  if (sessions === undefined) return;
+  const nodes = () => read.selectFrom('nodes').select(['node_id', 'heartbeat']).execute();
+  const before = await nodes();
+  if (before.length === 0) return;
+  const held = await sessions.held();
+  if (before.some(({ node_id }) => held.has(node_id))) throw served();
+  await new Promise<void>((resolve) => systemClock.after(LOOK_MS, resolve));
+  const heartbeats = new Map(before.map((node) => [node.node_id, node.heartbeat]));
+  if ((await nodes()).some(({ node_id, heartbeat }) => heartbeats.get(node_id) !== heartbeat)) throw served();
+}
+
+function served(): TransferError {
+  return new TransferError('A service is running on this database: stop it first, on every machine.');
+}

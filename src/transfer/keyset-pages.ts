@@ -1,0 +1,60 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Queries } from '../store/store.ts';
+import { columnsOf, contents, type MovedTable, type Row } from './exported-tables.ts';
+
+/** One account, or null for the whole service. */
+export type Scope = number | null;
+
+/** Few enough to lie in memory, enough that asking for them costs little. */
+const ROWS_A_PAGE = 2_000;
+
+const list = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
+
+/**
+ * The rows of a table within a scope, in the order of its key, so that memory stays flat. Each page begins behind the
+ * last one: the table is walked through once.
+ */
+export async function* pagesOf(
+  queries: Queries,
+  table: MovedTable,
+  scope: Scope,
+  rowsAPage = ROWS_A_PAGE,
+): AsyncGenerator<readonly Row[]> {
+  const key = list(contents[table].key);
+  const columns = list(columnsOf(table));
+  let last: Row | undefined;
+  for (;;) {
+    const behind = last === undefined ? sql`1 = 1` : sql`(${key}) > (${valuesOf(table, last)})`;
+    const { rows } = await sql<Row>`
+      select ${columns} from ${sql.table(table)} where ${behind} and ${within(table, scope)}
+      order by ${key} limit ${rowsAPage}`.execute(queries);
+    if (rows.length > 0) yield rows;
+    if (rows.length < rowsAPage) return;
+    last = rows.at(-1);
+  }
+}
+
+/** How many rows a table has within a scope. */
+export async function countOf(queries: Queries, table: MovedTable, scope: Scope): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from ${sql.table(table)} where ${within(table, scope)}`.execute(queries);
+  return rows[0]?.count ?? 0;
+}
+
+/** The condition that a row belongs to a scope. */
+export function within(table: MovedTable, scope: Scope): RawBuilder<unknown> {
+  if (scope === null) return sql`1 = 1`;
+  // Where the account does not lead the key, an index by account would have every page sorted anew: + 0 keeps it out.
+  const leads = contents[table].key[0] === 'account_id';
+  return leads ? sql`account_id = ${scope}` : sql`account_id + 0 = ${scope}`;
+}
+
+/** The condition that a row stands between two others of its table, both among them. */
+export function between(table: MovedTable, first: Row, last: Row): RawBuilder<unknown> {
+  const key = list(contents[table].key);
+  return sql`(${key}) >= (${valuesOf(table, first)}) and (${key}) <= (${valuesOf(table, last)})`;
+}
+
+function valuesOf(table: MovedTable, row: Row): RawBuilder<unknown> {
+  return sql.join(contents[table].key.map((column) => row[column]));
+}

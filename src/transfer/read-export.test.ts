@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { openAt } from '../../test/kit/database.ts';
+import { exported, imported, linesIn, unseen } from '../../test/kit/export-import.ts';
+import { allRows, fillAccount } from '../../test/kit/filled-account.ts';
+import { temporaryFolder } from '../../test/kit/service.ts';
+import { sqlite } from '../../test/kit/stores.ts';
+import { tables } from './exported-tables.ts';
+import { checked, type Header, LineWriter, Tallier } from './format.ts';
+import { findUnfinished } from './incomplete-transfers.ts';
+import { checkFile } from './validate-file.ts';
+
+// What a file must be is the same for every database.
+const folder = temporaryFolder({ after });
+const path = join(folder, 'good.jsonl');
+const other = join(folder, 'other.jsonl');
+
+before(async () => {
+  const source = await openAt({ after }, await sqlite.database({ after }));
+  await fillAccount(source, 'acme.test', { accountId: 1, first: 2_001, count: 2 });
+  await exported(source, path, 'acme.test');
+  await source.close();
+});
+
+const START_DATE = /"start_date":"(?:[^"\\]|\\.)*"/;
+
+/** The file with other bytes in it is refused with this line, and nothing of it comes into a database. */
+async function refused(bytes: Buffer | string, fault: string | RegExp): Promise<void> {
+  writeFileSync(other, bytes);
+  await assert.rejects(checkFile(other, unseen), { name: 'TransferFault', message: fault });
+}
+
+/** Lines as somebody would write them who knows how: with good checksums. */
+function forged(lines: readonly string[], change: (body: string, line: number) => string): string {
+  let crc = 0;
+  let text = '';
+  for (const [index, line] of lines.entries()) {
+    const put = checked(change(line.slice(0, -',"crc":"01234567"}'.length), index + 1), crc);
+    crc = put.crc;
+    text += put.line;
+  }
+  return text;
+}
+
+test('the file as it was written is taken', async () => {
+  copyFileSync(path, other);
+  const { header, end, scope } = await checkFile(other, unseen);
+  assert.deepEqual([header.domain, scope, end.rows], ['acme.test', 1, linesIn(path).length - 2]);
+});
+
+test('one byte that is another is found, wherever it stands, and its line is named', async () => {
+  const good = readFileSync(path);
+  let line = 1;
+  for (let at = 0; at < good.length; at += 1) {
+    const bytes = Buffer.from(good);
+    // Another character of the same kind, so that nothing but the checksum can tell.
+    bytes.writeUInt8(good.readUInt8(at) ^ 1, at);
+    if (at % 23 === 0 && good.readUInt8(at) !== 10) {
+      const expected = line === 1 ? /^(?:Line 1 is not as it was written|.* is no export of Carillon)/ : faultIn(line);
+      await refused(bytes, expected);
+    }
+    if (good.readUInt8(at) === 10) line += 1;
+  }
+});
+
+const faultIn = (line: number) =>
+  new RegExp(
+    `^Line ${line} is (?:not as it was written: its checksum does not match|no line of an export: it has no checksum)\\.$`,
+  );
+
+test('a file that is cut off is not whole, at whichever byte, and the line is named', async () => {
+  const good = readFileSync(path);
+  const lines = linesIn(path).length;
+  await refused(good.subarray(0, good.length - 1), `Line ${lines} is cut off: the export is not whole.`);
+  let line = 1;
+  for (let at = 1; at < good.length - 1; at += 1) {
+    if (good.readUInt8(at - 1) === 10) {
+      line += 1;
+      await refused(good.subarray(0, at), `Line ${line}, the end of the export, is missing: the export is not whole.`);
+      await refused(good.subarray(0, at + 9), `Line ${line} is cut off: the export is not whole.`);
+    }
+  }
+  await refused('', `${other} is empty: it is no export of Carillon.`);
+});
+
+test('a line that is missing, twice, elsewhere or behind the end is named', async () => {
+  const lines = linesIn(path);
+  const text = (some: readonly (string | undefined)[]) => `${some.join('\n')}\n`;
+  const wrong = (line: number) => `Line ${line} is not as it was written: its checksum does not match.`;
+  await refused(text(lines.toSpliced(6, 1)), wrong(7));
+  await refused(text(lines.toSpliced(6, 0, lines[6] ?? '')), wrong(8));
+  await refused(text(lines.toSpliced(6, 2, lines[7] ?? '', lines[6] ?? '')), wrong(7));
+  await refused(text([...lines, lines[3]]), `Line ${lines.length + 1} stands behind the end of the export.`);
+  await refused(text(lines.toSpliced(6, 0, '')), 'Line 7 is no line of an export: it has no checksum.');
+});
+
+test('a line that does not fit its table is named with its field, whoever has written it', async () => {
+  const lines = linesIn(path);
+  const at = lines.findIndex((line) => line.startsWith('{"table":"events"')) + 1;
+  const with_ = (change: (body: string) => string) =>
+    forged(lines, (body, line) => (line === at ? change(body) : body));
+  const cases: [(body: string) => string, string][] = [
+    [(body) => body.replace(START_DATE, '"start_date":7'), 'events.start_date must be a text'],
+    [(body) => body.replace(START_DATE, '"start_date":null'), 'events.start_date must be a text'],
+    [(body) => body.replace('"event_id":2001', '"event_id":"2001"'), 'events.event_id must be a number'],
+    [(body) => body.replace('"event_id":2001', '"event_id":2001.5'), 'events.event_id must be a number'],
+    [(body) => body.replace('"event_id":2001', '"event_id":9007199254740993'), 'events.event_id must be a number'],
+    [(body) => body.replace('"event_id":2001,', ''), 'events.event_id is missing'],
+    [(body) => body.replace('"event_id":2001,', '"event_id":2001,"place":"x",'), 'events.account_id is out of order'],
+    [(body) => body.replace(/\}$/, ',"place":"x"}'), 'events.place is unknown'],
+    [
+      (body) => body.replace('"event_id":2001', '"event_id":9001'),
+      'events.event_id is higher than any id that was issued',
+    ],
+    [(body) => body.replace('"account_id":1', '"account_id":2'), 'events.account_id is not that of acme.test'],
+    [(body) => body.replace(/"row":.*$/, '"row":[1]'), 'events must be an object'],
+  ];
+  for (const [change, fault] of cases) await refused(with_(change), `Line ${at}: ${fault}.`);
+  await refused(
+    with_((body) => body.replace(/\}$/, '')),
+    `Line ${at} is not JSON.`,
+  );
+  await refused(
+    with_((body) => body.replace('"events"', '"nodes"')),
+    `Line ${at}: there is no table nodes.`,
+  );
+  await refused(
+    with_(() => '{"hello":{}'),
+    `Line ${at} is neither a row nor the end of an export.`,
+  );
+  await refused(
+    with_((body) => body.replace('"events"', '"users"')),
+    `Line ${at}: users stands before subtasks in an export.`,
+  );
+});
+
+test('an end that says something else than the lines is refused, with the table that it is about', async () => {
+  const lines = linesIn(path);
+  const end = lines.length;
+  const ended = (change: (body: string) => string) =>
+    forged(lines, (body, line) => (line === end ? change(body) : body));
+  const counted = ended((body) => body.replace(/"events":\{"rows":2/, '"events":{"rows":3'));
+  await refused(counted, `Line ${end}: events has 2 rows in the file, and 3 by its end.`);
+  const summed = ended((body) => body.replace(/("sha256":")[0-9a-f]/, '$1x'));
+  await refused(
+    summed,
+    `Line ${end}, the end of the export (${lines.length - 2} rows), is not that of the lines before it.`,
+  );
+});
+
+test('what is from another version is said, with what to do', async () => {
+  const lines = linesIn(path);
+  const from = (change: (body: string) => string) => forged(lines, (body, line) => (line === 1 ? change(body) : body));
+  await refused(
+    from((body) => body.replace(/"schema":\d+,"version":"[^"]+"/, '"schema":99,"version":"9.1.0"')),
+    /^The file is from a newer Carillon \(9\.1\.0, schema 99\); this one knows \d+\. Update Carillon\.$/,
+  );
+  await refused(
+    from((body) => body.replace(/"schema":\d+,"version":"[^"]+"/, '"schema":1,"version":"0.0.1"')),
+    /^The file is from an older Carillon \(0\.0\.1, schema 1\); this one takes \d+ alone\. Import it with 0\.0\.1 and upgrade then, or export it anew\.$/,
+  );
+  await refused(
+    from((body) => body.replace('"carillon":2', '"carillon":3')),
+    /^The file is from a newer Carillon/,
+  );
+  await refused('{"hello":"world"}\n', `${other} is no export of Carillon.`);
+  await assert.rejects(checkFile(join(folder, 'none'), unseen), { message: /none cannot be read: ENOENT/ });
+});
+
+test('nothing of a file that is refused comes into a database', async (t) => {
+  const destination = await openAt(t, await sqlite.database(t));
+  const good = readFileSync(path);
+  const before = await allRows(destination);
+  for (const bytes of [good.subarray(0, good.length - 40), Buffer.concat([good, Buffer.from('x')])]) {
+    writeFileSync(other, bytes);
+    await assert.rejects(imported(destination, other), { name: 'TransferFault' });
+  }
+  assert.deepEqual(await allRows(destination), before);
+  assert.equal(await findUnfinished(destination.read), undefined);
+});
+
+test('what the database does not take is said with its lines, and keeps it closed', async (t) => {
+  const [head = '', ...lines] = linesIn(path);
+  const writer = new LineWriter();
+  let text = writer.header(without(head, 'crc') as Header);
+  for (const table of tables) {
+    const rows = lines.slice(0, -1).map((line) => JSON.parse(line));
+    const own = rows.filter((line) => line.table === table).map(({ row }) => row);
+    const tallier = new Tallier();
+    // With an end that agrees, as only a program can write it.
+    text += writer.rows(table, table === 'events' ? [own[0], own[0]] : own, tallier);
+    writer.close(table, tallier);
+  }
+  writeFileSync(other, text + writer.end().line);
+  const store = await openAt(t, await sqlite.database(t));
+  const at = text.split('\n').findIndex((line) => line.startsWith('{"table":"events"')) + 1;
+  await assert.rejects(imported(store, other), {
+    message: new RegExp(`^Lines ${at} to ${at + 1}: the database does not take these events: .*UNIQUE`),
+  });
+  assert.equal((await findUnfinished(store.read))?.work, 'import');
+});
+
+function without(json: string, field: string): unknown {
+  const { [field]: _, ...rest } = JSON.parse(json);
+  return rest;
+}

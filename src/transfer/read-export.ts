@@ -1,0 +1,259 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
+import { newestVersion } from '../store/migrate.ts';
+import { isTable, type MovedTable, tables } from './exported-tables.ts';
+import {
+  CHECK_LENGTH,
+  checkOf,
+  type End,
+  FORMAT,
+  type Header,
+  rowPrefix,
+  Tallier,
+  type Tallies,
+  type Tally,
+} from './format.ts';
+import { convertHeader, convertRow, isFormat1, tableNamed, tallyNames } from './format-1.ts';
+import { TransferError } from './transfer-error.ts';
+
+const CHUNK_BYTES = 1 << 20;
+const LINE_FEED = 10;
+
+/** No row of ours comes near: more is no export. */
+const LONGEST_LINE_BYTES = 64 << 20;
+
+/** A row in a file: its line's number, from 1, and the row as it stands there. */
+export type FileRow = { readonly line: number; readonly json: string };
+
+export type Visitor = {
+  header?(header: Header): void;
+  /** Rows of one table, in the order of the file. */
+  rows(table: MovedTable, rows: readonly FileRow[]): Promise<void> | void;
+};
+
+/** What a whole file says of itself. */
+export type Said = { readonly header: Header; readonly end: End };
+
+/**
+ * Reads an export from its first line to its last and checks that it is as it was written: every line's checksum, the
+ * counts, and the checksums at its end. Throws `TransferFault` naming the line that is wrong.
+ */
+export async function readExport(path: string, visitor: Visitor): Promise<Said> {
+  const file = await open(path).catch((error: unknown) => {
+    throw new TransferError(`${path} cannot be read: ${error instanceof Error ? error.message : error}.`);
+  });
+  try {
+    const reader = new Reader(path, visitor);
+    await eachChunk(file, path, reader);
+    return reader.said();
+  } finally {
+    await file.close();
+  }
+}
+
+/** How many rows the end of a file says there are; 0 where it has none. */
+export async function rowsSaid(path: string): Promise<number> {
+  const file = await open(path).catch(() => undefined);
+  if (file === undefined) return 0;
+  try {
+    const { size } = await file.stat();
+    const tail = Buffer.alloc(Math.min(size, 1 << 16));
+    await file.read(tail, 0, tail.length, size - tail.length);
+    return Number(/\n\{"end":\{"rows":(\d{1,15}),[^\n]*\n$/.exec(tail.toString('latin1'))?.[1] ?? 0);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Hands over whole lines, as many as a chunk has. */
+async function eachChunk(file: FileHandle, path: string, reader: Reader): Promise<void> {
+  let kept = Buffer.alloc(0);
+  for (;;) {
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+    const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, null);
+    if (bytesRead === 0) break;
+    const read = Buffer.concat([kept, chunk.subarray(0, bytesRead)]);
+    const whole = read.lastIndexOf(LINE_FEED) + 1;
+    if (whole > 0) await reader.take(read.subarray(0, whole));
+    kept = Buffer.from(read.subarray(whole));
+    if (kept.length > LONGEST_LINE_BYTES) throw new TransferError(`${path} is no export of Carillon.`);
+  }
+  if (kept.length > 0) throw new TransferError(`Line ${reader.lines + 1} is cut off: the export is not whole.`);
+}
+
+class Reader {
+  readonly #path: string;
+  readonly #visitor: Visitor;
+  readonly #sha256 = createHash('sha256');
+  readonly #tallies: Partial<Record<MovedTable, Tally>> = {};
+  #tallier = new Tallier();
+  /** In format 1, the tallies of the rows with the names of today. */
+  readonly #converted: Partial<Record<MovedTable, Tally>> = {};
+  #convertedTallier = new Tallier();
+  #isFormat1 = false;
+  #header: Header | undefined;
+  #end: End | undefined;
+  #crc = 0;
+  #rows = 0;
+  /** Where in `tables` the file is. */
+  #place = 0;
+  #prefix = rowPrefix('accounts');
+  #waiting: FileRow[] = [];
+  /** How many lines were read. */
+  lines = 0;
+
+  constructor(path: string, visitor: Visitor) {
+    this.#path = path;
+    this.#visitor = visitor;
+  }
+
+  /** @param bytes whole lines */
+  async take(bytes: Buffer): Promise<void> {
+    let begin = 0;
+    while (begin < bytes.length) {
+      const end = bytes.indexOf(LINE_FEED, begin);
+      this.lines += 1;
+      if (this.#end !== undefined) throw new TransferError(`Line ${this.lines} stands behind the end of the export.`);
+      const body = this.#check(bytes.subarray(begin, end));
+      if (this.#header === undefined) this.#header = this.#readHeader(body);
+      else if (body.startsWith('{"end":')) {
+        this.#sha256.update(bytes.subarray(0, begin));
+        await this.#readEnd(body);
+      } else {
+        if (!body.startsWith(this.#prefix)) await this.#enterTable(body);
+        this.#waiting.push({ line: this.lines, json: body.slice(this.#prefix.length) });
+      }
+      begin = end + 1;
+    }
+    if (this.#end === undefined) this.#sha256.update(bytes);
+    await this.#flush();
+  }
+
+  said(): Said {
+    if (this.#header === undefined) throw new TransferError(`${this.#path} is empty: it is no export of Carillon.`);
+    if (this.#end === undefined)
+      throw new TransferError(`Line ${this.lines + 1}, the end of the export, is missing: the export is not whole.`);
+    return { header: this.#header, end: this.#end };
+  }
+
+  /** What a line says, without its checksum, which must be the right one. */
+  #check(line: Buffer): string {
+    const length = line.length - CHECK_LENGTH;
+    const said = length < 0 ? undefined : checkOf(line.toString('latin1', length));
+    if (said === undefined && this.lines === 1) throw new TransferError(`${this.#path} is no export of Carillon.`);
+    if (said === undefined) throw new TransferError(`Line ${this.lines} is no line of an export: it has no checksum.`);
+    const body = line.subarray(0, length);
+    this.#crc = crc32(body, this.#crc);
+    if (said !== this.#crc)
+      throw new TransferError(`Line ${this.lines} is not as it was written: its checksum does not match.`);
+    return body.toString('utf8');
+  }
+
+  #readHeader(body: string): Header {
+    const header = parse(`${body}}`);
+    if (!isHeader(header)) throw new TransferError(`${this.#path} is no export of Carillon.`);
+    const known = newestVersion();
+    if (header.carillon > FORMAT || header.schema > known)
+      throw new TransferError(
+        `The file is from a newer Carillon (${header.version}, schema ${header.schema}); this one knows ${known}. Update Carillon.`,
+      );
+    this.#isFormat1 = isFormat1(header);
+    if (!this.#isFormat1 && (header.carillon < FORMAT || header.schema < known))
+      throw new TransferError(
+        `The file is from an older Carillon (${header.version}, schema ${header.schema}); this one takes ${known} alone. Import it with ${header.version} and upgrade then, or export it anew.`,
+      );
+    const named = this.#isFormat1 ? convertHeader(header) : header;
+    this.#visitor.header?.(named);
+    return named;
+  }
+
+  async #enterTable(body: string): Promise<void> {
+    await this.#flush();
+    const [prefix, name = ''] = /^\{"table":"(\w+)","row":/.exec(body) ?? [];
+    const table = this.#isFormat1 ? tableNamed(name) : name;
+    if (prefix === undefined) throw new TransferError(`Line ${this.lines} is neither a row nor the end of an export.`);
+    if (!isTable(table)) throw new TransferError(`Line ${this.lines}: there is no table ${name}.`);
+    const place = tables.indexOf(table);
+    if (place < this.#place)
+      throw new TransferError(`Line ${this.lines}: ${table} stands before ${tables[this.#place]} in an export.`);
+    this.#closeTables(place);
+    this.#prefix = prefix;
+  }
+
+  /** The tables before a place are through. */
+  #closeTables(place: number): void {
+    for (const table of tables.slice(this.#place, place)) {
+      this.#tallies[table] = this.#tallier.tally;
+      this.#tallier = new Tallier();
+      this.#converted[table] = this.#convertedTallier.tally;
+      this.#convertedTallier = new Tallier();
+    }
+    this.#place = place;
+  }
+
+  async #flush(): Promise<void> {
+    const rows = this.#waiting;
+    const table = tables[this.#place];
+    if (rows.length === 0 || table === undefined) return;
+    this.#waiting = [];
+    this.#rows += rows.length;
+    this.#tallier.add(rows.map(({ json }) => json));
+    if (!this.#isFormat1) return this.#visitor.rows(table, rows);
+    const converted = rows.map((row) => ({ ...row, json: convertRow(table, row.json) }));
+    this.#convertedTallier.add(converted.map(({ json }) => json));
+    await this.#visitor.rows(table, converted);
+  }
+
+  async #readEnd(body: string): Promise<void> {
+    await this.#flush();
+    this.#closeTables(tables.length);
+    const expected: End = { rows: this.#rows, tables: this.#tallies, sha256: this.#sha256.digest('hex') };
+    const said = parse(`${body}}`);
+    const written = this.#isFormat1 ? { ...expected, tables: tallyNames(expected.tables) } : expected;
+    if (JSON.stringify(said) !== JSON.stringify({ end: written }))
+      throw new TransferError(...this.#endFaults(said, expected.tables));
+    this.#end = this.#isFormat1 ? { ...expected, tables: this.#converted } : expected;
+  }
+
+  /** What the end says that is not so. */
+  #endFaults(said: unknown, found: Tallies): string[] {
+    const { rows, tables: tallies } = endOf(said);
+    const faults = tables.flatMap((table) => {
+      const [has, had] = [found[table]?.rows, tallies[table]?.rows];
+      return has === had ? [] : [`Line ${this.lines}: ${table} has ${has} rows in the file, and ${had} by its end.`];
+    });
+    if (faults.length > 0) return faults;
+    return [`Line ${this.lines}, the end of the export (${rows} rows), is not that of the lines before it.`];
+  }
+}
+
+function endOf(said: unknown): { rows: unknown; tables: Tallies } {
+  if (!isObject(said) || !isObject(said.end)) return { rows: 'no', tables: {} };
+  const { rows, tables: tallies } = said.end;
+  return { rows, tables: isObject(tallies) ? (tallies as Tallies) : {} };
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function isHeader(value: unknown): value is Header {
+  if (!isObject(value) || !isObject(value.issued)) return false;
+  const { carillon, schema, version, domain, issued } = value;
+  return (
+    Number.isSafeInteger(carillon) &&
+    Number.isSafeInteger(schema) &&
+    typeof version === 'string' &&
+    (domain === null || typeof domain === 'string') &&
+    Object.values(issued).every(Number.isSafeInteger)
+  );
+}

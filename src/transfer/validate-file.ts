@@ -1,0 +1,73 @@
+import { contents, faultOf, type MovedTable, type Row } from './exported-tables.ts';
+import type { Header } from './format.ts';
+import type { Scope } from './keyset-pages.ts';
+import type { Progress } from './progress.ts';
+import { type FileRow, readExport, rowsSaid, type Said } from './read-export.ts';
+import { TransferError } from './transfer-error.ts';
+
+/** A whole, good file: what it says, and the account that it holds, null for a whole service. */
+export type Checked = Said & { readonly path: string; readonly scope: Scope };
+
+/**
+ * Reads a whole file before anything of it is believed: every line as it was written, every row one that its table can
+ * have, and of that account alone where it holds one. Throws `TransferFault` naming line and field.
+ */
+export async function checkFile(path: string, progress: Progress): Promise<Checked> {
+  progress.begin('checking the file', await rowsSaid(path));
+  const inspection = new Inspection();
+  const said = await readExport(path, {
+    header: (header) => inspection.begin(header),
+    rows(table, rows) {
+      for (const row of rows) inspection.row(table, row);
+      progress.advance(rows.length);
+    },
+  });
+  progress.end();
+  return { ...said, path, scope: inspection.scope };
+}
+
+/** A row that was checked before. */
+export function rowOf({ json }: FileRow): Row {
+  return JSON.parse(json) as Row;
+}
+
+class Inspection {
+  #header: Pick<Header, 'domain' | 'issued'> = { domain: null, issued: {} };
+  #accountId: number | undefined;
+
+  begin(header: Header): void {
+    this.#header = header;
+  }
+
+  get scope(): Scope {
+    if (this.#header.domain === null) return null;
+    if (this.#accountId === undefined) throw new TransferError(`The file holds no account ${this.#header.domain}.`);
+    return this.#accountId;
+  }
+
+  row(table: MovedTable, { line, json }: FileRow): void {
+    const row = readRow(line, json);
+    const fault = faultOf(table, row) ?? this.#belongs(table, row as Row);
+    if (fault !== undefined) throw new TransferError(`Line ${line}: ${table}${fault}.`);
+  }
+
+  #belongs(table: MovedTable, row: Row): string | undefined {
+    const { idsOf, key } = contents[table];
+    const id = row[key[0] ?? ''];
+    if (idsOf !== undefined && Number(id) > (this.#header.issued[idsOf] ?? 0))
+      return `.${key[0]} is higher than any id that was issued`;
+    const { domain } = this.#header;
+    if (domain === null) return undefined;
+    if (table === 'accounts' && this.#accountId === undefined && row.domain === domain)
+      this.#accountId = Number(row.account_id);
+    return row.account_id === this.#accountId ? undefined : `.account_id is not that of ${domain}`;
+  }
+}
+
+function readRow(line: number, json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new TransferError(`Line ${line} is not JSON.`);
+  }
+}

@@ -1,0 +1,58 @@
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Cleanup } from './cleanup.ts';
+import { atEnd } from './cleanup.ts';
+import type { ServiceProcess } from './process.ts';
+import type { Person, TestService } from './service.ts';
+import { startProcess } from './start-service.ts';
+
+/** The same person, at another node. */
+export function personAt({ baseUrl }: { readonly baseUrl: string }, { domain, key, ...rest }: Person): Person {
+  return { ...rest, domain, key, carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 }) };
+}
+
+/**
+ * One more process on the database of a first one, and a client of the same account there.
+ *
+ * @param start starts it, where it is another version
+ */
+export async function processBeside(
+  context: Cleanup,
+  { database, headers }: Pick<ServiceProcess, 'database' | 'headers'>,
+  options: Readonly<Record<string, string>> = {},
+  start: typeof startProcess = startProcess,
+): Promise<ServiceProcess> {
+  const started = await start({ CARILLON_DATABASE: database, CARILLON_PORT: '0', ...options });
+  atEnd(context, () => started.process.kill('SIGKILL'));
+  const { domain = '', key = '' } = headers;
+  const carillon = new Carillon({ baseUrl: started.baseUrl, auth: apiKey({ domain, key }), retries: 0 });
+  return { ...started, database, carillon, headers };
+}
+
+/** The node that has each lane, by hook; 0 for none. */
+export async function ownersOf({ read }: Pick<Store, 'read'>): Promise<ReadonlyMap<string, number>> {
+  const rows = await read.selectFrom('hooks').select(['hook_id', 'lease_owner']).execute();
+  return new Map(rows.map((row) => [String(row.hook_id), row.lease_owner]));
+}
+
+/** The nodes that are thought to live, oldest first. */
+export async function nodesOn({ read }: Pick<Store, 'read'>): Promise<number[]> {
+  const rows = await read.selectFrom('nodes').select('node_id').orderBy('node_id').execute();
+  return rows.map((row) => row.node_id);
+}
+
+/** The deliveries that are pending for live hooks, by id. */
+export async function pendingNow({ read }: Pick<Store, 'read'>): Promise<ReadonlySet<string>> {
+  const rows = await read
+    .selectFrom('pending_deliveries')
+    .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
+    .where('hooks.date_ended', 'is', null)
+    .select('pending_deliveries.delivery_id')
+    .execute();
+  return new Set(rows.map((row) => String(row.delivery_id)));
+}
+
+/** How often something was logged at a node. */
+export function timesLogged({ logged }: Pick<TestService, 'logged'>, event: string): number {
+  return logged.filter((line) => line.event === event).length;
+}

@@ -1,0 +1,62 @@
+import { CompiledQuery, type KyselyPlugin } from 'kysely';
+import { runDirectly } from '../../src/store/prepared-queries.ts';
+import type { Queries } from '../../src/store/store.ts';
+
+/** Stands between what asks and its store: holds a result back once, after the database has given it; or fails. */
+export class Between implements KyselyPlugin {
+  #held: PromiseWithResolvers<void> | undefined;
+  #whenHolding = Promise.withResolvers<void>();
+  #table = '';
+  failures = 0;
+
+  /** The next result that comes from this table waits until it is let go; resolves when it does. */
+  holdNext(table: string): Promise<void> {
+    this.#held = Promise.withResolvers();
+    this.#whenHolding = Promise.withResolvers();
+    this.#table = table;
+    return this.#whenHolding.promise;
+  }
+
+  letGo(): void {
+    this.#held?.resolve();
+    this.#held = undefined;
+  }
+
+  readonly #tables = new WeakMap<object, string>();
+
+  transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
+    this.#tables.set(queryId, JSON.stringify('from' in node ? node.from : ''));
+    this.#fail();
+    return node;
+  };
+
+  transformResult: KyselyPlugin['transformResult'] = async ({ result, queryId }) => {
+    await this.#hold(this.#tables.get(queryId) ?? '');
+    return result;
+  };
+
+  /** The queries of a store, with this between. */
+  over(queries: Queries): Queries {
+    const read = queries.withPlugin(this);
+    runDirectly(read, async (sql, parameters) => {
+      this.#fail();
+      const { rows } = await queries.executeQuery(CompiledQuery.raw(sql, [...parameters]));
+      await this.#hold(/ from ("\w+")/.exec(sql)?.[1] ?? '');
+      return rows;
+    });
+    return read;
+  }
+
+  #fail(): void {
+    if (this.failures === 0) return;
+    this.failures -= 1;
+    throw new Error('the disk is slow to wake');
+  }
+
+  async #hold(tables: string): Promise<void> {
+    const held = this.#held;
+    if (held === undefined || !tables.includes(`"${this.#table}"`)) return;
+    this.#whenHolding.resolve();
+    await held.promise;
+  }
+}

@@ -1,0 +1,245 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { CarillonConsole } from '../../packages/sdk/src/console.ts';
+import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import type { OptionName } from '../../src/config/options.ts';
+import { patience } from '../../src/http/server/resource-limits.ts';
+import { permissions as everyPermission, type Permission, permissionsOf, type Role } from '../../src/permissions.ts';
+import { createAccount } from '../../src/resources/accounts/actions.ts';
+import { insertInvitation, linkTo } from '../../src/resources/invitations/invitations.ts';
+import { insertKey } from '../../src/resources/keys/actions.ts';
+import { openSession } from '../../src/resources/sessions/actions.ts';
+import { insertUser } from '../../src/resources/users/users.ts';
+import { type Cost, systemChance } from '../../src/secrets.ts';
+import { type Ports, type Service, startService } from '../../src/server.ts';
+import { AccountWrite } from '../../src/store/account-scope.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { atEnd, type Cleanup } from './cleanup.ts';
+
+/** What a test starts a service with; everything else is as a newcomer has it, but for short waits. */
+export type Setup = {
+  readonly options?: Partial<Record<OptionName, string>>;
+  readonly ports?: Partial<Ports>;
+  /** The database; a new one of its own when left out. */
+  readonly database?: string;
+};
+
+/** Someone who calls: their client, and what they call with. */
+export type Person = {
+  readonly carillon: Carillon;
+  readonly domain: string;
+  readonly key: string;
+  readonly userId: string;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** Someone who is signed in to the console: their client there, and what their browser sends along. */
+export type SignedIn = Omit<Person, 'carillon' | 'key'> & {
+  readonly console: CarillonConsole;
+  readonly token: string;
+};
+
+export type TestService = {
+  readonly service: Service;
+  readonly baseUrl: string;
+  /** What `--database` takes. */
+  readonly database: string;
+  /** A second connection to the database, for looking at what is really there. */
+  readonly store: Store;
+  /** Every line that was logged. */
+  readonly logged: readonly Record<string, unknown>[];
+  /** A new account with its owner. */
+  account(domain: string): Promise<Person>;
+  /** One more user of an account, with a key; by default one that may do all that the user may. */
+  user(owner: Person, role: Role, permissions?: readonly Permission[]): Promise<Person>;
+  /** One more key of a user. */
+  key(
+    person: Pick<Person, 'domain' | 'userId'>,
+    options: { permissions?: readonly Permission[]; expiresAt?: number },
+  ): Promise<Person>;
+  /** A link by which somebody sets a passphrase. */
+  link(person: Pick<Person, 'domain' | 'userId'>): Promise<string>;
+  /** A session of somebody, opened without a passphrase. */
+  signIn(person: Pick<Person, 'domain' | 'userId'>): Promise<SignedIn>;
+  /** A raw request as somebody. */
+  call(
+    person: Pick<Person, 'headers'> | undefined,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer>;
+  stop(): Promise<void>;
+};
+
+export type Answer = { readonly status: number; readonly headers: Headers; readonly text: string; readonly json: Json };
+
+/** Parsed JSON that a test looks into. */
+// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of any shape, and fails where it is another
+export type Json = any;
+
+let folders = 0;
+
+/** A folder of the test's own, gone when it ends. */
+export function temporaryFolder(context: Cleanup): string {
+  folders += 1;
+  const folder = mkdtempSync(join(tmpdir(), `carillon-test-${process.pid}-${folders}-`));
+  atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/**
+ * Where a story's clock stands still, so do the waits of its engine; a slow machine must not look like a silent node to
+ * it then.
+ */
+const patientBeats: Clock = {
+  now: () => systemClock.now() / 20,
+  monotonic: () => systemClock.monotonic() / 20,
+  after: systemClock.after,
+};
+
+/** Many passphrases are made and tried; what guessing one costs is for few tests to see, with {@link asShipped}. */
+const passphraseCost: Cost = { logN: 5, r: 8, p: 1 };
+
+/** A service whose passphrases cost what they cost everywhere. */
+export const asShipped: Setup = { ports: { passphraseCost: undefined } };
+
+/** Nobody comes to a service that a test has done with. */
+const hasty = { ...patience, drainMs: 0 };
+
+/** Starts a whole service in this process, on a real database and a real socket; stopped when the test ends. */
+export async function startTestService(context: Cleanup, database: string, setup: Setup): Promise<TestService> {
+  const flags = {
+    port: '0',
+    retryWaits: '50ms,100ms',
+    attemptTimeout: '2s',
+    // All callers of a test come from one address, wrong keys and all.
+    wrongKeys: 'off',
+    ...setup.options,
+    database,
+  };
+  const loaded = loadConfig({ flags, environment: {} });
+  if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
+  const logged: Record<string, unknown>[] = [];
+  const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const beats = setup.ports?.clock === undefined ? {} : { beats: patientBeats };
+  const service = await startService(loaded.config, { log, ...beats, timeouts: hasty, passphraseCost, ...setup.ports });
+  const store = await openStore({
+    database: loaded.config.database,
+    as: 'command',
+    onFatal: fail,
+    clock: systemClock,
+    log,
+    durability: 'any',
+  });
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= store.close().then(() => service.stop());
+    return stopped;
+  };
+  atEnd(context, stop);
+  const { baseUrl } = service;
+  const now = () => (setup.ports?.clock ?? { now: Date.now }).now();
+
+  function person(domain: string, userId: string, key: string): Person {
+    const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
+    return { carillon, domain, key, userId, headers: { domain, key } };
+  }
+
+  async function inAccount<T>(domain: string, work: (write: AccountWrite) => Promise<T>): Promise<T> {
+    return store.write(async (tx) => {
+      const { account_id } = await tx.queries
+        .selectFrom('accounts')
+        .select('account_id')
+        .where('domain', '=', domain)
+        .executeTakeFirstOrThrow();
+      return work(new AccountWrite(tx, account_id, now()));
+    });
+  }
+
+  return {
+    service,
+    baseUrl,
+    database,
+    store,
+    logged,
+    stop,
+    async account(domain) {
+      const created = await store.write((tx) =>
+        createAccount(tx, { domain, email: `owner@${domain}` }, now(), systemChance),
+      );
+      return person(domain, String(created.user_id), created.key);
+    },
+    async user(owner, role, permissions = permissionsOf(role)) {
+      const made = await inAccount(owner.domain, async (write) => {
+        const email = `${role}-${systemChance.fraction()}@${owner.domain}`;
+        const { user_id } = await insertUser(write, { email, first_name: 'Test', last_name: role, role });
+        const wanted = { userId: user_id, label: 'test', permissions, expiresAt: null };
+        return insertKey(write, wanted, systemChance);
+      });
+      return person(owner.domain, String(made.user_id), made.key ?? '');
+    },
+    async key({ domain, userId }, { permissions = everyPermission, expiresAt }) {
+      const wanted = { userId: Number(userId), label: 'test', permissions, expiresAt: expiresAt ?? null };
+      const { key } = await inAccount(domain, (write) => insertKey(write, wanted, systemChance));
+      return person(domain, userId, key ?? '');
+    },
+    async link({ domain, userId }) {
+      const { token } = await inAccount(domain, (write) => insertInvitation(write, Number(userId), systemChance));
+      return linkTo(baseUrl, token);
+    },
+    async signIn({ domain, userId }) {
+      const { token } = await inAccount(domain, (write) =>
+        openSession(write, { userId: Number(userId), agent: 'a test' }, systemChance),
+      );
+      return signedIn(baseUrl, { domain, userId }, token);
+    },
+    async call(who, method, address, body, headers = {}) {
+      const sent =
+        typeof body === 'string' || body instanceof Uint8Array || body === undefined ? body : JSON.stringify(body);
+      const json: Record<string, string> = sent === undefined ? {} : { 'content-type': 'application/json' };
+      const init = {
+        method,
+        headers: { ...json, ...who?.headers, ...headers },
+        ...(sent === undefined ? {} : { body: sent }),
+      };
+      const response = await fetch(`${baseUrl}${address}`, { ...init, redirect: 'manual' });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, json: parseOrUndefined(text) };
+    },
+  };
+}
+
+/** What a browser that has the cookie of a session sends from the pages of the console. */
+export function browserHeaders(baseUrl: string, token: string): Record<string, string> {
+  const { protocol, port } = new URL(baseUrl);
+  const name = protocol === 'https:' ? '__Host-carillon' : `carillon_${port}`;
+  return { cookie: `${name}=${token}`, 'sec-fetch-site': 'same-origin' };
+}
+
+/** Somebody who is signed in by this token, at this service or another node of it. */
+export function signedIn(baseUrl: string, who: Pick<Person, 'domain' | 'userId'>, token: string): SignedIn {
+  const headers = browserHeaders(baseUrl, token);
+  const asBrowser = new CarillonConsole({
+    baseUrl,
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...(init.headers as Record<string, string>), ...headers } }),
+  });
+  return { domain: who.domain, userId: who.userId, token, headers, console: asBrowser };
+}
+
+function parseOrUndefined(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function fail(error: unknown): never {
+  throw error;
+}

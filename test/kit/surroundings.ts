@@ -1,0 +1,37 @@
+import { execFileSync } from 'node:child_process';
+import { arch, cpus, platform, totalmem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** What a figure was measured on. */
+export type Surroundings = {
+  /** The day, `2026-11-20`. */
+  readonly date: string;
+  readonly commit: string;
+  readonly node: string;
+  readonly machine: string;
+};
+
+/** The commit that the source is of; undefined where it is not as committed, or nothing is known of commits. */
+export function sourceNow(): string | undefined {
+  const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
+  try {
+    const source = ['src', 'packages', 'demo', 'test', 'bench/*.ts', 'package*.json'];
+    const isChanged = git('status', '--porcelain', '--', ...source).length > 0;
+    return isChanged ? undefined : git('rev-parse', '--short=12', 'HEAD');
+  } catch {
+    return undefined;
+  }
+}
+
+export function surroundings(commit: string): Surroundings {
+  const processor = cpus()[0]?.model.trim() ?? 'processor';
+  const memory = Math.round(totalmem() / 2 ** 30);
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    commit,
+    node: process.version,
+    machine: `${cpus().length} × ${processor}, ${memory} GiB, ${platform()} ${arch()}`,
+  };
+}

@@ -1,0 +1,482 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { check } from './check.ts';
+import type { Arrival, Call, Crash, Ledgers } from './history.ts';
+
+const at = (id: number) => `http://127.0.0.1/v2/events/${id}`;
+const made = (id: number, askedAt: number, more: Partial<Call> = {}): Call =>
+  ({
+    did: 'occur',
+    kind: 'new_event',
+    userId: '1',
+    record: at(id),
+    word: `w${id}`,
+    askedAt,
+    answeredAt: askedAt + 1,
+    ...more,
+  }) as Call;
+const told = (id: number, moment: number, more: Partial<Arrival> = {}): Arrival => ({
+  path: '/a',
+  deliveryId: String(id),
+  body: JSON.stringify({ resource_url: at(id) }),
+  at: moment,
+  answeredAt: moment + 1,
+  answer: 200,
+  fetched: 200,
+  ...more,
+});
+const subscribed: Call = {
+  did: 'subscribe',
+  path: '/a',
+  kind: 'new_event',
+  userId: '1',
+  askedAt: 0,
+  answeredAt: 1,
+};
+const fact = (id: number) => ({ kind: 'new_event', userId: '1', record: at(id) });
+const hook = { path: '/a', kind: 'new_event', userId: '1', endedReason: null };
+const crash = (moment: number, pending: readonly string[], fate: 0 | 1 | 2 = 0): Crash => ({
+  at: moment,
+  pending: new Set(pending),
+  fates: new Map([['/a', fate]]),
+});
+
+/** Two events, each made, told, and there. */
+const agreed: Ledgers = {
+  calls: [subscribed, made(1, 10), made(2, 20)],
+  arrivals: [told(1, 12), told(2, 22)],
+  database: {
+    records: new Map([
+      [at(1), 'w1'],
+      [at(2), 'w2'],
+    ]),
+    occurrences: [fact(1), fact(2)],
+    hooks: [hook],
+    pending: 0,
+  },
+  crashes: [],
+  waitsMs: [60, 7_200],
+  settlesWithinMs: 50,
+};
+const found = (change: Partial<Ledgers>): string[] => check({ ...agreed, ...change }).map(({ what }) => what);
+const failing = (id: number, moment: number, answer: number | undefined = 500) => told(id, moment, { answer });
+const withHook = (change: Partial<typeof hook> | { endedReason: string }): Ledgers['database'] => ({
+  ...agreed.database,
+  hooks: [{ ...hook, ...change }],
+});
+
+test('ledgers that agree have no fault, with a failure and a crash between them too', () => {
+  assert.deepEqual(check(agreed), []);
+  assert.deepEqual(found({ arrivals: [failing(1, 12), told(1, 100), told(2, 102)] }), []);
+  const over = [told(1, 12), told(2, 22, { answer: undefined, answeredAt: 60 }), told(2, 102)];
+  assert.deepEqual(found({ arrivals: over, crashes: [crash(50, ['2'])] }), []);
+  const unanswered = made(2, 20, { record: undefined, answeredAt: undefined });
+  assert.deepEqual(found({ calls: [subscribed, made(1, 10), unanswered] }), []);
+});
+
+test('what was acknowledged and is not there is lost', () => {
+  const { database } = agreed;
+  const one = new Map([[at(1), 'w1']]);
+  assert.deepEqual(
+    found({ database: { ...database, records: one, occurrences: [fact(1)] }, arrivals: [told(1, 12)] }),
+    ['acknowledged and lost'],
+  );
+  const without = { database: { ...database, occurrences: [fact(1)] }, arrivals: [told(1, 12)] };
+  assert.deepEqual(found(without), ['acknowledged and lost'], 'a record without its occurrence');
+  const same = { calls: [...agreed.calls, made(2, 50, { word: 'w3' })] };
+  assert.deepEqual(found(same), ['acknowledged and lost', 'there for no reason'], 'one that another one has');
+  const gone: Call = { did: 'delete', record: at(2), askedAt: 30, answeredAt: 31 };
+  const ended = { ...fact(2), kind: 'deleted_event' };
+  const deleted = { ...database, records: one, occurrences: [...database.occurrences, ended] };
+  assert.deepEqual(found({ database: deleted, calls: [...agreed.calls, gone] }), []);
+  assert.deepEqual(
+    found({ database: { ...database, records: one }, calls: [...agreed.calls, gone] }),
+    ['acknowledged and lost'],
+    'a deletion without its occurrence',
+  );
+  assert.deepEqual(found({ calls: [...agreed.calls, gone] }), ['acknowledged and lost'], 'a deletion');
+});
+
+test('what is there is told to every hook that lives, and nothing stays pending', () => {
+  assert.deepEqual(found({ arrivals: [told(1, 12)] }), ['pending and not told']);
+  assert.deepEqual(found({ database: { ...agreed.database, pending: 1 } }), ['still pending at the end']);
+  const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
+  assert.deepEqual(found({ calls: [subscribed, made(1, 10), cutOff], arrivals: [told(1, 12)] }), [
+    'pending and not told',
+  ]);
+  const late: Call = { ...subscribed, askedAt: 15, answeredAt: 16 };
+  const calls = [late, made(1, 10), made(2, 20)];
+  assert.deepEqual(found({ calls, arrivals: [told(2, 22)] }), [], 'what was over before is pending for nobody');
+  assert.deepEqual(found({ calls }), ['told to somebody else']);
+});
+
+test('what is told is there, can be fetched, is for this hook and in these words', () => {
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(3, 30)] }), ['told and not there']);
+  assert.deepEqual(found({ arrivals: [told(1, 12, { fetched: 404 }), told(2, 22)] }), [
+    'told before it could be fetched',
+  ]);
+  const another = { ...agreed.database, hooks: [hook, { ...hook, path: '/b', userId: '2' }] };
+  const there: Call = { ...subscribed, path: '/b', userId: '2' };
+  const heard = told(1, 12, { path: '/b', deliveryId: '9' });
+  const wrong = { database: another, calls: [...agreed.calls, there], arrivals: [...agreed.arrivals, heard] };
+  assert.deepEqual(found(wrong), ['told to somebody else']);
+  const ofAnother = { ...agreed.database, occurrences: [fact(1), { ...fact(2), userId: '2' }] };
+  const mistaken = { database: ofAnother, arrivals: [told(1, 12)] };
+  assert.deepEqual(found(mistaken), ['told to somebody else'], 'it is taken for what another user caused');
+  const more = told(2, 22, { body: `{"resource_url":"${at(2)}","kind":"new_event"}` });
+  assert.ok(found({ arrivals: [told(1, 12), more] }).includes('told in other words'));
+});
+
+test('a delivery comes again after a failure, or over a crash that left it pending, and not otherwise', () => {
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)] }), ['told again for no reason']);
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, ['2'])] }), []);
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, told(2, 30)], crashes: [crash(25, [])] }), [
+    'told again for no reason',
+  ]);
+  assert.deepEqual(
+    found({ arrivals: [...agreed.arrivals, told(2, 90)], crashes: [crash(85, ['2'])] }),
+    ['told again for no reason'],
+    'what was answered so long before the crash is written down',
+  );
+  const deadSince = (killedAt: number) => ({
+    arrivals: [...agreed.arrivals, told(2, 90)],
+    crashes: [{ ...crash(85, ['2']), killedAt }],
+  });
+  assert.deepEqual(found(deadSince(60)), [], 'it was killed long before that was seen');
+  assert.deepEqual(found(deadSince(80)), ['told again for no reason'], 'killed too late for that');
+  const both = [told(1, 12), told(2, 22, { answeredAt: 40 }), told(2, 30, { answeredAt: 41 })];
+  assert.deepEqual(found({ arrivals: both }), ['told again for no reason'], 'two at once');
+});
+
+test('nothing begins after the answer to a DELETE', () => {
+  const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
+  const change = { calls: [...agreed.calls, ended], database: withHook({ endedReason: 'deleted' }) };
+  assert.deepEqual(found(change), ['told after the end']);
+  assert.deepEqual(found({ ...change, arrivals: [told(1, 12), told(2, 20)] }), []);
+  const again: Call = { did: 'restore', path: '/a', askedAt: 21, answeredAt: 22 };
+  assert.deepEqual(found({ ...change, calls: [...change.calls, again] }), []);
+});
+
+test('a hook is removed at its third failure in a row or its first 401, and at nothing else', () => {
+  const wrong = 'removed, or not, against the count';
+  const three = [failing(1, 100), failing(1, 200), failing(1, 8_000)];
+  const ended = { database: withHook({ endedReason: 'three_failures' }) };
+  assert.deepEqual(found({ ...ended, arrivals: three }), []);
+  assert.deepEqual(found({ ...ended, arrivals: three.slice(1) }), [wrong], 'at two');
+  assert.ok(found({ arrivals: three }).includes(wrong), 'not at three');
+  assert.ok(found({ ...ended, arrivals: [...three, failing(1, 9_000)] }).includes(wrong), 'told after the third');
+  const recovered = [failing(1, 100), failing(1, 200), told(1, 8_000), failing(2, 8_010), told(2, 8_100)];
+  assert.deepEqual(found({ arrivals: recovered }), []);
+  assert.deepEqual(found({ ...ended, arrivals: recovered }), [wrong], 'a 200 begins the count anew');
+  assert.deepEqual(found({ database: withHook({ endedReason: 'answered_401' }), arrivals: [failing(1, 12, 401)] }), []);
+  assert.deepEqual(
+    found({ ...ended, arrivals: [failing(1, 100), failing(1, 120), failing(1, 8_000)] }),
+    [wrong],
+    'wait',
+  );
+  const earned = told(3, 90);
+  const burst = [earned, failing(1, 100), told(2, 100.5, { answer: 500, answeredAt: 130 }), told(1, 200), told(2, 202)];
+  const ofThree = {
+    calls: [...agreed.calls, made(3, 10)],
+    database: {
+      ...agreed.database,
+      records: new Map([...agreed.database.records, [at(3), 'w3']]),
+      occurrences: [...agreed.database.occurrences, fact(3)],
+    },
+  };
+  assert.deepEqual(found({ ...ofThree, arrivals: burst }), [], 'what was in flight at a failure is the same failure');
+  const other = [failing(1, 12), told(2, 100), told(1, 102)];
+  assert.deepEqual(found({ arrivals: other }), [wrong], 'another one is tried after the wait');
+});
+
+test('what our own crash cut off is no failure', () => {
+  const cut = told(1, 12, { answer: undefined, answeredAt: 40 });
+  const change = { arrivals: [cut, told(1, 50), told(2, 52)], crashes: [crash(20, ['1', '2'])] };
+  assert.deepEqual(found(change), []);
+  const counted = { ...change, crashes: [crash(20, ['1', '2'], 1)] };
+  assert.deepEqual(found(counted), ['removed, or not, against the count'], 'it was counted');
+  const elsewhere = { ...crash(20, ['1', '2']), fates: new Map([['/b', 0]]) };
+  const other = { ...change, crashes: [elsewhere] };
+  assert.deepEqual(found(other), ['removed, or not, against the count'], 'a crash of whoever tells another hook');
+});
+
+test('what had no answer over a pause is no failure; what was answered is known when the pause is over', () => {
+  const pauses = [{ from: 100, stoppedAt: 102, to: 200 }];
+  const unanswered = (moment: number, end: number) => told(1, moment, { answer: undefined, answeredAt: end });
+  const then = (...arrivals: Arrival[]) => found({ pauses, hearsWithinMs: 5, arrivals: [...arrivals, told(2, 400)] });
+  const [during, twice] = [unanswered(99, 150), [failing(1, 270), failing(1, 350)]];
+  const all = [during, ...twice];
+  assert.deepEqual(found({ pauses, waitsMs: [60, 70], arrivals: [...all, told(1, 430), told(2, 440)] }), []);
+  const ended = { ...withHook({ endedReason: 'three_failures' }), pending: 0 };
+  assert.deepEqual(found({ pauses, waitsMs: [60, 70], database: ended, arrivals: all }), [
+    'removed, or not, against the count',
+  ]);
+  assert.deepEqual(then(during, told(1, 210)), [], 'tried again before a wait could be over');
+  assert.deepEqual(then(unanswered(90, 95), told(1, 210)), [], 'broken off so soon before that it may not be known');
+  assert.deepEqual(then(unanswered(80, 90), told(1, 110)), ['removed, or not, against the count']);
+  assert.deepEqual(then(told(1, 99, { answeredAt: 150 }), told(1, 210)), ['told again for no reason']);
+  assert.deepEqual(then(told(1, 99, { answeredAt: 210 }), told(1, 220)), [], 'given up when it was answered');
+  const burst = [failing(1, 99, 500), told(2, 203, { answer: 500 })];
+  assert.deepEqual(
+    found({ pauses, hearsWithinMs: 5, arrivals: [...burst, told(1, 300), told(2, 302)] }),
+    [],
+    'heard of when it goes on',
+  );
+});
+
+test('a failure goes down with whoever was killed soon after it, however late that is seen', () => {
+  const arrivals = [failing(1, 12), told(1, 92), told(2, 94)];
+  const deadSince = (killedAt: number) => ({ arrivals, crashes: [{ ...crash(90, ['1', '2']), killedAt }] });
+  assert.deepEqual(found(deadSince(40)), []);
+  assert.deepEqual(found(deadSince(80)), ['removed, or not, against the count'], 'killed long after it');
+});
+
+test('a failure that went down with a crash counts when it comes again, however soon that is', () => {
+  const arrivals = [failing(1, 10), told(2, 12), failing(1, 60), failing(1, 200), told(1, 6_000)];
+  const over = (fate: 1 | 2) => ({ crashes: [crash(20, ['1']), crash(5_000, ['1'], fate)] });
+  const change = { arrivals, hearsWithinMs: 80, waitsMs: [] };
+  assert.deepEqual(found({ ...change, ...over(2) }), []);
+  assert.deepEqual(found({ ...change, ...over(1) }), ['removed, or not, against the count']);
+});
+
+test('a hook is told alone while it fails, to eight at once while it does not, and not later than its wait can be', () => {
+  const wrong = 'removed, or not, against the count';
+  const retried = failing(1, 12);
+  const beside = [retried, told(1, 100, { answeredAt: 130 }), told(2, 110, { answeredAt: 131 })];
+  assert.deepEqual(found({ arrivals: beside }), [wrong, wrong], 'two while it fails, and the second is another one');
+  const many = (before: number, atOnce: number) => ({
+    calls: [subscribed, ...Array.from({ length: before + atOnce }, (_, id) => made(id, 10))],
+    arrivals: Array.from({ length: before + atOnce }, (_, id) =>
+      id < before ? told(id, 20 + id, { answeredAt: 20.5 + id }) : told(id, 60 + id / 100, { answeredAt: 70 }),
+    ),
+    database: {
+      ...agreed.database,
+      records: new Map(Array.from({ length: before + atOnce }, (_, id) => [at(id), `w${id}`])),
+      occurrences: Array.from({ length: before + atOnce }, (_, id) => fact(id)),
+    },
+  });
+  assert.deepEqual(found(many(7, 8)), []);
+  assert.deepEqual(found(many(9, 9)), [wrong]);
+  assert.deepEqual(found(many(2, 4)), [wrong], 'more than its 200s have earned');
+  const late = [retried, told(1, 90), told(2, 92)];
+  assert.deepEqual(found({ arrivals: late, calmFrom: 0 }), [wrong], 'more than a tenth later');
+  assert.deepEqual(found({ arrivals: late, calmFrom: 50 }), [], 'while something could keep it');
+  const patient = [failing(1, 12, 429), told(1, 88.5), told(2, 92)].map((one) => ({ ...one, retryAfterMs: 75 }));
+  assert.deepEqual(found({ arrivals: patient, calmFrom: 0 }), []);
+  const hurried = [{ ...failing(1, 12, 429), retryAfterMs: 100 }, told(1, 90), told(2, 92)];
+  assert.deepEqual(found({ arrivals: hurried }), [wrong], 'before the target asked for it');
+  const wallOf = (moment: number) => (moment > 50 ? moment - 3_600 : moment);
+  assert.deepEqual(found({ arrivals: [retried, told(1, 3_700), told(2, 3_702)], wallOf }), []);
+  assert.deepEqual(found({ arrivals: late, wallOf }), [wrong], 'the clock was set back, and the wait is by the clock');
+});
+
+test('while it is in doubt whether a failure counted, an attempt has to fit one of both cases', () => {
+  const wrong = 'removed, or not, against the count';
+  const ids = [0, 1, 2, 3, 4, 5, 6, 7];
+  const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
+  const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
+  const concurrent = [told(1, 30, { answeredAt: 40 }), told(2, 30.1, { answeredAt: 40.1 })];
+  // A scheduled attempt after the restore, or the redelivery: only the service knows whether it counts.
+  const doubtful = told(0, 31, { answer: 500, answeredAt: 35 });
+  const atOnce = ids.slice(4).map((id) => told(id, 50 + id / 100, { answeredAt: 60 }));
+  const sent = (...arrivals: Arrival[]) =>
+    found({
+      calls: [subscribed, ...ids.map((id) => made(id, 17)), again, once],
+      arrivals: [told(0, 20), doubtful, ...arrivals, ...atOnce],
+      database: {
+        ...agreed.database,
+        records: new Map(ids.map((id) => [at(id), `w${id}`])),
+        occurrences: ids.map(fact),
+      },
+    });
+  assert.deepEqual(sent(...concurrent, told(3, 40.5)), [], 'no failure: five in flight are earned');
+  const failed = concurrent.map((one) => ({ ...one, answer: 500 }));
+  assert.ok(sent(...failed, told(3, 40.5)).includes(wrong), 'four in flight after two 200s');
+  assert.deepEqual(sent(...concurrent, told(3, 36)), [wrong], 'three in flight, where two are earned, or one');
+});
+
+test('a failure that began before one that may have been none may count itself', () => {
+  const again: Call = { did: 'restore', path: '/a', askedAt: 15, answeredAt: 16 };
+  const once: Call = { did: 'redeliver', deliveryId: '0', askedAt: 30, answeredAt: 30.5 };
+  // It came back with its hook, or is what was asked for; what began after it is heard of before what began beside it.
+  const doubtful = told(0, 31, { answer: 500, answeredAt: 35 });
+  const heard = told(1, 36, { answeredAt: 38 });
+  const beside = told(2, 29, { answer: 500, answeredAt: 40 });
+  const ids = [0, 1, 2];
+  const standsAt = (fate: 0 | 1 | 2, ...arrivals: Arrival[]) =>
+    found({
+      calls: [subscribed, again, ...ids.map((id) => made(id, 17)), once],
+      arrivals: [told(0, 20), ...arrivals, told(2, 120)],
+      crashes: [crash(100, ['2'], fate)],
+      database: {
+        ...agreed.database,
+        records: new Map(ids.map((id) => [at(id), `w${id}`])),
+        occurrences: ids.map(fact),
+      },
+    });
+  const wrong = ['removed, or not, against the count'];
+  for (const fate of [0, 1] as const) assert.deepEqual(standsAt(fate, doubtful, heard, beside), []);
+  assert.deepEqual(standsAt(2, doubtful, heard, beside), wrong, 'never both');
+  assert.deepEqual(standsAt(1, doubtful, heard), wrong, 'what was heard since has reset it');
+  assert.deepEqual(standsAt(0, { ...doubtful, answer: 200 }, heard, beside), wrong, 'nothing is in doubt');
+});
+
+test('a restored hook begins anew, and what comes late from before changes nothing', () => {
+  const wrong = 'removed, or not, against the count';
+  const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
+  const again: Call = { did: 'restore', path: '/a', askedAt: 25, answeredAt: 26 };
+  const calls = [...agreed.calls, ended, again];
+  const late = told(2, 15, { answer: 401, answeredAt: 30 });
+  const arrivals = [told(1, 12), late, told(2, 40)];
+  assert.deepEqual(found({ calls, arrivals }), []);
+  const fenced = { calls, arrivals, database: withHook({ endedReason: 'answered_401' }) };
+  assert.deepEqual(found(fenced), [wrong], 'the late answer ended it');
+  const three = [failing(2, 40), failing(2, 200), failing(2, 8_000)];
+  const long = { ...again, askedAt: 100, answeredAt: 101 } as Call;
+  assert.deepEqual(
+    found({ calls: [...agreed.calls, ended, long], arrivals: [told(1, 12), told(2, 19), told(2, 120)] }),
+    ['told again for no reason'],
+    'what was told so long before is not pending any more',
+  );
+  const removed = { calls, arrivals: [told(1, 12), ...three], database: withHook({ endedReason: 'three_failures' }) };
+  assert.deepEqual(found(removed), []);
+  assert.deepEqual(found({ ...removed, arrivals: [told(1, 12), ...three.slice(1)] }), [wrong], 'at two');
+});
+
+test('what a late 200 from before the end has told is not tried again, whatever came of it since', () => {
+  const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 19, answeredAt: 21 };
+  const again: Call = { did: 'restore', path: '/a', askedAt: 25, answeredAt: 26 };
+  const twice = [told(1, 15, { answeredAt: 30 }), failing(1, 26.5, 429), told(2, 200)];
+  const calls = [...agreed.calls, ended, again];
+  assert.deepEqual(found({ calls, arrivals: twice }), []);
+  const failed = [told(1, 15, { answer: 500, answeredAt: 30 }), ...twice.slice(1), told(1, 210)];
+  assert.deepEqual(found({ calls, arrivals: failed }), ['removed, or not, against the count'], 'it was not told');
+});
+
+test('what somebody asked for counts no failure and waits for none, and nobody is told of a test unasked', () => {
+  const own = 'http://127.0.0.1/v2/hooks/1';
+  const database = withHook({ address: own } as Partial<typeof hook>);
+  const asked: Call = { did: 'test', path: '/a', askedAt: 30, answeredAt: 31 };
+  const test = told(9, 32, { answer: 500, body: JSON.stringify({ resource_url: own }) });
+  const arrivals = [failing(1, 12), test, told(1, 100), told(2, 102)];
+  assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals }), []);
+  assert.ok(found({ database, arrivals }).includes('told to somebody else'));
+  const pending = { calls: [...agreed.calls, asked], arrivals, crashes: [crash(31, ['1', '9'], 1)] };
+  const ended = { ...database, hooks: database.hooks.map((one) => ({ ...one, endedReason: 'three_failures' })) };
+  assert.deepEqual(found({ ...pending, database }), []);
+  const wrong = 'removed, or not, against the count';
+  assert.deepEqual(found({ ...pending, database: ended }), [wrong], 'a test stays a test over a crash');
+  const once: Call = { did: 'redeliver', deliveryId: '1', askedAt: 30, answeredAt: 31 };
+  const more = [...agreed.arrivals, failing(1, 32), failing(1, 34), failing(1, 36)];
+  assert.deepEqual(found({ calls: [...agreed.calls, once, once, once], arrivals: more }), []);
+  const refused = { calls: [...agreed.calls, once], arrivals: [...agreed.arrivals, failing(1, 32, 401)] };
+  assert.deepEqual(found({ ...refused, database: withHook({ endedReason: 'answered_401' }) }), []);
+  assert.deepEqual(found(refused), [wrong], 'a 401 to a manual attempt ends the hook');
+  const again = 'told again for no reason';
+  assert.deepEqual(found({ calls: [...agreed.calls, once, once], arrivals: more }), [again], 'an ask is one attempt');
+  const cut = { calls: [...agreed.calls, once, once], arrivals: more, crashes: [crash(35.5, [])] };
+  assert.deepEqual(found(cut), [], 'and is made again when a crash has cut it off');
+  const seenLate = { ...crash(200, []), killedAt: 35.5 };
+  assert.deepEqual(found({ ...cut, crashes: [seenLate] }), [], 'however late that was seen');
+  assert.deepEqual(found({ ...cut, crashes: [{ ...seenLate, killedAt: 199 }] }), [again], 'and not long after');
+  assert.deepEqual(found({ calls: [...agreed.calls, once] }), ['asked for and not told']);
+  const tests = [...arrivals.slice(0, 2), { ...test, at: 50, answeredAt: 51 }, ...arrivals.slice(2)];
+  assert.deepEqual(found({ database, calls: [...agreed.calls, asked], arrivals: tests }), [again], 'a failed test');
+  const heard = { ...asked, deliveryId: '9' } as Call;
+  assert.deepEqual(found({ database, calls: [...agreed.calls, heard], arrivals }), []);
+  assert.deepEqual(found({ database, calls: [...agreed.calls, heard] }), ['asked for and not told']);
+});
+
+test('whatever is there was asked for, once, and in these words', () => {
+  const stray = 'there for no reason';
+  const { database } = agreed;
+  const more = (id: number, word: string) => ({
+    records: new Map([...database.records, [at(id), word]]),
+    occurrences: [...database.occurrences, fact(id)],
+  });
+  const heard = [...agreed.arrivals, told(3, 32)];
+  const nobody = { ...database, ...more(3, 'w3') };
+  assert.deepEqual(found({ database: nobody, arrivals: heard }), [stray, stray], 'nobody asked for it');
+  const twice = { ...database, ...more(3, 'w2') };
+  assert.deepEqual(found({ database: twice, arrivals: heard }), [stray, stray], 'one call, two records');
+  const cutOff = made(2, 20, { record: undefined, answeredAt: undefined });
+  const calls = [subscribed, made(1, 10), cutOff];
+  assert.deepEqual(found({ calls, database: twice, arrivals: heard }), [stray], 'nor if it was not answered');
+  const other = { ...database, records: new Map([...database.records, [at(2), 'another word']]) };
+  assert.deepEqual(found({ database: other }), [stray], 'in other words');
+  const again = { ...database, occurrences: [...database.occurrences, fact(2)] };
+  assert.deepEqual(found({ database: again }), [stray], 'it occurred once');
+  const ended = { ...database, occurrences: [...database.occurrences, { ...fact(2), kind: 'deleted_event' }] };
+  assert.deepEqual(found({ database: ended }), [stray], 'nobody deleted it');
+  const asClient = made(2, 20, { kind: 'new_client', record: undefined, answeredAt: undefined });
+  assert.deepEqual(found({ calls: [subscribed, made(1, 10), asClient] }), [stray, stray], 'as another noun');
+  const changed = { ...database, occurrences: [...database.occurrences, { ...fact(2), kind: 'changed_event' }] };
+  assert.deepEqual(found({ database: changed }), [], 'changes are in no ledger');
+});
+
+test('a subtask that is completed with its task was completed by whoever did that', () => {
+  const [task, subtask] = ['http://127.0.0.1/v2/tasks/1', 'http://127.0.0.1/v2/subtasks/1'];
+  const calls: Call[] = [
+    made(1, 1, { kind: 'new_task', record: task, word: 't' }),
+    made(1, 2, { kind: 'new_subtask', record: subtask, word: 's', above: task }),
+    made(1, 3, { kind: 'completed_task', record: task, word: 't' }),
+  ];
+  const own = (kind: string, record: string, userId = '1') => ({ kind, userId, record });
+  const occurrences = [own('new_task', task), own('new_subtask', subtask), own('completed_task', task)];
+  const plus = (...more: typeof occurrences) => ({
+    calls,
+    arrivals: [],
+    database: {
+      records: new Map([
+        [task, 't'],
+        [subtask, 's'],
+      ]),
+      occurrences: [...occurrences, ...more],
+      hooks: [],
+      pending: 0,
+    },
+  });
+  assert.deepEqual(found(plus(own('completed_subtask', subtask))), []);
+  assert.deepEqual(found(plus(own('completed_subtask', subtask, '2'))), ['told to somebody else']);
+  const alone = plus(own('completed_subtask', subtask));
+  assert.deepEqual(
+    found({ ...alone, calls: calls.slice(0, 2) }),
+    ['there for no reason', 'there for no reason'],
+    'nobody completed either',
+  );
+});
+
+test('a hook is there for whoever asked, and lives or has ended as they were answered', () => {
+  const wrong = 'a hook otherwise than asked';
+  const ended: Call = { did: 'unsubscribe', path: '/a', askedAt: 30, answeredAt: 31 };
+  const gone: Call = { ...ended, withUser: true };
+  const back: Call = { did: 'restore', path: '/a', askedAt: 40, answeredAt: 41 };
+  const plus = (...calls: Call[]) => [...agreed.calls, ...calls];
+  const none = { database: { ...agreed.database, hooks: [] } };
+  assert.ok(found(none).includes(wrong), 'it was acknowledged');
+  const unsure: Call = { ...subscribed, path: '/b', answeredAt: undefined };
+  assert.deepEqual(found({ calls: plus(unsure) }), [], 'nobody knows of one that was not answered');
+  const second = { ...hook, path: '/b' };
+  const two = { ...agreed.database, hooks: [hook, second] };
+  assert.deepEqual(found({ database: two, calls: plus(unsure) }), []);
+  assert.deepEqual(found({ database: two }), [wrong], 'nobody asked for it');
+  assert.ok(found({ database: withHook({ kind: 'new_client' }) }).includes(wrong), 'of another kind');
+  assert.ok(found({ database: withHook({ userId: '2' }) }).includes(wrong), 'of another user');
+  const deleted = withHook({ endedReason: 'deleted' });
+  assert.deepEqual(found({ database: deleted, calls: plus(ended) }), []);
+  assert.deepEqual(found({ database: deleted }), [wrong], 'nobody deleted it');
+  assert.deepEqual(found({ database: deleted, calls: plus(gone) }), [wrong], 'nor it by itself');
+  const withUser = withHook({ endedReason: 'user_deleted' });
+  assert.deepEqual(found({ database: withUser, calls: plus(gone) }), []);
+  assert.deepEqual(found({ database: withUser, calls: plus(ended) }), [wrong], 'the user is there');
+  assert.deepEqual(found({ calls: plus(ended) }), [wrong], 'its end was acknowledged');
+  assert.deepEqual(found({ calls: plus(ended, back) }), []);
+  assert.deepEqual(found({ database: deleted, calls: plus(ended, back) }), [wrong], 'its return was acknowledged');
+  const late: Call = { ...ended, answeredAt: 45 };
+  assert.deepEqual(found({ database: deleted, calls: plus(late, back) }), [], 'which of both was last, nobody knows');
+});
+
+test('what occurred once is one delivery to a hook', () => {
+  const anew = told(2, 50, { deliveryId: '7' });
+  assert.deepEqual(found({ arrivals: [...agreed.arrivals, anew] }), ['told again for no reason']);
+});

@@ -1,0 +1,97 @@
+import { type Kind, kinds, nouns } from '../../../src/delivery/outbox/event-kinds.ts';
+import {
+  about,
+  causes,
+  deletedIn,
+  isEnd,
+  type Ledgers,
+  type Occurring,
+  occurring,
+  type StoredHook,
+} from './history.ts';
+
+/** Whether somebody can have asked for what occurred, other than in ways that no ledger knows of. */
+const isKnown = (kind: string): boolean => kinds[kind as Kind].hooks || isEnd(kind);
+
+/**
+ * Whatever is there somebody has asked for, once: each record and each occurrence has a call that it is of, in the words of
+ * that call, and no call has made two.
+ */
+export function unasked(ledgers: Ledgers): string[] {
+  const { calls, database } = ledgers;
+  const causeOf = causes(ledgers);
+  const deleted = deletedIn(calls);
+  const known = database.occurrences.filter(({ kind }) => isKnown(kind));
+  const twice = [...Map.groupBy(known, ({ kind, record }) => `${kind} ${record}`)].filter(([, all]) => all.length > 1);
+  return [
+    ...strayRecords(ledgers),
+    ...twice.map(([what]) => `${what} occurred twice`),
+    ...known
+      .filter((one) => (isEnd(one.kind) ? !deleted.has(one.record) : causeOf(one) === undefined))
+      .map(({ kind, record }) => `${kind} ${record} occurred, and nobody asked for it`),
+  ];
+}
+
+function strayRecords({ calls, database }: Ledgers): string[] {
+  const made = occurring(calls).filter(({ kind }) => kind.startsWith('new_'));
+  const answered = new Map(made.map((call) => [call.record, call]));
+  const unanswered = Map.groupBy(
+    made.filter(({ record }) => record === undefined),
+    ({ word }) => word,
+  );
+  const found: string[] = [];
+  for (const [record, word] of database.records) {
+    const call = answered.get(record) ?? unanswered.get(word)?.pop();
+    if (call === undefined || !isOfKind(record, call)) found.push(`${record} ${word}, which nobody asked for`);
+    else if (call.word !== word) found.push(`${record} says ${word}, and was to say ${call.word}`);
+  }
+  return found;
+}
+
+const isOfKind = (record: string, { kind }: Occurring): boolean =>
+  record.includes(`/v2${nouns[kinds[kind].noun].collection}/`);
+
+/**
+ * A hook that was acknowledged is there, for what and whom it was asked; it lives unless it was removed, or somebody asked for
+ * its end; and what was acknowledged last of its end and its return is so.
+ */
+export function hooksOtherwise({ calls, database }: Ledgers): string[] {
+  const stored = Map.groupBy(database.hooks, ({ path }) => path);
+  const asked = Map.groupBy(
+    calls.filter((call) => call.did === 'subscribe'),
+    ({ path }) => path,
+  );
+  const found: string[] = [];
+  for (const path of new Set([...stored.keys(), ...asked.keys()])) {
+    const hooks = stored.get(path) ?? [];
+    const wanted = asked.get(path) ?? [];
+    const acknowledged = wanted.filter(({ answeredAt }) => answeredAt !== undefined).length;
+    if (hooks.length > wanted.length) found.push(`${path} is there ${hooks.length} times, asked for ${wanted.length}`);
+    if (hooks.length < acknowledged) found.push(`${path} is there ${hooks.length} times, acknowledged ${acknowledged}`);
+    for (const hook of hooks) {
+      if (wanted.length > 0 && !wanted.some(({ kind, userId }) => kind === hook.kind && userId === hook.userId)) {
+        found.push(`${path} is of ${hook.kind} and of ${hook.userId}`);
+      }
+      found.push(...endedOtherwise(calls, hook));
+    }
+  }
+  return found;
+}
+
+function endedOtherwise(calls: Ledgers['calls'], { path, endedReason }: StoredHook): string[] {
+  const ends = about(calls, 'unsubscribe', path);
+  const restores = about(calls, 'restore', path);
+  const never = Number.POSITIVE_INFINITY;
+  const restored = restores.filter(({ answeredAt }) => answeredAt !== undefined);
+  const lastRestored = Math.max(Number.NEGATIVE_INFINITY, ...restored.map(({ askedAt }) => askedAt));
+  // What was answered before the last restore was asked for, that has undone.
+  const undone = (withUser: boolean) =>
+    !ends.some(({ answeredAt = never, ...end }) => (end.withUser === true) === withUser && answeredAt >= lastRestored);
+  if (endedReason === 'deleted' && undone(false)) return [`${path} is deleted, and nobody asked for that`];
+  if (endedReason === 'user_deleted' && undone(true)) return [`${path} is deleted with its user, who is not`];
+  if (endedReason !== null) return [];
+  const ended = ends.filter(({ answeredAt }) => answeredAt !== undefined);
+  return ended
+    .filter(({ askedAt }) => !restores.some(({ answeredAt = never }) => answeredAt >= askedAt))
+    .map(({ askedAt }) => `${path} lives, and its end was asked for at ${askedAt} and acknowledged`);
+}

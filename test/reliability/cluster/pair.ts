@@ -1,0 +1,60 @@
+import type { Store } from '../../../src/store/store.ts';
+import type { Cleanup } from '../../kit/cleanup.ts';
+import { openAt } from '../../kit/database.ts';
+import { eventually } from '../../kit/eventually.ts';
+import { nodesOn, ownersOf, processBeside } from '../../kit/nodes.ts';
+import { type ServiceProcess, startServiceProcess } from '../../kit/process.ts';
+import { type DatabaseProxy, startProxy } from '../../kit/proxy.ts';
+import type { TestStore } from '../../kit/stores.ts';
+import type { Call } from '../checker/history.ts';
+import { PAUSED } from '../crash/pauses.ts';
+import { WATCHED } from '../workload/observers.ts';
+
+const options = { ...WATCHED, ...PAUSED };
+
+/** How long it takes until every lane is somebody's, or there are two nodes again. */
+export const LONGEST_SETTLING_DOWN_MS = 15_000;
+
+/** A node, and the way that it alone has to the database. */
+export type Way = { readonly service: ServiceProcess; readonly proxy: DatabaseProxy; readonly name: string };
+
+/** Two nodes on a database, the older one first. */
+export type Pair = {
+  readonly address: string;
+  readonly store: Store;
+  start(): Promise<Way>;
+  nodes: Way[];
+  /** What was asked for in the rounds before this one. */
+  readonly calls: Call[];
+};
+
+export async function startPair(context: Cleanup, store: TestStore): Promise<Pair> {
+  const address = await store.database(context);
+  let started = 0;
+  const start = async (process: (database: string) => Promise<ServiceProcess>): Promise<Way> => {
+    started += 1;
+    const name = `node-${started}`;
+    const proxy = await startProxy(context, address);
+    return { name, proxy, service: await process(`${proxy.database}?application_name=${name}`) };
+  };
+  const first = await start((database) => startServiceProcess(context, database, options));
+  const another = () => start((database) => processBeside(context, { ...first.service, database }, options));
+  const nodes = [first, await another()];
+  return { address, store: await openAt(context, address, { as: 'command' }), start: another, nodes, calls: [] };
+}
+
+/** The node that has more of these lanes, once all of them are somebody's, and which it has. */
+export async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<string, string>) {
+  const ids = [...hooks.values()];
+  const owners = await eventually(
+    () => ownersOf(store),
+    (now) => ids.every((id) => (now.get(id) ?? 0) !== 0),
+    LONGEST_SETTLING_DOWN_MS,
+  );
+  const held = (await nodesOn(store)).map((node) => [...hooks].filter(([, id]) => owners.get(id) === node));
+  const [ofOlder = [], ofYounger = []] = held;
+  const [victim, other] = ofOlder.length >= ofYounger.length ? both : both.toReversed();
+  const lanes = ofOlder.length >= ofYounger.length ? ofOlder : ofYounger;
+  if (victim === undefined || other === undefined) throw new Error('there are not two nodes');
+  return { victim, other, lanes: new Set(lanes.map(([path]) => path)) };
+}

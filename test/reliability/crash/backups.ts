@@ -1,0 +1,245 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { atEnd, type Cleanup, within } from '../../kit/cleanup.ts';
+import { carillonJson } from '../../kit/command.ts';
+import { type PostgresServer, startPostgres } from '../../kit/postgres.ts';
+import { startServiceProcess } from '../../kit/process.ts';
+import { temporaryFolder } from '../../kit/service.ts';
+import { startProcess } from '../../kit/start-service.ts';
+import type { TestStore } from '../../kit/stores.ts';
+import { check, countFaults, sayFault } from '../checker/check.ts';
+import type { Call } from '../checker/history.ts';
+import type { Proof } from '../reliability-test.ts';
+import { inStretches, type Part, type Stretch } from '../shards.ts';
+import {
+  ask,
+  BASE,
+  type Door,
+  isAnswer,
+  readDatabase,
+  startWitnesses,
+  untilTold,
+  WATCHED,
+  type Witnesses,
+} from '../workload/observers.ts';
+import { copyWhileRunning } from './backups/base-backup.ts';
+import { type Backup, pendingIn, whatIsMissing } from './backups/wholeness.ts';
+
+export const backups: Proof = {
+  id: 'R14',
+  name: 'backups',
+  title:
+    'C16 C20 backups while everything is written and told, each restored and started: SQLite by our command, PostgreSQL by a base backup',
+  promise:
+    'no occurrence without its record and no record without its occurrence, all that was acknowledged before, and all that is pending in it is told',
+  unit: 'backups restored',
+  quick: 3,
+  long: 100,
+  prove: (run) => inStretches(run, { most: BACKUPS_A_STRETCH, onPostgres: 0.3 }, stretch),
+};
+
+/** So many backups of one service, before it is stopped and they are restored. */
+const BACKUPS_A_STRETCH = 10;
+
+/** What there is at least before the first of them, so that none is over in no time. */
+const RECORDS_BEFORE = 150;
+
+/** A place that backups are made at, and how one is made there and brought back. */
+type Place = {
+  readonly address: string;
+  make(number: number): Promise<string>;
+  /** Answers where the restored database is. */
+  restore(context: Cleanup, backup: string, number: number): Promise<string>;
+};
+
+async function placeOn(context: Cleanup, store: TestStore): Promise<Place> {
+  if (store.name === 'PostgreSQL') {
+    // What is copied needs the log from its beginning.
+    const server = await startPostgres({ settings: ['wal_keep_size=256MB'] });
+    atEnd(context, server.stop);
+    return onPostgres(context, server);
+  }
+  const folder = temporaryFolder(context);
+  const address = `sqlite:${join(folder, 'carillon.db')}`;
+  return {
+    address,
+    async make(number) {
+      const environment = { CARILLON_DATABASE: address };
+      const { file } = await carillonJson(['backup', '--to', join(folder, `${number}.db`)], { environment });
+      return file;
+    },
+    async restore(_context, backup, number) {
+      const database = `sqlite:${join(folder, `restored-${number}`, 'carillon.db')}`;
+      await carillonJson(['restore', '--database', database, '--from', backup]);
+      return database;
+    },
+  };
+}
+
+/** Its own means: a copy of its files while it runs, with the log that makes it whole. */
+function onPostgres(context: Cleanup, server: PostgresServer): Place {
+  return {
+    address: server.address,
+    async make(number) {
+      // Beside it, where its user may go.
+      const to = `${server.folder}-backup-${number}`;
+      atEnd(context, () => rmSync(to, { recursive: true, force: true }));
+      await copyWhileRunning(server, to);
+      return to;
+    },
+    async restore(own, backup) {
+      const restored = await startPostgres({ folder: backup });
+      atEnd(own, restored.stop);
+      await carillonJson(['restore', '--database', restored.address, '--after-restore']);
+      return restored.address;
+    },
+  };
+}
+
+/** Backups under load, the end of the service that they are of, and then one restore after the other. */
+async function stretch({ context, store, times, chance }: Stretch): Promise<Part> {
+  const place = await placeOn(context, store);
+  const service = await startServiceProcess(context, place.address, WATCHED);
+  const witnesses = await startWitnesses(context, { chance });
+  for (const path of ['/events', '/events-too']) await witnesses.subscribe(service, path, 'new_event');
+  await witnesses.subscribe(service, '/clients', 'new_client');
+  witnesses.through(service);
+  await witnesses.untilAcknowledged(RECORDS_BEFORE);
+  const made: Backup[] = [];
+  const failed: string[] = [];
+  for (let number = 0; number < times; number += 1) {
+    await wait(chance.below(200));
+    const beganAt = performance.now();
+    const backup = await place.make(number).catch((error: unknown) => void failed.push(`C20 no backup: ${error}`));
+    if (backup !== undefined) made.push({ backup, beganAt, endedAt: performance.now() });
+  }
+  // Behind the first entry: what follows it is in every backup.
+  const { next: cursor } = await feedAt(service, '?limit=1');
+  witnesses.recover();
+  await witnesses.stop();
+  await untilTold(place.address);
+  const code = await service.stop('SIGTERM');
+  const faults = check(witnesses.ledgers(await readDatabase(place.address, BASE)));
+  const { tally, calls } = witnesses;
+  const broken = [
+    ...failed,
+    ...faults.map(sayFault),
+    ...tally.others.map((one) => `C20 a client was answered ${one}`),
+    ...(code === 0 && tally.unanswered.length + tally.refused === 0
+      ? []
+      : [`C20 exit code ${code}, ${tally.unanswered.length + tally.refused} requests not answered, beside a backup`]),
+  ];
+  const counts: Record<string, number> = {
+    'backups restored': 0,
+    acknowledged: tally.acknowledged,
+    'acknowledged while a backup was made': made.flatMap((one) => calls.filter(isWithin(one))).length,
+    told: witnesses.heard.length,
+    'records in them': 0,
+    'pending in them': 0,
+    'pending in them and told after the start': 0,
+    ...countFaults(faults),
+  };
+  const issued = eventsIn(calls);
+  const { headers } = service;
+  for (const [number, one] of made.entries()) {
+    const found = await within((own) => comeBack(own, { place, one, number, witnesses, headers, issued, cursor }));
+    for (const [what, count] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + count;
+    broken.push(...found.broken.map((line) => `backup ${number + 1} of ${times}: ${line}`));
+  }
+  return { counts, broken };
+}
+
+const isWithin =
+  ({ beganAt, endedAt }: Backup) =>
+  ({ answeredAt = 0 }) =>
+    beganAt <= answeredAt && answeredAt <= endedAt;
+
+type Coming = {
+  readonly place: Place;
+  readonly one: Backup;
+  readonly number: number;
+  readonly witnesses: Witnesses;
+  readonly headers: Door['headers'];
+  /** The ids of all events that there have ever been. */
+  readonly issued: number[];
+  /** From before the restore. */
+  readonly cursor: string;
+};
+
+/** Restores one, looks at it, starts a service on it, and waits for all that it owes; then makes something new. */
+async function comeBack(context: Cleanup, coming: Coming): Promise<Part> {
+  const { place, one, number, witnesses, headers, cursor } = coming;
+  const failed = (error: unknown) => ({ broken: [`C20 no restore: ${error}`] });
+  const restored = await place.restore(context, one.backup, number).catch(failed);
+  if (typeof restored !== 'string') return { counts: {}, ...restored };
+  const address = restored;
+  const database = await readDatabase(address, BASE);
+  const broken = await whatIsMissing(address, database, witnesses, one);
+  const pending = await pendingIn(address);
+  const heardBefore = witnesses.heard.length;
+  const service = await startProcess({ CARILLON_DATABASE: address, CARILLON_PORT: '0', ...WATCHED });
+  atEnd(context, () => service.process.kill('SIGKILL'));
+  if (service.key !== undefined) broken.push('an account was made anew');
+  await untilTold(address);
+  const heard = witnesses.heard.slice(heardBefore).filter(({ answer }) => answer === 200);
+  const told = new Set(heard.map(({ deliveryId }) => deliveryId));
+  const untold = pending.filter((deliveryId) => !told.has(deliveryId));
+  broken.push(...untold.map((deliveryId) => `C20 pending in the backup and not told: ${deliveryId}`));
+  const tooMuch = [...told].filter((deliveryId) => !pending.includes(deliveryId));
+  broken.push(...tooMuch.map((deliveryId) => `C20 told and not pending in the backup: ${deliveryId}`));
+  const door = { baseUrl: service.baseUrl, headers };
+  // What is kept from before is not shown: nobody could say where in it they are.
+  const empty = await feedAt(door);
+  broken.push(...(await makeAnew({ ...coming, address, baseUrl: service.baseUrl })));
+  const [old, since] = await Promise.all([feedAt(door, `?after=${cursor}`), feedAt(door, `?after=${empty.next}`)]);
+  if (empty.data.length > 0) broken.push(`X2 the feed shows ${empty.data.length} entries from before the restore`);
+  if (old.status !== 410) broken.push(`X2 a cursor from before the restore is answered ${old.status}`);
+  if (since.data.length !== 1)
+    broken.push(`X2 the feed has ${since.data.length} entries of what was made since, not one`);
+  const code = await service.stop('SIGTERM');
+  if (code !== 0) broken.push(`exit code ${code}`);
+  const counts = {
+    'backups restored': 1,
+    'records in them': database.records.size,
+    'pending in them': pending.length,
+    'pending in them and told after the start': pending.length - untold.length,
+  };
+  return { counts, broken };
+}
+
+/** X2: a page of the feed. */
+async function feedAt({ baseUrl, headers }: Door, query = '') {
+  const answer = await fetch(`${baseUrl}/v2/notifications${query}`, { headers });
+  const { data = [], next = '' } = (await answer.json()) as { data?: unknown[]; next?: string };
+  return { status: answer.status, data, next };
+}
+
+/** C5: what is made after a restore has ids that nothing ever had, before the restore or in another one. */
+async function makeAnew({
+  witnesses,
+  headers,
+  baseUrl,
+  address,
+  issued,
+}: Coming & { baseUrl: string; address: string }) {
+  const event = { event_name: 'After the restore', start_date: '20270101', due_date: '20270102' };
+  const deliveries = Math.max(...witnesses.heard.map(({ deliveryId }) => Number(deliveryId)));
+  const reply = await ask({ baseUrl, headers }, ['POST', '/v2/events'], event);
+  const eventId = isAnswer(reply) ? String(reply.data.event_id) : 'none';
+  await untilTold(address);
+  const told = witnesses.heard.filter(({ body }) => body.endsWith(`/v2/events/${eventId}"}`));
+  const broken: string[] = [];
+  if (!(Number(eventId) > Math.max(...issued))) broken.push(`C5 an id that was given out before: ${eventId}`);
+  if (told.length === 0) broken.push(`C20 made after the restore and not told: ${eventId}`);
+  if (!told.every(({ deliveryId }) => Number(deliveryId) > deliveries))
+    broken.push('C5 a Webhook-Id for the second time');
+  issued.push(Number(eventId));
+  return broken;
+}
+
+/** The ids of all events that clients were answered. */
+function eventsIn(calls: readonly Call[]): number[] {
+  const ids = calls.map((call) => /\/v2\/events\/(\d+)$/.exec('record' in call ? (call.record ?? '') : '')?.[1]);
+  return ids.filter((id) => id !== undefined).map(Number);
+}

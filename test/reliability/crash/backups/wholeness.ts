@@ -1,0 +1,83 @@
+import { type Kind, kinds } from '../../../../src/delivery/outbox/event-kinds.ts';
+import { type Call, type Database, isEnd } from '../../checker/history.ts';
+import { reading, type Witnesses } from '../../workload/observers.ts';
+
+/** A backup, and between which moments it was made. */
+export type Backup = { readonly backup: string; readonly beganAt: number; readonly endedAt: number };
+
+/** What a restored database should hold and does not, or holds and should not, a line each. */
+export async function whatIsMissing(
+  address: string,
+  database: Database,
+  { calls, heard }: Pick<Witnesses, 'calls' | 'heard'>,
+  backup: Backup,
+): Promise<string[]> {
+  const unowed = await reading(address, (query) => query(NEITHER_PENDING_NOR_SETTLED));
+  const settled = await reading(address, (query) =>
+    query("select delivery_id from finalized_deliveries where state = 'delivered'"),
+  );
+  const delivered = new Set(heard.filter(({ answer }) => answer === 200).map(({ deliveryId }) => deliveryId));
+  return [
+    ...apart(database),
+    ...notInIt(database, calls, backup),
+    ...unowed.map((row) => `C20 an occurrence that is neither pending nor told: hook ${row.hook_id}, ${row.position}`),
+    ...settled
+      .filter(({ delivery_id }) => !delivered.has(String(delivery_id)))
+      .map(({ delivery_id }) => `C20 written down as told, and nobody has heard it: ${delivery_id}`),
+  ];
+}
+
+/** The deliveries that are pending, by id. */
+export async function pendingIn(address: string): Promise<readonly string[]> {
+  const rows = await reading(address, (query) => query('select delivery_id from pending_deliveries'));
+  return rows.map((row) => String(row.delivery_id));
+}
+
+/** The record and what is pending of it are one transaction, so a backup has both of them or none. */
+const NEITHER_PENDING_NOR_SETTLED = `
+  select hooks.hook_id, occurrences.position from occurrences
+  join hooks on hooks.user_id = occurrences.user_id and hooks.kind = occurrences.kind
+  where not exists (select 1 from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id and pending_deliveries.position = occurrences.position)
+    and not exists (select 1 from finalized_deliveries
+      where finalized_deliveries.hook_id = hooks.hook_id and finalized_deliveries.position = occurrences.position)`;
+
+/** Occurrences without their record, and records without their occurrence. */
+export function apart({ records, occurrences }: Pick<Database, 'records' | 'occurrences'>): string[] {
+  const gone = new Set(occurrences.filter(({ kind }) => isEnd(kind)).map(({ record }) => record));
+  const begun = new Set(occurrences.filter(({ kind }) => kind.startsWith('new_')).map(({ record }) => record));
+  const ours = occurrences.filter(({ kind }) => ['event', 'client'].includes(kinds[kind as Kind].noun));
+  return [
+    ...ours
+      .filter(({ record }) => !records.has(record) && !gone.has(record))
+      .map(({ kind, record }) => `C16 an occurrence without its record: ${kind} ${record}`),
+    ...[...records.keys()]
+      .filter((record) => !begun.has(record))
+      .map((record) => `C16 a record without its occurrence: ${record}`),
+    ...[...gone].filter((record) => records.has(record)).map((record) => `C16 a record that is deleted: ${record}`),
+  ];
+}
+
+/** What was acknowledged before it began and is not in it; what nobody asked for before it was over, and is. */
+export function notInIt(
+  { records }: Pick<Database, 'records'>,
+  calls: readonly Call[],
+  { beganAt, endedAt }: Pick<Backup, 'beganAt' | 'endedAt'>,
+): string[] {
+  const before = calls.filter(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt < beganAt);
+  const gone = new Set(calls.flatMap((call) => (call.did === 'delete' ? [call.record] : [])));
+  const made = before.flatMap((call) => (call.did === 'occur' && call.record !== undefined ? [call.record] : []));
+  const deleted = before.flatMap((call) => (call.did === 'delete' ? [call.record] : []));
+  const asked = calls.flatMap((call) => (call.did === 'occur' && call.askedAt <= endedAt ? [call.word] : []));
+  const words = new Set(asked);
+  return [
+    ...made
+      .filter((record) => !records.has(record) && !gone.has(record))
+      .map((record) => `C20 acknowledged before the backup and not in it: ${record}`),
+    ...deleted
+      .filter((record) => records.has(record))
+      .map((record) => `C20 its deletion was acknowledged before the backup, and it is in it: ${record}`),
+    ...[...records]
+      .filter(([, word]) => !words.has(word))
+      .map(([record]) => `C16 nobody had asked for it when the backup was over: ${record}`),
+  ];
+}

@@ -1,0 +1,4 @@
+import { quick } from '../smoke.ts';
+import { kills } from './kill.ts';
+
+quick(kills);

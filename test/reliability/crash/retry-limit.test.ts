@@ -1,0 +1,4 @@
+import { quick } from '../smoke.ts';
+import { removal } from './retry-limit.ts';
+
+quick(removal);

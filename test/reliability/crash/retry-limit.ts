@@ -1,0 +1,245 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
+import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
+import { freePort } from '../../kit/port.ts';
+import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import { startProcess } from '../../kit/start-service.ts';
+import type { TestStore } from '../../kit/stores.ts';
+import { Beginnings, heardAll } from '../../kit/wait-for-arrivals.ts';
+import { check, sayFault } from '../checker/check.ts';
+import type { Arrival, Call, Crash, Ledgers, Pause } from '../checker/history.ts';
+import type { Figure, Proof, Run } from '../reliability-test.ts';
+import { readCrash, readDatabase, untilQuiet, untilTold } from '../workload/observers.ts';
+import { PAUSED, pause } from './pauses.ts';
+
+/** R5: hooks end at the third failure in a row or the first 401, whatever their receivers do, over kills too. */
+export const removal: Proof = {
+  id: 'R5',
+  name: 'removal',
+  title: 'receivers that do as random scripts say, and a service that is killed and paused among them',
+  promise:
+    'each hook ends exactly at its third failure in a row or its first 401, and no crash and no pause ends a healthy one',
+  unit: 'scripts',
+  quick: 1_000,
+  long: 10_000,
+  prove,
+};
+
+/** So many scripts on one database. */
+const HOOKS = 500;
+const EVENTS = 6;
+const KILLS = 3;
+
+/** It is paused once, among its first kills, while most receivers have something to be told. */
+const PAUSED_BEFORE_KILL = 1;
+
+/** How many requests are under way at once. */
+const AT_ONCE = 16;
+
+/**
+ * Nothing begins within a wait of a failure; what comes so soon was begun before the failure was heard of, however slow
+ * this machine is.
+ */
+const RETRY_WAITS = '2s,2200ms';
+const WAITS_MS = [2_000, 2_200];
+const HEARS_WITHIN_MS = 1_990;
+
+/** What was answered so long before a killed process was gone may not have been written down. */
+const SETTLES_WITHIN_MS = 10_000;
+
+/** What a target does, attempt by attempt: the likelier, the oftener it stands here. */
+const doings = [...Array<200>(7).fill(200), 401, 204, 302, 410, 500, 503, 'reset'] as const;
+const LONGEST_SCRIPT = 7;
+const LONGEST_ANSWER_MS = 12;
+
+async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
+  const chance = chanceFrom(seed);
+  const counts: Record<string, number> = {};
+  const broken: string[] = [];
+  const dice = stores.map(() => chance.fork());
+  // Most of it is waiting: both at once.
+  await Promise.all(stores.map((store, index) => playAll(store, index)));
+  return { counts, broken };
+
+  async function playAll(store: TestStore, index: number): Promise<void> {
+    const own = Math.floor(count / stores.length) + (index < count % stores.length ? 1 : 0);
+    for (let left = own; left > 0; left -= HOOKS) {
+      const ledgers = await play(context, store, Math.min(left, HOOKS), dice[index] ?? chance);
+      const faults = check(ledgers);
+      broken.push(...faults.map((fault) => `${store.name}: ${sayFault(fault)}`));
+      for (const [what, counted] of Object.entries(tally(ledgers))) counts[what] = (counts[what] ?? 0) + counted;
+      say(`${store.name}: ${own - Math.max(0, left - HOOKS)} of ${own}`);
+    }
+  }
+}
+
+export function tally({ database: { hooks }, arrivals, crashes, pauses = [] }: Ledgers): Record<string, number> {
+  const ended = (reason: string) => hooks.filter(({ endedReason }) => endedReason === reason).length;
+  return {
+    scripts: hooks.length,
+    'attempts heard': arrivals.length,
+    'removed at the third failure': ended('three_failures'),
+    'removed at a 401': ended('answered_401'),
+    'still live': hooks.filter(({ endedReason }) => endedReason === null).length,
+    kills: crashes.length,
+    pauses: pauses.length,
+    'in flight at the pauses': pauses.flatMap((one) => arrivals.filter(isInFlightAt(one))).length,
+  };
+}
+
+const isInFlightAt =
+  ({ stoppedAt }: Pause) =>
+  ({ at, answeredAt = at }: Arrival) =>
+    at <= stoppedAt && answeredAt >= stoppedAt;
+
+/** Plays so many scripts to one service, which is killed now and then; answers what everybody knows in the end. */
+async function play(context: Cleanup, store: TestStore, hooks: number, chance: SeededChance): Promise<Ledgers> {
+  const address = await store.database(context);
+  const port = await freePort();
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const surroundings = {
+    CARILLON_DATABASE: address,
+    CARILLON_PORT: String(port),
+    CARILLON_RETRY_WAITS: RETRY_WAITS,
+    ...PAUSED,
+  };
+  let service = await startProcess(surroundings);
+  atEnd(context, () => void service.process.kill('SIGKILL'));
+  const { domain = '', key = '' } = service;
+  const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
+  const receiver = await startReceiver(context, chance.fork());
+  const calls: Call[] = [];
+  const crashes: Crash[] = [];
+  const pauses: Pause[] = [];
+
+  await inTurn(hooks, async (index) => {
+    const path = `/${index}`;
+    const askedAt = performance.now();
+    await carillon.hooks.create({ target_url: receiver.url + path, event: 'new_event' });
+    calls.push({ did: 'subscribe', path, kind: 'new_event', userId: '1', askedAt, answeredAt: performance.now() });
+  });
+  await inTurn(EVENTS, async (index) => {
+    const askedAt = performance.now();
+    const word = `word ${index}`;
+    const event = { event_name: word, start_date: '20270101', due_date: '20270101' };
+    const { event_id } = await carillon.events.create(event);
+    const record = `${baseUrl}/v2/events/${event_id}`;
+    calls.push({ did: 'occur', kind: 'new_event', userId: '1', record, word, askedAt, answeredAt: performance.now() });
+  });
+  for (let kills = 0; kills < KILLS; kills += 1) {
+    await receiver.heardMore(1 + chance.below(hooks * 2));
+    if (kills === PAUSED_BEFORE_KILL) {
+      pauses.push(await pause(service.process));
+      await receiver.heardMore(1 + chance.below(hooks));
+    }
+    const sentAt = performance.now();
+    await service.stop('SIGKILL');
+    await untilQuiet(address);
+    const at = await receiver.caughtUp(sentAt);
+    crashes.push({ at, ...(await readCrash(address)) });
+    service = await startProcess(surroundings);
+  }
+  await untilTold(address);
+  await service.stop('SIGTERM');
+  await receiver.close();
+  const database = await readDatabase(address, baseUrl);
+  const { arrivals } = receiver;
+  const known = { waitsMs: WAITS_MS, hearsWithinMs: HEARS_WITHIN_MS, settlesWithinMs: SETTLES_WITHIN_MS };
+  return { calls, arrivals, database, crashes, pauses, ...known };
+}
+
+async function inTurn(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    for (let index = next; index < count; index = next) {
+      next += 1;
+      await work(index);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+/** Targets that do as their scripts say, and then answer 200; and what they saw. */
+async function startReceiver(context: Cleanup, chance: SeededChance) {
+  const arrivals: (Arrival & { answeredAt: number | undefined; isReset: boolean })[] = [];
+  const beginnings = new Beginnings();
+  const scripts = new Map<string, (typeof doings)[number][]>();
+  let waiting: { count: number; resolve: () => void }[] = [];
+  const doesNext = (path: string) => {
+    const script = scripts.get(path) ?? Array.from({ length: chance.below(LONGEST_SCRIPT) }, () => chance.one(doings));
+    scripts.set(path, script);
+    return script.shift() ?? 200;
+  };
+  const server = createServer(async (request, response) => {
+    const at = beginnings.of(request.socket);
+    if (request.method === 'GET') {
+      response.end();
+      return;
+    }
+    const arrival = {
+      path: request.url ?? '',
+      deliveryId: String(request.headers['webhook-id']),
+      at,
+    };
+    const does = doesNext(arrival.path);
+    const takesMs = chance.below(LONGEST_ANSWER_MS);
+    response.once('close', () => {
+      const answer = does === 'reset' || !response.writableFinished ? undefined : does;
+      arrivals.push({
+        ...arrival,
+        body,
+        answeredAt: answer === undefined && does !== 'reset' ? performance.now() : answeredAt,
+        answer,
+        isReset: does === 'reset',
+      });
+      for (const one of waiting) if (arrivals.length >= one.count) one.resolve();
+      waiting = waiting.filter((one) => arrivals.length < one.count);
+    });
+    let body = '';
+    let answeredAt = Number.POSITIVE_INFINITY;
+    try {
+      for await (const chunk of request.setEncoding('utf8')) body += chunk;
+      await wait(takesMs);
+    } catch {
+      // Its sender is gone.
+    }
+    // Before its sender can have heard of it.
+    answeredAt = performance.now();
+    if (does === 'reset') response.socket?.resetAndDestroy();
+    else response.writeHead(does, does === 302 ? { location: '/elsewhere' } : {}).end();
+  });
+  server.on('connection', (socket) => beginnings.connected(socket));
+  await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0, backlog: 1_024 }, resolve));
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  atEnd(context, close);
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    arrivals: arrivals as readonly Arrival[],
+    close,
+    /** Resolves when whoever had connected by now is known of, with that moment: whom a kill since then cut off ends with it. */
+    async caughtUp(killedAt: number) {
+      const at = await heardAll(url);
+      for (const one of arrivals) {
+        const isCut = one.answer === undefined && !one.isReset && (one.answeredAt ?? 0) >= killedAt;
+        if (isCut && (one.answeredAt ?? 0) <= at) one.answeredAt = at + 1e-3;
+      }
+      return at;
+    },
+    /** Resolves when so many more were heard, or when nothing more comes. */
+    heardMore: (more: number) =>
+      Promise.race([
+        new Promise<void>((resolve) => waiting.push({ count: arrivals.length + more, resolve })),
+        wait(QUIET_MS, undefined, { ref: false }),
+      ]),
+  };
+}
+
+/** A kill comes at the latest so long after the one before. */
+const QUIET_MS = 1_500;

@@ -1,0 +1,155 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { processBeside } from '../../kit/nodes.ts';
+import type { ServiceProcess } from '../../kit/process.ts';
+import { check, countFaults, sayFault } from '../checker/check.ts';
+import type { Call, Database } from '../checker/history.ts';
+import type { Figure, Proof, Run } from '../reliability-test.ts';
+import { inStretches, type Part, type Stretch } from '../shards.ts';
+import {
+  BASE,
+  readDatabase,
+  startWitnesses,
+  type Tally,
+  type Unanswered,
+  untilTold,
+  WATCHED,
+} from '../workload/observers.ts';
+
+export const stops: Proof = {
+  id: 'R13',
+  name: 'stops',
+  title: 'C19 C20 SIGTERM under load: to a service on SQLite, and to two nodes on PostgreSQL in turn',
+  promise: 'exit code 0 within 10 s, no request without its answer, nothing lost, and nothing told twice',
+  unit: 'stops',
+  quick: 10,
+  long: 200,
+  prove,
+};
+
+/** So many stops, then a new database: what is compared stays small. */
+const STOPS_A_STRETCH = 40;
+
+const LONGEST_STOP_MS = 10_000;
+
+/**
+ * A connection that nothing came on for a while after a stop began is closed; a request that is sent at that very moment was
+ * never taken, and no server can answer it. What is asked before this arrives before any is closed, also where the client
+ * is kept busy by others between asking and sending.
+ */
+const KEPT_AT_LEAST_MS = 50;
+
+/** How many nodes there are: so many as can share a database, so that somebody always answers. */
+const NODES = { SQLite: 1, PostgreSQL: 2 } as const;
+
+async function prove(run: Run): Promise<Figure> {
+  const tookMs: number[] = [];
+  const { counts, broken } = await inStretches(run, { most: STOPS_A_STRETCH, onPostgres: 0.5 }, (some) =>
+    stretch(some, tookMs),
+  );
+  tookMs.sort((a, b) => a - b);
+  const longest = { 'half of them within, ms': tookMs[tookMs.length >> 1] ?? 0, 'the longest, ms': tookMs.at(-1) ?? 0 };
+  return { counts: { stops: tookMs.length, ...longest, ...counts }, broken };
+}
+
+async function stretch({ context, store, times, chance }: Stretch, tookMs: number[]): Promise<Part> {
+  const first = await store.serviceProcess(context, WATCHED);
+  const nodes: ServiceProcess[] = [first];
+  while (nodes.length < NODES[store.name]) nodes.push(await processBeside(context, first, WATCHED));
+  const witnesses = await startWitnesses(context, { chance });
+  for (const path of ['/events', '/events-too']) await witnesses.subscribe(first, path, 'new_event');
+  await witnesses.subscribe(first, '/clients', 'new_client');
+  const broken: string[] = [];
+  const stoppedAt: number[] = [];
+  const stop = async (node: ServiceProcess) => {
+    const begun = performance.now();
+    stoppedAt.push(begun);
+    const code = await node.stop('SIGTERM');
+    const ms = Math.round(performance.now() - begun);
+    tookMs.push(ms);
+    broken.push(...wrongWith(code, ms));
+  };
+
+  for (let time = 0; time < times; time += 1) {
+    // Whoever calls goes on calling the one that stops, as long as that takes a connection.
+    witnesses.through(...nodes);
+    await wait(50 + chance.below(250));
+    await witnesses.untilAcknowledged(10);
+    await witnesses.whenBusy();
+    const leaving = nodes.shift();
+    if (leaving !== undefined) await stop(leaving);
+    nodes.push(await processBeside(context, first, WATCHED));
+  }
+  witnesses.recover();
+  witnesses.through(...nodes);
+  await witnesses.stop();
+  await untilTold(first.database);
+  for (const node of nodes) broken.push(...wrongWith(await node.stop('SIGTERM'), 0));
+  const { acknowledged, unanswered, newcomerAt } = witnesses.tally;
+  const database = await readDatabase(first.database, BASE);
+  const faults = check(witnesses.ledgers(database));
+  const after = { stoppedAt, database, newcomerAt };
+  const tooLate = unanswered.filter((one) => wasTooLate(one, after));
+  const neverAccepted = unanswered.filter((one) => wasNeverAccepted(one, after));
+  const taken = unanswered.filter((one) => !tooLate.includes(one) && !neverAccepted.includes(one));
+  broken.push(...wrongAnswers({ ...witnesses.tally, unanswered: taken }), ...faults.map(sayFault));
+  const counts = {
+    acknowledged,
+    'taken and not answered': taken.length,
+    'sent as an idle connection was closed': tooLate.length,
+    'connected as it stopped to listen': neverAccepted.length,
+    told: witnesses.heard.length,
+    'failures of the receiver': witnesses.heard.filter(({ answer }) => answer !== 200).length,
+    ...countFaults(faults),
+  };
+  return { counts, broken };
+}
+
+/** What is wrong with how a service has ended. */
+export function wrongWith(exitCode: number | null, ms: number): string[] {
+  return [
+    ...(exitCode === 0 ? [] : [`exit code ${exitCode}`]),
+    ...(ms <= LONGEST_STOP_MS ? [] : [`a stop took ${ms} ms`]),
+  ];
+}
+
+/** Somebody is always there, or comes back: no request that was taken is without its answer, and none is refused. */
+export function wrongAnswers({ unanswered, refused, others }: Omit<Tally, 'newcomerAt'>): string[] {
+  return [
+    ...unanswered.map(
+      ({ why, onKept }) => `C20 a request was taken and not answered: ${why}${onKept ? ', on a kept connection' : ''}`,
+    ),
+    ...(refused === 0 ? [] : [`C20 ${refused} requests were answered 503`]),
+    ...others.map((one) => `C20 a client was answered ${one}`),
+  ];
+}
+
+/** What is known when all is over. */
+type After = Pick<Tally, 'newcomerAt'> & {
+  readonly stoppedAt: readonly number[];
+  readonly database: Pick<Database, 'records'>;
+};
+
+/** Sent when its connection was about to be closed, and nothing has come of it. */
+export function wasTooLate({ call, onKept }: Unanswered, after: After): boolean {
+  const sinceMs = sinceAStop(call, after);
+  return onKept && sinceMs >= KEPT_AT_LEAST_MS && sinceMs <= LONGEST_STOP_MS && isNowhere(call, after);
+}
+
+/**
+ * Connected between the last look for newcomers and the end of listening, and nothing has come of it: the system resets it, and
+ * no service can help that. They are accepted in turn: whoever was, and was dropped, has been overtaken by nobody but the last.
+ */
+export function wasNeverAccepted({ call, onKept, at }: Unanswered, after: After): boolean {
+  const isBehindAll = call.askedAt > (after.newcomerAt.get(at) ?? 0);
+  return !onKept && isBehindAll && sinceAStop(call, after) <= LONGEST_STOP_MS && isNowhere(call, after);
+}
+
+/** Infinite for what was asked before any stop. */
+function sinceAStop({ askedAt }: Call, { stoppedAt }: After): number {
+  return askedAt - (stoppedAt.findLast((at) => at <= askedAt) ?? Number.NEGATIVE_INFINITY);
+}
+
+function isNowhere(call: Call, { database: { records } }: After): boolean {
+  if (call.did === 'delete') return records.has(call.record);
+  return call.did === 'occur' && ![...records.values()].includes(call.word);
+}

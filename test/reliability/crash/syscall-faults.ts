@@ -1,0 +1,65 @@
+import { availableParallelism } from 'node:os';
+import { chanceFrom } from '../../kit/random.ts';
+import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { Found } from './crash-loop.ts';
+import { killedAtCommits } from './syscall-faults/commits.ts';
+import { rows, sayRow, through } from './syscall-faults/rows.ts';
+import { injectionLacks } from './syscall-faults/strace.ts';
+
+/** In the quick form the service kills itself at its commits, which takes no tool; beyond it, strace does more. */
+const QUICK = 20;
+
+/** Beyond so many commits, nothing happens that has not happened before. */
+const MOST_COMMITS = 200;
+
+/** What does not hold is said at once, where it does not: that much of each kind of call. */
+const MOST_SAID = 5;
+
+export const injection: Proof = {
+  id: 'R3',
+  name: 'injection',
+  title:
+    'C20 on SQLite, killed at its k-th commit and its k-th system call, or that call fails: as it starts, works, checkpoints, stops',
+  promise:
+    'nothing acknowledged is lost, all that is pending is told, the database is sound, and every next start succeeds',
+  unit: 'places, k = 1 and so on, in each kind of call',
+  quick: QUICK,
+  long: 300,
+  lacks: injectionLacks,
+  prove,
+};
+
+async function prove({ count, seed, say }: Run): Promise<Figure> {
+  const chance = chanceFrom(seed);
+  const atCommits = await killedAtCommits(Math.min(count, MOST_COMMITS), chance.fork());
+  if (count <= QUICK) return atCommits;
+  const counts: Record<string, number> = {};
+  const places: Record<string, string> = {};
+  const broken: string[] = [];
+  const take = (found: Found) => {
+    for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
+    broken.push(...found.broken);
+  };
+  take(atCommits);
+  const left = rows(count).map((row) => ({ row, dice: chance.fork() }));
+  const work = async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const { row, dice } = next;
+      const all = await through(row, dice);
+      for (const found of all) take(found);
+      const struck = all.reduce((sum, { counts: own }) => sum + (own[row.how.called] ?? 0), 0);
+      const faults = all.flatMap((found) => found.broken).length;
+      const kind = `${row.phase}, ${row.how.called}`;
+      places[kind] = [...(places[kind] === undefined ? [] : [places[kind]]), `${row.call} ${struck}`].join(', ');
+      say(`${sayRow(row)}: ${struck} places, ${faults} faults; ${left.length} kinds left`);
+      for (const line of all.flatMap((found) => found.broken).slice(0, MOST_SAID)) say(`  ${line}`);
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  return { counts: { ...counts, ...inOrder(places) }, broken };
+}
+
+/** Two rows at a time end in any order. */
+function inOrder(places: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(places).sort(([a], [b]) => a.localeCompare(b)));
+}

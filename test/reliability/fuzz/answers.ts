@@ -1,0 +1,169 @@
+import { openAt } from '../../kit/database.ts';
+import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import type { Json } from '../../kit/service.ts';
+import type { TestStore } from '../../kit/stores.ts';
+import { startTarget } from '../../kit/target.ts';
+import type { Run } from '../reliability-test.ts';
+import { type Operation, operationsIn } from './document.ts';
+import { newStage, type Stage } from './fixture.ts';
+import { Line } from './raw-client.ts';
+import { asked, bytesOf, type Draft, faultNames, spoil } from './requests.ts';
+import { judgeOf } from './response-checks.ts';
+import { draftsWithSigns } from './unkeepable.ts';
+import { valid } from './values.ts';
+
+/** How many callers there are at once, and how many requests an account sees before the next one. */
+const LANES = 24;
+const A_STAGE = 500;
+
+/**
+ * Of what is asked as the document asks so much must be taken, of every operation: one whose requests are all refused
+ * shows nothing. It is not more, since records end and are deleted meanwhile, as they should.
+ */
+const FLOOR = 0.1;
+
+export type Fuzzed = {
+  readonly requests: number;
+  readonly good: number;
+  readonly taken: number;
+  readonly broken: string[];
+};
+
+/** Generates requests from the document of a running service, and judges every answer by it. */
+export async function fuzzAnswers(store: TestStore, count: number, { seed, context, say }: Run): Promise<Fuzzed> {
+  const service = await store.serviceProcess(context, {
+    CARILLON_LOG_LEVEL: 'warn',
+    CARILLON_RETRY_WAITS: '50ms,100ms',
+  });
+  const { baseUrl, database, process: child } = service;
+  const broken: string[] = [];
+  const logged = collect(child.stderr);
+  const beside = await openAt(context, database, { as: 'command' });
+  // One in eight ends at the first that it is told, so that there are never many.
+  const target = await startTarget(context, (response, { path }) =>
+    response.writeHead(Number(path.slice(1)) % 8 > 0 ? 200 : 401).end(),
+  );
+  let targets = 0;
+  const nextTarget = () => {
+    targets += 1;
+    return target.at(`/${targets}`);
+  };
+  const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
+  const operations = operationsIn(document);
+  // A file is read in a process of its own, which takes as long as a hundred other requests.
+  const quickOnes = operations.filter(({ path }) => !path.endsWith('/import'));
+  const judge = judgeOf(document, operations);
+  const tally = new Map(operations.map(({ name }) => [name, { good: 0, taken: 0 }]));
+  let [requests, taken, good] = [0, 0, 0];
+
+  /** One request, and what came of it. */
+  async function tryOne(line: Line, stage: Stage, draft: Draft): Promise<void> {
+    requests += 1;
+    const bytes = bytesOf(draft);
+    try {
+      const reply = await line.ask(bytes, draft.method);
+      const fault = judge(draft, reply);
+      if (fault !== undefined) broken.push(`${fault}\n${shown(bytes)}`);
+      stage.learn(draft, reply);
+      if (reply.status >= 300) return;
+      taken += 1;
+      if (draft.faults.length === 0) count2xx(draft);
+    } catch (error) {
+      const died = child.exitCode === null ? '' : `; the service ended with ${child.exitCode}`;
+      broken.push(`${error instanceof Error ? error.message : error}${died}\n${shown(bytes)}`);
+    }
+  }
+
+  function count2xx({ operation }: Draft): void {
+    const one = tally.get(operation.name);
+    if (one !== undefined) one.taken += 1;
+  }
+
+  async function lane(chance: SeededChance, share: number): Promise<void> {
+    const line = new Line(baseUrl);
+    let stage = await newStage(beside, baseUrl, nextTarget);
+    for (let index = 0; index < share && child.exitCode === null && broken.length < 200; index += 1) {
+      if (index % A_STAGE === A_STAGE - 1) stage = await newStage(beside, baseUrl, nextTarget);
+      const operation = chance.below(20) === 0 ? chance.one(operations) : chance.one(quickOnes);
+      const draft = asked(operation, stage.caller, stage, chance);
+      const faults = chance.one([0, 0, 1, 1, 1, 2, 4]);
+      for (let fault = 0; fault < faults; fault += 1) spoil(draft, chance.one(faultNames), chance, stage);
+      const one = tally.get(operation.name);
+      if (draft.faults.length === 0 && one !== undefined) {
+        one.good += 1;
+        good += 1;
+      }
+      await tryOne(line, stage, draft);
+    }
+    line.close();
+  }
+
+  /** Every place that takes a text, one after the other: chance would pass over most of them. */
+  async function sweep(chance: SeededChance): Promise<void> {
+    const line = new Line(baseUrl);
+    for (const operation of quickOnes) {
+      const stage = await newStage(beside, baseUrl, nextTarget);
+      const ask = () => asked(operation, stage.caller, stage, chance);
+      const sampleOf = (name: string, schema: Json) => valid(name, schema, stage, chance);
+      const cursors = await cursorsOf(operation, async (query) => {
+        const { headers } = await line.ask(bytesOf({ ...ask(), query }), operation.method);
+        return headers.get('link');
+      });
+      for (const draft of draftsWithSigns(operation, ask, sampleOf, cursors)) await tryOne(line, stage, draft);
+    }
+    line.close();
+  }
+
+  const chance = chanceFrom(seed);
+  await sweep(chance.fork());
+  const share = Math.ceil(count / LANES);
+  await Promise.all(Array.from({ length: LANES }, () => lane(chance.fork(), share)));
+  for (const [name, { good, taken }] of tally) {
+    // Of few requests chance may take more than its share, but not all.
+    const least = Math.max(1, good * FLOOR - 3 * Math.sqrt(good * FLOOR));
+    if (good >= 20 && taken < least) broken.push(`${name} took ${taken} of ${good} good requests`);
+  }
+  if (child.exitCode !== null) broken.push(`the service ended with ${child.exitCode}`);
+  const ended = await service.stop('SIGTERM');
+  if (ended !== 0) broken.push(`the service ended with ${ended}: ${logged.text.slice(-2_000)}`);
+  for (const line of logged.text.split('\n')) {
+    if (line.includes('"level":50') || line.includes('"level":60')) broken.push(`it logged ${line}`);
+  }
+  say(`${store.name}: ${requests} requests, ${taken} taken`);
+  return { requests, good, taken, broken };
+}
+
+/** Where the first page of a list ends, in each of its orders. */
+async function cursorsOf(
+  { method, query }: Operation,
+  linkOf: (query: Draft['query']) => Promise<string | undefined>,
+): Promise<{ cursor: string; query: Draft['query'] }[]> {
+  if (method !== 'GET' || !query.some(({ name }) => name === 'offset')) return [];
+  const orders: readonly string[] = query.find(({ name }) => name === 'order')?.schema.enum ?? [];
+  const found: { cursor: string; query: Draft['query'] }[] = [];
+  for (const order of [undefined, ...orders]) {
+    const asked: Draft['query'] =
+      order === undefined
+        ? [['limit', '1']]
+        : [
+            ['limit', '1'],
+            ['order', order],
+          ];
+    const [, cursor] = /[?&]after=([\w-]+)/.exec((await linkOf(asked)) ?? '') ?? [];
+    if (cursor !== undefined) found.push({ cursor, query: asked });
+  }
+  return found;
+}
+
+/** The bytes of a request, as they can be sent again: `printf '…' | nc`. */
+function shown(bytes: Buffer): string {
+  return `printf ${JSON.stringify(bytes.subarray(0, 2_000).toString('latin1')).replaceAll('%', '%%')}`;
+}
+
+function collect(stream: NodeJS.ReadableStream | null): { text: string } {
+  const collected = { text: '' };
+  stream?.on('data', (chunk: Buffer | string) => {
+    collected.text += String(chunk);
+  });
+  return collected;
+}

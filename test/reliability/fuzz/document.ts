@@ -1,0 +1,38 @@
+import { operationsOf } from '../../kit/openapi.ts';
+import type { Json } from '../../kit/service.ts';
+
+export type Parameter = { readonly name: string; readonly schema: Json };
+
+/** One operation, as whoever reads nothing but the document knows it. */
+export type Operation = {
+  /** `GET /v2/clients/{client_id}` */
+  readonly name: string;
+  readonly method: string;
+  readonly path: string;
+  /** What the ids in its path are ids of, in order: `client_id`. */
+  readonly ids: readonly string[];
+  readonly query: readonly Parameter[];
+  readonly headers: readonly Parameter[];
+  /** The schema of its body; undefined where it takes none. */
+  readonly body: Json | undefined;
+  readonly responses: Json;
+};
+
+/** Every operation of the document. */
+export function operationsIn(document: Json): Operation[] {
+  return operationsOf(document).map(({ method, path, node }) => {
+    const parameters: readonly Json[] = node.parameters ?? [];
+    const within = (place: string) => parameters.filter((one) => one.in === place);
+    return {
+      name: `${method} ${path}`,
+      method,
+      path,
+      // Where paths of one shape name their id differently it is called `id`, and its sentence says of what.
+      ids: within('path').map(({ name, description }) => /^A (\w+_id)\.$/.exec(description)?.[1] ?? name),
+      query: within('query'),
+      headers: within('header'),
+      body: node.requestBody?.content['application/json'].schema,
+      responses: node.responses,
+    };
+  });
+}

@@ -1,0 +1,101 @@
+import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
+import { nouns } from '../../../src/delivery/outbox/event-kinds.ts';
+import { createAccount } from '../../../src/resources/accounts/actions.ts';
+import { systemChance } from '../../../src/secrets.ts';
+import type { Store } from '../../../src/store/store.ts';
+import type { SeededChance } from '../../kit/random.ts';
+import type { Json } from '../../kit/service.ts';
+import type { Reply } from './raw-client.ts';
+import type { Caller, Draft } from './requests.ts';
+import type { Known } from './values.ts';
+
+/** How many of a noun are remembered. */
+const MOST = 30;
+
+let accounts = 0;
+
+/** An account to try things in: who calls, and what has been made so far. */
+export class Stage implements Known {
+  readonly caller: Caller;
+  readonly tags: string[] = [];
+  readonly #ids = new Map<string, string[]>();
+  readonly #targets: () => string;
+
+  constructor(caller: Caller, targets: () => string) {
+    this.caller = caller;
+    this.#targets = targets;
+  }
+
+  one(name: string, chance: SeededChance): string | undefined {
+    const ids = this.#ids.get(name) ?? [];
+    // Rather a newer one: it is more likely to be there still.
+    return ids[Math.min(chance.below(ids.length), chance.below(ids.length))];
+  }
+
+  /** The newest. */
+  first(name: string): string | undefined {
+    return this.#ids.get(name)?.[0];
+  }
+
+  target(): string {
+    return this.#targets();
+  }
+
+  add(name: string, id: string): void {
+    const ids = this.#ids.get(name) ?? [];
+    this.#ids.set(name, [id, ...ids].slice(0, MOST));
+  }
+
+  /** Remembers what an answer tells of: what was made, what is gone, and how a record was tagged. */
+  learn({ method, operation, ids }: Draft, { status, headers, body }: Reply): void {
+    const [, , noun = ''] = operation.path.split('/');
+    const name = operation.ids.at(-1) ?? '';
+    const tag = headers.get('etag');
+    if (tag !== undefined) this.tags.splice(0, this.tags.length, tag, ...this.tags.slice(0, 5));
+    const [, made] = /\/(\d+)$/.exec(headers.get('location') ?? '') ?? [];
+    const known = Object.values(nouns).find(({ collection }) => collection === `/${noun}`);
+    if (status === 201 && made !== undefined) this.add(known?.key ?? `${noun.replace(/s$/, '')}_id`, made);
+    if (status === 202) this.add('delivery_id', String((JSON.parse(body.toString()) as Json).data.id));
+    // An ended hook can still be read, and restored.
+    const isGone = status === 404 || (method === 'DELETE' && status === 200);
+    if (isGone && ids.length > 0 && name !== 'hook_id') this.#forget(name, ids.at(-1));
+  }
+
+  #forget(name: string, id: string | undefined): void {
+    this.#ids.set(
+      name,
+      (this.#ids.get(name) ?? []).filter((one) => one !== id),
+    );
+  }
+}
+
+/** A new account, with a few records of each noun. */
+export async function newStage(store: Store, baseUrl: string, targets: () => string): Promise<Stage> {
+  accounts += 1;
+  const account = { domain: `fuzz-${accounts}.test`, email: `owner@fuzz-${accounts}.test` };
+  const { domain, key } = await store.write((tx) => createAccount(tx, account, Date.now(), systemChance));
+  const own = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
+  const stage = new Stage({ domain, key }, targets);
+  for (let count = 0; count < 2; count += 1) {
+    const { client_id } = await own.clients.create({ client_name: 'C' });
+    const { contact_id } = await own.contacts.create({ contact_name: 'C', client_id });
+    const { project_id } = await own.projects.create({ project_name: 'P', client_id });
+    const { task_id } = await own.tasks.create(project_id, { task_name: 'T' });
+    const { subtask_id } = await own.subtasks.create(task_id, { subtask_name: 'S' });
+    const { entry_id } = await own.timeEntries.create(task_id, { seconds: 60 });
+    const { comment_id } = await own.comments.create(project_id, { comment: 'C' });
+    const { id: hook_id } = await own.hooks.create({ target_url: targets(), event: 'new_event' });
+    const { id: delivery_id } = await own.hooks.test(hook_id);
+    const { event_id } = await own.events.create({ event_name: 'E', start_date: '20270301', due_date: '20270302' });
+    const { id: key_id } = await own.keys.create({ label: 'k' });
+    const { id: calendar_id } = await own.calendars.create({ label: 'c' });
+    const { user_id } = await own.users.create({ email: `u${count}@${domain}` });
+    const { team_id } = await own.teams.create({ team_name: 'T', users: [user_id] });
+    const made = {
+      ...{ client_id, contact_id, project_id, task_id, subtask_id, entry_id, comment_id, hook_id, delivery_id },
+      ...{ event_id, key_id, calendar_id, user_id, team_id },
+    };
+    for (const [name, id] of Object.entries(made)) stage.add(name, id);
+  }
+  return stage;
+}

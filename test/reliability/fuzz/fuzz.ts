@@ -1,0 +1,64 @@
+import type { TestStore } from '../../kit/stores.ts';
+import type { Figure, Proof, Run } from '../reliability-test.ts';
+import { fuzzAnswers } from './answers.ts';
+import { inject } from './injections.ts';
+import { sendMalformed } from './malformed.ts';
+
+/** R11: whatever is sent, what comes back is what the document says. */
+export const fuzz: Proof = {
+  id: 'R11',
+  name: 'fuzz',
+  title:
+    'requests of every kind, generated from the OpenAPI document, malformed ones, and texts that mean something elsewhere',
+  promise: 'every answer is one that the document has; none is a 5xx, nothing hidden is read, and text stays text',
+  unit: 'requests',
+  quick: 20_000,
+  long: 1_000_000,
+  prove,
+};
+
+type Part = { readonly counts: Readonly<Record<string, number>>; readonly broken: readonly string[] };
+
+async function prove(run: Run): Promise<Figure> {
+  const counts: Record<string, number> = {};
+  const broken: string[] = [];
+  const share = Math.ceil(run.count / run.stores.length);
+  // Each waits for another service: side by side they take half the time.
+  const each = run.stores.map(async (store) => {
+    const written = await corpora(store, run);
+    return { store, parts: [written, await generated(store, Math.max(share - written.requests, 1_000), run)] };
+  });
+  for (const { store, parts } of await Promise.all(each)) {
+    for (const part of parts) {
+      for (const [what, count] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + count;
+      broken.push(...part.broken.map((line) => `${store.name}: ${line}`));
+    }
+  }
+  return { counts, broken };
+}
+
+/** What is written down: malformed requests, and texts for every field. */
+async function corpora(store: TestStore, { context, seed }: Run): Promise<Part & { requests: number }> {
+  const service = await store.serviceProcess(context, { CARILLON_LOG_LEVEL: 'debug' });
+  let logged = '';
+  service.process.stderr?.on('data', (text: string) => {
+    logged += text;
+  });
+  const { sent, broken } = await sendMalformed(service, seed);
+  const injected = await inject({ ...service, logged: () => logged, context });
+  const ended = await service.stop('SIGTERM');
+  return {
+    requests: sent + injected.requests,
+    counts: {
+      'malformed requests': sent,
+      'requests with texts that mean something elsewhere': injected.requests,
+      'texts that came back as they were': injected.written,
+    },
+    broken: [...broken, ...injected.broken, ...(ended === 0 ? [] : [`the service ended with ${ended}`])],
+  };
+}
+
+async function generated(store: TestStore, count: number, run: Run): Promise<Part> {
+  const { requests, taken, broken } = await fuzzAnswers(store, count, run);
+  return { counts: { 'generated requests': requests, 'of them taken': taken }, broken };
+}

@@ -1,0 +1,230 @@
+import { systemChance } from '../../../src/secrets.ts';
+import type { Cleanup } from '../../kit/cleanup.ts';
+import { carillon as commandLine } from '../../kit/command.ts';
+import { openAt } from '../../kit/database.ts';
+import { eventually } from '../../kit/eventually.ts';
+import { ICAL } from '../../kit/ical.ts';
+import type { Json } from '../../kit/service.ts';
+import { startTarget } from '../../kit/target.ts';
+import { changes, rowsOf } from '../tenant-isolation/snapshot.ts';
+import { type Operation, operationsIn } from './document.ts';
+import { newStage } from './fixture.ts';
+import { TEXTS } from './strings.ts';
+
+/** Every header that an answer may have. */
+const HEADERS =
+  /^(cache-control|connection|content-length|content-type|date|etag|idempotency-replayed|keep-alive|link|location|x-request-id)$/;
+
+/** Nothing of these may stand in what a person reads on a terminal, or an operator in a log. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
+
+export type Injected = { readonly written: number; readonly requests: number; readonly broken: readonly string[] };
+
+type Ports = {
+  readonly baseUrl: string;
+  readonly database: string;
+  readonly logged: () => string;
+  readonly context: Cleanup;
+};
+
+/** Writes every text into every field of every noun that takes text, and looks at whatever it could have come to. */
+export async function inject({ baseUrl, database, logged, context }: Ports): Promise<Injected> {
+  const store = await openAt(context, database, { as: 'command' });
+  const target = await startTarget(context);
+  const targets = () => target.at(`/${systemChance.fraction()}`);
+  const [stage, bystander] = [await newStage(store, baseUrl, targets), await newStage(store, baseUrl, targets)];
+  const broken: string[] = [];
+  let [written, requests] = [0, 0];
+  const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
+  // What is changed where nothing can be read is another spelling of a change.
+  const isRead = ({ method, path }: Operation) => method !== 'PUT' || document.paths[path].get !== undefined;
+  const operations = operationsIn(document).filter(
+    (one) => takesText(one) && isRead(one) && !one.path.endsWith('/import'),
+  );
+
+  async function ask(method: string, path: string, body?: unknown) {
+    requests += 1;
+    const answer = await fetch(baseUrl + path, {
+      method,
+      headers: { ...stage.caller, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    for (const [name] of answer.headers) if (!HEADERS.test(name)) broken.push(`${method} ${path}: the header ${name}`);
+    const text = await answer.text();
+    return { status: answer.status, headers: answer.headers, json: JSON.parse(text) as Json };
+  }
+
+  /** One text in some fields; refused by name, where they have a form of their own, or read back as it is. */
+  async function write(operation: Operation, names: readonly string[], text: string): Promise<void> {
+    const path = operation.path.replace(/\{\w+\}/g, () => stage.first(operation.ids[0] ?? '') ?? '0');
+    const body = { ...leastOf(operation), ...Object.fromEntries(names.map((name) => [name, text])) };
+    const answer = await ask(operation.method, path, body);
+    const refused: readonly string[] = answer.json.errors?.map((one: Json) => one.field) ?? [];
+    if (answer.status === 400 && refused.length > 0 && refused.every((name) => mayRefuse(operation, name, text)))
+      return;
+    if (answer.status >= 300) {
+      broken.push(`${operation.name} answers ${answer.status} to ${JSON.stringify(text)} in ${names}`);
+      return;
+    }
+    written += names.length;
+    const again = await ask('GET', new URL(answer.headers.get('location') ?? `${baseUrl}${path}`).pathname);
+    for (const name of names) {
+      const wanted = wantedOf(name, text);
+      const [shown, read] = [answer.json.data?.[name], again.json.data?.[name]];
+      if (shown !== wanted || read !== wanted)
+        broken.push(
+          `${operation.name}: ${name} was ${JSON.stringify(wanted)}, and reads ${JSON.stringify([shown, read])}`,
+        );
+    }
+  }
+
+  async function writeAll(operation: Operation): Promise<void> {
+    const fields = textFieldsOf(operation);
+    const inForm = operation.method === 'POST' ? fields.filter(({ isFree }) => !isFree).map(({ name }) => name) : [];
+    for (const text of TEXTS) {
+      const free = fields.filter(({ isFree, most }) => isFree && text.length <= most).map(({ name }) => name);
+      if (free.length > 0) await write(operation, free, text);
+      for (const name of inForm) await write(operation, [name], text);
+    }
+  }
+
+  const ofBystander = () => rowsOf({ store }, bystander.caller.domain ?? '');
+  // What a bystander's hooks are told of changes rows by itself.
+  await eventually(
+    () => store.read.selectFrom('pending_deliveries').select('delivery_id').execute(),
+    (pending) => pending.length === 0,
+    20_000,
+  );
+  const before = await ofBystander();
+  // One after another within an operation, so that what is read is what was written last.
+  await Promise.all(operations.map(writeAll));
+
+  await filtersReadThemAsThemselves(ask, broken);
+  await theCalendarHoldsNothingElse(ask, broken);
+  for (const line of changes(before, await ofBystander())) broken.push(`another account's rows have changed: ${line}`);
+  const environment = {
+    CARILLON_SERVICE: baseUrl,
+    CARILLON_KEY: stage.caller.key ?? '',
+    CARILLON_DOMAIN: stage.caller.domain ?? '',
+  };
+  for (const noun of ['clients', 'comments', 'contacts', 'projects', 'tasks', 'teams', 'time-entries', 'events']) {
+    const { code, stdout, faults } = await commandLine([noun, 'list'], { environment });
+    const strange = stdout.split('\n').find((line) => CONTROL.test(line));
+    if (code !== 0 || strange !== undefined)
+      broken.push(`carillon ${noun} list: ${code} ${faults} ${JSON.stringify(strange)}`);
+  }
+  for (const line of logged().split('\n').slice(1, -1)) {
+    if (CONTROL.test(line) || !isObject(line) || line.includes('"event":"forged"'))
+      broken.push(`the log holds the line ${JSON.stringify(line)}`);
+  }
+  return { written, requests, broken };
+}
+
+type Ask = (method: string, path: string, body?: unknown) => Promise<{ status: number; headers: Headers; json: Json }>;
+
+/** A filter finds what has the text in it, and nothing else; and the address of the next page leads there. */
+async function filtersReadThemAsThemselves(ask: Ask, broken: string[]): Promise<void> {
+  const all: readonly Json[] = (await ask('GET', '/v2/clients')).json.data;
+  const names = all.map(({ client_name }) => String(client_name));
+  for (const text of TEXTS.map((one) => one.trim()).filter((one) => /^[\x20-\x7e]+$/.test(one) && one.length < 60)) {
+    const path = `/v2/clients?client_name=${encodeURIComponent(text)}`;
+    const wanted = names.filter((name) => lower(name).includes(lower(text))).length;
+    const { json, headers } = await ask('GET', `${path}&limit=1`);
+    if (json.paging?.total_records !== wanted)
+      broken.push(`client_name=${text} finds ${json.paging?.total_records} of ${wanted} clients`);
+    const link = headers.get('link');
+    if (wanted < 2) continue;
+    const [, next = ''] = /^<(http:\/\/127\.0\.0\.1:\d+\/[^<>"\s]+)>; rel="next"$/.exec(link ?? '') ?? [];
+    if (new URL(next || 'http://x').searchParams.get('client_name') !== text)
+      broken.push(`the link of ${text} is ${link}`);
+  }
+}
+
+/** Upper and lower case of ASCII are one; of everything else each database has its own mind. */
+const lower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
+/** The calendar, read by another hand than ours, has an entry for each event, by its name, and no line of anybody else's. */
+async function theCalendarHoldsNothingElse(ask: Ask, broken: string[]): Promise<void> {
+  const { json } = await ask('POST', '/v2/calendars', { scope: 'account' });
+  const text = await (await fetch(json.data.url)).text();
+  const events: readonly Json[] = (await ask('GET', '/v2/events')).json.data;
+  const entries = new ICAL.Component(ICAL.parse(text)).getAllSubcomponents('vevent');
+  const names = entries.map((entry) => String(entry.getFirstPropertyValue('summary')));
+  for (const { event_name } of events) {
+    if (!names.some((one) => withoutControls(one) === withoutControls(String(event_name))))
+      broken.push(`the calendar does not have ${JSON.stringify(event_name)}`);
+  }
+  const strange = text
+    .split('\r\n')
+    .find((line) => /^(ATTACH|SUMMARY:forged|set-cookie)/i.test(line) || /[\r\n]/.test(line));
+  if (strange !== undefined) broken.push(`the calendar holds the line ${JSON.stringify(strange)}`);
+  const extra = entries.length - events.length;
+  // Tasks that are due are entries, too.
+  if (extra < 0 || text.split('BEGIN:VEVENT\r\n').length - 1 !== entries.length)
+    broken.push(`${entries.length} entries`);
+}
+
+/** A calendar has no control signs, and line ends of one kind. */
+const withoutControls = (text: string) => text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]/gu, '');
+
+/** A field may refuse what is not of its form, or nothing at all where it must say something. */
+function mayRefuse(operation: Operation, name: string, text: string): boolean {
+  const field = textFieldsOf(operation).find((one) => one.name === name);
+  return field?.isFree === false || (field !== undefined && text.trim() === '');
+}
+
+const takesText = (operation: Operation) => operation.body !== undefined && textFieldsOf(operation).length > 0;
+
+type TextField = { readonly name: string; readonly most: number; readonly isFree: boolean };
+
+/** The fields that take text, by the document: freely, or in a form of its own. */
+function textFieldsOf({ body }: Operation): TextField[] {
+  return Object.entries<Json>(body.properties).flatMap(([name, schema]) => {
+    if (
+      schema.type !== 'string' ||
+      schema.enum !== undefined ||
+      schema.format !== undefined ||
+      name === 'ics' ||
+      name === 'target_url'
+    )
+      return [];
+    const isFree = schema.maxLength !== undefined && schema.pattern === undefined && !name.endsWith('time_zone');
+    return [{ name, most: schema.maxLength ?? 0, isFree }];
+  });
+}
+
+/** A calendar shows what is near. */
+const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
+
+/** What a creation needs beside the text. */
+function leastOf({ body }: Operation): Record<string, string> {
+  const required: readonly string[] = body.required ?? [];
+  return Object.fromEntries(required.map((name) => [name, leastFor(name)]));
+}
+
+function leastFor(name: string): string {
+  if (name.endsWith('_date')) return today;
+  if (name === 'seconds') return '60';
+  return name === 'email' ? `${systemChance.fraction()}@acme.test` : 'Plain';
+}
+
+/** What is read where a text was written: the text, without what stands around it. */
+function wantedOf(name: string, text: string): string {
+  if (name === 'currency') return text.toUpperCase();
+  return name === 'tags' ? tagsOf(text) : text.trim();
+}
+
+const tagsOf = (text: string) =>
+  text
+    .split(',')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '')
+    .join(',');
+
+function isObject(line: string): boolean {
+  try {
+    return typeof JSON.parse(line) === 'object';
+  } catch {
+    return false;
+  }
+}

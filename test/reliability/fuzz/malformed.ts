@@ -1,0 +1,57 @@
+import { type Conversation, converse } from '../../kit/conversation.ts';
+import type { Answer } from '../../kit/service.ts';
+import { type Case, corpus } from './corpus.ts';
+
+/** How many connections there are at once. */
+const AT_ONCE = 16;
+
+type Caller = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
+
+/** Sends every request of the corpus, and says what was answered otherwise than it should. */
+export async function sendMalformed(
+  { baseUrl, headers }: Caller,
+  seed: number,
+): Promise<{ sent: number; broken: string[] }> {
+  const ask = async (method: string, path: string, body?: string): Promise<Pick<Answer, 'status' | 'json'>> => {
+    const answer = await fetch(baseUrl + path, {
+      method,
+      headers: { ...headers, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body }),
+    });
+    return { status: answer.status, json: await answer.json() };
+  };
+  const credentials = [`key: ${headers.key}`, `domain: ${headers.domain}`];
+  // What the hidden requests would delete.
+  const kept = await ask('POST', '/v2/clients', '{"client_name":"Kept"}');
+  const id: string = kept.json.data.client_id;
+  const cases = corpus(credentials, seed).map((one) => ({
+    ...one,
+    bytes: one.bytes.replaceAll('/v2/clients/1 ', `/v2/clients/${id} `),
+  }));
+  const made = async () => (await ask('GET', '/v2/clients?client_name=Corpus&limit=1')).json.paging.total_records;
+  const before = await made();
+  const broken: string[] = [];
+  const waiting = [...cases];
+  const lane = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const fault = faultIn(next, await converse(baseUrl, next.bytes));
+      if (fault !== undefined) broken.push(`${next.what}: ${fault}`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  const now = await ask('GET', `/v2/clients/${id}`);
+  if (now.status !== 200 || now.json.data.client_name !== 'Kept')
+    broken.push('a request that was hidden in another was done');
+  const [more, taken] = [(await made()) - before, cases.filter(({ statuses }) => statuses.includes(201)).length];
+  if (more !== taken) broken.push(`${more} clients were made by ${taken} requests`);
+  return { sent: cases.length, broken };
+}
+
+/** What is wrong with an answer to a case; undefined when nothing is. */
+export function faultIn({ statuses }: Case, { text, closed, ...answered }: Conversation): string | undefined {
+  if (answered.statuses.join() !== statuses.join())
+    return `${answered.statuses.join() || 'nothing'} instead of ${statuses.join()}`;
+  if (!closed) return 'the connection goes on';
+  if (statuses[0] !== 400 || statuses.length > 1) return undefined;
+  return /\r\ncontent-type: application\/problem\+json/i.test(text) ? undefined : `no problem: ${text}`;
+}

@@ -1,0 +1,271 @@
+import { gzipSync } from 'node:zlib';
+import type { SeededChance } from '../../kit/random.ts';
+import type { Operation } from './document.ts';
+import { type Known, valid, WRONG_IDS, WRONG_JSON, WRONG_QUERY } from './values.ts';
+
+/** A request while it is put together, in parts that can go wrong one by one. */
+export type Draft = {
+  readonly operation: Operation;
+  method: string;
+  /** What stands in each brace of its path. */
+  ids: string[];
+  /** What is written behind its path. */
+  behind: string;
+  query: [name: string, written: string][];
+  headers: [name: string, value: string][];
+  /** The fields of its body, each with its JSON; undefined where it has none. */
+  fields: [name: string, json: string][] | undefined;
+  /** Its body, where it is none of fields. */
+  raw: Buffer | undefined;
+  /** What went wrong with it, in order; nothing where it is as the document asks. */
+  readonly faults: string[];
+};
+
+export type Caller = Readonly<Record<string, string>>;
+
+/** Nobody's id, and a number all the same. */
+const NOBODYS = '9007199254740990';
+
+/** Every field that a creation must be given, and some of the others. */
+function fieldsOf({ body }: Operation, known: Known, chance: SeededChance): Draft['fields'] {
+  if (body === undefined) return undefined;
+  const required: readonly string[] = body.required ?? [];
+  const fields: [string, string][] = [];
+  const generosity = chance.below(4);
+  for (const [name, schema] of Object.entries(body.properties ?? {})) {
+    const isWanted = required.includes(name) || name.endsWith('_date') || chance.below(4) < generosity;
+    const value = isWanted ? valid(name, schema, known, chance) : undefined;
+    if (value !== undefined) fields.push([name, JSON.stringify(value)]);
+  }
+  return fields;
+}
+
+/** A request as the document asks for it. */
+export function asked(operation: Operation, caller: Caller, known: Known, chance: SeededChance): Draft {
+  const query: [string, string][] = [];
+  for (const { name, schema } of operation.query) {
+    if (chance.below(4) > 0) continue;
+    const value = valid(name, schema, known, chance);
+    if (value !== undefined) query.push([name, encodeURIComponent(String(value))]);
+  }
+  const fields = fieldsOf(operation, known, chance);
+  const ids = operation.ids.map((name) => known.one(name, chance) ?? NOBODYS);
+  return {
+    operation,
+    method: operation.method,
+    ids,
+    behind: '',
+    query,
+    headers: [
+      ['host', 'x'],
+      ...Object.entries(caller),
+      ...(fields === undefined ? [] : ([['content-type', 'application/json']] as [string, string][])),
+    ],
+    fields,
+    raw: undefined,
+    faults: ids.includes(NOBODYS) ? ["nobody's id"] : [],
+  };
+}
+
+type Fault = (draft: Draft, chance: SeededChance, seen: { readonly tags: readonly string[] }) => void;
+
+const header = (draft: Draft, name: string, value: string) => {
+  draft.headers = [...draft.headers.filter(([one]) => one !== name), [name, value]];
+};
+const whole = (draft: Draft) => Buffer.from(bodyText(draft) ?? '{"a":1}');
+
+const TYPES = [
+  'text/plain',
+  'application/json; charset=utf-16',
+  'application/json; charset="utf-8"',
+  'application/x-www-form-urlencoded',
+];
+const MORE_TYPES = [
+  'multipart/form-data',
+  'application/problem+json',
+  '',
+  ';',
+  'application/json;',
+  '*/*',
+  'a/b/c',
+  'application/json; x=y',
+];
+const CODINGS = ['gzip', 'br', 'identity', 'deflate, gzip', 'x', 'GZIP'];
+const ACCEPTS = [
+  '*/*',
+  'text/html',
+  'application/xml;q=1',
+  'text/event-stream',
+  'application/problem+json',
+  ';;',
+  'q=0',
+  '',
+];
+const STRANGE: readonly [string, string][] = [
+  ['prefer', 'return=minimal, wait=30'],
+  ['x-http-method-override', 'DELETE'],
+  ['x-original-url', '/v2/keys'],
+  ['x-forwarded-for', '127.0.0.1, \xff'],
+  ['range', 'bytes=0-1'],
+  ['cookie', 'carillon=x; __Host-carillon=x'],
+  ['accept-encoding', 'gzip, br;q=9'],
+  ['if-modified-since', 'x'],
+  ['if-range', '"x"'],
+  ['last-event-id', '\u00b2'],
+  ['last-event-id', '9007199254740992'],
+  ['origin', 'null'],
+  ['access-control-request-method', 'PUT'],
+  ['expect', '100-continue'],
+  ['x', 'x'.repeat(14_000)],
+  ['authorization', 'Bearer x'],
+];
+const WORDS = ['w1', 'w2', 'w3', 'é', '', 'a b', 'x'.repeat(255), 'x'.repeat(256), '"quoted"', "';--"];
+const TAGS = ['*', '""', '"x"', 'W/"x"', 'x', '"a", "b"', '*, "x"', '"', 'W/*', ',', '"\xff"'];
+const METHODS = ['PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'POST', 'DELETE', 'GET', 'PROPFIND', 'QUERY', 'RING'];
+const BEHIND = [
+  '/',
+  '//',
+  '/..',
+  '/%2e%2e',
+  '/x',
+  '.json',
+  '%00',
+  '%20',
+  ';a=b',
+  '/../../v2/keys',
+  '%2f',
+  '\\',
+  '?',
+  '%',
+];
+
+/** What can go wrong with a request, by what it is called. */
+const faults: Readonly<Record<string, Fault>> = {
+  'a strange id': (draft, chance) => {
+    draft.ids = draft.ids.map((id) => (chance.below(3) > 0 ? chance.one(WRONG_IDS) : id));
+  },
+  'a strange path': (draft, chance) => {
+    draft.behind = chance.one(BEHIND);
+  },
+  'a strange query': (draft, chance) => {
+    const name = draft.operation.query.length === 0 ? 'x' : chance.one(draft.operation.query).name;
+    draft.query.push([chance.below(8) === 0 ? chance.one(WRONG_QUERY) : name, chance.one(WRONG_QUERY)]);
+  },
+  'a repeated query': (draft) => {
+    draft.query.push(...draft.query, ['limit', '1'], ['limit', '2']);
+  },
+  'a wrong value': (draft, chance) => {
+    if (draft.fields === undefined) draft.fields = [];
+    const names = Object.keys(draft.operation.body?.properties ?? { x: 1 });
+    const name = chance.one(names);
+    draft.fields = [...draft.fields.filter(([one]) => one !== name), [name, chance.one(WRONG_JSON)]];
+  },
+  'a field less': (draft, chance) => {
+    const left = chance.below(8);
+    draft.fields = draft.fields?.filter((_, index) => index !== left);
+  },
+  'a field more': (draft, chance) => {
+    const name = chance.one([
+      '__proto__',
+      'constructor',
+      'prototype',
+      'toString',
+      'hasOwnProperty',
+      '',
+      'x',
+      'account_id',
+      'id',
+      '\\u0000',
+    ]);
+    draft.fields = [...(draft.fields ?? []), [name, chance.one(WRONG_JSON)]];
+  },
+  'a field twice': (draft, chance) => {
+    const [name, json] = draft.fields?.[0] ?? ['x', '1'];
+    draft.fields = [...(draft.fields ?? []), [name, chance.one([json, chance.one(WRONG_JSON)])]];
+  },
+  'another body': (draft, chance) => {
+    draft.raw = Buffer.from(
+      chance.one([...WRONG_JSON, '', ' ', '{', '{}}', '{}{}', '{"a":1,}', '{a:1}', 'a=1', '<a/>', '[{}]', '"{}"']),
+    );
+  },
+  'half a body': (draft, chance) => {
+    const all = whole(draft);
+    draft.raw = all.subarray(0, chance.below(all.length));
+  },
+  'bytes in its body': (draft, chance) => {
+    const all = whole(draft);
+    for (let count = 0; count < 3; count += 1) all[chance.below(all.length)] = chance.below(256);
+    draft.raw = all;
+  },
+  'a byte order mark': (draft, chance) => {
+    const mark = chance.one([[0xef, 0xbb, 0xbf], [0xff, 0xfe], [0x1e], [0]]);
+    draft.raw = Buffer.concat([Buffer.from(mark), whole(draft)]);
+  },
+  'another encoding': (draft) => {
+    draft.raw = Buffer.from(bodyText(draft) ?? '{}', 'utf16le');
+  },
+  'a packed body': (draft, chance) => {
+    draft.raw = gzipSync(whole(draft));
+    if (chance.below(4) > 0) header(draft, 'content-encoding', chance.one(CODINGS));
+  },
+  'a large body': (draft, chance) => {
+    draft.raw = Buffer.from(`{"x":"${'x'.repeat(chance.one([60_000, 65_528, 65_529, 100_000]))}"}`);
+  },
+  'another type': (draft, chance) => header(draft, 'content-type', chance.one([...TYPES, ...MORE_TYPES])),
+  'another coding': (draft, chance) => header(draft, 'content-encoding', chance.one(CODINGS)),
+  'another answer': (draft, chance) => header(draft, 'accept', chance.one(ACCEPTS)),
+  'a strange header': (draft, chance) => header(draft, ...chance.one(STRANGE)),
+  'a word': (draft, chance) => header(draft, 'idempotency-key', chance.one(WORDS)),
+  'a condition': (draft, chance, { tags }) =>
+    header(draft, chance.one(['if-match', 'if-none-match']), chance.one([...TAGS, ...tags])),
+  'another method': (draft, chance) => {
+    draft.method = chance.one(METHODS);
+  },
+  'a stranger': (draft, chance) => {
+    const name = chance.one(['key', 'domain']);
+    const [, value = ''] = draft.headers.find(([one]) => one === name) ?? [];
+    const wrong = [`${value}x`, value.slice(1), '', 'x', '\xff', `${value},${value}`, "' or 1=1 --", '__proto__'];
+    header(draft, name, chance.one(wrong));
+  },
+};
+
+export const faultNames = Object.keys(faults);
+
+/** Makes one thing wrong with a request. */
+export function spoil(draft: Draft, name: string, chance: SeededChance, seen: { tags: readonly string[] }): void {
+  faults[name]?.(draft, chance, seen);
+  draft.faults.push(name);
+}
+
+function bodyText({ fields }: Pick<Draft, 'fields'>): string | undefined {
+  return fields === undefined ? undefined : `{${fields.map(([name, json]) => `"${name}":${json}`).join()}}`;
+}
+
+/** The body as it is sent. */
+export function bodyOf(draft: Draft): Buffer | undefined {
+  if (draft.raw !== undefined) return draft.raw;
+  const text = bodyText(draft);
+  return text === undefined ? undefined : Buffer.from(text);
+}
+
+/** Its path and query, as they are sent. */
+export function addressOf({ operation, ids, behind, query }: Draft): string {
+  let at = 0;
+  const path = operation.path.replace(/\{\w+\}/g, () => ids[at++] ?? '');
+  const pairs = query.map(([name, written]) => `${name}=${written}`).join('&');
+  // What HTTP does not allow in a request line belongs to another corpus.
+  return encodeControls(`${path}${behind}${pairs === '' ? '' : `?${pairs}`}`);
+}
+
+const encodeControls = (text: string) => text.replace(/[^\x21-\x7e]/gu, (sign) => encodeURIComponent(sign));
+
+/** The request as bytes, framed as HTTP asks: what is wrong with it is what it says. */
+export function bytesOf(draft: Draft): Buffer {
+  const body = bodyOf(draft);
+  const lines = [
+    `${draft.method} ${addressOf(draft)} HTTP/1.1`,
+    ...draft.headers.map(([name, value]) => `${name}: ${value}`),
+    ...(body === undefined ? [] : [`content-length: ${body.length}`]),
+  ];
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body ?? Buffer.alloc(0)]);
+}

@@ -1,0 +1,130 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { judgeBy, shapeOf } from '../../kit/openapi.ts';
+import type { Json } from '../../kit/service.ts';
+import type { Operation } from './document.ts';
+import type { Reply } from './raw-client.ts';
+import { addressOf, bodyOf, type Draft } from './requests.ts';
+import { unkeepableIn } from './unkeepable.ts';
+
+/** What nobody outside is to see: a stack, SQL, a file of ours, a word of a database's. */
+const LEAK =
+  /\n\s+at |node:internal|\.ts:\d|\bselect\b.+\bfrom\b|\binsert into\b|sqlite|postgres|constraint|ECONN|errno/i;
+
+/** What is answered where the document has nothing: another path, another method, an address that is too long. */
+const ELSEWHERE = new Set([400, 401, 404, 414]);
+
+/** What any answer may have in its head, a word to proxies among it; the rest is told of, answer by answer, by the document. */
+const HEADERS = new Set([
+  ...['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
+  ...['x-request-id', 'www-authenticate', 'x-accel-buffering'],
+]);
+
+/** Says what is wrong with an answer; undefined when nothing is. */
+export type Judge = (draft: Draft, reply: Reply) => string | undefined;
+
+export function judgeOf(document: Json, operations: readonly Operation[]): Judge {
+  const schemaFault = judgeBy(document);
+  const takes = acceptance(operations);
+
+  const known = new Map(operations.map((one) => [`${one.method} ${shapeOf(one.path)}`, one]));
+  /** The operation that a request meant, if it is one: another method on the same path may be another one. */
+  const meant = ({ operation, method, ids, behind }: Draft) =>
+    ['', '?'].includes(behind) && ids.every((id) => /^(\d|%3\d){1,64}$/.test(id))
+      ? known.get(`${method === 'HEAD' ? 'GET' : method} ${shapeOf(operation.path)}`)
+      : undefined;
+
+  return (draft, { status, headers, body }) => {
+    const { method, faults } = draft;
+    const text = body.toString();
+    if (status >= 500 || status < 200) return `${status} ${text}`;
+    const operation = meant(draft);
+    if (operation === undefined && !ELSEWHERE.has(status)) return `${method} ${addressOf(draft)} is answered ${status}`;
+    const inHead = headFault(operation?.responses[status]?.headers ?? {}, headers);
+    if (inHead !== undefined) return `${method} ${addressOf(draft)} is answered ${status} ${inHead}`;
+    // They have no body to be judged by.
+    if (method === 'HEAD' || status === 304) {
+      const isKnown = operation === undefined || operation.responses[status] !== undefined;
+      return isKnown && body.length === 0 ? undefined : `${method} is answered ${status}, ${body.length} octets`;
+    }
+    const contentType = headers.get('content-type') ?? null;
+    const json = jsonIn(text);
+    if (operation !== undefined) {
+      const parsed = contentType?.startsWith('text/event-stream') ? text : json;
+      const fault = schemaFault({ method, path: operation.path, status, contentType, body: parsed });
+      if (fault !== undefined) return `${fault}: ${text.slice(0, 500)}`;
+    }
+    if (status >= 400) return LEAK.test(text) ? `it tells too much: ${text}` : problemFault(operation, json, headers);
+    if (faults.includes('a stranger')) return `a stranger is answered ${status}`;
+    if (status === 201 && !leadsTo(headers.get('location'), document)) return '201 without a Location that leads there';
+    if (operation === undefined) return undefined;
+    const unkeepable = unkeepableIn(operation, draft.query, bodyOf(draft)?.toString());
+    return unkeepable === undefined
+      ? takes(operation, draft)
+      : `a text in ${unkeepable} that no database keeps is taken`;
+  };
+}
+
+/** What stands in the head that the document does not tell of, or does not although it does; a link is there or not. */
+function headFault(told: Json, headers: Reply['headers']): string | undefined {
+  const names = Object.keys(told).map((name) => name.toLowerCase());
+  const extra = [...headers.keys()].find((name) => !HEADERS.has(name) && !names.includes(name));
+  if (extra !== undefined) return `with the header ${extra}`;
+  const missing = ['etag', 'location'].find((name) => names.includes(name) && !headers.has(name));
+  if (missing !== undefined) return `without the header ${missing}`;
+  const link = headers.get('link');
+  return link === undefined || /^<http[^<>"\s]+>; rel="next"$/.test(link) ? undefined : `with the link ${link}`;
+}
+
+/** Whether it is an address of what the document tells of. */
+function leadsTo(location: string | undefined, document: Json): boolean {
+  const [{ url = '' } = {}]: { url?: string }[] = document.servers ?? [];
+  return location?.startsWith(`${url}/v2/`) === true;
+}
+
+/** Whether the document tells of this problem, and all that comes with it is there. */
+function problemFault(operation: Operation | undefined, json: Json, headers: Reply['headers']): string | undefined {
+  if (json?.status === 401 && headers.get('www-authenticate') === undefined) return '401 without a challenge';
+  if (operation === undefined) return typeof json?.code === 'string' ? undefined : 'a problem without a code';
+  const { description } = operation.responses[json.status];
+  if (!` ${description}`.includes(` ${json.code}: `)) return `${json.code} is no problem of ${operation.name}`;
+  if (json.code !== 'invalid_input') return undefined;
+  const { properties = {} } = operation.body ?? {};
+  const fields = [...Object.keys(properties), ...[...operation.query, ...operation.headers].map(({ name }) => name)];
+  const named: readonly string[] = json.errors?.map((one: Json) => one.field) ?? [];
+  const isNamed = named.length > 0 && named.every((field) => fields.includes(field));
+  return isNamed ? undefined : `${operation.name} names ${named.join() || 'no field'}`;
+}
+
+function jsonIn(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same with its texts trimmed, which the document says happens before they are measured. */
+function trimmed(value: Json): Json {
+  if (typeof value === 'string') return value.trim();
+  if (Array.isArray(value)) return value.map(trimmed);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, trimmed(one)]));
+}
+
+/** Whether what was taken is what the document says is taken. */
+function acceptance(operations: readonly Operation[]): (operation: Operation, draft: Draft) => string | undefined {
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+  const validators = new Map<Operation, ValidateFunction>();
+  for (const operation of operations) if (operation.body) validators.set(operation, ajv.compile(operation.body));
+  return (operation, draft) => {
+    const validate = validators.get(operation);
+    const sent =
+      bodyOf(draft)
+        ?.toString()
+        .replace(/^\ufeff/, '') ?? '';
+    if (validate === undefined) return undefined;
+    return validate(trimmed(jsonIn(sent)))
+      ? undefined
+      : `it was taken, and ${ajv.errorsText(validate.errors)}: ${sent.slice(0, 500)}`;
+  };
+}

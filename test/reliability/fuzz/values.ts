@@ -1,0 +1,248 @@
+import type { SeededChance } from '../../kit/random.ts';
+import type { Json } from '../../kit/service.ts';
+
+/** What is known of the account: ids by name, so that a value can lead somewhere. */
+export type Known = { one(name: string, chance: SeededChance): string | undefined; target(): string };
+
+/** What a field must be that its schema alone does not say; a reader has it from the sentence beside it. */
+const said: Readonly<Record<string, (known: Known, chance: SeededChance) => unknown>> = {
+  target_url: (known) => known.target(),
+  ics: (_, chance) =>
+    `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${chance.below(1e6)}\nDTSTART:2027030${1 + chance.below(9)}\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n`,
+  time_zone: (_, chance) => chance.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
+  default_time_zone: (_, chance) => chance.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
+  expires: (_, chance) => chance.one(['30d', '12h', null, '', '2099-01-01 00:00:00']),
+  email: (_, chance) => `fuzz-${chance.below(2 ** 32)}@acme.test`,
+  currency: (_, chance) => chance.one(['', 'chf', 'EUR']),
+  // An owner is made by an owner, and the last one stays: neither says anything of a value.
+  role: (_, chance) => chance.one(['member', 'admin']),
+  start_date: (_, chance) => chance.one(['20270301', '2027-03-01 09:30:00']),
+  due_date: (_, chance) => chance.one(['20270302', '2027-03-02 00:00:00', '20280229']),
+  // Without a cursor the feed begins at the oldest; whoever waits for something new waits long.
+  after: () => '0',
+  wait: () => '0',
+  tag: (known, chance) => text(known, chance),
+  client_name: (known, chance) => text(known, chance),
+};
+
+/** A calendar of one project names it, any other none: what one field says, another must not deny. */
+const plain = new Set(['scope', 'completed', 'resume']);
+
+const ALPHABETS = [
+  'abcXYZ 019',
+  'äöüßéñ',
+  '予定表',
+  '😀👩‍👩‍👧🔔',
+  'עברית',
+  '\u{10ffff}\u{e000}\ufeff',
+  '"\\/<>&\';--%_',
+  '\t\n\r',
+];
+
+function text(_: Known, chance: SeededChance): string {
+  const signs = [...chance.one(ALPHABETS)];
+  return `n${Array.from({ length: chance.below(20) }, () => chance.one(signs)).join('')}`;
+}
+
+/** A value that the document allows in a field of this name; undefined where it is better left out. */
+export function valid(name: string, schema: Json, known: Known, chance: SeededChance): unknown {
+  if (plain.has(name) && chance.below(4) > 0) return undefined;
+  const told = said[name];
+  if (told !== undefined) return told(known, chance);
+  if (schema.enum !== undefined) return chance.one(schema.enum);
+  if (schema.type === 'array') {
+    const count = chance.below(3);
+    return Array.from({ length: count }, () => valid(singular(name), schema.items, known, chance)).filter(Boolean);
+  }
+  if (name.endsWith('_id')) return name === 'project_id' ? undefined : known.one(name, chance);
+  if (schema.anyOf !== undefined) return valid(name, chance.one(schema.anyOf), known, chance);
+  if ('const' in schema) return schema.const;
+  if (schema.type === 'null') return null;
+  if (schema.type === 'boolean') return chance.below(2) === 0;
+  if (schema.type === 'integer') return Math.min(schema.maximum ?? 100, (schema.minimum ?? 0) + chance.below(50));
+  if (schema.type === 'number') return chance.one([0, 7.25]);
+  if (schema.format === 'decimal') return chance.one(['12.5', '']);
+  if (schema.pattern?.startsWith('^\\d{1,')) return String(chance.below(50));
+  if (schema.pattern === '^\\d{8}$') return chance.one(['20270101', '20280229']);
+  return text(known, chance);
+}
+
+const singular = (name: string) => ({ users: 'user_id', teams: 'team_id' })[name] ?? name;
+
+const nested = (open: string, close: string, depth: number) => open.repeat(depth) + close.repeat(depth);
+
+/** What stands in a body where something else should, as JSON, or as what looks like it. */
+export const WRONG_JSON: readonly string[] = [
+  ...[
+    'null',
+    'true',
+    'false',
+    '0',
+    '-0',
+    '1',
+    '-1',
+    '1.5',
+    '1e-7',
+    '1e308',
+    '1e999',
+    '9007199254740991',
+    '9007199254740993',
+  ],
+  ...[
+    '18446744073709551616',
+    '""',
+    '" "',
+    '"\\t\\n"',
+    '"0"',
+    '"-1"',
+    '"01"',
+    '"1e3"',
+    '"9007199254740992"',
+    '"Infinity"',
+  ],
+  ...['"20260230"', '"2027-06-01 24:00:00"', '"0000-00-00 00:00:00"', '"9999999999d"', '"EURO"', '"a@b"', '"@"'],
+  ...[
+    '"a\\u0000b"',
+    '"\\ud800"',
+    '"\\udc00\\ud800"',
+    '"\\ud83d\\ude00"',
+    '"\\u202e\\u2066"',
+    '"\\ufeff"',
+    '"\u{10ffff}"',
+  ],
+  ...[
+    '[]',
+    '[[]]',
+    '[null]',
+    '["7"]',
+    '[{"user_id":null}]',
+    '{}',
+    '{"user_id":"1"}',
+    '{"__proto__":{}}',
+    '{"length":1e9}',
+  ],
+  ...[
+    '"http://169.254.169.254/"',
+    '"http://[::ffff:127.0.0.1]:1/"',
+    '"ftp://x"',
+    '"http://"',
+    '"//x"',
+    '"javascript:1"',
+  ],
+  ...[
+    nested('[', ']', 5_000),
+    nested('{"a":', '}', 2_000).replace('}', '1}'),
+    `"${'x'.repeat(20_001)}"`,
+    `"${'é'.repeat(256)}"`,
+  ],
+  ...[
+    '"\'; drop table events; --"',
+    '"%00"',
+    '"../../etc/passwd"',
+    '"\\r\\nx: y"',
+    '"constructor"',
+    '"__proto__"',
+    '"toString"',
+  ],
+];
+
+/** Ids that are none, or nobody's. */
+export const WRONG_IDS: readonly string[] = [
+  ...[
+    '0',
+    '00',
+    '01',
+    '-1',
+    '+1',
+    '1.0',
+    '1e3',
+    '0x1',
+    '%31',
+    '%3',
+    '%',
+    '%00',
+    '1%00',
+    '%ff',
+    '%2e%2e',
+    '..%2f1',
+    '%2f',
+    ';1',
+    '1;2',
+  ],
+  ...[
+    '9007199254740991',
+    '9007199254740992',
+    '9007199254740993',
+    '18446744073709551616',
+    '9'.repeat(64),
+    '9'.repeat(65),
+    '9'.repeat(400),
+  ],
+  ...[
+    'NaN',
+    'null',
+    'undefined',
+    'true',
+    '__proto__',
+    'constructor',
+    '%D9%A1',
+    '%EF%BC%91',
+    '1%20',
+    '%201',
+    "1'--",
+    '*',
+    '~',
+    '1,2',
+    ':id',
+    '{id}',
+  ],
+];
+
+/** What stands in a query where something else should, as it is written there. */
+export const WRONG_QUERY: readonly string[] = [
+  ...[
+    '',
+    '0',
+    '-1',
+    '1.5',
+    '1e3',
+    '9007199254740992',
+    '9'.repeat(100),
+    'NaN',
+    'null',
+    '%00',
+    '%ff',
+    '%',
+    '%zz',
+    '%ed%a0%80',
+    '%c3%28',
+  ],
+  ...[
+    '20260230',
+    '00000000',
+    '99999999',
+    '2027-01-01',
+    'x'.repeat(256),
+    '%20',
+    '+',
+    "'",
+    '%27%20or%201=1--',
+    '%25',
+    '_',
+    '%5C',
+    '%F0%9F%98%80',
+  ],
+  ...[
+    '__proto__',
+    'constructor',
+    '%0d%0aset-cookie:x=1',
+    '[]',
+    '{}',
+    'a=b=c',
+    '<script>',
+    '%EF%BB%BF',
+    '+1',
+    '1%00',
+    '٣'.length > 0 ? '%D9%A3' : '',
+  ],
+];

@@ -1,0 +1,49 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
+
+const MIB = 2 ** 20;
+
+/** What the process holds on to, in MiB, after everything was let go that can be. */
+export type Held = { readonly liveMiB: number; readonly residentMiB: number };
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+
+export function held(): Held {
+  collect();
+  collect();
+  const { heapUsed, external, rss } = process.memoryUsage();
+  return { liveMiB: (heapUsed + external) / MIB, residentMiB: rss / MIB };
+}
+
+/** The most that is resident at any time from here on. */
+export function watchPeak(context: Cleanup): () => number {
+  let peak = 0;
+  const look = () => {
+    peak = Math.max(peak, process.memoryUsage.rss() / MIB);
+  };
+  const looking = setInterval(look, 20);
+  atEnd(context, () => clearInterval(looking));
+  return () => peak;
+}
+
+/** How many connections of ours to these ports are open. */
+export function watchSockets(context: Cleanup, ports: ReadonlySet<number>): () => number {
+  const open = new Set<Socket>();
+  const meet = (message: unknown) => {
+    const { socket } = message as { socket: Socket };
+    socket.once('connect', () => {
+      if (socket.destroyed || !ports.has(socket.remotePort ?? 0)) return;
+      open.add(socket);
+      socket.once('close', () => open.delete(socket));
+    });
+  };
+  subscribe('net.client.socket', meet);
+  atEnd(context, () => unsubscribe('net.client.socket', meet));
+  return () => open.size;
+}
+
+export const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;

@@ -1,0 +1,45 @@
+import { nodes } from './cluster/nodes.ts';
+import { backups } from './crash/backups.ts';
+import { kills } from './crash/kill.ts';
+import { power } from './crash/power-loss.ts';
+import { removal } from './crash/retry-limit.ts';
+import { stops } from './crash/sigterm.ts';
+import { injection } from './crash/syscall-faults.ts';
+import { fuzz } from './fuzz/fuzz.ts';
+import { hostile } from './hostile-receivers/hostile-receivers.ts';
+import { khal } from './interop/khal.ts';
+import { model } from './model/model-test.ts';
+import { mutationTable } from './mutation-table.ts';
+import { oneCaller } from './one-caller/one-caller.ts';
+import { overload } from './overload/overload.ts';
+import { deletion } from './races/delete-during-delivery.ts';
+import type { Proof } from './reliability-test.ts';
+import { canary } from './secret-leaks/secret-leaks.ts';
+import { plantedBugs } from './seeded-bugs.ts';
+import { simulation } from './simulation/simulation.ts';
+import { ssrf } from './ssrf/ssrf.ts';
+import { tenants } from './tenant-isolation/tenant-isolation.ts';
+
+/** Every proof, in the order of its row. */
+export const proofs: readonly Proof[] = [
+  kills,
+  power,
+  injection,
+  simulation,
+  plantedBugs,
+  removal,
+  deletion,
+  nodes,
+  ssrf,
+  hostile,
+  tenants,
+  fuzz,
+  overload,
+  stops,
+  backups,
+  canary,
+  oneCaller,
+  mutationTable,
+  model,
+  khal,
+];

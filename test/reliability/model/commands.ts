@@ -1,0 +1,339 @@
+import assert from 'node:assert/strict';
+import { fc } from '../../kit/fast-check.ts';
+import { dayOf, type Entries, entriesOf, fields, type Noun } from './fields.ts';
+import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } from './hooks.ts';
+import { askedOf, contradictions, listed } from './lists.ts';
+import { collectionOf, type Key, kinds, type Manner, permissionOf, type World } from './model.ts';
+import { type Condition, isRecord, plannedChange, plannedCreate, plannedDelete, turnedAway } from './records.ts';
+import type { NewIds } from './recurring.ts';
+import { type Real, type Refused, refusal } from './system.ts';
+
+/** Something that is done to the world and to the service alike; what the service answers is held against the world. */
+class Step implements fc.AsyncCommand<World, Real> {
+  readonly #says: string;
+  readonly #work: (world: World, real: Real) => Promise<void>;
+
+  constructor(says: string, work: (world: World, real: Real) => Promise<void>) {
+    this.#says = says;
+    this.#work = work;
+  }
+
+  check = () => true;
+
+  async run(world: World, real: Real): Promise<void> {
+    await this.#work(world, real);
+    if (world.settle()) await real.quiet();
+  }
+
+  toString = () => this.#says;
+}
+
+type Args = Readonly<Record<string, unknown>>;
+
+/** A command of its arguments, which it is shown by. */
+function step<A extends Args>(
+  name: string,
+  args: { [K in keyof A]: fc.Arbitrary<A[K]> },
+  work: (world: World, real: Real, given: A, key: Key) => Promise<void>,
+) {
+  return fc.record({ ...args, who: callers }).map((all) => {
+    const { who, ...rest } = all as { who: number } & A;
+    return new Step(`${name}(${who}, ${JSON.stringify(rest)})`, (world, real) =>
+      work(world, real, rest as unknown as A, keyOf(world, who)),
+    );
+  });
+}
+
+/** Mostly the owner and the admin of the first account; also a member, a narrowed key, and the other account's owner. */
+const callers = fc.constantFrom(0, 0, 0, 0, 0, 1, 1, 2, 3, 4);
+
+function keyOf(world: World, who: number): Key {
+  const key = world.keys[who];
+  if (key === undefined) throw new Error(`there is no caller ${who}`);
+  return key;
+}
+
+const picks = fc.nat(23);
+const conditions = fc.constantFrom<Condition>(
+  'none',
+  'none',
+  'none',
+  'none',
+  'none',
+  'current',
+  'current',
+  'stale',
+  'any',
+);
+
+/** The headers of a condition on a record, and whether it does not hold. */
+function conditioned(
+  world: World,
+  real: Real,
+  key: Key,
+  noun: Noun,
+  pick: number,
+  condition: Condition,
+  header: string,
+) {
+  if (condition === 'none') return { headers: {}, stale: false };
+  if (condition === 'any') return { headers: { [header]: '*' }, stale: false };
+  const id = world.pick(key.account, noun, pick);
+  const record = world.find(key.account, noun, id);
+  const shown = record === undefined ? undefined : world.present(key.account, record);
+  const tag = real.tagOf(`/${collectionOf(noun)}/${id}`, shown, condition);
+  if (tag === undefined && condition === 'current') return { headers: {}, stale: false };
+  return { headers: { [header]: tag ?? '"never"' }, stale: condition === 'stale' };
+}
+
+type Creation = { readonly pick: number; readonly entries: Entries; readonly word: number };
+
+function create(noun: Noun) {
+  const args = { pick: picks, entries: entriesOf(noun, 'create'), word: fc.constantFrom(0, 0, 0, 0, 1, 2) };
+  return step(`create ${noun}`, args, (world, real, given: Creation, key) => createOne(world, real, noun, given, key));
+}
+
+async function createOne(world: World, real: Real, noun: Noun, given: Creation, key: Key): Promise<void> {
+  const { path, body, comes } = plannedCreate(world, key, noun, given);
+  const name = given.word === 0 ? undefined : `${world.keys.indexOf(key)} ${given.word}`;
+  const headers = given.word === 0 ? {} : { 'idempotency-key': `word-${given.word}` };
+  const answer = await real.call(key, 'POST', path, body, headers);
+  const away = turnedAway(world, key, permissionOf(noun, 'write'));
+  const kept = name === undefined || away !== undefined ? undefined : world.keptAnswer(name);
+  if (kept !== undefined) {
+    // X4: the same call is answered again, another one under the same word is not made.
+    if (kept.call !== `${path} ${JSON.stringify(body)}`)
+      return real.refused(answer, refusal(422, 'idempotency_mismatch'));
+    assert.deepEqual([answer.status, answer.json], [201, kept.json]);
+    return assert.equal(answer.headers.get('idempotency-replayed'), 'true');
+  }
+  if (typeof comes !== 'function') return real.refused(answer, comes);
+  assert.equal(answer.status, 201, answer.text);
+  assert.equal(answer.headers.get('idempotency-replayed'), null);
+  const id = String(answer.json.data[`${noun}_id`]);
+  assert.match(id, /^[1-9]\d*$/);
+  assert.ok(!world.isKnown(noun, id), `${noun} ${id} was issued before`);
+  assert.equal(answer.headers.get('location'), `${real.base}/${collectionOf(noun)}/${id}`);
+  isRecord(world, real, key, comes(id), answer);
+  if (name !== undefined) world.keep(name, { call: `${path} ${JSON.stringify(body)}`, json: answer.json });
+}
+
+/** X4: a call that was made before, once more: word for word, or otherwise. */
+const again = step('again', { pick: picks, same: fc.boolean() }, async (world, real, { pick, same }, _key) => {
+  const names = world.keptNames();
+  const name = names[pick % Math.max(1, names.length)] ?? '';
+  const kept = world.keptAnswer(name);
+  if (kept === undefined) return;
+  const { call, json } = kept;
+  const [who, word] = name.split(' ');
+  const key = keyOf(world, Number(who));
+  const [path = '', ...rest] = call.split(' ');
+  const body = same ? rest.join(' ') : `${rest.join(' ')} `;
+  const answer = await real.call(key, 'POST', path, body, { 'idempotency-key': `word-${word}` });
+  const noun = path.split('/')[1]?.replace(/s$/, '') as Noun;
+  const away = turnedAway(world, key, permissionOf(noun, 'write'));
+  if (away !== undefined) return real.refused(answer, away);
+  if (!same) return real.refused(answer, refusal(422, 'idempotency_mismatch'));
+  assert.deepEqual([answer.status, answer.json], [201, json]);
+  assert.equal(answer.headers.get('idempotency-replayed'), 'true');
+});
+
+const completions: readonly Entries[] = [
+  [['completed', { as: 'text', sent: 1, shown: '1' }]],
+  [['completed', { as: 'text', sent: false, shown: '0' }]],
+  [['resume', { as: 'text', sent: '1', shown: '1' }]],
+  ...['M', 'D'].map(
+    (letter): Entries => [
+      ['recurring', { as: 'text', sent: letter, shown: letter }],
+      ['completed', { as: 'text', sent: '1', shown: '1' }],
+    ],
+  ),
+];
+
+const assignments = fields.task.users?.good.map((written): Entries => [['users', written]]) ?? fc.constant<Entries>([]);
+
+function change(noun: Noun, entries = entriesOf(noun, 'change')) {
+  const args = { pick: picks, entries, condition: conditions };
+  return step(`change ${noun}`, args, async (world, real, { pick, entries, condition }, key) => {
+    const { headers, stale } = conditioned(world, real, key, noun, pick, condition, 'if-match');
+    const judged = Object.keys(headers).length === 0 ? 'none' : stale ? 'stale' : 'holds';
+    const planned = plannedChange(world, key, noun, { pick, entries, condition: judged });
+    const answer = await real.call(key, 'PUT', planned.path, planned.body, headers);
+    if (typeof planned.comes !== 'function') return real.refused(answer, planned.comes);
+    assert.equal(answer.status, 200, answer.text);
+    planned.comes(await newIdsOf(world, real, key));
+    const record = world.find(key.account, noun, planned.path.split('/')[2] ?? '');
+    if (record !== undefined) isRecord(world, real, key, record, answer);
+  });
+}
+
+/** The ids of tasks and subtasks that the world does not know: those of what a completion has created (C41). */
+async function newIdsOf(world: World, real: Real, key: Key): Promise<NewIds> {
+  const unknown = new Map<Noun, string[]>();
+  for (const noun of ['task', 'subtask'] as const) {
+    const { json } = await real.call(key, 'GET', `/${collectionOf(noun)}`);
+    const ids: string[] = (json.data ?? []).map((record: Record<string, string>) => record[`${noun}_id`]);
+    unknown.set(
+      noun,
+      ids.filter((id) => !world.isKnown(noun, id)),
+    );
+  }
+  return (noun) => unknown.get(noun)?.shift() ?? `no new ${noun}`;
+}
+
+function remove(noun: Noun) {
+  const args = { pick: picks, condition: conditions };
+  return step(`delete ${noun}`, args, async (world, real, { pick, condition }, key) => {
+    const { headers, stale } = conditioned(world, real, key, noun, pick, condition, 'if-match');
+    const { path, comes } = plannedDelete(world, key, noun, { pick, stale });
+    const answer = await real.call(key, 'DELETE', path, undefined, headers);
+    if (typeof comes !== 'function') return real.refused(answer, comes);
+    assert.deepEqual([answer.status, answer.json], [200, []], answer.text);
+    comes();
+  });
+}
+
+function read(noun: Noun) {
+  const args = { pick: picks, condition: conditions };
+  return step(`read ${noun}`, args, async (world, real, { pick, condition }, key) => {
+    const { headers, stale } = conditioned(world, real, key, noun, pick, condition, 'if-none-match');
+    const id = world.pick(key.account, noun, pick);
+    const answer = await real.call(key, 'GET', `/${collectionOf(noun)}/${id}`, undefined, headers);
+    const away = turnedAway(world, key, permissionOf(noun, 'read'));
+    if (away !== undefined) return real.refused(answer, away);
+    const record = world.find(key.account, noun, id);
+    if (record === undefined) return real.refused(answer, refusal(404, 'not_found'));
+    if (Object.keys(headers).length > 0 && !stale) return assert.deepEqual([answer.status, answer.text], [304, '']);
+    assert.equal(answer.status, 200);
+    isRecord(world, real, key, record, answer);
+  });
+}
+
+function list(noun: Noun) {
+  return step(`list ${noun}`, { asked: askedOf(noun) }, async (world, real, { asked }, key) => {
+    const { query, records } = listed(world, key.account, noun, asked);
+    const search = new URLSearchParams(query);
+    for (const name of ['limit', 'offset'] as const)
+      if (asked[name] !== undefined) search.set(name, String(asked[name]));
+    const answer = await real.call(key, 'GET', `/${collectionOf(noun)}?${search}`);
+    const refused = listRefusal(world, key, noun, asked, query);
+    if (refused !== undefined) return real.refused(answer, refused);
+    const { limit: wanted = 1_000, offset = 0 } = asked;
+    const limit = Math.min(wanted, 1_000);
+    const page = records.slice(offset, offset + limit).map((record) => world.present(key.account, record));
+    assert.deepEqual(answer.json, { paging: { offset, limit, total_records: records.length }, data: page });
+    const link = answer.headers.get('link');
+    if (offset + limit >= records.length) return assert.equal(link, null);
+    const [, next = ''] = /^<(.*)>; rel="next"$/.exec(link ?? '') ?? [];
+    assert.ok(next.startsWith(`${real.base}/${collectionOf(noun)}?`), `link: ${link}`);
+    assert.equal(new URL(next).searchParams.get('offset'), String(offset + limit));
+  });
+}
+
+function listRefusal(
+  world: World,
+  key: Key,
+  noun: Noun,
+  { limit, offset }: { limit: number | undefined; offset: number | undefined },
+  query: Readonly<Record<string, string>>,
+): Refused | undefined {
+  const away = turnedAway(world, key, permissionOf(noun, 'read'));
+  if (away !== undefined) return away;
+  const bad = [...(limit === 0 ? ['limit'] : []), ...((offset ?? 0) < 0 ? ['offset'] : [])];
+  const apart = bad.length > 0 ? bad : contradictions(query);
+  return apart.length > 0 ? refusal(400, 'invalid_input', apart) : undefined;
+}
+
+/** Whoever has a hook to restore, if anybody has. */
+function whoseHookEnded(world: World, key: Key): Key {
+  const hasOne = (one: Key) => one.account.hooks.some((hook) => hook.userId === one.userId && hook.ended !== undefined);
+  return world.keys.find(hasOne) ?? key;
+}
+
+const restoring = step('restore', { pick: picks }, (world, real, { pick }, key) =>
+  restore(world, real, pick % 4 === 0 ? key : whoseHookEnded(world, key), pick),
+);
+
+const targetPicks = fc.nat(7);
+/** Time passes; it stops at whatever falls due on the way. */
+const wait = step(
+  'wait',
+  { seconds: fc.constantFrom(1, 60, 60, 61, 7_200, 7_200, 7_200, 90_000) },
+  async (world, real, { seconds }) => {
+    const end = world.now + seconds * 1_000;
+    for (let next = world.nextDue(end); world.now < end; next = world.nextDue(end)) {
+      await real.clock.advance(next - world.now);
+      world.now = next;
+      if (world.settle()) await real.quiet();
+    }
+  },
+);
+
+const behave = step(
+  'behave',
+  { target: targetPicks, manner: fc.constantFrom<Manner>(200, 200, 200, 500, 500, 401, 401) },
+  async (world, _real, { target, manner }) => world.behave(`http://127.0.0.1:9/${world.mark}/${target}`, manner),
+);
+
+const feed = step(
+  'feed',
+  {
+    scope: fc.constantFrom<'own' | 'account'>('own', 'account'),
+    limit: fc.constantFrom(1, 3, 1_000),
+    kindPick: fc.option(picks, { nil: undefined }),
+  },
+  readFeed_,
+);
+async function readFeed_(
+  world: World,
+  real: Real,
+  given: { scope: 'own' | 'account'; limit: number; kindPick: number | undefined },
+  key: Key,
+): Promise<void> {
+  await readFeed(world, real, key, given);
+}
+
+const records: readonly Noun[] = ['client', 'project', 'task', 'subtask', 'event'];
+const twice = <T>(all: readonly T[]) => [...all, ...all];
+
+/** What every world begins with: records of each noun in its first account, at several times, and hooks of its owner. */
+export async function begin(world: World, real: Real): Promise<void> {
+  const key = keyOf(world, 0);
+  for (const [index, noun] of (
+    ['client', 'project', 'task', 'task', 'subtask', 'subtask', 'event', 'event', 'event', 'client', 'project'] as const
+  ).entries()) {
+    const named: Entries = [[`${noun}_name`, { as: 'text', sent: 'First', shown: 'First' }]];
+    const time = `${dayOf(1 + (index % 4))} ${index % 2 === 0 ? '10:30:00' : '00:00:00'}`;
+    const dated: Entries = ['start_date', 'due_date'].map((field) => [field, { as: 'text', sent: time, shown: time }]);
+    const assigned: Entries = noun === 'event' ? [] : [['users', { as: 'users', picks: [index % 3] }]];
+    const entries = noun === 'client' ? named : [...named, ...dated, ...assigned];
+    await createOne(world, real, noun, { pick: index, entries, word: 0 }, key);
+  }
+  for (const kind of kinds.keys()) await subscribe(world, real, key, kind, kind);
+}
+
+/** Everything that can be done. What stands here more than once is done more often. */
+export const everyCommand: fc.Arbitrary<fc.AsyncCommand<World, Real>>[] = [
+  ...twice(twice(records)).map(create),
+  ...twice(records).map((noun) => change(noun)),
+  ...records.map(remove),
+  ...records.map(read),
+  ...twice(records).map(list),
+  ...[create('user'), change('user'), remove('user'), remove('user'), read('user'), list('user')],
+  ...twice(
+    twice([
+      step('subscribe', { kind: fc.nat(6), target: targetPicks }, (world, real, { kind, target }, key) =>
+        subscribe(world, real, key, kind, target),
+      ),
+    ]),
+  ),
+  ...twice([
+    step('unsubscribe', { pick: picks }, (world, real, { pick }, key) => unsubscribe(world, real, key, pick)),
+    ...twice([restoring]),
+  ]),
+  step('hooks', { pick: fc.nat(5) }, (world, real, { pick }, key) => listHooks(world, real, key, pick)),
+  step('deliveries', {}, (world, real, _given, key) => listDeliveries(world, real, key)),
+  ...twice(twice([...(['task', 'subtask'] as const)].map((noun) => change(noun, fc.constantFrom(...completions))))),
+  ...(['project', 'task', 'subtask', 'subtask'] as const).map((noun) => change(noun, assignments)),
+  ...[again, again, wait, wait, behave, behave, feed],
+];

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { NONE } from './fields.ts';
+import {
+  collectionOf,
+  type Happened,
+  type Hook,
+  type Key,
+  kinds,
+  moment,
+  nounOfKind,
+  permissionOf,
+  type World,
+} from './model.ts';
+import { turnedAway } from './records.ts';
+import { type Real, refusal } from './system.ts';
+
+/** What a hook is shown as (X1). */
+function presented(hook: Hook): Record<string, string> {
+  const alive = hook.failures > 0 ? 'failing' : 'live';
+  return {
+    ...{ id: hook.id, event: hook.kind, target_url: hook.target, user_id: hook.userId },
+    ...{ state: hook.ended === undefined ? alive : 'ended', failures: String(hook.failures) },
+    ...{ next_attempt_at: hook.dueAt === undefined ? NONE : moment(hook.dueAt), last_outcome: hook.lastOutcome },
+    ...{ date_created: hook.created, date_ended: hook.ended?.at ?? NONE, ended_reason: hook.ended?.reason ?? '' },
+    ...{ signed: '0', secret_created: NONE, secret_previous_until: NONE },
+  };
+}
+
+/** A hook by a number: mostly one of those that are looked for, else another one of the account, of the other one, or none. */
+function pickHook(world: World, key: Key, pick: number, looked: (hook: Hook) => boolean) {
+  const { hooks } = key.account;
+  const foreign = world.accounts.find((one) => one !== key.account)?.hooks.slice(0, 1) ?? [];
+  const wanted = hooks.filter(looked);
+  const ids = [...wanted, ...wanted, ...wanted, ...hooks, ...foreign].map(({ id }) => id);
+  const id = [...ids, '9007199254740990'][pick % (ids.length + 1)] ?? '';
+  return { id, hook: hooks.find((one) => one.id === id) };
+}
+
+/** C11, C12. */
+export async function subscribe(
+  world: World,
+  real: Real,
+  key: Key,
+  kindPick: number,
+  targetPick: number,
+): Promise<void> {
+  const kind = kinds[kindPick % kinds.length] ?? '';
+  const target = `http://127.0.0.1:9/${world.mark}/${targetPick}`;
+  const answer = await real.call(key, 'POST', '/hooks', { target_url: target, event: kind });
+  const away = turnedAway(world, key, 'hooks:write') ?? turnedAway(world, key, permissionOf(nounOfKind(kind), 'read'));
+  if (away !== undefined) return real.refused(answer, away);
+  if (world.isTaken(target)) return real.refused(answer, refusal(409, 'target_taken'));
+  assert.deepEqual([answer.status, Object.keys(answer.json)], [201, ['id']]);
+  const { id } = answer.json;
+  assert.equal(answer.headers.get('location'), `${real.base}/hooks/${id}`);
+  key.account.hooks.push({
+    ...{ id, kind, target, userId: key.userId, created: world.time, failures: 0, dueAt: undefined, lastOutcome: '' },
+    ...{ ended: undefined, pending: [], told: [] },
+  });
+}
+
+/** C13. */
+export async function unsubscribe(world: World, real: Real, key: Key, pick: number): Promise<void> {
+  const { id, hook } = pickHook(world, key, pick, ({ ended }) => ended === undefined);
+  const answer = await real.call(key, 'DELETE', `/hooks/${id}`);
+  const away = turnedAway(world, key, 'hooks:write');
+  if (away !== undefined) return real.refused(answer, away);
+  if (hook === undefined) return real.refused(answer, refusal(404, 'not_found'));
+  if (hook.userId !== key.userId && !world.isAdmin(key)) return real.refused(answer, refusal(401, 'not_permitted'));
+  if (hook.ended !== undefined) return real.refused(answer, refusal(404, 'not_found'));
+  assert.deepEqual([answer.status, answer.json], [200, []]);
+  world.end(key.account, hook, 'deleted');
+}
+
+/** X1. */
+export async function restore(world: World, real: Real, key: Key, pick: number): Promise<void> {
+  const { id, hook } = pickHook(world, key, pick, ({ ended, userId }) => ended !== undefined && userId === key.userId);
+  const answer = await real.call(key, 'POST', `/hooks/${id}/restore`);
+  const away = turnedAway(world, key, 'hooks:write');
+  if (away !== undefined) return real.refused(answer, away);
+  if (hook?.ended === undefined || hook.userId !== key.userId) return real.refused(answer, refusal(404, 'not_found'));
+  const unread = turnedAway(world, key, permissionOf(nounOfKind(hook.kind), 'read'));
+  if (unread !== undefined) return real.refused(answer, unread);
+  if (world.isTaken(hook.target)) return real.refused(answer, refusal(409, 'target_taken'));
+  assert.equal(answer.status, 200);
+  world.restore(key.account, hook);
+  assert.deepEqual(answer.json, { data: presented(hook) });
+}
+
+/** X1: a caller's hooks, or for admins another user's; whole. */
+export async function listHooks(world: World, real: Real, key: Key, pick: number): Promise<void> {
+  const userId = pick === 0 ? key.userId : world.pick(key.account, 'user', pick);
+  const answer = await real.call(key, 'GET', `/hooks${pick === 0 ? '' : `?user_id=${userId}`}`);
+  const away = turnedAway(world, key, 'hooks:read');
+  if (away !== undefined) return real.refused(answer, away);
+  if (userId !== key.userId && !world.isAdmin(key)) return real.refused(answer, refusal(401, 'not_permitted'));
+  const own = key.account.hooks.filter((hook) => hook.userId === userId);
+  assert.deepEqual(answer.json.data, own.map(presented));
+  assert.equal(answer.json.paging.total_records, own.length);
+}
+
+/** X3: what was and is pending for a caller's hooks, each in its state. */
+export async function listDeliveries(world: World, real: Real, key: Key): Promise<void> {
+  const answer = await real.call(key, 'GET', '/deliveries');
+  const away = turnedAway(world, key, 'hooks:read');
+  if (away !== undefined) return real.refused(answer, away);
+  const line = (hook: string, kind: string, url: string, state: string) => `${hook} ${kind} ${url} ${state}`;
+  const wanted = key.account.hooks
+    .filter((hook) => hook.userId === key.userId)
+    .flatMap((hook) => [
+      ...hook.told.map((one) => line(hook.id, one.kind, addressOf(real, one), 'delivered')),
+      ...hook.pending.map((one) =>
+        line(hook.id, one.kind, addressOf(real, one), hook.ended === undefined ? 'pending' : 'undelivered'),
+      ),
+    ]);
+  const found = answer.json.data.map((one: Record<string, string>) =>
+    line(one.hook_id ?? '', one.event ?? '', one.resource_url ?? '', one.state ?? ''),
+  );
+  assert.deepEqual(found.sort(), wanted.sort());
+}
+
+export const addressOf = (real: Real, { noun, id }: Pick<Happened, 'noun' | 'id'>) =>
+  `${real.base}/${collectionOf(noun)}/${id}`;
+
+/** X2: the feed, from a cursor that was answered before or from its beginning, page by page. */
+export async function readFeed(
+  world: World,
+  real: Real,
+  key: Key,
+  { scope, limit, kindPick }: { scope: 'own' | 'account'; limit: number; kindPick: number | undefined },
+): Promise<void> {
+  const kind =
+    kindPick === undefined
+      ? undefined
+      : `${['new', 'changed', 'deleted'][kindPick % 3]}_${['task', 'event', 'user', 'project'][kindPick % 4]}`;
+  const ask = (after: string) =>
+    real.call(
+      key,
+      'GET',
+      `/notifications?scope=${scope}&limit=${limit}${after}${kind === undefined ? '' : `&kind=${kind}`}`,
+    );
+  const away = turnedAway(world, key, 'hooks:read');
+  const first = await ask('');
+  if (away !== undefined) return real.refused(first, away);
+  if (scope === 'account' && !world.isAdmin(key)) return real.refused(first, refusal(401, 'not_permitted'));
+  const found: Record<string, string>[] = [];
+  for (let page = first; page.json.data.length > 0; page = await ask(`&after=${page.json.next}`)) {
+    assert.equal(page.status, 200);
+    assert.ok(page.json.data.length <= limit);
+    found.push(...page.json.data);
+  }
+  const cursors = found.map(({ cursor }) => Number(cursor));
+  assert.deepEqual(
+    cursors,
+    [...cursors].sort((a, b) => a - b),
+  );
+  assert.equal(new Set(cursors).size, cursors.length);
+  const wanted = key.account.feed.filter(
+    (one) =>
+      (scope === 'account' || one.userId === key.userId) &&
+      world.may(key, permissionOf(one.noun, 'read')) &&
+      (kind === undefined || one.kind === kind),
+  );
+  const lines = found.map((one) => `${one.kind} ${one.resource_url} ${one.occurred_at} ${one.user_id}`);
+  assert.equal(lines.length, wanted.length, lines.join('\n'));
+  const own = wanted.map((one) => lineOf(real, one));
+  assert.deepEqual(inTurns(lines, wanted), inTurns(own, wanted));
+}
+
+function lineOf(real: Real, one: Happened): string {
+  return `${one.kind} ${addressOf(real, one)} ${one.at} ${one.userId}`;
+}
+
+/** What happened in one transaction has no order that is promised: each stretch of it is sorted. */
+function inTurns(lines: readonly string[], happened: readonly Happened[]): string[] {
+  return [...Map.groupBy(lines.keys(), (index) => happened[index]?.turn).values()].flatMap((group) =>
+    group.map((index) => lines[index] ?? '').sort(),
+  );
+}

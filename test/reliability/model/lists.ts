@@ -1,0 +1,238 @@
+import { fc } from '../../kit/fast-check.ts';
+import { dayOf, NONE, type Noun } from './fields.ts';
+import type { Account, Recorded, World } from './model.ts';
+
+/** One filter as it is written, and what of a list it leaves. */
+type Filter = (
+  world: World,
+  account: Account,
+  pick: number,
+) => readonly [value: string, keeps: (record: Recorded) => boolean];
+
+const day = (pick: number) => dayOf(1 + (pick % 6));
+const written = (text: string) => text.replaceAll('-', '');
+
+/** A start or due date by whole days; what has none is in no stretch of days. */
+const from =
+  (field: string): Filter =>
+  (_world, _account, pick) => [
+    written(day(pick)),
+    ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') >= `${day(pick)} 00:00:00`,
+  ];
+const to =
+  (field: string): Filter =>
+  (_world, _account, pick) => [
+    written(day(pick)),
+    ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') <= `${day(pick)} 23:59:59`,
+  ];
+
+/** The day on which the world began, or one beside it. */
+const around = (world: World, pick: number) =>
+  new Date(world.now + ((pick % 3) - 1) * 86_400_000).toISOString().slice(0, 10);
+const since =
+  (field: string): Filter =>
+  (world, _account, pick) => [
+    written(around(world, pick)),
+    ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') >= `${around(world, pick)} 00:00:00`,
+  ];
+const until =
+  (field: string): Filter =>
+  (world, _account, pick) => [
+    written(around(world, pick)),
+    ({ shown }) => shown[field] !== NONE && (shown[field] ?? '') <= `${around(world, pick)} 23:59:59`,
+  ];
+
+const of =
+  (noun: Noun, names: (record: Recorded) => string | undefined): Filter =>
+  (world, account, pick) => {
+    const id = pick === 0 ? '0' : world.pick(account, noun, pick);
+    return [id, (record) => names(record) === id];
+  };
+const word =
+  (...words: (readonly [string, (record: Recorded) => boolean])[]): Filter =>
+  (_world, _account, pick) =>
+    words[pick % words.length] ?? ['', () => true];
+const flag =
+  (field: string, value: string) =>
+  ({ shown }: Recorded) =>
+    shown[field] === value;
+
+const tag: Filter = (_world, _account, pick) => {
+  const wanted = ['red', 'blue', 'bluered', 'none'][pick % 4] ?? '';
+  return [wanted, ({ shown }) => (shown.tags ?? '').split(',').includes(wanted)];
+};
+const part: Filter = (_world, _account, pick) => {
+  const wanted = ['BELL', 'äpfel', '%', '_', '予定', 'e', '\\', "'"][pick % 8] ?? '';
+  return [wanted, ({ shown }) => (shown.client_name ?? '').toLowerCase().includes(wanted.toLowerCase())];
+};
+const statusOf = (closed: string, rest: Parameters<typeof word>) =>
+  word(['open', ({ shown }) => shown[closed] === '0' && (shown.archived ?? '0') === '0'], ...rest);
+const activity = [
+  ['active', flag('active', '1')],
+  ['onhold', flag('active', '2')],
+  ['inactive', flag('active', '0')],
+] as const;
+const due = { due_from: from('due_date'), due_to: to('due_date') };
+const created = { created_from: since('date_created'), created_to: until('date_created') };
+const completed = { completed_from: since('date_completed'), completed_to: until('date_completed') };
+
+/** C25, C29 to C32. */
+export const filters: Readonly<Record<Noun, Readonly<Record<string, Filter>>>> = {
+  client: { client_name: part },
+  project: {
+    client_id: of('client', ({ shown }) => shown.client_id),
+    ...{ ...due, ...created, tag },
+    status: statusOf('closed', [
+      ['closed', flag('closed', '1')],
+      ['archived', flag('archived', '1')],
+      ['templates', () => false],
+    ]),
+  },
+  task: {
+    project_id: of('project', ({ parent }) => parent),
+    ...{ ...due, ...created, ...completed, tag },
+    status: statusOf('completed', [
+      ['completed', flag('completed', '1')],
+      ['archived', flag('archived', '1')],
+      ...activity,
+    ]),
+  },
+  subtask: {
+    task_id: of('task', ({ parent }) => parent),
+    user_id: (world, account, pick) => {
+      const gone = account.gone.findLast(({ noun }) => noun === 'user');
+      const id = pick % 3 === 0 && gone !== undefined ? gone.id : world.pick(account, 'user', pick);
+      return [id, ({ users }) => users.includes(id) && world.find(account, 'user', id) !== undefined];
+    },
+    ...{ ...due, ...completed },
+    status: (world, account, pick) => {
+      const isArchived = ({ parent }: Recorded) => world.find(account, 'task', parent)?.shown.archived === '1';
+      const states = word(
+        ['open', (record) => record.shown.completed === '0' && !isArchived(record)],
+        ['completed', flag('completed', '1')],
+        ['archived', isArchived],
+        ...activity,
+      );
+      return states(world, account, pick);
+    },
+  },
+  event: {
+    project_id: of('project', ({ shown }) => shown.project_id),
+    ...{ from: from('start_date'), to: to('due_date') },
+    ...{
+      start_from: from('start_date'),
+      start_to: to('start_date'),
+      due_from: from('due_date'),
+      due_to: to('due_date'),
+    },
+    ...{ start_date_from: from('start_date'), start_date_to: to('start_date') },
+    ...{ due_date_from: from('due_date'), due_date_to: to('due_date') },
+  },
+  user: {},
+};
+
+const twins = [
+  ['start_from', 'start_date_from'],
+  ['start_to', 'start_date_to'],
+  ['due_from', 'due_date_from'],
+  ['due_to', 'due_date_to'],
+] as const;
+
+/** C25: two spellings of one filter with different values are refused, by both their names. */
+export function contradictions(query: Readonly<Record<string, string>>): string[] {
+  const apart = twins.filter(([one, other]) => one in query && other in query && query[one] !== query[other]);
+  return apart.flat();
+}
+
+type Order = (a: Recorded, b: Recorded) => number;
+const by =
+  (of: (record: Recorded) => string | number): Order =>
+  (a, b) =>
+    of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0;
+const id: Order = by((record) => Number(record.id));
+const then =
+  (...orders: Order[]): Order =>
+  (a, b) =>
+    orders.reduce((found, order) => (found === 0 ? order(a, b) : found), 0);
+const turned =
+  (order: Order): Order =>
+  (a, b) =>
+    order(b, a);
+
+const name = (field: string) => by(({ shown }) => (shown[field] ?? '').toLowerCase());
+const progress = turned(
+  then(
+    by(({ shown }) => Number(shown.progress)),
+    id,
+  ),
+);
+const latest = turned(
+  then(
+    by(({ shown }) => shown.date_created ?? ''),
+    id,
+  ),
+);
+const dueDate = by(({ shown }) => shown.due_date ?? '');
+
+/** C30, and what the other lists can be ordered by. Else every list is by id, and events by their start (C7). */
+export const orders: Readonly<Record<Noun, Readonly<Record<string, Order>>>> = {
+  client: { clientname: then(name('client_name'), id), latest },
+  // Nothing has any time here.
+  project: {
+    ...{ projectname: then(name('project_name'), id), duedate: then(dueDate, id), progress, latest },
+    billablehours: turned(id),
+  },
+  task: {
+    taskname: then(name('task_name'), id),
+    // What is not due comes last.
+    duedate: then(
+      by(({ shown }) => Number(shown.due_date === NONE)),
+      dueDate,
+      id,
+    ),
+    ...{ progress, latest },
+  },
+  ...{ subtask: {}, event: {}, user: {} },
+};
+const usual = (noun: Noun) =>
+  noun === 'event'
+    ? then(
+        by(({ shown }) => shown.start_date ?? ''),
+        id,
+      )
+    : id;
+
+/** What is asked of a list: filters with what they pick, an order, a page. */
+export type Asked = {
+  readonly filters: readonly (readonly [name: string, pick: number])[];
+  readonly order: string | undefined;
+  readonly limit: number | undefined;
+  readonly offset: number | undefined;
+};
+
+export function askedOf(noun: Noun): fc.Arbitrary<Asked> {
+  const names = Object.keys(filters[noun]);
+  const some =
+    names.length === 0 ? fc.constant([]) : fc.array(fc.tuple(fc.constantFrom(...names), fc.nat(11)), { maxLength: 2 });
+  return fc.record({
+    filters: some,
+    order: fc.constantFrom(undefined, ...Object.keys(orders[noun])),
+    limit: fc.constantFrom(undefined, undefined, 1, 2, 3, 1000, 5000, 0),
+    offset: fc.constantFrom(undefined, undefined, 0, 1, 2, 50, -1),
+  });
+}
+
+/** The list as it must be answered: the query, every record that it leaves in its order. */
+export function listed(world: World, account: Account, noun: Noun, { filters: wanted, order }: Asked) {
+  const query: Record<string, string> = {};
+  const kept: ((record: Recorded) => boolean)[] = [];
+  for (const [name, pick] of new Map(wanted)) {
+    const found = filters[noun][name]?.(world, account, pick);
+    if (found === undefined) continue;
+    query[name] = found[0];
+    kept.push(found[1]);
+  }
+  const records = world.all(account, noun).filter((record) => kept.every((keeps) => keeps(record)));
+  if (order !== undefined) query.order = order;
+  return { query, records: records.sort(orders[noun][order ?? ''] ?? usual(noun)) };
+}

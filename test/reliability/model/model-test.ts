@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { permissionsOf } from '../../../src/permissions.ts';
+import { steadyChance, testClock } from '../../kit/clock.ts';
+import { fc } from '../../kit/fast-check.ts';
+import type { Person } from '../../kit/service.ts';
+import type { TestStore } from '../../kit/stores.ts';
+import type { Figure, Proof, Run } from '../reliability-test.ts';
+import { begin, everyCommand } from './commands.ts';
+import { nouns } from './fields.ts';
+import { addressOf, listDeliveries, listHooks, readFeed } from './hooks.ts';
+import { type Asked, listed, orders } from './lists.ts';
+import { type Account, collectionOf, World } from './model.ts';
+import { Real, Targets } from './system.ts';
+
+/** Random calls of several users of two accounts, each answer held against a model of the contract in plain memory. */
+export const model: Proof = {
+  id: 'M1',
+  name: 'model',
+  title:
+    'C7 C8 C14 C25 C27 C33 C34 C41 random calls against a plain model of the contract: records, lists, feed, hooks and what they are told',
+  promise: 'every answer is the one of the model, whole; every hook is told exactly what the model owes it',
+  unit: 'runs of up to 60 calls on each store',
+  quick: 25,
+  long: 2_000,
+  prove,
+};
+
+const LONGEST_RUN = 60;
+
+/** So many calls has a run on average, at the very least. */
+const LEAST_OF_A_RUN = 5;
+
+async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
+  const broken: string[] = [];
+  let [runs, calls, told] = [0, 0, 0];
+  for (const store of stores) {
+    const place = await Place.of(store, context);
+    const property = fc.asyncProperty(
+      fc.commands(everyCommand, {
+        maxCommands: LONGEST_RUN,
+        size: 'max',
+        ...(process.env.REPLAY === undefined ? {} : { replayPath: process.env.REPLAY }),
+      }),
+      (commands) => place.run(commands),
+    );
+    const path = process.env.RUN === undefined ? {} : { path: process.env.RUN };
+    const found = await fc.check(property, { numRuns: count, seed, ...path, endOnFailure: false });
+    runs += found.numRuns;
+    calls += place.calls;
+    told += place.told;
+    say(`${store.name}: ${found.numRuns} runs, ${place.calls} calls`);
+    if (found.failed) broken.push(`${store.name}: ${faultOf(found)}`);
+    else if (process.env.RUN === undefined && place.calls < found.numRuns * LEAST_OF_A_RUN)
+      broken.push(`${store.name}: only ${place.calls} calls`);
+  }
+  return {
+    counts: {
+      'runs, on all stores together': runs,
+      calls,
+      'notifications told': told,
+      'answers that differ': broken.length,
+    },
+    broken,
+  };
+}
+
+/** What went wrong, after which calls, and how to do it again. */
+function faultOf({
+  counterexample,
+  counterexamplePath,
+  errorInstance,
+  seed,
+}: fc.RunDetails<[commands: Iterable<fc.AsyncCommand<World, Real>>]>): string {
+  const shown = String(counterexample?.[0]);
+  const [, replay = ''] = /replayPath="([^"]*)"/.exec(shown) ?? [];
+  const error = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);
+  return `${error}\nafter ${shown}\nagain: RUN=${counterexamplePath} REPLAY=${replay} npm run prove -- model --seed ${seed}`;
+}
+
+const everything: Asked = { filters: [], order: undefined, limit: undefined, offset: undefined };
+
+/** What the narrowed key may do. */
+const NARROW = [
+  'events:read',
+  'events:write',
+  'projects:read',
+  'projects:write',
+  'tasks:read',
+  'hooks:read',
+  'hooks:write',
+] as const;
+
+/** One service, on which one world after the other has accounts of its own. */
+class Place {
+  calls = 0;
+  told = 0;
+  readonly #real: Real;
+  #worlds = 0;
+
+  private constructor(real: Real) {
+    this.#real = real;
+  }
+
+  static async of(store: TestStore, context: Run['context']): Promise<Place> {
+    const [clock, targets] = [testClock(), new Targets()];
+    const ports = { clock, chance: steadyChance(), attempt: targets.attempt };
+    const carillon = await store.testService(context, { options: { retryWaits: '1m,2h' }, ports });
+    return new Place(new Real(carillon, clock, targets));
+  }
+
+  async run(commands: Iterable<fc.AsyncCommand<World, Real>>): Promise<void> {
+    const real = this.#real;
+    const world = await this.#newWorld();
+    real.targets.world = world;
+    await begin(world, real);
+    await fc.asyncModelRun(() => ({ model: world, real }), commands);
+    await this.#holdsWhole(world);
+    this.calls += [...commands].length;
+  }
+
+  async #newWorld(): Promise<World> {
+    const { carillon, clock } = this.#real;
+    // The clock is simulated: without this, the start rate limit of the targets of earlier worlds never renews.
+    await clock.advance(1_000);
+    this.#worlds += 1;
+    const world = new World(`world-${this.#worlds}-`, clock.now());
+    for (const side of ['one', 'other']) {
+      const owner = await carillon.account(`${side}-${this.#worlds}.test`);
+      const account: Account = { domain: owner.domain, records: new Map(), gone: [], feed: [], hooks: [] };
+      world.accounts.push(account);
+      this.#addKey(world, account, owner, permissionsOf('owner'));
+      if (side === 'other') continue;
+      const [admin, member] = [await carillon.user(owner, 'admin'), await carillon.user(owner, 'member')];
+      this.#addKey(world, account, admin, permissionsOf('admin'));
+      this.#addKey(world, account, member, permissionsOf('member'));
+      this.#addKey(world, account, await carillon.key(member, { permissions: NARROW }), NARROW);
+    }
+    for (const key of world.keys.filter(
+      ({ account }, index) => world.keys.findIndex((one) => one.account === account) === index,
+    )) {
+      const { json } = await this.#real.call(key, 'GET', '/users');
+      for (const { user_id, user_name: _, ...shown } of json.data)
+        world.add(key.account, 'user', user_id, shown, [], '');
+    }
+    // The keys as they are called by, the other owner last.
+    world.keys.sort((a, b) => world.accounts.indexOf(a.account) - world.accounts.indexOf(b.account));
+    return world;
+  }
+
+  #addKey(world: World, account: Account, { headers, userId }: Person, permissions: readonly string[]): void {
+    world.keys.push({ account, userId, headers, permissions: new Set(permissions) });
+  }
+
+  /** In the end: every list, the feed, the hooks, what is pending, and what each target was told. */
+  async #holdsWhole(world: World): Promise<void> {
+    const real = this.#real;
+    await real.quiet();
+    for (const key of world.keys) {
+      await listHooks(world, real, key, 0);
+      await listDeliveries(world, real, key);
+      await readFeed(world, real, key, { scope: 'own', limit: 1_000, kindPick: undefined });
+    }
+    for (const account of world.accounts) {
+      const key = world.keys.find((one) => one.account === account && world.isAdmin(one));
+      if (key === undefined) continue;
+      await readFeed(world, real, key, { scope: 'account', limit: 1_000, kindPick: undefined });
+      for (const noun of nouns) {
+        for (const order of [undefined, ...Object.keys(orders[noun])]) {
+          const asked = order === undefined ? '' : `?order=${order}`;
+          const { json } = await real.call(key, 'GET', `/${collectionOf(noun)}${asked}`);
+          const { records } = listed(world, account, noun, { ...everything, order });
+          const paging = { offset: 0, limit: 1_000, total_records: records.length };
+          assert.deepEqual(json, { paging, data: records.map((record) => world.present(account, record)) }, asked);
+        }
+      }
+    }
+    this.told += [...real.targets.told]
+      .filter(([target]) => target.includes(world.mark))
+      .flatMap(([, all]) => all).length;
+    const hooks = world.accounts.flatMap((account) => account.hooks);
+    for (const target of new Set(hooks.map((hook) => hook.target))) {
+      const told = hooks.filter((hook) => hook.target === target).flatMap((hook) => hook.told);
+      const heard = real.targets.told.get(target) ?? [];
+      assert.deepEqual([...heard].sort(), told.map((one) => addressOf(real, one)).sort(), `what ${target} was told`);
+    }
+  }
+}

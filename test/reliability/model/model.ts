@@ -1,0 +1,346 @@
+import { MAX_FAILURES, nextStatus } from '../checker/delivery-checker.ts';
+import { type Entries, fields, NONE, type Noun, type Written } from './fields.ts';
+
+/** What the contract says there is, in plain memory: nothing here is taken from the service but the ids it has given. */
+export type Recorded = {
+  readonly id: string;
+  readonly noun: Noun;
+  /** Every text that is shown of the record itself; what is shown of others is looked up. */
+  readonly shown: Record<string, string>;
+  /** Who is assigned. */
+  users: readonly string[];
+  /** What it belongs to: the project of a task, the task of a subtask. */
+  parent: string;
+};
+
+export type Happened = {
+  readonly kind: string;
+  readonly noun: Noun;
+  readonly id: string;
+  readonly userId: string;
+  readonly at: string;
+  /** What happened in one transaction, in no order that is promised. */
+  readonly turn: number;
+};
+
+export type Hook = {
+  readonly id: string;
+  readonly kind: string;
+  readonly target: string;
+  readonly userId: string;
+  readonly created: string;
+  failures: number;
+  dueAt: number | undefined;
+  lastOutcome: string;
+  ended: { readonly reason: string; readonly at: string; readonly position: number } | undefined;
+  pending: Happened[];
+  told: Happened[];
+};
+
+export type Account = {
+  readonly domain: string;
+  readonly records: Map<string, Recorded>;
+  /** Ids of records that were deleted, by noun. */
+  readonly gone: Recorded[];
+  readonly feed: Happened[];
+  readonly hooks: Hook[];
+};
+
+export type Key = {
+  readonly account: Account;
+  readonly userId: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly permissions: ReadonlySet<string>;
+};
+
+const hookKinds = ['event', 'client', 'project', 'task', 'subtask'].map((noun) => `new_${noun}`);
+export const kinds = [...hookKinds, 'completed_task', 'completed_subtask'];
+
+export const nounOfKind = (kind: string) => kind.split('_')[1] as Noun;
+const areas = {
+  client: 'clients',
+  project: 'projects',
+  task: 'tasks',
+  subtask: 'tasks',
+  event: 'events',
+  user: 'users',
+};
+export const permissionOf = (noun: Noun, doing: 'read' | 'write') => `${areas[noun]}:${doing}`;
+export const collectionOf = (noun: Noun) => `${noun}s`;
+
+export const moment = (ms: number) => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+
+/** A call that was answered with success, and what it was answered. */
+type Kept = { readonly call: string; readonly json: unknown; readonly at: number };
+
+const KEPT_MS = 24 * 3_600_000;
+
+/** What a target does with what it is told. */
+export type Manner = 200 | 401 | 500;
+
+export class World {
+  readonly accounts: Account[] = [];
+  readonly keys: Key[] = [];
+  /** What every target of this world has in its address. */
+  readonly mark: string;
+  readonly #manners = new Map<string, Manner>();
+  readonly waitsMs: readonly number[] = [60_000, 7_200_000];
+  now: number;
+  #turn = 0;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(mark: string, now: number) {
+    this.mark = mark;
+    this.now = now;
+  }
+
+  /** From now on a target does as it is told here; until then it takes everything. */
+  behave(target: string, manner: Manner): void {
+    this.#manners.set(target, manner);
+  }
+
+  mannerOf(target: string): Manner {
+    return this.#manners.get(target) ?? 200;
+  }
+
+  get time(): string {
+    return moment(this.now);
+  }
+
+  // ——— who may what (C2)
+
+  roleOf({ account, userId }: Pick<Key, 'account' | 'userId'>): string {
+    return account.records.get(`user ${userId}`)?.shown.role ?? 'nobody';
+  }
+
+  isAdmin(key: Key): boolean {
+    return ['admin', 'owner'].includes(this.roleOf(key));
+  }
+
+  may(key: Key, permission: string): boolean {
+    const never = this.roleOf(key) === 'member' ? ['users:write', 'company:write'] : [];
+    return key.permissions.has(permission) && !never.includes(permission);
+  }
+
+  // ——— records
+
+  all(account: Account, noun: Noun): Recorded[] {
+    const found = [...account.records.values()].filter((record) => record.noun === noun);
+    return found.sort((a, b) => Number(a.id) - Number(b.id));
+  }
+
+  find(account: Account, noun: Noun, id: string): Recorded | undefined {
+    return account.records.get(`${noun} ${id}`);
+  }
+
+  /** An id by a number: mostly of a record that is there, else one that is gone, another account's, or of nobody. */
+  pick(account: Account, noun: Noun, pick: number): string {
+    const foreign = this.accounts.find((one) => one !== account);
+    const others = [
+      ...account.gone.filter((record) => record.noun === noun).slice(-1),
+      ...(foreign === undefined ? [] : this.all(foreign, noun).slice(0, 1)),
+    ].map(({ id }) => id);
+    const own = this.all(account, noun).map(({ id }) => id);
+    const ids = [...own, ...own, ...own, ...own, ...others, '9007199254740990'];
+    return ids[pick % ids.length] ?? '';
+  }
+
+  /** Everything that is shown of a record (C24 to C35). */
+  present(account: Account, record: Recorded): Record<string, unknown> {
+    const { noun, id, shown } = record;
+    const named = (of: Noun, which: string) => this.find(account, of, which)?.shown[`${of}_name`] ?? '';
+    const whole: Record<string, unknown> = { [`${noun}_id`]: id, ...shown };
+    if (noun === 'client') return { ...whole, contact_id: '0' };
+    if (noun === 'user') return { ...whole, user_name: nameOf(record) };
+    if (noun === 'event') return whole;
+    const users = record.users
+      .map((userId) => this.find(account, 'user', userId))
+      .filter((user) => user !== undefined)
+      .sort((a, b) => Number(a.id) - Number(b.id))
+      .map((user) => ({ user_id: user.id, user_name: nameOf(user) }));
+    // It has no teams and no time.
+    const assigned = { users, teams: [] };
+    if (noun === 'project') {
+      const untimed = { template: '0', tracked_seconds: '0', billable_hours: 0 };
+      return { ...whole, ...assigned, ...untimed, client_name: named('client', shown.client_id ?? '') };
+    }
+    const step = { ...whole, ...assigned, tracked_seconds: '0' };
+    if (noun === 'task') return { ...step, project_id: record.parent, project_name: named('project', record.parent) };
+    const task = this.find(account, 'task', record.parent);
+    const projectId = task?.parent ?? '';
+    return {
+      ...{ ...step, task_id: record.parent, task_name: task?.shown.task_name },
+      ...{ project_id: projectId, project_name: named('project', projectId) },
+    };
+  }
+
+  add(
+    account: Account,
+    noun: Noun,
+    id: string,
+    shown: Record<string, string>,
+    users: readonly string[],
+    parent: string,
+  ) {
+    const record: Recorded = { id, noun, shown, users, parent };
+    account.records.set(`${noun} ${id}`, record);
+    return record;
+  }
+
+  remove(account: Account, record: Recorded): void {
+    account.records.delete(`${record.noun} ${record.id}`);
+    account.gone.push(record);
+  }
+
+  isKnown(noun: Noun, id: string): boolean {
+    return this.accounts.some(
+      (account) =>
+        this.find(account, noun, id) !== undefined || account.gone.some((one) => one.noun === noun && one.id === id),
+    );
+  }
+
+  // ——— calls that were made under an Idempotency-Key (X4), by key and word
+
+  keep(name: string, kept: Omit<Kept, 'at'>): void {
+    this.#kept.set(name, { ...kept, at: this.now });
+  }
+
+  keptAnswer(name: string): Kept | undefined {
+    const kept = this.#kept.get(name);
+    return kept === undefined || kept.at <= this.now - KEPT_MS ? undefined : kept;
+  }
+
+  keptNames(): string[] {
+    return [...this.#kept.keys()].filter((name) => this.keptAnswer(name) !== undefined);
+  }
+
+  // ——— what happens, and who is told (C14, C20)
+
+  happen(account: Account, facts: readonly (readonly [kind: string, record: Recorded, userId: string])[]): void {
+    this.#turn += 1;
+    for (const [kind, { noun, id }, userId] of facts) {
+      const one = { kind, noun, id, userId, at: this.time, turn: this.#turn };
+      account.feed.push(one);
+      for (const hook of account.hooks) if (hook.ended === undefined && concerns(hook, one)) hook.pending.push(one);
+    }
+  }
+
+  end(account: Account, hook: Hook, reason: string): void {
+    hook.ended = { reason, at: this.time, position: account.feed.length };
+    hook.dueAt = undefined;
+  }
+
+  restore(account: Account, hook: Hook): void {
+    const missed = account.feed.slice(hook.ended?.position ?? 0).filter((one) => concerns(hook, one));
+    Object.assign(hook, { ended: undefined, failures: 0, dueAt: undefined, pending: [...hook.pending, ...missed] });
+  }
+
+  isTaken(target: string): boolean {
+    return this.accounts.some(({ hooks }) => hooks.some((hook) => hook.ended === undefined && hook.target === target));
+  }
+
+  /** When something falls due by itself next, if that is before the end. */
+  nextDue(end: number): number {
+    const due = this.accounts.flatMap(({ hooks }) => hooks.map(({ dueAt }) => dueAt ?? end));
+    return Math.min(end, ...due);
+  }
+
+  /** What targets make of what is due at this moment (C17, C18): all of a burst is one failure. Says whether any was. */
+  settle(): boolean {
+    let told = false;
+    for (const account of this.accounts) {
+      for (const hook of account.hooks) {
+        const isDue = hook.ended === undefined && hook.pending.length > 0 && (hook.dueAt ?? 0) <= this.now;
+        if (isDue) this.#tell(account, hook, this.mannerOf(hook.target));
+        told ||= isDue;
+      }
+    }
+    return told;
+  }
+
+  #tell(account: Account, hook: Hook, manner: Manner): void {
+    hook.lastOutcome = String(manner);
+    if (manner === 200) hook.told.push(...hook.pending.splice(0));
+    const status = nextStatus(hook.failures, manner);
+    if (typeof status === 'number') {
+      hook.failures = status;
+      hook.dueAt = status === 0 ? undefined : this.now + (this.waitsMs[status - 1] ?? 0);
+    } else {
+      if (status === 'three_failures') hook.failures = MAX_FAILURES;
+      this.end(account, hook, status);
+    }
+  }
+}
+
+const concerns = (hook: Hook, one: Happened) => hook.kind === one.kind && hook.userId === one.userId;
+
+const nameOf = ({ shown }: Recorded) => `${shown.first_name} ${shown.last_name}`.trim();
+
+/** What is sent, and what would be shown of it. */
+export type Given = {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly shown: Record<string, string>;
+  readonly users: readonly string[] | undefined;
+  /** Fields that are refused for what they are. */
+  readonly bad: readonly string[];
+  /** What is referred to. */
+  readonly refers: readonly (readonly [noun: Noun, id: string])[];
+};
+
+/** Writes entries down as a caller of this account would. */
+export function given(world: World, account: Account, entries: Entries): Given {
+  const all = new Map(entries);
+  const body: Record<string, unknown> = {};
+  const shown: Record<string, string> = {};
+  const refers: (readonly [Noun, string])[] = [];
+  const implied: (readonly [field: string, shown: string])[] = [];
+  const bad: string[] = [];
+  let users: readonly string[] | undefined;
+  for (const [field, written] of all) {
+    if (written.as === 'bad') {
+      body[field] = written.sent;
+      bad.push(field);
+    } else if (written.as === 'users') {
+      const named = written.picks.map((pick) => world.pick(account, 'user', pick));
+      body[field] = named.map((id, index) => (index % 2 === 0 ? id : Number(id)));
+      // Whoever is named twice is assigned once.
+      users = [...new Set(named)];
+      refers.push(...users.map((id) => ['user', id] as const));
+    } else {
+      const [sent, text] = written.as === 'text' ? [written.sent, written.shown] : referred(world, account, written);
+      body[field] = sent;
+      shown[field] = text;
+      if (written.as === 'text' && written.implies !== undefined) implied.push(written.implies);
+      // C14: whoever names a creator is judged apart.
+      if (written.as === 'reference' && field !== 'user_id' && text !== '0') refers.push([written.noun, text]);
+    }
+  }
+  return { body, shown: { ...shown, ...Object.fromEntries(implied) }, users, bad, refers };
+}
+
+function referred(
+  world: World,
+  account: Account,
+  { noun, pick, needed }: Extract<Written, { as: 'reference' }>,
+): [unknown, string] {
+  const nothing = ['0', 0, '', null];
+  if (!needed && pick < nothing.length) return [nothing[pick], '0'];
+  const id = world.pick(account, noun, pick);
+  return [pick % 2 === 0 ? id : Number(id), id];
+}
+
+/** What is shown of a record where nothing was given. */
+export function initial(noun: Noun): Record<string, string> {
+  const rows = Object.entries(fields[noun]).filter(([field]) => field !== 'users');
+  const shown = Object.fromEntries(rows.map(([field, spec]) => [field, spec.initial ?? '']));
+  const completed = noun === 'task' || noun === 'subtask' ? { date_completed: NONE } : {};
+  return { ...shown, ...completed };
+}
+
+/** C26: due on an earlier day than it starts, or on the same day at an earlier time that was given. */
+export function isOutOfOrder({ start_date = NONE, due_date = NONE }: Readonly<Record<string, string>>): boolean {
+  if (start_date === NONE || due_date === NONE) return false;
+  const [startDay, dueDay] = [start_date.slice(0, 10), due_date.slice(0, 10)];
+  if (dueDay !== startDay) return dueDay < startDay;
+  return !due_date.endsWith('00:00:00') && due_date < start_date;
+}

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import type { Answer } from '../../kit/service.ts';
+import { type Entries, fields, NONE, type Noun } from './fields.ts';
+import {
+  collectionOf,
+  type Given,
+  given,
+  initial,
+  isOutOfOrder,
+  type Key,
+  permissionOf,
+  type Recorded,
+  type World,
+} from './model.ts';
+import { type NewIds, repeat } from './recurring.ts';
+import { type Real, type Refused, refusal } from './system.ts';
+
+/** A request with what must come of it: a refusal, or what is done when it succeeds. */
+type Planned = {
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>> | undefined;
+  readonly comes: Refused | (() => void);
+};
+
+export type Condition = 'none' | 'current' | 'stale' | 'any';
+
+const parents: Readonly<Partial<Record<Noun, Noun>>> = { task: 'project', subtask: 'task' };
+const ranks = ['nobody', 'member', 'admin', 'owner'];
+
+const isSpan = (noun: Noun) => 'start_date' in fields[noun];
+
+/** Why a caller gets no further than the door; undefined where they do (C1, C2). */
+export function turnedAway(world: World, key: Key, permission: string | undefined): Refused | undefined {
+  if (world.find(key.account, 'user', key.userId) === undefined) return refusal(401, 'unauthorized');
+  if (permission !== undefined && !world.may(key, permission)) return refusal(401, 'not_permitted');
+  return undefined;
+}
+
+/** C14: whose it is to be, or why not. */
+function creator(world: World, key: Key, wanted: string | undefined, present: string): string | Refused {
+  if (wanted === undefined || wanted === '0' || wanted === present) return present;
+  if (!world.isAdmin(key)) return refusal(401, 'not_permitted');
+  return world.find(key.account, 'user', wanted) === undefined ? refusal(404, 'not_found') : wanted;
+}
+
+/** What is wrong with references, after all else (C26, C34). */
+function unknownOf(world: World, key: Key, { refers }: Given): Refused | undefined {
+  const isThere = refers.every(([noun, id]) => world.find(key.account, noun, id) !== undefined);
+  return isThere ? undefined : refusal(404, 'not_found');
+}
+
+/** X7: a role above the caller's is not theirs to give or to change; an address stands once in an account. */
+function userFault(world: World, key: Key, { shown }: Given, before: Recorded | undefined): Refused | undefined {
+  const outranks = (role: string | undefined) => ranks.indexOf(role ?? '') > ranks.indexOf(world.roleOf(key));
+  if (outranks(before?.shown.role) || outranks(shown.role)) return refusal(401, 'not_permitted');
+  const users = world.all(key.account, 'user');
+  const owners = users.filter((user) => user.shown.role === 'owner');
+  if (before?.shown.role === 'owner' && (shown.role ?? 'owner') !== 'owner' && owners.length === 1)
+    return refusal(409, 'last_owner');
+  const isTaken = users.some(
+    (user) => user !== before && user.shown.email?.toLowerCase() === shown.email?.toLowerCase(),
+  );
+  return shown.email !== undefined && isTaken ? refusal(409, 'email_taken') : undefined;
+}
+
+/** POST of a record. `done` hears its id. */
+export function plannedCreate(
+  world: World,
+  key: Key,
+  noun: Noun,
+  { pick, entries }: { pick: number; entries: Entries },
+): Omit<Planned, 'comes'> & { comes: Refused | ((id: string) => Recorded) } {
+  const { account } = key;
+  const parentNoun = parents[noun];
+  const parent = parentNoun === undefined ? '' : world.pick(account, parentNoun, pick);
+  const written = given(world, account, entries);
+  const path = `/${collectionOf(noun)}${parent === '' ? '' : `/${parent}`}`;
+  return { path, body: written.body, comes: comes() };
+
+  function comes(): Refused | ((id: string) => Recorded) {
+    const required = Object.entries(fields[noun]).filter(([, { initial: usual }]) => usual === undefined);
+    const missing = required.map(([field]) => field).filter((field) => !(field in written.body));
+    const away = turnedAway(world, key, permissionOf(noun, 'write'));
+    if (away !== undefined) return away;
+    const bad = [...written.bad, ...missing];
+    if (bad.length > 0) return refusal(400, 'invalid_input', bad);
+    const { completed, ...rest } = { ...initial(noun), ...written.shown };
+    if (isSpan(noun) && isOutOfOrder(rest)) return refusal(400, 'invalid_input', ['due_date']);
+    if (parentNoun !== undefined && world.find(account, parentNoun, parent) === undefined)
+      return refusal(404, 'not_found');
+    const userId = noun === 'user' ? '' : creator(world, key, written.shown.user_id, key.userId);
+    if (typeof userId !== 'string') return userId;
+    const fault = noun === 'user' ? userFault(world, key, written, undefined) : unknownOf(world, key, written);
+    if (fault !== undefined) return fault;
+    return (id) => {
+      const shown: Record<string, string> = { ...rest, date_created: world.time };
+      if (noun !== 'user') Object.assign(shown, { date_modified: NONE, user_id: userId });
+      if (completed !== undefined)
+        Object.assign(shown, { completed, date_completed: completed === '1' ? world.time : NONE });
+      const record = world.add(account, noun, id, shown, written.users ?? [], parent);
+      world.happen(account, [[`new_${noun}`, record, noun === 'user' ? key.userId : userId]]);
+      return record;
+    };
+  }
+}
+
+/** C27, C33: PUT of a record. */
+export function plannedChange(
+  world: World,
+  key: Key,
+  noun: Noun,
+  { pick, entries, condition }: { pick: number; entries: Entries; condition: 'none' | 'holds' | 'stale' },
+): Omit<Planned, 'comes'> & { comes: Refused | ((newIds: NewIds) => void) } {
+  const { account } = key;
+  const id = world.pick(account, noun, pick);
+  const record = world.find(account, noun, id);
+  const written = given(world, account, entries);
+  return { path: `/${collectionOf(noun)}/${id}`, body: written.body, comes: comes() };
+
+  function comes(): Refused | ((newIds: NewIds) => void) {
+    const away = turnedAway(world, key, permissionOf(noun, 'write'));
+    if (away !== undefined) return away;
+    // X5: a condition is about the record, and looked at before the body.
+    if (condition !== 'none' && record === undefined) return refusal(404, 'not_found');
+    if (condition === 'stale') return refusal(412, 'precondition_failed');
+    if (written.bad.length > 0) return refusal(400, 'invalid_input', written.bad);
+    if (record === undefined) return refusal(404, 'not_found');
+    const { completed, resume, project_id, task_id, user_id, ...rest } = written.shown;
+    const after = { ...record.shown, ...rest };
+    if (isSpan(noun) && isOutOfOrder(after))
+      return refusal(400, 'invalid_input', ['due_date' in written.body ? 'due_date' : 'start_date']);
+    const userId = noun === 'user' ? '' : creator(world, key, user_id, record.shown.user_id ?? '');
+    if (typeof userId !== 'string') return userId;
+    const fault = noun === 'user' ? userFault(world, key, written, record) : unknownOf(world, key, written);
+    if (fault !== undefined) return fault;
+    if (resume === '1' && completed === '1') return refusal(400, 'invalid_input', ['resume']);
+    return (newIds) => {
+      Object.assign(record.shown, rest);
+      if (noun !== 'user') Object.assign(record.shown, { date_modified: world.time, user_id: userId });
+      if (noun === 'event' && project_id !== undefined) record.shown.project_id = project_id;
+      if (noun === 'task' && project_id !== undefined) record.parent = project_id;
+      if (noun === 'subtask' && task_id !== undefined) record.parent = task_id;
+      if (written.users !== undefined) record.users = written.users;
+      const reopens = resume === '1' || completed === '0';
+      finish(world, key, record, { completes: completed === '1', reopens, newIds });
+    };
+  }
+}
+
+/** C33, C41: what a change says of completion, and what it is an occurrence of. */
+function finish(
+  world: World,
+  key: Key,
+  record: Recorded,
+  { completes, reopens, newIds }: { completes: boolean; reopens: boolean; newIds: NewIds },
+): void {
+  const { account, userId } = key;
+  const { noun, shown, id } = record;
+  if (reopens) Object.assign(shown, { completed: '0', date_completed: NONE });
+  if (!completes || shown.completed === '1') {
+    world.happen(account, [[`changed_${noun}`, record, userId]]);
+    return;
+  }
+  const done = { completed: '1', date_completed: world.time };
+  Object.assign(shown, done);
+  const open = world.all(account, 'subtask').filter((one) => one.parent === id && one.shown.completed === '0');
+  const along = noun === 'task' ? open : [];
+  for (const subtask of along) Object.assign(subtask.shown, done, { date_modified: world.time });
+  const repeated = repeat(world, account, record, newIds);
+  world.happen(account, [
+    ...along.map((subtask) => ['completed_subtask', subtask, userId] as const),
+    [`completed_${noun}`, record, userId],
+    ...repeated.map((next) => [`new_${next.noun}`, next, next.shown.user_id ?? ''] as const),
+  ]);
+}
+
+/** C28, C34, C23: DELETE of a record, and what goes with it. */
+export function plannedDelete(
+  world: World,
+  key: Key,
+  noun: Noun,
+  { pick, stale }: { pick: number; stale: boolean },
+): Planned {
+  const { account } = key;
+  const id = world.pick(account, noun, pick);
+  const record = world.find(account, noun, id);
+  return { path: `/${collectionOf(noun)}/${id}`, body: undefined, comes: comes() };
+
+  function comes(): Refused | (() => void) {
+    const away = turnedAway(world, key, permissionOf(noun, 'write'));
+    if (away !== undefined) return away;
+    if (record === undefined) return refusal(404, 'not_found');
+    if (stale) return refusal(412, 'precondition_failed');
+    if (noun === 'user') {
+      const fault = userFault(world, key, { shown: { role: 'member' } } as unknown as Given, record);
+      if (fault !== undefined) return fault;
+    }
+    return () => remove(world, key, record);
+  }
+}
+
+function remove(world: World, { account, userId }: Key, record: Recorded): void {
+  const { noun, id } = record;
+  const below = (of: Noun, parentId: string) => world.all(account, of).filter((one) => one.parent === parentId);
+  const naming = (of: Noun, field: string) => world.all(account, of).filter((one) => one.shown[field] === id);
+  const tasks = noun === 'project' ? below('task', id) : [];
+  const subtasks = [...tasks, ...(noun === 'task' ? [record] : [])].flatMap((task) => below('subtask', task.id));
+  const left =
+    noun === 'project' ? naming('event', 'project_id') : noun === 'client' ? naming('project', 'client_id') : [];
+  for (const one of left) {
+    one.shown[`${noun}_id`] = '0';
+    one.shown.date_modified = world.time;
+  }
+  const going = [...subtasks, ...tasks, record];
+  for (const one of going) world.remove(account, one);
+  world.happen(account, [
+    ...going.map((one) => [`deleted_${one.noun}`, one, userId] as const),
+    ...left.map((one) => [`changed_${one.noun}`, one, userId] as const),
+  ]);
+  if (noun !== 'user') return;
+  for (const hook of account.hooks)
+    if (hook.userId === id && hook.ended === undefined) world.end(account, hook, 'user_deleted');
+}
+
+/** Holds an answer against a record: whole, with its tag. */
+export function isRecord(world: World, real: Real, key: Key, record: Recorded, answer: Answer): void {
+  const shown = world.present(key.account, record);
+  assert.deepEqual(answer.json, { data: shown });
+  real.tagged(`/${collectionOf(record.noun)}/${record.id}`, answer, shown);
+}

@@ -1,0 +1,35 @@
+/// <reference lib="esnext.temporal" />
+import { NONE, type Noun } from './fields.ts';
+import type { Account, Recorded, World } from './model.ts';
+
+/** The ids that the service has given to new records, by noun, in the order of their creation. */
+export type NewIds = (noun: Noun) => string;
+
+const periods: Readonly<Record<string, Temporal.DurationLike>> = {
+  ...{ D: { days: 1 }, W: { weeks: 1 }, M: { months: 1 }, Q: { months: 3 }, S: { months: 6 }, Y: { years: 1 } },
+};
+
+export const recurs = ({ shown }: Recorded): boolean => (shown.recurring ?? '') in periods;
+
+/** C41: the next one of a record that was just completed, and of each of the subtasks of a task. */
+export function repeat(world: World, account: Account, record: Recorded, newIds: NewIds): Recorded[] {
+  const period = periods[record.shown.recurring ?? ''];
+  if (period === undefined) return [];
+  const parts = world.all(account, 'subtask').filter(({ parent }) => record.noun === 'task' && parent === record.id);
+  const copied = (before: Recorded, parent: string) => {
+    const dates = ['start_date', 'due_date'].map((field) => [field, moved(before.shown[field] ?? NONE, period)]);
+    const shown = { ...before.shown, ...Object.fromEntries(dates), completed: '0', date_completed: NONE };
+    const stamped = { ...shown, date_created: world.time, date_modified: NONE };
+    return world.add(account, before.noun, newIds(before.noun), stamped, before.users, parent);
+  };
+  const next = copied(record, record.parent);
+  const copies = parts.map((part) => copied(part, next.id));
+  for (const one of [record, ...parts]) one.shown.recurring = '';
+  return [next, ...copies];
+}
+
+function moved(date: string, period: Temporal.DurationLike): string {
+  if (date === NONE) return date;
+  const next = Temporal.PlainDateTime.from(date.replace(' ', 'T')).add(period);
+  return `${next.toPlainDate()} ${next.toPlainTime()}`;
+}

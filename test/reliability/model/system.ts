@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { TestClock } from '../../kit/clock.ts';
+import { eventually } from '../../kit/eventually.ts';
+import type { Answer, TestService } from '../../kit/service.ts';
+import type { Key, World } from './model.ts';
+
+/** A refusal: its status, its code, and the fields it names. */
+export type Refused = { readonly status: number; readonly code: string; readonly fields?: readonly string[] };
+
+export const refusal = (status: number, code: string, fields?: readonly string[]): Refused =>
+  fields === undefined ? { status, code } : { status, code, fields };
+
+/** Targets that do as the world says, at once, and what each was told with success. */
+export class Targets {
+  world: World | undefined;
+  readonly told = new Map<string, string[]>();
+
+  readonly attempt: Attempt = async ({ target, body }) => {
+    // What an earlier world has left behind ends here.
+    const status = this.world === undefined || !target.includes(this.world.mark) ? 401 : this.world.mannerOf(target);
+    if (status === 200) {
+      const told = this.told.get(target) ?? [];
+      this.told.set(target, [...told, JSON.parse(body).resource_url]);
+    }
+    return { kind: 'answered', status, ms: 1 };
+  };
+}
+
+/** The service, as callers come to it. */
+export class Real {
+  readonly carillon: TestService;
+  readonly clock: TestClock;
+  readonly targets: Targets;
+  /** Each tag that was seen, by path, and what it was the tag of. */
+  readonly #tags = new Map<string, Map<string, string>>();
+
+  constructor(carillon: TestService, clock: TestClock, targets: Targets) {
+    this.carillon = carillon;
+    this.clock = clock;
+    this.targets = targets;
+  }
+
+  get base(): string {
+    return `${this.carillon.baseUrl}/v2`;
+  }
+
+  call(key: Key, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.carillon.call(key, method, `/v2${path}`, body, headers);
+  }
+
+  /** C6: a refusal, whole. */
+  refused({ status, json, headers }: Answer, { status: wanted, code, fields }: Refused): void {
+    assert.deepEqual([status, json?.code], [wanted, code], `${JSON.stringify(json)} instead of ${wanted} ${code}`);
+    assert.match(String(headers.get('content-type')), /^application\/problem\+json/);
+    assert.equal(json.status, wanted);
+    assert.equal(json.message, json.detail);
+    assert.ok(json.type.endsWith(`/problems/${code}`) && json.title.length > 0);
+    if (status === 401) assert.ok(headers.has('www-authenticate'));
+    const named = (json.errors ?? []).map((error: { field: string }) => error.field);
+    if (fields !== undefined) assert.deepEqual(named.sort(), [...fields].sort());
+  }
+
+  /** X5: a tag is the tag of one representation, and of no other one. */
+  tagged(path: string, { headers }: Answer, shown: unknown): void {
+    const tag = headers.get('etag') ?? '';
+    assert.match(tag, /^"[^"]+"$/, `${path} has no tag`);
+    const text = canonical(shown);
+    const known = this.#tags.get(path) ?? new Map<string, string>();
+    this.#tags.set(path, known);
+    const before = known.get(tag);
+    if (before !== undefined) assert.equal(before, text, `${path}: two representations of one tag`);
+    const twin = [...known].find(([, one]) => one === text);
+    if (twin !== undefined) assert.equal(tag, twin[0], `${path}: two tags of one representation`);
+    known.set(tag, text);
+  }
+
+  /** A tag of a record: of what is shown of it now, or of something else. Undefined where none was seen yet. */
+  tagOf(path: string, shown: unknown, which: 'current' | 'stale'): string | undefined {
+    const text = canonical(shown);
+    return [...(this.#tags.get(path) ?? [])].findLast(([, one]) => (one === text) === (which === 'current'))?.[0];
+  }
+
+  /** Nothing is pending any more to a hook that does not wait, and nothing was asked for. */
+  async quiet(): Promise<void> {
+    const { read } = this.carillon.store;
+    await eventually(
+      () =>
+        read
+          .selectFrom('pending_deliveries')
+          .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
+          .where('hooks.date_ended', 'is', null)
+          .where(({ or, eb }) => or([eb('hooks.due_at', 'is', null), eb('hooks.due_at', '<=', this.clock.now())]))
+          .select('pending_deliveries.delivery_id')
+          .execute(),
+      (pending) => pending.length === 0,
+    );
+  }
+}
+
+/** A representation as a text that does not depend on the order of its fields. */
+function canonical(shown: unknown): string {
+  return JSON.stringify(shown, (_, value) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+}

@@ -1,0 +1,119 @@
+import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
+import type { Cleanup } from '../../kit/cleanup.ts';
+import { carillonJson } from '../../kit/command.ts';
+import type { ServiceProcess } from '../../kit/process.ts';
+import type { TestStore } from '../../kit/stores.ts';
+import { startTarget, type Target } from '../../kit/target.ts';
+import type { Attacker } from './attacks.ts';
+import { request } from './requests.ts';
+
+/** Threads and replies of the largest list, each comment as long as it may be: some 30 MB in each account. */
+const THREADS = 25;
+const REPLIES = 60;
+const LONGEST_COMMENT = 20_000;
+
+/** Events of the calendar whose address an attacker has, each with the longest name: some 2 MB. */
+const CALENDAR_EVENTS = 3_000;
+
+/** Events of the month that the honest callers list. */
+const EVENTS_OF_A_MONTH = 100;
+
+const FILLERS = 32;
+
+type Headers = Readonly<Record<string, string>>;
+
+/** A service with an honest account, another account, and everything that an attacker may have. */
+export type Scene = {
+  readonly service: ServiceProcess;
+  /** Calls of the honest account and of the neighbour, as they stand on the wire. */
+  readonly honest: readonly string[];
+  readonly attackers: Readonly<Record<Attacker, Headers>>;
+  /** The path of the calendar's address. */
+  readonly calendar: string;
+  /** Receives a notification for each event that the honest account creates. */
+  readonly target: Target;
+};
+
+export async function sceneOn(store: TestStore, context: Cleanup): Promise<Scene> {
+  const service = await store.serviceProcess(context);
+  const owner = { carillon: service.carillon, headers: service.headers };
+  const member = await memberOf(service);
+  const neighbour = await accountOn(service, 'neighbour.test');
+  const other = await accountOn(service, 'other.test');
+  const target = await startTarget(context);
+  for (const { carillon } of [owner, other]) await fillComments(carillon);
+  const { url } = await owner.carillon.calendars.create({ scope: 'account' });
+  await fillEvents(owner.carillon, CALENDAR_EVENTS, '20280101', 'x'.repeat(255));
+  const honest: string[] = [];
+  for (const { carillon, headers } of [owner, neighbour]) {
+    await fillEvents(carillon, EVENTS_OF_A_MONTH, '20260610', 'Of June');
+    const { event_id } = await carillon.events.create({
+      event_name: 'One',
+      start_date: '20260611',
+      due_date: '20260611',
+    });
+    honest.push(...callsOf(headers, event_id));
+  }
+  await owner.carillon.hooks.create({ target_url: target.at('/of-the-honest-account'), event: 'new_event' });
+  await neighbour.carillon.hooks.create({ target_url: target.at('/of-the-neighbour'), event: 'new_event' });
+  return {
+    service,
+    honest,
+    attackers: { 'no key': {}, 'a calendar URL': {}, 'a member': member, 'another account': other.headers },
+    calendar: new URL(url).pathname,
+    target,
+  };
+}
+
+/** Two calls on connections that stay open, and two on one of their own. */
+function callsOf(headers: Headers, eventId: string): readonly string[] {
+  const body = JSON.stringify({ event_name: 'Tick', start_date: '20270101', due_date: '20270101' });
+  const closing = { ...headers, connection: 'close' };
+  return [
+    request('POST', '/v2/events', { ...headers, 'content-type': 'application/json' }, body),
+    request('GET', '/v2/events?start_from=20260601&start_to=20260630', headers),
+    request('GET', `/v2/events/${eventId}`, closing),
+    request('GET', '/v2/user', closing),
+  ];
+}
+
+async function accountOn({ baseUrl, database }: ServiceProcess, domain: string) {
+  const words = ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`, '--database', database];
+  const { key } = await carillonJson(words);
+  return { carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 }), headers: { domain, key } };
+}
+
+async function memberOf({ database, headers }: ServiceProcess): Promise<Headers> {
+  const { domain = '' } = headers;
+  const who = ['--domain', domain, '--email', 'member@honest.test', '--database', database];
+  await carillonJson(['users', 'create', ...who, '--role', 'member']);
+  const { key } = await carillonJson(['keys', 'create', ...who]);
+  return { domain, key };
+}
+
+async function fillComments(carillon: Carillon): Promise<void> {
+  const { project_id } = await carillon.projects.create({ project_name: 'Long threads' });
+  const comment = 'é'.repeat(LONGEST_COMMENT);
+  const threads: string[] = [];
+  await inParallel(THREADS, async () => {
+    threads.push((await carillon.comments.create(project_id, { comment })).comment_id);
+  });
+  await inParallel(THREADS * REPLIES, async (number) => {
+    const parent_id = threads[number % THREADS] ?? '';
+    await carillon.comments.create(project_id, { comment, parent_id });
+  });
+}
+
+async function fillEvents(carillon: Carillon, count: number, day: string, event_name: string): Promise<void> {
+  await inParallel(count, async () => {
+    await carillon.events.create({ event_name, start_date: day, due_date: day });
+  });
+}
+
+async function inParallel(count: number, work: (number: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const repeat = async () => {
+    for (let number = next++; number < count; number = next++) await work(number);
+  };
+  await Promise.all(Array.from({ length: FILLERS }, repeat));
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { quick } from '../smoke.ts';
+import { judge, oneCaller, type Seen } from './one-caller.ts';
+
+quick(oneCaller);
+
+const kept: Seen = {
+  honest: {
+    byStatus: { 200: 3_000, 201: 1_000 },
+    withoutRetryAfter: 0,
+    made: [],
+    unanswered: 0,
+    unsent: 0,
+    times: [],
+    p50: 2,
+    p99: 150,
+    perSecond: 40,
+  },
+  attack: { connections: 1_000, byStatus: { 408: 1_000 } },
+  created: 1_000,
+  undelivered: 0,
+  residentMiB: 300,
+};
+
+test('R16 honest calls that fail or are slow, events that are not delivered, and memory that grows do not pass', () => {
+  const honest = (changed: Partial<Seen['honest']>): Seen => ({ ...kept, honest: { ...kept.honest, ...changed } });
+  const wrong: Record<string, Seen> = {
+    '98 % of the honest calls succeeded': honest({ byStatus: { 200: 2_920, 201: 1_000, 503: 80 } }),
+    '97.6 % of the honest calls succeeded': honest({ unanswered: 100 }),
+    '95.2 % of the honest calls succeeded': honest({ unsent: 200 }),
+    'p99 of the honest calls was 201 ms': honest({ p99: 201 }),
+    '3 of 1000 events were not delivered': { ...kept, undelivered: 3 },
+    'no event was created': { ...kept, created: 0 },
+    '513 MiB were resident': { ...kept, residentMiB: 513 },
+    'the attack opened no connection': { ...kept, attack: { connections: 0, byStatus: {} } },
+  };
+  assert.deepEqual(judge(kept), []);
+  for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(judge(seen), [line]);
+});

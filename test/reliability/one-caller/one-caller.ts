@@ -1,0 +1,184 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { atEnd, type Cleanup, within } from '../../kit/cleanup.ts';
+import type { TestStore } from '../../kit/stores.ts';
+import type { Answered } from '../overload/generator.ts';
+import { runGenerator } from '../overload/load.ts';
+import type { Figure, Proof, Run } from '../reliability-test.ts';
+import type { Orders } from './attacker.ts';
+import { type Attack, type Attacker, attacks } from './attacks.ts';
+import { type Scene, sceneOn } from './fixture.ts';
+import { watchResident } from './resident-memory.ts';
+import type { Seen as AttackSeen } from './sockets.ts';
+
+/** The honest callers ask so often, whatever happens, over at most so many connections. */
+const HONEST_PER_SECOND = 40;
+const HONEST_CONNECTIONS = 24;
+
+/** The attack begins when the honest callers have been asking for this time. */
+const BEFORE_MS = 500;
+
+/** An event that the honest account created has been delivered within this time after the attack. */
+const DELIVERY_TIMEOUT_MS = 5_000;
+
+/** The quick form shares the processors with other tests, so that its slowest hundredth says little about the service. */
+const BOUNDS = {
+  long: { p99Ms: 200, succeed: 0.99, residentMiB: 512 },
+  quick: { p99Ms: 2_000, succeed: 0.99, residentMiB: 512 },
+};
+
+const QUICK_SECONDS = 4;
+
+const attacker = fileURLToPath(new URL('one-caller/attacker.ts', import.meta.url));
+
+export const oneCaller: Proof = {
+  id: 'R16',
+  name: 'one-caller',
+  title:
+    'one caller attacks with slow bodies, slow reads, the largest pages, expensive headers, files and sign-ins, while honest callers go on: without a key, by the address of a calendar, as a member of the honest account, from another account',
+  promise:
+    'during each attack at least 99 % of the honest calls succeed, with a p99 of at most 200 ms, every event is delivered, and the service and its child processes stay below 512 MiB',
+  unit: 'seconds of each attack, shared by its callers, on each database',
+  quick: QUICK_SECONDS,
+  long: 120,
+  prove,
+};
+
+/** One attack by some of its callers, one after the other. */
+type Case = { readonly attack: Attack; readonly by: readonly Attacker[] };
+
+/** What was seen during one attack. */
+export type Seen = {
+  readonly honest: Answered;
+  readonly attack: AttackSeen;
+  /** Events that were created during the attack, and those of them that never arrived at the target. */
+  readonly created: number;
+  readonly undelivered: number;
+  /** Undefined where the system does not say. */
+  readonly residentMiB: number | undefined;
+};
+
+async function prove(run: Run): Promise<Figure> {
+  const isQuick = run.count <= QUICK_SECONDS;
+  const counts: Record<string, number | string> = {};
+  const broken: string[] = [];
+  const proveOn = async (store: TestStore, chosen: readonly Case[]) => {
+    const scene = await sceneOn(store, run.context);
+    for (const { attack, by } of chosen) {
+      for (const attacker of by) {
+        const seen = await attacked(scene, attack, attacker, (run.count * 1_000) / by.length);
+        const name = `${store.name}: ${attack.name}, by ${attacker}`;
+        counts[name] = shown(seen);
+        run.say(`${name}: ${counts[name]}`);
+        broken.push(...judge(seen, isQuick ? BOUNDS.quick : BOUNDS.long).map((line) => `${name}: ${line}`));
+      }
+    }
+    const code = await scene.service.stop('SIGTERM');
+    if (code !== 0) broken.push(`${store.name}: the service ended with exit code ${code}`);
+  };
+  if (isQuick) {
+    // Both databases at the same time: each caller of an attack attacks one of them.
+    await Promise.all(run.stores.map((store, index) => proveOn(store, shareOf(index, run.stores.length))));
+  } else {
+    const all = attacks.map((attack) => ({ attack, by: attack.by }));
+    for (const store of run.stores) await proveOn(store, all);
+  }
+  return { counts, broken };
+}
+
+/** Every attack with every so many of its callers, beginning with another one each time. */
+function shareOf(index: number, stores: number): readonly Case[] {
+  return attacks
+    .map((attack, number) => ({ attack, by: attack.by.filter((_, caller) => (caller + number) % stores === index) }))
+    .filter(({ by }) => by.length > 0);
+}
+
+function attacked(scene: Scene, attack: Attack, by: Attacker, forMs: number): Promise<Seen> {
+  return within(async (context) => {
+    const { service, honest, target } = scene;
+    const resident = watchResident(context, service.process.pid ?? 0);
+    const order = { origin: service.baseUrl, requests: honest, connections: HONEST_CONNECTIONS };
+    const calling = runGenerator(context, { ...order, rate: HONEST_PER_SECOND, forMs: BEFORE_MS + forMs }, service);
+    await wait(BEFORE_MS);
+    const attacking = runAttack(context, {
+      attack: attack.name,
+      by,
+      origin: service.baseUrl,
+      headers: scene.attackers[by],
+      calendar: scene.calendar,
+      forMs,
+    });
+    const [{ answered }, seen] = await Promise.all([calling, attacking]);
+    const undelivered = await undeliveredOf(answered.made, target);
+    return { honest: answered, attack: seen, created: answered.made.length, undelivered, residentMiB: resident() };
+  });
+}
+
+async function runAttack(context: Cleanup, orders: Orders): Promise<AttackSeen> {
+  const child = fork(attacker);
+  atEnd(context, () => child.kill('SIGKILL'));
+  child.send(orders);
+  return resultOf(child);
+}
+
+async function resultOf(child: ChildProcess): Promise<AttackSeen> {
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`the attack ended with exit code ${code}`);
+  });
+  ended.catch(() => undefined);
+  const [seen] = await Promise.race([once(child, 'message'), ended]);
+  return seen as AttackSeen;
+}
+
+/** How many of these addresses have not arrived at the target when it has waited for them. */
+async function undeliveredOf(created: readonly string[], { received }: Scene['target']): Promise<number> {
+  const giveUpAt = performance.now() + DELIVERY_TIMEOUT_MS;
+  for (;;) {
+    const arrived = new Set(received.map(({ resourceUrl }) => resourceUrl));
+    const missing = created.filter((address) => !arrived.has(address)).length;
+    if (missing === 0 || performance.now() > giveUpAt) return missing;
+    await wait(50);
+  }
+}
+
+/** Everything that does not hold of what was seen. */
+export function judge({ honest, attack, created, undelivered, residentMiB = 0 }: Seen, bounds = BOUNDS.long): string[] {
+  const broken: string[] = [];
+  const succeeded = successOf(honest);
+  if (attack.connections === 0) broken.push('the attack opened no connection');
+  if (!(succeeded >= bounds.succeed)) broken.push(`${percent(succeeded)} of the honest calls succeeded`);
+  if (!(honest.p99 <= bounds.p99Ms)) broken.push(`p99 of the honest calls was ${honest.p99} ms`);
+  if (created === 0) broken.push('no event was created');
+  if (undelivered > 0) broken.push(`${undelivered} of ${created} events were not delivered`);
+  if (residentMiB > bounds.residentMiB) broken.push(`${residentMiB} MiB were resident`);
+  return broken;
+}
+
+/** Calls that were due and could not even be sent have failed, too. */
+function successOf({ byStatus, unanswered, unsent }: Answered): number {
+  const good = (byStatus[200] ?? 0) + (byStatus[201] ?? 0);
+  const all = Object.values(byStatus).reduce((sum, count) => sum + count, unanswered + unsent);
+  return good / all;
+}
+
+function shown({ honest, attack, created, undelivered, residentMiB }: Seen): string {
+  const answered = Object.entries(attack.byStatus).map(([status, count]) => `${count} × ${status || 'broken off'}`);
+  const failed = Object.entries(honest.byStatus).filter(([status]) => status !== '200' && status !== '201');
+  return [
+    `${percent(successOf(honest))} succeeded`,
+    ...failed.map(([status, count]) => `${count} × ${status}`),
+    ...(honest.unanswered > 0 ? [`${honest.unanswered} without a response`] : []),
+    ...(honest.unsent > 0 ? [`${honest.unsent} not sent`] : []),
+    `p50 ${honest.p50} ms`,
+    `p99 ${honest.p99} ms`,
+    `${created - undelivered} of ${created} delivered`,
+    `${residentMiB ?? '–'} MiB`,
+    `attack: ${[`${attack.connections} connections`, ...answered].join(', ')}`,
+  ].join('; ');
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 1_000) / 10} %`;
+}

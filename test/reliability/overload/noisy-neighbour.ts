@@ -1,0 +1,127 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Cleanup } from '../../kit/cleanup.ts';
+import { carillonJson } from '../../kit/command.ts';
+import type { TestStore } from '../../kit/stores.ts';
+import type { Answered } from './generator.ts';
+import { runGenerator } from './load.ts';
+import { requestsOf } from './requests.ts';
+
+const operating = new URL('../../../docs/operating.md', import.meta.url);
+
+/** The noisy one asks with so many connections, each again as soon as it is answered, whatever it is answered. */
+const NOISY_CONNECTIONS = 32;
+
+/** So many others ask so often each, whatever happens, and within their own limits. */
+const OTHERS = 8;
+const OTHERS_A_SECOND = 15;
+
+/** By how much the slowest calls of others may be slower beside a noisy account. */
+const MOST_NOISE = 1.2;
+
+/** How many calls a hundredth of is a figure. */
+const LEAST_CALLS = 5_000;
+
+/** How long it has been noisy when the others are looked at: what it may ask for at once, as anybody, is used up by then. */
+const NOISY_BEFORE_MS = { first: 15_000, later: 3_000 };
+
+/** Alone and beside in turn, so that what drifts on the machine is in both. */
+const ROUNDS = 10;
+
+/** What came of the calls of the others: how many, and the middle of what the rounds came to at p99, milliseconds. */
+type Heard = { readonly calls: number; readonly p99: number; readonly wrong: readonly string[] };
+
+/** What came of the calls of the noisy one, a second. */
+type Made = { readonly answered: number; readonly refused: number };
+
+export type Noise = {
+  readonly alone: Heard;
+  readonly beside: Heard;
+  readonly noisy: Made;
+  readonly limits: string;
+};
+
+/** How long the slowest hundredth of the calls of others takes, without a noisy account and beside it. */
+export async function besideNoise(store: TestStore, context: Cleanup, seconds: number): Promise<Noise> {
+  const limits = recommendedRates();
+  const service = await store.serviceProcess(context, limits);
+  const account = async (domain: string): Promise<Record<string, string>> => {
+    const wanted = ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`];
+    const { key } = await carillonJson([...wanted, '--database', service.database]);
+    return { key, domain };
+  };
+  const quiet: Record<string, string>[] = [];
+  for (let one = 1; one <= OTHERS; one += 1) quiet.push(await account(`quiet-${one}.test`));
+  const forMs = (seconds * 1_000) / ROUNDS / 2;
+  const origin = service.baseUrl;
+  const others = {
+    origin,
+    requests: quiet.flatMap((headers) => requestsOf({ headers })),
+    connections: 2 * OTHERS,
+    rate: OTHERS * OTHERS_A_SECOND,
+    forMs,
+  };
+  const noisy = {
+    origin,
+    requests: requestsOf({ headers: await account('noisy.test') }),
+    connections: NOISY_CONNECTIONS,
+  };
+  const heard: Record<'alone' | 'beside' | 'noisy', Answered[]> = { alone: [], beside: [], noisy: [] };
+  let noisyMs = 0;
+  await runGenerator(context, { ...others, forMs: 1_000 }, service);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    heard.alone.push((await runGenerator(context, others, service)).answered);
+    const beforeMs = round === 0 ? NOISY_BEFORE_MS.first : NOISY_BEFORE_MS.later;
+    const noiseMs = beforeMs + forMs + 1_000;
+    const noise = runGenerator(context, { ...noisy, forMs: noiseMs }, service);
+    await wait(beforeMs);
+    heard.beside.push((await runGenerator(context, others, service)).answered);
+    heard.noisy.push((await noise).answered);
+    noisyMs += noiseMs;
+  }
+  const said = Object.entries(limits).map(([name, value]) => `${name}=${value}`);
+  return {
+    alone: heardOf(heard.alone),
+    beside: heardOf(heard.beside),
+    noisy: madeOf(heard.noisy, noisyMs),
+    limits: `${said.join(', ')}, as docs/operating.md has them; without limits, who asks the most is answered the most`,
+  };
+}
+
+/** The rates that the guide for operators recommends, where accounts belong to strangers. */
+function recommendedRates(): Record<string, string> {
+  const found = [...readFileSync(operating, 'utf8').matchAll(/^(CARILLON_RATE_LIMIT_\w+)=(\S+)$/gm)];
+  if (found.length === 0) throw new Error(`${operating.pathname} recommends no rates`);
+  return Object.fromEntries(found.map(([, name, rate]) => [name, rate]));
+}
+
+function madeOf(all: readonly Answered[], ms: number): Made {
+  const aSecond = (...statuses: number[]) => {
+    const counted = all.flatMap(({ byStatus }) => statuses.map((status) => byStatus[status] ?? 0));
+    return Math.round((counted.reduce((a, b) => a + b, 0) * 1_000) / ms);
+  };
+  return { answered: aSecond(200, 201), refused: aSecond(429) };
+}
+
+export function heardOf(all: readonly Answered[]): Heard {
+  const p99s = all.map(({ p99 }) => p99).sort((a, b) => a - b);
+  const wrong = all.flatMap(({ byStatus, unanswered, unsent }) => [
+    ...Object.entries(byStatus)
+      .filter(([status]) => !['200', '201'].includes(status))
+      .map(([status, count]) => `${count} calls of the others were answered ${status}`),
+    ...(unanswered + unsent > 0 ? [`${unanswered + unsent} calls of the others had no answer`] : []),
+  ]);
+  const calls = all.reduce((sum, { times }) => sum + times.length, 0);
+  return { calls, p99: p99s[p99s.length >> 1] ?? Number.NaN, wrong };
+}
+
+/** What does not hold of how the others fared. */
+export function judgeNoise({ alone, beside, noisy }: Noise): string[] {
+  const broken = [...alone.wrong, ...beside.wrong];
+  for (const { calls } of [alone, beside]) if (calls < LEAST_CALLS) broken.push(`only ${calls} calls of the others`);
+  if (noisy.refused === 0) broken.push('the noisy account was not noisy: nothing of it was refused');
+  if (!(beside.p99 <= MOST_NOISE * alone.p99)) {
+    broken.push(`the others wait ${beside.p99} ms at p99 beside a noisy account, and ${alone.p99} ms alone`);
+  }
+  return broken;
+}

@@ -1,0 +1,233 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { Attempt } from '../../../src/delivery/transport/attempt.ts';
+import type { Cleanup } from '../../kit/cleanup.ts';
+import { eventually } from '../../kit/eventually.ts';
+import { personAt, timesLogged } from '../../kit/nodes.ts';
+import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import type { Person, TestService } from '../../kit/service.ts';
+import type { TestStore } from '../../kit/stores.ts';
+import { startTarget, type Target } from '../../kit/target.ts';
+import { type Trace, tracedAttempt } from '../../kit/traced.ts';
+import type { Figure, Proof, Run } from '../reliability-test.ts';
+
+/** R6: hooks end in the midst of what they are told of, at one node or another, and from then on hear nothing. */
+export const deletion: Proof = {
+  id: 'R6',
+  name: 'deletion',
+  title: 'hooks that are deleted, lose their user or answer 401 while they are being told',
+  promise: 'after the 200 of a DELETE, and after a 401, no attempt begins and no new connection is made',
+  unit: 'races',
+  quick: 500,
+  long: 10_000,
+  prove,
+};
+
+/** So many races are run at once. */
+const AT_ONCE = 24;
+
+/** How many of the hooks of a user who is deleted. */
+const HOOKS_OF_A_USER = 3;
+
+/** Of what the races are about there has to be something. */
+const IN_FLIGHT = 'in flight at the end of their hook';
+
+const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
+
+/** An end: of which hooks, and from which moment on nothing may begin. */
+type Ended = { readonly paths: readonly string[]; readonly at: number };
+
+/** Where races are run: a database, so many nodes on it, and a share of the races. */
+type Arena = {
+  readonly store: TestStore;
+  readonly nodes: 1 | 2;
+  readonly listen: 'on' | 'off';
+  readonly share: number;
+};
+
+/** Without LISTEN a node hears of an end with its next beat alone, and each round takes as long. */
+const arenasOf = (stores: readonly TestStore[]): readonly Arena[] =>
+  stores.flatMap((store): Arena[] =>
+    store.name === 'SQLite'
+      ? [{ store, nodes: 1, listen: 'on', share: 3 }]
+      : [
+          { store, nodes: 1, listen: 'on', share: 2 },
+          { store, nodes: 2, listen: 'on', share: 4 },
+          { store, nodes: 2, listen: 'off', share: 1 },
+        ],
+  );
+
+async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
+  const chance = chanceFrom(seed);
+  const arenas = arenasOf(stores);
+  const shares = arenas.reduce((sum, { share }) => sum + share, 0);
+  const counts: Record<string, number> = {};
+  const broken: string[] = [];
+  for (const arena of arenas) {
+    const races = Math.ceil((count * arena.share) / shares);
+    const where = `${arena.store.name}, ${arena.nodes} node${arena.nodes > 1 ? `s, LISTEN ${arena.listen}` : ''}`;
+    const figure = await race(context, arena, races, chance.fork());
+    broken.push(...figure.broken.map((line) => `${where}: ${line}`));
+    for (const [what, counted] of Object.entries(figure.counts)) {
+      counts[what] = (counts[what] ?? 0) + Number(counted);
+    }
+    say(`${where}: ${races} races`);
+  }
+  if (!counts[IN_FLIGHT]) broken.push('nothing was in flight when a hook ended: that shows nothing');
+  return { counts, broken };
+}
+
+/** What attempts came to, beside when they began: a target answers 401 when it is told to. */
+function watched(): {
+  attempt: Attempt;
+  traceOf(path: string): Trace;
+  locked: Set<string>;
+  refusedAt: Map<string, number>;
+} {
+  const { attempt, traceOf } = tracedAttempt();
+  const refusedAt = new Map<string, number>();
+  return {
+    traceOf,
+    locked: new Set(),
+    refusedAt,
+    async attempt(order) {
+      const outcome: Outcome = await attempt(order);
+      const path = new URL(order.target).pathname;
+      // From the next turn on the engine knows of it.
+      if (outcome.kind === 'answered' && outcome.status === 401) {
+        setImmediate(() =>
+          refusedAt.set(path, Math.min(refusedAt.get(path) ?? Number.POSITIVE_INFINITY, performance.now())),
+        );
+      }
+      return outcome;
+    },
+  };
+}
+
+async function race(context: Cleanup, arena: Arena, races: number, chance: SeededChance): Promise<Figure> {
+  const database = await arena.store.database(context);
+  const address = arena.store.name === 'SQLite' ? database : `${database}?listen=${arena.listen}`;
+  const trap = watched();
+  const start = () => arena.store.testService(context, { database: address, ports: { attempt: trap.attempt } });
+  const nodes = [await start()];
+  if (arena.nodes === 2) nodes.push(await start());
+  const [one = await start(), other = one] = nodes;
+  const owner = await one.account('acme.test');
+  const target = await startTarget(context);
+  target.answers((response, { path }) => void response.writeHead(trap.locked.has(path) ? 401 : 200).end());
+
+  let created = 0;
+  let writing = true;
+  const doors = [owner, personAt(other, owner)];
+  const writers = doors.map(async ({ carillon }) => {
+    while (writing) {
+      await carillon.events.create(event);
+      created += 1;
+    }
+  });
+  const field: Field = { one, other, owner, target, trap, chance };
+  const ended: Ended[] = [];
+  for (let left = races; left > 0; left -= AT_ONCE) {
+    const round = Array.from({ length: Math.min(left, AT_ONCE) }, (_, index) => endOne(field, `${left}-${index}`));
+    ended.push(...(await Promise.all(round)));
+  }
+  writing = false;
+  await Promise.all(writers);
+  // Whoever could still begin something would do it now.
+  await doors[0]?.carillon.events.create(event);
+  await Promise.all(nodes.map((node) => node.stop()));
+  const { broken, inFlight } = judge(ended, trap.traceOf, target);
+  const taken = nodes.filter((node) => timesLogged(node, 'node.evicted') > 0);
+  return {
+    counts: {
+      races: ended.length,
+      'events while they ran': created,
+      notifications: target.received.length,
+      [IN_FLIGHT]: inFlight,
+    },
+    broken: [...broken, ...taken.map(() => 'a node that lived was given up')],
+  };
+}
+
+type Field = {
+  readonly one: TestService;
+  readonly other: TestService;
+  readonly owner: Person;
+  readonly target: Target;
+  readonly trap: ReturnType<typeof watched>;
+  readonly chance: SeededChance;
+};
+
+/** One race: hooks are made, told, and ended, each as chance has it; answers when they had ended. */
+async function endOne(field: Field, name: string): Promise<Ended> {
+  const { one, other, owner, trap, chance } = field;
+  const drawn = chance.below(8);
+  const turns = chance.below(8);
+  // Made at one node, and ended at the other mostly.
+  const [maker, remover] = chance.below(4) === 0 ? [other, one] : [one, other];
+  if (drawn === 0) return endUser(field, name, turns);
+  const path = `/${name}`;
+  const { carillon } = personAt(maker, owner);
+  const { id } = await carillon.hooks.create({ target_url: field.target.at(path), event: 'new_event' });
+  // Some while their lane is on its way to a node for the first time.
+  if (chance.below(2) === 0 || drawn === 1) await begun(field, path);
+  for (let turned = 0; turned < turns; turned += 1) await turn();
+  if (drawn === 1) {
+    trap.locked.add(path);
+    await eventually(
+      () => trap.refusedAt.get(path) ?? 0,
+      (at) => at > 0,
+      20_000,
+    );
+    return { paths: [path], at: trap.refusedAt.get(path) ?? 0 };
+  }
+  await personAt(remover, owner).carillon.hooks.delete(id);
+  return { paths: [path], at: performance.now() };
+}
+
+/** C23: with a user end all hooks of theirs, in the midst of what they do. */
+async function endUser(field: Field, name: string, turns: number): Promise<Ended> {
+  const { one, other, owner, target } = field;
+  const user = await one.user(owner, 'member');
+  const paths = Array.from({ length: HOOKS_OF_A_USER }, (_, index) => `/${name}-${index}`);
+  for (const path of paths) await user.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+  await Promise.all(Array.from({ length: HOOKS_OF_A_USER }, () => user.carillon.events.create(event)));
+  for (let turned = 0; turned < turns; turned += 1) await turn();
+  await personAt(other, owner).carillon.users.delete(user.userId);
+  return { paths, at: performance.now() };
+}
+
+function begun({ trap }: Field, path: string): Promise<unknown> {
+  return eventually(
+    () => trap.traceOf(path).begun.length,
+    (count) => count > 0,
+  );
+}
+
+/**
+ * C13, twice over. By the sender, exactly: no attempt begins after the moment at which the 200 was here; both are read off one
+ * clock in one process. By the receiver, which cannot know that moment: what arrived after it is no more than what had been
+ * connected before it and had not arrived yet.
+ */
+export function judge(
+  ended: readonly Ended[],
+  traceOf: (path: string) => Trace,
+  { received }: { readonly received: readonly Pick<Target['received'][number], 'path' | 'at'>[] },
+): { broken: string[]; inFlight: number } {
+  const arrivals = Map.groupBy(received, (one) => one.path);
+  const broken: string[] = [];
+  let inFlight = 0;
+  for (const { paths, at } of ended) {
+    for (const path of paths) {
+      const { begun, dialled } = traceOf(path);
+      const late = begun.filter((moment) => moment > at).length;
+      if (late > 0) broken.push(`${path}: ${late} attempts began after the end`);
+      const own = arrivals.get(path) ?? [];
+      const after = own.filter((one) => one.at > at).length;
+      const connected = dialled.filter((moment) => moment <= at).length - (own.length - after);
+      if (after > connected) broken.push(`${path}: ${after} arrived after the end, and ${connected} were in flight`);
+      inFlight += after;
+    }
+  }
+  return { broken, inFlight };
+}

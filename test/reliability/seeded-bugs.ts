@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type Copy, copySource, mutations, withMutation } from './mutations.ts';
+import type { Figure, Proof, Run } from './reliability-test.ts';
+
+/** The mistakes that a proof has to catch, beside the test that does. */
+const plants = mutations.filter((mutation) => mutation.planted !== undefined);
+
+/** Mistakes on purpose: a proof that overlooks one shows nothing. */
+export const plantedBugs: Proof = {
+  id: 'R4b',
+  name: 'planted',
+  title: 'mistakes put into a copy of the source are caught by the proof that is meant for them',
+  promise: 'every one is caught, for what it is, and the same proof of the source as it is holds',
+  unit: 'planted bugs',
+  quick: undefined,
+  long: plants.length,
+  prove,
+};
+
+async function prove({ count, seed, say }: Run): Promise<Figure> {
+  const copy = copySource();
+  const counts: Record<string, number | string> = { planted: 0, caught: 0 };
+  const broken: string[] = [];
+  const sound = new Set<string>();
+  try {
+    for (const mutation of plants.slice(0, count)) {
+      const { says, planted } = mutation;
+      if (planted === undefined) continue;
+      const { proof, count: times, seenAs } = planted;
+      const again = [proof, '--count', String(times), '--seed', String(seed)];
+      if (!sound.has(again.join())) {
+        const { faults, output } = await runProof(copy, again);
+        if (faults.length > 0 || !output.includes('  holds')) broken.push(`${proof} does not hold without: ${output}`);
+        sound.add(again.join());
+      }
+      const { faults, output } = await withMutation(mutation, copy, () => runProof(copy, again));
+      const seen = faults.find((fault) => seenAs.test(fault));
+      counts.planted = Number(counts.planted) + 1;
+      if (seen === undefined) broken.push(`${says}: not caught by ${again.join(' ')}: ${output.slice(-2_000)}`);
+      else counts.caught = Number(counts.caught) + 1;
+      counts[says] = seen === undefined ? 'not caught' : `${proof}: ${shortened(seen)}`;
+      say(`${says}: ${counts[says]}`);
+    }
+  } finally {
+    copy.remove();
+  }
+  return { counts, broken };
+}
+
+/** Runs a proof of a copy; answers what it says does not hold. One that could not go on has seen nothing. */
+async function runProof({ folder }: Copy, args: readonly string[]): Promise<{ faults: string[]; output: string }> {
+  const child = spawn(process.execPath, [join(folder, 'test/reliability/run.ts'), ...args], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const faults = [...output.matchAll(/^ *BROKEN: (.*)$/gm)]
+    .map(([, fault = '']) => fault)
+    .filter((fault) => !/^(\w+: )?broke off/.test(fault));
+  return { faults, output: output + errors };
+}
+
+/** Without the command that repeats it: that is of a source with a mistake in it. */
+function shortened(line: string): string {
+  const says = line.replace(/ \(npm run .*$/, '');
+  return says.length > 120 ? `${says.slice(0, 119)}…` : says;
+}

@@ -1,0 +1,113 @@
+import type { SeededChance } from '../../kit/random.ts';
+import type { Call } from '../checker/history.ts';
+import type { Network } from './network.ts';
+import type { Person } from './seed-database.ts';
+import type { Time } from './time.ts';
+
+export type Request = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly url: string;
+  readonly body?: Readonly<Record<string, unknown>>;
+  /** The word by which it is made once. */
+  readonly once?: string;
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of any shape are looked into, and what does not fit is a finding
+export type Answer = { readonly status: number; readonly json: any };
+
+type Caller = Pick<Person, 'domain' | 'key'>;
+
+/** Puts a request; the answer is heard, or is not where the service ends before. */
+export type Put = (who: Caller, request: Request, hear: (answer: Answer) => void) => void;
+
+/** A call of the ledger before it is made. */
+type Intent = Call extends infer One ? (One extends Call ? Omit<One, 'askedAt' | 'answeredAt'> : never) : never;
+
+export type DeskPorts = {
+  readonly put: Put;
+  readonly time: Time;
+  readonly chance: SeededChance;
+  readonly network: Network;
+  readonly baseUrl: string;
+  readonly people: readonly Person[];
+};
+
+/** What all clients have in common: who they are, the service that they call, and the ledger of what they were answered. */
+export class Desk {
+  readonly calls: Call[] = [];
+  /** What no client must see, a line each. */
+  readonly wrong: string[] = [];
+  readonly people: Person[];
+  /** Those who have been deleted, or may have. */
+  readonly gone: Person[] = [];
+  readonly put: Put;
+  readonly network: Network;
+  readonly chance: SeededChance;
+  readonly baseUrl: string;
+  readonly #time: Time;
+  /** How many requests for the same were not refused: answered that it is done, or not answered. */
+  readonly #mayBeDone = new Map<Call, number>();
+
+  constructor({ put, time, chance, network, baseUrl, people }: DeskPorts) {
+    this.put = put;
+    this.#time = time;
+    this.chance = chance;
+    this.network = network;
+    this.baseUrl = baseUrl;
+    this.people = [...people];
+  }
+
+  /**
+   * Notes calls and puts the request; `done` where it was answered that it is done, `undone` that it is not. What was asked for
+   * more than once stays noted unless it was refused each time.
+   */
+  ask(
+    who: Caller,
+    request: Request,
+    calls: readonly Call[],
+    done: (answer: Answer) => void,
+    undone?: () => void,
+  ): void {
+    for (const call of calls) {
+      if (!this.calls.includes(call)) this.calls.push(call);
+      this.#mayBeDone.set(call, (this.#mayBeDone.get(call) ?? 0) + 1);
+    }
+    this.put(who, request, (answer) => {
+      const { status, json } = answer;
+      // It may have been done: nobody was told.
+      if (status === 500 || json?.code === 'timed_out') return;
+      if (status >= 300) {
+        for (const call of calls) this.#refused(call);
+        undone?.();
+        return;
+      }
+      const answeredAt = this.#time.moment();
+      for (const call of calls) Object.assign(call, { answeredAt: call.answeredAt ?? answeredAt });
+      done(answer);
+    });
+  }
+
+  #refused(call: Call): void {
+    const left = (this.#mayBeDone.get(call) ?? 1) - 1;
+    this.#mayBeDone.set(call, left);
+    if (left === 0) this.calls.splice(this.calls.indexOf(call), 1);
+  }
+
+  open(intent: Intent): Call {
+    return { ...intent, askedAt: this.#time.moment(), answeredAt: undefined };
+  }
+
+  someone(): Person {
+    // Most of it happens to a few.
+    return this.chance.one(this.people.slice(0, this.chance.below(3) === 0 ? undefined : 2));
+  }
+
+  owner(domain?: string): Person | undefined {
+    return this.any(this.people.filter((one) => one.role === 'owner' && one.domain === (domain ?? one.domain)));
+  }
+
+  /** One of these, if there is any. */
+  any<T>(of: readonly T[]): T | undefined {
+    return of.length === 0 ? undefined : this.chance.one(of);
+  }
+}

@@ -1,0 +1,229 @@
+import { copyFileSync, existsSync, mkdirSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { SeededChance } from '../../kit/random.ts';
+import type { FaultPoint, Faults } from './faults.ts';
+import type { Life, Time } from './time.ts';
+
+const BUSY = 5;
+const BUSY_POINTS: readonly FaultPoint[] = ['database busy for a moment', 'database busy for too long'];
+const NO_MEMORY = 7;
+const IO_ERROR = 10;
+const FULL = 13;
+
+/** What a call comes to that the end of its process has cut off. */
+export class Ended extends Error {}
+
+/**
+ * What the connections of one life know of it, and what they are; nothing any more once it is over. Node never lets go of a
+ * connection from which its own statements can be reached.
+ */
+type Link = { at: { readonly disk: Disk; readonly life: Life } | undefined; readonly connections: DatabaseSync[] };
+
+/** Real SQLite files, one for each life: what is there when a life ends is what the next one finds. */
+export class Disk {
+  readonly #folder: string;
+  readonly #faults: Faults;
+  readonly #chance: SeededChance;
+  readonly #time: Time;
+  readonly #onCrash: (why: string) => void;
+  /** Called whenever something could not be written. */
+  readonly #onTrouble: () => void;
+  #link: Link | undefined;
+  #counting: DatabaseSync | undefined;
+  #lives = 0;
+  #looks = 0;
+  #busyUntil = Number.NEGATIVE_INFINITY;
+  #isSettling = false;
+  /** How much of the log is lost when the process ends in the middle of a commit. */
+  #keptBytes: number | undefined;
+
+  constructor(ports: {
+    folder: string;
+    faults: Faults;
+    chance: SeededChance;
+    time: Time;
+    onCrash: (why: string) => void;
+    onTrouble: () => void;
+  }) {
+    this.#folder = ports.folder;
+    this.#faults = ports.faults;
+    this.#chance = ports.chance;
+    this.#time = ports.time;
+    this.#onCrash = ports.onCrash;
+    this.#onTrouble = ports.onTrouble;
+    mkdirSync(this.#folderOf(0), { recursive: true });
+  }
+
+  /** The file of the life that is, or is about to begin. */
+  get path(): string {
+    return join(this.#folderOf(this.#lives), 'carillon.db');
+  }
+
+  /** The process is gone: its files are as they are at this moment, the log and what it had not copied back included. */
+  end(): void {
+    const from = this.path;
+    this.#lives += 1;
+    mkdirSync(this.#folderOf(this.#lives));
+    copy(from, this.path);
+    if (this.#keptBytes !== undefined) truncateSync(`${this.path}-wal`, this.#keptBytes);
+    this.#keptBytes = undefined;
+    for (const connection of this.#link?.connections ?? []) if (connection.isOpen) connection.close();
+    if (this.#link !== undefined) this.#link.at = undefined;
+    this.#counting?.close();
+    this.#counting = undefined;
+    this.calm();
+  }
+
+  /** Looks at what is on the disk, at a copy of it: looking must not mend it before the service does. */
+  look<T>(at: (database: DatabaseSync) => T): T {
+    this.#looks += 1;
+    const path = join(this.#folder, `look-${this.#looks}.db`);
+    copy(this.path, path);
+    const database = new DatabaseSync(path);
+    try {
+      return at(database);
+    } finally {
+      database.close();
+    }
+  }
+
+  /** Somebody else has the database for so long. */
+  keepBusy(forMs: number): void {
+    this.#busyUntil = this.#time.clockOf().monotonic() + forMs;
+  }
+
+  /** What a query counts, in the file as it is. */
+  count(sql: string): number {
+    this.#counting ??= new DatabaseSync(this.path, { readOnly: true });
+    const [count] = Object.values(this.#counting.prepare(sql).get() ?? {});
+    return Number(count);
+  }
+
+  calm(): void {
+    this.#busyUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  /** SQLite as one life has it. */
+  sqliteOf(life: Life): typeof DatabaseSync {
+    this.#link = { at: { disk: this, life }, connections: [] };
+    return Disk.#sqliteOf(this.#link);
+  }
+
+  static #sqliteOf(link: Link): typeof DatabaseSync {
+    return class extends DatabaseSync {
+      readonly #isReader: boolean;
+
+      constructor(path: string, options: { readOnly?: boolean } = {}) {
+        super(path, options);
+        this.#isReader = options.readOnly === true;
+        link.connections.push(this);
+      }
+
+      override prepare(sql: string): StatementSync {
+        const statement = super.prepare(sql);
+        for (const verb of ['all', 'run'] as const) {
+          const plain = statement[verb];
+          const value = (...values: unknown[]) => {
+            if (link.at === undefined || link.at.life.isDead) throw new Ended();
+            const { disk } = link.at;
+            const go = () => Reflect.apply(plain, statement, values);
+            if (this.#isReader) return disk.#read(sql, go);
+            return disk.#write(this, sql, go);
+          };
+          Object.defineProperty(statement, verb, { value });
+        }
+        return statement;
+      }
+    };
+  }
+
+  #read<T>(sql: string, go: () => T): T {
+    if (this.#faults.takes('read fails')) throw failure(NO_MEMORY);
+    if (/from "(pending|asks)"/.test(sql) && this.#faults.takes('read of what is pending fails'))
+      throw failure(NO_MEMORY);
+    return go();
+  }
+
+  #write<T>(database: DatabaseSync, sql: string, go: () => T): T {
+    try {
+      return this.#writeOrFail(database, sql, go);
+    } catch (error) {
+      this.#onTrouble();
+      throw error;
+    }
+  }
+
+  #writeOrFail<T>(database: DatabaseSync, sql: string, go: () => T): T {
+    if (sql === 'begin immediate') {
+      if (this.#time.clockOf().monotonic() < this.#busyUntil) {
+        for (const point of BUSY_POINTS) this.#faults.takes(point);
+        throw failure(BUSY);
+      }
+      this.#isSettling = false;
+      return go();
+    }
+    if (sql === 'commit') return this.#commit(database, go);
+    if (!/^(insert|update|delete)/.test(sql)) return go();
+    if (sql.startsWith('insert into "attempts"')) {
+      this.#isSettling = true;
+      if (this.#faults.takes('disk full at a settlement')) throw failure(FULL);
+    }
+    if (this.#faults.takes('disk full at a statement')) throw failure(FULL);
+    if (this.#faults.takes('disk full, and the transaction is gone')) {
+      database.exec('rollback');
+      throw failure(FULL);
+    }
+    return go();
+  }
+
+  #commit<T>(database: DatabaseSync, go: () => T): T {
+    if (this.#isSettling && this.#faults.takes('crash during a settlement')) this.#crash(go);
+    if (this.#faults.takes('crash before a commit')) this.#crash();
+    if (this.#faults.takes('crash in the middle of a commit')) this.#tear(go);
+    if (this.#faults.takes('crash after a commit, before anybody knows')) {
+      go();
+      this.#crash();
+    }
+    if (this.#faults.takes('disk full at a commit')) {
+      database.exec('rollback');
+      throw failure(FULL);
+    }
+    if (this.#faults.takes('I/O error at a commit')) {
+      // Whether it is on the disk, nobody knows.
+      if (this.#chance.below(2) === 0) go();
+      throw failure(IO_ERROR);
+    }
+    return go();
+  }
+
+  /** Now, or with this commit. */
+  #crash(go: () => unknown = () => undefined): never {
+    if (this.#chance.below(2) === 0) go();
+    this.#onCrash('at a commit');
+    throw new Ended();
+  }
+
+  /** What the commit adds to the log is there up to some byte of it. */
+  #tear(go: () => unknown): never {
+    const log = `${this.path}-wal`;
+    const before = statSync(log).size;
+    go();
+    const after = statSync(log).size;
+    if (after > before) this.#keptBytes = before + this.#chance.below(after - before);
+    this.#onCrash('in the middle of a commit');
+    throw new Ended();
+  }
+
+  #folderOf(life: number): string {
+    return join(this.#folder, `life-${life}`);
+  }
+}
+
+function copy(from: string, to: string): void {
+  for (const part of ['', '-wal']) if (existsSync(from + part)) copyFileSync(from + part, to + part);
+}
+
+function failure(errcode: number): Error {
+  return Object.assign(new Error(`simulated SQLite error ${errcode}`), { errcode });
+}

@@ -1,0 +1,177 @@
+import type { Kind } from '../../../src/delivery/outbox/event-kinds.ts';
+import type { Desk, Request } from './api-client.ts';
+import type { Person } from './seed-database.ts';
+
+const nouns = {
+  event: { kind: 'new_event', parent: undefined },
+  client: { kind: 'new_client', parent: undefined },
+  project: { kind: 'new_project', parent: undefined },
+  task: { kind: 'new_task', parent: 'project' },
+  subtask: { kind: 'new_subtask', parent: 'task' },
+} as const satisfies Record<string, { kind: Kind; parent: string | undefined }>;
+
+type Noun = keyof typeof nouns;
+
+/** The likelier, the oftener they stand here. */
+const likely: readonly Noun[] = [...Array<'event'>(4).fill('event'), 'client', 'project', 'task', 'task', 'subtask'];
+
+/** What hooks are made for; so that those of a completion hear of something too, it is likelier than it happens. */
+export const kindsToHear: readonly Kind[] = [
+  ...likely.map((noun) => nouns[noun].kind),
+  'completed_task',
+  'completed_subtask',
+];
+
+type Made = {
+  readonly noun: Noun;
+  readonly url: string;
+  readonly who: Person;
+  readonly word: string;
+  readonly above: Made | undefined;
+  isParent: boolean;
+  isOver: boolean;
+  completion: 'none' | 'asked' | 'done';
+};
+
+/** Those who make records, complete them, change them and delete them, and look at what there is. */
+export class Records {
+  /** Words of records that were refused, and must not be there. */
+  readonly refused = new Set<string>();
+  readonly #desk: Desk;
+  readonly #made: Made[] = [];
+  #retries: (() => void)[] = [];
+  #count = 0;
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+  }
+
+  readonly create = (): void => this.#create(this.#desk.someone(), this.#desk.chance.one(likely));
+
+  /** So much at once that no lane holds all of it, now and then. */
+  readonly flood = (): void => {
+    if (this.#desk.chance.below(3) > 0) return;
+    const who = this.#desk.someone();
+    for (let count = 10 + this.#desk.chance.below(40); count > 0; count -= 1) this.#create(who, 'event');
+  };
+
+  #create(who: Person, noun: Noun): void {
+    const desk = this.#desk;
+    const { kind, parent } = nouns[noun];
+    this.#count += 1;
+    const word = `${who.domain} ${this.#count}`;
+    const above = desk.any(
+      this.#made.filter((one) => one.noun === parent && !one.isOver && one.who.domain === who.domain),
+    );
+    if (parent !== undefined && above === undefined) return;
+    if (above !== undefined) above.isParent = true;
+    const dates = noun === 'event' ? { start_date: '20270501', due_date: '20270502' } : {};
+    const once = desk.chance.below(3) === 0 ? { once: `once-${this.#count}` } : {};
+    const url = `/v2/${noun}s${above === undefined ? '' : `/${above.url.split('/').at(-1)}`}`;
+    const request: Request = { method: 'POST', url, body: { [`${noun}_name`]: word, ...dates }, ...once };
+    const of = above === undefined ? {} : { above: desk.baseUrl + above.url };
+    const call = desk.open({ did: 'occur', kind, userId: who.userId, record: undefined, word, ...of });
+    let made: Made | undefined;
+    const put = () => {
+      const done = (id: string) => {
+        const address = `/v2/${noun}s/${id}`;
+        if (made !== undefined && made.url !== address)
+          desk.wrong.push(`${word} was made once, and is ${made.url} and ${address}`);
+        if (made !== undefined) return;
+        Object.assign(call, { record: desk.baseUrl + address });
+        made = { noun, url: address, who, word, above, isParent: false, isOver: false, completion: 'none' };
+        this.#made.push(made);
+      };
+      // One that is made once may have been made before it was refused.
+      const undone = () => void ('once' in once || this.refused.add(word));
+      desk.ask(who, request, [call], ({ json }) => done(json.data[`${noun}_id`]), undone);
+    };
+    put();
+    if ('once' in once) this.#retries.push(put);
+  }
+
+  /** More than a day has passed by the clock of the service: what was made once may be made again (X4). */
+  forgetOnce(): void {
+    this.#retries = [];
+  }
+
+  readonly retry = (): void => this.#desk.any(this.#retries)?.();
+
+  /** C33: with a task its open subtasks, which nobody else is completing. What is complete is complete, and tells nobody. */
+  readonly complete = (): void => {
+    const desk = this.#desk;
+    const of = ({ completion }: Made, ...states: Made['completion'][]) => states.includes(completion);
+    const under = (task: Made) => this.#made.filter(({ above }) => above === task);
+    const one = desk.any(
+      this.#made.filter((made) => {
+        if (made.isOver || of(made, 'asked')) return false;
+        if (made.noun === 'subtask') return made.above === undefined || of(made.above, 'none');
+        return made.noun === 'task' && !under(made).some((below) => of(below, 'asked'));
+      }),
+    );
+    if (one === undefined) return;
+    const who = desk.any(desk.people.filter(({ domain }) => domain === one.who.domain)) ?? one.who;
+    const request = { method: 'PUT', url: one.url, body: { completed: 1 } } as const;
+    if (of(one, 'done')) {
+      desk.put(who, request, () => undefined);
+      return;
+    }
+    const completed = [one, ...under(one).filter((below) => !below.isOver && of(below, 'none'))];
+    const calls = completed.map(({ noun, url, word }) =>
+      desk.open({
+        did: 'occur',
+        kind: noun === 'task' ? 'completed_task' : 'completed_subtask',
+        userId: who.userId,
+        record: desk.baseUrl + url,
+        word,
+      }),
+    );
+    const become = (completion: Made['completion']) => () => {
+      for (const made of completed) made.completion = completion;
+    };
+    become('asked')();
+    desk.ask(who, request, calls, become('done'), become('none'));
+  };
+
+  readonly change = (): void => {
+    const one = this.#desk.any(this.#made.filter(({ isOver }) => !isOver));
+    if (one === undefined) return;
+    const body = { notes: 'changed', description: 'changed' };
+    this.#desk.put(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
+  };
+
+  readonly delete = (): void => {
+    const desk = this.#desk;
+    const free = ({ isOver, isParent, completion }: Made) => !isOver && !isParent && completion !== 'asked';
+    const one = desk.any(this.#made.filter(free));
+    if (one === undefined) return;
+    one.isOver = true;
+    const call = desk.open({ did: 'delete', record: desk.baseUrl + one.url });
+    desk.ask(one.who, { method: 'DELETE', url: one.url }, [call], () => undefined);
+  };
+
+  /** C3: nobody sees what another account has. */
+  readonly list = (): void => {
+    const who = this.#desk.someone();
+    const noun = this.#desk.chance.one(Object.keys(nouns) as Noun[]);
+    this.#desk.put(who, { method: 'GET', url: `/v2/${noun}s` }, ({ status, json }) => {
+      if (status !== 200) return;
+      for (const record of json.data) {
+        const word = String(record[`${noun}_name`]);
+        if (!word.startsWith(`${who.domain} `)) this.#desk.wrong.push(`${who.domain} was shown ${word}`);
+      }
+    });
+  };
+
+  readonly reachOver = (): void => {
+    const desk = this.#desk;
+    const one = desk.any(this.#made);
+    const who = desk.someone();
+    if (one === undefined || one.who.domain === who.domain) return;
+    const method = desk.chance.one(['GET', 'PUT', 'DELETE'] as const);
+    const body = method === 'PUT' ? { body: { description: 'mine' } } : {};
+    desk.put(who, { method, url: one.url, ...body }, ({ status }) => {
+      if (status < 300) desk.wrong.push(`${who.domain} could ${method} ${one.url} of ${one.who.domain}`);
+    });
+  };
+}

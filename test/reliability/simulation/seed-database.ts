@@ -1,0 +1,71 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLog } from '../../../src/log.ts';
+import { permissionsOf } from '../../../src/permissions.ts';
+import { createAccount } from '../../../src/resources/accounts/actions.ts';
+import { insertKey } from '../../../src/resources/keys/actions.ts';
+import { insertUser } from '../../../src/resources/users/users.ts';
+import type { Chance } from '../../../src/secrets.ts';
+import { AccountWrite } from '../../../src/store/account-scope.ts';
+import { openStore } from '../../../src/store/open.ts';
+import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import { Time } from './time.ts';
+
+/** Somebody who calls. */
+export type Person = {
+  readonly domain: string;
+  readonly userId: string;
+  readonly key: string;
+  readonly role: 'owner' | 'member';
+};
+
+/** A database with two accounts, and who is in them; the same bytes each time. */
+export type Template = { readonly bytes: Buffer; readonly people: readonly Person[] };
+
+export function chanceOf(seeded: SeededChance): Chance {
+  return { fraction: seeded.fraction, bytes: (count) => Uint8Array.from({ length: count }, () => seeded.below(256)) };
+}
+
+export async function makeTemplate(): Promise<Template> {
+  const folder = mkdtempSync(join(tmpdir(), 'carillon-template-'));
+  const path = join(folder, 'carillon.db');
+  const clock = new Time().clockOf();
+  const chance = chanceOf(chanceFrom(1));
+  try {
+    const store = await openStore({
+      database: { scheme: 'sqlite', path },
+      as: 'command',
+      clock,
+      log: createLog('silent'),
+      onFatal: (error) => {
+        throw error;
+      },
+    });
+    const people: Person[] = [];
+    for (const domain of ['acme.test', 'other.test']) {
+      await store.write(async (tx) => {
+        const email = `owner@${domain}`;
+        const { user_id, key } = await createAccount(tx, { domain, email }, clock.now(), chance);
+        people.push({ domain, userId: String(user_id), key, role: 'owner' });
+        const { account_id } = await tx.queries
+          .selectFrom('users')
+          .select('account_id')
+          .where('user_id', '=', user_id)
+          .executeTakeFirstOrThrow();
+        const write = new AccountWrite(tx, account_id, clock.now());
+        for (const name of ['first', 'second']) {
+          const user = { email: `${name}@${domain}`, first_name: name, last_name: 'Member', role: 'member' } as const;
+          const { user_id: userId } = await insertUser(write, user);
+          const wanted = { userId, label: 'own', permissions: permissionsOf('member'), expiresAt: null };
+          const made = await insertKey(write, wanted, chance);
+          people.push({ domain, userId: String(userId), key: made.key ?? '', role: 'member' });
+        }
+      });
+    }
+    await store.close();
+    return { bytes: readFileSync(path), people };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

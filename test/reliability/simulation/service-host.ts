@@ -1,0 +1,228 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { pino } from 'pino';
+import { loadConfig } from '../../../src/config/load.ts';
+import type { Log } from '../../../src/log.ts';
+import { type Ports, type Service, startService } from '../../../src/server.ts';
+import type { SeededChance } from '../../kit/random.ts';
+import type { Crash } from '../checker/history.ts';
+import type { Answer, Put } from './api-client.ts';
+import { fatesIn, pendingIn } from './database-state.ts';
+import type { Disk } from './disk.ts';
+import type { Troubles } from './fault-schedule.ts';
+import type { FaultPoint, Faults } from './faults.ts';
+import type { Network } from './network.ts';
+import { chanceOf } from './seed-database.ts';
+import type { Life, Time } from './time.ts';
+
+export const BASE_URL = 'https://carillon.test';
+export const WAITS = { flag: '20s,5m', ms: [20_000, 300_000] } as const;
+
+/** What needs no time takes that many turns of the event loop at most: a write and what follows from it. */
+export const TURNS_AN_INSTANT = 12;
+const MOST_ROUNDS = 20_000;
+
+/** pino's number for what is no more than a warning. */
+const WARNING = 40;
+
+/** Longer than an instant: what was answered within the last one of a stop is not in doubt either. */
+const AFTER_A_STOP_MS = 10;
+
+type Server = Parameters<NonNullable<Ports['listen']>>[0];
+type Running = Life & { server?: Server; service?: Service };
+
+export type HostPorts = {
+  readonly time: Time;
+  readonly faults: Faults;
+  readonly chance: SeededChance;
+  readonly disk: Disk;
+  readonly network: Network;
+  readonly troubles: Troubles;
+  readonly note: (line: string) => void;
+};
+
+export async function turns(count: number): Promise<void> {
+  for (let left = count; left > 0; left -= 1) await turn();
+}
+
+/** Where the service runs, one life after another; and what each of them left behind. */
+export class Host {
+  readonly crashes: Crash[] = [];
+  /** What no service must do, a line each. */
+  readonly wrong: string[] = [];
+  readonly #ports: HostPorts;
+  #life: Running = { number: 0, isDead: true };
+  #pending = 0;
+
+  constructor(ports: HostPorts) {
+    this.#ports = ports;
+  }
+
+  /** Requests that are not answered. */
+  get pending(): number {
+    return this.#pending;
+  }
+
+  readonly put: Put = ({ domain, key }, { method, url, body, once }, hear) => {
+    const life = this.#life;
+    const { server } = life;
+    const { note, faults } = this.#ports;
+    if (life.isDead || server === undefined) return;
+    this.#pending += 1;
+    const { unread } = faults;
+    note(`${domain} asks ${method} ${url} ${JSON.stringify(body ?? '')}`);
+    const headers = { key, domain, ...(once === undefined ? {} : { 'idempotency-key': once }) };
+    server.inject({ method, url, headers, ...(body === undefined ? {} : { payload: body }) }).then(
+      ({ statusCode: status, body: text }) => {
+        if (life.isDead) return;
+        this.#pending -= 1;
+        note(`is answered ${method} ${url}: ${status} ${text}`);
+        const answer: Answer = { status, json: JSON.parse(text) };
+        if (status === 500 && faults.unread === unread) this.wrong.push(`${method} ${url}: ${text}`);
+        hear(answer);
+        if (faults.takes('crash right after an answer to a client')) this.die('right after an answer');
+      },
+      () => {
+        if (!life.isDead) this.#pending -= 1;
+      },
+    );
+  };
+
+  /** The process is gone, now: nothing that it was given does anything any more. */
+  die(why: string): void {
+    if (this.#life.isDead) return;
+    const { note, disk, network, time } = this.#ports;
+    this.#life.isDead = true;
+    this.#pending = 0;
+    disk.end();
+    const at = time.moment();
+    const left = disk.look((database) => ({ pending: pendingIn(database), fates: fatesIn(database) }));
+    note(`the process ends: ${why}; pending ${[...left.pending].join(' ')}; hooks ${[...left.fates].join(' ')}`);
+    this.crashes.push({ at, ...left });
+    network.end(this.#life);
+  }
+
+  dieOf(point: FaultPoint): void {
+    if (this.#life.isDead) return;
+    this.#ports.faults.hit(point);
+    this.die(point);
+  }
+
+  async untilUp(): Promise<void> {
+    for (let tries = 0; this.#life.isDead; tries += 1) {
+      if (tries > 20) throw new Error('the service does not start');
+      await this.#start();
+    }
+  }
+
+  /**
+   * @param answer lets a target answer, if one is to
+   * @param crashAfter how many rounds of the stop it lives through; all of them, when undefined
+   */
+  async stop(answer: () => boolean, crashAfter = Number.POSITIVE_INFINITY): Promise<void> {
+    const life = this.#life;
+    let isOver = false;
+    const over = (error?: unknown) => {
+      if (error !== undefined && !life.isDead) this.wrong.push(`cannot stop: ${error}`);
+      isOver = true;
+    };
+    life.service?.stop().then(() => over(), over);
+    for (let rounds = 0; !isOver && !life.isDead; rounds += 1) {
+      if (rounds > MOST_ROUNDS) throw new Error('the stop does not end');
+      if (rounds >= crashAfter) this.die('during a stop');
+      await turns(TURNS_AN_INSTANT);
+      if (!isOver && !answer()) this.#ports.time.next();
+    }
+    // C20: one that has stopped in good order has written down all that it knew.
+    this.#ports.time.pass(AFTER_A_STOP_MS);
+    this.die('stopped');
+  }
+
+  async #start(): Promise<void> {
+    const { faults, chance, time, disk, note, troubles } = this.#ports;
+    const life: Running = { number: this.#life.number + 1, isDead: false };
+    this.#life = life;
+    const began = time.moment();
+    const starting = startService(configOn(disk.path), this.#portsOf(life)).then(
+      (service) => {
+        life.service = service;
+      },
+      (error: unknown) => {
+        // One that cannot start ends, and is started again.
+        if (!life.isDead) this.die(`cannot start: ${error instanceof Error ? error.message : error}`);
+      },
+    );
+    let turnsLeft = faults.takes('crash during a start') ? chance.below(8) : Number.POSITIVE_INFINITY;
+    let isUp = false;
+    void starting.then(() => {
+      isUp = true;
+    });
+    while (!isUp && !life.isDead) {
+      await turn();
+      turnsLeft -= 1;
+      if (turnsLeft < 0) this.die('during a start');
+      // Somebody else may have the database.
+      if (turnsLeft > 1e6) time.next();
+    }
+    troubles.note(began, time.moment());
+    if (!life.isDead) note(`life ${life.number} begins`);
+  }
+
+  #portsOf(life: Running): Partial<Ports> {
+    const { time, network, disk, chance } = this.#ports;
+    const clock = time.clockOf(life);
+    return {
+      clock,
+      realClock: clock,
+      chance: chanceOf(chance),
+      log: this.#logOf(life),
+      resolve: network.resolverOf(life),
+      attempt: network.attemptOf(life),
+      sqlite: disk.sqliteOf(life),
+      listen: async (server) => {
+        life.server = server;
+        return 443;
+      },
+      onFatal: (error) => {
+        if (life.isDead) return;
+        const isExpected = error instanceof Error && 'errcode' in error;
+        if (!isExpected) this.wrong.push(`the service gave up: ${error}`);
+        this.die('it gives up');
+      },
+    };
+  }
+
+  /** Of what goes well, only that it has heard of an answer is listened to: the very moment is known by nothing else. */
+  #logOf(life: Life): Log {
+    const isOfUse = (level: number, said: unknown) => level >= WARNING || Object(said).event === 'delivery.attempted';
+    return pino(
+      {
+        level: 'info',
+        base: null,
+        hooks: {
+          logMethod(said, log, level) {
+            if (isOfUse(level, said[0])) log.apply(this, said);
+          },
+        },
+      },
+      { write: (line: string) => this.#hear(life, line) },
+    );
+  }
+
+  #hear(life: Life, line: string): void {
+    if (life.isDead) return;
+    const { event, err, delivery_id } = JSON.parse(line);
+    if (event === 'delivery.attempted') {
+      this.#ports.network.isHeard(String(delivery_id));
+      return;
+    }
+    this.#ports.note(`logged ${event}${err === undefined ? '' : `: ${err.message}`}`);
+    if (event === 'dispatcher.finish_failed') this.wrong.push(`logged ${line}`);
+  }
+}
+
+function configOn(path: string) {
+  const flags = { port: '443', database: `sqlite:${path}`, baseUrl: BASE_URL, retryWaits: WAITS.flag };
+  const loaded = loadConfig({ flags, environment: {} });
+  if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
+  return loaded.config;
+}

@@ -1,0 +1,81 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { atEnd } from '../../kit/cleanup.ts';
+import type { Figure, Proof, Run } from '../reliability-test.ts';
+import { LEFT_OUT } from './checker.ts';
+import { type FaultPoint, faultPoints } from './faults.ts';
+import type { Report, Task } from './worker.ts';
+
+/** R4: a world out of one seed, in which everything goes wrong that can, and the service in it is the real one. */
+export const simulation: Proof = {
+  id: 'R4',
+  name: 'simulation',
+  title: 'a whole service under simulated time, names, receivers and chance, on a real file, with faults and crashes',
+  promise: 'no invariant is broken, and the same seed gives the same trace',
+  unit: 'seeds',
+  quick: 200,
+  long: 10_000,
+  prove,
+};
+
+/** Each so many-th seed is lived through twice. */
+const TWICE_EVERY = 20;
+
+/** From so many seeds on every kind of fault must have hit, and everything else that is counted have happened. */
+const ALL_HIT_FROM = 200;
+
+/** What a failing seed left behind, to be read. */
+const traceFile = (seed: number) => join(tmpdir(), `carillon-simulation-${seed}.txt`);
+
+async function prove({ count, seed, context, say }: Run): Promise<Figure> {
+  // In memory where there is such a place: what an fsync costs is not asked here.
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'carillon-simulation-'));
+  atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
+  const workers = Math.min(availableParallelism(), Math.ceil(count / 20));
+  const seeds = Array.from({ length: count }, (_, index) => seed + index);
+  const broken: string[] = [];
+  const hits = new Map<string, number>();
+  const totals = new Map<string, number>();
+  let twice = 0;
+  let done = 0;
+  const hear = (report: Report) => {
+    done += 1;
+    if (report.twice) twice += 1;
+    for (const [point, hit] of report.hits) hits.set(point, (hits.get(point) ?? 0) + hit);
+    for (const [what, counted] of Object.entries(report.counts)) totals.set(what, (totals.get(what) ?? 0) + counted);
+    if (report.broken.length > 0) {
+      writeFileSync(traceFile(report.seed), report.trace.join('\n'));
+      const again = `npm run prove -- simulation --count 1 --seed ${report.seed}`;
+      for (const what of report.broken) broken.push(`${what} (${again}; ${traceFile(report.seed)})`);
+    }
+    if (done % 500 === 0) say(`${done} seeds`);
+  };
+  await Promise.all(
+    Array.from({ length: workers }, (_, own) => {
+      const mine = seeds.filter((_seed, index) => index % workers === own);
+      return work({ seeds: mine, twiceEvery: count === 1 ? 1 : TWICE_EVERY, folder }, hear);
+    }),
+  );
+  const points = Object.keys(faultPoints) as FaultPoint[];
+  const counts = {
+    ...Object.fromEntries(totals),
+    'seeds lived through twice, with the same trace': twice,
+    'kinds of fault': points.length,
+    ...Object.fromEntries(points.map((point) => [point, hits.get(point) ?? 0])),
+  };
+  const wanted = Object.entries(counts).filter(([what]) => what !== LEFT_OUT);
+  const missed = wanted.filter(([, counted]) => counted === 0 && count >= ALL_HIT_FROM);
+  return { counts, broken: [...broken, ...missed.map(([what]) => `never happened: ${what}`)] };
+}
+
+function work(workerData: Task, hear: (report: Report) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // Without what the tests preload into their files: it would keep the worker from ending.
+    const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData, execArgv: [] });
+    worker.on('message', hear);
+    worker.on('error', reject);
+    worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+  });
+}

@@ -1,0 +1,292 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { chanceFrom, type SeededChance } from '../../kit/random.ts';
+import { brokenIn, countsOf, type Over } from './checker.ts';
+import { Clients } from './clients.ts';
+import { storedIn, TO_TELL, TO_TELL_AT_ONCE } from './database-state.ts';
+import { Disk } from './disk.ts';
+import { Troubles } from './fault-schedule.ts';
+import { type FaultPoint, Faults, pointsOf } from './faults.ts';
+import { Network, type Parked } from './network.ts';
+import type { Template } from './seed-database.ts';
+import { BASE_URL, Host, TURNS_AN_INSTANT, turns, WAITS } from './service-host.ts';
+import { Time } from './time.ts';
+
+/** After so many answers without faults, every target is kind, so that there is an end. */
+const ANSWERS_UNTIL_KIND = 20;
+
+/** In so many rounds everything is told that is to be told. */
+const MOST_ROUNDS = 20_000;
+
+/** The same where nothing has to be waited for. */
+const MOST_ROUNDS_AT_ONCE = 200;
+
+/** How long a process stands still: too short to excuse anything, long enough for that, or longer than an attempt may take. */
+const SHORT_PAUSE_MS = [0, 2_500] as const;
+const LONG_PAUSE_MS = [3_500, 14_000] as const;
+const PAST_DEADLINE_MS = [15_500, 40_000] as const;
+
+const LEAST_JUMP_MS = 10_000;
+
+/** Longer than anything is kept, or any wait can be. */
+const FAR_MS = 100 * 24 * 3_600_000;
+
+/** What became of one seed. */
+export type Outcome = {
+  readonly seed: number;
+  readonly broken: readonly string[];
+  readonly hits: ReadonlyMap<FaultPoint, number>;
+  readonly counts: Readonly<Record<string, number>>;
+  /** All that happened, a line each. */
+  readonly trace: readonly string[];
+};
+
+/** Lives through one seed in a folder of its own, which is gone afterwards. */
+export async function live(seed: number, template: Template, folder: string): Promise<Outcome> {
+  const own = join(folder, String(seed));
+  mkdirSync(own, { recursive: true });
+  try {
+    return await new World(seed, template, own).run();
+  } finally {
+    rmSync(own, { recursive: true, force: true });
+  }
+}
+
+/** A whole service on a real file, and around it a world in which nothing happens by itself. */
+class World {
+  readonly #seed: number;
+  readonly #time = new Time();
+  readonly #faults = new Faults();
+  readonly #troubles = new Troubles();
+  readonly #chance: SeededChance;
+  readonly #disk: Disk;
+  readonly #network: Network;
+  readonly #host: Host;
+  readonly #clients: Clients;
+  readonly #trace: string[] = [];
+  readonly #broken: string[] = [];
+  #answered = 0;
+  /** How far ahead the clock was set. */
+  #aheadMs = 0;
+
+  constructor(seed: number, template: Template, folder: string) {
+    this.#seed = seed;
+    this.#chance = chanceFrom(seed);
+    const [time, faults, troubles] = [this.#time, this.#faults, this.#troubles];
+    const fork = () => this.#chance.fork();
+    const note = (line: string) => this.#note(line);
+    this.#disk = new Disk({
+      folder,
+      faults,
+      chance: fork(),
+      time,
+      onCrash: (why) => this.#host.die(why),
+      onTrouble: () => troubles.note(time.moment()),
+    });
+    const [disk, network] = [this.#disk, new Network({ time, faults, chance: fork() })];
+    this.#network = network;
+    network.onOrder = () => {
+      if (faults.takes('crash between claim and attempt')) this.#host.die('between claim and attempt');
+    };
+    network.onArrival = ({ path, deliveryId, body }) => note(`${path} is told ${deliveryId}: ${body}`);
+    this.#host = new Host({ time, faults, chance: fork(), disk, network, troubles, note });
+    const { put } = this.#host;
+    this.#clients = new Clients({ put, time, chance: fork(), network, baseUrl: BASE_URL, people: template.people });
+    writeFileSync(disk.path, template.bytes);
+  }
+
+  async run(): Promise<Outcome> {
+    const steps = 80 + this.#chance.below(80);
+    await this.#host.untilUp();
+    this.#clients.begin();
+    for (let step = 0; step < steps; step += 1) {
+      await this.#host.untilUp();
+      await this.#step();
+      await turns(this.#chance.below(4));
+    }
+    const calmFrom = await this.#calmDown();
+    const stored = this.#disk.look((database) => storedIn(database, BASE_URL));
+    const { settlesWithinMs } = this.#troubles;
+    const over: Over = {
+      clients: this.#clients,
+      network: this.#network,
+      stored,
+      crashes: this.#host.crashes,
+      times: { waitsMs: WAITS.ms, calmFrom, settlesWithinMs, wallOf: this.#time.wallOf },
+    };
+    this.#note(`in the end: ${JSON.stringify([[...stored.records], [...stored.facts], stored.hooks])}`);
+    const broken = [...this.#broken, ...this.#host.wrong, ...brokenIn(over)];
+    return { seed: this.#seed, broken, hits: this.#faults.hits, counts: countsOf(over), trace: this.#trace };
+  }
+
+  #note(line: string): void {
+    this.#trace.push(`${this.#time.moment().toFixed(6)} ${line}`);
+  }
+
+  async #step(): Promise<void> {
+    const drawn = this.#chance.below(100);
+    if (drawn < 40) for (let count = 1 + this.#chance.below(3); count > 0; count -= 1) this.#clients.askAnything();
+    else if (drawn < 80) for (let count = 1 + this.#chance.below(3); count > 0; count -= 1) this.#answer();
+    else if (drawn < 93) await this.#goOn();
+    else if (drawn < 98) this.#mischief();
+    else await this.#misfortune();
+  }
+
+  #awaiting(): Parked[] {
+    return this.#network.parked.filter(({ hangs, isHeld }) => !hangs && !isHeld);
+  }
+
+  /** One target answers, or looks first at what it is told of; whether there was one. */
+  #answer(): boolean {
+    const parked = this.#awaiting();
+    if (parked.length === 0) return false;
+    const one = this.#chance.one(parked);
+    if (this.#chance.below(5) === 0) this.#clients.fetch(one.arrival);
+    else {
+      this.#network.answer(one);
+      this.#note(`${one.arrival.path} answers ${one.arrival.deliveryId}: ${one.arrival.answer ?? 'nothing'}`);
+    }
+    return true;
+  }
+
+  async #goOn(): Promise<void> {
+    // What needs no time has happened by then.
+    await turns(TURNS_AN_INSTANT);
+    this.#time.next();
+    this.#note('time goes on');
+  }
+
+  /** Something will go wrong, the next time that it can. */
+  #mischief(): void {
+    const port = this.#chance.one(['disk', 'resolver', 'attempt', 'clock'] as const);
+    const point = this.#chance.one(pointsOf(port));
+    this.#note(`to come: ${point}`);
+    if (point === 'database busy for a moment') this.#disk.keepBusy(10 + this.#chance.below(5_000));
+    if (point === 'database busy for too long') this.#disk.keepBusy(11_000 + this.#chance.below(9_000));
+    if (port !== 'clock') {
+      this.#faults.arm(point);
+      return;
+    }
+    if (point === 'clock far ahead, and set right') {
+      this.#setFarAhead();
+      return;
+    }
+    this.#faults.hit(point);
+    const byMs = LEAST_JUMP_MS + this.#chance.below(3_600_000);
+    this.#jump(point === 'clock jumps forward' ? byMs : -byMs);
+  }
+
+  #jump(byMs: number): void {
+    // Whoever looks at the clock on the wall cannot tell a jump from a machine that was suspended.
+    if (byMs > 0) this.#network.paused();
+    this.#time.jump(byMs);
+  }
+
+  /** Or, where it is so already, sets it right. */
+  #setFarAhead(): void {
+    const isAhead = this.#aheadMs > 0;
+    // X4: what is made once is so for a day by the clock, and what is under way may be made again.
+    if (!isAhead && this.#host.pending > 0) return;
+    const byMs = isAhead ? -this.#aheadMs : FAR_MS + this.#chance.below(FAR_MS);
+    if (isAhead) this.#faults.hit('clock far ahead, and set right');
+    this.#aheadMs += byMs;
+    this.#jump(byMs);
+    this.#clients.forgetOnce();
+  }
+
+  async #misfortune(): Promise<void> {
+    const point = this.#chance.one(pointsOf('process'));
+    this.#note(`now: ${point}`);
+    switch (point) {
+      case 'crash while attempts are in flight':
+        if (this.#network.parked.length > 0) this.#host.dieOf(point);
+        return;
+      case 'crash while requests are under way':
+        for (let count = 0; count < 3; count += 1) this.#clients.askAnything();
+        await turns(this.#chance.below(5));
+        if (this.#host.pending > 0) this.#host.dieOf(point);
+        return;
+      case 'crash between answer and settlement':
+        if (!this.#answer()) return;
+        await turns(this.#chance.below(2));
+        this.#host.dieOf(point);
+        return;
+      case 'crash right after an answer to a client':
+        this.#faults.arm(point);
+        return;
+      case 'crash during a start':
+        this.#host.die('to be started again');
+        this.#faults.arm(point);
+        return;
+      case 'process stands still':
+      case 'process stands still, and answers arrive':
+      case 'process stands still past a deadline':
+        this.#standStill(point);
+        return;
+      case 'crash during a stop':
+      case 'stop and start':
+        this.#faults.hit(point);
+        await this.#stop(point === 'crash during a stop' ? this.#chance.below(12) : undefined);
+    }
+  }
+
+  /** Timers that fell due meanwhile are called first; only then is read what has arrived. */
+  #standStill(point: FaultPoint): void {
+    const isPastDeadline = point !== 'process stands still';
+    if (isPastDeadline && this.#awaiting().length === 0) return;
+    const from = this.#time.moment();
+    const isLong = isPastDeadline || this.#chance.below(2) === 0;
+    const [least, most] = isPastDeadline ? PAST_DEADLINE_MS : isLong ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
+    if (isLong) this.#network.paused();
+    const inFlight = this.#awaiting();
+    this.#time.pause(least + this.#chance.below(most - least));
+    this.#troubles.note(from, this.#time.moment());
+    this.#faults.hit(point);
+    if (point !== 'process stands still, and answers arrive') return;
+    const unread = inFlight.filter((one) => !this.#awaiting().includes(one));
+    this.#broken.push(...unread.map(({ arrival }) => `C19 given up before its answer was read: ${arrival.deliveryId}`));
+    for (let left = this.#awaiting().length; left > 0; left -= 1) this.#answer();
+  }
+
+  #stop(crashAfter?: number): Promise<void> {
+    return this.#host.stop(() => this.#chance.below(3) > 0 && this.#answer(), crashAfter);
+  }
+
+  /** No more faults: what is pending is told, and nothing is left. Answers from when on. */
+  async #calmDown(): Promise<number> {
+    this.#faults.calm();
+    this.#disk.calm();
+    await this.#host.untilUp();
+    if (this.#aheadMs > 0) this.#setFarAhead();
+    const calmFrom = this.#time.moment();
+    const isOver = () => this.#untilTold(TO_TELL, MOST_ROUNDS, () => this.#goOn());
+    // Writes that the last fault has put off are through, too, when these are.
+    this.#clients.stir();
+    if (!(await isOver())) this.#broken.push('what is pending is never told');
+    this.#answered = ANSWERS_UNTIL_KIND;
+    // No wake-up is lost, and nothing waits for the next look at what is pending.
+    this.#clients.stir();
+    const isTold = await this.#untilTold(TO_TELL_AT_ONCE, MOST_ROUNDS_AT_ONCE, () => turns(TURNS_AN_INSTANT));
+    if (!isTold) this.#broken.push('what occurs while nothing else does is not told at once');
+    // A hook may have failed last with something that was told by then, and waits.
+    if (!(await isOver())) this.#broken.push('what is pending for a hook that has failed is never told');
+    await this.#stop();
+    return calmFrom;
+  }
+
+  /** Whether all of that is told within so many rounds. */
+  async #untilTold(what: string, most: number, goOn: () => Promise<void>): Promise<boolean> {
+    for (let rounds = 0; rounds < most; rounds += 1) {
+      await turns(3);
+      if (this.#awaiting().length > 0) {
+        this.#answered += 1;
+        // A wait is by the clock on the wall, and ends when that says so.
+        if (this.#answered === 10) this.#time.jump(-this.#chance.below(3_600_000));
+        this.#network.isKind = this.#answered > ANSWERS_UNTIL_KIND;
+        this.#answer();
+      } else if (this.#host.pending + this.#network.parked.length + this.#disk.count(what) > 0) await goOn();
+      else return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,88 @@
+import { isIP } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { aliases, names } from '../../corpus/targets.ts';
+import { NO_DATA, NO_SUCH_NAME, OK, type Question, type Reply } from '../../kit/nameserver.ts';
+import type { SeededChance } from '../../kit/random.ts';
+
+/** A public address and a forbidden one, of each family. */
+type Ways = { readonly good: readonly [string, string]; readonly bad: readonly [string, string] };
+
+const good = ['93.184.216.34', '2606:2800:220:1:248:1893:25c8:1946'] as const;
+const ways: readonly Ways[] = (
+  [
+    ['127.0.0.1', '::1'],
+    ['169.254.169.254', 'fd00:ec2::254'],
+    ['10.0.0.1', 'fd12:3456::1'],
+    ['0.0.0.0', '::ffff:127.0.0.1'],
+    ['100.64.0.1', '64:ff9b::a00:1'],
+  ] as const
+).map((bad) => ({ good, bad }));
+
+/** How long an answer is held back: long enough for a resolver that does not wait to have gone on without it. */
+const LATE_MS = 200;
+
+type Script = (ways: Ways, time: number, question: Question, chance: SeededChance) => Reply | Promise<Reply>;
+
+const late = async (reply: Reply) => {
+  await wait(LATE_MS);
+  return reply;
+};
+
+/** What a name answers the first time it is asked (0, at subscribing) and every later time (1, 2, …), for each family. */
+const scripts: Readonly<Record<string, Script>> = {
+  turns: ({ good, bad }, time) => OK(...(time === 0 ? good : bad)),
+  'turns-in-ipv4': ({ good, bad }, time) => OK(time === 0 ? good[0] : bad[0], good[1]),
+  'turns-in-ipv6': ({ good, bad }, time) => OK(good[0], time === 0 ? good[1] : bad[1]),
+  'gets-ipv6': ({ good, bad }, time, { family }) => (family === 'A' ? OK(good[0]) : time === 0 ? NO_DATA : OK(bad[1])),
+  'to-and-fro': ({ good, bad }, time) => OK(...(time % 2 === 0 ? good : bad)),
+  'good-first': ({ good, bad }, time) => OK(...good, ...(time === 0 ? [] : bad)),
+  'bad-first': ({ good, bad }, time) => OK(...(time === 0 ? [] : bad), ...good),
+  'appears-bad': ({ bad }, time) => (time === 0 ? NO_SUCH_NAME : OK(...bad)),
+  'turns-late': ({ good, bad }, time) => late(OK(...(time === 0 ? good : bad))),
+  'ipv6-late': ({ good, bad }, time, { family }) =>
+    family === 'A' ? OK(good[0]) : late(time === 0 ? NO_DATA : OK(bad[1])),
+  'silent-in-ipv4': ({ good, bad }, time, { family }) =>
+    time === 0 ? OK(...good) : family === 'A' ? 'silence' : OK(bad[1]),
+  'alias-turns': ({ good, bad }, time) => ({
+    rcode: 0,
+    addresses: time === 0 ? good : bad,
+    aliasOf: [time === 0 ? 'public.example' : 'private.example'],
+  }),
+  'by-chance': ({ good, bad }, time, _question, chance) =>
+    time === 0 ? OK(...good) : OK(...chance.one([good, bad, [good[0], bad[1]], [bad[0], good[1]]])),
+};
+
+const scripted = new Map<string, { way: Ways; reply: Script }>(
+  Object.entries(scripts).flatMap(([script, reply]) =>
+    ways.map((way, at) => [`${script}-${at}.turning.example`, { way, reply }]),
+  ),
+);
+
+/** Names that lead to somewhere else when they are asked again. */
+export const turningNames: readonly string[] = [...scripted.keys()];
+
+/** Whether a name server can say this at all: its answers are numbers, and no text. */
+export const isSayable = (address: string): boolean => isIP(address) !== 0 && !address.includes('%');
+
+/** What the name server of the namespace says, which is in an attacker's hands: all TTLs are 0. */
+export function hostileReplies(chance: SeededChance): (question: Question) => Promise<Reply> {
+  const times = new Map<string, number>();
+  return async (question) => {
+    const { name, family } = question;
+    const script = scripted.get(name);
+    if (script !== undefined) {
+      const time = times.get(`${name} ${family}`) ?? 0;
+      times.set(`${name} ${family}`, time + 1);
+      const reply = await script.reply(script.way, time, question, chance);
+      return reply === 'silence' ? reply : { ...reply, ttl: 0 };
+    }
+    const addresses = names[name];
+    if (addresses === undefined || !addresses.every(isSayable)) return NO_SUCH_NAME;
+    return { rcode: 0, addresses, aliasOf: chainOf(name), ttl: 0 };
+  };
+}
+
+function chainOf(name: string): string[] {
+  const next = aliases[name];
+  return next === undefined ? [] : [next, ...chainOf(next)];
+}

@@ -1,0 +1,75 @@
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { connect } from 'node:net';
+import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
+import { bits, reachable } from './oracle.ts';
+
+/** A request that came through, and the address that it was sent to. */
+export type Heard = { readonly address: string; readonly url: string };
+
+/** Whoever listens, at every address that this namespace has, which is every address that there is. */
+export type Everywhere = {
+  /** The address of each connection, told or not what it is for. */
+  readonly connections: readonly string[];
+  readonly requests: readonly Heard[];
+  /** Connections to where no target may be: the oracle says so, not the service. */
+  hits(): string[];
+  forget(): void;
+};
+
+export type Certificate = { readonly key: string; readonly cert: string };
+
+/** Listens at these ports, with TLS at the secure ones. */
+export async function listenEverywhere(
+  context: Cleanup,
+  ports: ReadonlyMap<number, 'http:' | 'https:'>,
+  certificate: Certificate,
+): Promise<Everywhere> {
+  let connections: string[] = [];
+  let requests: Heard[] = [];
+  const onRequest: RequestListener = (request, response) => {
+    const url = request.url ?? '';
+    requests.push({ address: request.socket.localAddress ?? '', url });
+    const { pathname, searchParams } = new URL(url, 'http://here.example');
+    if (pathname !== '/redirect') response.end();
+    else response.writeHead(Number(searchParams.get('status')), { location: searchParams.get('to') ?? '' }).end();
+  };
+  for (const [port, protocol] of ports) {
+    for (const host of ['0.0.0.0', '::']) {
+      const server = protocol === 'https:' ? createSecureServer(certificate, onRequest) : createServer(onRequest);
+      server.on('connection', (socket) => void connections.push(socket.localAddress ?? ''));
+      await new Promise<void>((resolve, reject) =>
+        server.once('error', reject).listen({ port, host, ipv6Only: true }, resolve),
+      );
+      atEnd(context, () => {
+        server.closeAllConnections();
+        server.close();
+      });
+    }
+  }
+  return {
+    get connections() {
+      return connections;
+    },
+    get requests() {
+      return requests;
+    },
+    hits: () => connections.filter((address) => !reachable(bits(address))),
+    forget() {
+      connections = [];
+      requests = [];
+    },
+  };
+}
+
+/** Dials an address by itself, past everything: undefined when somebody answered, else the word of the kernel. */
+export function dial(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, autoSelectFamily: false });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(undefined);
+    });
+    socket.once('error', (error) => resolve('code' in error ? String(error.code) : error.message));
+  });
+}

@@ -1,0 +1,120 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { systemClock } from '../../../src/clock.ts';
+import type { Outcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import { createAttempt } from '../../../src/delivery/transport/attempt.ts';
+import type { Resolve } from '../../../src/delivery/transport/dns-resolver.ts';
+import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
+import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
+import type { SeededChance } from '../../kit/random.ts';
+import type { Figure } from '../reliability-test.ts';
+import { addressesOf, corpusGuard } from './url-forms.ts';
+
+/** Listeners on the loopback of both families, at one port: what counts a hit is who was hit. */
+type Ear = { readonly port: number; hits(host: '127.0.0.1' | '::1'): number };
+
+async function listen(context: Cleanup): Promise<Ear> {
+  const hits = { '127.0.0.1': 0, '::1': 0 };
+  const open = async (host: keyof typeof hits, port: number): Promise<Server> => {
+    // Whoever follows is led where they must not be.
+    const server = createServer((request, response) => {
+      response.writeHead(307, { location: `http://[::1]:${request.socket.localPort}/` }).end();
+    });
+    server.on('connection', () => {
+      hits[host] += 1;
+    });
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+    atEnd(context, () => {
+      server.closeAllConnections();
+      return new Promise<void>((resolve) => server.close(() => resolve()));
+    });
+    return server;
+  };
+  const { port } = (await open('127.0.0.1', 0)).address() as AddressInfo;
+  // A machine without IPv6 has nobody there who could be hit.
+  await open('::1', port).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRNOTAVAIL' && error.code !== 'EAFNOSUPPORT') throw error;
+  });
+  return { port, hits: (host) => hits[host] };
+}
+
+async function deliver(guard: SsrfGuard, target: string): Promise<Outcome> {
+  const attempt = createAttempt({ guard, userAgent: 'Carillon/proof', clock: systemClock });
+  const order = { target, body: '{}', deliveryId: '1', deadlineMs: 10_000, signal: new AbortController().signal };
+  return attempt(order);
+}
+
+/** This machine, in the spellings that its kernel takes for it. */
+const ownMachine = /^(127\.[\d.]+|0\.0\.0\.0|::1?|::ffff:(127\.[\d.]+|0\.0\.0\.0|7f\w\w:\w+|0:0))$/;
+
+/** Delivers to every form that leads to this machine and nowhere else, at a port where somebody listens. */
+export async function deliverToLoopback(
+  context: Cleanup,
+  forms: readonly string[],
+  guard: SsrfGuard = corpusGuard,
+): Promise<Figure> {
+  const ear = await listen(context);
+  const local = forms.filter((form) => addressesOf(form).every((address) => ownMachine.test(address)));
+  const broken: string[] = [];
+  for (const form of local) {
+    const target = atPort(form, ear.port);
+    const outcome = await deliver(guard, target);
+    if (outcome.kind !== 'failed' || outcome.cause !== 'forbidden') {
+      broken.push(`${JSON.stringify(target)} is delivered to: ${JSON.stringify(outcome)}`);
+    }
+  }
+  const hits = ear.hits('127.0.0.1') + ear.hits('::1');
+  if (hits > 0) broken.push(`${hits} connections to this machine`);
+  return { counts: { 'deliveries to loopback': local.length, 'hits on loopback': hits }, broken };
+}
+
+/** The same form, its host as it is written, with another port. */
+function atPort(form: string, port: number): string {
+  if (/[\s\\]|^http:\/?[^/]|^http:\/{3}/.test(form)) return Object.assign(new URL(form), { port: String(port) }).href;
+  return form.replace(/^https?:\/\/([^/?#]*?)(:\d*)?(?=[/?#])/i, (_, host: string) => `http://${host}:${port}`);
+}
+
+/** How many times a name is delivered to while it turns. */
+const TURNS = 20;
+
+/**
+ * Names that answer something else each time, by chance: 127.0.0.1, which stands for a public address and is opened for that,
+ * ::1, which is forbidden, or both. Delivered is what was good at the one lookup of its attempt, and ::1 is never hit, not
+ * even where every delivery is answered with the way to it.
+ */
+export async function rebind(
+  context: Cleanup,
+  chance: SeededChance,
+  count: number,
+  createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = openedBy,
+): Promise<Figure> {
+  const ear = await listen(context);
+  const broken: string[] = [];
+  let [lookups, due] = [0, 0];
+  for (let name = 0; name < count; name += 1) {
+    let answered: readonly string[] = [];
+    const resolve: Resolve = async () => {
+      lookups += 1;
+      answered = chance.one([['127.0.0.1'], ['::1'], ['127.0.0.1', '::1'], ['::1', '127.0.0.1'], ['::ffff:127.0.0.2']]);
+      return { addresses: answered };
+    };
+    const guard = createResolvingGuard(resolve, `127.0.0.1/32:${ear.port}`);
+    for (let turn = 0; turn < TURNS; turn += 1) {
+      const { kind } = await deliver(guard, `http://turning-${name}.example:${ear.port}/`);
+      const good = answered.every((address) => address === '127.0.0.1');
+      if (good) due += 1;
+      if ((kind === 'answered') !== good) broken.push(`a name that led to ${answered} was ${kind}`);
+    }
+  }
+  const delivered = ear.hits('127.0.0.1');
+  if (ear.hits('::1') > 0) broken.push(`${ear.hits('::1')} connections to a name that had turned`);
+  if (delivered !== due) broken.push(`${delivered} of ${due} deliveries to a name that was good at its lookup`);
+  if (lookups !== count * TURNS) broken.push(`${lookups} lookups for ${count * TURNS} attempts`);
+  return { counts: { 'lookups of names that turn': lookups, 'hits by rebinding': ear.hits('::1') }, broken };
+}
+
+function openedBy(resolve: Resolve, rule: string): SsrfGuard {
+  const parsed = parseAllowRules(rule);
+  if ('fault' in parsed) throw new Error(parsed.fault);
+  return createSsrfGuard({ resolve, allow: parsed.rules, loopbackAllowed: false });
+}

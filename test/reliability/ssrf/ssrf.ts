@@ -1,0 +1,54 @@
+import { chanceFrom } from '../../kit/random.ts';
+import type { Figure, Proof, Run } from '../reliability-test.ts';
+import { deliverToLoopback, rebind } from './loopback.ts';
+import { agree, guardSays, keepsEmbeddingLaw } from './oracle-diff.ts';
+import { inNamespace, lacksForNamespace } from './sandbox.ts';
+import { corpusGuard, forbiddenForms, judgeForms } from './url-forms.ts';
+
+/** Addresses compared by chance, embeddings judged, names that turn: once at every test run, and in the long form. */
+const QUICK = { addresses: 10_000, embeddings: 5_000, names: 5 };
+const LONG = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
+
+/**
+ * No notification goes where the guard forbids. The long form is the whole corpus, and a service among listeners on every
+ * address that there is; anything shorter needs no namespace.
+ */
+export const ssrf: Proof = {
+  id: 'R8',
+  name: 'ssrf',
+  title:
+    'C11 C17 targets that lead where they must not, in every spelling, by every name, and a second opinion on every address',
+  promise:
+    'no connection to a forbidden address, every public form delivered, and the guard agrees with the registries',
+  unit: 'forbidden forms',
+  quick: 400,
+  long: forbiddenForms.length,
+  lacks: lacksForNamespace,
+  prove,
+};
+
+async function prove({ count, seed, context, say }: Run): Promise<Figure> {
+  const whole = count >= forbiddenForms.length;
+  const chance = chanceFrom(seed);
+  const { addresses, embeddings, names } = whole ? LONG : QUICK;
+  const forms = whole ? forbiddenForms : some(forbiddenForms, count, (end) => chance.below(end));
+  const judge = guardSays['written out'];
+  const parts = [
+    await agree(guardSays, chance.fork(), addresses),
+    await keepsEmbeddingLaw(judge, seed, embeddings),
+    await judgeForms(corpusGuard, forms),
+    await deliverToLoopback(context, forms),
+    await rebind(context, chance.fork(), names),
+    ...(whole ? [await inNamespace(seed, say)] : []),
+  ];
+  return {
+    counts: Object.assign({}, ...parts.map((part) => part.counts)),
+    broken: parts.flatMap((part) => part.broken),
+  };
+}
+
+/** So many of them, each at most once. */
+function some<T>(of: readonly T[], count: number, below: (end: number) => number): T[] {
+  const left = [...of];
+  return Array.from({ length: Math.min(count, of.length) }, () => left.splice(below(left.length), 1)).flat();
+}

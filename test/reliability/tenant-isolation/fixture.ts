@@ -1,0 +1,219 @@
+import type { JsonSchema } from '../../../src/http/fields/field.ts';
+import { idNames, type Route } from '../../../src/http/routes/route.ts';
+import { eventually } from '../../kit/eventually.ts';
+import type { Answer, Person, SignedIn, TestService } from '../../kit/service.ts';
+import type { Target } from '../../kit/target.ts';
+import { doors, placesOf, properties, type Request } from './operations.ts';
+
+/** An account with at least one record of everything, made by the rows themselves; every text of it has its mark. */
+export type House = {
+  readonly mark: string;
+  readonly owner: Person;
+  readonly session: SignedIn;
+  /** Ids by the name of their place, the usual one first; then what is deleted, ended, revoked. */
+  readonly ids: Readonly<Record<string, readonly string[]>>;
+  /** What was asked with an Idempotency-Key, by row, and its word. */
+  readonly asked: ReadonlyMap<Route, { readonly request: Request; readonly word: string }>;
+  /** The tag of each single record, by the path of its row. */
+  readonly tags: ReadonlyMap<string, string>;
+  /** Addresses of its users, one for each operation that takes one. */
+  readonly emails: readonly string[];
+  /** Addresses of calendars: one that is read, one that was revoked. */
+  readonly calendars: { readonly live: string; readonly revoked: string };
+  /** A request that a row takes, with ids of this house. */
+  requestFor(row: Route): Request;
+};
+
+const consoleAlone = doors['/console/api'].filter((row) => !doors['/v2'].includes(row));
+
+/**
+ * @param mark what stands in every text, and nowhere else
+ * @param busy how many changes it has had beside that
+ * @param first done while there is nothing yet but its owner
+ */
+export async function furnishHouse(
+  carillon: TestService,
+  target: Target,
+  { mark, busy = 0, first }: { mark: string; busy?: number; first?: (owner: Person) => Promise<void> },
+): Promise<House> {
+  const domain = `${mark}.test`;
+  const owner = await carillon.account(domain);
+  await first?.(owner);
+  const session = await carillon.signIn(owner);
+  const ids: Record<string, string[]> = { user_id: [owner.userId] };
+  const add = (name: string, ...more: string[]) => {
+    ids[name] = [...(ids[name] ?? []), ...more];
+  };
+  let texts = 0;
+  const text = () => {
+    texts += 1;
+    return `${mark}-${texts}`;
+  };
+  const requestFor = (row: Route): Request => ({
+    ids: Object.fromEntries(idNames(row.path).map((name) => [name, ids[name]?.[0] ?? ''])),
+    query: {},
+    body: row.body === undefined ? undefined : bodyFor(row, ids, text, target),
+    headers: {},
+  });
+  const asked = new Map<Route, { request: Request; word: string }>();
+  const ask = async (row: Route, where: readonly string[] = []): Promise<Answer> => {
+    const request = {
+      ...requestFor(row),
+      ...(where.length === 0 ? {} : { ids: { [where[0] ?? '']: where[1] ?? '' } }),
+    };
+    const word = `${mark}-word-${asked.size}`;
+    asked.set(row, { request, word });
+    const [door, who] = consoleAlone.includes(row) ? ['/console/api', session] : ['/v2', owner];
+    const answer = await send(carillon, { door, method: row.method, row }, who, request, { 'idempotency-key': word });
+    if (answer.status !== row.status) throw new Error(`${mark} cannot ask ${row.method} ${row.path}: ${answer.text}`);
+    return answer;
+  };
+
+  await carillon.store.write(({ queries }) =>
+    queries
+      .updateTable('accounts')
+      .set({ company_name: text(), address1: text(), address2: text(), city: text(), state: text(), phone: text() })
+      .where('domain', '=', domain)
+      .execute(),
+  );
+  let pending = doors['/console/api'].filter((row) => row.method === 'POST' && row.body !== undefined);
+  while (pending.length > 0) {
+    const ready = pending.filter((row) => neededBy(row).every((name) => ids[name] !== undefined));
+    if (ready.length === 0) throw new Error(`nobody knows a ${neededBy(pending[0])} for ${pending[0]?.path}`);
+    for (const row of ready) {
+      const made = /\/(\w+)\/(\d+)$/.exec((await ask(row)).headers.get('location') ?? '');
+      const name = made === null ? undefined : keyOf(`/${made[1]}`);
+      if (made?.[2] !== undefined && name !== undefined && !ids[name]?.includes(made[2])) add(name, made[2]);
+    }
+    pending = pending.filter((row) => !ready.includes(row));
+  }
+
+  const api = owner.carillon;
+  const hookId = ids.hook_id?.[0] ?? '';
+  const rowOf = (path: string) => doors['/v2'].find((row) => row.method === 'POST' && row.path === path) as Route;
+  add('delivery_id', (await ask(rowOf('/hooks/{hook_id}/test'))).json.data.id);
+  await api.events.create({ event_name: text(), start_date: '20270301', due_date: '20270302' });
+  const settled = async () =>
+    eventually(
+      () => api.deliveries.list({ hook_id: hookId }),
+      ({ data }) => data.length > 1 && data.every(({ state }) => state === 'delivered'),
+    );
+  add('delivery_id', ...(await settled()).data.map(({ id }) => id).filter((id) => id !== ids.delivery_id?.[0]));
+  const attempts = async () => (await api.deliveries.get(ids.delivery_id?.[0] ?? '')).attempts.length;
+  const before = await attempts();
+  await ask(rowOf('/deliveries/{delivery_id}/redeliver'));
+  await eventually(attempts, (count) => count > before);
+  const { id: ended } = await api.hooks.create({ target_url: target.at(`/${text()}`), event: 'new_task' });
+  await api.hooks.delete(ended);
+  await ask(rowOf('/hooks/{hook_id}/restore'), ['hook_id', ended]);
+  await api.hooks.delete(ended);
+  const { id: revoked } = await api.keys.create({ label: text() });
+  await api.keys.revoke(revoked);
+  const gone = await carillon.user(owner, 'member');
+  await api.users.delete(gone.userId);
+  const past = await carillon.signIn(owner);
+  const sessions = (await session.console.sessions.list()).data;
+  const pastId = sessions.find(({ current }) => current === '0')?.id ?? '';
+  await carillon.call(past, 'DELETE', `/console/api/sessions/${pastId}`);
+  const calendar = async () => api.calendars.create({ label: text(), scope: 'account' });
+  const [live, dead] = [await calendar(), await calendar()];
+  await api.calendars.revoke(dead.id);
+
+  add('hook_id', ended);
+  add('key_id', revoked);
+  add('user_id', gone.userId);
+  add('session_id', ...sessions.map(({ id }) => id));
+  const emails: string[] = [];
+  for (let index = 0; index < 4; index += 1)
+    emails.push((await api.users.create({ email: `${text()}@example.test` })).email);
+  const [eventId = ''] = ids.event_id ?? [];
+  for (let change = 0; change < busy; change += 1) await api.events.update(eventId, { due_date: '20270303' });
+  const cursor = String((await api.notifications.list({ scope: 'account' })).next);
+  for (const name of ['after', 'before', 'last-event-id']) add(name, cursor);
+  const tags = new Map<string, string>();
+  for (const row of doors['/console/api'].filter((one) => one.method === 'GET' && one.conditional)) {
+    const { headers } = await send(carillon, { door: '/console/api', method: 'GET', row }, session, requestFor(row));
+    tags.set(row.path, headers.get('etag') ?? '');
+  }
+  return {
+    mark,
+    owner,
+    session,
+    ids,
+    asked,
+    tags,
+    emails,
+    calendars: { live: live.url, revoked: dead.url },
+    requestFor,
+  };
+}
+
+/** The name that paths have for the id of a record of a collection. */
+function keyOf(collection: string): string | undefined {
+  const [single] = doors['/console/api'].filter(
+    ({ method, path }) => method !== 'POST' && path.startsWith(`${collection}/{`) && path.endsWith('}'),
+  );
+  return single === undefined ? undefined : idNames(single.path)[0];
+}
+
+function neededBy(row: Route | undefined): string[] {
+  const inBody = row === undefined ? [] : placesOf({ row }).filter(({ where }) => where === 'body');
+  const named = inBody.filter(({ name }) => name !== 'parent_id').map(({ name }) => idName(name));
+  return [...(row === undefined ? [] : idNames(row.path)), ...named];
+}
+
+/** By which name the ids of a place are known. */
+export const idName = (name: string) => ({ users: 'user_id', teams: 'team_id', parent_id: 'comment_id' })[name] ?? name;
+
+/** What a row takes where its schema does not say what would be good. */
+const values: Readonly<Record<string, (text: () => string, target: Target) => unknown>> = {
+  target_url: (text, target) => target.at(`/${text()}`),
+  event: () => 'new_event',
+  seconds: () => 60,
+  passphrase: (text) => `a long passphrase of ${text()}`,
+  current: (text) => text(),
+  ics: (text) => `BEGIN:VCALENDAR\n${entryOf(text)}${entryOf(text)}END:VCALENDAR\n`,
+};
+
+const entryOf = (text: () => string) =>
+  `BEGIN:VEVENT\nUID:${text()}\nDTSTART:20270301T090000\nSUMMARY:${text()}\nEND:VEVENT\n`;
+
+function bodyFor(
+  row: Route,
+  ids: Readonly<Record<string, readonly string[]>>,
+  text: () => string,
+  target: Target,
+): Record<string, unknown> {
+  const own = (name: string) => ids[idName(name)]?.[0] ?? '';
+  const required = (row.body?.required ?? []) as readonly string[];
+  const body: Record<string, unknown> = {};
+  for (const [name, schema] of properties(row)) {
+    const value = values[name]?.(text, target) ?? valueFor(name, schema, own, text);
+    if (value !== undefined) body[name] = value;
+    else if (required.includes(name)) throw new Error(`nobody knows a good ${name} for ${row.method} ${row.path}`);
+  }
+  return row.path === '/calendars' ? { ...body, scope: 'project' } : body;
+}
+
+function valueFor(name: string, schema: JsonSchema, own: (name: string) => string, text: () => string): unknown {
+  const { format, items, pattern } = schema;
+  if (format === 'id' || format === 'id-or-none') return own(name);
+  if ((items as JsonSchema | undefined)?.format === 'id') return [own(name)];
+  if (String(format).startsWith('calendar-')) return '20270301';
+  if (schema['x-text'] === undefined) return undefined;
+  return pattern === undefined ? text() : `${text()}@example.test`;
+}
+
+/** Asks an operation. */
+export function send(
+  carillon: TestService,
+  { door, method, row }: { door: string; method: string; row: Route },
+  who: { readonly headers: Readonly<Record<string, string>> },
+  { ids, query, body, headers }: Request,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const path = row.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(ids[name] ?? ''));
+  const search = Object.keys(query).length === 0 ? '' : `?${new URLSearchParams(query)}`;
+  const sent = method === 'GET' || method === 'HEAD' ? undefined : body;
+  return carillon.call(who, method, `${door}${path}${search}`, sent, { ...headers, ...more });
+}

@@ -1,0 +1,115 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { JsonSchema } from '../../../src/http/fields/field.ts';
+import { idNames, type Route } from '../../../src/http/routes/route.ts';
+import { consoleRows, publicRows } from '../../kit/rows.ts';
+
+/** A row behind a door, as it is called: a GET can be asked for its head alone. */
+export type Operation = { readonly door: string; readonly method: string; readonly row: Route };
+
+export const nameOf = ({ door, method, row }: Operation) => `${method} ${door}${row.path}`;
+
+/** The doors, and the rows behind each. */
+export const doors = { '/v2': publicRows, '/console/api': [...publicRows, ...consoleRows] } as const;
+
+/** Starts something, and answers every address that was mounted on the way: `GET /v2/events/:event_id`. */
+export async function mountedBy<T>(start: () => Promise<T>): Promise<{ started: T; mounted: readonly string[] }> {
+  const mounted: string[] = [];
+  const note = ({ method, url }: RouteOptions) => void mounted.push(...[method].flat().map((one) => `${one} ${url}`));
+  const listen = (message: unknown) => void (message as { fastify: FastifyInstance }).fastify.addHook('onRoute', note);
+  subscribe('fastify.initialization', listen);
+  try {
+    return { started: await start(), mounted };
+  } finally {
+    unsubscribe('fastify.initialization', listen);
+  }
+}
+
+/** The operations among what is mounted, and the addresses that are no row. */
+export function sorted(mounted: readonly string[]): { operations: Operation[]; others: string[] } {
+  const known = new Map<string, Operation>();
+  for (const [door, rows] of Object.entries(doors)) {
+    for (const row of rows) {
+      const url = door + row.path.replace(/\{(\w+)\}/g, ':$1');
+      known.set(`${row.method} ${url}`, { door, method: row.method, row });
+      if (row.method === 'GET') known.set(`HEAD ${url}`, { door, method: 'HEAD', row });
+    }
+  }
+  const found = mounted.map((name) => known.get(name) ?? name);
+  return {
+    operations: found.filter((one) => typeof one !== 'string'),
+    others: found.filter((one) => typeof one === 'string'),
+  };
+}
+
+/** What is asked of an operation. */
+export type Request = {
+  readonly ids: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: Readonly<Record<string, unknown>> | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+/** Where in a request something can stand that names a record: `name` says of what. */
+export type Place = {
+  readonly where: 'path' | 'query' | 'body' | 'header';
+  readonly name: string;
+  readonly says: string;
+  put(request: Request, value: string): Request;
+};
+
+/** Whether an id or a cursor can stand there, whatever else can. */
+const takesId = ({ schema }: Route['parameters'][string]) =>
+  schema.pattern !== undefined && new RegExp(String(schema.pattern)).test('17');
+
+/** Every place of an operation in which an id or a cursor can stand. */
+export function placesOf({ row }: Pick<Operation, 'row'>): Place[] {
+  const inPath = idNames(row.path).map((name) =>
+    place('path', name, (request, id) => ({ ...request, ids: { ...request.ids, [name]: id } })),
+  );
+  const inQuery = Object.entries(row.parameters)
+    .filter(([, parameter]) => takesId(parameter))
+    .map(([name]) => place('query', name, (request, id) => ({ ...request, query: { ...request.query, [name]: id } })));
+  const inHead =
+    row.mode === 'follow'
+      ? [
+          place('header', 'last-event-id', (request, id) => ({
+            ...request,
+            headers: { ...request.headers, accept: 'text/event-stream', 'last-event-id': id },
+          })),
+        ]
+      : [];
+  return [...inPath, ...inQuery, ...inBody(row), ...inHead];
+}
+
+function place(where: Place['where'], name: string, put: Place['put'], form = ''): Place {
+  return { where, name, says: `${name}${form} in the ${where}`, put };
+}
+
+function inBody(row: Route): Place[] {
+  const set = (name: string, value: unknown) => (request: Request) => ({
+    ...request,
+    body: { ...request.body, [name]: value },
+  });
+  return properties(row).flatMap(([name, { format, items }]) => {
+    if (format === 'id' || format === 'id-or-none')
+      return [place('body', name, (request, id) => set(name, id)(request))];
+    if ((items as JsonSchema | undefined)?.format !== 'id') return [];
+    const key = `${name.replace(/s$/, '')}_id`;
+    return [
+      place('body', name, (request, id) => set(name, [id])(request), ': [id]'),
+      place('body', name, (request, id) => set(name, [{ [key]: id }])(request), `: [{ ${key} }]`),
+    ];
+  });
+}
+
+export function properties(row: Route): [string, JsonSchema][] {
+  return Object.entries((row.body?.properties ?? {}) as Record<string, JsonSchema>);
+}
+
+/** What looks like an id by its name and is no place: a place that would be passed over. */
+export function passedOver(row: Route): string[] {
+  const places = new Set(placesOf({ row }).map(({ name }) => name));
+  const named = [...Object.keys(row.parameters), ...properties(row).map(([name]) => name)];
+  return named.filter((name) => /(^|_)ids?$/.test(name) && !places.has(name));
+}

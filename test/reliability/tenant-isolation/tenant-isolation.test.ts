@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { key, resourceIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
+import { idParameter, textParameter } from '../../../src/http/routes/query-parameters.ts';
+import { create, list } from '../../../src/http/routes/route.ts';
+import { quick } from '../smoke.ts';
+import { passedOver, placesOf, sorted } from './operations.ts';
+import { ofAnother } from './ownership.ts';
+import { bytesOf, hidden, markIn, refused, unheardOf } from './response-diff.ts';
+import { changes } from './snapshot.ts';
+import { tenants } from './tenant-isolation.ts';
+
+quick(tenants);
+
+const answer = (status: number, json: unknown, headers: Record<string, string> = {}) => ({
+  status,
+  headers: new Headers(headers),
+  text: JSON.stringify(json),
+  json,
+});
+
+test('a tenant matrix goes red at an answer that differs in its status, a header, a word or one octet', () => {
+  const nobodys = answer(404, { code: 'not_found' }, { date: 'now', 'content-type': 'application/json' });
+  const same = answer(404, { code: 'not_found' }, { date: 'later', 'content-type': 'application/json' });
+  assert.equal(hidden(same, nobodys), undefined);
+  assert.notEqual(hidden({ ...same, status: 403 }, nobodys), undefined);
+  assert.notEqual(hidden({ ...same, text: `${same.text} ` }, nobodys), undefined);
+  const tagged = answer(404, { code: 'not_found' }, { 'content-type': 'application/json', etag: '"a"' });
+  assert.notEqual(hidden(tagged, nobodys), undefined);
+  assert.notEqual(bytesOf(tagged), bytesOf(nobodys));
+
+  const made = answer(201, { data: { id: '7' } });
+  assert.equal(unheardOf(answer(201, { data: { id: '8' } }), made), undefined);
+  assert.notEqual(unheardOf(answer(201, { data: { id: '7' } }, { 'idempotency-replayed': 'true' }), made), undefined);
+  assert.notEqual(unheardOf(answer(409, { code: 'email_taken' }), made), undefined);
+  assert.notEqual(refused(answer(401, { code: 'unauthorized' }), made), undefined);
+  assert.equal(refused(answer(401, { code: 'not_permitted' }), made), undefined);
+  assert.ok(markIn('zqtheirs', answer(200, {}, { link: '</v2/clients?client_name=zqtheirs-3>' })));
+  assert.deepEqual(changes(new Set(['a', 'b']), new Set(['b', 'c'])), ['- a', '+ c']);
+});
+
+test('a tenant matrix goes red at a new route, a new place for an id, and an id that is written as a text', () => {
+  const { operations, others } = sorted(['GET /v2/events', 'HEAD /v2/events', 'GET /v2/secrets/:secret_id']);
+  assert.deepEqual(
+    operations.map(({ method, row }) => `${method} ${row.path}`),
+    ['GET /events', 'HEAD /events'],
+  );
+  assert.deepEqual(others, ['GET /v2/secrets/:secret_id']);
+
+  const fields = { note_id: key('Its id.'), team_id: resourceIdOrNone('The team.'), owner_id: shortText('Whose.') };
+  const row = create({
+    path: '/notes/{project_id}',
+    description: 'Adds a note.',
+    permission: undefined,
+    fields,
+    records: [],
+    at: { collection: '/notes', key: 'note_id' },
+    call: async () => ({ note_id: 1, team_id: 0, owner_id: '' }),
+  });
+  assert.deepEqual(
+    placesOf({ row }).map(({ says }) => says),
+    ['project_id in the path', 'team_id in the body'],
+  );
+  assert.deepEqual(passedOver(row), ['owner_id']);
+  assert.deepEqual(
+    placesOf({ row }).map((place) => ofAnother(row, place)),
+    ['shared', undefined],
+  );
+
+  const parameters = { team_id: idParameter('Of this team.'), task_ids: textParameter('Of these tasks.') };
+  const lists = list({
+    path: '/notes',
+    description: 'Notes.',
+    permission: undefined,
+    parameters,
+    fields,
+    call: async () => ({ slices: [], total: 0 }),
+  });
+  assert.deepEqual(
+    placesOf({ row: lists }).map(({ says }) => says),
+    ['team_id in the query'],
+  );
+  assert.deepEqual(passedOver(lists), ['task_ids']);
+});

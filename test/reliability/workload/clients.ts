@@ -1,0 +1,232 @@
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout as rest } from 'node:timers/promises';
+import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
+import type { SeededChance } from '../../kit/random.ts';
+import type { Call } from '../checker/history.ts';
+
+/** What has not answered by then does not answer: a process that stands still, for one. */
+const LONGEST_ANSWER_MS = 30_000;
+
+/** A service that acknowledges nothing for so long does not work. */
+const LONGEST_SILENCE_MS = 30_000;
+
+/** A way into the service: where it listens, and with what somebody calls. */
+export type Door = { readonly baseUrl: string; readonly headers: Readonly<Record<string, string>> };
+
+/** What a client heard: an answer; nothing, so that only the database knows; or nobody took its connection. */
+export type Reply = Answer | Silence | 'not taken';
+type Answer = { readonly status: number; readonly data: Record<string, string> } & Way;
+
+/** Nothing was heard, and why. */
+export type Silence = { readonly why: string } & Way;
+
+/** Whether it went over a connection that was kept from before, which may have ended while the request was on its way. */
+type Way = { readonly onKept: boolean };
+
+export const isAnswer = (reply: Reply): reply is Answer => reply !== 'not taken' && 'status' in reply;
+
+/** One request, on a connection that is kept where there is an agent for it. */
+export function ask(
+  { baseUrl, headers }: Door,
+  [method, path]: readonly [method: string, path: string],
+  body?: object,
+  agent?: Agent,
+): Promise<Reply> {
+  return new Promise((resolve) => {
+    const json = body === undefined ? {} : { 'content-type': 'application/json' };
+    const sent = request(`${baseUrl}${path}`, { method, headers: { ...headers, ...json }, agent: agent ?? false });
+    sent.setTimeout(LONGEST_ANSWER_MS, () => sent.destroy());
+    const silence = (error: Error): Silence => ({ why: error.message, onKept: sent.reusedSocket });
+    const answered = (answer: Omit<Answer, 'onKept'>) => resolve({ ...answer, onKept: sent.reusedSocket });
+    sent.on('response', (response) => void read(response).then(answered, (error) => resolve(silence(error))));
+    sent.on('error', (error) => {
+      resolve('syscall' in error && error.syscall === 'connect' ? 'not taken' : silence(error));
+    });
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+async function read(response: IncomingMessage): Promise<Omit<Answer, 'onKept'>> {
+  const body = await text(response);
+  const status = response.statusCode ?? 0;
+  try {
+    const json = JSON.parse(body);
+    return { status, data: json.data ?? json };
+  } catch {
+    // It is an answer all the same: what it says is missed where it is looked for.
+    return { status, data: { body } };
+  }
+}
+
+/** A request without an answer, and where it was asked. */
+export type Unanswered = Silence & { readonly call: Call; readonly at: string };
+
+/** How many of a client's requests came to what, beside those that its ledger names. */
+export type Tally = {
+  acknowledged: number;
+  /** There was a connection, and it broke before the answer. */
+  readonly unanswered: Unanswered[];
+  /** When the last request was asked that brought its own connection along and was answered, by where. */
+  readonly newcomerAt: Map<string, number>;
+  /** 503: the service said that it cannot. */
+  refused: number;
+  /** Any other answer that should not be. */
+  readonly others: string[];
+};
+
+export type Clients = {
+  readonly calls: readonly Call[];
+  readonly tally: Readonly<Tally>;
+  /** From now on through these; through none, everybody waits. */
+  through(...doors: readonly Door[]): void;
+  /** Resolves when so many more have been acknowledged than at this moment. */
+  untilAcknowledged(more: number, withinMs?: number): Promise<void>;
+  /** Lets what is under way have its answer, and begins nothing more. */
+  stop(): Promise<void>;
+  /** So many events at once, beside all that. */
+  burst(door: Door, count: number): Promise<void>;
+  /** Writes down what somebody else asked for. */
+  note(call: Call): void;
+};
+
+type Wish = {
+  readonly how: readonly [method: string, path: string];
+  readonly body?: object;
+  /** What goes into the ledger, once it is known which record it is about. */
+  readonly entry: (times: Pick<Call, 'askedAt' | 'answeredAt'>, data: Record<string, string>) => Call;
+};
+
+/**
+ * Clients that change one thing after the other, each on a connection of its own that it keeps: events mostly, clients,
+ * and now and then one of their events is deleted. Each record has a word in it that stands in no other one.
+ *
+ * @param at the address of a record in the ledgers, by its path
+ * @param restMs between two requests of one client, at most
+ */
+export function startClients(context: Cleanup, { chance, writers, restMs, userId, words, at }: ClientOptions): Clients {
+  const calls: Call[] = [];
+  const tally: Tally = { acknowledged: 0, unanswered: [], newcomerAt: new Map(), refused: 0, others: [] };
+  let doors: readonly Door[] = [];
+  let opened = Promise.withResolvers<void>();
+  let stopped = false;
+
+  /** Counts a reply; answers what it said, or undefined where only the database knows what was done. */
+  function answered(reply: Exclude<Reply, 'not taken'>): Record<string, string> | undefined {
+    if (!isAnswer(reply)) return undefined;
+    if (reply.status === 200 || reply.status === 201) {
+      tally.acknowledged += 1;
+      return reply.data;
+    } else if (reply.status === 503) tally.refused += 1;
+    else tally.others.push(`${reply.status} ${JSON.stringify(reply.data)}`);
+    return undefined;
+  }
+
+  /** Tries until somebody takes it; what nobody took was never asked for. */
+  async function make({ how, body, entry }: Wish, own: Own): Promise<void> {
+    while (!stopped) {
+      await opened.promise;
+      own.turn += 1;
+      const door = doors[own.turn % doors.length];
+      if (door === undefined) continue;
+      const askedAt = performance.now();
+      const reply = await ask(door, how, body, own.agent);
+      if (reply === 'not taken') {
+        await rest(2);
+        continue;
+      }
+      const data = answered(reply);
+      const answeredAt = data === undefined ? undefined : performance.now();
+      const call = entry({ askedAt, answeredAt }, data ?? {});
+      calls.push(call);
+      if ('why' in reply) tally.unanswered.push({ ...reply, call, at: door.baseUrl });
+      else if (!reply.onKept)
+        tally.newcomerAt.set(door.baseUrl, Math.max(askedAt, tally.newcomerAt.get(door.baseUrl) ?? 0));
+      return;
+    }
+  }
+
+  async function write(number: number): Promise<void> {
+    const dice = chance.fork();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const events: string[] = [];
+    const own: Own = { agent, turn: number };
+    for (let count = 0; !stopped; count += 1) {
+      await make(wishOf(dice, `${words}${number}.${count}`, events), own);
+      await rest(dice.below(restMs + 1));
+    }
+    agent.destroy();
+  }
+
+  function wishOf(dice: SeededChance, word: string, events: string[]): Wish {
+    const gone = dice.below(12) === 0 ? events.shift() : undefined;
+    if (gone !== undefined) {
+      const entry: Wish['entry'] = (times) => ({ ...times, did: 'delete', record: at(gone) });
+      return { how: ['DELETE', gone], entry };
+    }
+    const isEvent = dice.below(3) > 0;
+    const kind = isEvent ? 'new_event' : 'new_client';
+    const entry: Wish['entry'] = (times, { event_id, client_id }) => {
+      const path = isEvent ? `/v2/events/${event_id}` : `/v2/clients/${client_id}`;
+      const isKnown = times.answeredAt !== undefined;
+      if (isKnown && isEvent) events.push(path);
+      return { ...times, did: 'occur', kind, userId, record: isKnown ? at(path) : undefined, word };
+    };
+    const body = isEvent ? eventNamed(word) : { client_name: word };
+    return { how: ['POST', isEvent ? '/v2/events' : '/v2/clients'], body, entry };
+  }
+
+  const through = Promise.all(Array.from({ length: writers }, (_, number) => write(number)));
+  const stop = async () => {
+    stopped = true;
+    opened.resolve();
+    await through;
+  };
+  atEnd(context, stop);
+  return {
+    calls,
+    tally,
+    through(...next) {
+      // Whoever waits already goes on waiting for the same.
+      if (next.length === 0 && doors.length > 0) opened = Promise.withResolvers();
+      if (next.length > 0) opened.resolve();
+      doors = next;
+    },
+    async untilAcknowledged(more, withinMs = LONGEST_SILENCE_MS) {
+      const wanted = tally.acknowledged + more;
+      for (const giveUpAt = performance.now() + withinMs; tally.acknowledged < wanted; await rest(2)) {
+        if (performance.now() > giveUpAt) throw new Error(`not ${more} more acknowledged within ${withinMs} ms`);
+      }
+    },
+    async burst(door, count) {
+      const one = async (number: number) => {
+        const word = `${words}burst.${number}`;
+        const call = { did: 'occur', kind: 'new_event', userId, word, askedAt: performance.now() } as const;
+        const reply = await ask(door, ['POST', '/v2/events'], eventNamed(word));
+        if (reply === 'not taken') return;
+        const data = answered(reply);
+        const known = data && { record: at(`/v2/events/${data.event_id}`), answeredAt: performance.now() };
+        const noted = { ...call, record: undefined, answeredAt: undefined, ...known };
+        calls.push(noted);
+        if ('why' in reply) tally.unanswered.push({ ...reply, call: noted, at: door.baseUrl });
+      };
+      await Promise.all(Array.from({ length: count }, (_, number) => one(number)));
+    },
+    stop,
+    note: (call) => void calls.push(call),
+  };
+}
+
+const eventNamed = (word: string) => ({ event_name: word, start_date: '20270101', due_date: '20270102' });
+
+/** What one client has of its own. */
+type Own = { readonly agent: Agent; turn: number };
+
+export type ClientOptions = {
+  readonly chance: SeededChance;
+  readonly writers: number;
+  readonly restMs: number;
+  readonly userId: string;
+  readonly words: string;
+  readonly at: (path: string) => string;
+};

@@ -1,0 +1,119 @@
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { type Kind, resourceUrl } from '../../../src/delivery/outbox/event-kinds.ts';
+import { statusOf } from '../checker/delivery-checker.ts';
+import type { Crash, Database } from '../checker/history.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+type Query = (sql: string) => Promise<readonly Row[]>;
+
+/** How long what a dead process had sent may keep its database busy. */
+const LONGEST_AFTERMATH_MS = 10_000;
+
+/** Of what is pending some more has to be told within this, once nothing more is asked for. */
+const LONGEST_SILENCE_MS = 30_000;
+
+/** Reads a database as it is at one moment, past the service: `sqlite:…` or `postgres:…`, as `--database` takes it. */
+export async function reading<T>(address: string, work: (query: Query) => Promise<T>): Promise<T> {
+  if (address.startsWith('sqlite:')) {
+    const database = new DatabaseSync(address.slice('sqlite:'.length), { readOnly: true });
+    try {
+      database.exec('begin');
+      return await work(async (sql) => database.prepare(sql).all());
+    } finally {
+      database.close();
+    }
+  }
+  const client = new pg.Client({ connectionString: address, application_name: 'witness' });
+  await client.connect();
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    return await work(async (sql) => (await client.query(sql)).rows);
+  } finally {
+    await client.end();
+  }
+}
+
+const OWED =
+  'select count(*) as count from pending_deliveries join hooks on hooks.hook_id = pending_deliveries.hook_id where hooks.date_ended is null';
+
+/** The third ledger: what the database holds when everything is over. Records are named by their address at `base`. */
+export function readDatabase(address: string, base: string): Promise<Database> {
+  return reading(address, async (query) => {
+    const records = await query(`
+      select 'new_event' as kind, event_id as id, event_name as word from events
+      union all select 'new_client', client_id, client_name from clients`);
+    const occurrences = await query('select kind, user_id, record_id from occurrences');
+    const [pending] = await query(OWED);
+    const addressOf = (kind: unknown, id: unknown) => resourceUrl(base, String(kind) as Kind, Number(id));
+    return {
+      records: new Map(records.map(({ kind, id, word }) => [addressOf(kind, id), String(word)])),
+      occurrences: occurrences.map(({ kind, user_id, record_id }) => ({
+        kind: String(kind),
+        userId: String(user_id),
+        record: addressOf(kind, record_id),
+      })),
+      hooks: (await query('select * from hooks order by hook_id')).map((row) => ({
+        path: pathOf(row),
+        kind: String(row.kind),
+        userId: String(row.user_id),
+        endedReason: row.date_ended === null ? null : String(row.ended_reason),
+      })),
+      pending: Number(pending?.count),
+    };
+  });
+}
+
+/** What a dead process has left: what is pending, and what has become of the hooks, of all or of these paths. */
+export function readCrash(address: string, isOfIt: (path: string) => boolean = () => true): Promise<Omit<Crash, 'at'>> {
+  return reading(address, async (query) => {
+    const pending = await query('select delivery_id from pending_deliveries');
+    const hooks = await query('select target, failures, ended_reason from hooks');
+    const fates = hooks.filter((row) => row.ended_reason !== 'deleted' && isOfIt(pathOf(row)));
+    return {
+      pending: new Set(pending.map((row) => String(row.delivery_id))),
+      fates: new Map(fates.map((row) => [pathOf(row), statusOf(row)])),
+    };
+  });
+}
+
+/** Waits until nothing is pending any more, or nothing is told any more: what is left the third ledger then names. */
+export async function untilTold(address: string): Promise<void> {
+  let left = Number.POSITIVE_INFINITY;
+  for (let toldAt = performance.now(); left > 0 && performance.now() < toldAt + LONGEST_SILENCE_MS; await wait(20)) {
+    const [row] = await reading(address, (query) => query(OWED));
+    const now = Number(row?.count);
+    if (now < left) toldAt = performance.now();
+    left = now;
+  }
+}
+
+/**
+ * Resolves when nothing of a process that is dead, or stands still, is at work in its database any more: a PostgreSQL goes
+ * on with what it was sent last. An SQLite has nobody.
+ *
+ * @param name the `application_name` of its connections; everybody's where it is left out
+ */
+export async function untilQuiet(address: string, name?: string): Promise<void> {
+  if (address.startsWith('sqlite:')) return;
+  const whose = name === undefined ? "application_name <> 'witness'" : `application_name = '${name}'`;
+  await untilNone(address, `${whose} and state = 'active'`);
+}
+
+/** Resolves when a process that lives, of this `application_name`, has no transaction under way in its PostgreSQL. */
+export function untilBetweenTransactions(address: string, name: string): Promise<void> {
+  return untilNone(address, `application_name = '${name}' and state <> 'idle'`);
+}
+
+async function untilNone(address: string, which: string): Promise<void> {
+  for (const giveUpAt = performance.now() + LONGEST_AFTERMATH_MS; performance.now() < giveUpAt; await wait(5)) {
+    const sql = `select count(*) as count from pg_stat_activity
+      where datname = current_database() and backend_type = 'client backend' and ${which}`;
+    const [row] = await reading(address, (query) => query(sql));
+    if (Number(row?.count) === 0) return;
+  }
+  throw new Error('something is still at work in the database');
+}
+
+const pathOf = ({ target }: Row): string => new URL(String(target)).pathname;
