@@ -1,4 +1,4 @@
-import { isLoopback } from '../http/server/loopback.ts';
+import { isLoopback } from '../loopback.ts';
 
 /** The operator's own mail server, which takes mails and carries them on. */
 export type MailServer = {

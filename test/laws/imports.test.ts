@@ -10,16 +10,15 @@ import { isNoTest, packageSources, product, root, sourcesBelow } from './source.
  * which is `packages/sdk`.
  */
 const BASE = [
-  'access.ts',
   'async',
   'clock.ts',
   'control-characters.ts',
   'durations.ts',
-  'gather.ts',
   'json.ts',
-  'log-lines.ts',
+  'log-writer.ts',
   'log.ts',
   'loopback.ts',
+  'permissions.ts',
   'problems.ts',
   'secrets.ts',
   'version.ts',
@@ -35,19 +34,19 @@ const DIRECTIONS: Readonly<Record<string, readonly string[]>> = {
   mail: ['delivery', 'store'],
   config: ['delivery', 'mail', 'store'],
   http: ['audit', 'store'],
-  docs: ['delivery', 'http'],
+  'api-docs': ['delivery', 'http'],
   transfer: ['store'],
-  moving: ['http', 'resources', 'store', 'transfer'],
+  'import-from-api': ['http', 'resources', 'store', 'transfer'],
   resources: ['audit', 'http', 'delivery', 'ical', 'store'],
   'app.ts': ['audit', 'http', 'metrics.ts', 'store'],
-  'delivering.ts': ['config', 'delivery', 'http', 'mail', 'metrics.ts', 'resources', 'store'],
-  'service.ts': [
+  'background.ts': ['config', 'delivery', 'http', 'mail', 'metrics.ts', 'resources', 'store'],
+  'server.ts': [
+    'api-docs',
     'app.ts',
     'audit',
+    'background.ts',
     'config',
-    'delivering.ts',
     'delivery',
-    'docs',
     'http',
     'mail',
     'metrics.ts',
@@ -56,16 +55,16 @@ const DIRECTIONS: Readonly<Record<string, readonly string[]>> = {
     'transfer',
   ],
   cli: [
+    'api-docs',
     'audit',
     'config',
     'delivery',
-    'docs',
     'http',
+    'import-from-api',
     'mail',
-    'moving',
     'resources',
     'sdk',
-    'service.ts',
+    'server.ts',
     'store',
     'transfer',
   ],
@@ -123,9 +122,15 @@ test('the chaos receiver imports nothing from outside its folder but Node and co
   assert.deepEqual(importsOutOf('packages/chaos-receiver', isAllowed), []);
 });
 
-test('the engine and what it works with are known to the composition root alone; carillon listen makes attempts', () => {
+test('only the composition root knows the dispatcher and what it works with; carillon listen makes attempts', () => {
   const roots = ['src/server.ts', 'src/background.ts'];
-  const machinery = ['engine', 'lane', 'queue', 'attempt', 'prune'].map((name) => `src/delivery/${name}.ts`);
+  const machinery = [
+    'dispatcher/dispatcher',
+    'dispatcher/hook-queue',
+    'dispatcher/queries',
+    'transport/attempt',
+    'maintenance/retention',
+  ].map((name) => `src/delivery/${name}.ts`);
   const wrong = files
     .filter(({ path }) => !path.startsWith('src/delivery/') && !roots.includes(path))
     .flatMap(({ path, imports }) =>

@@ -184,9 +184,9 @@ test('C3 a scope over an account is made at its borders alone: behind a door or 
   const borders = [
     ...[
       'src/cli/admin/open-database.ts',
+      'src/http/routes/capability-urls.ts',
       'src/http/routes/mount.ts',
       'src/http/routes/public-routes.ts',
-      'src/http/routes/capability-urls.ts',
     ],
     'src/resources/accounts/actions.ts',
     // Of no account: a query is compiled with it.

@@ -4,7 +4,7 @@ import { openOrigins } from '../../config/origins.ts';
 import { countMissing } from '../../delivery/maintenance/integrity-check.ts';
 import type { Resolve } from '../../delivery/transport/dns-resolver.ts';
 import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';
-import { isLoopback } from '../../http/server/loopback.ts';
+import { isLoopback } from '../../loopback.ts';
 import { mebibytes } from '../../store/backup/copy-database.ts';
 import { showDatabase } from '../../store/database-url.ts';
 import type { Inspection } from '../../store/inspection.ts';

@@ -4,7 +4,7 @@ import { loadConfig, unknownVariables } from '../../config/load.ts';
 import type { OptionName } from '../../config/options.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, explain, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
-import { isLoopback } from '../../http/server/loopback.ts';
+import { isLoopback } from '../../loopback.ts';
 import type { Location } from '../../store/database-url.ts';
 import { inspect } from '../../store/inspect.ts';
 import { CliError } from '../output/cli-error.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/load.ts';
-import { isLoopback } from '../../http/server/loopback.ts';
+import { isLoopback } from '../../loopback.ts';
 import { testMessage } from '../../mail/message.ts';
 import type { Post } from '../../mail/smtp.ts';
 import { isPlainAddress, type Sender, showMailServer } from '../../mail/smtp-url.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isLoopback } from '../../http/server/loopback.ts';
+import { isLoopback } from '../../loopback.ts';
 import { parseDomain } from '../../resources/accounts/actions.ts';
 import { version } from '../../version.ts';
 import type { BaseUrlFlags } from '../client/base-url.ts';

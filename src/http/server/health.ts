@@ -2,11 +2,11 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../clock.ts';
+import { isLoopback } from '../../loopback.ts';
 import { notFound, Problem, type ProblemCode, problems } from '../../problems.ts';
 import { hashApiKey } from '../../secrets.ts';
 import type { ConsoleFiles } from '../static/console-files.ts';
 import type { StaticResponse } from '../static/static-response.ts';
-import { isLoopback } from './loopback.ts';
 
 export type HealthPorts = {
   readonly clock: Clock;
