@@ -24,7 +24,7 @@ await build({
     target: 'node24',
     minify: false,
     rolldownOptions: {
-      input: { main: 'src/main.ts', reader: 'src/ical/parser-process.ts' },
+      input: { main: 'src/main.ts', 'parser-process': 'src/ical/parser-process.ts' },
       output: { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' },
     },
   },

@@ -14,7 +14,7 @@ import type { ReadOptions } from './series.ts';
 const LONGEST_MS = 15_000;
 const MOST_MEMORY_MB = 384;
 
-const READER = fileURLToPath(new URL(`./reader${extname(import.meta.url)}`, import.meta.url));
+const READER = fileURLToPath(new URL(`./parser-process${extname(import.meta.url)}`, import.meta.url));
 
 /** What is handed to the other process, and what comes back: how far it is, and at last what it has read. */
 export type Task = { readonly options: ReadOptions; readonly longestMs: number };

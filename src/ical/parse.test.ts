@@ -368,7 +368,7 @@ test('X9 ten files of one account leave a reader and most of the queue to the ot
 });
 
 test('X9 the process that reads a file ends by itself, should nobody be left who would end it', async (t) => {
-  const reader = fork(fileURLToPath(new URL('reader.ts', import.meta.url)), [], {
+  const reader = fork(fileURLToPath(new URL('parser-process.ts', import.meta.url)), [], {
     stdio: [await fileOf(t, LONG), 'ignore', 'ignore', 'ipc'],
     env: {},
   });

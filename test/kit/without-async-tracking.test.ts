@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from './service.ts';
 
-const preload = fileURLToPath(new URL('untracked.ts', import.meta.url));
+const preload = fileURLToPath(new URL('without-async-tracking.ts', import.meta.url));
 
 test('no promise is followed', async () => {
   await null;

@@ -16,7 +16,7 @@ export type Result = Figure &
 /** How long all quick forms took, one after the other with nothing beside them, the last time that all of them held. */
 export type QuickResult = Surroundings & { readonly seconds: number };
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const fileOf = ({ id }: Pick<Proof, 'id'>) => `${root}proof/results/${id}.json`;
 
 const quickFile = `${root}proof/results/quick.json`;

@@ -300,7 +300,7 @@ for (const { test, testService } of stores) {
           calls += 1;
           return { body: { data: { call: calls } }, created: '/events/7' };
         };
-        const held = isHeld ? tx : { ...tx, tryHold: async () => false };
+        const held = isHeld ? tx : { ...tx, tryLockAccount: async () => false };
         return runOnce(held, write, { ...once, fingerprint }, 201, call, (body) => body);
       });
     await assert.rejects(make(false), { code: 'idempotency_in_progress' });

@@ -12,7 +12,7 @@ import { stores } from '../kit/stores.ts';
 
 /** What is pending cannot be written any more. */
 const REFUSES_OWED = {
-  SQLite: "create trigger refuses before insert on pending begin select raise(abort, 'full'); end",
+  SQLite: "create trigger refuses before insert on pending_deliveries begin select raise(abort, 'full'); end",
   PostgreSQL: 'alter table pending_deliveries add constraint refuses check (account_id < 0) not valid',
 } as const;
 

@@ -15,7 +15,7 @@ import type { Seen as AttackSeen } from './sockets.ts';
 
 /** The honest callers ask so often, whatever happens, over at most so many connections. */
 const HONEST_PER_SECOND = 40;
-const HONEST_CONNECTIONS = 24;
+const HONEST_CONNECTIONS = 96;
 
 /** The attack begins when the honest callers have been asking for this time. */
 const BEFORE_MS = 500;

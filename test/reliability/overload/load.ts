@@ -7,7 +7,7 @@ import type { ServiceProcess } from '../../kit/process.ts';
 import type { Bare } from './baseline.ts';
 import { type Answered, type Order, shareOf } from './generator.ts';
 
-const refuser = fileURLToPath(new URL('bare.ts', import.meta.url));
+const refuser = fileURLToPath(new URL('baseline.ts', import.meta.url));
 const generator = fileURLToPath(new URL('generator.ts', import.meta.url));
 
 /** What came of an order, and how long the service had a processor meanwhile. */

@@ -140,7 +140,7 @@ export class Disk {
 
   #read<T>(sql: string, go: () => T): T {
     if (this.#faults.takes('read fails')) throw failure(NO_MEMORY);
-    if (/from "(pending|asks)"/.test(sql) && this.#faults.takes('read of what is pending fails'))
+    if (/from "(pending_deliveries|manual_attempts)"/.test(sql) && this.#faults.takes('read of what is pending fails'))
       throw failure(NO_MEMORY);
     return go();
   }
