@@ -17,9 +17,9 @@ export type Result = Figure &
 export type QuickResult = Surroundings & { readonly seconds: number };
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const fileOf = ({ id }: Pick<Proof, 'id'>) => `${root}proof/results/${id}.json`;
+const fileOf = ({ id }: Pick<Proof, 'id'>) => `${root}test/reliability/results/${id}.json`;
 
-const quickFile = `${root}proof/results/quick.json`;
+const quickFile = `${root}test/reliability/results/quick.json`;
 
 export function keepQuick(seconds: number, commit: string): void {
   const result: QuickResult = { seconds, ...surroundings(commit) };
