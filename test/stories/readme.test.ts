@@ -42,7 +42,7 @@ async function saidBy(story: string, cwd: string): Promise<string> {
   return stdout;
 }
 
-test('the story of the README, word for word: a receiver is told, is switched off, and has missed nothing', async (t) => {
+test('the receiver in the README, word for word: it receives events, is stopped, and has missed none', async (t) => {
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
   const owner = await carillon.account('acme.test');
   // A clone in which nothing was started yet: what the story writes stands apart from this one.
@@ -58,7 +58,7 @@ test('the story of the README, word for word: a receiver is told, is switched of
   };
   await saidBy(told(readme, values), clone);
 
-  assert.equal(readFileSync(join(clone, 'data/heard.txt'), 'utf8'), 'Launch\nWhile it was away\n');
+  assert.equal(readFileSync(join(clone, 'data/received.txt'), 'utf8'), 'Launch\nWhile it was down\n');
   // Its second start found the hook of the first.
   const { data: hooks } = await owner.carillon.hooks.list();
   assert.deepEqual(
@@ -67,7 +67,7 @@ test('the story of the README, word for word: a receiver is told, is switched of
   );
 });
 
-test('the story by hand, word for word: subscribe, create, be told, fetch, look back', async (t) => {
+test('the example in docs/receiving.md, word for word: subscribe, create, receive, fetch, list deliveries', async (t) => {
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
   const owner = await carillon.account('acme.test');
   const values = { SERVICE: carillon.baseUrl, DOMAIN: owner.domain, KEY: owner.key, PORT: String(await freePort()) };
