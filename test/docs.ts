@@ -13,9 +13,11 @@ derive((await import('./documents/index.ts')).derivedDocuments());
 if (!process.argv.includes('--check')) {
   // Not committed: every test and every measurement adds to them.
   const { conformanceReport } = await import('./documents/conformance.ts');
+  const { reliabilityReport } = await import('./documents/reliability.ts');
   const { performanceReport } = await import('./documents/performance-report.ts');
   derive([
     { path: 'build/conformance.md', text: conformanceReport() },
+    { path: 'build/reliability.md', text: reliabilityReport() },
     { path: 'build/performance.md', text: performanceReport() },
   ]);
 }

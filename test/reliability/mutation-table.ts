@@ -8,8 +8,8 @@ const COPIES = 2;
 export const mutationTable: Proof = {
   id: 'R17',
   name: 'mutations',
-  title: 'each mutation of the table is applied to a copy of the source, and the test beside it runs',
-  promise: 'each mutation turns its test red, and the same test is green without it',
+  title: 'mutations in a copy of the source, each with the test that must fail',
+  promise: 'each mutation fails its test, and the test passes without it',
   unit: 'mutations',
   quick: undefined,
   long: mutations.length,

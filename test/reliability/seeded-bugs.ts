@@ -11,9 +11,9 @@ const plants = mutations.filter((mutation) => mutation.planted !== undefined);
 export const plantedBugs: Proof = {
   id: 'R4b',
   name: 'planted',
-  title: 'mistakes put into a copy of the source are caught by the proof that is meant for them',
-  promise: 'every one is caught, for what it is, and the same proof of the source as it is holds',
-  unit: 'planted bugs',
+  title: 'bugs in a copy of the source, each with the reliability test that must find it',
+  promise: 'every bug is found, and the same run passes without it',
+  unit: 'seeded bugs',
   quick: undefined,
   long: plants.length,
   prove,

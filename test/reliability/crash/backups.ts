@@ -29,11 +29,9 @@ import { type Backup, pendingIn, whatIsMissing } from './backups/wholeness.ts';
 export const backups: Proof = {
   id: 'R14',
   name: 'backups',
-  title:
-    'C16 C20 backups while everything is written and told, each restored and started: SQLite by our command, PostgreSQL by a base backup',
-  promise:
-    'no occurrence without its record and no record without its occurrence, all that was acknowledged before, and all that is pending in it is told',
-  unit: 'backups restored',
+  title: 'C16 C20 backups during load, restored and started',
+  promise: 'every occurrence has its record, everything acknowledged before is there, everything pending is delivered',
+  unit: 'backups',
   quick: 3,
   long: 100,
   prove: (run) => inStretches(run, { most: BACKUPS_A_STRETCH, onPostgres: 0.3 }, stretch),

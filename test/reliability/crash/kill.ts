@@ -29,11 +29,10 @@ import { PAUSED, pause } from './pauses.ts';
 export const kills: Proof = {
   id: 'R1',
   name: 'kills',
-  title:
-    'C16 C19 C20 killed with SIGKILL under load, over and over, and paused among it: the service, and the PostgreSQL that it is on',
+  title: 'C16 C19 C20 kill -9 and pauses under load, of the service and of PostgreSQL',
   promise:
-    'nothing acknowledged is lost, all that is pending is told, nothing else is, twice only what was in flight or not written down, and no hook is removed',
-  unit: 'kills with something pending',
+    'nothing acknowledged is lost, everything pending is delivered, duplicates only of what was in flight, no healthy hook ends',
+  unit: 'kills',
   quick: 20,
   long: 1_000,
   prove: (run) => inStretches(run, { most: KILLS_A_STRETCH, onPostgres: 0.3 }, stretch),

@@ -11,9 +11,9 @@ import { type Stretch, stretch } from './power-loss/stretch.ts';
 export const power: Proof = {
   id: 'R2',
   name: 'power',
-  title: 'the power of the disk is cut under load, over and over: an ext4 that is shut down without its journal',
+  title: 'the power of the disk is cut under load',
   promise:
-    'nothing acknowledged is lost, all that is pending is told, nothing else is, and the database is sound; a service that does not flush before it answers loses something',
+    'nothing acknowledged is lost, everything pending is delivered, the database is sound; a control run without fsync loses data',
   unit: 'power cuts on each database',
   quick: undefined,
   long: 300,

@@ -18,11 +18,9 @@ const MOST_SAID = 5;
 export const injection: Proof = {
   id: 'R3',
   name: 'injection',
-  title:
-    'C20 on SQLite, killed at its k-th commit and its k-th system call, or that call fails: as it starts, works, checkpoints, stops',
-  promise:
-    'nothing acknowledged is lost, all that is pending is told, the database is sound, and every next start succeeds',
-  unit: 'places, k = 1 and so on, in each kind of call',
+  title: 'C20 SQLite: the process is killed, or the call fails, at the k-th system call',
+  promise: 'nothing acknowledged is lost, everything pending is delivered, every restart succeeds',
+  unit: 'system calls',
   quick: QUICK,
   long: 300,
   lacks: injectionLacks,

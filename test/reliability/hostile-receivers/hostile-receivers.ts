@@ -44,10 +44,9 @@ const QUICK = 1;
 export const hostile: Proof = {
   id: 'R9',
   name: 'hostile',
-  title: 'receivers that hang, drip, flood, break off and lie, each as a target of its own',
-  promise:
-    'every attempt ends at most 1 s behind its deadline and comes to what it has to; memory stays flat, nothing stays open, a healthy target is told at once',
-  unit: 'rounds through all of them',
+  title: 'receivers that hang, drip, flood, reset and lie',
+  promise: 'every attempt ends within a second of its deadline, memory stays flat, a healthy target is not delayed',
+  unit: 'rounds',
   quick: QUICK,
   long: 60,
   prove,

@@ -9,9 +9,9 @@ import type { Figure, Proof, Run } from '../reliability-test.ts';
 export const khal: Proof = {
   id: 'X9',
   name: 'khal',
-  title: 'a calendar program of Debian shows our calendar, and ours reads what it wrote',
-  promise: 'every entry is shown at its time, and what khal wrote is here',
-  unit: 'calendar both ways',
+  title: 'khal, a calendar program of Debian, reads our feed, and we import what it wrote',
+  promise: 'every entry appears at its time, in both directions',
+  unit: 'calendars',
   quick: undefined,
   long: 1,
   lacks: () => (spawnSync('khal', ['--version']).error === undefined ? undefined : 'khal is not installed'),

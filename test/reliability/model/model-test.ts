@@ -16,10 +16,9 @@ import { Real, Targets } from './system.ts';
 export const model: Proof = {
   id: 'M1',
   name: 'model',
-  title:
-    'C7 C8 C14 C25 C27 C33 C34 C41 random calls against a plain model of the contract: records, lists, feed, hooks and what they are told',
-  promise: 'every answer is the one of the model, whole; every hook is told exactly what the model owes it',
-  unit: 'runs of up to 60 calls on each store',
+  title: 'C7 C8 C14 C25 C27 C33 C34 C41 random calls, compared with a model of the contract',
+  promise: 'every response, and every notification, is the one that the model predicts',
+  unit: 'runs of up to 60 calls',
   quick: 25,
   long: 2_000,
   prove,

@@ -36,11 +36,9 @@ const attacker = fileURLToPath(new URL('one-caller/attacker.ts', import.meta.url
 export const oneCaller: Proof = {
   id: 'R16',
   name: 'one-caller',
-  title:
-    'one caller attacks with slow bodies, slow reads, the largest pages, expensive headers, files and sign-ins, while honest callers go on: without a key, by the address of a calendar, as a member of the honest account, from another account',
-  promise:
-    'during each attack at least 99 % of the honest calls succeed, with a p99 of at most 200 ms, every event is delivered, and the service and its child processes stay below 512 MiB',
-  unit: 'seconds of each attack, shared by its callers, on each database',
+  title: 'one caller attacks: slow bodies, slow readers, huge pages, expensive headers and files, sign-in floods',
+  promise: 'honest calls: at least 99 % succeed with p99 of at most 200 ms; deliveries continue; at most 512 MiB',
+  unit: 'seconds for each attack',
   quick: QUICK_SECONDS,
   long: 120,
   prove,

@@ -45,14 +45,14 @@ const EVENTS_OF_A_MONTH = 400;
 export const overload: Proof = {
   id: 'R12',
   name: 'overload',
-  title: 'four times as much is asked over real sockets as the service can answer: creations, and lists of a month',
+  title: 'four times more requests than the service can answer',
   promise:
-    'at least 80 % of the best goes on for each second of processor that the service has, the rest is 503 with Retry-After, nothing acknowledged is lost, all is as before within 5 s, and an account at its limit costs the others at most a fifth of their p99',
-  unit: 'seconds of overload, all databases together',
+    'at least 80 % of the best throughput for each CPU second, 503 with Retry-After for the rest, nothing acknowledged is lost, normal within 5 s, other accounts pay at most a fifth of their p99',
+  unit: 'seconds of overload',
   quick: 10,
   long: 120,
   heldBack:
-    'what it takes to read a request and to answer that it is refused: the lines above have what that costs here, reckoned from all that is used beyond what the answers take at their best, what it costs a node:http that does nothing else, and a socket that is answered unread, and what each of these would leave. What node:http leaves is the most that can be hoped of what is ours. On PostgreSQL a profile has shown where that goes: a thousand calls wait for a second and more, with all that the framework has made of them, and are copied by whoever collects garbage, which with the threads that do so was three quarters of what overload took beyond the answers. Next: calls that read wait before the framework has them, as on SQLite all do; it should leave about 82 % there. With fewer under way at once (CARILLON_MAX_REQUESTS=64) they do not wait for so long, and more goes on; a program that asks two hundred things at once would be refused, though. A socket that is answered without being read would reach the promise. It takes a second reader of HTTP beside the one in Node, though, to know where a request ends, and two readers that may disagree are what request smuggling is made of. Where there are more than two processors, a proxy in front that refuses does it, and the service never sees what is too much.',
+    'Reading and rejecting a request costs CPU that is then missing: node:http alone uses most of it. On PostgreSQL, a thousand waiting calls also fill the heap; a lower --max-requests helps.',
   prove,
 };
 

@@ -15,8 +15,8 @@ import type { Figure, Proof, Run } from '../reliability-test.ts';
 export const deletion: Proof = {
   id: 'R6',
   name: 'deletion',
-  title: 'hooks that are deleted, lose their user or answer 401 while they are being told',
-  promise: 'after the 200 of a DELETE, and after a 401, no attempt begins and no new connection is made',
+  title: 'hooks are deleted, or answer 401, during delivery',
+  promise: 'after the 200 of a DELETE, and after a 401, no attempt begins',
   unit: 'races',
   quick: 500,
   long: 10_000,

@@ -7,10 +7,9 @@ import { scan } from './secrets.ts';
 export const canary: Proof = {
   id: 'R15',
   name: 'canary',
-  title: 'every kind of secret is used, well and badly, and then looked for in all that was said and written',
-  promise:
-    'no key, token or password anywhere, no whole target in a log; hashes, and what is signed by, in the database',
-  unit: 'walk on every database',
+  title: 'every kind of secret is used and then searched for in everything that was written',
+  promise: 'no key, token or password anywhere; no whole target in a log',
+  unit: 'run on every database',
   quick: 1,
   long: 1,
   prove,

@@ -12,8 +12,8 @@ import type { Report, Task } from './worker.ts';
 export const simulation: Proof = {
   id: 'R4',
   name: 'simulation',
-  title: 'a whole service under simulated time, names, receivers and chance, on a real file, with faults and crashes',
-  promise: 'no invariant is broken, and the same seed gives the same trace',
+  title: 'the whole service in simulated time on a real database, with faults and crashes',
+  promise: 'no invariant breaks, and the same seed gives the same trace',
   unit: 'seeds',
   quick: 200,
   long: 10_000,

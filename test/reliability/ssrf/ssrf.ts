@@ -16,11 +16,10 @@ const LONG = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
 export const ssrf: Proof = {
   id: 'R8',
   name: 'ssrf',
-  title:
-    'C11 C17 targets that lead where they must not, in every spelling, by every name, and a second opinion on every address',
+  title: 'C11 C17 targets that lead to forbidden addresses, in every spelling',
   promise:
-    'no connection to a forbidden address, every public form delivered, and the guard agrees with the registries',
-  unit: 'forbidden forms',
+    'no connection to a forbidden address, every public target is delivered, the guard agrees with the address registries',
+  unit: 'forbidden targets',
   quick: 400,
   long: forbiddenForms.length,
   lacks: lacksForNamespace,

@@ -18,9 +18,9 @@ import { changes, missing, rowsOf } from './snapshot.ts';
 export const tenants: Proof = {
   id: 'R10',
   name: 'tenants',
-  title: 'C1 C2 C3 C13 every place that an id can stand in, asked by everybody whose it is not',
-  promise: 'answered byte for byte as what was never issued; nothing of others is read, changed or told',
-  unit: 'whole matrix on each store',
+  title: 'C1 C2 C3 C13 every place for an id in every operation, requested by every caller who may not',
+  promise: 'the response is byte for byte that for an unknown id; nothing is read, changed or delivered',
+  unit: 'matrix on each database',
   quick: 1,
   long: 1,
   prove,
