@@ -127,7 +127,7 @@ test('resized at either end, by days and by minutes', () => {
 
 test('no hour is lost or doubled where clocks are changed, wherever the reader sits', () => {
   const code = `
-    const { moved, plusSeconds, drawn } = await import('./console/src/screens/calendar/times.ts');
+    const { moved, plusSeconds, drawn } = await import('./console/src/screens/calendar/time-math.ts');
     const out = [];
     for (const day of ['2026-03-08', '2026-03-29', '2026-04-05', '2026-09-27', '2026-10-25', '2026-11-01'])
       for (const hour of ['00:30:00', '01:30:00', '02:30:00', '03:30:00'])
