@@ -36,7 +36,7 @@ export type BackgroundWork = {
   /** How many attempts are in flight. */
   readonly inFlight: () => number;
   /** How many lanes it has taken up. */
-  readonly lanesHeld: () => number;
+  readonly queuesHeld: () => number;
   /** Goes on with what was pending when the service last stopped (C20). */
   start(): Promise<void>;
   /** Begins to send mails and to drop what is old; once nothing can refuse the start any more. */
@@ -80,7 +80,7 @@ export async function createBackground(config: Config, ports: BackgroundPorts): 
   const isApi = role === 'api';
   return {
     inFlight: () => engine.inFlight,
-    lanesHeld: () => engine.leasedQueues,
+    queuesHeld: () => engine.leasedQueues,
     // At a node that only answers callers, nothing is told.
     start: () => (isApi ? claims.joinAsApiOnly() : engine.start()),
     startRetention() {

@@ -14,7 +14,7 @@ export function createMetrics(ports: {
   clock: Clock;
   /** Attempts under way, and lanes in the engine's hands, at this moment. */
   inFlight: () => number;
-  lanesHeld: () => number;
+  queuesHeld: () => number;
   /** Whether owners of hooks are mailed. */
   mails: boolean;
 }) {
@@ -185,7 +185,7 @@ export function createMetrics(ports: {
     help: 'Lanes that this node has taken up.',
     registers,
     collect() {
-      this.set(ports.lanesHeld());
+      this.set(ports.queuesHeld());
     },
   });
   new Gauge({

@@ -168,8 +168,8 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       metrics: () => metrics,
       baseUrl: () => baseUrl,
     });
-    const { inFlight, lanesHeld } = delivering;
-    const metrics = createMetrics({ store, clock, inFlight, lanesHeld, mails: config.smtpUrl !== undefined });
+    const { inFlight, queuesHeld } = delivering;
+    const metrics = createMetrics({ store, clock, inFlight, queuesHeld, mails: config.smtpUrl !== undefined });
     const isServing = config.role !== 'delivery';
     let document: unknown;
     const app = await createApp({

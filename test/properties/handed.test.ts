@@ -32,7 +32,7 @@ const pendingAt = (position: number): PendingDelivery => ({
 
 /** A lane, and the database that it reads: each question and each answer takes its time, and others commit as well. */
 class Drive {
-  readonly lane = new HookQueue(
+  readonly queue = new HookQueue(
     {
       hookId: 1,
       accountId: 1,
@@ -74,8 +74,8 @@ class Drive {
       case 'have read':
         return this.#haveRead();
       case 'begin': {
-        const row = this.lane.next(0);
-        if (row !== undefined) this.#inFlight.push(this.lane.begin(row, 0));
+        const row = this.queue.next(0);
+        if (row !== undefined) this.#inFlight.push(this.queue.begin(row, 0));
         return row !== undefined;
       }
       case 'answer':
@@ -88,7 +88,7 @@ class Drive {
       }
       case 'have written': {
         const rows = this.#written.splice(0);
-        for (const row of rows) this.lane.onCompleted(row.deliveryId);
+        for (const row of rows) this.queue.onCompleted(row.deliveryId);
         return rows.length > 0;
       }
     }
@@ -98,25 +98,25 @@ class Drive {
   #hear(which: number): boolean {
     if (this.#unacknowledged.length === 0) return false;
     const [rows] = this.#unacknowledged.splice(which % this.#unacknowledged.length, 1);
-    if (rows === undefined) this.lane.hasUnread = true;
-    else this.lane.push(rows, 0);
+    if (rows === undefined) this.queue.hasUnread = true;
+    else this.queue.push(rows, 0);
     return true;
   }
 
   #read(): boolean {
-    const { lane } = this;
-    if (lane.isPrefetching || !lane.isEmpty || !lane.hasUnread || !lane.canDispatch(0)) return false;
-    lane.isPrefetching = true;
-    lane.hasUnread = false;
-    this.#reading = this.#pending.filter((row) => Number(row.position) > lane.readPosition).slice(0, READ_AT_ONCE);
+    const { queue } = this;
+    if (queue.isPrefetching || !queue.isEmpty || !queue.hasUnread || !queue.canDispatch(0)) return false;
+    queue.isPrefetching = true;
+    queue.hasUnread = false;
+    this.#reading = this.#pending.filter((row) => Number(row.position) > queue.readPosition).slice(0, READ_AT_ONCE);
     return true;
   }
 
   #haveRead(): boolean {
     if (this.#reading === undefined) return false;
-    this.lane.addNext(this.#reading, this.#reading.length < READ_AT_ONCE);
+    this.queue.addNext(this.#reading, this.#reading.length < READ_AT_ONCE);
     this.#reading = undefined;
-    this.lane.isPrefetching = false;
+    this.queue.isPrefetching = false;
     return true;
   }
 
@@ -124,7 +124,7 @@ class Drive {
     const [flight] = this.#inFlight.splice(which % Math.max(1, this.#inFlight.length), 1);
     if (flight === undefined) return false;
     this.told.push(flight.row.position);
-    this.lane.finish({ flight, decision: { is: 'delivered' }, outcome: '200', reason: '', ms: 1, now: 0 });
+    this.queue.finish({ flight, decision: { is: 'delivered' }, outcome: '200', reason: '', ms: 1, now: 0 });
     this.#unwritten.push(flight.row);
     return true;
   }

@@ -131,10 +131,10 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     return nodeId === this.#nodeId ? rows : [];
   }
 
-  async release(lanes: readonly Lease[]): Promise<void> {
+  async release(queues: readonly Lease[]): Promise<void> {
     const nodeId = this.#nodeId;
-    for (let from = 0; from < lanes.length; from += RELEASE_BATCH_SIZE) {
-      const some = lanes.slice(from, from + RELEASE_BATCH_SIZE);
+    for (let from = 0; from < queues.length; from += RELEASE_BATCH_SIZE) {
+      const some = queues.slice(from, from + RELEASE_BATCH_SIZE);
       const hookIds = some.map(({ hookId }) => hookId);
       const generations = some.map(({ generation }) => generation);
       await this.#ports.store.write(async (tx) => {
@@ -223,8 +223,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   #onCommit(unacknowledged: readonly Unacknowledged[]): void {
-    const ended = unacknowledged.filter((lane) => lane.value !== null);
-    const changed = unacknowledged.filter((lane) => lane.value === null);
+    const ended = unacknowledged.filter((queue) => queue.value !== null);
+    const changed = unacknowledged.filter((queue) => queue.value === null);
     if (ended.length > 0) this.#listeners?.onLeasesLost(ended.map(({ id }) => id));
     if (changed.length > 0) this.#listeners?.onChanged(changed.map(({ id }) => id));
   }
@@ -279,7 +279,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     });
     if (freed === undefined) return;
     this.#others.delete(nodeId);
-    log.warn({ event: 'node.peer_evicted', node_id: nodeId, still_ms: Math.round(stillMs), lanes: freed });
+    log.warn({ event: 'node.peer_evicted', node_id: nodeId, still_ms: Math.round(stillMs), queues: freed });
   }
 
   /** Frees the lanes of a node, and tells whoever delivers; answers how many. */

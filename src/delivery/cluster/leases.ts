@@ -23,7 +23,7 @@ export type LeaseManager = {
   /** Takes these lanes up, as far as they are live and nobody else's. */
   claim(hookIds: readonly number[]): Promise<HookQueueRow[]>;
   /** Lets go of lanes, each as it was taken up. */
-  release(lanes: readonly Lease[]): Promise<void>;
+  release(queues: readonly Lease[]): Promise<void>;
   /** What the lanes of these hooks remembered is forgotten: whoever has changed it may go on. */
   acknowledge(hookIds: readonly number[]): Promise<void>;
   /** From now on nothing is taken up, and what is let go of is for the others. */

@@ -41,7 +41,7 @@ for (const { test, database } of stores) {
       assert.ok(row !== undefined);
       const isTold = outcome === '200';
       return {
-        ...{ hookId, accountId: 1, generation, row, asks: [], lane: isTold ? healthy : failing },
+        ...{ hookId, accountId: 1, generation, row, asks: [], queue: isTold ? healthy : failing },
         attempt: { at: NOW + hookId, outcome, ms: 7, counted: !isTold, reason: isTold ? 'delivered' : 'failed' },
         delivery: isTold ? 'delivered' : 'pending',
       };

@@ -29,7 +29,7 @@ export type Completion = {
   /** What was asked for and has had its answer. */
   readonly asks: readonly number[];
   /** The lane's new state, where it changes. */
-  readonly lane?: {
+  readonly queue?: {
     readonly failures: number;
     readonly dueAt: number | null;
     readonly retryDeliveryId: number | null;
@@ -85,8 +85,8 @@ const isDelivered = ({ delivery }: Completion) => delivery === 'delivered';
 const isDropped = ({ delivery }: Completion) => delivery === 'dropped';
 
 /** X10: at this very failure the owner is told, and not again before the next 200. */
-function isAlertDue({ attempt, lane }: Completion): boolean {
-  return attempt.counted && lane?.failures === FAILURES_BEFORE_ALERT;
+function isAlertDue({ attempt, queue }: Completion): boolean {
+  return attempt.counted && queue?.failures === FAILURES_BEFORE_ALERT;
 }
 
 type AttemptRow = Readonly<Insertable<Tables['attempts']>>;
@@ -167,9 +167,9 @@ const insertAttempts = preparedOver((queries, rows: readonly AttemptRow[]) => {
  */
 async function addAttempts(queries: Queries, settlements: readonly Completion[]): Promise<Map<number, number>> {
   const rows = settlements.map(attemptRow).sort((one, other) => one.hook_id - other.hook_id);
-  const lanes = await insertAttempts(queries, rows, {});
+  const queues = await insertAttempts(queries, rows, {});
   const current = new Map<number, number>();
-  for (const { hook_id, generation } of lanes) if (generation !== null) current.set(hook_id, generation);
+  for (const { hook_id, generation } of queues) if (generation !== null) current.set(hook_id, generation);
   return current;
 }
 
@@ -247,16 +247,16 @@ function deleteManualAttemptsQuery(queries: Queries, settlements: readonly Compl
   return deleteManualAttempts(queries, asks, {});
 }
 
-type HookState = NonNullable<Completion['lane']>;
+type HookState = NonNullable<Completion['queue']>;
 
-const updateHooks = preparedOver((queries, hooks: readonly OneHook[], lane: HookState) =>
+const updateHooks = preparedOver((queries, hooks: readonly OneHook[], queue: HookState) =>
   queries
     .updateTable('hooks')
     .set({
-      failures: lane.failures,
-      due_at: lane.dueAt,
-      retry_delivery_id: lane.retryDeliveryId,
-      last_outcome: lane.lastOutcome,
+      failures: queue.failures,
+      due_at: queue.dueAt,
+      retry_delivery_id: queue.retryDeliveryId,
+      last_outcome: queue.lastOutcome,
     })
     .where('hook_id', 'in', hookIdsOf(hooks)),
 );
@@ -264,13 +264,13 @@ const updateHooks = preparedOver((queries, hooks: readonly OneHook[], lane: Hook
 /** Most lanes come to the same state, healthy as ever: one statement for all of these. */
 async function updateHooksQuery(queries: Queries, settlements: readonly Completion[]): Promise<void> {
   const last = new Map<number, HookState>();
-  for (const { hookId, lane } of settlements) if (lane !== undefined) last.set(hookId, lane);
-  const byState = Map.groupBy(last, ([, lane]) => JSON.stringify(lane));
-  const set = [...byState.values()].map((lanes) => {
-    const [, state] = lanes[0] as [number, HookState];
+  for (const { hookId, queue } of settlements) if (queue !== undefined) last.set(hookId, queue);
+  const byState = Map.groupBy(last, ([, queue]) => JSON.stringify(queue));
+  const set = [...byState.values()].map((queues) => {
+    const [, state] = queues[0] as [number, HookState];
     return updateHooks(
       queries,
-      lanes.map(([hookId]) => ({ hookId })),
+      queues.map(([hookId]) => ({ hookId })),
       state,
     );
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 
-type Lane = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
+type Queue = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
 
 /** Plenty. */
 const unproven = 10_000;
@@ -12,21 +12,21 @@ const isProven = true;
 const unhurried = { isLeft: true, take: () => undefined, giveBack: () => undefined };
 
 test('C22 an account has its share of the slots, and its lanes wait for room in turn', () => {
-  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 100, unproven }, unhurried);
-  const lane = (name: string) => ({ accountId: 1, host: 'one', isProven, name });
+  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 100, unproven }, unhurried);
+  const queue = (name: string) => ({ accountId: 1, host: 'one', isProven, name });
   const called = () => shares.next(first).map(({ name }) => name);
-  const first = lane('first');
+  const first = queue('first');
   shares.acquire(first);
-  assert.ok(shares.admits(lane('a')));
+  assert.ok(shares.admits(queue('a')));
   shares.acquire(first);
-  const [b, c] = [lane('b'), lane('c')];
+  const [b, c] = [queue('b'), queue('c')];
   assert.ok(!shares.admits(b));
   assert.ok(!shares.admits(c));
   assert.ok(shares.admits({ accountId: 2, host: 'one', isProven, name: 'another account' }));
   assert.deepEqual(called(), [], 'there is no room yet');
   shares.release(first);
   assert.deepEqual(called(), ['b']);
-  assert.ok(!shares.admits(lane('d')), 'the room is kept for whoever was called');
+  assert.ok(!shares.admits(queue('d')), 'the room is kept for whoever was called');
   assert.deepEqual(called(), []);
   assert.ok(shares.admits(b));
   // It has no use for it after all.
@@ -37,19 +37,24 @@ test('C22 an account has its share of the slots, and its lanes wait for room in 
 });
 
 test('C22 room is for whoever has it at both ends: the account’s and the host’s; accounts at one host have a turn each', () => {
-  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 3, unproven }, unhurried);
-  const lane = (accountId: number, host: string, name: string) => ({ accountId, host, isProven, name });
-  const [first, second] = [lane(1, 'full', 'first'), lane(2, 'full', 'second')];
+  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 3, unproven }, unhurried);
+  const queue = (accountId: number, host: string, name: string) => ({ accountId, host, isProven, name });
+  const [first, second] = [queue(1, 'full', 'first'), queue(2, 'full', 'second')];
   for (const one of [first, first, second]) {
     assert.ok(shares.admits(one));
     shares.acquire(one);
   }
-  const others = [lane(1, 'free', 'at its share'), lane(2, 'full', 'x1'), lane(2, 'full', 'x2'), lane(3, 'full', 'y1')];
+  const others = [
+    queue(1, 'free', 'at its share'),
+    queue(2, 'full', 'x1'),
+    queue(2, 'full', 'x2'),
+    queue(3, 'full', 'y1'),
+  ];
   assert.deepEqual(
     others.map((one) => shares.admits(one)),
     [false, false, false, false],
   );
-  const called = (beside: Lane) => shares.next(beside).map(({ name }) => name);
+  const called = (beside: Queue) => shares.next(beside).map(({ name }) => name);
   shares.release(first);
   assert.deepEqual(called(first), ['at its share', 'x1'], 'one beside it in its account, one at its host');
   shares.release(first);
@@ -59,30 +64,30 @@ test('C22 room is for whoever has it at both ends: the account’s and the host�
 });
 
 test('C22 however many wait at both ends, one that ends looks at few of them, and every lane gets its turn', () => {
-  const [accounts, lanesOfEach, share] = [3, 2_000, { account: 50, host: 100, unproven }];
-  const shares = new ConcurrencyLimiter<Lane>(share, unhurried);
-  const turns = new Map<Lane, number>();
-  const ready = new Set<Lane>();
-  for (let number = 0; number < accounts * lanesOfEach; number += 1)
+  const [accounts, queuesOfEach, share] = [3, 2_000, { account: 50, host: 100, unproven }];
+  const shares = new ConcurrencyLimiter<Queue>(share, unhurried);
+  const turns = new Map<Queue, number>();
+  const ready = new Set<Queue>();
+  for (let number = 0; number < accounts * queuesOfEach; number += 1)
     turns.set({ accountId: number % accounts, host: 'one', isProven: number % 2 === 0, name: `${number}` }, 0);
-  const inFlight: Lane[] = [];
+  const inFlight: Queue[] = [];
   let looks = 0;
   const begin = () => {
-    for (const lane of ready) {
-      ready.delete(lane);
+    for (const queue of ready) {
+      ready.delete(queue);
       looks += 1;
-      if (!shares.admits(lane)) continue;
-      shares.acquire(lane);
-      turns.set(lane, (turns.get(lane) ?? 0) + 1);
-      inFlight.push(lane);
-      ready.add(lane);
+      if (!shares.admits(queue)) continue;
+      shares.acquire(queue);
+      turns.set(queue, (turns.get(queue) ?? 0) + 1);
+      inFlight.push(queue);
+      ready.add(queue);
     }
   };
   for (const lane of turns.keys()) ready.add(lane);
   begin();
   assert.equal(inFlight.length, share.host);
   looks = 0;
-  const ended = accounts * lanesOfEach * 2;
+  const ended = accounts * queuesOfEach * 2;
   for (let count = 0; count < ended; count += 1) {
     const lane = inFlight.shift();
     assert.ok(lane !== undefined);
@@ -102,15 +107,15 @@ test('C22 however many wait at both ends, one that ends looks at few of them, an
 });
 
 test('C22 targets that are not known to answer have their share, one turn for each account, and those that answer the rest', () => {
-  const shares = new ConcurrencyLimiter<Lane>({ account: 4, host: 100, unproven: 2 }, unhurried);
-  const strange = (accountId: number, host: string): Lane => ({
+  const shares = new ConcurrencyLimiter<Queue>({ account: 4, host: 100, unproven: 2 }, unhurried);
+  const strange = (accountId: number, host: string): Queue => ({
     accountId,
     host,
     isProven: false,
     name: `${accountId} ${host}`,
   });
   const known = { ...strange(2, 'known'), isProven };
-  const called = (beside: Lane) => shares.next(beside).map(({ name }) => name);
+  const called = (beside: Queue) => shares.next(beside).map(({ name }) => name);
   const [first, second] = [strange(1, 'a'), strange(1, 'b')];
   for (const one of [first, second]) {
     assert.ok(shares.admits(one));
@@ -140,8 +145,8 @@ test('C22 targets that are not known to answer have their share, one turn for ea
 });
 
 test('C22 room on trial is for whoever has it at the other ends', () => {
-  const shares = new ConcurrencyLimiter<Lane>({ account: 1, host: 2, unproven: 3 }, unhurried);
-  const strange = (accountId: number, host: string): Lane => ({
+  const shares = new ConcurrencyLimiter<Queue>({ account: 1, host: 2, unproven: 3 }, unhurried);
+  const strange = (accountId: number, host: string): Queue => ({
     accountId,
     host,
     isProven: false,
@@ -165,13 +170,13 @@ test('C22 room on trial is for whoever has it at the other ends', () => {
 });
 
 test('C22 a lane that has waited for room and for a trial is called once', () => {
-  const shares = new ConcurrencyLimiter<Lane>({ account: 2, host: 9, unproven: 2 }, unhurried);
-  const strange = (accountId: number): Lane => ({ accountId, host: 'one', isProven: false, name: '' });
+  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 9, unproven: 2 }, unhurried);
+  const strange = (accountId: number): Queue => ({ accountId, host: 'one', isProven: false, name: '' });
   const [first, second, third] = [strange(1), strange(2), strange(3)];
   const known = { ...first, isProven };
-  const places = [known, known, second, third].map((lane) => {
-    assert.ok(shares.admits(lane));
-    return shares.acquire(lane);
+  const places = [known, known, second, third].map((queue) => {
+    assert.ok(shares.admits(queue));
+    return shares.acquire(queue);
   });
   assert.ok(!shares.admits(first), 'its account has its share');
   for (const [ended, place] of places.entries()) {
@@ -189,7 +194,7 @@ test('C22 a lane that has waited for room and for a trial is called once', () =>
 
 test('C22 targets that are not known to answer begin at a pace, and those that answer beside them at once', () => {
   const pace = { left: 2 };
-  const shares = new ConcurrencyLimiter<Lane>(
+  const shares = new ConcurrencyLimiter<Queue>(
     { account: 9, host: 9, unproven: 9 },
     {
       get isLeft() {
@@ -203,7 +208,7 @@ test('C22 targets that are not known to answer begin at a pace, and those that a
       },
     },
   );
-  const strange = (name: string): Lane => ({ accountId: 1, host: 'a', isProven: false, name });
+  const strange = (name: string): Queue => ({ accountId: 1, host: 'a', isProven: false, name });
   const [first, second, third, fourth] = ['first', 'second', 'third', 'fourth'].map(strange);
   assert.ok(first !== undefined && second !== undefined && third !== undefined && fourth !== undefined);
   for (const one of [first, second]) {

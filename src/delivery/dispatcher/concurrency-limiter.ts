@@ -10,7 +10,7 @@ type Line<L> = {
   readonly accountId: number;
   readonly host: string;
   readonly isUnproven: boolean;
-  readonly lanes: Set<L>;
+  readonly queues: Set<L>;
   readonly turn: number;
 };
 
@@ -57,13 +57,13 @@ export class ConcurrencyLimiter<L extends Place> {
   }
 
   /** Whether one more of a lane may begin; if not, the lane is kept until it may. */
-  admits(lane: L): boolean {
-    const kept = this.#called.get(lane);
-    this.#called.delete(lane);
+  admits(queue: L): boolean {
+    const kept = this.#called.get(queue);
+    this.#called.delete(queue);
     if (kept !== undefined) this.#cancel(kept);
-    const hasRoom = this.#hasRoom(lane);
-    const admits = hasRoom && this.#mayAttempt(lane);
-    if (!admits) this.#keep(lane, hasRoom);
+    const hasRoom = this.#hasRoom(queue);
+    const admits = hasRoom && this.#mayAttempt(queue);
+    if (!admits) this.#keep(queue, hasRoom);
     return admits;
   }
 
@@ -101,18 +101,18 @@ export class ConcurrencyLimiter<L extends Place> {
       const toHost = beside && this.#nextOf(this.#hosts.get(beside.host)?.lines);
       const waiting = [ofAccount, toHost, this.#nextUnproven()].filter((line) => line !== undefined);
       const [line] = waiting.sort((a, b) => a.turn - b.turn);
-      const [lane] = line?.lanes ?? [];
-      if (line === undefined || lane === undefined) return called;
-      line.lanes.delete(lane);
+      const [queue] = line?.queues ?? [];
+      if (line === undefined || queue === undefined) return called;
+      line.queues.delete(queue);
       // It may have waited for room, and for a trial since: once is enough.
-      const isCalled = this.#called.has(lane);
-      const begins = !isCalled && this.#mayAttempt(lane);
-      if (begins || line.lanes.size === 0) this.#remove(line);
+      const isCalled = this.#called.has(queue);
+      const begins = !isCalled && this.#mayAttempt(queue);
+      if (begins || line.queues.size === 0) this.#remove(line);
       if (begins) {
-        if (line.lanes.size > 0) this.#putLast(line);
-        this.#called.set(lane, this.acquire(lane));
-        called.push(lane);
-      } else if (!isCalled) this.#keep(lane, true);
+        if (line.queues.size > 0) this.#putLast(line);
+        this.#called.set(queue, this.acquire(queue));
+        called.push(queue);
+      } else if (!isCalled) this.#keep(queue, true);
     }
   }
 
@@ -133,12 +133,12 @@ export class ConcurrencyLimiter<L extends Place> {
   }
 
   /** In the line that it belongs to, behind the others. */
-  #keep(lane: L, isUnproven: boolean): void {
-    const { accountId, host } = lane;
+  #keep(queue: L, isUnproven: boolean): void {
+    const { accountId, host } = queue;
     const lines = isUnproven ? this.#unproven.get(accountId) : this.#accounts.get(accountId)?.lines;
     const line = lines?.get(host);
-    if (line === undefined) this.#putLast({ accountId, host, isUnproven, lanes: new Set([lane]) });
-    else line.lanes.add(lane);
+    if (line === undefined) this.#putLast({ accountId, host, isUnproven, queues: new Set([queue]) });
+    else line.queues.add(queue);
   }
 
   #putLast(waiting: Omit<Line<L>, 'turn'>): void {

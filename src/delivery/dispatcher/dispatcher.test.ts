@@ -389,11 +389,11 @@ for (const { test, database } of stores) {
         stopClaiming() {
           isLeaving = true;
         },
-        async release(lanes) {
-          if (lanes.length === 0) return;
+        async release(queues) {
+          if (queues.length === 0) return;
           refused += 1;
           if (refused === 1) throw new Problem('storage_unavailable');
-          free.push(...lanes.map(({ hookId }) => hookId));
+          free.push(...queues.map(({ hookId }) => hookId));
         },
       };
       const { engine, attempted, between, clock, happen, inAccount } = await openEngine(
@@ -425,7 +425,7 @@ for (const { test, database } of stores) {
       await stepByStep(
         () => clock.advance(500),
         () => free,
-        (lanes) => lanes.length > 0,
+        (queues) => queues.length > 0,
       );
       assert.deepEqual([free, refused], [[HOOK], 2]);
       hanging.resolve();

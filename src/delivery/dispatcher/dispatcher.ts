@@ -77,7 +77,7 @@ export type DispatcherPorts = {
  */
 export class Dispatcher {
   readonly #ports: DispatcherPorts;
-  readonly #lanes = new Map<number, HookQueue>();
+  readonly #queues = new Map<number, HookQueue>();
   /** Hooks that something is pending for, not yet read. */
   readonly #unclaimed = new Set<number>();
   /** Hooks that could not be taken up since the last look: another node has them, or they have ended. */
@@ -127,7 +127,7 @@ export class Dispatcher {
       ...ports,
       mayGoOn,
       mayReadSecrets: ({ hookId }) => !this.#acknowledging.has(hookId),
-      onRead: (lane) => this.#schedule([lane]),
+      onRead: (queue) => this.#schedule([queue]),
     });
     this.#dispatchLoop = new WorkLoop(ports, {
       hasWork: () => this.#ready.size > 0 && this.#inFlight.size < MOST_IN_FLIGHT && mayGoOn(),
@@ -171,9 +171,9 @@ export class Dispatcher {
     this.#ports.claims.stopClaiming();
     await this.#drain();
     await this.#claimed;
-    for (const lane of this.#lanes.values()) {
-      lane.forget();
-      this.#connections.get(lane)?.end();
+    for (const queue of this.#queues.values()) {
+      queue.forget();
+      this.#connections.get(queue)?.end();
     }
     await this.#completer.written();
     cancelCut();
@@ -187,7 +187,7 @@ export class Dispatcher {
 
   /** How many lanes it has taken up, for the metrics. */
   get leasedQueues(): number {
-    return this.#lanes.size;
+    return this.#queues.size;
   }
 
   async #poll(): Promise<void> {
@@ -200,7 +200,7 @@ export class Dispatcher {
         for (const hookId of asked) this.#wake(hookId, 'asked');
         after = next;
       }
-      if (claims.isShared) await this.#release((lane) => lane.isIdle && clock.now() - lane.usedAt > IDLE_RELEASE_MS);
+      if (claims.isShared) await this.#release((queue) => queue.isIdle && clock.now() - queue.usedAt > IDLE_RELEASE_MS);
     } catch (error) {
       log.error({ event: 'dispatcher.poll_failed', err: error });
     }
@@ -209,9 +209,9 @@ export class Dispatcher {
 
   /** A lane that is at work comes upon what is pending by itself; unless its turn was lost, which nothing may cost a wait. */
   #reconcile(hookId: number): void {
-    const lane = this.#lanes.get(hookId);
-    if (lane?.isActive !== true) this.#wake(hookId, 'pending');
-    else if (lane.isUnused(this.#ports.clock.now())) this.#schedule([lane]);
+    const queue = this.#queues.get(hookId);
+    if (queue?.isActive !== true) this.#wake(hookId, 'pending');
+    else if (queue.isUnused(this.#ports.clock.now())) this.#schedule([queue]);
   }
 
   /**
@@ -219,35 +219,35 @@ export class Dispatcher {
    * down. Whatever still hangs holds its own lane and no other.
    */
   async #drain(): Promise<void> {
-    let lanes: Lease[] = [];
+    let queues: Lease[] = [];
     for (;;) {
       const step = new Promise<void>((resolve) => {
         this.#onProgress = resolve;
       });
       const { unwritten } = this.#completer;
-      lanes.push(...this.#discardAll((lane) => !lane.isBusy && !unwritten.has(lane.hookId)));
-      const areFree = await this.#releaseOne(lanes);
-      if (areFree) lanes = [];
+      queues.push(...this.#discardAll((queue) => !queue.isBusy && !unwritten.has(queue.hookId)));
+      const areFree = await this.#releaseOne(queues);
+      if (areFree) queues = [];
       if (this.#inFlight.size === 0) return;
       await (areFree ? step : new Promise<void>((resolve) => this.#ports.clock.after(RETRY_DELAY_MS, resolve)));
     }
   }
 
   /** Forgets lanes that need nothing of this engine now, and lets go of them. */
-  async #release(which: (lane: HookQueue) => boolean): Promise<void> {
+  async #release(which: (queue: HookQueue) => boolean): Promise<void> {
     await this.#releaseOne(this.#discardAll(which));
   }
 
-  #discardAll(which: (lane: HookQueue) => boolean): HookQueue[] {
-    const lanes = [...this.#lanes.values()].filter(which);
-    for (const lane of lanes) this.#discard(lane);
-    return lanes;
+  #discardAll(which: (queue: HookQueue) => boolean): HookQueue[] {
+    const queues = [...this.#queues.values()].filter(which);
+    for (const lane of queues) this.#discard(lane);
+    return queues;
   }
 
   /** Whether these are let go of. What is not stays this node's, until it takes it up again or ends. */
-  #releaseOne(lanes: readonly Lease[]): Promise<boolean> {
+  #releaseOne(queues: readonly Lease[]): Promise<boolean> {
     const { claims, log } = this.#ports;
-    return claims.release(lanes).then(
+    return claims.release(queues).then(
       () => true,
       (error: unknown) => {
         log.error({ event: 'dispatcher.release_failed', err: error });
@@ -257,28 +257,28 @@ export class Dispatcher {
   }
 
   /** Nothing begins on it any more, also where it is just being read. Where it is in line, its turn passes on. */
-  #discard(lane: HookQueue): void {
-    lane.end();
-    this.#connections.get(lane)?.end();
-    this.#lanes.delete(lane.hookId);
+  #discard(queue: HookQueue): void {
+    queue.end();
+    this.#connections.get(queue)?.end();
+    this.#queues.delete(queue.hookId);
   }
 
   /** These are not this engine's any more: nothing begins on them, and what has not gone out does not go out. */
   async #dropAndRelease(hookIds: readonly number[]): Promise<void> {
     for (const hookId of hookIds) this.#endedDuringClaim.add(hookId);
-    const lanes = hookIds.map((hookId) => ({ hookId, generation: this.#lanes.get(hookId)?.generation ?? 0 }));
+    const queues = hookIds.map((hookId) => ({ hookId, generation: this.#queues.get(hookId)?.generation ?? 0 }));
     for (const hookId of hookIds) {
-      const lane = this.#lanes.get(hookId);
-      if (lane !== undefined) this.#discard(lane);
+      const queue = this.#queues.get(hookId);
+      if (queue !== undefined) this.#discard(queue);
       this.#unclaimed.delete(hookId);
     }
-    await this.#releaseOne(lanes);
+    await this.#releaseOne(queues);
   }
 
   /** These lanes are not this node's any more; all of them are not, when undefined. */
   #onLeasesLost(hookIds: readonly number[] | undefined): Promise<void> {
     if (hookIds === undefined) this.#evictions += 1;
-    return this.#dropAndRelease(hookIds ?? [...this.#lanes.keys()]);
+    return this.#dropAndRelease(hookIds ?? [...this.#queues.keys()]);
   }
 
   /**
@@ -286,7 +286,7 @@ export class Dispatcher {
    * this was heard, and not before: saying so must not pass over a change that came in between.
    */
   #invalidateSecrets(hookIds: readonly number[]): void {
-    for (const hookId of hookIds) this.#lanes.get(hookId)?.invalidateSecrets();
+    for (const hookId of hookIds) this.#queues.get(hookId)?.invalidateSecrets();
     const unsaid = hookIds.filter((hookId) => !this.#acknowledging.has(hookId));
     if (unsaid.length > 0) void this.#acknowledgeSecrets(unsaid);
   }
@@ -308,7 +308,7 @@ export class Dispatcher {
       this.#acknowledging.delete(hookId);
       this.#changedDuringClaim.add(hookId);
     }
-    this.#schedule(hookIds.map((hookId) => this.#lanes.get(hookId)).filter((lane) => lane !== undefined));
+    this.#schedule(hookIds.map((hookId) => this.#queues.get(hookId)).filter((queue) => queue !== undefined));
   }
 
   #wakeOwner(hookId: number): void {
@@ -323,13 +323,13 @@ export class Dispatcher {
   #onCommit(news: CommitEvents): Promise<void> | undefined {
     const ended = [...news.ended.keys()];
     for (const hookId of ended) this.#endedDuringClaim.add(hookId);
-    const isKnown = (hookId: number) => this.#lanes.has(hookId) || this.#unclaimed.has(hookId);
+    const isKnown = (hookId: number) => this.#queues.has(hookId) || this.#unclaimed.has(hookId);
     this.#invalidateSecrets([...news.changed].filter(isKnown));
     const known = ended.filter(isKnown);
     const dropped = known.length > 0 ? this.#dropAndRelease(known) : undefined;
     // What a node commits that delivers itself, it takes up itself: here it matters where the lane is ours already. One
     // that is just being taken up is read after that.
-    const mine = (hookId: number) => news.from !== 'deliverer' || this.#lanes.has(hookId);
+    const mine = (hookId: number) => news.from !== 'deliverer' || this.#queues.has(hookId);
     for (const [hookId, rows] of news.pending) if (mine(hookId)) this.#wake(hookId, 'pending', rows);
     for (const hookId of news.asked) if (mine(hookId)) this.#wake(hookId, 'asked');
     return dropped;
@@ -337,8 +337,8 @@ export class Dispatcher {
 
   /** @param rows all that is newly pending, where it is known */
   #wake(hookId: number, what: 'pending' | 'asked', rows?: readonly NewPendingDeliveries[]): void {
-    const lane = this.#lanes.get(hookId);
-    if (lane === undefined) {
+    const queue = this.#queues.get(hookId);
+    if (queue === undefined) {
       // Whoever has it hears of it, too; asking for it each time would cost more than telling.
       if (rows !== undefined && this.#claimMissed.has(hookId)) return;
       if (rows === undefined) this.#releasedDuringClaim.add(hookId);
@@ -346,15 +346,15 @@ export class Dispatcher {
       this.#claimLoop.wake();
       return;
     }
-    if (what === 'asked') lane.hasUnreadManual = true;
-    else if (rows === undefined) lane.hasUnread = true;
-    else lane.push(pendingDeliveries(rows), this.#ports.clock.now());
-    this.#schedule([lane]);
+    if (what === 'asked') queue.hasUnreadManual = true;
+    else if (rows === undefined) queue.hasUnread = true;
+    else queue.push(pendingDeliveries(rows), this.#ports.clock.now());
+    this.#schedule([queue]);
   }
 
   /** These may be able to begin an attempt. */
-  #schedule(lanes: readonly HookQueue[]): void {
-    for (const lane of lanes) this.#ready.add(lane);
+  #schedule(queues: readonly HookQueue[]): void {
+    for (const queue of queues) this.#ready.add(queue);
     this.#dispatchLoop.wake();
   }
 
@@ -379,78 +379,78 @@ export class Dispatcher {
       else this.#claimMissed.add(hookId);
     }
     this.#onProgress();
-    if (this.#lanes.size > MAX_QUEUES) await this.#release((lane) => lane.isIdle);
+    if (this.#queues.size > MAX_QUEUES) await this.#release((queue) => queue.isIdle);
   }
 
   #addQueue(row: HookQueueRow): void {
-    const lane = new HookQueue(row, this.#ports.clock.now(), longestWaitMs(this.#ports.waitsMs));
-    if (this.#changedDuringClaim.has(lane.hookId) || this.#acknowledging.has(lane.hookId)) lane.invalidateSecrets();
-    this.#lanes.set(lane.hookId, lane);
-    this.#connections.set(lane, new ConnectionPool(this.#poolCapacity));
-    this.#wakeWhenDue(lane, this.#ports.clock.now());
-    this.#schedule([lane]);
+    const queue = new HookQueue(row, this.#ports.clock.now(), longestWaitMs(this.#ports.waitsMs));
+    if (this.#changedDuringClaim.has(queue.hookId) || this.#acknowledging.has(queue.hookId)) queue.invalidateSecrets();
+    this.#queues.set(queue.hookId, queue);
+    this.#connections.set(queue, new ConnectionPool(this.#poolCapacity));
+    this.#wakeWhenDue(queue, this.#ports.clock.now());
+    this.#schedule([queue]);
   }
 
-  #wakeWhenDue(lane: HookQueue, now: number): void {
-    const waitMs = lane.wakeMs(now);
+  #wakeWhenDue(queue: HookQueue, now: number): void {
+    const waitMs = queue.wakeMs(now);
     if (waitMs <= 0) return;
-    lane.setTimer(this.#ports.clock.after(waitMs, () => this.#schedule([lane])));
+    queue.setTimer(this.#ports.clock.after(waitMs, () => this.#schedule([queue])));
   }
 
   /** Nothing of this lane can begin now: its timer, or what happens to it, brings it back. */
-  #parkUntilDue(lane: HookQueue, now: number): void {
+  #parkUntilDue(queue: HookQueue, now: number): void {
     // A timer may fire a little before its time.
-    if (!lane.ended) this.#wakeWhenDue(lane, now);
-    this.#wakeWaiters(lane);
+    if (!queue.ended) this.#wakeWhenDue(queue, now);
+    this.#wakeWaiters(queue);
   }
 
   /** Where there is room that this lane has no use for, or has just left, whoever has waited for it gets a turn. */
-  #wakeWaiters(lane: HookQueue): void {
-    for (const next of this.#limiter.next(lane)) this.#ready.add(next);
+  #wakeWaiters(queue: HookQueue): void {
+    for (const next of this.#limiter.next(queue)) this.#ready.add(next);
   }
 
   /** Begins one attempt on each of some lanes, as far as it may. */
   async #dispatchBatch(): Promise<void> {
     const { clock, claims } = this.#ports;
-    const lanes = firstOf(this.#ready, QUEUES_PER_ITERATION);
-    for (const lane of lanes) {
+    const queues = firstOf(this.#ready, QUEUES_PER_ITERATION);
+    for (const queue of queues) {
       if (this.#inFlight.size >= MOST_IN_FLIGHT || !claims.isLeaseValid()) break;
       // To the end of the line, so that every lane gets its turn when slots are few.
-      this.#ready.delete(lane);
+      this.#ready.delete(queue);
       // Read or not: once it is, it gets its turn.
-      if (!lane.isPrefetching) this.#tryDispatch(lane, clock.now());
+      if (!queue.isPrefetching) this.#tryDispatch(queue, clock.now());
     }
-    if (lanes.length === QUEUES_PER_ITERATION) await new Promise<void>((resolve) => setImmediate(resolve));
+    if (queues.length === QUEUES_PER_ITERATION) await new Promise<void>((resolve) => setImmediate(resolve));
   }
 
   /** One moment for all of it: a wait that ends in between would leave the lane without a turn and without a timer. */
-  #tryDispatch(lane: HookQueue, now: number): void {
-    if (lane.isUnread(now) && !this.#acknowledging.has(lane.hookId)) {
-      this.#prefetcher.add(lane);
+  #tryDispatch(queue: HookQueue, now: number): void {
+    if (queue.isUnread(now) && !this.#acknowledging.has(queue.hookId)) {
+      this.#prefetcher.add(queue);
       return;
     }
-    if (!this.#limiter.admits(lane)) return;
-    const row = lane.nextManual(now) ?? lane.next(now);
-    if (row === undefined) this.#parkUntilDue(lane, now);
+    if (!this.#limiter.admits(queue)) return;
+    const row = queue.nextManual(now) ?? queue.next(now);
+    if (row === undefined) this.#parkUntilDue(queue, now);
     else {
-      this.#begin(lane, row);
-      this.#ready.add(lane);
+      this.#begin(queue, row);
+      this.#ready.add(queue);
     }
   }
 
-  #begin(lane: HookQueue, row: PendingDelivery): void {
-    if (lane.ended) return;
+  #begin(queue: HookQueue, row: PendingDelivery): void {
+    if (queue.ended) return;
     const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
-    const flight = lane.begin(row, clock.now());
+    const flight = queue.begin(row, clock.now());
     this.#inFlight.add(flight);
-    const place = this.#limiter.acquire(lane);
+    const place = this.#limiter.acquire(queue);
     const deliveryId = String(row.deliveryId);
     const body = JSON.stringify({ resource_url: resourceUrl(baseUrl(), row.kind, row.recordId) });
     const order = {
-      target: lane.target,
+      target: queue.target,
       body,
       deliveryId,
-      signature: signatureOf(lane.secrets, { id: deliveryId, body, now: flight.beganAt }),
+      signature: signatureOf(queue.secrets, { id: deliveryId, body, now: flight.beganAt }),
       deadlineMs: attemptTimeoutMs,
       signal: flight.signal,
       onDialled: () => {
@@ -459,36 +459,36 @@ export class Dispatcher {
         else flight.abort();
       },
       onUndialled: () => flight.undialled(),
-      kept: this.#connections.get(lane),
+      kept: this.#connections.get(queue),
     };
     attempt(order)
       .catch((error: unknown): Outcome => {
-        this.#ports.log.error({ event: 'attempt.aborted', err: error, hook_id: lane.hookId });
+        this.#ports.log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
         return { kind: 'ours', fault: 'broken', ms: 0 };
       })
       .then((outcome) => {
         this.#limiter.release(place);
-        this.#finish(lane, flight, outcome);
+        this.#finish(queue, flight, outcome);
       })
       .catch((error: unknown) =>
-        this.#ports.log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: lane.hookId }),
+        this.#ports.log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: queue.hookId }),
       );
   }
 
-  #finish(lane: HookQueue, flight: InFlightAttempt, outcome: Outcome): void {
+  #finish(queue: HookQueue, flight: InFlightAttempt, outcome: Outcome): void {
     this.#inFlight.delete(flight);
-    this.#wakeWaiters(lane);
+    this.#wakeWaiters(queue);
     const decision = decide({
       outcome,
-      failures: lane.failures,
-      sameBurst: lane.isPartOfFailure(flight),
+      failures: queue.failures,
+      sameBurst: queue.isPartOfFailure(flight),
       isManual: flight.row.manualAttemptId !== null,
-      localErrors: lane.localErrorsBefore(flight),
+      localErrors: queue.localErrorsBefore(flight),
       waitsMs: this.#ports.waitsMs,
       fraction: this.#ports.chance.fraction(),
     });
     const now = this.#ports.clock.now();
-    const settlement = lane.finish({
+    const settlement = queue.finish({
       flight,
       decision,
       outcome: outcomeWord(outcome),
@@ -496,32 +496,32 @@ export class Dispatcher {
       ms: outcome.ms,
       now,
     });
-    this.#report(lane, flight, outcome, decision);
+    this.#report(queue, flight, outcome, decision);
     // Stopped by our own stop, or by the hook's end: the delivery is pending as before, and nothing happened.
     if (outcome.kind !== 'ours' || outcome.fault !== 'stopped') this.#completer.add(settlement);
-    if (lane.ended) this.#connections.get(lane)?.end();
+    if (queue.ended) this.#connections.get(queue)?.end();
     else {
-      this.#wakeWhenDue(lane, now);
-      this.#ready.add(lane);
+      this.#wakeWhenDue(queue, now);
+      this.#ready.add(queue);
     }
     this.#dispatchLoop.wake();
     this.#onProgress();
   }
 
-  #report(lane: HookQueue, flight: InFlightAttempt, outcome: Outcome, decision: Decision): void {
+  #report(queue: HookQueue, flight: InFlightAttempt, outcome: Outcome, decision: Decision): void {
     const word = outcomeWord(outcome);
     const lateMs = Math.max(0, Math.round(flight.beganAt - flight.dueAt));
     this.#ports.onAttempt({ outcome: word, result: decision.is, ms: outcome.ms, lateMs });
     this.#ports.log.info({
       event: 'delivery.attempted',
-      account_id: lane.accountId,
-      hook_id: lane.hookId,
+      account_id: queue.accountId,
+      hook_id: queue.hookId,
       delivery_id: flight.row.deliveryId,
       kind: flight.row.kind satisfies DeliveryKind,
-      target: lane.maskedTarget,
+      target: queue.maskedTarget,
       outcome: word,
       result: decision.is,
-      failures: lane.failures,
+      failures: queue.failures,
       ms: Math.round(outcome.ms),
       ...('waitMs' in decision ? { wait_ms: decision.waitMs } : {}),
       ...('note' in outcome && outcome.note !== undefined ? { note: outcome.note } : {}),
@@ -537,18 +537,18 @@ export class Dispatcher {
   }
 
   #onCompleted({ hookId, row }: Completion): void {
-    const lane = this.#lanes.get(hookId);
-    if (lane === undefined) return;
+    const queue = this.#queues.get(hookId);
+    if (queue === undefined) return;
     // It may have waited for that.
-    if (lane.isSaturated) this.#ready.add(lane);
-    lane.onCompleted(row.deliveryId);
+    if (queue.isSaturated) this.#ready.add(queue);
+    queue.onCompleted(row.deliveryId);
   }
 
   /** A lane that is not any more as it was taken up: it is left, and taken up anew if it may be. */
   #onFenced({ hookId, generation }: Lease): void {
-    const lane = this.#lanes.get(hookId);
-    if (lane === undefined || lane.generation !== generation) return;
-    this.#discard(lane);
+    const queue = this.#queues.get(hookId);
+    if (queue === undefined || queue.generation !== generation) return;
+    this.#discard(queue);
     this.#wakeOwner(hookId);
   }
 }

@@ -47,42 +47,42 @@ const testOfTheHook: PendingDelivery = { ...pending(90), position: null, kind: '
 
 /** A lane with a moment of its own, driven as the engine drives it. */
 class Drive {
-  readonly lane: HookQueue;
+  readonly queue: HookQueue;
   now = 1_000;
 
   constructor(row: Partial<HookQueueRow> = {}, pendingCount = 0) {
-    this.lane = new HookQueue({ ...fresh, ...row }, 0, DAY_MS);
-    this.lane.add(Array.from({ length: pendingCount }, (_, index) => pending(index + 1)));
+    this.queue = new HookQueue({ ...fresh, ...row }, 0, DAY_MS);
+    this.queue.add(Array.from({ length: pendingCount }, (_, index) => pending(index + 1)));
   }
 
   /** Begins everything that may begin now. */
   beginAll(): InFlightAttempt[] {
     const begun: InFlightAttempt[] = [];
     for (;;) {
-      const row = this.lane.nextManual(this.now) ?? this.lane.next(this.now);
+      const row = this.queue.nextManual(this.now) ?? this.queue.next(this.now);
       if (row === undefined) return begun;
-      begun.push(this.lane.begin(row, this.now));
+      begun.push(this.queue.begin(row, this.now));
     }
   }
 
   beginOne(): InFlightAttempt {
-    const row = this.lane.next(this.now);
+    const row = this.queue.next(this.now);
     if (row === undefined) throw new Error('nothing may begin');
-    return this.lane.begin(row, this.now);
+    return this.queue.begin(row, this.now);
   }
 
   finish(flight: InFlightAttempt, outcome: Outcome): Completion & { decision: Decision['is'] } {
-    const { lane, now } = this;
+    const { queue, now } = this;
     const decision = decide({
       outcome,
-      failures: lane.failures,
-      sameBurst: lane.isPartOfFailure(flight),
+      failures: queue.failures,
+      sameBurst: queue.isPartOfFailure(flight),
       isManual: flight.row.manualAttemptId !== null,
-      localErrors: lane.localErrorsBefore(flight),
+      localErrors: queue.localErrorsBefore(flight),
       waitsMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
       fraction: 0,
     });
-    const settlement = lane.finish({
+    const settlement = queue.finish({
       flight,
       decision,
       outcome: outcomeWord(outcome),
@@ -95,7 +95,7 @@ class Drive {
 
   /** One attempt, at the earliest moment. */
   deliver(outcome: Outcome) {
-    this.now += Math.max(0, this.lane.waitMs(this.now));
+    this.now += Math.max(0, this.queue.waitMs(this.now));
     return this.finish(this.beginOne(), outcome);
   }
 }
@@ -142,7 +142,7 @@ test('C18 a burst of failures costs one, and nothing begins until its wait is ov
   const flights = drive.beginAll();
   const decisions = flights.map((flight) => drive.finish(flight, BROKEN).decision);
   assert.deepEqual(decisions, ['wait', ...Array(7).fill('part_of_counted_failure')]);
-  assert.equal(drive.lane.failures, 1);
+  assert.equal(drive.queue.failures, 1);
   drive.now += FIRST_WAIT_MS - 1;
   assert.deepEqual(drive.beginAll(), []);
   drive.now += 1;
@@ -166,7 +166,7 @@ test('C18 the same delivery is tried again after each failure, and the others ar
   for (const outcome of [BROKEN, BROKEN]) assert.equal(drive.deliver(outcome).row.deliveryId, 11);
   const told = drive.deliver(OK);
   assert.equal(told.row.deliveryId, 11);
-  assert.deepEqual(told.lane, { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' });
+  assert.deepEqual(told.queue, { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' });
   assert.deepEqual(ids(drive.beginAll()), [12, 13]);
 });
 
@@ -178,9 +178,9 @@ test('C18 a 200 of the burst delivers its own and does not end the wait', () => 
   const told = drive.finish(other, OK);
   assert.equal(told.decision, 'delivered_during_backoff');
   assert.equal(told.delivery, 'delivered');
-  assert.equal(told.lane, undefined, 'the lane stays as the failure left it');
-  assert.equal(failure.lane?.dueAt, drive.now + FIRST_WAIT_MS);
-  assert.equal(drive.lane.failures, 1);
+  assert.equal(told.queue, undefined, 'the lane stays as the failure left it');
+  assert.equal(failure.queue?.dueAt, drive.now + FIRST_WAIT_MS);
+  assert.equal(drive.queue.failures, 1);
   assert.deepEqual(drive.beginAll(), []);
 });
 
@@ -190,7 +190,7 @@ test('C18 a 401 of the burst ends the hook', () => {
   assert.ok(failing && other);
   drive.finish(failing, BROKEN);
   assert.equal(drive.finish(other, UNSUBSCRIBE).ended, 'answered_401');
-  assert.ok(drive.lane.ended);
+  assert.ok(drive.queue.ended);
 });
 
 test('C18 a straggler of the first burst is still of that burst after the retry has begun', () => {
@@ -205,7 +205,7 @@ test('C18 a straggler of the first burst is still of that burst after the retry 
   assert.ok(retry);
   assert.equal(retry.row.deliveryId, failing.row.deliveryId);
   assert.equal(drive.finish(retry, BROKEN).decision, 'wait');
-  assert.equal(drive.lane.failures, 2);
+  assert.equal(drive.queue.failures, 2);
 });
 
 test('C18 the third failure in a row ends the hook; a 200 between starts the count anew', () => {
@@ -216,29 +216,29 @@ test('C18 the third failure in a row ends the hook; a 200 between starts the cou
 
 test('C13 C18 an ended lane begins nothing, not even what was asked for, and calls back what has not gone out', () => {
   for (const end of [
-    (drive: Drive) => drive.lane.end(),
+    (drive: Drive) => drive.queue.end(),
     (drive: Drive, flight: InFlightAttempt) => void drive.finish(flight, UNSUBSCRIBE),
   ]) {
     const drive = wide(3, 10);
     const [first, unsent, sent] = drive.beginAll();
     assert.ok(first && unsent && sent);
     sent.dialled();
-    drive.lane.addManual([asked(pending(50))]);
+    drive.queue.addManual([asked(pending(50))]);
     end(drive, first);
     assert.ok(unsent.signal.aborted);
     assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
     drive.now += 365 * 24 * 3_600_000;
     assert.deepEqual(drive.beginAll(), []);
-    assert.equal(drive.lane.canDispatch(drive.now), false);
-    assert.equal(drive.lane.nextManual(drive.now), undefined);
+    assert.equal(drive.queue.canDispatch(drive.now), false);
+    assert.equal(drive.queue.nextManual(drive.now), undefined);
   }
 });
 
 test('C18 C20 a lane taken up after a restart goes on where it stood: its failures, its wait, its delivery', () => {
   const drive = new Drive({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
-  assert.equal(drive.lane.retryToRead, 13, 'the engine reads it before the others');
-  drive.lane.add([pending(3)]);
-  drive.lane.add([pending(1), pending(2), pending(3)]);
+  assert.equal(drive.queue.retryToRead, 13, 'the engine reads it before the others');
+  drive.queue.add([pending(3)]);
+  drive.queue.add([pending(1), pending(2), pending(3)]);
   assert.deepEqual(drive.beginAll(), []);
   drive.now = 500_000;
   const [retry, ...others] = drive.beginAll();
@@ -256,7 +256,7 @@ test('C18 a wait that no answer can have asked for is over: the clock was ahead 
     [now + 400 * DAY_MS, 0],
   ] as const) {
     const drive = new Drive({ failures: 1, dueAt, retryDeliveryId: 11 }, 1);
-    assert.equal(drive.lane.wakeMs(now), waitMs);
+    assert.equal(drive.queue.wakeMs(now), waitMs);
     assert.equal(drive.beginAll().length, waitMs === 0 ? 1 : 0);
   }
   const drive = new Drive({}, 2);
@@ -265,7 +265,7 @@ test('C18 a wait that no answer can have asked for is over: the clock was ahead 
   assert.equal(drive.beginAll().length, 0);
   // It is set right while the lane waits.
   drive.now -= 400 * DAY_MS;
-  assert.ok(drive.lane.isUnused(drive.now));
+  assert.ok(drive.queue.isUnused(drive.now));
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
@@ -275,9 +275,9 @@ test('C19 a fault of ours counts nothing, holds the lane for a moment, and the s
   assert.equal(settlement.decision, 'retry_local_error');
   assert.equal(settlement.delivery, 'pending');
   assert.equal(settlement.attempt.counted, false);
-  assert.equal(settlement.lane, undefined);
+  assert.equal(settlement.queue, undefined);
   assert.deepEqual(drive.beginAll(), []);
-  assert.equal(drive.lane.waitMs(drive.now), 1_000);
+  assert.equal(drive.queue.waitMs(drive.now), 1_000);
   drive.now += 1_000;
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
@@ -293,10 +293,10 @@ function fourInFlight(): { drive: Drive; flights: InFlightAttempt[] } {
 test('C19 faults of ours that come together are one: the lane pauses once, and no longer for it', () => {
   const { drive, flights } = fourInFlight();
   for (const flight of flights) drive.finish(flight, OURS);
-  assert.equal(drive.lane.waitMs(drive.now), 1_000);
+  assert.equal(drive.queue.waitMs(drive.now), 1_000);
   drive.now += 1_000;
   drive.finish(drive.beginOne(), OURS);
-  assert.equal(drive.lane.waitMs(drive.now), 2_000, 'the next one is another');
+  assert.equal(drive.queue.waitMs(drive.now), 2_000, 'the next one is another');
 });
 
 test('C19 a clock that is set back does not make the pause after a fault of ours longer, nor takes the next one away', () => {
@@ -304,16 +304,16 @@ test('C19 a clock that is set back does not make the pause after a fault of ours
   drive.now = 3_600_000;
   drive.finish(drive.beginOne(), OURS);
   drive.now = 1_000;
-  assert.ok(drive.lane.waitMs(drive.now) <= 0);
+  assert.ok(drive.queue.waitMs(drive.now) <= 0);
   drive.finish(drive.beginOne(), OURS);
-  assert.ok(drive.lane.waitMs(drive.now) > 0);
-  assert.ok(drive.lane.waitMs(drive.now) <= 60_000);
+  assert.ok(drive.queue.waitMs(drive.now) > 0);
+  assert.ok(drive.queue.waitMs(drive.now) <= 60_000);
 });
 
 test('C19 what was stopped before it went out pauses nothing, however many there were, and nothing is lost', () => {
   const { drive, flights } = fourInFlight();
   for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).delivery, 'pending');
-  assert.equal(drive.lane.waitMs(drive.now) <= 0, true);
+  assert.equal(drive.queue.waitMs(drive.now) <= 0, true);
   const again = drive.beginAll().map(({ row }) => row.deliveryId);
   assert.deepEqual(again.sort(), flights.map(({ row }) => row.deliveryId).sort());
 });
@@ -322,15 +322,15 @@ test('C19 faults of ours between failures neither count nor start the count anew
   const drive = new Drive({}, 1);
   const decisions = [BROKEN, OURS, BROKEN, OURS, OURS].map((outcome) => drive.deliver(outcome).decision);
   assert.deepEqual(decisions, ['wait', 'retry_local_error', 'wait', 'retry_local_error', 'retry_local_error']);
-  assert.equal(drive.lane.failures, 2);
+  assert.equal(drive.queue.failures, 2);
   assert.equal(drive.deliver(BROKEN).ended, 'three_failures');
 });
 
 test('X1 a test goes out at once, during a wait too; other outcomes than 200 and 401 change nothing', () => {
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
-  const before = drive.lane.waitMs(drive.now);
-  drive.lane.addManual([testOfTheHook]);
+  const before = drive.queue.waitMs(drive.now);
+  drive.queue.addManual([testOfTheHook]);
   const [flight, ...others] = drive.beginAll();
   assert.ok(flight);
   assert.deepEqual(others, []);
@@ -338,31 +338,31 @@ test('X1 a test goes out at once, during a wait too; other outcomes than 200 and
   assert.equal(settlement.decision, 'manual_failed');
   assert.equal(settlement.delivery, 'dropped', 'a test has had its answer');
   assert.equal(settlement.attempt.counted, false);
-  assert.equal(drive.lane.failures, 1);
-  assert.equal(drive.lane.waitMs(drive.now), before);
+  assert.equal(drive.queue.failures, 1);
+  assert.equal(drive.queue.waitMs(drive.now), before);
   assert.deepEqual(drive.beginAll(), []);
 });
 
 test('X1 a 200 to a test makes what is pending due at once', () => {
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
-  drive.lane.addManual([testOfTheHook]);
+  drive.queue.addManual([testOfTheHook]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).decision, 'delivered');
-  assert.equal(drive.lane.failures, 0);
+  assert.equal(drive.queue.failures, 0);
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
 test('X1 a test that meets a fault of ours is made again, before what waits longer', () => {
   const drive = new Drive({}, 2);
   drive.deliver(BROKEN);
-  drive.lane.addManual([testOfTheHook]);
+  drive.queue.addManual([testOfTheHook]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OURS).decision, 'retry_local_error');
   assert.deepEqual(drive.beginAll(), []);
-  assert.equal(drive.lane.wakeMs(drive.now), 1_000, 'the engine sets its timer by this');
+  assert.equal(drive.queue.wakeMs(drive.now), 1_000, 'the engine sets its timer by this');
   drive.now += 1_000;
   assert.deepEqual(ids(drive.beginAll()), [testOfTheHook.deliveryId]);
 });
@@ -370,7 +370,7 @@ test('X1 a test that meets a fault of ours is made again, before what waits long
 test('X3 what is asked for goes before everything, once, and beside a full window', () => {
   const drive = new Drive({}, 3);
   drive.beginOne();
-  drive.lane.addManual([asked(pending(3)), asked(pending(3)), asked(pending(7))]);
+  drive.queue.addManual([asked(pending(3)), asked(pending(3)), asked(pending(7))]);
   assert.deepEqual(ids(drive.beginAll()), [13, 17]);
   assert.deepEqual(ids(drive.beginAll()), []);
 });
@@ -378,7 +378,7 @@ test('X3 what is asked for goes before everything, once, and beside a full windo
 test('X3 a redelivery that fails has been made, and leaves its delivery as it was', () => {
   const drive = new Drive({}, 1);
   const [one, other] = [asked(pending(1)), asked(pending(5))];
-  drive.lane.addManual([one, other]);
+  drive.queue.addManual([one, other]);
   const [first, second] = drive.beginAll();
   assert.ok(first && second);
   for (const [flight, row] of [
@@ -389,21 +389,21 @@ test('X3 a redelivery that fails has been made, and leaves its delivery as it wa
     assert.equal(settlement.delivery, 'pending');
     assert.deepEqual(settlement.asks, [row.manualAttemptId]);
   }
-  assert.equal(drive.lane.failures, 0);
+  assert.equal(drive.queue.failures, 0);
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
 test('X3 a redelivery answered 200 is the delivery: what was pending is not sent once more', () => {
   const drive = new Drive({}, 1);
-  drive.lane.addManual([asked(pending(1))]);
+  drive.queue.addManual([asked(pending(1))]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).delivery, 'delivered');
   assert.deepEqual(drive.beginAll(), []);
-  drive.lane.add([pending(1)]);
+  drive.queue.add([pending(1)]);
   assert.deepEqual(drive.beginAll(), [], 'the database says that it is pending until this is written down');
-  drive.lane.onCompleted(11);
-  drive.lane.add([pending(1)]);
+  drive.queue.onCompleted(11);
+  drive.queue.add([pending(1)]);
   assert.deepEqual(ids(drive.beginAll()), [11]);
 });
 
@@ -415,7 +415,7 @@ test('X3 asked for while in flight: a 200 of that flight is the answer, anything
     const drive = new Drive({}, 1);
     const flight = drive.beginOne();
     const ask = asked(pending(1));
-    drive.lane.addManual([ask]);
+    drive.queue.addManual([ask]);
     assert.deepEqual(drive.beginAll(), [], 'not twice at once');
     const { asks } = drive.finish(flight, outcome);
     assert.deepEqual(asks, followed ? [] : [ask.manualAttemptId]);
@@ -428,12 +428,12 @@ test('X3 asked for while in flight: a 200 of that flight is the answer, anything
 
 test('C22 what was asked for makes no more than eight attempts at once, and on a failing lane one', () => {
   const drive = new Drive({}, 1);
-  drive.lane.addManual(Array.from({ length: 20 }, (_, index) => asked(pending(index + 10))));
+  drive.queue.addManual(Array.from({ length: 20 }, (_, index) => asked(pending(index + 10))));
   const begun = drive.beginAll();
   assert.equal(begun.length, 8);
   const failing = new Drive({}, 1);
   failing.deliver(BROKEN);
-  failing.lane.addManual([asked(pending(10)), asked(pending(11))]);
+  failing.queue.addManual([asked(pending(10)), asked(pending(11))]);
   assert.equal(failing.beginAll().length, 1);
 });
 
@@ -443,29 +443,29 @@ test('C20 a settlement carries the generation that the lane was taken up with, s
 
 test('C20 C22 a lane that waits for nothing takes what a commit hands it; a full or failing one is to read it', () => {
   const drive = new Drive();
-  drive.lane.push([pending(1)], drive.now);
+  drive.queue.push([pending(1)], drive.now);
   assert.deepEqual(ids(drive.beginAll()), [], 'something may be before it: nothing was read yet');
-  drive.lane.hasUnread = false;
-  drive.lane.addNext([], true);
-  drive.lane.push([pending(2), pending(3)], drive.now);
-  assert.equal(drive.lane.hasUnread, false);
+  drive.queue.hasUnread = false;
+  drive.queue.addNext([], true);
+  drive.queue.push([pending(2), pending(3)], drive.now);
+  assert.equal(drive.queue.hasUnread, false);
   const [flight] = drive.beginAll();
   assert.equal(flight?.row.position, 2);
-  drive.lane.push([pending(4)], drive.now);
-  assert.equal(drive.lane.hasUnread, true, 'its window is full');
-  drive.lane.hasUnread = false;
+  drive.queue.push([pending(4)], drive.now);
+  assert.equal(drive.queue.hasUnread, true, 'its window is full');
+  drive.queue.hasUnread = false;
   if (flight !== undefined) drive.finish(flight, BROKEN);
-  drive.lane.push([pending(5)], drive.now);
-  assert.equal(drive.lane.hasUnread, true, 'it waits');
+  drive.queue.push([pending(5)], drive.now);
+  assert.equal(drive.queue.hasUnread, true, 'it waits');
 });
 
 test('C20 a lane that commits have handed 32 reads next what there is', () => {
   const drive = new Drive();
-  drive.lane.hasUnread = false;
-  for (let position = 1; !drive.lane.hasUnread; position += 1) {
-    drive.lane.push([pending(position)], drive.now);
-    if (!drive.lane.hasUnread) assert.equal(drive.deliver(OK).row.position, position);
-    drive.lane.onCompleted(position + 10);
+  drive.queue.hasUnread = false;
+  for (let position = 1; !drive.queue.hasUnread; position += 1) {
+    drive.queue.push([pending(position)], drive.now);
+    if (!drive.queue.hasUnread) assert.equal(drive.deliver(OK).row.position, position);
+    drive.queue.onCompleted(position + 10);
     assert.ok(position <= 33);
   }
 });

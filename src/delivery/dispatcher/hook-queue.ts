@@ -275,7 +275,7 @@ export class HookQueue {
       attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(decision), reason },
       delivery,
       asks: this.#answeredManual(row, decision, delivery),
-      ...(changed ? { lane: after } : {}),
+      ...(changed ? { queue: after } : {}),
       ...(decision.is === 'ended' ? { ended: decision.reason } : {}),
     };
   }

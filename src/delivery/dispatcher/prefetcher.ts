@@ -17,26 +17,26 @@ export type PrefetcherPorts = {
   readonly log: Log;
   readonly mayGoOn: () => boolean;
   /** False while it is not said yet that a change of what signs a lane was heard (X8). */
-  readonly mayReadSecrets: (lane: HookQueue) => boolean;
-  readonly onRead: (lane: HookQueue) => void;
+  readonly mayReadSecrets: (queue: HookQueue) => boolean;
+  readonly onRead: (queue: HookQueue) => void;
 };
 
 /** Reads what the next attempts of lanes need, some lanes at a time; what could not be read is read again. */
 export class Prefetcher {
   readonly #ports: PrefetcherPorts;
-  readonly #lanes = new Set<HookQueue>();
+  readonly #queues = new Set<HookQueue>();
   readonly #loop: WorkLoop;
 
   constructor(ports: PrefetcherPorts) {
     this.#ports = ports;
     this.#loop = new WorkLoop(ports, {
-      hasWork: () => this.#lanes.size > 0 && ports.mayGoOn(),
+      hasWork: () => this.#queues.size > 0 && ports.mayGoOn(),
       runOnce: () => this.#prefetchBatch(),
     });
   }
 
-  add(lane: HookQueue): void {
-    this.#lanes.add(lane);
+  add(queue: HookQueue): void {
+    this.#queues.add(queue);
     this.#loop.wake();
   }
 
@@ -45,72 +45,72 @@ export class Prefetcher {
   }
 
   async #prefetchBatch(): Promise<void> {
-    const lanes = firstOf(this.#lanes, QUEUES_PER_ITERATION);
-    for (const lane of lanes) this.#lanes.delete(lane);
-    const read = await Promise.allSettled(lanes.map((lane) => this.#read(lane)));
+    const queues = firstOf(this.#queues, QUEUES_PER_ITERATION);
+    for (const queue of queues) this.#queues.delete(queue);
+    const read = await Promise.allSettled(queues.map((queue) => this.#read(queue)));
     const failed = read.find((one) => one.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
 
-  async #read(lane: HookQueue): Promise<void> {
+  async #read(queue: HookQueue): Promise<void> {
     const { store, clock, mayReadSecrets, onRead } = this.#ports;
     try {
-      await fill(store.read, lane, () => clock.now(), mayReadSecrets(lane));
+      await fill(store.read, queue, () => clock.now(), mayReadSecrets(queue));
     } catch (error) {
-      this.#lanes.add(lane);
+      this.#queues.add(queue);
       throw error;
     }
-    onRead(lane);
+    onRead(queue);
   }
 }
 
 /** What signs the next attempts of a lane, what was asked for, what is pending. */
-async function fill(read: Queries, lane: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
-  if (lane.ended) return;
-  lane.isPrefetching = true;
+async function fill(read: Queries, queue: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
+  if (queue.ended) return;
+  queue.isPrefetching = true;
   try {
-    if (lane.secretsAreStale && mayReadSecrets) await fillSecrets(read, lane);
-    if (lane.hasUnreadManual) await fillManual(read, lane);
-    if (lane.isEmpty && lane.canDispatch(now())) await fillPending(read, lane);
+    if (queue.secretsAreStale && mayReadSecrets) await fillSecrets(read, queue);
+    if (queue.hasUnreadManual) await fillManual(read, queue);
+    if (queue.isEmpty && queue.canDispatch(now())) await fillPending(read, queue);
   } finally {
-    lane.isPrefetching = false;
+    queue.isPrefetching = false;
   }
 }
 
-async function fillSecrets(read: Queries, lane: HookQueue): Promise<void> {
+async function fillSecrets(read: Queries, queue: HookQueue): Promise<void> {
   // Before they are read: what changes meanwhile may not be what comes back.
-  lane.secretsAreStale = false;
-  lane.secrets = await findSecrets(read, lane.hookId).catch((error: unknown) => {
-    lane.secretsAreStale = true;
+  queue.secretsAreStale = false;
+  queue.secrets = await findSecrets(read, queue.hookId).catch((error: unknown) => {
+    queue.secretsAreStale = true;
     throw error;
   });
 }
 
-async function fillManual(read: Queries, lane: HookQueue): Promise<void> {
+async function fillManual(read: Queries, queue: HookQueue): Promise<void> {
   // Before it is read: what is announced meanwhile may not be among what comes back.
-  lane.hasUnreadManual = false;
-  const rows = await findManualAttempts(read, lane.hookId, lane.manualReadPosition, PREFETCH_SIZE).catch(
+  queue.hasUnreadManual = false;
+  const rows = await findManualAttempts(read, queue.hookId, queue.manualReadPosition, PREFETCH_SIZE).catch(
     (error: unknown) => {
-      lane.hasUnreadManual = true;
+      queue.hasUnreadManual = true;
       throw error;
     },
   );
-  lane.manualReadPosition = rows.at(-1)?.manualAttemptId ?? lane.manualReadPosition;
-  if (rows.length === PREFETCH_SIZE) lane.hasUnreadManual = true;
-  lane.addManual(rows);
+  queue.manualReadPosition = rows.at(-1)?.manualAttemptId ?? queue.manualReadPosition;
+  if (rows.length === PREFETCH_SIZE) queue.hasUnreadManual = true;
+  queue.addManual(rows);
 }
 
-async function fillPending(read: Queries, lane: HookQueue): Promise<void> {
-  if (lane.retryToRead !== null) {
-    const retry = await findPending(read, lane.hookId, lane.retryToRead);
-    lane.retryToRead = null;
-    if (retry !== undefined) lane.add([retry]);
+async function fillPending(read: Queries, queue: HookQueue): Promise<void> {
+  if (queue.retryToRead !== null) {
+    const retry = await findPending(read, queue.hookId, queue.retryToRead);
+    queue.retryToRead = null;
+    if (retry !== undefined) queue.add([retry]);
   }
-  if (!lane.hasUnread) return;
-  lane.hasUnread = false;
-  const rows = await nextPending(read, lane.hookId, lane.readPosition, PREFETCH_SIZE).catch((error: unknown) => {
-    lane.hasUnread = true;
+  if (!queue.hasUnread) return;
+  queue.hasUnread = false;
+  const rows = await nextPending(read, queue.hookId, queue.readPosition, PREFETCH_SIZE).catch((error: unknown) => {
+    queue.hasUnread = true;
     throw error;
   });
-  lane.addNext(rows, rows.length < PREFETCH_SIZE);
+  queue.addNext(rows, rows.length < PREFETCH_SIZE);
 }

@@ -47,7 +47,7 @@ async function target(t: TestContext, answers: (connection: number, request: num
 }
 
 /** One lane: attempts that leave their connections open for each other. */
-function lane(t: TestContext, url: string, room = new PoolCapacity(systemClock)) {
+function queue(t: TestContext, url: string, room = new PoolCapacity(systemClock)) {
   const kept = new ConnectionPool(room);
   t.after(() => kept.end());
   const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: true });
@@ -67,7 +67,7 @@ const turns = async (count: number) => {
 
 test('C22 attempts of one lane follow each other on one connection, and those of another lane have their own', async (t) => {
   const hook = await target(t, () => OK);
-  const [one, other] = [lane(t, hook.url), lane(t, hook.url)];
+  const [one, other] = [queue(t, hook.url), queue(t, hook.url)];
   for (let round = 0; round < 3; round += 1) {
     assert.deepEqual(essence(await one.tell()), told);
     await turns(3);
@@ -80,7 +80,7 @@ test('C22 attempts of one lane follow each other on one connection, and those of
 
 test('attempts at the same moment have a connection each', async (t) => {
   const hook = await target(t, () => OK);
-  const { tell } = lane(t, hook.url);
+  const { tell } = queue(t, hook.url);
   await Promise.all([tell(), tell(), tell()]);
   assert.equal(hook.connections(), 3);
   await turns(3);
@@ -90,7 +90,7 @@ test('attempts at the same moment have a connection each', async (t) => {
 
 test('C17 a connection that the target has closed meanwhile is held against nobody', async (t) => {
   const hook = await target(t, () => OK);
-  const { tell } = lane(t, hook.url);
+  const { tell } = queue(t, hook.url);
   await tell();
   await turns(3);
   hook.sockets[0]?.end();
@@ -109,7 +109,7 @@ test('C17 one that breaks at the notification itself is made anew, once, and the
   const first = await target(t, (connection, request, socket) =>
     connection === 1 && request === 2 ? breaks(socket) : OK,
   );
-  const { tell } = lane(t, first.url);
+  const { tell } = queue(t, first.url);
   await tell();
   await turns(3);
   assert.deepEqual(essence(await tell()), told);
@@ -118,7 +118,7 @@ test('C17 one that breaks at the notification itself is made anew, once, and the
   const always = await target(t, (connection, request, socket) =>
     connection > 1 || request > 1 ? breaks(socket) : OK,
   );
-  const doomed = lane(t, always.url);
+  const doomed = queue(t, always.url);
   await doomed.tell();
   await turns(3);
   assert.deepEqual(essence(await doomed.tell()), { kind: 'failed', cause: 'reset' });
@@ -131,7 +131,7 @@ test('C17 one that breaks in the middle of an answer is a failure: somebody was 
     socket.end('HTTP/1.1 200');
     return '';
   });
-  const { tell } = lane(t, hook.url);
+  const { tell } = queue(t, hook.url);
   await tell();
   await turns(3);
   assert.equal((await tell()).kind, 'failed');
@@ -143,7 +143,7 @@ test('C13 what is stopped while a dead connection is made anew never goes out', 
     if (connection === 1 && request === 2) socket.resetAndDestroy();
     return OK;
   });
-  const { tell } = lane(t, hook.url);
+  const { tell } = queue(t, hook.url);
   await tell();
   await turns(3);
   const stop = new AbortController();
@@ -173,7 +173,7 @@ const endings: readonly (readonly [what: string, answer: string])[] = [
 for (const [what, answer] of endings) {
   test(`C21 behind an answer ${what} the connection is ended`, async (t) => {
     const hook = await target(t, () => answer);
-    const { tell } = lane(t, hook.url);
+    const { tell } = queue(t, hook.url);
     await tell();
     await eventually(hook.open, (open) => open === 0);
     await tell();
@@ -184,7 +184,7 @@ for (const [what, answer] of endings) {
 test('one that nobody uses again is ended a second later', async (t) => {
   const hook = await target(t, () => OK);
   const clock = testClock();
-  const { tell } = lane(t, hook.url, new PoolCapacity(clock));
+  const { tell } = queue(t, hook.url, new PoolCapacity(clock));
   await tell();
   await turns(3);
   clock.advance(999);
@@ -197,7 +197,7 @@ test('one that nobody uses again is ended a second later', async (t) => {
 test('C11 an address is judged anew after ten seconds, however busy its connection is', async (t) => {
   const hook = await target(t, () => OK);
   const clock = testClock();
-  const { tell } = lane(t, hook.url, new PoolCapacity(clock));
+  const { tell } = queue(t, hook.url, new PoolCapacity(clock));
   for (let second = 0; second < 20; second += 0.5) {
     await tell();
     await turns(3);
@@ -209,7 +209,7 @@ test('C11 an address is judged anew after ten seconds, however busy its connecti
 test('where as many are open as may be, and where the lane has ended, none is left open', async (t) => {
   const hook = await target(t, () => OK);
   const room = new PoolCapacity(systemClock, 1);
-  const [one, other] = [lane(t, hook.url, room), lane(t, hook.url, room)];
+  const [one, other] = [queue(t, hook.url, room), queue(t, hook.url, room)];
   await one.tell();
   await turns(3);
   await other.tell();

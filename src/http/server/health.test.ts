@@ -15,7 +15,7 @@ for (const { test, database } of stores) {
     const store = await openAt(t, await database(t));
     t.after(() => store.close());
     const clock = testClock();
-    const metrics = createMetrics({ store, clock, inFlight: () => 0, lanesHeld: () => 0, mails: false });
+    const metrics = createMetrics({ store, clock, inFlight: () => 0, queuesHeld: () => 0, mails: false });
     let asked = 0;
     let result: Promise<void> = Promise.resolve();
     const { server } = await createApp({

@@ -50,13 +50,13 @@ const MINUTES_A_LOOK = 5;
 const MOST_ATTEMPTS = 200_000;
 
 /** Lanes that are looked at for what is pending for them, in all and at once. */
-const MOST_LANES = 10_000;
-const LANES_A_LOOK = 1_000;
+const MOST_QUEUES = 10_000;
+const QUEUES_A_LOOK = 1_000;
 
 /** How deliveries go at this moment: for admins of the account, for others of their own hooks. */
 export async function getOverview(view: AccountView, caller: Caller): Promise<OverviewRow> {
   const userId = isAdmin(caller) ? undefined : caller.userId;
-  return { ...(await lanesNow(view, userId)), ...(await hooksNow(view, userId)), ...(await lastHour(view, userId)) };
+  return { ...(await queuesNow(view, userId)), ...(await hooksNow(view, userId)), ...(await lastHour(view, userId)) };
 }
 
 /** The hooks of a user, or of all. */
@@ -66,18 +66,18 @@ function hooksOf(view: AccountView, userId: number | undefined) {
 }
 
 /** What is pending for live hooks, a thousand lanes at a time. */
-async function lanesNow(view: AccountView, userId: number | undefined) {
+async function queuesNow(view: AccountView, userId: number | undefined) {
   let pending = 0;
   let oldest: number | null = null;
   let behind = 0;
-  for (let looked = 0; looked < MOST_LANES; looked += LANES_A_LOOK) {
-    const lanes = await lanesBehind(view, userId, behind);
-    for (const lane of lanes.filter(({ is_counted }) => is_counted === 1)) {
-      pending += lane.pending ?? 0;
-      if (lane.oldest !== null) oldest = Math.min(lane.oldest, oldest ?? lane.oldest);
+  for (let looked = 0; looked < MOST_QUEUES; looked += QUEUES_A_LOOK) {
+    const queues = await queuesBehind(view, userId, behind);
+    for (const queue of queues.filter(({ is_counted }) => is_counted === 1)) {
+      pending += queue.pending ?? 0;
+      if (queue.oldest !== null) oldest = Math.min(queue.oldest, oldest ?? queue.oldest);
     }
-    if (lanes.length < LANES_A_LOOK) break;
-    behind = lanes.at(-1)?.hook_id ?? behind;
+    if (queues.length < QUEUES_A_LOOK) break;
+    behind = queues.at(-1)?.hook_id ?? behind;
     await nextSlice();
   }
   return { pending, oldest_pending_at: oldest };
@@ -87,21 +87,21 @@ async function lanesNow(view: AccountView, userId: number | undefined) {
  * The next lanes with something pending, from lane to lane along an index, however much is pending on each, or to ended ones. A
  * cross join is made in the order in which it is written: SQLite would go through every hook.
  */
-function lanesBehind(view: AccountView, userId: number | undefined, behind: number) {
+function queuesBehind(view: AccountView, userId: number | undefined, behind: number) {
   const { accountId } = view;
-  const lanesWithPending = sql<{ hook_id: number }>`(
+  const queuesWithPending = sql<{ hook_id: number }>`(
     with recursive found (hook_id) as (
       select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > ${behind}
       union all
       select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.account_id = ${accountId} and pending_deliveries.hook_id > found.hook_id)
       from found where found.hook_id is not null
-    ) select found.hook_id from found where found.hook_id is not null limit ${LANES_A_LOOK})`;
+    ) select found.hook_id from found where found.hook_id is not null limit ${QUEUES_A_LOOK})`;
   const isCounted = sql<SqlBool>`hooks.date_ended is null
     and ${userId === undefined ? sql`1 = 1` : sql`hooks.user_id = ${userId}`}`;
   const counted = <T>(value: RawBuilder<T>) => sql<T | null>`case when ${isCounted} then ${value} end`;
   return view
     .selectFrom('positions')
-    .crossJoin(lanesWithPending.as('lanes'))
+    .crossJoin(queuesWithPending.as('lanes'))
     .crossJoin('hooks')
     .whereRef('hooks.hook_id', '=', 'lanes.hook_id')
     .select([

@@ -137,7 +137,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   }
   // Whoever an event is made at takes up the lanes that it is pending for.
   witnesses.through(older.service);
-  const { victim, other, lanes } = await choose(pair, hooks);
+  const { victim, other, queues } = await choose(pair, hooks);
   witnesses.through(victim.service, other.service);
   await wait(100 + dice.below(300));
   await witnesses.untilAcknowledged(5);
@@ -145,7 +145,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   const release = witnesses.hold();
   await witnesses.burst(victim.service, BACKLOG);
   await release();
-  await witnesses.whenBusy([...lanes]);
+  await witnesses.whenBusy([...queues]);
   let answer = () => Promise.resolve();
   if (loss === 'cut off') {
     // A row that it had locked would keep a hook from being deleted, and hide that nobody waits for its word.
@@ -154,7 +154,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
     await untilBetweenTransactions(pair.address, victim.name);
   }
 
-  const doomed = [...lanes].slice(1).slice(0, DELETED);
+  const doomed = [...queues].slice(1).slice(0, DELETED);
   const lost = Promise.withResolvers<void>();
   const ending = doomed.map(async (path, index) => {
     // One of them a little before the loss, the other right after it.
@@ -169,13 +169,13 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
     witnesses.failAll((path) => !doomed.includes(path));
     void wait(ANSWERED_AFTER_MS).then(answer);
   });
-  const isLost = (path: string) => lanes.has(path);
+  const isLost = (path: string) => queues.has(path);
   const { fates } = await witnesses.crashed(async () => {
     await untilQuiet(pair.address, victim.name);
     return readCrash(pair.address, isLost);
   });
   // Those that wait after a failure go on when that is over.
-  const kept = [...lanes].filter((path) => !doomed.includes(path) && fates.get(path) === 0);
+  const kept = [...queues].filter((path) => !doomed.includes(path) && fates.get(path) === 0);
   const firstBy = (path: string) => firstAttempt(witnesses.heard, { path, from: other.service.baseUrl, since: lostAt });
   const taken = () => kept.map(firstBy).filter((at) => at !== undefined);
   await eventually(taken, (all) => all.length === kept.length, LONGEST_TAKING_UP_MS).catch(() => undefined);
@@ -193,7 +193,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   for (const [path, id] of hooks) if (!doomed.includes(path)) await witnesses.unsubscribe(other.service, path, id);
   pair.calls.push(...witnesses.calls);
   const late = witnesses.heard.filter(
-    (one) => one.from === victim.service.baseUrl && one.at > awake && lanes.has(one.path),
+    (one) => one.from === victim.service.baseUrl && one.at > awake && queues.has(one.path),
   );
   const broken = [
     ...faults.map(sayFault),

@@ -54,7 +54,7 @@ export async function choose({ store, nodes: both }: Pair, hooks: ReadonlyMap<st
   const held = (await nodesOn(store)).map((node) => [...hooks].filter(([, id]) => owners.get(id) === node));
   const [ofOlder = [], ofYounger = []] = held;
   const [victim, other] = ofOlder.length >= ofYounger.length ? both : both.toReversed();
-  const lanes = ofOlder.length >= ofYounger.length ? ofOlder : ofYounger;
+  const queues = ofOlder.length >= ofYounger.length ? ofOlder : ofYounger;
   if (victim === undefined || other === undefined) throw new Error('there are not two nodes');
-  return { victim, other, lanes: new Set(lanes.map(([path]) => path)) };
+  return { victim, other, queues: new Set(queues.map(([path]) => path)) };
 }

@@ -33,13 +33,13 @@ export async function pauseOne(context: Cleanup, pair: Pair, { round, dice }: Pa
     hooks.set(path, await witnesses.subscribe(older.service, path, 'new_event'));
   }
   witnesses.through(older.service);
-  const { victim, other, lanes } = await choose(pair, hooks);
+  const { victim, other, queues } = await choose(pair, hooks);
   const before = await ownersOf(pair.store);
   witnesses.through(victim.service, other.service);
   await wait(100 + dice.below(300));
   await witnesses.untilAcknowledged(5);
   await witnesses.whenBusy();
-  const [doomed = ''] = lanes;
+  const [doomed = ''] = queues;
   const pausing = pause(victim.service.process);
   const ending = wait(dice.below(1_000)).then(() =>
     witnesses.unsubscribe(other.service, doomed, hooks.get(doomed) ?? ''),
@@ -57,7 +57,7 @@ export async function pauseOne(context: Cleanup, pair: Pair, { round, dice }: Pa
   const ledgers = witnesses.ledgers(await readDatabase(pair.address, BASE), pair.calls);
   const faults = check({ ...ledgers, pauses: [paused] });
   const ownerOf = (owners: typeof before, path: string) => owners.get(hooks.get(path) ?? '');
-  const kept = [...lanes].filter((path) => path !== doomed && ownerOf(before, path) === ownerOf(after, path));
+  const kept = [...queues].filter((path) => path !== doomed && ownerOf(before, path) === ownerOf(after, path));
   for (const [path, id] of hooks) if (path !== doomed) await witnesses.unsubscribe(other.service, path, id);
   pair.calls.push(...witnesses.calls);
   const broken = [...faults.map(sayFault), ...witnesses.tally.others.map((one) => `C20 a client was answered ${one}`)];

@@ -13,7 +13,7 @@ import { draftsWithSigns } from './unkeepable.ts';
 import { valid } from './values.ts';
 
 /** How many callers there are at once, and how many requests an account sees before the next one. */
-const LANES = 24;
+const QUEUES = 24;
 const A_STAGE = 500;
 
 /**
@@ -79,7 +79,7 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
     if (one !== undefined) one.taken += 1;
   }
 
-  async function lane(chance: SeededChance, share: number): Promise<void> {
+  async function queue(chance: SeededChance, share: number): Promise<void> {
     const line = new Line(baseUrl);
     let stage = await newStage(beside, baseUrl, nextTarget);
     for (let index = 0; index < share && child.exitCode === null && broken.length < 200; index += 1) {
@@ -116,8 +116,8 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
 
   const chance = chanceFrom(seed);
   await sweep(chance.fork());
-  const share = Math.ceil(count / LANES);
-  await Promise.all(Array.from({ length: LANES }, () => lane(chance.fork(), share)));
+  const share = Math.ceil(count / QUEUES);
+  await Promise.all(Array.from({ length: QUEUES }, () => queue(chance.fork(), share)));
   for (const [name, { good, taken }] of tally) {
     // Of few requests chance may take more than its share, but not all.
     const least = Math.max(1, good * FLOOR - 3 * Math.sqrt(good * FLOOR));

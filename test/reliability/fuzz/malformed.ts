@@ -32,13 +32,13 @@ export async function sendMalformed(
   const before = await made();
   const broken: string[] = [];
   const waiting = [...cases];
-  const lane = async () => {
+  const queue = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const fault = faultIn(next, await converse(baseUrl, next.bytes));
       if (fault !== undefined) broken.push(`${next.what}: ${fault}`);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  await Promise.all(Array.from({ length: AT_ONCE }, queue));
   const now = await ask('GET', `/v2/clients/${id}`);
   if (now.status !== 200 || now.json.data.client_name !== 'Kept')
     broken.push('a request that was hidden in another was done');

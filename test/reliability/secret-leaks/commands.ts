@@ -19,12 +19,12 @@ export async function useCommands(
 ): Promise<void> {
   const [copy, file] = [join(house.folder, 'backup'), join(house.folder, 'export')];
   const other = await store.database(context);
-  await inLanes(house, [[`export --to ${file}`], [`backup --to ${copy}`]]);
+  await inQueues(house, [[`export --to ${file}`], [`backup --to ${copy}`]]);
   house.said('the export', readFileSync(file, 'latin1'));
   if (existsSync(copy)) house.said('the backup', readFileSync(copy, 'latin1'));
   await house.run(['import', '--from', file], { CARILLON_DATABASE: other });
   house.said('the database of the import', (await bytesOf(other)).toString('latin1'));
-  await inLanes(house, [
+  await inQueues(house, [
     // Brought in once more it is refused.
     [`import --from ${file}`, { CARILLON_DATABASE: other }],
     ['audit --json'],
@@ -57,16 +57,16 @@ function besides(house: House, environment: Caller): readonly Said[] {
 }
 
 /** Runs commands three at a time. */
-async function inLanes(house: House, commands: readonly Said[]): Promise<void> {
+async function inQueues(house: House, commands: readonly Said[]): Promise<void> {
   const waiting = [...commands];
-  const lane = async () => {
+  const queue = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const [words, more] = next;
       const { code } = await house.run(words.split(' '), more);
       if (code === null) throw new Error(`carillon ${words} did not end by itself`);
     }
   };
-  await Promise.all([lane(), lane(), lane()]);
+  await Promise.all([queue(), queue(), queue()]);
 }
 
 /** What every command says of itself where secrets are all around. */
