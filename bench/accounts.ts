@@ -1,6 +1,6 @@
 import { systemClock } from '../src/clock.ts';
 import { createAccount, type NewAccount } from '../src/resources/accounts/actions.ts';
-import { systemChance } from '../src/secrets.ts';
+import { systemRandom } from '../src/secrets.ts';
 import { within } from '../test/kit/cleanup.ts';
 import { openAt } from '../test/kit/database.ts';
 
@@ -14,7 +14,7 @@ export function makeAccounts(database: string, count: number): Promise<Account[]
     const accounts: Account[] = [];
     for (let turn = 1; turn <= count; turn += 1) {
       const account = { domain: `a${turn}.test`, email: `owner@a${turn}.test` };
-      accounts.push(await store.write((tx) => createAccount(tx, account, systemClock.now(), systemChance)));
+      accounts.push(await store.write((tx) => createAccount(tx, account, systemClock.now(), systemRandom)));
     }
     return accounts;
   });

@@ -8,7 +8,7 @@ const ROWS_A_WRITE = 5_000;
 export const DAY_MS = 86_400_000;
 
 /** The same numbers in every run. */
-function chance(seed: number): () => number {
+function random(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -60,7 +60,7 @@ export function fillWithEvents(
   return within(async (context) => {
     const store = await openAt(context, database);
     const inserter = new Inserter();
-    const next = chance(1);
+    const next = random(1);
     for (let begin = 1; begin <= events; begin += ROWS_A_WRITE) {
       const count = Math.min(ROWS_A_WRITE, events - begin + 1);
       const rows = Array.from({ length: count }, (_, index) => eventRow(begin + index, years, next));

@@ -21,7 +21,7 @@ import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Caller } from './permissions.ts';
 import { notFound, Problem } from './problems.ts';
-import type { Chance } from './secrets.ts';
+import type { Random } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
 const LARGEST_HEADERS = 16 * 1_024;
@@ -32,7 +32,7 @@ export type AppPorts = {
   readonly clock: Clock;
   /** Measures how long connections are waited for. */
   readonly beats: Clock;
-  readonly chance: Chance;
+  readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly doors: readonly RouteGroup[];
@@ -80,7 +80,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   });
   const { connections, work, bodies } = gate;
   let requestNumber = 0;
-  const boot = Buffer.from(ports.chance.bytes(4)).toString('hex');
+  const boot = Buffer.from(ports.random.bytes(4)).toString('hex');
 
   const app: FastifyInstance = fastify({
     logger: false,

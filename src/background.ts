@@ -12,7 +12,7 @@ import { Mailer, type MailerPorts } from './mail/mailer.ts';
 import type { Metrics } from './metrics.ts';
 import { dropInvitations } from './resources/invitations/invitations.ts';
 import { dropSessions } from './resources/sessions/actions.ts';
-import type { Chance } from './secrets.ts';
+import type { Random } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
 /** How long a stop waits for what is in flight: mails, then attempts. */
@@ -23,7 +23,7 @@ export type BackgroundPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly realClock: Clock;
-  readonly chance: Chance;
+  readonly random: Random;
   readonly log: Log;
   readonly attempt: Attempt;
   readonly notices: HookAlerts;

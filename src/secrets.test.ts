@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { COST, hashLimits, hashToken, newToken, Passphrases, systemChance } from './secrets.ts';
+import { COST, hashLimits, hashToken, newToken, Passphrases, systemRandom } from './secrets.ts';
 
 /** Dear enough to be scrypt, and no more. */
 const CHEAP = { logN: 4, r: 8, p: 1 };
-const passphrases = new Passphrases(systemChance, CHEAP);
+const passphrases = new Passphrases(systemRandom, CHEAP);
 /** The network that the requests of these tests come from. */
 const HERE = '192.0.2.1';
 const PASSPHRASE = 'correct horse battery staple';
@@ -26,14 +26,14 @@ test('what is stored says how it was made, has a salt of its own, and can be mad
   const [one, other] = [await passphrases.hash(PASSPHRASE, HERE), await passphrases.hash(PASSPHRASE, HERE)];
   assert.match(one, /^scrypt:4:8:1:[\w-]{22}:[\w-]{43}$/);
   assert.notEqual(one, other);
-  const dearer = new Passphrases(systemChance, { ...CHEAP, logN: 5 });
+  const dearer = new Passphrases(systemRandom, { ...CHEAP, logN: 5 });
   assert.equal(await dearer.matches(PASSPHRASE, one, HERE), true);
   assert.deepEqual([dearer.isOutdated(one), passphrases.isOutdated(one)], [true, false]);
   await assert.rejects(passphrases.matches(PASSPHRASE, 'scrypt:4:8', HERE), /no hash of a passphrase/);
 });
 
 test('a new passphrase is hashed by 32 MiB, three times over', async () => {
-  assert.match(await new Passphrases(systemChance, COST).hash(PASSPHRASE, HERE), /^scrypt:15:8:3:/);
+  assert.match(await new Passphrases(systemRandom, COST).hash(PASSPHRASE, HERE), /^scrypt:15:8:3:/);
 });
 
 test('one core is left to everything else, and two of the four threads that hashing shares with files and names', () => {
@@ -44,7 +44,7 @@ test('one core is left to everything else, and two of the four threads that hash
 });
 
 test('one network has a quarter of the queue; those of others wait beside it, 32 in all, and are hashed in turn', async () => {
-  const two = new Passphrases(systemChance, CHEAP, hashLimits(2));
+  const two = new Passphrases(systemRandom, CHEAP, hashLimits(2));
   const done: string[] = [];
   const from = (network: string, count: number) =>
     Array.from({ length: count }, () => two.hash(PASSPHRASE, network).then(() => done.push(network)));
@@ -65,9 +65,9 @@ test('one network has a quarter of the queue; those of others wait beside it, 32
 });
 
 test('a token is 256 bits of chance, of which only a hash is stored', () => {
-  const token = newToken(systemChance);
+  const token = newToken(systemRandom);
   assert.match(token, /^[\w-]{43}$/);
-  assert.notEqual(newToken(systemChance), token);
+  assert.notEqual(newToken(systemRandom), token);
   assert.match(hashToken(token), /^[\w-]{43}$/);
   assert.notEqual(hashToken(token), token);
 });

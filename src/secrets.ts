@@ -3,14 +3,14 @@ import { availableParallelism } from 'node:os';
 import { type FairLimits, FairSemaphore } from './async/fair-semaphore.ts';
 
 /** The only place that makes chance. Handed in, so that a simulated service can be replayed from a seed. */
-export type Chance = {
+export type Random = {
   /** A number from 0 (inclusive) to 1 (exclusive); spreads retries, decides nothing secret. */
   fraction(): number;
   /** Unguessable bytes. */
   bytes(count: number): Uint8Array;
 };
 
-export const systemChance: Chance = {
+export const systemRandom: Random = {
   fraction: () => Math.random(),
   bytes: (count) => randomBytes(count),
 };
@@ -19,8 +19,8 @@ export const systemChance: Chance = {
 export const API_KEY_PREFIX = 'carillon_';
 
 /** A new API key: 256 bits of chance behind the prefix. Shown once; only its hash is stored. */
-export function newApiKey(chance: Chance): string {
-  return API_KEY_PREFIX + Buffer.from(chance.bytes(32)).toString('base64url');
+export function newApiKey(random: Random): string {
+  return API_KEY_PREFIX + Buffer.from(random.bytes(32)).toString('base64url');
 }
 
 /** What is stored of an API key. A plain hash is enough: 256 bits cannot be guessed, so nothing needs to be slow. */
@@ -37,13 +37,13 @@ export function hashTarget(normalisedUrl: string): string {
 export const SIGNING_SECRET_PREFIX = 'whsec_';
 
 /** A new secret that notifications of a hook are signed by (X8): 256 bits of chance behind the prefix. */
-export function newSigningSecret(chance: Chance): string {
-  return SIGNING_SECRET_PREFIX + Buffer.from(chance.bytes(32)).toString('base64');
+export function newSigningSecret(random: Random): string {
+  return SIGNING_SECRET_PREFIX + Buffer.from(random.bytes(32)).toString('base64');
 }
 
 /** A new secret of a session or of a link: 256 bits of chance. Only its hash is stored. */
-export function newToken(chance: Chance): string {
-  return Buffer.from(chance.bytes(32)).toString('base64url');
+export function newToken(random: Random): string {
+  return Buffer.from(random.bytes(32)).toString('base64url');
 }
 
 /** What is stored of a token; as with keys, a plain hash is enough. */
@@ -77,17 +77,17 @@ type Stored = { readonly cost: Cost; readonly salt: Uint8Array; readonly hash: U
 
 /** Hashes passphrases, slowly, so that what is stored helps nobody to guess them. */
 export class Passphrases {
-  readonly #chance: Chance;
+  readonly #random: Random;
   readonly #cost: Cost;
   /** Compared with where there is nothing to compare with, so that this takes as long. */
   readonly #nobodys: Stored;
   readonly #turns: FairSemaphore<string>;
 
-  constructor(chance: Chance, cost: Cost, limits = hashLimits(availableParallelism())) {
-    this.#chance = chance;
+  constructor(random: Random, cost: Cost, limits = hashLimits(availableParallelism())) {
+    this.#random = random;
     this.#cost = cost;
     this.#turns = new FairSemaphore(limits);
-    this.#nobodys = { cost, salt: chance.bytes(16), hash: chance.bytes(HASH_BYTES) };
+    this.#nobodys = { cost, salt: random.bytes(16), hash: random.bytes(HASH_BYTES) };
   }
 
   /**
@@ -97,7 +97,7 @@ export class Passphrases {
    * @throws Problem `overloaded` when too many are waiting, of the network or of all
    */
   async hash(passphrase: string, network: string): Promise<string> {
-    const salt = this.#chance.bytes(16);
+    const salt = this.#random.bytes(16);
     const made = await this.#derive(passphrase, salt, this.#cost, network);
     const { logN, r, p } = this.#cost;
     return `scrypt:${logN}:${r}:${p}:${base64url(salt)}:${base64url(made)}`;

@@ -30,7 +30,7 @@ import { allRoutes, consoleRoutes, openRoutes } from './resources/index.ts';
 import { createAuthenticator } from './resources/keys/authenticate.ts';
 import { LoginThrottle } from './resources/passphrases/login-throttle.ts';
 import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
-import { type Chance, COST, type Cost, Passphrases, systemChance } from './secrets.ts';
+import { COST, type Cost, Passphrases, type Random, systemRandom } from './secrets.ts';
 import type { OpenOptions } from './store/database-url.ts';
 import { openStore } from './store/open.ts';
 import { DatabaseLost, type Store, StoreError } from './store/store.ts';
@@ -48,7 +48,7 @@ export type Ports = {
   readonly clock: Clock;
   /** Measures whether nodes live, and how long others are waited for; the machine's own unless all of the world is simulated. */
   readonly realClock: Clock;
-  readonly chance: Chance;
+  readonly random: Random;
   readonly log: Log;
   readonly resolve: Resolve;
   /** Stands in for the one way out. */
@@ -89,7 +89,7 @@ export class StartError extends Error {
 export async function startService(config: Config, given: Partial<Ports> = {}): Promise<Service> {
   const clock = given.clock ?? systemClock;
   const realClock = given.realClock ?? systemClock;
-  const chance = given.chance ?? systemChance;
+  const random = given.random ?? systemRandom;
   const log = given.log ?? createLog(config.logLevel);
   let isEnding = false;
   const end = given.onFatal ?? endProcess(log, realClock);
@@ -131,7 +131,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     // Where no mail goes out, none is pending.
     const notices = config.smtpUrl === undefined ? noAlerts : enqueueAlerts;
     const quotas = { hooks: config.maxHooks, pending: config.maxPending };
-    const routePorts = { guard, chance, log, baseUrl: () => baseUrl, notices, quotas };
+    const routePorts = { guard, random, log, baseUrl: () => baseUrl, notices, quotas };
     const limits = new RateLimits({
       rates: {
         'key-reads': config.rateLimitKeyReads,
@@ -146,7 +146,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const routes = limited(allRoutes(routePorts), limits);
     const consolePorts = {
       ...routePorts,
-      passphrases: new Passphrases(chance, given.passphraseCost ?? COST),
+      passphrases: new Passphrases(random, given.passphraseCost ?? COST),
       tries: new LoginThrottle(clock),
       onRefused: (refused: DeniedSignIn) => denials.addSignIn(refused),
       isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
@@ -161,7 +161,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
       store,
       clock,
       realClock,
-      chance,
+      random,
       log,
       attempt,
       notices,
@@ -175,7 +175,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const app = await createApp({
       store,
       clock,
-      chance,
+      random,
       log,
       metrics,
       doors: isServing ? [publicDoor, ownDoor] : [],
@@ -219,7 +219,7 @@ export async function startService(config: Config, given: Partial<Ports> = {}): 
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     baseUrl = config.baseUrl ?? url;
     // Only now: a start that fails must not use up the one showing of the key.
-    const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), chance));
+    const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), random));
     await delivering.start();
     // Once more: of an import that has begun meanwhile and this service, one sees the other.
     await rejectIncomplete(store).catch(async (fault: unknown) => {

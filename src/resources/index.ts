@@ -4,7 +4,7 @@ import type { SsrfGuard } from '../delivery/transport/ssrf-guard.ts';
 import type { PublicRoute } from '../http/routes/public-routes.ts';
 import type { Route } from '../http/routes/route.ts';
 import type { Log } from '../log.ts';
-import type { Chance } from '../secrets.ts';
+import type { Random } from '../secrets.ts';
 import { activityRoutes } from './activity/routes.ts';
 import { calendarRoutes } from './calendars/calendars.ts';
 import { clientRoutes } from './clients/clients.ts';
@@ -36,7 +36,7 @@ import { userRoutes } from './users/users.ts';
 /** What the rows need from outside, handed in by the composition root. */
 export type RoutePorts = {
   readonly guard: SsrfGuard;
-  readonly chance: Chance;
+  readonly random: Random;
   readonly log: Log;
   readonly baseUrl: () => string;
   /** How owners are told by mail what became of their hooks; left out, nobody is. */

@@ -5,7 +5,7 @@ import { apiKey, Carillon, type Kind, type Permission, type Role } from '../../p
 import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../kit/cleanup.ts';
-import { steadyChance, type TestClock, testClock } from '../kit/clock.ts';
+import { steadyRandom, type TestClock, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
 import { type Person, startTestService, type TestService, temporaryFolder } from '../kit/service.ts';
 
@@ -56,7 +56,7 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
     options: { retryWaits: '1m,2h', attemptTimeout: '15s', port },
     ports: {
       clock,
-      chance: steadyChance(0.3),
+      random: steadyRandom(0.3),
       attempt: answering(clock),
       resolve: async () => ({ addresses: ['9.9.9.9'] }),
     },

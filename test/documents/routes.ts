@@ -14,13 +14,13 @@ import type { Route } from '../../src/http/routes/route.ts';
 import { createLog } from '../../src/log.ts';
 import { type ProblemCode, problems } from '../../src/problems.ts';
 import { allRoutes } from '../../src/resources/index.ts';
-import { systemChance } from '../../src/secrets.ts';
+import { systemRandom } from '../../src/secrets.ts';
 import { code, derivedFrom, document, table } from './markdown.ts';
 
 /** Every row, for reading: what it needs from outside is never called. */
 export function documentedRoutes(): readonly Route[] {
   const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
-  return allRoutes({ guard, chance: systemChance, log: createLog('silent'), baseUrl: () => '' });
+  return allRoutes({ guard, random: systemRandom, log: createLog('silent'), baseUrl: () => '' });
 }
 
 export function routesDocument(routes: readonly Route[]): string {

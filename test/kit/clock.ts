@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../src/clock.ts';
-import { type Chance, systemChance } from '../../src/secrets.ts';
+import { type Random, systemRandom } from '../../src/secrets.ts';
 
 /** A clock that stands still until it is told to go on; for a service whose waits matter. HTTP runs on as ever. */
 export type TestClock = Clock & {
@@ -54,8 +54,8 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
 }
 
 /** Chance that lengthens each wait by this fraction of its tenth; what must be secret stays so. */
-export function steadyChance(fraction = 0): Chance {
-  return { ...systemChance, fraction: () => fraction };
+export function steadyRandom(fraction = 0): Random {
+  return { ...systemRandom, fraction: () => fraction };
 }
 
 /** The clock of a process that is paused, or of a machine that is suspended, at will; meanwhile it stands still. */

@@ -2,15 +2,15 @@ import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
 import { allRoutes, type ConsolePorts, consoleRoutes, openRoutes } from '../../src/resources/index.ts';
 import { LoginThrottle } from '../../src/resources/passphrases/login-throttle.ts';
-import { COST, Passphrases, systemChance } from '../../src/secrets.ts';
+import { COST, Passphrases, systemRandom } from '../../src/secrets.ts';
 
 /** What the rows need from outside, where they are only looked at. */
 const ports: ConsolePorts = {
   guard: { check: async () => ({ failure: 'no_such_name' }) },
-  chance: systemChance,
+  random: systemRandom,
   log: createLog('silent'),
   baseUrl: () => '',
-  passphrases: new Passphrases(systemChance, COST),
+  passphrases: new Passphrases(systemRandom, COST),
   tries: new LoginThrottle(systemClock),
   onRefused: () => undefined,
   isTaken: async () => false,

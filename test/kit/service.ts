@@ -14,7 +14,7 @@ import { insertInvitation, linkTo } from '../../src/resources/invitations/invita
 import { insertKey } from '../../src/resources/keys/actions.ts';
 import { openSession } from '../../src/resources/sessions/actions.ts';
 import { insertUser } from '../../src/resources/users/users.ts';
-import { type Cost, systemChance } from '../../src/secrets.ts';
+import { type Cost, systemRandom } from '../../src/secrets.ts';
 import { type Ports, type Service, startService } from '../../src/server.ts';
 import { AccountWrite } from '../../src/store/account-scope.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -171,31 +171,31 @@ export async function startTestService(context: Cleanup, database: string, setup
     stop,
     async account(domain) {
       const created = await store.write((tx) =>
-        createAccount(tx, { domain, email: `owner@${domain}` }, now(), systemChance),
+        createAccount(tx, { domain, email: `owner@${domain}` }, now(), systemRandom),
       );
       return person(domain, String(created.user_id), created.key);
     },
     async user(owner, role, permissions = permissionsOf(role)) {
       const made = await inAccount(owner.domain, async (write) => {
-        const email = `${role}-${systemChance.fraction()}@${owner.domain}`;
+        const email = `${role}-${systemRandom.fraction()}@${owner.domain}`;
         const { user_id } = await insertUser(write, { email, first_name: 'Test', last_name: role, role });
         const wanted = { userId: user_id, label: 'test', permissions, expiresAt: null };
-        return insertKey(write, wanted, systemChance);
+        return insertKey(write, wanted, systemRandom);
       });
       return person(owner.domain, String(made.user_id), made.key ?? '');
     },
     async key({ domain, userId }, { permissions = everyPermission, expiresAt }) {
       const wanted = { userId: Number(userId), label: 'test', permissions, expiresAt: expiresAt ?? null };
-      const { key } = await inAccount(domain, (write) => insertKey(write, wanted, systemChance));
+      const { key } = await inAccount(domain, (write) => insertKey(write, wanted, systemRandom));
       return person(domain, userId, key ?? '');
     },
     async link({ domain, userId }) {
-      const { token } = await inAccount(domain, (write) => insertInvitation(write, Number(userId), systemChance));
+      const { token } = await inAccount(domain, (write) => insertInvitation(write, Number(userId), systemRandom));
       return linkTo(baseUrl, token);
     },
     async signIn({ domain, userId }) {
       const { token } = await inAccount(domain, (write) =>
-        openSession(write, { userId: Number(userId), agent: 'a test' }, systemChance),
+        openSession(write, { userId: Number(userId), agent: 'a test' }, systemRandom),
       );
       return signedIn(baseUrl, { domain, userId }, token);
     },

@@ -26,7 +26,7 @@ function strays(
 }
 
 const CLOCK = 'the one place that asks for the time';
-const CHANCE = 'the one place that makes chance';
+const RANDOM = 'the one place that makes chance';
 const BUSY = 'how long SQLite is waited for is no matter of the calendar: a simulated clock must not stop the store';
 const TURN = 'a turn of the event loop, not a span of time: what is done together is gathered by it';
 const STALLED = 'a turn of the event loop, not a span of time: a write that outlives one has awaited what it must not';
@@ -40,12 +40,12 @@ const READS = 'a turn of the event loop, not a span of time: what is asked in it
 const TOLD = 'a turn of the event loop, not a span of time: other calls are heard between two handfuls of attempts';
 const SLICES = 'a turn of the event loop, not a span of time: other calls are served between two slices of a long one';
 
-const TIME_AND_CHANCE: readonly Exception[] = [
+const TIME_AND_RANDOM: readonly Exception[] = [
   { path: 'src/clock.ts', word: 'Date.now', because: CLOCK },
   { path: 'src/clock.ts', word: 'performance.now', because: CLOCK },
   { path: 'src/clock.ts', word: 'setTimeout(', because: CLOCK },
-  { path: 'src/secrets.ts', word: 'Math.random', because: CHANCE },
-  { path: 'src/secrets.ts', word: 'randomBytes(', because: CHANCE },
+  { path: 'src/secrets.ts', word: 'Math.random', because: RANDOM },
+  { path: 'src/secrets.ts', word: 'randomBytes(', because: RANDOM },
   { path: 'src/log-writer.ts', word: 'setImmediate(', because: LINES },
   { path: 'src/store/sqlite/open.ts', word: 'performance.now', because: BUSY },
   { path: 'src/store/sqlite/open.ts', word: 'setTimeout(', because: BUSY },
@@ -102,7 +102,7 @@ test('only clock.ts asks for the time and only secrets.ts makes chance, but for 
     /\bMath\s*\.\s*random\b/g,
     /\b(?:randomBytes|randomUUID|randomInt|getRandomValues)\s*\(/g,
   ];
-  assert.deepEqual(strays(words, TIME_AND_CHANCE), []);
+  assert.deepEqual(strays(words, TIME_AND_RANDOM), []);
   const imports = files.flatMap(({ path, imports }) =>
     imports.filter(({ from }) => /^node:(timers|perf_hooks)/.test(from)).map(({ from }) => `${path}: ${from}`),
   );

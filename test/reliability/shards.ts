@@ -8,7 +8,7 @@ export type Stretch = {
   readonly context: Cleanup;
   readonly store: TestStore;
   readonly times: number;
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
 };
 
 /** What some of the work came to. */
@@ -27,7 +27,7 @@ export async function inStretches(
   { most, onPostgres }: Split,
   work: (stretch: Stretch) => Promise<Part>,
 ): Promise<Part> {
-  const chance = chanceFrom(seed);
+  const random = chanceFrom(seed);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   const shareOf = ({ name }: TestStore) => {
@@ -35,13 +35,13 @@ export async function inStretches(
     const there = Math.ceil(count * onPostgres);
     return name === 'PostgreSQL' ? there : count - there;
   };
-  const onAll = stores.map((store) => ({ store, dice: chance.fork(), all: shareOf(store) }));
+  const onAll = stores.map((store) => ({ store, dice: random.fork(), all: shareOf(store) }));
   await sideBySide(
     onAll.map(async ({ store, dice, all }) => {
       for (let left = all; left > 0; left -= most) {
         const times = Math.min(left, most);
         // What breaks off does not hold, and what came before it stays counted.
-        const part = await within((context) => work({ context, store, times, chance: dice })).catch(brokeOff);
+        const part = await within((context) => work({ context, store, times, random: dice })).catch(brokeOff);
         for (const [what, number] of Object.entries(part.counts)) counts[what] = (counts[what] ?? 0) + number;
         broken.push(...part.broken.map((line) => `${store.name}: ${line}`));
         say(`${store.name}: ${all - left + times} of ${all}, ${part.broken.length} faults`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { steadyChance, testClock } from '../kit/clock.ts';
+import { steadyRandom, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
 import { stores } from '../kit/stores.ts';
 import { startTarget } from '../kit/target.ts';
@@ -37,7 +37,7 @@ for (const { test, testService } of stores) {
 
   test('C18 C20 X1 X3 what was asked for while more is asked for is made once, and its delivery is tried again when it is due', async (t) => {
     const clock = testClock();
-    const ports = { clock, chance: steadyChance() };
+    const ports = { clock, random: steadyRandom() };
     const carillon = await testService(t, { options: { retryWaits: '1m,2h', attemptTimeout: '30s' }, ports });
     const owner = await carillon.account('acme.test');
     const open: ServerResponse[] = [];

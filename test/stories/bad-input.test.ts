@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import type { Route } from '../../src/http/routes/route.ts';
 import { createLog } from '../../src/log.ts';
 import { allRoutes } from '../../src/resources/index.ts';
-import { systemChance } from '../../src/secrets.ts';
+import { systemRandom } from '../../src/secrets.ts';
 import { furnish, type Ids } from '../kit/furnished-account.ts';
 import type { Answer, Person } from '../kit/service.ts';
 import { stores } from '../kit/stores.ts';
@@ -16,7 +16,7 @@ for (const { test, testService } of stores) {
 
   const rows = allRoutes({
     guard: { check: async () => ({ failure: 'no_such_name' }) },
-    chance: systemChance,
+    random: systemRandom,
     log: createLog('silent'),
     baseUrl: () => '',
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { createLog } from '../../src/log.ts';
 import { allRoutes } from '../../src/resources/index.ts';
-import { systemChance } from '../../src/secrets.ts';
+import { systemRandom } from '../../src/secrets.ts';
 import { furnish } from '../kit/furnished-account.ts';
 import { stores } from '../kit/stores.ts';
 
@@ -130,7 +130,7 @@ for (const { test, testService } of stores) {
 
   const rows = allRoutes({
     guard: { check: async () => ({ failure: 'no_such_name' }) },
-    chance: systemChance,
+    random: systemRandom,
     log: createLog('silent'),
     baseUrl: () => '',
   });
@@ -164,8 +164,8 @@ for (const { test, testService } of stores) {
   // The place that a page begins after comes back as it was made, by whoever asks; so does any text in it.
   test('C4 C7 a place that holds NUL, a lone surrogate or another kind of value is refused by name in every order of every list', async () => {
     const person = await carillon.account('placed.test');
-    await furnish(person, carillon, () => `http://127.0.0.1:9/${systemChance.fraction()}`);
-    await furnish(person, carillon, () => `http://127.0.0.1:9/${systemChance.fraction()}`);
+    await furnish(person, carillon, () => `http://127.0.0.1:9/${systemRandom.fraction()}`);
+    await furnish(person, carillon, () => `http://127.0.0.1:9/${systemRandom.fraction()}`);
     let texts = 0;
     for (const row of rows.filter(({ parameters }) => 'after' in parameters && 'offset' in parameters)) {
       const orders: readonly unknown[] = (row.parameters.order?.schema.enum as unknown[] | undefined) ?? [];

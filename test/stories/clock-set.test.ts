@@ -4,7 +4,7 @@ import type { Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import type { Queries } from '../../src/store/store.ts';
 import { columns, type Tables } from '../../src/store/tables.ts';
-import { steadyChance, type TestClock, testClock } from '../kit/clock.ts';
+import { steadyRandom, type TestClock, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
 import type { TestService } from '../kit/service.ts';
 import { stores } from '../kit/stores.ts';
@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
   async function scripted(t: TestContext, script: Outcome[]) {
     const clock = testClock();
     const attempt: Attempt = async () => script.shift() ?? ok;
-    const setup = { options: { retryWaits: '1m,2h' }, ports: { clock, attempt, chance: steadyChance() } };
+    const setup = { options: { retryWaits: '1m,2h' }, ports: { clock, attempt, random: steadyRandom() } };
     const carillon = await testService(t, setup);
     const owner = await carillon.account('acme.test');
     const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });

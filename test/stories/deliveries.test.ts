@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { steadyChance, testClock } from '../kit/clock.ts';
+import { steadyRandom, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
 import type { Person, TestService } from '../kit/service.ts';
 import { stores } from '../kit/stores.ts';
@@ -28,7 +28,7 @@ for (const { test, testService } of stores) {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,1m' },
-      ports: { clock, chance: steadyChance() },
+      ports: { clock, random: steadyRandom() },
     });
     const owner = await carillon.account('acme.test');
     const { id, event_id, deliveryId, delivery, hook, target } = await hookWith(t, owner, 500, 204, 200);

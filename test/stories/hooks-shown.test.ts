@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { steadyChance, testClock } from '../kit/clock.ts';
+import { steadyRandom, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
 import type { Person } from '../kit/service.ts';
 import { stores } from '../kit/stores.ts';
@@ -13,7 +13,7 @@ for (const { test, testService } of stores) {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,2h' },
-      ports: { clock, chance: steadyChance(0.5) },
+      ports: { clock, random: steadyRandom(0.5) },
     });
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t, 500, 200);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../src/clock.ts';
 import { enqueueAlerts } from '../../src/delivery/outbox/hook-alerts.ts';
-import { steadyChance, TEST_EPOCH, type TestClock, testClock } from '../kit/clock.ts';
+import { steadyRandom, TEST_EPOCH, type TestClock, testClock } from '../kit/clock.ts';
 import { eventually, stepByStep } from '../kit/eventually.ts';
 import { type Mail, type MailBox, startMailBox } from '../kit/mail.ts';
 import { processBeside } from '../kit/nodes.ts';
@@ -104,7 +104,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     const [clock, box] = [mailClock(), await startMailBox(t)];
     const setup = {
       options: { ...mailOptions(box), retryWaits: '1m,2h', attemptTimeout: '1m' },
-      ports: { clock, chance: steadyChance() },
+      ports: { clock, random: steadyRandom() },
     };
     const carillon = await testService(t, setup);
     const owner = await carillon.account('acme.test');

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import type { LocalErrorCode, Outcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { Attempt } from '../../src/delivery/transport/attempt.ts';
 import type { Resolve } from '../../src/delivery/transport/dns-resolver.ts';
-import { steadyChance, testClock } from '../kit/clock.ts';
+import { steadyRandom, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
 import { stores } from '../kit/stores.ts';
 import { startTarget } from '../kit/target.ts';
@@ -24,7 +24,7 @@ for (const { test, testService } of stores) {
       if (next instanceof Error) throw next;
       return next;
     };
-    const ports = { clock, attempt, chance: steadyChance() };
+    const ports = { clock, attempt, random: steadyRandom() };
     const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, ports });
     const owner = await carillon.account('acme.test');
     const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { type NewOccurrence, record } from '../../src/delivery/outbox/record-occurrences.ts';
 import { createAccount } from '../../src/resources/accounts/actions.ts';
 import { clients } from '../../src/resources/clients/clients.ts';
-import { systemChance } from '../../src/secrets.ts';
+import { systemRandom } from '../../src/secrets.ts';
 import { AccountWrite } from '../../src/store/account-scope.ts';
 import type { Store, Tx } from '../../src/store/store.ts';
 import { openAt } from '../kit/database.ts';
@@ -40,7 +40,7 @@ for (const { name, test, database } of stores) {
     const store = await openAt(t, await database(t));
     t.after(() => store.close());
     await store.write(async (tx) => {
-      await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, NOW, systemChance);
+      await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, NOW, systemRandom);
       for (const [hook_id, kind] of [
         [1, 'new_client'],
         [2, 'new_event'],

@@ -6,7 +6,7 @@ import { test as plainTest, type TestContext } from 'node:test';
 import { permissionsOf } from '../../src/permissions.ts';
 import { insertKey } from '../../src/resources/keys/actions.ts';
 import { insertUser } from '../../src/resources/users/users.ts';
-import { systemChance } from '../../src/secrets.ts';
+import { systemRandom } from '../../src/secrets.ts';
 import { AccountWrite } from '../../src/store/account-scope.ts';
 import { carillon, carillonJson, type Ended } from '../kit/command.ts';
 import { openAt } from '../kit/database.ts';
@@ -40,7 +40,7 @@ for (const { test, database } of stores) {
       } as const;
       const { user_id: userId } = await insertUser(write, person);
       const key = { userId, label: HOSTILE, permissions: permissionsOf('member'), expiresAt: null };
-      await insertKey(write, key, systemChance);
+      await insertKey(write, key, systemRandom);
     });
     const list = await carillon(['keys', 'list', '--domain', 'acme.test'], { environment });
     isQuiet(list, 'keys list');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { steadyChance, TEST_EPOCH, testClock } from '../kit/clock.ts';
+import { steadyRandom, TEST_EPOCH, testClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
 import { stores } from '../kit/stores.ts';
 import { type Reply, startTarget } from '../kit/target.ts';
@@ -19,7 +19,7 @@ for (const { test, testService } of stores) {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,2h' },
-      ports: { clock, chance: steadyChance(fraction) },
+      ports: { clock, random: steadyRandom(fraction) },
     });
     const owner = await carillon.account('acme.test');
     const target = await startTarget(t, ...replies);

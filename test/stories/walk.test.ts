@@ -4,7 +4,7 @@ import { idNames, type Route } from '../../src/http/routes/route.ts';
 import { createLog } from '../../src/log.ts';
 import { type Permission, permissions } from '../../src/permissions.ts';
 import { allRoutes } from '../../src/resources/index.ts';
-import { systemChance } from '../../src/secrets.ts';
+import { systemRandom } from '../../src/secrets.ts';
 import { eventually } from '../kit/eventually.ts';
 import { furnish } from '../kit/furnished-account.ts';
 import { judgeBy, operationsOf, shapeOf, structuralFaults } from '../kit/openapi.ts';
@@ -17,7 +17,7 @@ for (const { test, testService } of stores) {
   /** Every row of the interface, as the service mounts them: a new row is walked, or fails here. */
   const rows = allRoutes({
     guard: { check: async () => ({ failure: 'no_such_name' }) },
-    chance: systemChance,
+    random: systemRandom,
     log: createLog('silent'),
     baseUrl: () => '',
   });

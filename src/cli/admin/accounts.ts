@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { changeAccount, createAccount, parseDomain, parseZone } from '../../resources/accounts/actions.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { removeMoved } from '../../transfer/remove.ts';
 import { readEmail, readLine } from '../input/parse-flag.ts';
 import { CliError } from '../output/cli-error.ts';
@@ -30,7 +30,7 @@ export function addAccounts(program: Command): void {
         throw new CliError([`--domain must be a host name, such as acme.example; ${flags.domain} is none.`]);
       const email = readEmail(flags.email);
       const account = await withStore(flags, (store) =>
-        store.write((tx) => createAccount(tx, { domain, email }, systemClock.now(), systemChance)),
+        store.write((tx) => createAccount(tx, { domain, email }, systemClock.now(), systemRandom)),
       );
       print(flags, { ...account, user_id: String(account.user_id) }, [
         `domain: ${account.domain}`,

@@ -8,7 +8,7 @@ import { systemClock } from '../../clock.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { OptionName } from '../../config/options.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { parseDatabase } from '../../store/database-url.ts';
 import { inspect } from '../../store/inspect.ts';
 import type { Inspection } from '../../store/inspection.ts';
@@ -190,7 +190,7 @@ for (const { test, name, database, testService } of stores) {
     const address = await database(t);
     const store = await openAt(t, address);
     await store.write(async (tx) => {
-      await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, systemClock.now(), systemChance);
+      await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, systemClock.now(), systemRandom);
       const occurrence = { account_id: 1, user_id: 1, kind: 'new_event' };
       const rows = [
         { ...occurrence, position: 1, record_id: 7, occurred_at: 0 },

@@ -5,7 +5,7 @@ import { parseId } from '../../http/fields/ids.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { insertKey, revoke } from '../../resources/keys/actions.ts';
 import { findByEmail } from '../../resources/users/users.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { readEmail, readExpiry, readLine, readPermissions } from '../input/parse-flag.ts';
 import { CliError } from '../output/cli-error.ts';
@@ -64,7 +64,7 @@ async function createKey(flags: CreateFlags): Promise<void> {
       permissions: wanted ?? widest,
       expiresAt: momentOf(expiry, write.now),
     };
-    return insertKey(write, key, systemChance);
+    return insertKey(write, key, systemRandom);
   });
   print(flags, { id: String(issued.id), key: issued.key }, [`id: ${issued.id}`, `key: ${issued.key}`]);
 }

@@ -3,7 +3,7 @@ import { record } from '../../delivery/outbox/record-occurrences.ts';
 import { showMoment } from '../../http/fields/dates.ts';
 import { insertInvitation, linkTo } from '../../resources/invitations/invitations.ts';
 import { findByEmail, insertUser } from '../../resources/users/users.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from '../client/base-url.ts';
 import { readEmail, readLine, readRole } from '../input/parse-flag.ts';
 import { CliError } from '../output/cli-error.ts';
@@ -53,7 +53,7 @@ async function invite(flags: InviteFlags): Promise<void> {
   const { token, expires_at } = await withAccount(flags, async (write) => {
     const user = await findByEmail(write, email);
     if (user === undefined) throw new CliError([`The account has no user with ${email}.`]);
-    return insertInvitation(write, user.user_id, systemChance);
+    return insertInvitation(write, user.user_id, systemRandom);
   });
   const answer = { link: linkTo(baseUrl, token), expires: showMoment(expires_at) };
   print(flags, answer, [`link: ${answer.link}`, `expires: ${answer.expires}`]);

@@ -9,7 +9,7 @@ import { Work } from '../../import-from-api/work.ts';
 import { permissionsOf } from '../../permissions.ts';
 import { insertInvitation, linkTo } from '../../resources/invitations/invitations.ts';
 import { insertKey } from '../../resources/keys/actions.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
 import { faultsAsRefusals, print, withAccount, withStore, withStoreAlone } from '../admin/open-database.ts';
 import { readBaseUrl } from '../client/base-url.ts';
@@ -102,8 +102,8 @@ async function letIn(
     note(write, { action: 'account.moved_in', subject: `account ${flags.domain}`, detail: { from: base, ...records } });
     const role = user.role === 'owner' || user.role === 'admin' ? user.role : 'member';
     const wanted = { userId: ownerId, label: 'moved in', permissions: permissionsOf(role), expiresAt: null };
-    const { key = '' } = await insertKey(write, wanted, systemChance);
-    const { token } = await insertInvitation(write, ownerId, systemChance);
+    const { key = '' } = await insertKey(write, wanted, systemRandom);
+    const { token } = await insertInvitation(write, ownerId, systemRandom);
     return { key: String(key), token };
   });
 }

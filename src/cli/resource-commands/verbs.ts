@@ -3,7 +3,7 @@ import { createSsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { idNames, type Route } from '../../http/routes/route.ts';
 import { createLog } from '../../log.ts';
 import { allRoutes } from '../../resources/index.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 
 /** What the command line can do with a noun: a word, and the row of the interface that does it. */
 export type Verb = {
@@ -19,7 +19,7 @@ export type Verb = {
 /** Every row, for reading: what it needs from outside is never called. */
 function interfaceRows(): readonly Route[] {
   const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
-  return allRoutes({ guard, chance: systemChance, log: createLog('silent'), baseUrl: () => '' });
+  return allRoutes({ guard, random: systemRandom, log: createLog('silent'), baseUrl: () => '' });
 }
 
 /** What each noun has, by the first step of its paths. */

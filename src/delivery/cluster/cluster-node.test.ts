@@ -8,7 +8,7 @@ import { nodesOn } from '../../../test/kit/nodes.ts';
 import { shared } from '../../../test/kit/stores.ts';
 import { createLog } from '../../log.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { ClusterNode } from './cluster-node.ts';
 
 const BEAT_MS = 200;
@@ -58,7 +58,7 @@ for (const { test, database } of shared) {
   test('C20 of very many lanes all are let go of, a few by each commit: whoever wants one waits for those alone', async (t) => {
     const { node, store } = await startNode(t, await database(t));
     const { account_id, user_id } = await store.write(async (tx) => {
-      await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, 0, systemChance);
+      await createAccount(tx, { domain: 'acme.test', email: 'owner@acme.test' }, 0, systemRandom);
       return tx.queries.selectFrom('users').select(['account_id', 'user_id']).executeTakeFirstOrThrow();
     });
     const row = (index: number) => ({

@@ -6,7 +6,7 @@ import { eventually } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/stores.ts';
 import { createLog } from '../../log.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import type { Store } from '../../store/store.ts';
 import { noAlerts } from '../outbox/hook-alerts.ts';
 import { type Completion, completeDeliveries } from './complete-deliveries.ts';
@@ -22,7 +22,7 @@ for (const { test, database } of stores) {
   async function openWith(t: TestContext, ...hooks: readonly { generation: number; ended?: true }[]) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
-    await store.write((tx) => createAccount(tx, owner, NOW, systemChance));
+    await store.write((tx) => createAccount(tx, owner, NOW, systemRandom));
     const of = { account_id: 1, user_id: 1, kind: 'new_event' };
     await store.write(async ({ queries }) => {
       for (const [index, { generation, ended }] of hooks.entries()) {

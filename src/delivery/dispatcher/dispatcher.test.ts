@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { steadyChance, TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
+import { steadyRandom, TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
 import { openAt } from '../../../test/kit/database.ts';
 import { eventually, stepByStep } from '../../../test/kit/eventually.ts';
 import { Between } from '../../../test/kit/query-interceptor.ts';
@@ -83,7 +83,7 @@ for (const { test, database } of stores) {
       store: engineStore,
       claims: { ...claims, ...over(claims) },
       clock: seen(clock),
-      chance: steadyChance(),
+      random: steadyRandom(),
       attempt: (order) => {
         attempted.push(order.deliveryId);
         return attempt(order);

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import type { Chance } from '../../secrets.ts';
+import type { Random } from '../../secrets.ts';
 import type { CommitEvents, NewPendingDeliveries, Store } from '../../store/store.ts';
 import type { Lease, LeaseManager } from '../cluster/leases.ts';
 import { type DeliveryKind, resourceUrl } from '../outbox/event-kinds.ts';
@@ -58,7 +58,7 @@ export type DispatcherPorts = {
   readonly store: Store;
   readonly claims: LeaseManager;
   readonly clock: Clock;
-  readonly chance: Chance;
+  readonly random: Random;
   readonly attempt: Attempt;
   /** How owners are told of their hooks. */
   readonly notices: HookAlerts;
@@ -485,7 +485,7 @@ export class Dispatcher {
       isManual: flight.row.manualAttemptId !== null,
       localErrors: queue.localErrorsBefore(flight),
       waitsMs: this.#ports.waitsMs,
-      fraction: this.#ports.chance.fraction(),
+      fraction: this.#ports.random.fraction(),
     });
     const now = this.#ports.clock.now();
     const settlement = queue.finish({

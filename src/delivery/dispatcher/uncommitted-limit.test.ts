@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { steadyChance, testClock } from '../../../test/kit/clock.ts';
+import { steadyRandom, testClock } from '../../../test/kit/clock.ts';
 import { openAt } from '../../../test/kit/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/stores.ts';
 import { Problem } from '../../problems.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
 import { singleNodeLeases } from '../cluster/leases.ts';
@@ -33,7 +33,7 @@ for (const { test, database } of stores) {
       store: { ...store, write },
       claims: singleNodeLeases(store),
       clock,
-      chance: steadyChance(),
+      random: steadyRandom(),
       attempt: async ({ deliveryId }) => {
         told.push(`${deliveryId}: ${state.status}`);
         return { kind: 'answered', status: state.status, ms: 1 };
@@ -53,7 +53,7 @@ for (const { test, database } of stores) {
     });
     await engine.start();
     const account = { domain: 'acme.test', email: 'owner@acme.test' };
-    const { user_id } = await store.write((tx) => createAccount(tx, account, clock.now(), systemChance));
+    const { user_id } = await store.write((tx) => createAccount(tx, account, clock.now(), systemRandom));
     const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
       store.write((tx) => work(new AccountWrite(tx, 1, clock.now())));
     const columns = { date_created: 0, due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };

@@ -6,7 +6,7 @@ import { stores } from '../../../test/kit/stores.ts';
 import { createApp } from '../../app.ts';
 import { createMetrics } from '../../metrics.ts';
 import { Problem } from '../../problems.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { RateLimits } from '../auth/rate-limits.ts';
 import { patience } from './resource-limits.ts';
 
@@ -22,7 +22,7 @@ for (const { test, database } of stores) {
       store,
       clock,
       beats: clock,
-      chance: systemChance,
+      random: systemRandom,
       log: pino({ level: 'silent' }),
       metrics,
       doors: [],

@@ -2,7 +2,7 @@ import { note } from '../../audit/actions.ts';
 import { isZone } from '../../ical/zone.ts';
 import { type Actor, COMMAND_LINE, FIRST_START, permissions } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
-import type { Chance } from '../../secrets.ts';
+import type { Random } from '../../secrets.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries, Tx } from '../../store/store.ts';
 import { insertInvitation } from '../invitations/invitations.ts';
@@ -33,16 +33,16 @@ export async function createAccount(
   tx: Tx,
   account: { domain: string; email: string },
   now: number,
-  chance: Chance,
+  random: Random,
 ): Promise<NewAccount> {
-  return (await makeAccount(tx, account, now, chance, COMMAND_LINE)).made;
+  return (await makeAccount(tx, account, now, random, COMMAND_LINE)).made;
 }
 
 async function makeAccount(
   tx: Tx,
   account: { domain: string; email: string },
   now: number,
-  chance: Chance,
+  random: Random,
   by: Actor,
 ): Promise<{ made: NewAccount; write: AccountWrite }> {
   const { domain, email } = account;
@@ -57,7 +57,7 @@ async function makeAccount(
   await write.insertInto('positions', { position: 0 }).execute();
   note(write, { action: 'account.created', subject: `account ${domain}` });
   const { user_id } = await insertUser(write, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
-  const { key } = await insertKey(write, { userId: user_id, label: 'first key', permissions, expiresAt: null }, chance);
+  const { key } = await insertKey(write, { userId: user_id, label: 'first key', permissions, expiresAt: null }, random);
   return { made: { domain, user_id, key: key ?? '' }, write };
 }
 
@@ -95,13 +95,13 @@ export async function findAccount(read: Queries, domain: string): Promise<number
 const NO_ACCOUNT = 0;
 
 /** What a database without accounts begins with; undefined where there is one already. */
-export async function createFirstAccount(tx: Tx, now: number, chance: Chance): Promise<FirstAccount | undefined> {
+export async function createFirstAccount(tx: Tx, now: number, random: Random): Promise<FirstAccount | undefined> {
   // Nodes that begin at once take turns: the others find the account of the first one.
   tx.lockAccount(NO_ACCOUNT, 'alone');
   const any = await tx.queries.selectFrom('accounts').select('account_id').limit(1).executeTakeFirst();
   if (any !== undefined) return undefined;
   const account = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };
-  const { made, write } = await makeAccount(tx, account, now, chance, FIRST_START);
-  const { token } = await insertInvitation(write, made.user_id, chance);
+  const { made, write } = await makeAccount(tx, account, now, random, FIRST_START);
+  const { token } = await insertInvitation(write, made.user_id, random);
   return { ...made, token };
 }

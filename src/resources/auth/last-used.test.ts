@@ -6,7 +6,7 @@ import { openAt } from '../../../test/kit/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { shared, stores } from '../../../test/kit/stores.ts';
 import { createLog } from '../../log.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import type { Store } from '../../store/store.ts';
 import { createAccount } from '../accounts/actions.ts';
 import { type Authenticator, createAuthenticator } from '../keys/authenticate.ts';
@@ -24,7 +24,7 @@ async function keysAndDoors(t: TestContext, address: string, doors: number) {
   const keys: { key: string; domain: string }[] = [];
   for (let number = 1; number <= KEYS; number += 1) {
     const account = { domain: `${number}.test`, email: 'owner@acme.test' };
-    keys.push(await store.write((tx) => createAccount(tx, account, clock.now(), systemChance)));
+    keys.push(await store.write((tx) => createAccount(tx, account, clock.now(), systemRandom)));
   }
   const nodes = opened.map((store) => createAuthenticator({ store, clock, log: createLog('silent') }));
   return { clock, keys, store, nodes: nodes as [Authenticator, ...Authenticator[]] };

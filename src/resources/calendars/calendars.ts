@@ -17,7 +17,7 @@ import { create, get, list, type Route, remove } from '../../http/routes/route.t
 import { isZone } from '../../ical/zone.ts';
 import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
-import { type Chance, hashToken, newToken } from '../../secrets.ts';
+import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { revokeCalendars } from '../auth/revoke-access.ts';
 import { conditionsOf, idFilter } from '../core/filters.ts';
@@ -150,11 +150,11 @@ export async function makeCalendar(
   write: AccountWrite,
   caller: Caller,
   input: Created<typeof calendarInputFields>,
-  { chance, baseUrl }: { chance: Chance; baseUrl: () => string },
+  { random, baseUrl }: { random: Random; baseUrl: () => string },
 ): Promise<Shown<typeof madeCalendarFields>> {
   mustFit(input.scope, input.project_id);
   if (input.project_id !== 0) await requireExists(write, 'project', input.project_id);
-  const token = newToken(chance);
+  const token = newToken(random);
   const row = await write.insertRow('calendars', {
     ...input,
     user_id: caller.userId,
@@ -192,7 +192,7 @@ export async function revokeCalendar(write: AccountWrite, caller: Caller, calend
   await revokeCalendars(write, { only: calendarId }, 'ended by hand');
 }
 
-export type CalendarPorts = { readonly chance: Chance; readonly baseUrl: () => string };
+export type CalendarPorts = { readonly random: Random; readonly baseUrl: () => string };
 
 /** X9. Whoever may read events may have them read: all of it is `events:read`. */
 export function calendarRoutes(ports: CalendarPorts): readonly Route[] {

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { openAt } from '../../../test/kit/database.ts';
 import { Between } from '../../../test/kit/query-interceptor.ts';
 import { stores } from '../../../test/kit/stores.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { createAccount } from '../accounts/actions.ts';
 import { clientFields, clients } from '../clients/clients.ts';
@@ -18,7 +18,7 @@ for (const { test, database } of stores) {
     const store = await openAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
     const { account_id, user_id } = await store.write(async (tx) => {
-      await createAccount(tx, owner, NOW, systemChance);
+      await createAccount(tx, owner, NOW, systemRandom);
       return tx.queries.selectFrom('users').select(['account_id', 'user_id']).executeTakeFirstOrThrow();
     });
     const caller = { accountId: account_id, userId: user_id, role: 'owner', keyId: 0, sessionId: 0 } as const;

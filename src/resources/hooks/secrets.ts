@@ -7,7 +7,7 @@ import { integer, key, readOnlyTimestamp, secretOnce } from '../../http/fields/f
 import { create, type Route, remove } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
-import { type Chance, newSigningSecret } from '../../secrets.ts';
+import { newSigningSecret, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { findReachable } from './actions.ts';
 
@@ -38,11 +38,11 @@ export async function createSecret(
   caller: Caller,
   hookId: number,
   { overlap }: Created<typeof secretInputFields>,
-  chance: Chance,
+  random: Random,
 ): Promise<Shown<typeof secretFields>> {
   const hook = await getLive(write, caller, hookId);
   const { now } = write;
-  const secret = newSigningSecret(chance);
+  const secret = newSigningSecret(random);
   const secrets = withNewSecret(readSecrets(hook.secrets), { secret, now, overlapMs: overlap * 1_000 });
   await setSecrets(write, hookId, secrets);
   const previous_until = overlapsUntil(secrets, now);
@@ -68,7 +68,7 @@ async function getLive(view: AccountView, caller: Caller, hookId: number) {
 }
 
 /** X8. */
-export function secretRoutes({ chance }: { chance: Chance }): readonly Route[] {
+export function secretRoutes({ random }: { random: Random }): readonly Route[] {
   return [
     create({
       path: '/hooks/{hook_id}/secret',
@@ -81,7 +81,7 @@ export function secretRoutes({ chance }: { chance: Chance }): readonly Route[] {
       holding: 'alone',
       problems: ['hook_ended'],
       at: { collection: '/hooks', key: 'hook_id' },
-      call: (write, caller, input, ids) => createSecret(write, caller, ids.hook_id, input, chance),
+      call: (write, caller, input, ids) => createSecret(write, caller, ids.hook_id, input, random),
     }),
     remove({
       path: '/hooks/{hook_id}/secret',

@@ -16,7 +16,7 @@ import type { Given } from '../../http/routes/query-parameters.ts';
 import { create, list, type Route, remove } from '../../http/routes/route.ts';
 import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
-import { type Chance, hashToken, newToken } from '../../secrets.ts';
+import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
 import { revokeInvitations } from '../auth/revoke-access.ts';
@@ -107,11 +107,11 @@ export async function makeInvitation(
   write: AccountWrite,
   caller: Caller,
   input: Created<typeof invitationInputFields>,
-  { chance, baseUrl }: { chance: Chance; baseUrl: () => string },
+  { random, baseUrl }: { random: Random; baseUrl: () => string },
 ): Promise<Shown<typeof issuedInvitationFields>> {
   const user = await getUser(write, input.user_id);
   mustNotOutrank(user.role, caller);
-  const { token, ...row } = await insertInvitation(write, user.user_id, chance);
+  const { token, ...row } = await insertInvitation(write, user.user_id, random);
   return { ...shown(row), link: linkTo(baseUrl(), token) };
 }
 
@@ -122,10 +122,10 @@ export async function makeInvitation(
 export async function insertInvitation(
   write: AccountWrite,
   userId: number,
-  chance: Chance,
+  random: Random,
 ): Promise<Stored & { token: string }> {
   await revokeInvitations(write, { userId }, 'a newer link was made');
-  const token = newToken(chance);
+  const token = newToken(random);
   const row = await write.insertRow('invitations', {
     user_id: userId,
     made_by: write.by.userId,
@@ -189,7 +189,7 @@ export async function dropInvitations(store: Store, now: number): Promise<number
   });
 }
 
-export type InvitationPorts = { readonly chance: Chance; readonly baseUrl: () => string };
+export type InvitationPorts = { readonly random: Random; readonly baseUrl: () => string };
 
 export function invitationRoutes(ports: InvitationPorts): readonly Route[] {
   return [

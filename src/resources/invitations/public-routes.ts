@@ -3,7 +3,7 @@ import { creation } from '../../http/fields/validate-body.ts';
 import type { PublicRequest, PublicResult, PublicRoute } from '../../http/routes/public-routes.ts';
 import { networkOf } from '../../http/server/client-network.ts';
 import { Problem } from '../../problems.ts';
-import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
+import { hashToken, type Passphrases, type Random } from '../../secrets.ts';
 import type { Queries } from '../../store/store.ts';
 import { endSessions, revokeInvitations } from '../auth/revoke-access.ts';
 import { mustBeUnlike, storePassphrase } from '../passphrases/passphrases.ts';
@@ -12,7 +12,7 @@ import { signedIn, signOut } from '../sessions/sign-in-routes.ts';
 import { userName } from '../users/lookup.ts';
 import { openedFields, openInvitationFields, useInvitation, welcomeFields } from './invitations.ts';
 
-export type WelcomePorts = { readonly chance: Chance; readonly passphrases: Passphrases };
+export type WelcomePorts = { readonly random: Random; readonly passphrases: Passphrases };
 
 /** What somebody can do who has a link. */
 export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[] {
@@ -49,7 +49,7 @@ export function invitationOpenRoutes(ports: WelcomePorts): readonly PublicRoute[
 async function letIn(
   visit: PublicRequest,
   { token, passphrase }: Created<typeof welcomeFields>,
-  { chance, passphrases }: WelcomePorts,
+  { random, passphrases }: WelcomePorts,
 ): Promise<PublicResult> {
   const invitation = await findOpen(visit.read, token, visit.now);
   mustBeUnlike(passphrase, invitation);
@@ -61,7 +61,7 @@ async function letIn(
     await storePassphrase(write, userId, hash);
     await endSessions(write, { userId }, 'a passphrase was set');
     await revokeInvitations(write, { userId }, 'a passphrase was set');
-    return openSession(write, { userId, agent: visit.agent }, chance);
+    return openSession(write, { userId, agent: visit.agent }, random);
   });
   await signOut(visit, 'signed in anew');
   return signedIn(opened);

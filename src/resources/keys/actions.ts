@@ -16,7 +16,7 @@ import {
   type Role,
 } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
-import { type Chance, hashApiKey, newApiKey } from '../../secrets.ts';
+import { hashApiKey, newApiKey, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { conditionsOf } from '../core/filters.ts';
 import { pageOf } from '../core/pagination.ts';
@@ -87,7 +87,7 @@ export async function issueKey(
   write: AccountWrite,
   caller: Caller,
   input: Created<typeof keyInputFields>,
-  chance: Chance,
+  random: Random,
 ): Promise<IssuedKeyRow> {
   const userId = input.user_id === 0 ? caller.userId : input.user_id;
   if (userId !== caller.userId && !isAdmin(caller)) {
@@ -110,16 +110,16 @@ export async function issueKey(
   if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
     throw new Problem('not_permitted', { detail: 'A key must not outlive the key that issues it.' });
   }
-  return insertKey(write, { userId, label: input.label, permissions: wanted, expiresAt }, chance);
+  return insertKey(write, { userId, label: input.label, permissions: wanted, expiresAt }, random);
 }
 
 /** Issues a key without asking who issues it: for an operator at the command line, and within `issueKey`. */
 export async function insertKey(
   write: AccountWrite,
   wanted: { userId: number; label: string; permissions: readonly Permission[]; expiresAt: number | null },
-  chance: Chance,
+  random: Random,
 ): Promise<IssuedKeyRow> {
-  const key = newApiKey(chance);
+  const key = newApiKey(random);
   const row = await write.insertRow('api_keys', {
     user_id: wanted.userId,
     key_hash: hashApiKey(key),

@@ -4,7 +4,7 @@ import { openAt } from '../../../test/kit/database.ts';
 import { sqlite } from '../../../test/kit/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { createLog } from '../../log.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { createAccount } from '../accounts/actions.ts';
 import { createAuthenticator } from './authenticate.ts';
 
@@ -14,7 +14,7 @@ test('C1 a key that another process has just made is good at once, in the very t
   const address = await database(t);
   const store = await openAt(t, address);
   const account = { domain: 'acme.test', email: 'owner@acme.test' };
-  const { key, domain } = await store.write((tx) => createAccount(tx, account, Date.now(), systemChance));
+  const { key, domain } = await store.write((tx) => createAccount(tx, account, Date.now(), systemRandom));
   const other = new DatabaseSync(address.slice('sqlite:'.length));
   t.after(() => other.close());
   const { authenticate } = createAuthenticator({ store, clock: systemClock, log: createLog('silent') });

@@ -1,10 +1,10 @@
 import { create, get, list, type Route, remove, update } from '../../http/routes/route.ts';
-import type { Chance } from '../../secrets.ts';
+import type { Random } from '../../secrets.ts';
 import { getKey, issueKey, listKeys, narrowKey, revokeKey } from './actions.ts';
 import { issuedKeyFields, keyChangeFields, keyFields, keyFilters, keyInputFields } from './schema.ts';
 
 /** X7. */
-export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
+export function keyRoutes({ random }: { random: Random }): readonly Route[] {
   return [
     list({
       path: '/keys',
@@ -22,7 +22,7 @@ export function keyRoutes({ chance }: { chance: Chance }): readonly Route[] {
       takes: keyInputFields,
       records: [],
       at: { collection: '/keys', key: 'id' },
-      call: (write, caller, input) => issueKey(write, caller, input, chance),
+      call: (write, caller, input) => issueKey(write, caller, input, random),
     }),
     get({
       path: '/keys/{key_id}',

@@ -4,7 +4,7 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { everythingWritten } from '../../../test/kit/recorded-occurrences.ts';
 import { asShipped, type Person, type SignedIn, type TestService } from '../../../test/kit/service.ts';
 import { stores } from '../../../test/kit/stores.ts';
-import { Passphrases, systemChance } from '../../secrets.ts';
+import { Passphrases, systemRandom } from '../../secrets.ts';
 
 const FIRST = 'correct horse battery staple';
 const SECOND = 'another horse, another staple';
@@ -104,7 +104,7 @@ for (const { test, testService } of stores) {
   test('a hash that was cheaper to make is made anew when its passphrase is used', async () => {
     const owner = await carillon.account('dearer.test');
     await withPassphrase(owner);
-    const cheap = await new Passphrases(systemChance, { logN: 10, r: 8, p: 1 }).hash(FIRST, 'test');
+    const cheap = await new Passphrases(systemRandom, { logN: 10, r: 8, p: 1 }).hash(FIRST, 'test');
     await carillon.store.write(({ queries }) =>
       queries
         .updateTable('passphrases')

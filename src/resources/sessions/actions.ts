@@ -6,7 +6,7 @@ import type { Page, Paging } from '../../http/routes/pagination.ts';
 import type { Given } from '../../http/routes/query-parameters.ts';
 import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
-import { type Chance, hashToken, newToken } from '../../secrets.ts';
+import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
@@ -67,9 +67,9 @@ export type Opened = { readonly userId: number; readonly token: string; readonly
 export async function openSession(
   write: AccountWrite,
   { userId, agent }: { userId: number; agent: string },
-  chance: Chance,
+  random: Random,
 ): Promise<Opened> {
-  const token = newToken(chance);
+  const token = newToken(random);
   const row = await write.insertRow('sessions', {
     user_id: userId,
     token_hash: hashToken(token),

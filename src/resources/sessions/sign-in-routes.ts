@@ -3,7 +3,7 @@ import { creation } from '../../http/fields/validate-body.ts';
 import type { PublicRequest, PublicResult, PublicRoute } from '../../http/routes/public-routes.ts';
 import { networkOf } from '../../http/server/client-network.ts';
 import { invalidInput, Problem } from '../../problems.ts';
-import { type Chance, hashToken, type Passphrases } from '../../secrets.ts';
+import { hashToken, type Passphrases, type Random } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
@@ -14,7 +14,7 @@ import { findPerson } from './find-user.ts';
 import { signedInFields, signInFields } from './schema.ts';
 
 export type SignInPorts = {
-  readonly chance: Chance;
+  readonly random: Random;
   readonly passphrases: Passphrases;
   readonly tries: LoginThrottle;
   /** Hears of every sign-in that was refused: the account and the user it named, 0 for none. */
@@ -49,7 +49,7 @@ export function sessionOpenRoutes(ports: SignInPorts): readonly PublicRoute[] {
 async function signIn(
   visit: PublicRequest,
   input: Created<typeof signInFields>,
-  { chance, passphrases, tries, onRefused }: SignInPorts,
+  { random, passphrases, tries, onRefused }: SignInPorts,
 ): Promise<PublicResult> {
   const hasSeveral = await hasSeveralAccounts(visit.read);
   const account = await findAccount(visit.read, input.domain, hasSeveral);
@@ -80,7 +80,7 @@ async function signIn(
       // Set anew, or gone with its user, in the meantime.
       if ((await storedOf(write, userId)) !== stored) return undefined;
       if (anew !== '') await replaceHash(write, userId, anew);
-      return openSession(write, { userId, agent: visit.agent }, chance);
+      return openSession(write, { userId, agent: visit.agent }, random);
     });
   }
 }

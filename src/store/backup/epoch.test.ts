@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { openAt } from '../../../test/kit/database.ts';
 import { stores } from '../../../test/kit/stores.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
-import { systemChance } from '../../secrets.ts';
+import { systemRandom } from '../../secrets.ts';
 import { type Store, StoreError } from '../store.ts';
 import { beginEpoch } from './epoch.ts';
 
@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 const START = 2 * 365 * DAY_MS * 1_000;
 
 const add = (store: Store, domain: string) =>
-  store.write((tx) => createAccount(tx, { domain, email: `owner@${domain}` }, BEGUN, systemChance));
+  store.write((tx) => createAccount(tx, { domain, email: `owner@${domain}` }, BEGUN, systemRandom));
 const begin = (store: Store, at: number) => store.write((tx) => beginEpoch(tx.queries, store.sequences, at));
 
 async function positionsOf(store: Store): Promise<number[][]> {

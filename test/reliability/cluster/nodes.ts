@@ -73,7 +73,7 @@ const LONGEST_TAKING_UP_MS = 25_000;
 async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
   const [store] = stores.filter((one) => shared.includes(one));
   if (store === undefined) throw new Error('two nodes need a database that they can share');
-  const chance = chanceFrom(seed);
+  const random = chanceFrom(seed);
   const losses = lossesOf(count);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
@@ -81,7 +81,7 @@ async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
   let done = 0;
   await sideBySide(
     Array.from({ length: PAIRS }, async () => {
-      const dice = chance.fork();
+      const dice = random.fork();
       while (losses.length > 0 && broken.length === 0) {
         await within(async (context) => {
           const pair = await startPair(context, store);
@@ -124,7 +124,7 @@ async function lose(context: Cleanup, pair: Pair, { loss, round, dice }: Losing)
   const [older] = pair.nodes;
   if (older === undefined) throw new Error('there is no node');
   const witnesses = await startWitnesses(context, {
-    chance: dice,
+    random: dice,
     writers: 3,
     restMs: 40,
     words: `r${round}w`,

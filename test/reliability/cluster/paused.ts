@@ -26,7 +26,7 @@ export async function pauseOne(context: Cleanup, pair: Pair, { round, dice }: Pa
   const [older] = pair.nodes;
   if (older === undefined) throw new Error('there is no node');
   const words = `r${round}w`;
-  const witnesses = await startWitnesses(context, { chance: dice, writers: 3, restMs: 40, words });
+  const witnesses = await startWitnesses(context, { random: dice, writers: 3, restMs: 40, words });
   const hooks = new Map<string, string>();
   for (let index = 0; index < HOOKS; index += 1) {
     const path = `/${round}-${index}`;

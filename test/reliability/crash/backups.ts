@@ -96,10 +96,10 @@ function onPostgres(context: Cleanup, server: PostgresServer): Place {
 }
 
 /** Backups under load, the end of the service that they are of, and then one restore after the other. */
-async function stretch({ context, store, times, chance }: Stretch): Promise<Part> {
+async function stretch({ context, store, times, random }: Stretch): Promise<Part> {
   const place = await placeOn(context, store);
   const service = await startServiceProcess(context, place.address, WATCHED);
-  const witnesses = await startWitnesses(context, { chance });
+  const witnesses = await startWitnesses(context, { random });
   for (const path of ['/events', '/events-too']) await witnesses.subscribe(service, path, 'new_event');
   await witnesses.subscribe(service, '/clients', 'new_client');
   witnesses.through(service);
@@ -107,7 +107,7 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
   const made: Backup[] = [];
   const failed: string[] = [];
   for (let number = 0; number < times; number += 1) {
-    await wait(chance.below(200));
+    await wait(random.below(200));
     const beganAt = performance.now();
     const backup = await place.make(number).catch((error: unknown) => void failed.push(`C20 no backup: ${error}`));
     if (backup !== undefined) made.push({ backup, beganAt, endedAt: performance.now() });

@@ -51,15 +51,15 @@ export type Meant = { readonly runBy?: readonly string[]; readonly environment?:
 export type LivesOptions = {
   /** What `--database` takes. */
   readonly database: string;
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
   /** Another source than this one. */
   readonly startProcess?: typeof startOurs;
   readonly environment?: Readonly<Record<string, string>>;
 };
 
 export async function startLives(context: Cleanup, options: LivesOptions): Promise<Lives> {
-  const { database, chance, startProcess = startOurs, environment = {} } = options;
-  const witnesses = await startWitnesses(context, { chance, writers: 4, restMs: 4 });
+  const { database, random, startProcess = startOurs, environment = {} } = options;
+  const witnesses = await startWitnesses(context, { random, writers: 4, restMs: 4 });
   const failedStarts: string[] = [];
   const unsound: string[] = [];
   const crashes: Crash[] = [];

@@ -86,8 +86,8 @@ type Stage = {
   service: Started;
 };
 
-async function stretch({ context, store, times, chance }: Stretch): Promise<Part> {
-  const stage = await setUp(context, store, chance);
+async function stretch({ context, store, times, random }: Stretch): Promise<Part> {
+  const stage = await setUp(context, store, random);
   const counts: Counts = { 'kills with something pending': 0 };
   const crashes: Crash[] = [];
   const pauses: Pause[] = [];
@@ -97,7 +97,7 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
     if (tried % PAUSES_ONE_IN === PAUSE_AT) pauses.push(await pauseAtWork(stage));
     const isLast = counts['kills with something pending'] === times - 1;
     const struck = isLast ? 'service' : (strikes[tried % strikes.length] ?? 'service');
-    const left = await strike(stage, struck, isLast ? [LONG_LIFE_MS, LONG_LIFE_MS + 1] : LIVES_MS[store.name], chance);
+    const left = await strike(stage, struck, isLast ? [LONG_LIFE_MS, LONG_LIFE_MS + 1] : LIVES_MS[store.name], random);
     crashes.push(...left);
     const [death] = left;
     // Where the service lives on without its database, nobody looks what is pending: that is counted apart.
@@ -108,7 +108,7 @@ async function stretch({ context, store, times, chance }: Stretch): Promise<Part
   return compare(stage, { crashes, pauses }, counts);
 }
 
-async function setUp(context: Cleanup, store: TestStore, chance: SeededChance): Promise<Stage> {
+async function setUp(context: Cleanup, store: TestStore, random: SeededChance): Promise<Stage> {
   // One of its own, that may be killed.
   const server = store.name === 'PostgreSQL' ? await startPostgres() : undefined;
   if (server !== undefined) atEnd(context, server.stop);
@@ -117,7 +117,7 @@ async function setUp(context: Cleanup, store: TestStore, chance: SeededChance): 
   const service = await startProcess(environment);
   const { domain = '', key = '' } = service;
   const headers = { domain, key };
-  const witnesses = await startWitnesses(context, { chance });
+  const witnesses = await startWitnesses(context, { random });
   const stage: Stage = { address, environment, server, headers, service, witnesses };
   atEnd(context, () => stage.service.process.kill('SIGKILL'));
   for (const [path, kind] of hooks) await witnesses.subscribe(doorOf(stage), path, kind);

@@ -36,16 +36,16 @@ type Name = Stretch['name'];
 
 async function prove({ count, seed, stores, say }: Run): Promise<Figure> {
   await within(mustLose);
-  const chance = chanceFrom(seed);
+  const random = chanceFrom(seed);
   const counts: Record<string, number | string> = {};
   const broken: string[] = [];
   for (const { name } of stores) {
-    const found = await inStretches(name, count, chance, (line) => say(`${name}: ${line}`));
+    const found = await inStretches(name, count, random, (line) => say(`${name}: ${line}`));
     for (const [what, number] of Object.entries(found.counts)) counts[`${name}: ${what}`] = number;
     broken.push(...found.broken.map((line) => `${name}: ${line}`));
     // What fails as it is needs no control run to show that it can.
     if (found.broken.length > 0) continue;
-    const lost = await lostWithout(name, Math.max(LEAST_CONTROL, Math.ceil(count / CONTROL_ONE_IN)), chance);
+    const lost = await lostWithout(name, Math.max(LEAST_CONTROL, Math.ceil(count / CONTROL_ONE_IN)), random);
     counts[`${name}: acknowledged and lost in the control run, ${leftOut[name]}`] = lost;
     if (lost === 0) broken.push(`${name}: ${leftOut[name]} loses nothing, so that nothing is shown`);
   }
@@ -59,12 +59,12 @@ async function mustLose(context: Cleanup): Promise<void> {
   throw new Error('what was never flushed outlives a cut here, so that a cut shows nothing');
 }
 
-async function inStretches(name: Name, all: number, chance: SeededChance, say: Run['say']): Promise<Found> {
+async function inStretches(name: Name, all: number, random: SeededChance, say: Run['say']): Promise<Found> {
   const counts: Record<string, number> = {};
   const broken: string[] = [];
   for (let left = all; left > 0 && broken.length === 0; left -= CUTS_A_STRETCH) {
     const cuts = Math.min(left, CUTS_A_STRETCH);
-    const found = await within((context) => stretch(context, { name, cuts, chance: chance.fork() }));
+    const found = await within((context) => stretch(context, { name, cuts, random: random.fork() }));
     for (const [what, number] of Object.entries(found.counts)) counts[what] = (counts[what] ?? 0) + number;
     broken.push(...found.broken);
     say(`${all - left + cuts} of ${all}, ${broken.length} faults`);
@@ -73,9 +73,9 @@ async function inStretches(name: Name, all: number, chance: SeededChance, say: R
 }
 
 /** What the same finds where nothing is flushed before an answer. */
-async function lostWithout(name: Name, cuts: number, chance: SeededChance): Promise<number> {
+async function lostWithout(name: Name, cuts: number, random: SeededChance): Promise<number> {
   const lost = async (more: Pick<Stretch, 'settings' | 'lives'>) => {
-    const { counts } = await within((context) => stretch(context, { name, cuts, chance: chance.fork(), ...more }));
+    const { counts } = await within((context) => stretch(context, { name, cuts, random: random.fork(), ...more }));
     return counts['acknowledged and lost'] ?? 0;
   };
   if (name === 'PostgreSQL') {

@@ -54,10 +54,10 @@ const LONGEST_SCRIPT = 7;
 const LONGEST_ANSWER_MS = 12;
 
 async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
-  const chance = chanceFrom(seed);
+  const random = chanceFrom(seed);
   const counts: Record<string, number> = {};
   const broken: string[] = [];
-  const dice = stores.map(() => chance.fork());
+  const dice = stores.map(() => random.fork());
   // Most of it is waiting: both at once.
   await Promise.all(stores.map((store, index) => playAll(store, index)));
   return { counts, broken };
@@ -65,7 +65,7 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
   async function playAll(store: TestStore, index: number): Promise<void> {
     const own = Math.floor(count / stores.length) + (index < count % stores.length ? 1 : 0);
     for (let left = own; left > 0; left -= HOOKS) {
-      const ledgers = await play(context, store, Math.min(left, HOOKS), dice[index] ?? chance);
+      const ledgers = await play(context, store, Math.min(left, HOOKS), dice[index] ?? random);
       const faults = check(ledgers);
       broken.push(...faults.map((fault) => `${store.name}: ${sayFault(fault)}`));
       for (const [what, counted] of Object.entries(tally(ledgers))) counts[what] = (counts[what] ?? 0) + counted;
@@ -94,7 +94,7 @@ const isInFlightAt =
     at <= stoppedAt && answeredAt >= stoppedAt;
 
 /** Plays so many scripts to one service, which is killed now and then; answers what everybody knows in the end. */
-async function play(context: Cleanup, store: TestStore, hooks: number, chance: SeededChance): Promise<Ledgers> {
+async function play(context: Cleanup, store: TestStore, hooks: number, random: SeededChance): Promise<Ledgers> {
   const address = await store.database(context);
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}`;
@@ -108,7 +108,7 @@ async function play(context: Cleanup, store: TestStore, hooks: number, chance: S
   atEnd(context, () => void service.process.kill('SIGKILL'));
   const { domain = '', key = '' } = service;
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
-  const receiver = await startReceiver(context, chance.fork());
+  const receiver = await startReceiver(context, random.fork());
   const calls: Call[] = [];
   const crashes: Crash[] = [];
   const pauses: Pause[] = [];
@@ -128,10 +128,10 @@ async function play(context: Cleanup, store: TestStore, hooks: number, chance: S
     calls.push({ did: 'occur', kind: 'new_event', userId: '1', record, word, askedAt, answeredAt: performance.now() });
   });
   for (let kills = 0; kills < KILLS; kills += 1) {
-    await receiver.heardMore(1 + chance.below(hooks * 2));
+    await receiver.heardMore(1 + random.below(hooks * 2));
     if (kills === PAUSED_BEFORE_KILL) {
       pauses.push(await pause(service.process));
-      await receiver.heardMore(1 + chance.below(hooks));
+      await receiver.heardMore(1 + random.below(hooks));
     }
     const sentAt = performance.now();
     await service.stop('SIGKILL');
@@ -161,13 +161,13 @@ async function inTurn(count: number, work: (index: number) => Promise<void>): Pr
 }
 
 /** Targets that do as their scripts say, and then answer 200; and what they saw. */
-async function startReceiver(context: Cleanup, chance: SeededChance) {
+async function startReceiver(context: Cleanup, random: SeededChance) {
   const arrivals: (Arrival & { answeredAt: number | undefined; isReset: boolean })[] = [];
   const beginnings = new Beginnings();
   const scripts = new Map<string, (typeof doings)[number][]>();
   let waiting: { count: number; resolve: () => void }[] = [];
   const doesNext = (path: string) => {
-    const script = scripts.get(path) ?? Array.from({ length: chance.below(LONGEST_SCRIPT) }, () => chance.one(doings));
+    const script = scripts.get(path) ?? Array.from({ length: random.below(LONGEST_SCRIPT) }, () => random.one(doings));
     scripts.set(path, script);
     return script.shift() ?? 200;
   };
@@ -183,7 +183,7 @@ async function startReceiver(context: Cleanup, chance: SeededChance) {
       at,
     };
     const does = doesNext(arrival.path);
-    const takesMs = chance.below(LONGEST_ANSWER_MS);
+    const takesMs = random.below(LONGEST_ANSWER_MS);
     response.once('close', () => {
       const answer = does === 'reset' || !response.writableFinished ? undefined : does;
       arrivals.push({

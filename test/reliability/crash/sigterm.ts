@@ -51,11 +51,11 @@ async function prove(run: Run): Promise<Figure> {
   return { counts: { stops: tookMs.length, ...longest, ...counts }, broken };
 }
 
-async function stretch({ context, store, times, chance }: Stretch, tookMs: number[]): Promise<Part> {
+async function stretch({ context, store, times, random }: Stretch, tookMs: number[]): Promise<Part> {
   const first = await store.serviceProcess(context, WATCHED);
   const nodes: ServiceProcess[] = [first];
   while (nodes.length < NODES[store.name]) nodes.push(await processBeside(context, first, WATCHED));
-  const witnesses = await startWitnesses(context, { chance });
+  const witnesses = await startWitnesses(context, { random });
   for (const path of ['/events', '/events-too']) await witnesses.subscribe(first, path, 'new_event');
   await witnesses.subscribe(first, '/clients', 'new_client');
   const broken: string[] = [];
@@ -72,7 +72,7 @@ async function stretch({ context, store, times, chance }: Stretch, tookMs: numbe
   for (let time = 0; time < times; time += 1) {
     // Whoever calls goes on calling the one that stops, as long as that takes a connection.
     witnesses.through(...nodes);
-    await wait(50 + chance.below(250));
+    await wait(50 + random.below(250));
     await witnesses.untilAcknowledged(10);
     await witnesses.whenBusy();
     const leaving = nodes.shift();

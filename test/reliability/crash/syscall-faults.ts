@@ -28,8 +28,8 @@ export const injection: Proof = {
 };
 
 async function prove({ count, seed, say }: Run): Promise<Figure> {
-  const chance = chanceFrom(seed);
-  const atCommits = await killedAtCommits(Math.min(count, MOST_COMMITS), chance.fork());
+  const random = chanceFrom(seed);
+  const atCommits = await killedAtCommits(Math.min(count, MOST_COMMITS), random.fork());
   if (count <= QUICK) return atCommits;
   const counts: Record<string, number> = {};
   const places: Record<string, string> = {};
@@ -39,7 +39,7 @@ async function prove({ count, seed, say }: Run): Promise<Figure> {
     broken.push(...found.broken);
   };
   take(atCommits);
-  const left = rows(count).map((row) => ({ row, dice: chance.fork() }));
+  const left = rows(count).map((row) => ({ row, dice: random.fork() }));
   const work = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {
       const { row, dice } = next;

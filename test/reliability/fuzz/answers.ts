@@ -79,15 +79,15 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
     if (one !== undefined) one.taken += 1;
   }
 
-  async function queue(chance: SeededChance, share: number): Promise<void> {
+  async function queue(random: SeededChance, share: number): Promise<void> {
     const line = new Line(baseUrl);
     let stage = await newStage(beside, baseUrl, nextTarget);
     for (let index = 0; index < share && child.exitCode === null && broken.length < 200; index += 1) {
       if (index % A_STAGE === A_STAGE - 1) stage = await newStage(beside, baseUrl, nextTarget);
-      const operation = chance.below(20) === 0 ? chance.one(operations) : chance.one(quickOnes);
-      const draft = asked(operation, stage.caller, stage, chance);
-      const faults = chance.one([0, 0, 1, 1, 1, 2, 4]);
-      for (let fault = 0; fault < faults; fault += 1) spoil(draft, chance.one(faultNames), chance, stage);
+      const operation = random.below(20) === 0 ? random.one(operations) : random.one(quickOnes);
+      const draft = asked(operation, stage.caller, stage, random);
+      const faults = random.one([0, 0, 1, 1, 1, 2, 4]);
+      for (let fault = 0; fault < faults; fault += 1) spoil(draft, random.one(faultNames), random, stage);
       const one = tally.get(operation.name);
       if (draft.faults.length === 0 && one !== undefined) {
         one.good += 1;
@@ -99,12 +99,12 @@ export async function fuzzAnswers(store: TestStore, count: number, { seed, conte
   }
 
   /** Every place that takes a text, one after the other: chance would pass over most of them. */
-  async function sweep(chance: SeededChance): Promise<void> {
+  async function sweep(random: SeededChance): Promise<void> {
     const line = new Line(baseUrl);
     for (const operation of quickOnes) {
       const stage = await newStage(beside, baseUrl, nextTarget);
-      const ask = () => asked(operation, stage.caller, stage, chance);
-      const sampleOf = (name: string, schema: Json) => valid(name, schema, stage, chance);
+      const ask = () => asked(operation, stage.caller, stage, random);
+      const sampleOf = (name: string, schema: Json) => valid(name, schema, stage, random);
       const cursors = await cursorsOf(operation, async (query) => {
         const { headers } = await line.ask(bytesOf({ ...ask(), query }), operation.method);
         return headers.get('link');

@@ -217,9 +217,9 @@ export function corpus(credentials: readonly string[], seed: number): readonly C
     },
   ];
 
-  const chance = chanceFrom(seed);
+  const random = chanceFrom(seed);
   const noise = Array.from({ length: 60 }, (_, index): Case => {
-    const bytes = Array.from({ length: 1 + chance.below(200) }, () => String.fromCharCode(chance.below(256))).join('');
+    const bytes = Array.from({ length: 1 + random.below(200) }, () => String.fromCharCode(random.below(256))).join('');
     // It begins with no letter, so that no chance makes a method of it.
     return refused(`noise ${index}`, `\x00${bytes}\r\n\r\n`);
   });

@@ -1,7 +1,7 @@
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { nouns } from '../../../src/delivery/outbox/event-kinds.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
-import { systemChance } from '../../../src/secrets.ts';
+import { systemRandom } from '../../../src/secrets.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { SeededChance } from '../../kit/random.ts';
 import type { Json } from '../../kit/service.ts';
@@ -26,10 +26,10 @@ export class Stage implements Known {
     this.#targets = targets;
   }
 
-  one(name: string, chance: SeededChance): string | undefined {
+  one(name: string, random: SeededChance): string | undefined {
     const ids = this.#ids.get(name) ?? [];
     // Rather a newer one: it is more likely to be there still.
-    return ids[Math.min(chance.below(ids.length), chance.below(ids.length))];
+    return ids[Math.min(random.below(ids.length), random.below(ids.length))];
   }
 
   /** The newest. */
@@ -73,7 +73,7 @@ export class Stage implements Known {
 export async function newStage(store: Store, baseUrl: string, targets: () => string): Promise<Stage> {
   accounts += 1;
   const account = { domain: `fuzz-${accounts}.test`, email: `owner@fuzz-${accounts}.test` };
-  const { domain, key } = await store.write((tx) => createAccount(tx, account, Date.now(), systemChance));
+  const { domain, key } = await store.write((tx) => createAccount(tx, account, Date.now(), systemRandom));
   const own = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
   const stage = new Stage({ domain, key }, targets);
   for (let count = 0; count < 2; count += 1) {

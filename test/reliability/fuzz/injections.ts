@@ -1,4 +1,4 @@
-import { systemChance } from '../../../src/secrets.ts';
+import { systemRandom } from '../../../src/secrets.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { carillon as commandLine } from '../../kit/command.ts';
 import { openAt } from '../../kit/database.ts';
@@ -31,7 +31,7 @@ type Ports = {
 export async function inject({ baseUrl, database, logged, context }: Ports): Promise<Injected> {
   const store = await openAt(context, database, { as: 'command' });
   const target = await startTarget(context);
-  const targets = () => target.at(`/${systemChance.fraction()}`);
+  const targets = () => target.at(`/${systemRandom.fraction()}`);
   const [stage, bystander] = [await newStage(store, baseUrl, targets), await newStage(store, baseUrl, targets)];
   const broken: string[] = [];
   let [written, requests] = [0, 0];
@@ -205,7 +205,7 @@ function leastOf({ body }: Operation): Record<string, string> {
 function leastFor(name: string): string {
   if (name.endsWith('_date')) return today;
   if (name === 'seconds') return '60';
-  return name === 'email' ? `${systemChance.fraction()}@acme.test` : 'Plain';
+  return name === 'email' ? `${systemRandom.fraction()}@acme.test` : 'Plain';
 }
 
 /** What is read where a text was written: the text, without what stands around it. */

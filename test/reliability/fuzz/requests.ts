@@ -27,29 +27,29 @@ export type Caller = Readonly<Record<string, string>>;
 const NOBODYS = '9007199254740990';
 
 /** Every field that a creation must be given, and some of the others. */
-function fieldsOf({ body }: Operation, known: Known, chance: SeededChance): Draft['fields'] {
+function fieldsOf({ body }: Operation, known: Known, random: SeededChance): Draft['fields'] {
   if (body === undefined) return undefined;
   const required: readonly string[] = body.required ?? [];
   const fields: [string, string][] = [];
-  const generosity = chance.below(4);
+  const generosity = random.below(4);
   for (const [name, schema] of Object.entries(body.properties ?? {})) {
-    const isWanted = required.includes(name) || name.endsWith('_date') || chance.below(4) < generosity;
-    const value = isWanted ? valid(name, schema, known, chance) : undefined;
+    const isWanted = required.includes(name) || name.endsWith('_date') || random.below(4) < generosity;
+    const value = isWanted ? valid(name, schema, known, random) : undefined;
     if (value !== undefined) fields.push([name, JSON.stringify(value)]);
   }
   return fields;
 }
 
 /** A request as the document asks for it. */
-export function asked(operation: Operation, caller: Caller, known: Known, chance: SeededChance): Draft {
+export function asked(operation: Operation, caller: Caller, known: Known, random: SeededChance): Draft {
   const query: [string, string][] = [];
   for (const { name, schema } of operation.query) {
-    if (chance.below(4) > 0) continue;
-    const value = valid(name, schema, known, chance);
+    if (random.below(4) > 0) continue;
+    const value = valid(name, schema, known, random);
     if (value !== undefined) query.push([name, encodeURIComponent(String(value))]);
   }
-  const fields = fieldsOf(operation, known, chance);
-  const ids = operation.ids.map((name) => known.one(name, chance) ?? NOBODYS);
+  const fields = fieldsOf(operation, known, random);
+  const ids = operation.ids.map((name) => known.one(name, random) ?? NOBODYS);
   return {
     operation,
     method: operation.method,
@@ -67,7 +67,7 @@ export function asked(operation: Operation, caller: Caller, known: Known, chance
   };
 }
 
-type Fault = (draft: Draft, chance: SeededChance, seen: { readonly tags: readonly string[] }) => void;
+type Fault = (draft: Draft, random: SeededChance, seen: { readonly tags: readonly string[] }) => void;
 
 const header = (draft: Draft, name: string, value: string) => {
   draft.headers = [...draft.headers.filter(([one]) => one !== name), [name, value]];
@@ -141,31 +141,31 @@ const BEHIND = [
 
 /** What can go wrong with a request, by what it is called. */
 const faults: Readonly<Record<string, Fault>> = {
-  'a strange id': (draft, chance) => {
-    draft.ids = draft.ids.map((id) => (chance.below(3) > 0 ? chance.one(WRONG_IDS) : id));
+  'a strange id': (draft, random) => {
+    draft.ids = draft.ids.map((id) => (random.below(3) > 0 ? random.one(WRONG_IDS) : id));
   },
-  'a strange path': (draft, chance) => {
-    draft.behind = chance.one(BEHIND);
+  'a strange path': (draft, random) => {
+    draft.behind = random.one(BEHIND);
   },
-  'a strange query': (draft, chance) => {
-    const name = draft.operation.query.length === 0 ? 'x' : chance.one(draft.operation.query).name;
-    draft.query.push([chance.below(8) === 0 ? chance.one(WRONG_QUERY) : name, chance.one(WRONG_QUERY)]);
+  'a strange query': (draft, random) => {
+    const name = draft.operation.query.length === 0 ? 'x' : random.one(draft.operation.query).name;
+    draft.query.push([random.below(8) === 0 ? random.one(WRONG_QUERY) : name, random.one(WRONG_QUERY)]);
   },
   'a repeated query': (draft) => {
     draft.query.push(...draft.query, ['limit', '1'], ['limit', '2']);
   },
-  'a wrong value': (draft, chance) => {
+  'a wrong value': (draft, random) => {
     if (draft.fields === undefined) draft.fields = [];
     const names = Object.keys(draft.operation.body?.properties ?? { x: 1 });
-    const name = chance.one(names);
-    draft.fields = [...draft.fields.filter(([one]) => one !== name), [name, chance.one(WRONG_JSON)]];
+    const name = random.one(names);
+    draft.fields = [...draft.fields.filter(([one]) => one !== name), [name, random.one(WRONG_JSON)]];
   },
-  'a field less': (draft, chance) => {
-    const left = chance.below(8);
+  'a field less': (draft, random) => {
+    const left = random.below(8);
     draft.fields = draft.fields?.filter((_, index) => index !== left);
   },
-  'a field more': (draft, chance) => {
-    const name = chance.one([
+  'a field more': (draft, random) => {
+    const name = random.one([
       '__proto__',
       'constructor',
       'prototype',
@@ -177,63 +177,63 @@ const faults: Readonly<Record<string, Fault>> = {
       'id',
       '\\u0000',
     ]);
-    draft.fields = [...(draft.fields ?? []), [name, chance.one(WRONG_JSON)]];
+    draft.fields = [...(draft.fields ?? []), [name, random.one(WRONG_JSON)]];
   },
-  'a field twice': (draft, chance) => {
+  'a field twice': (draft, random) => {
     const [name, json] = draft.fields?.[0] ?? ['x', '1'];
-    draft.fields = [...(draft.fields ?? []), [name, chance.one([json, chance.one(WRONG_JSON)])]];
+    draft.fields = [...(draft.fields ?? []), [name, random.one([json, random.one(WRONG_JSON)])]];
   },
-  'another body': (draft, chance) => {
+  'another body': (draft, random) => {
     draft.raw = Buffer.from(
-      chance.one([...WRONG_JSON, '', ' ', '{', '{}}', '{}{}', '{"a":1,}', '{a:1}', 'a=1', '<a/>', '[{}]', '"{}"']),
+      random.one([...WRONG_JSON, '', ' ', '{', '{}}', '{}{}', '{"a":1,}', '{a:1}', 'a=1', '<a/>', '[{}]', '"{}"']),
     );
   },
-  'half a body': (draft, chance) => {
+  'half a body': (draft, random) => {
     const all = whole(draft);
-    draft.raw = all.subarray(0, chance.below(all.length));
+    draft.raw = all.subarray(0, random.below(all.length));
   },
-  'bytes in its body': (draft, chance) => {
+  'bytes in its body': (draft, random) => {
     const all = whole(draft);
-    for (let count = 0; count < 3; count += 1) all[chance.below(all.length)] = chance.below(256);
+    for (let count = 0; count < 3; count += 1) all[random.below(all.length)] = random.below(256);
     draft.raw = all;
   },
-  'a byte order mark': (draft, chance) => {
-    const mark = chance.one([[0xef, 0xbb, 0xbf], [0xff, 0xfe], [0x1e], [0]]);
+  'a byte order mark': (draft, random) => {
+    const mark = random.one([[0xef, 0xbb, 0xbf], [0xff, 0xfe], [0x1e], [0]]);
     draft.raw = Buffer.concat([Buffer.from(mark), whole(draft)]);
   },
   'another encoding': (draft) => {
     draft.raw = Buffer.from(bodyText(draft) ?? '{}', 'utf16le');
   },
-  'a packed body': (draft, chance) => {
+  'a packed body': (draft, random) => {
     draft.raw = gzipSync(whole(draft));
-    if (chance.below(4) > 0) header(draft, 'content-encoding', chance.one(CODINGS));
+    if (random.below(4) > 0) header(draft, 'content-encoding', random.one(CODINGS));
   },
-  'a large body': (draft, chance) => {
-    draft.raw = Buffer.from(`{"x":"${'x'.repeat(chance.one([60_000, 65_528, 65_529, 100_000]))}"}`);
+  'a large body': (draft, random) => {
+    draft.raw = Buffer.from(`{"x":"${'x'.repeat(random.one([60_000, 65_528, 65_529, 100_000]))}"}`);
   },
-  'another type': (draft, chance) => header(draft, 'content-type', chance.one([...TYPES, ...MORE_TYPES])),
-  'another coding': (draft, chance) => header(draft, 'content-encoding', chance.one(CODINGS)),
-  'another answer': (draft, chance) => header(draft, 'accept', chance.one(ACCEPTS)),
-  'a strange header': (draft, chance) => header(draft, ...chance.one(STRANGE)),
-  'a word': (draft, chance) => header(draft, 'idempotency-key', chance.one(WORDS)),
-  'a condition': (draft, chance, { tags }) =>
-    header(draft, chance.one(['if-match', 'if-none-match']), chance.one([...TAGS, ...tags])),
-  'another method': (draft, chance) => {
-    draft.method = chance.one(METHODS);
+  'another type': (draft, random) => header(draft, 'content-type', random.one([...TYPES, ...MORE_TYPES])),
+  'another coding': (draft, random) => header(draft, 'content-encoding', random.one(CODINGS)),
+  'another answer': (draft, random) => header(draft, 'accept', random.one(ACCEPTS)),
+  'a strange header': (draft, random) => header(draft, ...random.one(STRANGE)),
+  'a word': (draft, random) => header(draft, 'idempotency-key', random.one(WORDS)),
+  'a condition': (draft, random, { tags }) =>
+    header(draft, random.one(['if-match', 'if-none-match']), random.one([...TAGS, ...tags])),
+  'another method': (draft, random) => {
+    draft.method = random.one(METHODS);
   },
-  'a stranger': (draft, chance) => {
-    const name = chance.one(['key', 'domain']);
+  'a stranger': (draft, random) => {
+    const name = random.one(['key', 'domain']);
     const [, value = ''] = draft.headers.find(([one]) => one === name) ?? [];
     const wrong = [`${value}x`, value.slice(1), '', 'x', '\xff', `${value},${value}`, "' or 1=1 --", '__proto__'];
-    header(draft, name, chance.one(wrong));
+    header(draft, name, random.one(wrong));
   },
 };
 
 export const faultNames = Object.keys(faults);
 
 /** Makes one thing wrong with a request. */
-export function spoil(draft: Draft, name: string, chance: SeededChance, seen: { tags: readonly string[] }): void {
-  faults[name]?.(draft, chance, seen);
+export function spoil(draft: Draft, name: string, random: SeededChance, seen: { tags: readonly string[] }): void {
+  faults[name]?.(draft, random, seen);
   draft.faults.push(name);
 }
 

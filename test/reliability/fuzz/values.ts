@@ -2,27 +2,27 @@ import type { SeededChance } from '../../kit/random.ts';
 import type { Json } from '../../kit/service.ts';
 
 /** What is known of the account: ids by name, so that a value can lead somewhere. */
-export type Known = { one(name: string, chance: SeededChance): string | undefined; target(): string };
+export type Known = { one(name: string, random: SeededChance): string | undefined; target(): string };
 
 /** What a field must be that its schema alone does not say; a reader has it from the sentence beside it. */
-const said: Readonly<Record<string, (known: Known, chance: SeededChance) => unknown>> = {
+const said: Readonly<Record<string, (known: Known, random: SeededChance) => unknown>> = {
   target_url: (known) => known.target(),
-  ics: (_, chance) =>
-    `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${chance.below(1e6)}\nDTSTART:2027030${1 + chance.below(9)}\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n`,
-  time_zone: (_, chance) => chance.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
-  default_time_zone: (_, chance) => chance.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
-  expires: (_, chance) => chance.one(['30d', '12h', null, '', '2099-01-01 00:00:00']),
-  email: (_, chance) => `fuzz-${chance.below(2 ** 32)}@acme.test`,
-  currency: (_, chance) => chance.one(['', 'chf', 'EUR']),
+  ics: (_, random) =>
+    `BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:${random.below(1e6)}\nDTSTART:2027030${1 + random.below(9)}\nSUMMARY:Cast\nEND:VEVENT\nEND:VCALENDAR\n`,
+  time_zone: (_, random) => random.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
+  default_time_zone: (_, random) => random.one(['', 'Europe/Zurich', 'UTC', 'America/St_Johns']),
+  expires: (_, random) => random.one(['30d', '12h', null, '', '2099-01-01 00:00:00']),
+  email: (_, random) => `fuzz-${random.below(2 ** 32)}@acme.test`,
+  currency: (_, random) => random.one(['', 'chf', 'EUR']),
   // An owner is made by an owner, and the last one stays: neither says anything of a value.
-  role: (_, chance) => chance.one(['member', 'admin']),
-  start_date: (_, chance) => chance.one(['20270301', '2027-03-01 09:30:00']),
-  due_date: (_, chance) => chance.one(['20270302', '2027-03-02 00:00:00', '20280229']),
+  role: (_, random) => random.one(['member', 'admin']),
+  start_date: (_, random) => random.one(['20270301', '2027-03-01 09:30:00']),
+  due_date: (_, random) => random.one(['20270302', '2027-03-02 00:00:00', '20280229']),
   // Without a cursor the feed begins at the oldest; whoever waits for something new waits long.
   after: () => '0',
   wait: () => '0',
-  tag: (known, chance) => text(known, chance),
-  client_name: (known, chance) => text(known, chance),
+  tag: (known, random) => text(known, random),
+  client_name: (known, random) => text(known, random),
 };
 
 /** A calendar of one project names it, any other none: what one field says, another must not deny. */
@@ -39,32 +39,32 @@ const ALPHABETS = [
   '\t\n\r',
 ];
 
-function text(_: Known, chance: SeededChance): string {
-  const signs = [...chance.one(ALPHABETS)];
-  return `n${Array.from({ length: chance.below(20) }, () => chance.one(signs)).join('')}`;
+function text(_: Known, random: SeededChance): string {
+  const signs = [...random.one(ALPHABETS)];
+  return `n${Array.from({ length: random.below(20) }, () => random.one(signs)).join('')}`;
 }
 
 /** A value that the document allows in a field of this name; undefined where it is better left out. */
-export function valid(name: string, schema: Json, known: Known, chance: SeededChance): unknown {
-  if (plain.has(name) && chance.below(4) > 0) return undefined;
+export function valid(name: string, schema: Json, known: Known, random: SeededChance): unknown {
+  if (plain.has(name) && random.below(4) > 0) return undefined;
   const told = said[name];
-  if (told !== undefined) return told(known, chance);
-  if (schema.enum !== undefined) return chance.one(schema.enum);
+  if (told !== undefined) return told(known, random);
+  if (schema.enum !== undefined) return random.one(schema.enum);
   if (schema.type === 'array') {
-    const count = chance.below(3);
-    return Array.from({ length: count }, () => valid(singular(name), schema.items, known, chance)).filter(Boolean);
+    const count = random.below(3);
+    return Array.from({ length: count }, () => valid(singular(name), schema.items, known, random)).filter(Boolean);
   }
-  if (name.endsWith('_id')) return name === 'project_id' ? undefined : known.one(name, chance);
-  if (schema.anyOf !== undefined) return valid(name, chance.one(schema.anyOf), known, chance);
+  if (name.endsWith('_id')) return name === 'project_id' ? undefined : known.one(name, random);
+  if (schema.anyOf !== undefined) return valid(name, random.one(schema.anyOf), known, random);
   if ('const' in schema) return schema.const;
   if (schema.type === 'null') return null;
-  if (schema.type === 'boolean') return chance.below(2) === 0;
-  if (schema.type === 'integer') return Math.min(schema.maximum ?? 100, (schema.minimum ?? 0) + chance.below(50));
-  if (schema.type === 'number') return chance.one([0, 7.25]);
-  if (schema.format === 'decimal') return chance.one(['12.5', '']);
-  if (schema.pattern?.startsWith('^\\d{1,')) return String(chance.below(50));
-  if (schema.pattern === '^\\d{8}$') return chance.one(['20270101', '20280229']);
-  return text(known, chance);
+  if (schema.type === 'boolean') return random.below(2) === 0;
+  if (schema.type === 'integer') return Math.min(schema.maximum ?? 100, (schema.minimum ?? 0) + random.below(50));
+  if (schema.type === 'number') return random.one([0, 7.25]);
+  if (schema.format === 'decimal') return random.one(['12.5', '']);
+  if (schema.pattern?.startsWith('^\\d{1,')) return String(random.below(50));
+  if (schema.pattern === '^\\d{8}$') return random.one(['20270101', '20280229']);
+  return text(known, random);
 }
 
 const singular = (name: string) => ({ users: 'user_id', teams: 'team_id' })[name] ?? name;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { permissionsOf } from '../../../src/permissions.ts';
-import { steadyChance, testClock } from '../../kit/clock.ts';
+import { steadyRandom, testClock } from '../../kit/clock.ts';
 import { fc } from '../../kit/fast-check.ts';
 import type { Person } from '../../kit/service.ts';
 import type { TestStore } from '../../kit/stores.ts';
@@ -102,7 +102,7 @@ class Place {
 
   static async of(store: TestStore, context: Run['context']): Promise<Place> {
     const [clock, targets] = [testClock(), new Targets()];
-    const ports = { clock, chance: steadyChance(), attempt: targets.attempt };
+    const ports = { clock, random: steadyRandom(), attempt: targets.attempt };
     const carillon = await store.testService(context, { options: { retryWaits: '1m,2h' }, ports });
     return new Place(new Real(carillon, clock, targets));
   }

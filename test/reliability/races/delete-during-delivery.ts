@@ -58,7 +58,7 @@ const arenasOf = (stores: readonly TestStore[]): readonly Arena[] =>
   );
 
 async function prove({ count, seed, stores, context, say }: Run): Promise<Figure> {
-  const chance = chanceFrom(seed);
+  const random = chanceFrom(seed);
   const arenas = arenasOf(stores);
   const shares = arenas.reduce((sum, { share }) => sum + share, 0);
   const counts: Record<string, number> = {};
@@ -66,7 +66,7 @@ async function prove({ count, seed, stores, context, say }: Run): Promise<Figure
   for (const arena of arenas) {
     const races = Math.ceil((count * arena.share) / shares);
     const where = `${arena.store.name}, ${arena.nodes} node${arena.nodes > 1 ? `s, LISTEN ${arena.listen}` : ''}`;
-    const figure = await race(context, arena, races, chance.fork());
+    const figure = await race(context, arena, races, random.fork());
     broken.push(...figure.broken.map((line) => `${where}: ${line}`));
     for (const [what, counted] of Object.entries(figure.counts)) {
       counts[what] = (counts[what] ?? 0) + Number(counted);
@@ -104,7 +104,7 @@ function watched(): {
   };
 }
 
-async function race(context: Cleanup, arena: Arena, races: number, chance: SeededChance): Promise<Figure> {
+async function race(context: Cleanup, arena: Arena, races: number, random: SeededChance): Promise<Figure> {
   const database = await arena.store.database(context);
   const address = arena.store.name === 'SQLite' ? database : `${database}?listen=${arena.listen}`;
   const trap = watched();
@@ -125,7 +125,7 @@ async function race(context: Cleanup, arena: Arena, races: number, chance: Seede
       created += 1;
     }
   });
-  const field: Field = { one, other, owner, target, trap, chance };
+  const field: Field = { one, other, owner, target, trap, random };
   const ended: Ended[] = [];
   for (let left = races; left > 0; left -= AT_ONCE) {
     const round = Array.from({ length: Math.min(left, AT_ONCE) }, (_, index) => endOne(field, `${left}-${index}`));
@@ -155,22 +155,22 @@ type Field = {
   readonly owner: Person;
   readonly target: Target;
   readonly trap: ReturnType<typeof watched>;
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
 };
 
 /** One race: hooks are made, told, and ended, each as chance has it; answers when they had ended. */
 async function endOne(field: Field, name: string): Promise<Ended> {
-  const { one, other, owner, trap, chance } = field;
-  const drawn = chance.below(8);
-  const turns = chance.below(8);
+  const { one, other, owner, trap, random } = field;
+  const drawn = random.below(8);
+  const turns = random.below(8);
   // Made at one node, and ended at the other mostly.
-  const [maker, remover] = chance.below(4) === 0 ? [other, one] : [one, other];
+  const [maker, remover] = random.below(4) === 0 ? [other, one] : [one, other];
   if (drawn === 0) return endUser(field, name, turns);
   const path = `/${name}`;
   const { carillon } = personAt(maker, owner);
   const { id } = await carillon.hooks.create({ target_url: field.target.at(path), event: 'new_event' });
   // Some while their lane is on its way to a node for the first time.
-  if (chance.below(2) === 0 || drawn === 1) await begun(field, path);
+  if (random.below(2) === 0 || drawn === 1) await begun(field, path);
   for (let turned = 0; turned < turns; turned += 1) await turn();
   if (drawn === 1) {
     trap.locked.add(path);

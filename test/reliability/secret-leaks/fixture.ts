@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { newToken, systemChance } from '../../../src/secrets.ts';
+import { newToken, systemRandom } from '../../../src/secrets.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { carillon, type Ended } from '../../kit/command.ts';
 import { openAt } from '../../kit/database.ts';
@@ -26,7 +26,7 @@ export class House {
 
   /** A new secret, and where it is meant to stand. */
   secret(what: string, standsIn: readonly string[] = []): string {
-    const text = newToken(systemChance);
+    const text = newToken(systemRandom);
     this.keep(what, text, standsIn);
     return text;
   }

@@ -26,7 +26,7 @@ type Intent = Call extends infer One ? (One extends Call ? Omit<One, 'askedAt' |
 export type DeskPorts = {
   readonly put: Put;
   readonly time: Time;
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
   readonly network: Network;
   readonly baseUrl: string;
   readonly people: readonly Person[];
@@ -42,16 +42,16 @@ export class Desk {
   readonly gone: Person[] = [];
   readonly put: Put;
   readonly network: Network;
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
   readonly baseUrl: string;
   readonly #time: Time;
   /** How many requests for the same were not refused: answered that it is done, or not answered. */
   readonly #mayBeDone = new Map<Call, number>();
 
-  constructor({ put, time, chance, network, baseUrl, people }: DeskPorts) {
+  constructor({ put, time, random, network, baseUrl, people }: DeskPorts) {
     this.put = put;
     this.#time = time;
-    this.chance = chance;
+    this.random = random;
     this.network = network;
     this.baseUrl = baseUrl;
     this.people = [...people];
@@ -99,7 +99,7 @@ export class Desk {
 
   someone(): Person {
     // Most of it happens to a few.
-    return this.chance.one(this.people.slice(0, this.chance.below(3) === 0 ? undefined : 2));
+    return this.random.one(this.people.slice(0, this.random.below(3) === 0 ? undefined : 2));
   }
 
   owner(domain?: string): Person | undefined {
@@ -108,6 +108,6 @@ export class Desk {
 
   /** One of these, if there is any. */
   any<T>(of: readonly T[]): T | undefined {
-    return of.length === 0 ? undefined : this.chance.one(of);
+    return of.length === 0 ? undefined : this.random.one(of);
   }
 }

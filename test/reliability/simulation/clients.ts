@@ -62,12 +62,12 @@ export class Clients {
 
   /** Subscribes a few targets, so that there is somebody to be told from the beginning. */
   begin(): void {
-    for (let count = 4 + this.#desk.chance.below(5); count > 0; count -= 1) this.#hooks.subscribe();
+    for (let count = 4 + this.#desk.random.below(5); count > 0; count -= 1) this.#hooks.subscribe();
   }
 
   /** Somebody asks for something. */
   askAnything(): void {
-    let drawn = this.#desk.chance.below(this.#does.reduce((sum, [weight]) => sum + weight, 0));
+    let drawn = this.#desk.random.below(this.#does.reduce((sum, [weight]) => sum + weight, 0));
     const chosen = this.#does.find(([weight]) => {
       drawn -= weight;
       return drawn < 0;

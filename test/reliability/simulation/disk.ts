@@ -24,7 +24,7 @@ type Link = { at: { readonly disk: Disk; readonly life: Life } | undefined; read
 export class Disk {
   readonly #folder: string;
   readonly #faults: Faults;
-  readonly #chance: SeededChance;
+  readonly #random: SeededChance;
   readonly #time: Time;
   readonly #onCrash: (why: string) => void;
   /** Called whenever something could not be written. */
@@ -41,14 +41,14 @@ export class Disk {
   constructor(ports: {
     folder: string;
     faults: Faults;
-    chance: SeededChance;
+    random: SeededChance;
     time: Time;
     onCrash: (why: string) => void;
     onTrouble: () => void;
   }) {
     this.#folder = ports.folder;
     this.#faults = ports.faults;
-    this.#chance = ports.chance;
+    this.#random = ports.random;
     this.#time = ports.time;
     this.#onCrash = ports.onCrash;
     this.#onTrouble = ports.onTrouble;
@@ -191,7 +191,7 @@ export class Disk {
     }
     if (this.#faults.takes('I/O error at a commit')) {
       // Whether it is on the disk, nobody knows.
-      if (this.#chance.below(2) === 0) go();
+      if (this.#random.below(2) === 0) go();
       throw failure(IO_ERROR);
     }
     return go();
@@ -199,7 +199,7 @@ export class Disk {
 
   /** Now, or with this commit. */
   #crash(go: () => unknown = () => undefined): never {
-    if (this.#chance.below(2) === 0) go();
+    if (this.#random.below(2) === 0) go();
     this.#onCrash('at a commit');
     throw new Ended();
   }
@@ -210,7 +210,7 @@ export class Disk {
     const before = statSync(log).size;
     go();
     const after = statSync(log).size;
-    if (after > before) this.#keptBytes = before + this.#chance.below(after - before);
+    if (after > before) this.#keptBytes = before + this.#random.below(after - before);
     this.#onCrash('in the middle of a commit');
     throw new Ended();
   }

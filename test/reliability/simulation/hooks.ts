@@ -45,7 +45,7 @@ export class Hooks {
     const target = desk.network.targetAt(path);
     const hook: Hook = { path, who, target, id: undefined, isRestoring: false };
     this.#hooks.push(hook);
-    const kind = desk.chance.one(kindsToHear);
+    const kind = desk.random.one(kindsToHear);
     const body = { target_url: target, event: kind };
     const call = desk.open({ did: 'subscribe', path, kind, userId: who.userId });
     desk.ask(who, { method: 'POST', url: '/v2/hooks', body }, [call], ({ json }) => {
@@ -55,8 +55,8 @@ export class Hooks {
 
   readonly subscribeForbidden = (): void => {
     const desk = this.#desk;
-    const literal = desk.chance.one(FORBIDDEN);
-    const host = desk.chance.below(2) === 0 ? 'forbidden.test' : literal.includes(':') ? `[${literal}]` : literal;
+    const literal = desk.random.one(FORBIDDEN);
+    const host = desk.random.below(2) === 0 ? 'forbidden.test' : literal.includes(':') ? `[${literal}]` : literal;
     const body = { target_url: `http://${host}/never`, event: 'new_event' };
     desk.put(desk.someone(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
       if (status < 300) desk.wrong.push(`${host} was taken as a target`);
@@ -79,15 +79,15 @@ export class Hooks {
     // In the midst of what it is told, mostly.
     const told = new Set(desk.network.parked.map(({ arrival }) => arrival.path));
     const busy = this.#known().filter(({ path }) => told.has(path));
-    const hook = desk.any(desk.chance.below(4) > 0 ? busy : this.#known());
+    const hook = desk.any(desk.random.below(4) > 0 ? busy : this.#known());
     if (hook === undefined) return;
-    const who = desk.chance.below(4) > 0 ? hook.who : desk.someone();
+    const who = desk.random.below(4) > 0 ? hook.who : desk.someone();
     const mayEnd = who === hook.who || (who.role === 'owner' && who.domain === hook.who.domain);
     const calls = mayEnd ? [desk.open({ did: 'unsubscribe', path: hook.path })] : [];
     desk.ask(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
       if (!mayEnd) desk.wrong.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
       // Somebody who did not mean it: what was in flight then is answered when the hook lives again.
-      if (desk.chance.below(3) === 0) return;
+      if (desk.random.below(3) === 0) return;
       desk.network.hold(hook.path);
       this.#restore(hook);
     });

@@ -77,7 +77,7 @@ export class Network {
   onArrival: (arrival: Arrival) => void = () => undefined;
   readonly #time: Time;
   readonly #faults: Faults;
-  readonly #chance: SeededChance;
+  readonly #random: SeededChance;
   readonly #temperaments = new Map<string, readonly Doing[]>();
   /**
    * By delivery: what was answered, and whoever told it does not know of yet, in the order in which they will. There are two
@@ -89,18 +89,18 @@ export class Network {
   /** When the process stood still last. */
   #pausedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(ports: { time: Time; faults: Faults; chance: SeededChance }) {
+  constructor(ports: { time: Time; faults: Faults; random: SeededChance }) {
     this.#time = ports.time;
     this.#faults = ports.faults;
-    this.#chance = ports.chance;
+    this.#random = ports.random;
   }
 
   /** The address of a new target at a path: by a name, or by an address of its own. */
   targetAt(path: string): string {
-    const kind = this.#chance.one(Object.keys(temperaments) as (keyof typeof temperaments)[]);
-    this.#temperaments.set(path, temperaments[this.#chance.below(2) === 0 ? 'healthy' : kind]);
-    const host = this.#chance.below(4) === 0 ? '81.2.3.4' : `target-${path.slice(1)}.test`;
-    return `http${this.#chance.below(2) === 0 ? 's' : ''}://${host}${path}`;
+    const kind = this.#random.one(Object.keys(temperaments) as (keyof typeof temperaments)[]);
+    this.#temperaments.set(path, temperaments[this.#random.below(2) === 0 ? 'healthy' : kind]);
+    const host = this.#random.below(4) === 0 ? '81.2.3.4' : `target-${path.slice(1)}.test`;
+    return `http${this.#random.below(2) === 0 ? 's' : ''}://${host}${path}`;
   }
 
   resolverOf(life: Life): Resolve {
@@ -111,14 +111,14 @@ export class Network {
       const faults = this.#faults;
       const [, number = '0'] = /(\d+)/.exec(name) ?? [];
       const own = { addresses: [`81.9.${Number(number) >> 8}.${Number(number) & 255}`] };
-      if (name.startsWith('forbidden')) return { addresses: [this.#chance.one(FORBIDDEN)] };
+      if (name.startsWith('forbidden')) return { addresses: [this.#random.one(FORBIDDEN)] };
       if (faults.takes('resolver late')) return after(timeoutMs / 2, own);
       if (faults.takes('resolver too late')) return after(timeoutMs, { failure: 'resolver_silent' });
       if (faults.takes('resolver silent')) return { failure: 'resolver_silent' };
       if (faults.takes('name gone')) return { failure: 'no_such_name' };
-      if (faults.takes('name leads to a forbidden address')) return { addresses: [this.#chance.one(FORBIDDEN)] };
+      if (faults.takes('name leads to a forbidden address')) return { addresses: [this.#random.one(FORBIDDEN)] };
       if (faults.takes('name leads to a forbidden address, too')) {
-        return { addresses: [...own.addresses, this.#chance.one(FORBIDDEN)] };
+        return { addresses: [...own.addresses, this.#random.one(FORBIDDEN)] };
       }
       return own;
     };
@@ -162,7 +162,7 @@ export class Network {
     const path = parked.arrival.path;
     if (parked.isLate) this.#faults.hit('target answers after the hook has ended');
     const usual = parked.isLate ? LATE : this.#temperaments.get(path);
-    const does = this.isKind ? 200 : this.#chance.one(usual ?? temperaments.healthy);
+    const does = this.isKind ? 200 : this.#random.one(usual ?? temperaments.healthy);
     parked.hangs = does === 'hangs';
     if (does === 'hangs') return;
     if (typeof does === 'string') {
@@ -170,7 +170,7 @@ export class Network {
       parked.finish({ kind: 'failed', cause: does });
       return;
     }
-    const retryAfterMs = does === 429 ? this.#chance.one(RETRY_AFTER_S) * 1_000 : undefined;
+    const retryAfterMs = does === 429 ? this.#random.one(RETRY_AFTER_S) * 1_000 : undefined;
     const told = retryAfterMs === undefined ? {} : { retryAfterMs };
     parked.finish({ kind: 'answered', status: does, ...told }, { answer: does, ...told });
   }

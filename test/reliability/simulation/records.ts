@@ -46,13 +46,13 @@ export class Records {
     this.#desk = desk;
   }
 
-  readonly create = (): void => this.#create(this.#desk.someone(), this.#desk.chance.one(likely));
+  readonly create = (): void => this.#create(this.#desk.someone(), this.#desk.random.one(likely));
 
   /** So much at once that no lane holds all of it, now and then. */
   readonly flood = (): void => {
-    if (this.#desk.chance.below(3) > 0) return;
+    if (this.#desk.random.below(3) > 0) return;
     const who = this.#desk.someone();
-    for (let count = 10 + this.#desk.chance.below(40); count > 0; count -= 1) this.#create(who, 'event');
+    for (let count = 10 + this.#desk.random.below(40); count > 0; count -= 1) this.#create(who, 'event');
   };
 
   #create(who: Person, noun: Noun): void {
@@ -66,7 +66,7 @@ export class Records {
     if (parent !== undefined && above === undefined) return;
     if (above !== undefined) above.isParent = true;
     const dates = noun === 'event' ? { start_date: '20270501', due_date: '20270502' } : {};
-    const once = desk.chance.below(3) === 0 ? { once: `once-${this.#count}` } : {};
+    const once = desk.random.below(3) === 0 ? { once: `once-${this.#count}` } : {};
     const url = `/v2/${noun}s${above === undefined ? '' : `/${above.url.split('/').at(-1)}`}`;
     const request: Request = { method: 'POST', url, body: { [`${noun}_name`]: word, ...dates }, ...once };
     const of = above === undefined ? {} : { above: desk.baseUrl + above.url };
@@ -153,7 +153,7 @@ export class Records {
   /** C3: nobody sees what another account has. */
   readonly list = (): void => {
     const who = this.#desk.someone();
-    const noun = this.#desk.chance.one(Object.keys(nouns) as Noun[]);
+    const noun = this.#desk.random.one(Object.keys(nouns) as Noun[]);
     this.#desk.put(who, { method: 'GET', url: `/v2/${noun}s` }, ({ status, json }) => {
       if (status !== 200) return;
       for (const record of json.data) {
@@ -168,7 +168,7 @@ export class Records {
     const one = desk.any(this.#made);
     const who = desk.someone();
     if (one === undefined || one.who.domain === who.domain) return;
-    const method = desk.chance.one(['GET', 'PUT', 'DELETE'] as const);
+    const method = desk.random.one(['GET', 'PUT', 'DELETE'] as const);
     const body = method === 'PUT' ? { body: { description: 'mine' } } : {};
     desk.put(who, { method, url: one.url, ...body }, ({ status }) => {
       if (status < 300) desk.wrong.push(`${who.domain} could ${method} ${one.url} of ${one.who.domain}`);

@@ -6,7 +6,7 @@ import { permissionsOf } from '../../../src/permissions.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
 import { insertKey } from '../../../src/resources/keys/actions.ts';
 import { insertUser } from '../../../src/resources/users/users.ts';
-import type { Chance } from '../../../src/secrets.ts';
+import type { Random } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { chanceFrom, type SeededChance } from '../../kit/random.ts';
@@ -23,7 +23,7 @@ export type Person = {
 /** A database with two accounts, and who is in them; the same bytes each time. */
 export type Template = { readonly bytes: Buffer; readonly people: readonly Person[] };
 
-export function chanceOf(seeded: SeededChance): Chance {
+export function randomOf(seeded: SeededChance): Random {
   return { fraction: seeded.fraction, bytes: (count) => Uint8Array.from({ length: count }, () => seeded.below(256)) };
 }
 
@@ -31,7 +31,7 @@ export async function makeTemplate(): Promise<Template> {
   const folder = mkdtempSync(join(tmpdir(), 'carillon-template-'));
   const path = join(folder, 'carillon.db');
   const clock = new Time().clockOf();
-  const chance = chanceOf(chanceFrom(1));
+  const random = randomOf(chanceFrom(1));
   try {
     const store = await openStore({
       database: { scheme: 'sqlite', path },
@@ -46,7 +46,7 @@ export async function makeTemplate(): Promise<Template> {
     for (const domain of ['acme.test', 'other.test']) {
       await store.write(async (tx) => {
         const email = `owner@${domain}`;
-        const { user_id, key } = await createAccount(tx, { domain, email }, clock.now(), chance);
+        const { user_id, key } = await createAccount(tx, { domain, email }, clock.now(), random);
         people.push({ domain, userId: String(user_id), key, role: 'owner' });
         const { account_id } = await tx.queries
           .selectFrom('users')
@@ -58,7 +58,7 @@ export async function makeTemplate(): Promise<Template> {
           const user = { email: `${name}@${domain}`, first_name: name, last_name: 'Member', role: 'member' } as const;
           const { user_id: userId } = await insertUser(write, user);
           const wanted = { userId, label: 'own', permissions: permissionsOf('member'), expiresAt: null };
-          const made = await insertKey(write, wanted, chance);
+          const made = await insertKey(write, wanted, random);
           people.push({ domain, userId: String(userId), key: made.key ?? '', role: 'member' });
         }
       });

@@ -11,7 +11,7 @@ import type { Disk } from './disk.ts';
 import type { Troubles } from './fault-schedule.ts';
 import type { FaultPoint, Faults } from './faults.ts';
 import type { Network } from './network.ts';
-import { chanceOf } from './seed-database.ts';
+import { randomOf } from './seed-database.ts';
 import type { Life, Time } from './time.ts';
 
 export const BASE_URL = 'https://carillon.test';
@@ -33,7 +33,7 @@ type Running = Life & { server?: Server; service?: Service };
 export type HostPorts = {
   readonly time: Time;
   readonly faults: Faults;
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
   readonly disk: Disk;
   readonly network: Network;
   readonly troubles: Troubles;
@@ -138,7 +138,7 @@ export class Host {
   }
 
   async #start(): Promise<void> {
-    const { faults, chance, time, disk, note, troubles } = this.#ports;
+    const { faults, random, time, disk, note, troubles } = this.#ports;
     const life: Running = { number: this.#life.number + 1, isDead: false };
     this.#life = life;
     const began = time.moment();
@@ -151,7 +151,7 @@ export class Host {
         if (!life.isDead) this.die(`cannot start: ${error instanceof Error ? error.message : error}`);
       },
     );
-    let turnsLeft = faults.takes('crash during a start') ? chance.below(8) : Number.POSITIVE_INFINITY;
+    let turnsLeft = faults.takes('crash during a start') ? random.below(8) : Number.POSITIVE_INFINITY;
     let isUp = false;
     void starting.then(() => {
       isUp = true;
@@ -168,12 +168,12 @@ export class Host {
   }
 
   #portsOf(life: Running): Partial<Ports> {
-    const { time, network, disk, chance } = this.#ports;
+    const { time, network, disk, random } = this.#ports;
     const clock = time.clockOf(life);
     return {
       clock,
       realClock: clock,
-      chance: chanceOf(chance),
+      random: randomOf(random),
       log: this.#logOf(life),
       resolve: network.resolverOf(life),
       attempt: network.attemptOf(life),

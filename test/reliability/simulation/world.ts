@@ -58,7 +58,7 @@ class World {
   readonly #time = new Time();
   readonly #faults = new Faults();
   readonly #troubles = new Troubles();
-  readonly #chance: SeededChance;
+  readonly #random: SeededChance;
   readonly #disk: Disk;
   readonly #network: Network;
   readonly #host: Host;
@@ -71,38 +71,38 @@ class World {
 
   constructor(seed: number, template: Template, folder: string) {
     this.#seed = seed;
-    this.#chance = chanceFrom(seed);
+    this.#random = chanceFrom(seed);
     const [time, faults, troubles] = [this.#time, this.#faults, this.#troubles];
-    const fork = () => this.#chance.fork();
+    const fork = () => this.#random.fork();
     const note = (line: string) => this.#note(line);
     this.#disk = new Disk({
       folder,
       faults,
-      chance: fork(),
+      random: fork(),
       time,
       onCrash: (why) => this.#host.die(why),
       onTrouble: () => troubles.note(time.moment()),
     });
-    const [disk, network] = [this.#disk, new Network({ time, faults, chance: fork() })];
+    const [disk, network] = [this.#disk, new Network({ time, faults, random: fork() })];
     this.#network = network;
     network.onOrder = () => {
       if (faults.takes('crash between claim and attempt')) this.#host.die('between claim and attempt');
     };
     network.onArrival = ({ path, deliveryId, body }) => note(`${path} is told ${deliveryId}: ${body}`);
-    this.#host = new Host({ time, faults, chance: fork(), disk, network, troubles, note });
+    this.#host = new Host({ time, faults, random: fork(), disk, network, troubles, note });
     const { put } = this.#host;
-    this.#clients = new Clients({ put, time, chance: fork(), network, baseUrl: BASE_URL, people: template.people });
+    this.#clients = new Clients({ put, time, random: fork(), network, baseUrl: BASE_URL, people: template.people });
     writeFileSync(disk.path, template.bytes);
   }
 
   async run(): Promise<Outcome> {
-    const steps = 80 + this.#chance.below(80);
+    const steps = 80 + this.#random.below(80);
     await this.#host.untilUp();
     this.#clients.begin();
     for (let step = 0; step < steps; step += 1) {
       await this.#host.untilUp();
       await this.#step();
-      await turns(this.#chance.below(4));
+      await turns(this.#random.below(4));
     }
     const calmFrom = await this.#calmDown();
     const stored = this.#disk.look((database) => storedIn(database, BASE_URL));
@@ -124,9 +124,9 @@ class World {
   }
 
   async #step(): Promise<void> {
-    const drawn = this.#chance.below(100);
-    if (drawn < 40) for (let count = 1 + this.#chance.below(3); count > 0; count -= 1) this.#clients.askAnything();
-    else if (drawn < 80) for (let count = 1 + this.#chance.below(3); count > 0; count -= 1) this.#answer();
+    const drawn = this.#random.below(100);
+    if (drawn < 40) for (let count = 1 + this.#random.below(3); count > 0; count -= 1) this.#clients.askAnything();
+    else if (drawn < 80) for (let count = 1 + this.#random.below(3); count > 0; count -= 1) this.#answer();
     else if (drawn < 93) await this.#goOn();
     else if (drawn < 98) this.#mischief();
     else await this.#misfortune();
@@ -140,8 +140,8 @@ class World {
   #answer(): boolean {
     const parked = this.#awaiting();
     if (parked.length === 0) return false;
-    const one = this.#chance.one(parked);
-    if (this.#chance.below(5) === 0) this.#clients.fetch(one.arrival);
+    const one = this.#random.one(parked);
+    if (this.#random.below(5) === 0) this.#clients.fetch(one.arrival);
     else {
       this.#network.answer(one);
       this.#note(`${one.arrival.path} answers ${one.arrival.deliveryId}: ${one.arrival.answer ?? 'nothing'}`);
@@ -158,11 +158,11 @@ class World {
 
   /** Something will go wrong, the next time that it can. */
   #mischief(): void {
-    const port = this.#chance.one(['disk', 'resolver', 'attempt', 'clock'] as const);
-    const point = this.#chance.one(pointsOf(port));
+    const port = this.#random.one(['disk', 'resolver', 'attempt', 'clock'] as const);
+    const point = this.#random.one(pointsOf(port));
     this.#note(`to come: ${point}`);
-    if (point === 'database busy for a moment') this.#disk.keepBusy(10 + this.#chance.below(5_000));
-    if (point === 'database busy for too long') this.#disk.keepBusy(11_000 + this.#chance.below(9_000));
+    if (point === 'database busy for a moment') this.#disk.keepBusy(10 + this.#random.below(5_000));
+    if (point === 'database busy for too long') this.#disk.keepBusy(11_000 + this.#random.below(9_000));
     if (port !== 'clock') {
       this.#faults.arm(point);
       return;
@@ -172,7 +172,7 @@ class World {
       return;
     }
     this.#faults.hit(point);
-    const byMs = LEAST_JUMP_MS + this.#chance.below(3_600_000);
+    const byMs = LEAST_JUMP_MS + this.#random.below(3_600_000);
     this.#jump(point === 'clock jumps forward' ? byMs : -byMs);
   }
 
@@ -187,7 +187,7 @@ class World {
     const isAhead = this.#aheadMs > 0;
     // X4: what is made once is so for a day by the clock, and what is under way may be made again.
     if (!isAhead && this.#host.pending > 0) return;
-    const byMs = isAhead ? -this.#aheadMs : FAR_MS + this.#chance.below(FAR_MS);
+    const byMs = isAhead ? -this.#aheadMs : FAR_MS + this.#random.below(FAR_MS);
     if (isAhead) this.#faults.hit('clock far ahead, and set right');
     this.#aheadMs += byMs;
     this.#jump(byMs);
@@ -195,7 +195,7 @@ class World {
   }
 
   async #misfortune(): Promise<void> {
-    const point = this.#chance.one(pointsOf('process'));
+    const point = this.#random.one(pointsOf('process'));
     this.#note(`now: ${point}`);
     switch (point) {
       case 'crash while attempts are in flight':
@@ -203,12 +203,12 @@ class World {
         return;
       case 'crash while requests are under way':
         for (let count = 0; count < 3; count += 1) this.#clients.askAnything();
-        await turns(this.#chance.below(5));
+        await turns(this.#random.below(5));
         if (this.#host.pending > 0) this.#host.dieOf(point);
         return;
       case 'crash between answer and settlement':
         if (!this.#answer()) return;
-        await turns(this.#chance.below(2));
+        await turns(this.#random.below(2));
         this.#host.dieOf(point);
         return;
       case 'crash right after an answer to a client':
@@ -226,7 +226,7 @@ class World {
       case 'crash during a stop':
       case 'stop and start':
         this.#faults.hit(point);
-        await this.#stop(point === 'crash during a stop' ? this.#chance.below(12) : undefined);
+        await this.#stop(point === 'crash during a stop' ? this.#random.below(12) : undefined);
     }
   }
 
@@ -235,11 +235,11 @@ class World {
     const isPastDeadline = point !== 'process stands still';
     if (isPastDeadline && this.#awaiting().length === 0) return;
     const from = this.#time.moment();
-    const isLong = isPastDeadline || this.#chance.below(2) === 0;
+    const isLong = isPastDeadline || this.#random.below(2) === 0;
     const [least, most] = isPastDeadline ? PAST_DEADLINE_MS : isLong ? LONG_PAUSE_MS : SHORT_PAUSE_MS;
     if (isLong) this.#network.paused();
     const inFlight = this.#awaiting();
-    this.#time.pause(least + this.#chance.below(most - least));
+    this.#time.pause(least + this.#random.below(most - least));
     this.#troubles.note(from, this.#time.moment());
     this.#faults.hit(point);
     if (point !== 'process stands still, and answers arrive') return;
@@ -249,7 +249,7 @@ class World {
   }
 
   #stop(crashAfter?: number): Promise<void> {
-    return this.#host.stop(() => this.#chance.below(3) > 0 && this.#answer(), crashAfter);
+    return this.#host.stop(() => this.#random.below(3) > 0 && this.#answer(), crashAfter);
   }
 
   /** No more faults: what is pending is told, and nothing is left. Answers from when on. */
@@ -281,7 +281,7 @@ class World {
       if (this.#awaiting().length > 0) {
         this.#answered += 1;
         // A wait is by the clock on the wall, and ends when that says so.
-        if (this.#answered === 10) this.#time.jump(-this.#chance.below(3_600_000));
+        if (this.#answered === 10) this.#time.jump(-this.#random.below(3_600_000));
         this.#network.isKind = this.#answered > ANSWERS_UNTIL_KIND;
         this.#answer();
       } else if (this.#host.pending + this.#network.parked.length + this.#disk.count(what) > 0) await goOn();

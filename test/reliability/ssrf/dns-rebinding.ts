@@ -21,7 +21,7 @@ const ways: readonly Ways[] = (
 /** How long an answer is held back: long enough for a resolver that does not wait to have gone on without it. */
 const LATE_MS = 200;
 
-type Script = (ways: Ways, time: number, question: Question, chance: SeededChance) => Reply | Promise<Reply>;
+type Script = (ways: Ways, time: number, question: Question, random: SeededChance) => Reply | Promise<Reply>;
 
 const late = async (reply: Reply) => {
   await wait(LATE_MS);
@@ -48,8 +48,8 @@ const scripts: Readonly<Record<string, Script>> = {
     addresses: time === 0 ? good : bad,
     aliasOf: [time === 0 ? 'public.example' : 'private.example'],
   }),
-  'by-chance': ({ good, bad }, time, _question, chance) =>
-    time === 0 ? OK(...good) : OK(...chance.one([good, bad, [good[0], bad[1]], [bad[0], good[1]]])),
+  'by-chance': ({ good, bad }, time, _question, random) =>
+    time === 0 ? OK(...good) : OK(...random.one([good, bad, [good[0], bad[1]], [bad[0], good[1]]])),
 };
 
 const scripted = new Map<string, { way: Ways; reply: Script }>(
@@ -65,7 +65,7 @@ export const turningNames: readonly string[] = [...scripted.keys()];
 export const isSayable = (address: string): boolean => isIP(address) !== 0 && !address.includes('%');
 
 /** What the name server of the namespace says, which is in an attacker's hands: all TTLs are 0. */
-export function hostileReplies(chance: SeededChance): (question: Question) => Promise<Reply> {
+export function hostileReplies(random: SeededChance): (question: Question) => Promise<Reply> {
   const times = new Map<string, number>();
   return async (question) => {
     const { name, family } = question;
@@ -73,7 +73,7 @@ export function hostileReplies(chance: SeededChance): (question: Question) => Pr
     if (script !== undefined) {
       const time = times.get(`${name} ${family}`) ?? 0;
       times.set(`${name} ${family}`, time + 1);
-      const reply = await script.reply(script.way, time, question, chance);
+      const reply = await script.reply(script.way, time, question, random);
       return reply === 'silence' ? reply : { ...reply, ttl: 0 };
     }
     const addresses = names[name];

@@ -84,7 +84,7 @@ const TURNS = 20;
  */
 export async function rebind(
   context: Cleanup,
-  chance: SeededChance,
+  random: SeededChance,
   count: number,
   createResolvingGuard: (resolve: Resolve, rule: string) => SsrfGuard = openedBy,
 ): Promise<Figure> {
@@ -95,7 +95,7 @@ export async function rebind(
     let answered: readonly string[] = [];
     const resolve: Resolve = async () => {
       lookups += 1;
-      answered = chance.one([['127.0.0.1'], ['::1'], ['127.0.0.1', '::1'], ['::1', '127.0.0.1'], ['::ffff:127.0.0.2']]);
+      answered = random.one([['127.0.0.1'], ['::1'], ['127.0.0.1', '::1'], ['::1', '127.0.0.1'], ['::ffff:127.0.0.2']]);
       return { addresses: answered };
     };
     const guard = createResolvingGuard(resolve, `127.0.0.1/32:${ear.port}`);

@@ -23,11 +23,11 @@ async function judged(target: string, address: string): Promise<boolean> {
 /** Compares judges with the oracle: at the edges of every block, in every embedding of them, and anywhere. */
 export async function agree(
   judges: Readonly<Record<string, Judge>>,
-  chance: SeededChance,
+  random: SeededChance,
   many: number,
 ): Promise<Figure> {
   const broken: string[] = [];
-  const addresses = [...edges(), ...anywhere(chance, many)];
+  const addresses = [...edges(), ...anywhere(random, many)];
   for (const address of addresses) {
     const [text, expected] = [spelled(address), reachable(address)];
     for (const [how, judge] of Object.entries(judges)) {
@@ -75,18 +75,18 @@ function edges(): Bits[] {
 }
 
 /** By chance: IPv4, global unicast, anything of IPv6, what lies in a special block, and what carries IPv4. */
-function anywhere(chance: SeededChance, many: number): Bits[] {
+function anywhere(random: SeededChance, many: number): Bits[] {
   const bits = (count: number): bigint =>
-    count <= 32 ? BigInt(chance.below(2 ** count)) : (bits(count - 32) << 32n) | bits(32);
+    count <= 32 ? BigInt(random.below(2 ** count)) : (bits(count - 32) << 32n) | bits(32);
   const sorts: readonly (() => Bits)[] = [
     () => ({ family: 4, value: bits(32) }),
     () => ({ family: 6, value: (1n << 125n) | bits(125) }),
     () => ({ family: 6, value: bits(128) }),
     () => {
-      const { family, first, last } = chance.one(specialBlocks);
+      const { family, first, last } = random.one(specialBlocks);
       return { family, value: first + (bits(128) % (last - first + 1n)) };
     },
-    () => ({ family: 6, value: chance.one(embeddings).write(bits(32), bits(128)) }),
+    () => ({ family: 6, value: random.one(embeddings).write(bits(32), bits(128)) }),
   ];
-  return Array.from({ length: many }, () => chance.one(sorts)());
+  return Array.from({ length: many }, () => random.one(sorts)());
 }

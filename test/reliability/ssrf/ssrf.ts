@@ -28,16 +28,16 @@ export const ssrf: Proof = {
 
 async function prove({ count, seed, context, say }: Run): Promise<Figure> {
   const whole = count >= forbiddenForms.length;
-  const chance = chanceFrom(seed);
+  const random = chanceFrom(seed);
   const { addresses, embeddings, names } = whole ? LONG : QUICK;
-  const forms = whole ? forbiddenForms : some(forbiddenForms, count, (end) => chance.below(end));
+  const forms = whole ? forbiddenForms : some(forbiddenForms, count, (end) => random.below(end));
   const judge = guardSays['written out'];
   const parts = [
-    await agree(guardSays, chance.fork(), addresses),
+    await agree(guardSays, random.fork(), addresses),
     await keepsEmbeddingLaw(judge, seed, embeddings),
     await judgeForms(corpusGuard, forms),
     await deliverToLoopback(context, forms),
-    await rebind(context, chance.fork(), names),
+    await rebind(context, random.fork(), names),
     ...(whole ? [await inNamespace(seed, say)] : []),
   ];
   return {

@@ -104,7 +104,7 @@ type Wish = {
  * @param at the address of a record in the ledgers, by its path
  * @param restMs between two requests of one client, at most
  */
-export function startClients(context: Cleanup, { chance, writers, restMs, userId, words, at }: ClientOptions): Clients {
+export function startClients(context: Cleanup, { random, writers, restMs, userId, words, at }: ClientOptions): Clients {
   const calls: Call[] = [];
   const tally: Tally = { acknowledged: 0, unanswered: [], newcomerAt: new Map(), refused: 0, others: [] };
   let doors: readonly Door[] = [];
@@ -147,7 +147,7 @@ export function startClients(context: Cleanup, { chance, writers, restMs, userId
   }
 
   async function write(number: number): Promise<void> {
-    const dice = chance.fork();
+    const dice = random.fork();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const events: string[] = [];
     const own: Own = { agent, turn: number };
@@ -223,7 +223,7 @@ const eventNamed = (word: string) => ({ event_name: word, start_date: '20270101'
 type Own = { readonly agent: Agent; turn: number };
 
 export type ClientOptions = {
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
   readonly writers: number;
   readonly restMs: number;
   readonly userId: string;

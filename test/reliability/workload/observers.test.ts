@@ -20,7 +20,7 @@ test('whoever was to start somewhere tells of the same records as all others, al
   });
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
   atEnd(t, () => void service.close());
-  const witnesses = await startWitnesses(t, { chance: chanceFrom(1) });
+  const witnesses = await startWitnesses(t, { random: chanceFrom(1) });
   const baseUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
   await witnesses.subscribe({ baseUrl, headers: {} }, '/hook', 'new_event');
   witnesses.recover();

@@ -47,7 +47,7 @@ export type Witnesses = Omit<Clients, 'note'> &
   };
 
 export type WitnessOptions = {
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
   readonly writers?: number;
   /** Between two requests of one client, at most. */
   readonly restMs?: number;
@@ -59,12 +59,12 @@ export type WitnessOptions = {
 
 /** Starts the witnesses. Nobody calls before `through` says where, and nobody is told before there is a hook. */
 export async function startWitnesses(context: Cleanup, options: WitnessOptions): Promise<Witnesses> {
-  const { chance, writers = 6, restMs = 20, answersAfterMs = [5, 15], userId = '1', words = 'w' } = options;
+  const { random, writers = 6, restMs = 20, answersAfterMs = [5, 15], userId = '1', words = 'w' } = options;
   const crashes: Crash[] = [];
   let doors: readonly Door[] = [];
   const origins = new Set<string>();
   const receiver = await startReceiver(context, {
-    chance: chance.fork(),
+    random: random.fork(),
     answersAfterMs,
     hearsWithinMs: HEARS_WITHIN_MS,
     async fetchStatus(resourceUrl) {
@@ -76,7 +76,7 @@ export async function startWitnesses(context: Cleanup, options: WitnessOptions):
     },
   });
   const at = (path: string) => BASE + path;
-  const clients = startClients(context, { chance: chance.fork(), writers, restMs, userId, words, at });
+  const clients = startClients(context, { random: random.fork(), writers, restMs, userId, words, at });
   return {
     ...clients,
     ...receiver,

@@ -44,7 +44,7 @@ export type Receiver = {
 };
 
 export type ReceiverOptions = {
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
   /** How long it takes to answer, at least and at most, so that there is always something in flight to be killed. */
   readonly answersAfterMs: readonly [number, number];
   /** How long after a failure something may still come that was begun before it was heard of. */
@@ -55,7 +55,7 @@ export type ReceiverOptions = {
 
 /** A receiver that writes down everything, and whose answers are decided by chance: never so that a hook has to end. */
 export async function startReceiver(context: Cleanup, options: ReceiverOptions): Promise<Receiver> {
-  const { chance, answersAfterMs, hearsWithinMs, fetchStatus } = options;
+  const { random, answersAfterMs, hearsWithinMs, fetchStatus } = options;
   const heard: Heard[] = [];
   const beginnings = new Beginnings();
   /** By path: failures in a row that the service may know of, at most, and when the last of them was answered. */
@@ -69,10 +69,10 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   function decide(path: string, at: number, mustFail: boolean): 200 | (typeof failures)[number] {
     const before = failing.get(path) ?? { count: 0, at: Number.NEGATIVE_INFINITY };
     const oneIn = before.count > 0 ? FAILS_AGAIN_ONE_IN : FAILS_ONE_IN;
-    const fails = mustFail || (!recovered && chance.below(oneIn) === 0);
+    const fails = mustFail || (!recovered && random.below(oneIn) === 0);
     if (fails && before.count < MAX_FAILURES - 1) {
       failing.set(path, { count: before.count + 1, at: performance.now() });
-      return chance.one(failures);
+      return random.one(failures);
     }
     // What began before the failure was heard of, or went down with its sender, clears nothing.
     if (at > crashedAt && at > before.at + hearsWithinMs) failing.delete(path);
@@ -94,9 +94,9 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
     answering.add(one);
     try {
       const [least, most] = answersAfterMs;
-      await wait(least + chance.below(most - least + 1));
+      await wait(least + random.below(most - least + 1));
       await held;
-      const fetched = chance.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
+      const fetched = random.below(FETCHES_ONE_IN) === 0 ? await fetchStatus(resourceUrl) : undefined;
       const decided = decide(arrival.path, at, one.mustFail);
       // A connection that was left open may break: then the same attempt goes on over a new one, and nothing has failed.
       const answer = await give(response, decided === 'reset' && !isFresh ? SPOKEN : decided);

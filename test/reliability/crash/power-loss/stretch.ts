@@ -24,7 +24,7 @@ const STARTING_MS = 500;
 export type Stretch = {
   readonly name: TestStore['name'];
   readonly cuts: number;
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
   /** Of the PostgreSQL. */
   readonly settings?: readonly string[];
   readonly lives?: Pick<LivesOptions, 'startProcess' | 'environment'>;
@@ -34,27 +34,27 @@ type Stage = {
   readonly lives: Lives;
   readonly disk: Disk;
   readonly server: PostgresServer | undefined;
-  readonly chance: SeededChance;
+  readonly random: SeededChance;
 };
 
 /** A service with its database on a disk of its own, whose power is cut so often; then the ledgers are compared. */
 export async function stretch(
   context: Cleanup,
-  { name, cuts, chance, settings = [], lives: how }: Stretch,
+  { name, cuts, random, settings = [], lives: how }: Stretch,
 ): Promise<Found> {
   const disk = makeDisk(context);
   const folder = join(disk.folder, 'data');
   const server = name === 'PostgreSQL' ? await startPostgres({ folder, settings }) : undefined;
   if (server !== undefined) atEnd(context, () => server.crash('SIGKILL'));
   const database = server?.address ?? `sqlite:${folder}/carillon.db`;
-  const lives = await startLives(context, { database, chance: chance.fork(), ...how });
-  const stage = { lives, disk, server, chance };
+  const lives = await startLives(context, { database, random: random.fork(), ...how });
+  const stage = { lives, disk, server, random };
   let [made, early, fresh] = [0, 0, 0];
   const found = await lives.all(async () => {
     // What is there before the first cut is on the disk, also in a control run.
     await (await lives.begin()).stop('SIGTERM');
     while (made < cuts) {
-      const isEarly = chance.below(EARLY_ONE_IN) === 0;
+      const isEarly = random.below(EARLY_ONE_IN) === 0;
       const cutAt = await (isEarly ? cutEarly : cutAtWork)(stage);
       await disk.putBack();
       await server?.restart();
@@ -74,11 +74,11 @@ export async function stretch(
 }
 
 /** Answers when it was cut. */
-async function cutAtWork({ lives, disk, server, chance }: Stage): Promise<number> {
+async function cutAtWork({ lives, disk, server, random }: Stage): Promise<number> {
   const service = await lives.begin();
-  await wait(chance.below(LONGEST_LIFE_MS));
+  await wait(random.below(LONGEST_LIFE_MS));
   await lives.witnesses.untilAcknowledged(LEAST_OF_A_LIFE);
-  if (chance.below(TELLS_ONE_IN) === 0) await lives.witnesses.whenBusy();
+  if (random.below(TELLS_ONE_IN) === 0) await lives.witnesses.whenBusy();
   await lives.witnesses.untilAcknowledged(1);
   const cutAt = performance.now();
   disk.cut();
@@ -86,13 +86,13 @@ async function cutAtWork({ lives, disk, server, chance }: Stage): Promise<number
   return cutAt;
 }
 
-async function cutEarly({ lives, disk, server, chance }: Stage): Promise<number> {
+async function cutEarly({ lives, disk, server, random }: Stage): Promise<number> {
   // Whether it comes up nevertheless, or says that it cannot: it has to end.
   const ended = lives.begin({}).then(
     (service) => service.stop('SIGKILL'),
     () => undefined,
   );
-  await wait(chance.below(STARTING_MS));
+  await wait(random.below(STARTING_MS));
   const cutAt = performance.now();
   disk.cut();
   await Promise.all([ended, server?.crash('SIGKILL')]);

@@ -10,14 +10,14 @@ const dying = new URL('dying.ts', import.meta.url).href;
 const LONGEST_LIFE_MS = 30_000;
 
 /** One service after the other on one database, from the very first start: each kills itself at one commit more. */
-export function killedAtCommits(count: number, chance: SeededChance): Promise<Found> {
+export function killedAtCommits(count: number, random: SeededChance): Promise<Found> {
   return within(async (context) => {
     const database = `sqlite:${temporaryFolder(context)}/carillon.db`;
-    const lives = await startLives(context, { database, chance: chance.fork() });
+    const lives = await startLives(context, { database, random: random.fork() });
     let killed = 0;
     const found = await lives.all(async () => {
       for (let commit = 1; commit <= count; commit += 1) {
-        const DIES = `${chance.one(['before', 'after'])} ${commit}`;
+        const DIES = `${random.one(['before', 'after'])} ${commit}`;
         const environment = { NODE_OPTIONS: `--import=${dying}`, DIES };
         // Its first commits are made before it is ready: then it does not come up.
         const service = await lives.begin({ environment }).catch((error: Error) => {

@@ -55,7 +55,7 @@ export function rows(count: number): Row[] {
 export const sayRow = ({ phase, call, how }: Row): string => `${phase}, ${call}, ${how.effect}`;
 
 /** Goes through one row: from its first call to the last that there is. */
-export async function through(row: Row, chance: SeededChance): Promise<Found[]> {
+export async function through(row: Row, random: SeededChance): Promise<Found[]> {
   const found: Found[] = [];
   // A first start has a database of its own.
   const stretch = row.phase === 'the first start' ? 1 : PLACES_A_STRETCH;
@@ -64,7 +64,7 @@ export async function through(row: Row, chance: SeededChance): Promise<Found[]> 
     const last = Math.min(row.most, first + stretch - 1);
     await within(async (context) => {
       const database = join(temporaryFolder(context), 'carillon.db');
-      const lives = await startLives(context, { database: `sqlite:${database}`, chance: chance.fork() });
+      const lives = await startLives(context, { database: `sqlite:${database}`, random: random.fork() });
       const stage: Stage = { row, lives, database, service: undefined, struck: 0, outlived: 0 };
       const one = await lives.all(async () => {
         if (row.phase !== 'the first start') await alive(stage);
